@@ -106,15 +106,15 @@ def worst_ratio(counts: Counts, rate: str) -> Floats:
 
 def farthest_difference(counts: Counts, rate: str) -> Floats:
     """Return the one farthest from 0 of X(s) − X(r) over the other groups s."""
-    found = _others(counts, rate) - of_reference(counts, rate)[..., None]
-    return _farthest(found, np.abs(found))
+    differences = _others(counts, rate) - of_reference(counts, rate)[..., None]
+    return _farthest(differences, np.abs(differences))
 
 
 def farthest_ratio(counts: Counts, rate: str) -> Floats:
     """Return the one farthest from 1 on a log scale of X(s) / X(r) over the other groups s."""
-    found = divide(_others(counts, rate), of_reference(counts, rate)[..., None])
+    ratios = divide(_others(counts, rate), of_reference(counts, rate)[..., None])
     with np.errstate(divide="ignore"):
-        return _farthest(found, np.abs(np.log(found)))
+        return _farthest(ratios, np.abs(np.log(ratios)))
 
 
 def mean_difference(counts: Counts, rate: str) -> Floats:
@@ -155,8 +155,8 @@ def p(counts: Counts, rate: str) -> Floats:
 _INFINITE = "NaN when both rates are 0, infinite when only that of the reference is"
 
 COMPARISONS: dict[str, Comparison] = {
-    one.name: one
-    for one in (
+    comparison.name: comparison
+    for comparison in (
         Comparison(difference, -1, 1, 0, "pair"),
         Comparison(ratio, 0, math.inf, 1, "pair", _INFINITE),
         Comparison(spread, 0, 1, 0, "any", farthest_of="difference"),
@@ -218,13 +218,15 @@ def comparison_metric(rate: Rate, comparison: Comparison) -> Metric:
 
 def compositions() -> list[Metric]:
     """Return every rate over all rows, and every comparison of every rate that it has."""
-    found = [rate_metric(rate) for rate in RATES.values()]
+    metrics = [rate_metric(rate) for rate in RATES.values()]
     for rate in RATES.values():
         untested = rate.of_all or bool(rate.mean_of)
-        found += [
-            comparison_metric(rate, one) for one in COMPARISONS.values() if not (one.is_test and untested)
+        metrics += [
+            comparison_metric(rate, comparison)
+            for comparison in COMPARISONS.values()
+            if not (comparison.is_test and untested)
         ]
-    return found
+    return metrics
 
 
 def _on(rate: Rate) -> Literal["predictions", "labels", "both"]:
@@ -248,19 +250,19 @@ def _others(counts: Counts, rate: str) -> Floats:
 def _ends(counts: Counts, rate: str) -> tuple[Floats, Floats]:
     """Return the lowest and the highest rate; NaN when fewer than two groups have one."""
     rates = rate_by_group(counts, rate)
-    known = ~np.isnan(rates)
-    enough = known.sum(-1) > 1
-    low = np.where(known, rates, np.inf).min(-1)
-    high = np.where(known, rates, -np.inf).max(-1)
+    has_value = ~np.isnan(rates)
+    enough = has_value.sum(-1) > 1
+    low = np.where(has_value, rates, np.inf).min(-1)
+    high = np.where(has_value, rates, -np.inf).max(-1)
     return np.where(enough, low, np.nan), np.where(enough, high, np.nan)
 
 
 def _mean(values: Floats) -> Floats:
-    known = ~np.isnan(values)
-    return divide(np.where(known, values, 0.0).sum(-1), known.sum(-1))
+    has_value = ~np.isnan(values)
+    return divide(np.where(has_value, values, 0.0).sum(-1), has_value.sum(-1))
 
 
 def _farthest(values: Floats, distances: Floats) -> Floats:
     """Return the value with the largest distance, the first of equals; NaN when none has one."""
-    at = np.where(np.isnan(distances), -1.0, distances).argmax(-1)[..., None]
-    return np.asarray(np.take_along_axis(values, at, axis=-1)[..., 0])
+    farthest_index = np.where(np.isnan(distances), -1.0, distances).argmax(-1)[..., None]
+    return np.asarray(np.take_along_axis(values, farthest_index, axis=-1)[..., 0])

@@ -103,8 +103,8 @@ def stratum_differences(strata: Counts) -> Floats:
 
 def comparable_share(strata: Counts) -> Floats:
     """Share of the rows that stand in a stratum with both groups; NaN when there are no rows."""
-    both = (strata.group_total > 0).all(-1)
-    return divide(np.where(both, strata.total, 0.0).sum(-1), strata.total.sum(-1))
+    has_both = (strata.group_total > 0).all(-1)
+    return divide(np.where(has_both, strata.total, 0.0).sum(-1), strata.total.sum(-1))
 
 
 def belift_by_stratum(strata: Counts) -> Floats:
@@ -131,8 +131,8 @@ def belift(strata: Counts) -> Floats:
     >>> float(belift(Counts(("g", "f"), np.array([stratum, stratum]))))
     0.4
     """
-    each = belift_by_stratum(strata)
-    least = np.where(np.isnan(each), np.inf, each).min(-1, initial=np.inf)
+    belifts = belift_by_stratum(strata)
+    least = np.where(np.isnan(belifts), np.inf, belifts).min(-1, initial=np.inf)
     return np.where(np.isinf(least), np.nan, least)
 
 
@@ -144,10 +144,10 @@ def _shares(strata: Counts) -> Floats:
     return divide(strata.group_total, strata.group_total.sum(-2, keepdims=True))
 
 
-def _summed(parts: Floats, strata: Counts) -> Floats:
+def _summed(terms: Floats, strata: Counts) -> Floats:
     """Add up what each stratum makes of the difference; NaN when a group is empty, also without strata."""
-    both = (strata.group_total.sum(-2) > 0).all(-1)
-    return np.asarray(np.where(both, parts.sum(-1), np.nan))
+    has_both = (strata.group_total.sum(-2) > 0).all(-1)
+    return np.asarray(np.where(has_both, terms.sum(-1), np.nan))
 
 
 def _within(strata: Counts) -> Floats:
@@ -204,9 +204,11 @@ def balanced_error(counts: Counts) -> float:
 def balanced_error_interval(counts: Counts, confidence: float = 0.95) -> tuple[float, float]:
     """Interval of `balanced_error` by Newcombe's method 10, for what was trained as it was."""
     wrong = counts.n[[0, 1], [0, 1], [1, 0]]
-    of = counts.group_total
+    group_weight = counts.group_total
     # e₀ + e₁ is one more than the difference of e₀ and 1 − e₁.
-    low, high = difference_interval(wrong[0], of[0], of[1] - wrong[1], of[1], confidence)
+    low, high = difference_interval(
+        wrong[0], group_weight[0], group_weight[1] - wrong[1], group_weight[1], confidence
+    )
     return (float(low) + 1) / 2, (float(high) + 1) / 2
 
 
@@ -214,7 +216,7 @@ def _predicted(matrix: Floats, rows: Rows) -> NDArray[np.intp]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold
 
-    found = np.zeros(len(rows.s), dtype=np.intp)
+    predicted = np.zeros(len(rows.s), dtype=np.intp)
     for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(matrix, rows.s):
         weights = rows.mass[train]
         mass = np.bincount(rows.s[train], weights, 2)
@@ -223,8 +225,10 @@ def _predicted(matrix: Floats, rows: Rows) -> NDArray[np.intp]:
         # As class_weight="balanced", which does not look at row weights.
         balanced = weights / mass[rows.s[train]] * mass.sum() / 2
         model = LogisticRegression(max_iter=STEPS, solver="newton-cholesky")
-        found[test] = model.fit(matrix[train], rows.s[train], sample_weight=balanced).predict(matrix[test])
-    return found
+        predicted[test] = model.fit(matrix[train], rows.s[train], sample_weight=balanced).predict(
+            matrix[test]
+        )
+    return predicted
 
 
 def _errors(counts: Counts) -> Floats:

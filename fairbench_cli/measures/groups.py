@@ -90,8 +90,8 @@ class ProtectedAttributes:
     def split(self, groups: ArrayLike) -> dict[str, NDArray[np.intp]]:
         """Return the level codes of every attribute, by name, given joint levels: the inverse of `codes`."""
         sizes = tuple(len(attribute.levels) for attribute in self.attributes)
-        found = np.unravel_index(np.asarray(groups, dtype=np.intp), sizes)
-        return dict(zip(self.names, found, strict=True))
+        level_codes = np.unravel_index(np.asarray(groups, dtype=np.intp), sizes)
+        return dict(zip(self.names, level_codes, strict=True))
 
     def levels(self, counts: Counts, names: Sequence[str]) -> Counts:
         """Return the counts of the joint levels of some attributes, summed over all others.

@@ -81,24 +81,24 @@ def find_neighbours(
         given = outcomes
     order = np.argsort(rows.s, kind="stable")  # the deprived first
     split = int(np.sum(rows.s == 0))
-    places = np.arange(len(order))
-    many = max(1, most // max(1, len(order)))
-    if many < len(order):
-        places = np.sort(np.random.default_rng(SEED).choice(len(order), many, replace=False))
+    row_indices = np.arange(len(order))
+    n_looked_up = max(1, most // max(1, len(order)))
+    if n_looked_up < len(order):
+        row_indices = np.sort(np.random.default_rng(SEED).choice(len(order), n_looked_up, replace=False))
     found = []
     deprived = []
     favoured = []
     sorted_outcomes = given[order].astype(np.float64)
-    ahead = int(np.searchsorted(places, split))  # asked who are deprived
-    for start, distances in _distances(matrix[order], places):
+    ahead = int(np.searchsorted(row_indices, split))  # asked who are deprived
+    for start, distances in _distances(matrix[order], row_indices):
         found.append(_rates(distances, sorted_outcomes, k))
         part = distances[: max(0, ahead - start)]
         deprived.append(_rates(part[:, :split], sorted_outcomes[:split], k))
         favoured.append(_rates(part[:, split:], sorted_outcomes[split:], k))
     empty = np.zeros((0, given.shape[1]))
     return Neighbours(
-        order[places],
-        sorted_outcomes[places],
+        order[row_indices],
+        sorted_outcomes[row_indices],
         *(np.concatenate([empty, *parts]) for parts in (found, deprived, favoured)),
     )
 
@@ -124,10 +124,10 @@ def neighbour_agreement(near: Neighbours) -> Floats:
 
 def mean_agreement(near: Neighbours) -> Floats:
     """Return the mean of `neighbour_agreement` over the rows, shape (outcomes,); NaN when there are none."""
-    each = np.ascontiguousarray(
+    by_outcome = np.ascontiguousarray(
         neighbour_agreement(near).T
     )  # so that each outcome is summed as it would be alone
-    return each.mean(-1) if each.size else np.full(len(each), np.nan)
+    return by_outcome.mean(-1) if by_outcome.size else np.full(len(by_outcome), np.nan)
 
 
 def situation_testing(rows: Rows, k: int = NEIGHBOURS, margin: float = MARGIN) -> float:
@@ -192,18 +192,18 @@ def twin_test(rows: Rows) -> float:
     return float(divide((rows.stays * rows.mass).sum(), rows.mass.sum()))
 
 
-def _distances(matrix: Floats, places: Ints) -> Iterator[tuple[int, Floats]]:
+def _distances(matrix: Floats, row_indices: Ints) -> Iterator[tuple[int, Floats]]:
     """Yield the distances of some rows to all, a part at a time: infinite to themselves."""
     from sklearn import config_context
     from sklearn.metrics import pairwise_distances_chunked
 
     start = 0
-    if not len(places):
+    if not len(row_indices):
         return
     with config_context(working_memory=MEGABYTES):
-        for distances in pairwise_distances_chunked(matrix[places], matrix, metric="euclidean"):
+        for distances in pairwise_distances_chunked(matrix[row_indices], matrix, metric="euclidean"):
             rows = np.arange(len(distances))
-            distances[rows, places[start + rows]] = np.inf
+            distances[rows, row_indices[start + rows]] = np.inf
             yield start, distances
             start += len(distances)
 
@@ -216,11 +216,11 @@ def _rates(distances: Floats, outcomes: Floats, k: int) -> Floats:
     limit = np.sqrt(squared + SAME)
     row, column = np.nonzero(distances <= limit[:, None])
     closer = distances[row, column] < np.sqrt(np.maximum(squared - SAME, 0.0))[row]
-    many = len(distances)
-    inside = np.bincount(row, closer, many)
-    tied = np.bincount(row, ~closer, many)
+    n_rows = len(distances)
+    inside = np.bincount(row, closer, n_rows)
+    tied = np.bincount(row, ~closer, n_rows)
     weight = np.where(closer, 1.0, ((k - inside) / tied)[row])
-    sums = [np.bincount(row, weight * outcomes[column, j], many) for j in range(outcomes.shape[1])]
+    sums = [np.bincount(row, weight * outcomes[column, j], n_rows) for j in range(outcomes.shape[1])]
     return np.where(np.isinf(squared)[:, None], np.nan, np.stack(sums, 1) / k)
 
 

@@ -45,8 +45,8 @@ class Alias:
     def definition(self) -> str:
         """Return the definition in words."""
         listed = " and ".join(self.of)
-        words = {"same": "{}", "swapped": "{} with the groups swapped", "one plus": "1 + {}"}
-        return words.get(self.how, f"{self.how} {{}}").format(listed)
+        templates = {"same": "{}", "swapped": "{} with the groups swapped", "one plus": "1 + {}"}
+        return templates.get(self.how, f"{self.how} {{}}").format(listed)
 
 
 _CARDOSO = "Cardoso et al. 2019"
@@ -71,10 +71,10 @@ _COMPARED = ("accuracy", "tpr", "tnr", "bcr", "ppv", "npv")
 
 def _averaged(name: str, rate: str, source: str) -> tuple[Alias, ...]:
     """Return the mean of a rate over all levels, and over the pair of groups."""
-    both = (f"{rate}-of-group", f"{rate}-of-reference")
+    pair = (f"{rate}-of-group", f"{rate}-of-reference")
     return (
         Alias(f"sensitive-{name}", source, (f"{rate}-mean-of-groups",)),
-        Alias(f"sensitive-{name}-binary", source, both, "mean of"),
+        Alias(f"sensitive-{name}-binary", source, pair, "mean of"),
     )
 
 
@@ -152,39 +152,39 @@ _COMBINE: dict[Combination, Callable[[Floats], Floats]] = {
 }
 
 
-def alias_metric(alias: Alias, known: Mapping[str, Metric]) -> Metric:
+def alias_metric(alias: Alias, metrics: Mapping[str, Metric]) -> Metric:
     """Return an alias as a metric, given those that define it."""
-    parts = [known[name] for name in alias.of]
-    first = parts[0]
+    components = [metrics[name] for name in alias.of]
+    first_metric = components[0]
     shift = alias.how == "one plus"
     return replace(
-        first,
+        first_metric,
         name=alias.name,
-        function=partial(_value, alias, parts),
-        low=first.low + shift,
-        high=first.high + shift,
-        ideal=None if first.ideal is None else first.ideal + shift,
+        function=partial(_value, alias, components),
+        low=first_metric.low + shift,
+        high=first_metric.high + shift,
+        ideal=None if first_metric.ideal is None else first_metric.ideal + shift,
         source=alias.source,
-        formula=_formula(alias, parts),
-        undefined=first.undefined if len(parts) == 1 else "NaN when one of them is",
+        formula=_formula(alias, components),
+        undefined=first_metric.undefined if len(components) == 1 else "NaN when one of them is",
         section="alias",
         alias_of=alias.definition,
-        farthest_of=tuple(name for part in parts for name in part.farthest_of),
+        farthest_of=tuple(name for part in components for name in part.farthest_of),
     )
 
 
-def _value(alias: Alias, parts: list[Metric], counts: Counts) -> Floats:
+def _value(alias: Alias, components: list[Metric], counts: Counts) -> Floats:
     if alias.how == "swapped":
         given = counts.swapped
     else:
         given = counts
-    return _COMBINE[alias.how](np.stack([part.function(given) for part in parts]))
+    return _COMBINE[alias.how](np.stack([component.function(given) for component in components]))
 
 
-def _formula(alias: Alias, parts: list[Metric]) -> str:
-    if len(parts) > 1:
+def _formula(alias: Alias, components: list[Metric]) -> str:
+    if len(components) > 1:
         return alias.definition
-    text = parts[0].formula
+    text = components[0].formula
     if alias.how == "swapped":
         text = text.replace("X(g)", "X(§)").replace("X(r)", "X(g)").replace("X(§)", "X(r)")
     if alias.how == "one plus":
@@ -215,11 +215,11 @@ def group_rates(counts: Counts, rate: str) -> Floats:
     >>> [group_rates(one, rate).tolist() for rate in ("tpr", "tnr", "bcr")]
     [[0.0], [0.75], [0.375]]
     """
-    if parts := RATES[rate].mean_of:
-        return np.asarray(np.mean([group_rates(counts, part) for part in parts], axis=0))
-    found = rate_by_group(counts, rate)
+    if averaged := RATES[rate].mean_of:
+        return np.asarray(np.mean([group_rates(counts, component) for component in averaged], axis=0))
+    rates = rate_by_group(counts, rate)
     constant = np.where(counts.group_total > 0, WITHOUT_A_CASE.get(rate, np.nan), np.nan)
-    return np.where(np.isnan(found), constant, found)
+    return np.where(np.isnan(rates), constant, rates)
 
 
 def quotient(above: Floats, below: Floats) -> Floats:
@@ -263,8 +263,8 @@ def diavgall(counts: Counts) -> Floats:
     reference = rate_by_group(counts.pair, "selection-rate")[..., 1]
     ratios = quotient(rate_by_group(counts, "selection-rate")[..., counts.outside], reference[..., None])
     total = np.nansum(ratios, axis=-1)
-    there = (~np.isnan(ratios)).sum(-1)
-    return np.where(np.isnan(reference), np.nan, np.where(total == 0, 1.0, divide(total, there)))
+    n_defined = (~np.isnan(ratios)).sum(-1)
+    return np.where(np.isnan(reference), np.nan, np.where(total == 0, 1.0, divide(total, n_defined)))
 
 
 def overall_rate(counts: Counts, rate: str) -> Floats:
@@ -282,8 +282,8 @@ def mean_comparison(counts: Counts, rate: str) -> Floats:
 
     Where the reference has 1 and all others 0 the mean is 0, the most unfair, and is written as 1.
     """
-    others, reference = _sides(counts, rate)
-    return _of_rows(counts, mean_over_all(1 - (reference - others)))
+    other_rates, reference = _sides(counts, rate)
+    return _of_rows(counts, mean_over_all(1 - (reference - other_rates)))
 
 
 def mean_ratio(counts: Counts, rate: str) -> Floats:
@@ -308,29 +308,29 @@ def _rules() -> dict[str, tuple[Callable[[Counts], Floats], str]]:
     """Return by the name of a measure its function and what it writes where the measure has no value."""
     of_rate = {rate: f"0/0 is {constant:g}" for rate, constant in WITHOUT_A_CASE.items()}
     of_mean = {rate: "; ".join(filter(None, (of_rate.get(rate), _ABSENT))) for rate in RATES}
-    found: dict[str, tuple[Callable[[Counts], Floats], str]] = {
+    rules: dict[str, tuple[Callable[[Counts], Floats], str]] = {
         "tpr": (partial(overall_rate, rate="tpr"), of_rate["tpr"]),
         "tnr": (partial(overall_rate, rate="tnr"), of_rate["tnr"]),
         "bcr": (partial(overall_rate, rate="bcr"), "TPR 0/0 is 0, TNR 0/0 is 1"),
         "dibinary": (dibinary, f"an absent group has rate 0; {_QUOTIENT}"),
     }
     for end in ("", "-binary"):
-        found[f"diavgall{end}"] = diavgall, f"{_QUOTIENT}; a mean of 0 is 1"
+        rules[f"diavgall{end}"] = diavgall, f"{_QUOTIENT}; a mean of 0 is 1"
         for name in SENSITIVE:
             rate, _ = _AVERAGED[name]
-            found[f"sensitive-{name}{end}"] = partial(mean_of_group_rates, rate=rate), of_mean[rate]
+            rules[f"sensitive-{name}{end}"] = partial(mean_of_group_rates, rate=rate), of_mean[rate]
         for rate in COMPARED:
             name = f"comparative-sensitive-{rate}"
-            found[name + end] = partial(mean_comparison, rate=rate), of_mean[rate]
-            found[f"{name}-ratio{end}"] = partial(mean_ratio, rate=rate), f"{_QUOTIENT}; {_ABSENT}"
-    return found
+            rules[name + end] = partial(mean_comparison, rate=rate), of_mean[rate]
+            rules[f"{name}-ratio{end}"] = partial(mean_ratio, rate=rate), f"{_QUOTIENT}; {_ABSENT}"
+    return rules
 
 
-def legacy_metrics(known: Mapping[str, Metric]) -> dict[str, Metric]:
+def legacy_metrics(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     """Return every measure that has such rules, given the measures as they are elsewhere."""
     return {
         f"{name}{SUFFIX}": replace(
-            known[name],
+            metrics[name],
             name=f"{name}{SUFFIX}",
             function=function,
             source=SOURCE,

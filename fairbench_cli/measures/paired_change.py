@@ -46,10 +46,10 @@ class TwoSides:
 
     def halves(self, cells: Floats) -> tuple[Floats, Floats]:
         """Return `n`, `rows` or `squares` before and after: each of shape (groups, label, decision)."""
-        each = cells.reshape(-1, 2, 2, 2)
+        by_side = cells.reshape(-1, 2, 2, 2)
         if self.paired:
-            return (each.sum(3), each.sum(2))
-        return (each[:, 0], each[:, 1])
+            return (by_side.sum(3), by_side.sum(2))
+        return (by_side[:, 0], by_side[:, 1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,17 +121,19 @@ def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
     rate = [divide(over[s], whole[s]) for s in (0, 1)]
     # What a row of each kind adds, shape (groups, kinds, rates): to the log of a rate, and to the rate.
     log = []
-    plain = []
+    rate_terms = []
     for s in (0, 1):
         share = np.where(of_all, 0.0, _added(below[s], under[s]))
         log.append(_added(above[s], over[s]) - share)
-        plain.append(_added(above[s], under[s]) - rate[s][:, None] * share)
+        rate_terms.append(_added(above[s], under[s]) - rate[s][:, None] * share)
     squares = _squares(sides, np.maximum(*below))
     worth = divide(sides.n[..., None] ** 2, np.max(squares, axis=0))  # effective rows of each kind
     moved = (above[0] != above[1]) | (below[0] != below[1])
 
     def variance(added: Floats) -> Floats:
-        return np.asarray(np.max([(each * added**2).sum(1) for each in squares], axis=0))
+        return np.asarray(
+            np.max([(squared_weights * added**2).sum(1) for squared_weights in squares], axis=0)
+        )
 
     def rows(kinds: Bools) -> Floats:
         return np.asarray(np.nansum(np.where(kinds, worth, 0.0), axis=1))
@@ -141,8 +143,8 @@ def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
         after=rate[1],
         change=variance(log[1] - log[0]),
         total=variance(log[1] + log[0]),
-        points=np.where(of_all, np.nan, variance(plain[1] - plain[0])),
-        fewest=np.minimum(*(rows(each > 0) for each in above)),
+        points=np.where(of_all, np.nan, variance(rate_terms[1] - rate_terms[0])),
+        fewest=np.minimum(*(rows(counted > 0) for counted in above)),
         moved=rows(moved),
     )
 
@@ -169,8 +171,8 @@ def same_size_p(change: Floats, change_variance: Floats, total: Floats, total_va
     [0.0, 1.0]
     """
     p = []
-    for of, variance in ((change, change_variance), (total, total_variance)):
-        z = np.where(variance == 0, 0.0, divide(of, np.sqrt(variance)))  # nothing moved
+    for log_ratio, variance in ((change, change_variance), (total, total_variance)):
+        z = np.where(variance == 0, 0.0, divide(log_ratio, np.sqrt(variance)))  # nothing moved
         p.append(normal_p(z))
     return np.maximum(*p)
 

@@ -51,23 +51,23 @@ def pooled_rates(
     ([0.349, 0.304, 0.303, 0.306], [0.18, 0.23, 0.24, 0.25], [0.64, 0.38, 0.37, 0.37])
     """
     k, n = (np.asarray(side, dtype=np.float64) for side in (above, below))
-    found = np.full((3, len(n)), np.nan)
-    some = n > 0
-    if some.sum() > 1:
-        found[:, some] = _posterior(k[some], n[some] - k[some], confidence)
-    value, low, high = found
+    estimates = np.full((3, len(n)), np.nan)
+    has_rows = n > 0
+    if has_rows.sum() > 1:
+        estimates[:, has_rows] = _posterior(k[has_rows], n[has_rows] - k[has_rows], confidence)
+    value, low, high = estimates
     return value, low, high
 
 
-def _prior(above: Floats, other: Floats) -> tuple[Floats, Floats, Floats]:
+def _prior(above: Floats, missed: Floats) -> tuple[Floats, Floats, Floats]:
     """Return values of μs and (1 − μ)s, and how likely each is, sum 1, on a grid of logit μ and log s.
 
     Parameters
     ----------
-    above, other : arrays, shape (groups,)
+    above, missed : arrays, shape (groups,)
         Rows that are counted, and the others; each group has some.
     """
-    rows = above + other
+    rows = above + missed
     scale = len(rows) / (1 / rows).sum() / CAUTION
     rates = (above + 0.5) / (rows + 1)
 
@@ -82,11 +82,11 @@ def _prior(above: Floats, other: Floats) -> tuple[Floats, Floats, Floats]:
         return size / (1 + np.exp(-mean)), size / (1 + np.exp(mean)), mean, error
 
     def log_density(away: Floats, prior: Floats) -> Floats:
-        first, second, mean, error = parameters(away, prior)
+        alpha, beta, mean, error = parameters(away, prior)
         fit = (
-            _log_rising(first[..., None], above)
-            + _log_rising(second[..., None], other)
-            - _log_rising((first + second)[..., None], rows)
+            _log_rising(alpha[..., None], above)
+            + _log_rising(beta[..., None], missed)
+            - _log_rising((alpha + beta)[..., None], rows)
         )
         # Both priors are uniform: of μ, and of s / (s + h).
         flat = np.logaddexp(0, mean) + np.logaddexp(0, -mean) + np.logaddexp(0, prior)
@@ -108,9 +108,9 @@ def _zoomed(
     box = np.array(ends)
     for _ in range(ZOOMS):
         axes = np.linspace(box[:, 0], box[:, 1], POINTS)
-        first, second = np.meshgrid(axes[:, 0], axes[:, 1], indexing="ij")
-        found = log_density(first, second)
-        high = found > found.max() - DEEP
+        log_sizes, second = np.meshgrid(axes[:, 0], axes[:, 1], indexing="ij")
+        log_densities = log_density(log_sizes, second)
+        high = log_densities > log_densities.max() - DEEP
         closer = box.copy()
         for i in (0, 1):
             inside = np.flatnonzero(high.any(1 - i))
@@ -118,7 +118,7 @@ def _zoomed(
         if (np.ptp(closer, axis=1) > 0.8 * np.ptp(box, axis=1)).all():
             break
         box = closer
-    return first, second, found
+    return log_sizes, second, log_densities
 
 
 def _log_rising(start: Floats, times: Floats) -> Floats:
@@ -133,45 +133,48 @@ def _log_rising(start: Floats, times: Floats) -> Floats:
     return found
 
 
-def _posterior(above: Floats, other: Floats, confidence: float) -> Floats:
+def _posterior(above: Floats, missed: Floats, confidence: float) -> Floats:
     """Return mean, lower and upper limit of each group's rate: a mixture of beta distributions."""
     from scipy.special import betainc, betaincinv, betaln
 
-    first, second, weight = _prior(above, other)
+    alpha, beta, weight = _prior(above, missed)
     # (groups, points)
-    first = first + above[:, None]
-    second = second + other[:, None]
-    norm = betaln(first, second)
-    whole = first + second
-    mean = first / whole @ weight
-    square = first * (first + 1) / (whole * (whole + 1)) @ weight
+    alpha = alpha + above[:, None]
+    beta = beta + missed[:, None]
+    norm = betaln(alpha, beta)
+    total = alpha + beta
+    mean = alpha / total @ weight
+    square = alpha * (alpha + 1) / (total * (total + 1)) @ weight
     variance = np.maximum(square - mean**2, np.finfo(np.float64).tiny)
-    like = mean * (1 - mean) / variance - 1  # a beta distribution with this mean and variance starts it
+    size = mean * (1 - mean) / variance - 1  # a beta distribution with this mean and variance starts it
 
     def limit(share: float) -> Floats:
-        start = np.clip(betaincinv(mean * like, (1 - mean) * like, share), 1e-300, 1 - 1e-16)
+        start = np.clip(betaincinv(mean * size, (1 - mean) * size, share), 1e-300, 1 - 1e-16)
         x = np.log(start) - np.log1p(-start)
         least = np.full_like(x, -700.0)
         most = np.full_like(x, 40.0)
-        left = np.arange(len(x))
+        unsettled = np.arange(len(x))
         for _ in range(STEPS):
-            at = x[left]
-            a = first[left]
-            b = second[left]
-            reached = betainc(a, b, 1 / (1 + np.exp(-at))[:, None]) @ weight
+            logit = x[unsettled]
+            a = alpha[unsettled]
+            b = beta[unsettled]
+            reached = betainc(a, b, 1 / (1 + np.exp(-logit))[:, None]) @ weight
             reached = np.clip(reached, 1e-300, 1 - 1e-16)
-            odds = -np.logaddexp(0, -at)[:, None], -np.logaddexp(0, at)[:, None]
-            slope = np.exp(a * odds[0] + b * odds[1] - norm[left]) @ weight
+            odds = -np.logaddexp(0, -logit)[:, None], -np.logaddexp(0, logit)[:, None]
+            slope = np.exp(a * odds[0] + b * odds[1] - norm[unsettled]) @ weight
             low = reached < share
-            least[left], most[left] = np.where(low, at, least[left]), np.where(low, most[left], at)
+            least[unsettled], most[unsettled] = (
+                np.where(low, logit, least[unsettled]),
+                np.where(low, most[unsettled], logit),
+            )
             # Newton's step on the log odds of the share that is reached, which are nearly a straight line.
             away = np.log(reached) - np.log1p(-reached) - np.log(share / (1 - share))
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-                step = at - away * reached * (1 - reached) / slope
-            inside = (step >= least[left]) & (step <= most[left])
-            x[left] = np.where(inside, step, (least[left] + most[left]) / 2)
-            left = left[~(np.abs(x[left] - at) < CLOSE)]
-            if not len(left):
+                step = logit - away * reached * (1 - reached) / slope
+            inside = (step >= least[unsettled]) & (step <= most[unsettled])
+            x[unsettled] = np.where(inside, step, (least[unsettled] + most[unsettled]) / 2)
+            unsettled = unsettled[~(np.abs(x[unsettled] - logit) < CLOSE)]
+            if not len(unsettled):
                 break
         found: Floats = 1 / (1 + np.exp(-x))
         return found

@@ -69,10 +69,10 @@ class Rate:
         """Return it as a probability over all groups."""
         return self._probability(self.given)
 
-    def _probability(self, given: str) -> str:
+    def _probability(self, condition: str) -> str:
         if self.mean_of:
             return f"({' + '.join(map(str.upper, self.mean_of))}) / {len(self.mean_of)}"
-        return f"P({self.event}{'|' if given else ''}{given})"
+        return f"P({self.event}{'|' if condition else ''}{condition})"
 
     @property
     def needs_labels(self) -> bool:
@@ -97,10 +97,10 @@ class Rate:
             if who:
                 return f"NaN when {who} is empty"
             return "NaN when there are no rows"
-        kind, what = lacking.split()
+        kind, noun = lacking.split()
         if who:
             return f"NaN when {who} has no {lacking}"
-        return f"NaN when no {what} is {kind}"
+        return f"NaN when no {noun} is {kind}"
 
 
 RATES: dict[str, Rate] = {
@@ -149,7 +149,9 @@ def rate_by_group(counts: Counts, name: str) -> Floats:
     """
     rate = RATES[name]
     if rate.mean_of:
-        mean: Floats = reduce(add, (rate_by_group(counts, one) for one in rate.mean_of)) / len(rate.mean_of)
+        mean: Floats = reduce(add, (rate_by_group(counts, component) for component in rate.mean_of)) / len(
+            rate.mean_of
+        )
         return mean
     below = _sum(counts, rate.below)
     return divide(_sum(counts, rate.above), below.sum(-1, keepdims=True) if rate.of_all else below)
@@ -160,8 +162,8 @@ def _sum(counts: Counts, cells: tuple[str, ...]) -> Floats:
     margins = {SELECTED: (counts.predicted, 1), REFUSED: (counts.predicted, 0)}
     margins |= {POSITIVE: (counts.labelled, 1), NEGATIVE: (counts.labelled, 0)}
     if cells in margins:
-        margin, at = margins[cells]
-        return margin[..., at]
+        margin, index = margins[cells]
+        return margin[..., index]
     if cells == CELLS:
         return counts.group_total
     return reduce(add, (counts.n[(..., *divmod(CELLS.index(cell), 2))] for cell in cells))

@@ -312,15 +312,15 @@ def measure_rows(names: Iterable[str], rows: Rows) -> dict[str, float]:
     strata = {name: make(rows) for name, make in _OWN_STRATA.items() if name in requested.values()}
     near: dict[str, Any] = {}
     if not _NEIGHBOURS.keys().isdisjoint(requested.values()):
-        found = find_neighbours(rows, outcomes=np.stack([rows.predicted, rows.y], 1))
-        near = {name: of(found) for name, of in _NEIGHBOURS.items()}
+        neighbours = find_neighbours(rows, outcomes=np.stack([rows.predicted, rows.y], 1))
+        near = {name: of(neighbours) for name, of in _NEIGHBOURS.items()}
     shared: dict[str, float] = {}
     for name, base in requested.items():
         if base in near:
             shared[name] = float(near[base][int(name != base)])
         elif base in strata:
-            of = count_by_stratum(values[name.removeprefix(base)], strata[base])
-            shared[name] = float(conditional.unexplained_difference(of))
+            counts_by_stratum = count_by_stratum(values[name.removeprefix(base)], strata[base])
+            shared[name] = float(conditional.unexplained_difference(counts_by_stratum))
         else:
             shared[name] = float(measure(name, rows))
     return shared
@@ -378,18 +378,18 @@ def custom_metric(name: str, function: Callable[[Any], Any]) -> Metric:
         section="absolute",
         needs="rows" if of_rows else "counts",
     )
-    given: Counts | Rows = _ROWS if of_rows else replace(_COUNTS)
+    example: Counts | Rows = _ROWS if of_rows else replace(_COUNTS)
     try:
-        value = np.asarray(function(given), dtype=np.float64)
+        value = np.asarray(function(example), dtype=np.float64)
     except Exception as error:
         raise ValueError(f"{type(error).__name__} on a few {metric.needs}: {error}") from None
     shape = () if of_rows else (3,)
     if value.shape != shape:
         if of_rows:
-            what = "rows"
+            noun = "rows"
         else:
-            what = f"counts of shape {_COUNTS.n.shape}"
-        raise ValueError(f"returned shape {value.shape} for {what}, not {shape}")
+            noun = f"counts of shape {_COUNTS.n.shape}"
+        raise ValueError(f"returned shape {value.shape} for {noun}, not {shape}")
     return metric
 
 
@@ -429,18 +429,18 @@ def pair_groups(counts: Counts, against: Against = "pairs") -> tuple[Counts, Flo
         When there are fewer than two groups, or no reference is named.
     """
     n = counts.n
-    many = range(len(counts.groups))
-    if len(many) < 2:
+    group_indices = range(len(counts.groups))
+    if len(group_indices) < 2:
         raise ValueError(f"needs two groups or more; got {counts.groups}")
-    one = [n[..., g, :, :] for g in many]
+    by_group = [n[..., g, :, :] for g in group_indices]
     if against == "pairs":
-        chosen = [(one[a], one[b]) for a, b in combinations(many, 2)]
+        chosen = [(by_group[a], by_group[b]) for a, b in combinations(group_indices, 2)]
     elif against == "rest":
-        chosen = [(one[g], np.delete(n, g, axis=-3).sum(-3)) for g in many]
+        chosen = [(by_group[g], np.delete(n, g, axis=-3).sum(-3)) for g in group_indices]
     else:
         reference = counts.pair.n[..., 1, :, :]
         names = counts.reference or counts.groups[1:]
-        chosen = [(one[g], reference) for g in many if counts.groups[g] not in names]
+        chosen = [(by_group[g], reference) for g in group_indices if counts.groups[g] not in names]
     two = Counts(("deprived", "favoured"), np.stack([np.stack(pair, -3) for pair in chosen], -4))
     return two, two.total if against == "pairs" else two.group_total[..., 0]
 
@@ -476,13 +476,13 @@ def aggregate(name: str, counts: Counts, against: Against = "pairs", how: How = 
     """
     pairs, rows = pair_groups(counts, against)
     values = measure(name, pairs)
-    known = ~np.isnan(values)
+    has_value = ~np.isnan(values)
     if how == "maximum":
         if find_metric(name).ideal is None:
             raise ValueError(f"{name} has no ideal value to be farthest from; take a mean")
-        away = np.where(known, distance(find_metric(name), values), -1.0)
+        away = np.where(has_value, distance(find_metric(name), values), -1.0)
         return np.asarray(np.take_along_axis(values, away.argmax(-1)[..., None], axis=-1)[..., 0])
-    weights = np.where(known, rows if how == "weighted-mean" else 1.0, 0.0)
+    weights = np.where(has_value, rows if how == "weighted-mean" else 1.0, 0.0)
     # Not 0 × ∞: a pair that counts nothing must not undo the mean.
     return divide((np.where(weights > 0, values, 0.0) * weights).sum(-1), weights.sum(-1))
 

@@ -56,14 +56,14 @@ class Rows:
 
     def __post_init__(self) -> None:
         for name in (f.name for f in fields(self) if f.name != "nominal"):
-            part = getattr(self, name)
-            if part is None:
+            values = getattr(self, name)
+            if values is None:
                 continue
-            if len(part) != len(self.s) or part.ndim != (2 if name == "features" else 1):
-                raise ValueError(f"{name} of shape {part.shape} does not fit {len(self.s)} rows")
-            if not np.isfinite(part).all():
+            if len(values) != len(self.s) or values.ndim != (2 if name == "features" else 1):
+                raise ValueError(f"{name} of shape {values.shape} does not fit {len(self.s)} rows")
+            if not np.isfinite(values).all():
                 raise ValueError(f"{name} is missing in some rows")
-            if name in ("s", "y", "predicted") and not np.isin(part, (0, 1)).all():
+            if name in ("s", "y", "predicted") and not np.isin(values, (0, 1)).all():
                 raise ValueError(f"{name} must be 0 or 1")
         if self.features is not None and len(self.nominal) != self.features.shape[1]:
             raise ValueError("nominal must say of every column of features whether it is one of levels")
@@ -122,20 +122,20 @@ def cross_columns(columns: Sequence[ArrayLike]) -> Ints:
     >>> cross_columns([[0, 0, 1, 1], [5, 7, 5, 5]]).tolist()
     [0, 1, 2, 2]
     """
-    at = np.unique(np.asarray(columns[0]), return_inverse=True)[1]
+    strata = np.unique(np.asarray(columns[0]), return_inverse=True)[1]
     for column in columns[1:]:
         values, codes = np.unique(np.asarray(column), return_inverse=True)
-        at = np.unique(at * len(values) + codes, return_inverse=True)[1]
-    return at
+        strata = np.unique(strata * len(values) + codes, return_inverse=True)[1]
+    return strata
 
 
-def cut_into_ranges(values: ArrayLike, parts: int, weights: Floats | None = None) -> tuple[Ints, Floats]:
+def cut_into_ranges(values: ArrayLike, n_ranges: int, weights: Floats | None = None) -> tuple[Ints, Floats]:
     """Cut numbers into ranges of equal counts; equal numbers stay together, so ranges may be fewer.
 
     Parameters
     ----------
     values : array of float, shape (rows,)
-    parts : int
+    n_ranges : int
         How many ranges, from 1.
     weights : array of float, shape (rows,), optional
         Row weights, not all 0: ranges are then of equal weight.
@@ -156,9 +156,9 @@ def cut_into_ranges(values: ArrayLike, parts: int, weights: Floats | None = None
     numbers = np.asarray(values, dtype=np.float64)
     if not numbers.size:
         return np.zeros(0, dtype=np.intp), np.zeros(0)
-    at = np.arange(1, parts) / parts
-    if parts > 1:
-        cuts = np.quantile(numbers, at, weights=weights, method="inverted_cdf")
+    shares = np.arange(1, n_ranges) / n_ranges
+    if n_ranges > 1:
+        cuts = np.quantile(numbers, shares, weights=weights, method="inverted_cdf")
     else:
         cuts = np.zeros(0)
     tops = np.unique(np.append(cuts, numbers.max()))
@@ -194,8 +194,8 @@ def find_clusters(
     different = len(np.unique(heavy.round(DECIMALS), axis=0))
     if not different:  # no rows, or none of any weight
         return np.zeros(len(matrix), dtype=np.intp)
-    found = KMeans(min(k, different), n_init=3, random_state=seed).fit_predict(matrix, sample_weight=weights)
-    return np.asarray(found, dtype=np.intp)
+    codes = KMeans(min(k, different), n_init=3, random_state=seed).fit_predict(matrix, sample_weight=weights)
+    return np.asarray(codes, dtype=np.intp)
 
 
 def cluster_strata(rows: Rows) -> Ints:
@@ -223,13 +223,13 @@ def distance_matrix(rows: Rows) -> Floats:
     """
     if rows.features is None or not rows.features.shape[1]:
         raise ValueError("needs features: columns other than the protected attribute")
-    parts = []
+    coordinates = []
     for column, nominal in zip(np.asarray(rows.features, dtype=np.float64).T, rows.nominal, strict=True):
         if nominal:
-            parts.append((column[:, None] == np.unique(column)) / np.sqrt(2.0))
+            coordinates.append((column[:, None] == np.unique(column)) / np.sqrt(2.0))
         else:
-            parts.append(standardise(column)[:, None])
-    return np.concatenate(parts, axis=1)
+            coordinates.append(standardise(column)[:, None])
+    return np.concatenate(coordinates, axis=1)
 
 
 def count_by_stratum(rows: Rows, strata: NDArray[Any] | None = None) -> Counts:
@@ -252,10 +252,10 @@ def count_by_stratum(rows: Rows, strata: NDArray[Any] | None = None) -> Counts:
         of = strata
     if of is None:
         raise ValueError("needs strata")
-    found, code = np.unique(of, return_inverse=True)
-    names = tuple(map(str, range(2 * len(found))))
-    both = count(2 * code + rows.s, rows.y, rows.predicted, names, rows.weights)
-    return Counts(GROUPS, both.n.reshape(-1, 2, 2, 2))
+    distinct, code = np.unique(of, return_inverse=True)
+    names = tuple(map(str, range(2 * len(distinct))))
+    all_counts = count(2 * code + rows.s, rows.y, rows.predicted, names, rows.weights)
+    return Counts(GROUPS, all_counts.n.reshape(-1, 2, 2, 2))
 
 
 RANGES = 5

@@ -63,9 +63,9 @@ def _estimate(above: ArrayLike, below: ArrayLike, confidence: float) -> tuple[Fl
     return (divide(above, below), *wilson_interval(above, below, confidence))
 
 
-def _hypotenuse(one: Floats, other: Floats, rho: Floats) -> Floats:
+def _hypotenuse(first_side: Floats, second_side: Floats, rho: Floats) -> Floats:
     """Length of one − other when they are correlated."""
-    return np.sqrt(np.maximum(one**2 - 2 * rho * one * other + other**2, 0))
+    return np.sqrt(np.maximum(first_side**2 - 2 * rho * first_side * second_side + second_side**2, 0))
 
 
 FEW_EXPECTED = 5  # where one cell of the table expects fewer rows, Fisher's test is taken
@@ -165,14 +165,14 @@ def ratio_interval(
     z = normal_quantile(confidence)
 
     level = np.multiply.outer(np.array([z, -z]), np.ones(x.shape))
-    first = np.full(level.shape, -EDGE)
-    last = np.full(level.shape, EDGE)
+    low_log = np.full(level.shape, -EDGE)
+    high_log = np.full(level.shape, EDGE)
     for _ in range(STEPS):
-        middle = (first + last) / 2
+        middle = (low_log + high_log) / 2
         beyond = score_z(x, n, y, m, np.exp(middle)) > level
-        first = np.where(beyond, middle, first)
-        last = np.where(beyond, last, middle)
-    root = np.exp((first + last) / 2)
+        low_log = np.where(beyond, middle, low_log)
+        high_log = np.where(beyond, high_log, middle)
+    root = np.exp((low_log + high_log) / 2)
     undefined = (n <= 0) | (m <= 0)
     low = np.where(x <= 0, 0.0, root[0])
     high = np.where(y <= 0, np.inf, root[1])
@@ -193,10 +193,10 @@ def equal_rates(
     """
     x, n, y, m = as_floats(above, below, ref_above, ref_below)
     p = normal_p(score_z(x, n, y, m, 1.0))
-    whole = (x == np.rint(x)) & (n == np.rint(n)) & (y == np.rint(y)) & (m == np.rint(m))
-    exact = whole & (n > 0) & (m > 0) & (smallest_expected_count(x, n, y, m) < FEW_EXPECTED)
-    for at in map(tuple, np.argwhere(exact)):
-        p[at] = fisher(*(round(float(part[at])) for part in (x, n, y, m)))
+    is_whole = (x == np.rint(x)) & (n == np.rint(n)) & (y == np.rint(y)) & (m == np.rint(m))
+    exact = is_whole & (n > 0) & (m > 0) & (smallest_expected_count(x, n, y, m) < FEW_EXPECTED)
+    for index in map(tuple, np.argwhere(exact)):
+        p[index] = fisher(*(round(float(column[index])) for column in (x, n, y, m)))
     return p, exact
 
 

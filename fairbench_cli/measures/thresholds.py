@@ -67,9 +67,9 @@ class GroupPoints:
             if not (np.diff(accepted) >= 0).all():
                 raise ValueError("a lower threshold must accept all that a higher one accepts")
 
-    def select(self, kept: Sequence[int] | NDArray[np.bool_]) -> "GroupPoints":
+    def select(self, selected: Sequence[int] | NDArray[np.bool_]) -> "GroupPoints":
         """Return some of the points, the first and the last among them."""
-        return replace(self, fp=self.fp[kept], tp=self.tp[kept], thresholds=self.thresholds[kept])
+        return replace(self, fp=self.fp[selected], tp=self.tp[selected], thresholds=self.thresholds[selected])
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,17 +192,17 @@ def convex_hull(points: GroupPoints) -> GroupPoints:
     else:
         slack = ON_CHORD
         x, y = ((v / (v[-1] or 1.0)).tolist() for v in (fp, tp))
-    kept: list[int] = []
+    corners: list[int] = []
     for b in range(len(fp)):
-        while len(kept) > 1:
-            o, a = kept[-2:]
-            right = x[b] - x[o]
+        while len(corners) > 1:
+            o, a = corners[-2:]
+            across = x[b] - x[o]
             up = y[b] - y[o]
-            if (x[a] - x[o]) * up - (y[a] - y[o]) * right < -slack * (right + up):
+            if (x[a] - x[o]) * up - (y[a] - y[o]) * across < -slack * (across + up):
                 break  # a is above the line from o to b
-            kept.pop()
-        kept.append(b)
-    return points.select(kept)
+            corners.pop()
+        corners.append(b)
+    return points.select(corners)
 
 
 def best_thresholds(
@@ -259,10 +259,10 @@ def best_thresholds(
     total = sum(group.negatives + group.positives for group in hulls)
     unit = max(costs)  # so that tolerances of the solver mean the same whatever costs are counted in
     cost = [_errors(group, costs[0] / unit, costs[1] / unit) / total for group in hulls]
-    held = [_held(group, constraint, norm) for group in hulls]
-    shares = _cheapest(cost, held)
-    if _violation(shares, held) > tolerance + ROUNDING:
-        shares = _programme(cost, held, tolerance)
+    constrained = [_held(group, constraint, norm) for group in hulls]
+    shares = _cheapest(cost, constrained)
+    if _violation(shares, constrained) > tolerance + ROUNDING:
+        shares = _programme(cost, constrained, tolerance)
     return BestThresholds(
         tuple(
             Mixture(group.thresholds[share > 0], share[share > 0])
@@ -271,7 +271,7 @@ def best_thresholds(
         *_rates(hulls, shares),
         cost=unit * _sum(shares, cost),
         accuracy=1.0 - _sum(shares, [_errors(group, 1.0, 1.0) / total for group in hulls]),
-        violation=_violation(shares, held),
+        violation=_violation(shares, constrained),
     )
 
 
@@ -306,9 +306,9 @@ def _held(group: GroupPoints, constraint: Constraint, norm: Norm) -> Floats:
     return np.array(rates[constraint]).reshape(-1, len(fpr))
 
 
-def _violation(shares: list[Floats], held: list[Floats]) -> float:
+def _violation(shares: list[Floats], constrained: list[Floats]) -> float:
     """Return the largest difference between two groups in any of the rates held."""
-    rates = np.array([rate @ share for rate, share in zip(held, shares, strict=True)])
+    rates = np.array([rate @ share for rate, share in zip(constrained, shares, strict=True)])
     return float(np.ptp(rates, axis=0).max(initial=0.0))
 
 
@@ -316,7 +316,7 @@ def _sum(shares: list[Floats], cost: list[Floats]) -> float:
     return float(sum(own @ share for own, share in zip(cost, shares, strict=True)))
 
 
-def _cheapest(cost: list[Floats], held: list[Floats]) -> list[Floats]:
+def _cheapest(cost: list[Floats], constrained: list[Floats]) -> list[Floats]:
     """Return the cheapest point of each group, as shares of shape (points,).
 
     Of ties those with the smallest differences between the groups, then with the highest thresholds.
@@ -325,10 +325,10 @@ def _cheapest(cost: list[Floats], held: list[Floats]) -> list[Floats]:
     points = [list(np.eye(len(own))[best]) for own, best in zip(cost, tied, strict=True)]
     # Rounded, so that equal differences tie and the first, with the highest thresholds, is taken.
     combinations = map(list, islice(product(*points), MOST_TIES))
-    return min(combinations, key=lambda shares: round(_violation(shares, held), 12))
+    return min(combinations, key=lambda shares: round(_violation(shares, constrained), 12))
 
 
-def _programme(cost: list[Floats], held: list[Floats], tolerance: float) -> list[Floats]:
+def _programme(cost: list[Floats], constrained: list[Floats], tolerance: float) -> list[Floats]:
     """Return the cheapest mixtures that keep to the tolerance, each as shares of shape (points,).
 
     Variables: the shares of all groups; for each rate, its lowest value u over the groups and the range w
@@ -338,21 +338,21 @@ def _programme(cost: list[Floats], held: list[Floats], tolerance: float) -> list
     from scipy.optimize import linprog
 
     groups = len(cost)
-    rates = len(held[0])
+    rates = len(constrained[0])
     price = np.concatenate(cost)
-    rate = block_diag(*held)
+    rate = block_diag(*constrained)
     lowest = np.tile(np.eye(rates), (groups, 1))
     within = np.block([[rate, -lowest, -lowest], [-rate, lowest, np.zeros_like(lowest)]])
     one = np.hstack([block_diag(*(np.ones((1, len(own))) for own in cost)), np.zeros((groups, 2 * rates))])
     after: list[Bound] = [(None, None)] * rates + [(0.0, tolerance)] * rates
 
-    def solve(objective: Floats, equal: Floats, to: Floats, shares: list[Bound]) -> Any:
+    def solve(objective: Floats, equal: Floats, targets: Floats, shares: list[Bound]) -> Any:
         return linprog(
             objective,
             A_ub=within,
             b_ub=np.zeros(len(within)),
             A_eq=equal,
-            b_eq=to,
+            b_eq=targets,
             bounds=shares + after,
             method="highs-ds",
             options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
@@ -546,7 +546,7 @@ def frontier_of_hulls(
     >>> best.accuracy.round(6).tolist(), best.gap.round(6).tolist()
     ([0.838384, 0.853535, 0.909091], [0.0, 0.1, 0.466667])
     """
-    at = np.asarray(tolerances, dtype=np.float64)
+    bounds = np.asarray(tolerances, dtype=np.float64)
     needed = [
         weight
         for g in corners
@@ -554,9 +554,9 @@ def frontier_of_hulls(
         if constraint not in (spared, "demographic-parity")
     ] + [g.negatives + g.positives for g in corners]
     if min(needed) <= 0:
-        return Frontier(np.full(at.shape, np.nan), np.full(at.shape, np.nan))
+        return Frontier(np.full(bounds.shape, np.nan), np.full(bounds.shape, np.nan))
     odds = constraint == "equalised-odds"
-    correct, gap, draws = _both(corners, at) if odds else _one(corners, constraint, at)
+    correct, gap, draws = _both(corners, bounds) if odds else _one(corners, constraint, bounds)
     negatives = sum(g.negatives for g in corners)
     total = negatives + sum(g.positives for g in corners)
     return Frontier((negatives + correct) / total, gap, draws)
@@ -593,8 +593,8 @@ def _curve(group: GroupPoints, constraint: Held) -> _Curve:
     correct = group.tp - group.fp
     rises = np.diff(rate) > ROUNDING
     gains = np.diff(correct) >= 0
-    kept = np.append(rises | ~gains, True) & np.append(True, rises | gains)
-    return _Curve(rate[kept], correct[kept], group.thresholds[kept])
+    keep = np.append(rises | ~gains, True) & np.append(True, rises | gains)
+    return _Curve(rate[keep], correct[keep], group.thresholds[keep])
 
 
 def _one(
@@ -647,24 +647,24 @@ def _both(
     sizes = [(group.negatives, group.positives) for group in corners]
 
     def tpr(group: int, fpr: Floats) -> Floats:
-        own = by_fpr[group]
+        curve = by_fpr[group]
         negatives, positives = sizes[group]
-        return np.interp(fpr, own.rate, (own.correct + own.rate * negatives) / positives)
+        return np.interp(fpr, curve.rate, (curve.correct + curve.rate * negatives) / positives)
 
     def fpr(group: int, rate: Floats) -> Floats:
-        own = by_tpr[group]
+        curve = by_tpr[group]
         negatives, positives = sizes[group]
-        return np.interp(rate, own.rate, (own.rate * positives - own.correct) / negatives)
+        return np.interp(rate, curve.rate, (curve.rate * positives - curve.correct) / negatives)
 
-    places: list[list[Floats]] = []  # FPR of the deprived and the favoured group, (tolerances, places)
+    candidates: list[list[Floats]] = []  # FPR of the deprived and the favoured group, (tolerances, places)
     tops = [own.rate[own.correct >= own.correct.max() - TIED][[0, -1]] for own in by_fpr]
-    places += [[np.full_like(bound, a), np.full_like(bound, b)] for a in tops[0] for b in tops[1]]
+    candidates += [[np.full_like(bound, a), np.full_like(bound, b)] for a in tops[0] for b in tops[1]]
     for group in (0, 1):
         corner = by_fpr[group].rate + 0 * bound
         height = tpr(group, corner)
         for sign in (-1, 1):
-            for other in (corner + sign * bound, fpr(1 - group, height + sign * bound)):
-                places.append([corner, other] if group == 0 else [other, corner])
+            for other_fpr in (corner + sign * bound, fpr(1 - group, height + sign * bound)):
+                candidates.append([corner, other_fpr] if group == 0 else [other_fpr, corner])
     for sign in (-1, 1):
         # Along FPR that are t apart: where do the hulls come t apart?
         start = np.maximum(0.0, -sign * bound)
@@ -679,8 +679,8 @@ def _both(
                 share = past[:, :-1] / (past[:, :-1] - past[:, 1:])
             share = np.where((share > 0) & (share < 1), share, 0.0)
             meets = x[:, :-1] + share * np.diff(x, axis=1)
-            places.append([meets + sign * bound, meets])
-    x0, x1 = (np.concatenate([pair[g] for pair in places], axis=1).clip(0.0, 1.0) for g in (0, 1))
+            candidates.append([meets + sign * bound, meets])
+    x0, x1 = (np.concatenate([pair[g] for pair in candidates], axis=1).clip(0.0, 1.0) for g in (0, 1))
     on_hull = tpr(0, x0), tpr(1, x1)
     y0, y1 = (np.minimum(on_hull[g], on_hull[1 - g] + bound) for g in (0, 1))
     correct = sum(y * p - x * n for x, y, (n, p) in zip((x0, x1), (y0, y1), sizes, strict=True))
@@ -688,5 +688,5 @@ def _both(
     rows = np.arange(len(bound))
     best = np.argmax(correct, axis=1)
     gap = np.maximum(np.abs(x0 - x1), np.abs(y0 - y1))[rows, best]
-    known: NDArray[np.bool_] = ~np.isnan(tolerances)
-    return np.where(known, correct[rows, best], np.nan), np.where(known, gap, np.nan), ()
+    has_tolerance: NDArray[np.bool_] = ~np.isnan(tolerances)
+    return np.where(has_tolerance, correct[rows, best], np.nan), np.where(has_tolerance, gap, np.nan), ()

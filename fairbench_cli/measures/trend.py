@@ -110,9 +110,9 @@ def _score(x: Floats, n: Floats, y: Floats, m: Floats, time: Floats, slope: Floa
         low = np.where(beyond, start, low)
         high = np.where(beyond, high, start)
     scores, information = _parts(x, n, y, m, start[..., None] + slope[..., None] * time)
-    about = divide((information * time).sum(-1), information.sum(-1))[..., None]
-    spread = (information * (time - about) ** 2).sum(-1)
-    return divide((scores * (time - about)).sum(-1), np.sqrt(spread)), start
+    center = divide((information * time).sum(-1), information.sum(-1))[..., None]
+    spread = (information * (time - center) ** 2).sum(-1)
+    return divide((scores * (time - center)).sum(-1), np.sqrt(spread)), start
 
 
 def _says_something(x: Floats, n: Floats, y: Floats, m: Floats) -> NDArray[np.bool_]:
@@ -134,5 +134,5 @@ def _parts(x: Floats, n: Floats, y: Floats, m: Floats, log_ratio: Floats) -> tup
         q = np.minimum(q, 1 - SURE)
         score = np.where(p <= q, (x - n * p) / (1 - p), (m * q - y) / (1 - q))  # both are; none is 0 / 0
         information = 1 / ((1 - p) / (n * p) + (1 - q) / (m * q))
-    known = _says_something(x, n, y, m)
-    return np.where(known, score, 0.0), np.where(known, information, 0.0)
+    is_informative = _says_something(x, n, y, m)
+    return np.where(is_informative, score, 0.0), np.where(is_informative, information, 0.0)
