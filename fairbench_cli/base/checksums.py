@@ -28,24 +28,24 @@ def digest(value: Any) -> str:
     return _sha256(canonical_json(value))
 
 
-def digest_of_parts(parts: Mapping[str, str]) -> str:
+def digest_of_parts(json_by_key: Mapping[str, str]) -> str:
     """Return the `digest` of a mapping whose values are given as canonical JSON.
 
     >>> parts = {"b": canonical_json([1, "β"]), "a": canonical_json({})}
     >>> digest_of_parts(parts) == digest({"a": {}, "b": [1, "β"]})
     True
     """
-    text = ",".join(f"{_key(key)}:{parts[key]}" for key in sorted(parts))
+    text = ",".join(f"{_key(key)}:{json_by_key[key]}" for key in sorted(json_by_key))
     return _sha256(f"{{{text}}}")
 
 
-def derive_seed(*parts: Any) -> int:
+def derive_seed(*components: Any) -> int:
     """Return a seed in [0, 2^63) that depends on nothing but its parts.
 
     >>> derive_seed(2019, "adult", 0) == derive_seed(2019, "adult", 0) != derive_seed(2019, "adult", 1)
     True
     """
-    return int(digest(list(parts))[:16], 16) >> 1
+    return int(digest(list(components))[:16], 16) >> 1
 
 
 def add_checksum(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,10 +63,10 @@ def matches_checksum(content: Mapping[str, Any]) -> bool | None:
     if FIELD not in content:
         return None
     try:
-        own = digest({key: value for key, value in content.items() if key != FIELD})
+        computed = digest({key: value for key, value in content.items() if key != FIELD})
     except (ValueError, RecursionError):  # NaN, half a surrogate pair
         return False
-    return bool(content[FIELD] == own)
+    return bool(content[FIELD] == computed)
 
 
 def _sha256(text: str) -> str:

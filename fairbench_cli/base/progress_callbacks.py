@@ -9,5 +9,5 @@ ProgressCallback = Callable[[str, PercentDone | None], None]
 """Called with what is being done from now on, and how far it is."""
 
 
-def ignore_progress(what: str, far: PercentDone | None = None) -> None:
+def ignore_progress(activity: str, far: PercentDone | None = None) -> None:
     """Say nothing."""

@@ -47,8 +47,8 @@ def join_names(names: Sequence[str], most: int = 10) -> str:
     >>> join_names(["a", "b", "c"], 2), join_names(["a", "b"], 2)
     ('a, b and 1 more', 'a, b')
     """
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+    n_more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {n_more:,} more" if n_more > 0 else "")
 
 
 def format_count(count: int, noun: str) -> str:
@@ -86,16 +86,16 @@ def printable(text: str, keep: str = "") -> str:
     if "\n" in keep and "\n" in text:  # most lines are printable as they are
         return "\n".join(printable(line, keep) for line in text.split("\n"))
     return "".join(
-        letter if _shows(letter) or letter in keep or _joins(text, i) else "�"
+        letter if _is_visible(letter) or letter in keep or _is_joiner(text, i) else "�"
         for i, letter in enumerate(text)
     )
 
 
-def _shows(letter: str) -> bool:
+def _is_visible(letter: str) -> bool:
     return unicodedata.category(letter) not in _UNSEEN
 
 
-def _joins(text: str, i: int) -> bool:
+def _is_joiner(text: str, i: int) -> bool:
     """Say whether a joiner stands between two letters that it can join: none of Latin, Greek or Cyrillic."""
     around = text[max(i - 1, 0) : i] + text[i + 1 : i + 2]
     return text[i] in _JOINERS and len(around) == 2 and all(letter >= "\u0590" for letter in around)
@@ -107,7 +107,7 @@ def escape_unseen(json: str) -> str:
     >>> escape_unseen('{"a": "\u202eb\x7f"}')
     '{"a": "\\u202eb\\u007f"}'
     """
-    return re.sub(r"[^\n -~]", lambda found: found[0] if _shows(found[0]) else _escape(found[0]), json)
+    return re.sub(r"[^\n -~]", lambda match: match[0] if _is_visible(match[0]) else _escape(match[0]), json)
 
 
 def ascii_json(json: str) -> str:
@@ -116,12 +116,12 @@ def ascii_json(json: str) -> str:
     >>> ascii_json('"é😀"')
     '"\\u00e9\\ud83d\\ude00"'
     """
-    return re.sub(r"[^\x00-\x7f]", lambda found: _escape(found[0]), json)
+    return re.sub(r"[^\x00-\x7f]", lambda match: _escape(match[0]), json)
 
 
 def _escape(letter: str) -> str:
     pairs = letter.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{pairs[at : at + 4]}" for at in range(0, len(pairs), 4))
+    return "".join(f"\\u{pairs[start : start + 4]}" for start in range(0, len(pairs), 4))
 
 
 def disarm_formula(cell: str) -> str:
@@ -175,11 +175,11 @@ def _substitute(letter: str, encoding: str) -> str:
         return _PLAIN[letter]
     if "\u2500" <= letter <= "\u257f":  # corners and crossings of boxes
         return "+"
-    kind, _, last = unicodedata.name(letter, "").rpartition(" LETTER ")
-    if kind in ("GREEK SMALL", "GREEK CAPITAL") and last.isalpha():
+    kind, _, letter_name = unicodedata.name(letter, "").rpartition(" LETTER ")
+    if kind in ("GREEK SMALL", "GREEK CAPITAL") and letter_name.isalpha():
         if kind == "GREEK SMALL":
-            return last.lower()
-        return last.capitalize()
+            return letter_name.lower()
+        return letter_name.capitalize()
     small, _, base = unicodedata.decomposition(letter).rpartition(" ")
     if small in ("<sub>", "<super>") and int(base, 16) < 128:
         return chr(int(base, 16))
@@ -192,12 +192,12 @@ def make_slugs(names: Iterable[Sequence[str]]) -> list[str]:
     >>> make_slugs([("adult", "sex"), ("a/b", "s x"), ("a b", "s x")])
     ['adult-sex', 'a-b-s-x', 'a-b-s-x-2']
     """
-    found: list[str] = []
-    for parts in names:
-        slug = base = re.sub(r"[^\w.+-]+", "-", "-".join(parts)).strip("-.") or "unnamed"
+    file_names: list[str] = []
+    for words in names:
+        slug = base = re.sub(r"[^\w.+-]+", "-", "-".join(words)).strip("-.") or "unnamed"
         k = 1
-        while slug.casefold() in {other.casefold() for other in found}:
+        while slug.casefold() in {file_name.casefold() for file_name in file_names}:
             k += 1
             slug = f"{base}-{k}"
-        found.append(slug)
-    return found
+        file_names.append(slug)
+    return file_names

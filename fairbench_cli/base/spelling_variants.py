@@ -46,10 +46,10 @@ class SpellingVariants:
             format_value if "look alike" not in self.how else json.dumps
         )  # which shows what cannot be seen
         if len(self.values) > MOST_NAMED:
-            more = ", …"
+            ellipsis = ", …"
         else:
-            more = ""
-        return f"{', '.join(map(write, self.values[:MOST_NAMED]))}{more} {self.how}"
+            ellipsis = ""
+        return f"{', '.join(map(write, self.values[:MOST_NAMED]))}{ellipsis} {self.how}"
 
 
 def find_spelling_variants(values: Iterable[str]) -> list[SpellingVariants]:
@@ -66,10 +66,14 @@ def find_spelling_variants(values: Iterable[str]) -> list[SpellingVariants]:
     """
     alike: dict[str | Decimal, list[str]] = defaultdict(list)
     for value in dict.fromkeys(values):
-        same = _as_latin(_looks(value)).casefold().rstrip(" .")
-        if same:
-            alike[Decimal(same) if _NUMBER.fullmatch(same) else same].append(value)
-    return [SpellingVariants(tuple(each), _difference(each)) for each in alike.values() if len(each) > 1]
+        meaning = _as_latin(_visible_form(value)).casefold().rstrip(" .")
+        if meaning:
+            alike[Decimal(meaning) if _NUMBER.fullmatch(meaning) else meaning].append(value)
+    return [
+        SpellingVariants(tuple(variants), _difference(variants))
+        for variants in alike.values()
+        if len(variants) > 1
+    ]
 
 
 def has_plain_letters(value: str) -> bool:
@@ -78,7 +82,7 @@ def has_plain_letters(value: str) -> bool:
     >>> has_plain_letters("Male"), has_plain_letters("Male\u200b"), has_plain_letters("C\u0430t")
     (True, False, False)
     """
-    return _as_latin(_looks(value)) == value
+    return _as_latin(_visible_form(value)) == value
 
 
 def find_abbreviations(values: Iterable[str]) -> list[str]:
@@ -87,17 +91,19 @@ def find_abbreviations(values: Iterable[str]) -> list[str]:
     >>> find_abbreviations(["F", "Female", "M", "Male", "Married"])
     ['"F" may be short for "Female"']
     """
-    known = list(values)
-    found = []
-    for letter in (value for value in known if len(value) == 1 and value.isalpha()):
-        longer = [value for value in known if value != letter and value[:1].casefold() == letter.casefold()]
+    all_values = list(values)
+    abbreviations = []
+    for letter in (value for value in all_values if len(value) == 1 and value.isalpha()):
+        longer = [
+            value for value in all_values if value != letter and value[:1].casefold() == letter.casefold()
+        ]
         if len(longer) == 1 and len(longer[0]) > 1:
-            found.append(f"{format_value(letter)} may be short for {format_value(longer[0])}")
-    return found
+            abbreviations.append(f"{format_value(letter)} may be short for {format_value(longer[0])}")
+    return abbreviations
 
 
 def _difference(values: list[str]) -> str:
-    looks = [_looks(value) for value in values]
+    looks = [_visible_form(value) for value in values]
     if len(set(looks)) < len(looks):
         return "look alike, and differ in blanks, accents or unseen characters"
     looks = [_as_latin(look) for look in looks]
@@ -112,7 +118,7 @@ def _difference(values: list[str]) -> str:
     return "differ in capitals and a dot at the end only"
 
 
-def _looks(text: str) -> str:
+def _visible_form(text: str) -> str:
     """Return a text as it looks: letters in one form, none without a width, blanks alike."""
     composed = unicodedata.normalize("NFKC", text)
     visible = "".join(letter for letter in composed if unicodedata.category(letter) != "Cf")

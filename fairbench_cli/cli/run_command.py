@@ -48,7 +48,7 @@ def run(
     all_: AllTables = False,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
-    from fairbench_cli.base.progress_callbacks import ignore_progress
+    from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
     from fairbench_cli.base.safe_text import format_count
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import print_report, talk
@@ -74,7 +74,7 @@ def run(
 
         with ExitStack() as reading:
             if quiet:
-                tell = ignore_progress
+                tell: ProgressCallback = ignore_progress
             else:
                 tell = reading.enter_context(Activity("reading")).tell
             filters = tuple(only or ())

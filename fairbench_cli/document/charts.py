@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import chain, product
 from typing import Literal
 
 # of a picture; left of a plot are the texts of its vertical axis
@@ -115,21 +116,21 @@ class Axis:
         """
         if self.names:
             wide = LETTER / 2 * max(map(len, self.names)) + LETTER
-            every = math.ceil(wide * (len(self.names) - 1) / abs(self.end - self.start)) or 1
-            return [(self.position(i), shorten(name)) for i, name in enumerate(self.names) if i % every == 0]
+            stride = math.ceil(wide * (len(self.names) - 1) / abs(self.end - self.start)) or 1
+            return [(self.position(i), shorten(name)) for i, name in enumerate(self.names) if i % stride == 0]
         if self.log:
             low = math.log2(self.low)
             high = math.log2(self.high)
             apart = max(APART, LETTER * len(f"{2.0 ** math.floor(high):.6g}"))
-            every = math.ceil(apart * (high - low) / abs(self.end - self.start))
-            first = math.ceil(low / every)
-            last = math.floor(high / every)
-            values = [2.0 ** (every * i) for i in range(first, last + 1)]
+            stride = math.ceil(apart * (high - low) / abs(self.end - self.start))
+            first_tick = math.ceil(low / stride)
+            last_tick = math.floor(high / stride)
+            values = [2.0 ** (stride * i) for i in range(first_tick, last_tick + 1)]
         else:
             step = self.step or round_step((self.high - self.low) / 5)
-            first = math.ceil(self.low / step - 1e-9)
-            last = math.floor(self.high / step + 1e-9)
-            values = [i * step for i in range(first, last + 1)]
+            first_tick = math.ceil(self.low / step - 1e-9)
+            last_tick = math.floor(self.high / step + 1e-9)
+            values = [i * step for i in range(first_tick, last_tick + 1)]
         return [(self.position(x), f"{100 * x:.6g} %" if self.percent else f"{x + 0.0:.6g}") for x in values]
 
 
@@ -154,105 +155,111 @@ def ratio_axis(ratios: Sequence[float], limits: Iterable[float], tau: float) -> 
     return Axis(1 / edge, edge, log=True)
 
 
-def element(tag: str, kind: str, said: str = "", inside: str = "", **attributes: str | float) -> str:
+def element(tag: str, kind: str, tooltip: str = "", inside: str = "", **attributes: str | float) -> str:
     """Return an element of the class `kind`, with what it shows as its title, without empty attributes."""
     texts = {
         name: value if isinstance(value, str) else format_numbers(value) for name, value in attributes.items()
     }
     written = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in texts.items() if value)
-    within = (f"<title>{escape(said)}</title>" if said else "") + inside
+    within = (f"<title>{escape(tooltip)}</title>" if tooltip else "") + inside
     return f'<{tag} class="{kind}"{written}' + (f">{within}</{tag}>" if within else "/>")
 
 
-def format_numbers(*places: float) -> str:
+def format_numbers(*numbers: float) -> str:
     """Write places with at most two decimals.
 
     >>> format_numbers(12.0), format_numbers(0.126, 3.0)
     ('12', '0.13 3')
     """
-    return " ".join(f"{place:.2f}".rstrip("0").rstrip(".") for place in places)
+    return " ".join(f"{number:.2f}".rstrip("0").rstrip(".") for number in numbers)
 
 
 def text_element(
-    kind: str, x: float, y: float, words: str, anchor: str = "start", *, bold: bool = False
+    kind: str, x: float, y: float, content: str, anchor: str = "start", *, bold: bool = False
 ) -> str:
     """Return a text."""
     if bold:
         weight = "bold"
     else:
         weight = ""
-    return element("text", kind, "", escape(words), x=x, y=y, text_anchor=anchor, font_weight=weight)
+    return element("text", kind, "", escape(content), x=x, y=y, text_anchor=anchor, font_weight=weight)
 
 
-def stroke(kind: str, d: str, said: str = "", colour: str = SOFT, width: float = 1, dashes: str = "") -> str:
+def stroke(
+    kind: str, d: str, tooltip: str = "", colour: str = SOFT, width: float = 1, dashes: str = ""
+) -> str:
     """Return a line along a path."""
     look = {"stroke": colour, "stroke_dasharray": dashes, "fill": "none"}
-    return element("path", kind, said, d=d, stroke_width=width, **look)
+    return element("path", kind, tooltip, d=d, stroke_width=width, **look)
 
 
-def mark(kind: str, d: str, x: float, y: float, said: str, colour: str = INK, fill: str = PAPER) -> str:
+def mark(kind: str, d: str, x: float, y: float, tooltip: str, colour: str = INK, fill: str = PAPER) -> str:
     """Return a small form at a place."""
     where = f"translate({format_numbers(x, y)})"
-    return element("path", kind, said, d=d, transform=where, stroke=colour, stroke_width=1.3, fill=fill)
+    return element("path", kind, tooltip, d=d, transform=where, stroke=colour, stroke_width=1.3, fill=fill)
 
 
-def box(kind: str, axis: Axis, low: float, high: float, height: float, said: str, fill: str = "") -> str:
+def box(kind: str, axis: Axis, low: float, high: float, height: float, tooltip: str, fill: str = "") -> str:
     """Return a bar, a band or a track: from one value to another, around a height of 0."""
-    left, right = sorted((axis.position(low), axis.position(high)))
-    width = max(1.0, right - left)
+    x_left, x_right = sorted((axis.position(low), axis.position(high)))
+    width = max(1.0, x_right - x_left)
     fill = fill or COLOURS.get(kind.split()[-1], SOFT)
-    return element("rect", kind, said, x=left, y=-height / 2, width=width, height=height, fill=fill)
+    return element("rect", kind, tooltip, x=x_left, y=-height / 2, width=width, height=height, fill=fill)
 
 
-def rule(kind: str, axis: Axis, value: float, height: float, said: str, dashes: str = "") -> str:
+def rule(kind: str, axis: Axis, value: float, height: float, tooltip: str, dashes: str = "") -> str:
     """Return a vertical line at a value, around a height of 0."""
     return stroke(
         kind,
         f"M{format_numbers(axis.position(value), -height / 2)}v{format_numbers(height)}",
-        said,
+        tooltip,
         INK,
         1.4,
         dashes,
     )
 
 
-def whisker(axis: Axis, low: float, high: float, said: str, y: float = 0.0) -> str:
+def whisker(axis: Axis, low: float, high: float, tooltip: str, y: float = 0.0) -> str:
     """Return an interval; nothing where there is none."""
     if math.isnan(low) or math.isnan(high):
         return ""
-    left = axis.position(low)
-    right = axis.position(high)
-    ends = f"M{format_numbers(left, y - 3)}v6M{format_numbers(right, y - 3)}v6"
-    return stroke("whisker", f"M{format_numbers(left, y)}H{format_numbers(right)}{ends}", said, INK, 1.3)
+    x_left = axis.position(low)
+    x_right = axis.position(high)
+    ends = f"M{format_numbers(x_left, y - 3)}v6M{format_numbers(x_right, y - 3)}v6"
+    return stroke(
+        "whisker", f"M{format_numbers(x_left, y)}H{format_numbers(x_right)}{ends}", tooltip, INK, 1.3
+    )
 
 
-def dot(axis: Axis, value: float, look: Look, said: str, y: float = 0.0) -> str:
+def dot(axis: Axis, value: float, look: Look, tooltip: str, y: float = 0.0) -> str:
     """Return the mark of a value: a diamond where it fails, else a disc; hollow where nothing was tested."""
     kind, fill = ("ring", PAPER) if look in HOLLOW else (look, COLOURS.get(look, SOFT))
     if look in ("fail", "outside"):
         d = DIAMOND
     else:
         d = DISC
-    return mark(f"mark {kind}", d, axis.position(value), y, said, fill=fill)
+    return mark(f"mark {kind}", d, axis.position(value), y, tooltip, fill=fill)
 
 
-def arrow(axis: Axis, first: float, last: float, look: Look, said: str, drop: float) -> str:
+def arrow(axis: Axis, start: float, end: float, look: Look, tooltip: str, drop: float) -> str:
     """Return a line from a value, above a height of 0, to another, below it."""
-    d = f"M{format_numbers(axis.position(first), -drop)}L{format_numbers(axis.position(last), drop)}"
-    return stroke(f"arrow {look}", d, said, COLOURS.get(look, SOFT), 2)
+    d = f"M{format_numbers(axis.position(start), -drop)}L{format_numbers(axis.position(end), drop)}"
+    return stroke(f"arrow {look}", d, tooltip, COLOURS.get(look, SOFT), 2)
 
 
-def strip(axis: Axis, low: float, high: float, look: Look, symbol: str, said: str, name: str) -> str:
+def strip(axis: Axis, low: float, high: float, look: Look, symbol: str, tooltip: str, name: str) -> str:
     """Return a part of a strip: a colour, one of the `patterns(name)`, and a symbol where there is room."""
-    left = axis.position(low)
-    right = axis.position(high)
-    parts = [box(f"bar {look}", axis, low, high, 20, said)]
+    x_left = axis.position(low)
+    x_right = axis.position(high)
+    elements = [box(f"bar {look}", axis, low, high, 20, tooltip)]
     if look != "pass":
-        parts.append(box("pattern", axis, low, high, 20, said, f"url(#{name}-{look})"))
-    if right - left >= SYMBOL:
-        parts.append(element("circle", "disc", said, cx=(left + right) / 2, cy=0, r=7.5, fill=PAPER))
-        parts.append(text_element("name", (left + right) / 2, 4, symbol, "middle", bold=True))
-    return "".join(parts)
+        elements.append(box("pattern", axis, low, high, 20, tooltip, f"url(#{name}-{look})"))
+    if x_right - x_left >= SYMBOL:
+        elements.append(
+            element("circle", "disc", tooltip, cx=(x_left + x_right) / 2, cy=0, r=7.5, fill=PAPER)
+        )
+        elements.append(text_element("name", (x_left + x_right) / 2, 4, symbol, "middle", bold=True))
+    return "".join(elements)
 
 
 def patterns(name: str) -> str:
@@ -266,45 +273,47 @@ def patterns(name: str) -> str:
     )
 
 
-def scatter(places: Iterable[Point], look: int) -> str:
+def scatter(points: Iterable[Point], look: int) -> str:
     """Return a mark at each place of a picture, of the look of a line."""
     colour, _, d = LINES[look % len(LINES)]
-    return "".join(mark(f"line l{look % len(LINES)} dot", d, x, y, said, colour) for x, y, said in places)
+    return "".join(
+        mark(f"line l{look % len(LINES)} dot", d, x, y, tooltip, colour) for x, y, tooltip in points
+    )
 
 
-def line(places: Sequence[Point], look: int, said: str) -> str:
+def line(points: Sequence[Point], look: int, tooltip: str) -> str:
     """Return a line through places of a picture."""
     colour, dashes, _ = LINES[look % len(LINES)]
-    if places:
-        return stroke(f"line l{look % len(LINES)}", _through(places), said, colour, 1.8, dashes)
+    if points:
+        return stroke(f"line l{look % len(LINES)}", _path_through(points), tooltip, colour, 1.8, dashes)
     return ""
 
 
-def area(x: Axis, y: Axis, limits: Sequence[Limits], look: int, said: str) -> str:
+def area(x: Axis, y: Axis, limits: Sequence[Limits], look: int, tooltip: str) -> str:
     """Return the band of a line: from a lower to an upper value at each place."""
     way = [(a, low, "") for a, low, _ in limits] + [(a, high, "") for a, _, high in reversed(limits)]
-    d = _through(_placed(x, y, way))
+    d = _path_through(_place_points(x, y, way))
     i = look % len(LINES)
     if way:
-        return element("path", f"area a{i}", said, d=f"{d}z", fill=LINES[i][0], fill_opacity=0.13)
+        return element("path", f"area a{i}", tooltip, d=f"{d}z", fill=LINES[i][0], fill_opacity=0.13)
     return ""
 
 
-def _placed(x: Axis, y: Axis, points: Iterable[Point]) -> list[Point]:
+def _place_points(x: Axis, y: Axis, points: Iterable[Point]) -> list[Point]:
     """Return points with their places in a picture for their values."""
-    return [(x.position(a), y.position(b), said) for a, b, said in points]
+    return [(x.position(a), y.position(b), tooltip) for a, b, tooltip in points]
 
 
-def _through(places: Iterable[Point]) -> str:
+def _path_through(points: Iterable[Point]) -> str:
     """Return the path through some places of a picture."""
-    return "M" + "L".join(format_numbers(x, y) for x, y, _ in places)
+    return "M" + "L".join(format_numbers(x, y) for x, y, _ in points)
 
 
 def _grid(x: Axis, y: Axis) -> Iterator[str]:
     """Yield a line and a text at each tick of the vertical axis."""
-    for at, words in y.ticks():
-        yield stroke("grid", f"M{format_numbers(x.start, at)}H{format_numbers(x.end)}", colour="#d5d5d5")
-        yield text_element("tick", x.start - 5, at + 4, words, "end")
+    for y_tick, label in y.ticks():
+        yield stroke("grid", f"M{format_numbers(x.start, y_tick)}H{format_numbers(x.end)}", colour="#d5d5d5")
+        yield text_element("tick", x.start - 5, y_tick + 4, label, "end")
 
 
 @dataclass(frozen=True)
@@ -321,26 +330,28 @@ class ChartRow:
 
 
 def row_chart(
-    title: str, axis: Axis, rows: Sequence[ChartRow], key: str = "", here: Sequence[tuple[float, str]] = ()
+    title: str, axis: Axis, rows: Sequence[ChartRow], key: str = "", levels: Sequence[tuple[float, str]] = ()
 ) -> str:
-    """Return a picture of rows over an axis, with lines through all of them `here`."""
+    """Return a picture of rows over an axis, with lines through all of them at `levels`."""
     bottom = 4.0 + STEP * len(rows)
-    parts = []
+    elements = []
     for i, row in enumerate(rows):
         y = STEP * i + 17
-        parts.append(
+        elements.append(
             text_element("said" if row.muted else "name", SIDE, y, shorten(row.name), bold=not row.muted)
         )
-        parts.append(text_element("said", WIDTH - SIDE, y, row.value_text, "end") if row.value_text else "")
-        parts.append(_moved(y + 13, *row.marks))
-    for value, words in here:
-        parts.append(_moved(bottom / 2 + 2, rule("here", axis, value, bottom - 4, words)))
-        parts.append(
-            text_element("tick", axis.position(value), bottom + 29, words, _side(axis.position(value)))
+        elements.append(
+            text_element("said", WIDTH - SIDE, y, row.value_text, "end") if row.value_text else ""
         )
-    end = bottom + (34 if here else 20)
-    parts += [horizontal_axis(axis, bottom), text_element("tick", SIDE, end + 12, key) if key else ""]
-    return picture(title, end + (18 if key else 0), parts)
+        elements.append(_move_down(y + 13, *row.marks))
+    for value, label in levels:
+        elements.append(_move_down(bottom / 2 + 2, rule("here", axis, value, bottom - 4, label)))
+        elements.append(
+            text_element("tick", axis.position(value), bottom + 29, label, _text_anchor(axis.position(value)))
+        )
+    end = bottom + (34 if levels else 20)
+    elements += [horizontal_axis(axis, bottom), text_element("tick", SIDE, end + 12, key) if key else ""]
+    return picture(title, end + (18 if key else 0), elements)
 
 
 @dataclass(frozen=True)
@@ -357,54 +368,58 @@ def plot_lines(
     x: Axis,
     y: Axis,
     lines: Sequence[ChartLine],
-    about: str,
+    x_title: str,
     key: str = "",
-    under: str = "",
+    underlay: str = "",
     *,
-    beside: bool = False,
-    known: Sequence[ChartLine] = (),
+    names_beside: bool = False,
+    reference_lines: Sequence[ChartLine] = (),
 ) -> str:
-    """Return a picture of lines with their bands over `about`, then their names and what else is to say.
+    """Return a picture of lines with their bands over `x_title`, then their names and what else is to say.
 
-    Names stand `beside` the ends of their lines, where the horizontal axis leaves room for them, or below;
-    those of lines that are `known`, which the others are held against, above their ends.
+    With `names_beside` names stand beside the ends of their lines, where the horizontal axis leaves room for
+    them, else below; those of `reference_lines`, which the others are held against, above their ends.
     """
-    parts = [
+    elements = [
         *_grid(x, y),
-        under,
+        underlay,
         horizontal_axis(x, y.start),
-        text_element("tick", WIDTH / 2, y.start + 30, about, "middle"),
+        text_element("tick", WIDTH / 2, y.start + 30, x_title, "middle"),
     ]
-    parts += [area(x, y, each.limits, i, f"{each.name}: interval") for i, each in enumerate(lines)]
+    elements += [
+        area(x, y, chart_line.limits, i, f"{chart_line.name}: interval") for i, chart_line in enumerate(lines)
+    ]
     level = y.start + 48
     ends = []
-    for i, each in enumerate(lines):
-        places = _placed(x, y, each.points)
-        every = max(1, math.ceil(len(each.points) / MOST_MARKS))
-        parts += [line(places, i, each.name), scatter(places[(every - 1) // 2 :: every], i)]
-        ends += [(*place[:2], each.name) for place in places[-1:]]
-        if not beside:
-            sample = [(float(at), level - 4, each.name) for at in (SIDE, SIDE + 17, SIDE + 34)]
-            parts += [line(sample, i, each.name), scatter(sample[1:2], i)]
-            parts.append(text_element("name", SIDE + 42, level, shorten(each.name)))
+    for i, chart_line in enumerate(lines):
+        points = _place_points(x, y, chart_line.points)
+        stride = max(1, math.ceil(len(chart_line.points) / MOST_MARKS))
+        elements += [line(points, i, chart_line.name), scatter(points[(stride - 1) // 2 :: stride], i)]
+        ends += [(*point[:2], chart_line.name) for point in points[-1:]]
+        if not names_beside:
+            sample = [
+                (float(x_sample), level - 4, chart_line.name) for x_sample in (SIDE, SIDE + 17, SIDE + 34)
+            ]
+            elements += [line(sample, i, chart_line.name), scatter(sample[1:2], i)]
+            elements.append(text_element("name", SIDE + 42, level, shorten(chart_line.name)))
             level += 16
-    parts += _known_lines(x, y, known)
-    if beside:
-        parts += _apart(ends, [], y.start)
+    elements += _draw_reference_lines(x, y, reference_lines)
+    if names_beside:
+        elements += _separate_names(ends, [], y.start)
         level -= 14
-    parts.append(text_element("tick", SIDE, level, key) if key else "")
-    return picture(title, level + (12 if key else -4), parts)
+    elements.append(text_element("tick", SIDE, level, key) if key else "")
+    return picture(title, level + (12 if key else -4), elements)
 
 
-def _known_lines(x: Axis, y: Axis, known: Sequence[ChartLine]) -> Iterator[str]:
+def _draw_reference_lines(x: Axis, y: Axis, reference_lines: Sequence[ChartLine]) -> Iterator[str]:
     """Yield thin lines, named at their ends; those that end at about the same place together."""
     ends: dict[float, list[str]] = {}
-    for each in known:
-        places = _placed(x, y, each.points)
-        yield stroke("way known", _through(places), each.name, SOFT, 1.2, "1 3")
-        level = places[-1][1]
-        near = next((at for at in ends if abs(at - level) < LINE), level)
-        ends.setdefault(near, []).append(each.name)
+    for chart_line in reference_lines:
+        points = _place_points(x, y, chart_line.points)
+        yield stroke("way known", _path_through(points), chart_line.name, SOFT, 1.2, "1 3")
+        level = points[-1][1]
+        near = next((end_level for end_level in ends if abs(end_level - level) < LINE), level)
+        ends.setdefault(near, []).append(chart_line.name)
     for level, names in ends.items():
         yield text_element("tick", x.end, max(level - 3, y.end + 8), ", ".join(names), "end")
 
@@ -456,25 +471,25 @@ def forest_table(
     ticks : sequence of (float, str)
         Places of the axis and what is written there.
     """
-    about, *others = map(escape, heads)
-    columns = "".join(f'<th scope="col" class="n">{head}</th>' for head in others)
-    head = f'<tr><th scope="col" colspan="2">{about}</th>{columns}</tr>'
-    places = "".join(
-        f'<span class="tick" style="left:{format_numbers(x)}%">{escape(said)}</span>' for x, said in ticks
+    first_head, *other_heads = map(escape, heads)
+    columns = "".join(f'<th scope="col" class="n">{head}</th>' for head in other_heads)
+    head = f'<tr><th scope="col" colspan="2">{first_head}</th>{columns}</tr>'
+    tick_labels = "".join(
+        f'<span class="tick" style="left:{format_numbers(x)}%">{escape(label)}</span>' for x, label in ticks
     )
-    if others:
-        empty = f'<td colspan="{len(others)}"></td>'
+    if other_heads:
+        empty = f'<td colspan="{len(other_heads)}"></td>'
     else:
         empty = ""
     body = "".join(_forest_row(row, ideal) for row in rows)
     caption = f'<caption class="unseen">{escape(title)}</caption>'
-    longest = max((len(word) for row in rows for word in re.split("[ -]", row.name)), default=0)
-    if longest > LONG_WORD:
+    words_of_names = chain.from_iterable(re.split("[ -]", row.name) for row in rows)
+    if max(map(len, words_of_names), default=0) > LONG_WORD:
         long = " long"
     else:
         long = ""
-    sizes = f"<colgroup>{'<col>' * (2 + len(others))}</colgroup>"
-    foot = f'<tr><td></td><td class="plot"><div>{places}</div></td>{empty}</tr>'
+    sizes = f"<colgroup>{'<col>' * (2 + len(other_heads))}</colgroup>"
+    foot = f'<tr><td></td><td class="plot"><div>{tick_labels}</div></td>{empty}</tr>'
     return (
         f'<table class="forest{long}">{caption}{sizes}<thead>{head}</thead><tbody>{body}</tbody>'
         f'<tfoot aria-hidden="true">{foot}</tfoot></table>'
@@ -482,46 +497,42 @@ def forest_table(
 
 
 def _forest_row(row: ForestRow, ideal: float | None) -> str:
-    parts = [_upright("zero", ideal), _upright("base", row.base)]
+    elements = [_vertical_line("zero", ideal), _vertical_line("base", row.base)]
     if row.low is not None and row.high is not None:
         low = format_numbers(row.low)
         high = format_numbers(row.high)
-        parts.append(f'<line class="ci {row.kind}" x1="{low}%" x2="{high}%" y1="50%" y2="50%"/>')
+        elements.append(f'<line class="ci {row.kind}" x1="{low}%" x2="{high}%" y1="50%" y2="50%"/>')
     if row.position is not None:
         form = (
             f'<path class="mark {row.kind}" d="{FORMS[row.kind]}"><title>{escape(row.tooltip)}</title></path>'
         )
-        parts.append(f'<svg x="{format_numbers(row.position)}%" y="50%" overflow="visible">{form}</svg>')
+        elements.append(f'<svg x="{format_numbers(row.position)}%" y="50%" overflow="visible">{form}</svg>')
     cells = "".join(f'<td class="n">{_with_fine(*texts)}</td>' for texts in row.texts)
-    svg = (
-        f'<svg role="img" aria-label="{escape(row.tooltip)}" width="100%" height="24">{"".join(parts)}</svg>'
-    )
+    label = f'role="img" aria-label="{escape(row.tooltip)}"'
+    svg = f'<svg {label} width="100%" height="24">{"".join(elements)}</svg>'
     name = _with_fine(row.name, row.note)
     return f'<tr><th scope="row">{name}</th><td class="plot">{svg}</td>{cells}</tr>'
 
 
-def _with_fine(words: str, fine: str) -> str:
-    return escape(words) + (f' <span class="fine">{escape(fine)}</span>' if fine else "")
+def _with_fine(name: str, fine: str) -> str:
+    return escape(name) + (f' <span class="fine">{escape(fine)}</span>' if fine else "")
 
 
-def form_list(words: Iterable[tuple[Form, str]]) -> str:
+def form_list(meanings: Iterable[tuple[Form, str]]) -> str:
     """Return the meanings of the forms of marks, as a list."""
     items = "".join(
         f'<li><svg width="16" height="16" viewBox="-8 -8 16 16" aria-hidden="true"><path class="mark {form}" '
-        f'd="{FORMS[form]}"/></svg>{escape(said)}</li>'
-        for form, said in words
+        f'd="{FORMS[form]}"/></svg>{escape(meaning)}</li>'
+        for form, meaning in meanings
     )
     return f'<ul class="key">{items}</ul>'
 
 
-def _upright(kind: str, place: float | None) -> str:
-    if place is None:
-        at = ""
-    else:
-        at = format_numbers(place)
-    if at:
-        return f'<line class="{kind}" x1="{at}%" x2="{at}%" y2="100%"/>'
-    return ""
+def _vertical_line(kind: str, percent: float | None) -> str:
+    if percent is None:
+        return ""
+    x = format_numbers(percent)
+    return f'<line class="{kind}" x1="{x}%" x2="{x}%" y2="100%"/>'
 
 
 def plot_paths(
@@ -529,29 +540,29 @@ def plot_paths(
     x: Axis,
     y: Axis,
     tracks: Sequence[ChartLine],
-    about: str,
+    x_title: str,
     above: str,
     *,
     zero: bool = False,
-    under: Sequence[ChartLine] = (),
-    known: Sequence[ChartLine] = (),
+    lines_below: Sequence[ChartLine] = (),
+    reference_lines: Sequence[ChartLine] = (),
 ) -> str:
     """Return a picture of the ways of techniques, from light to dark marks, each named at its end.
 
     Parameters
     ----------
-    about, above : str
+    x_title, above : str
         What the horizontal and the vertical axis show.
     zero : bool
         Whether a line stands where the horizontal axis is 0.
-    under : sequence of ChartLine
+    lines_below : sequence of ChartLine
         Lines that are drawn first.
-    known : sequence of ChartLine
+    reference_lines : sequence of ChartLine
         What the techniques are held against.
     """
-    parts = [text_element("tick", SIDE, 10, above), *_grid(x, y)]
+    elements = [text_element("tick", SIDE, 10, above), *_grid(x, y)]
     if zero and x.low <= 0 <= x.high:
-        parts.append(
+        elements.append(
             stroke(
                 "here",
                 f"M{format_numbers(x.position(0), y.start)}V{format_numbers(y.end)}",
@@ -561,46 +572,52 @@ def plot_paths(
                 "3 3",
             )
         )
-    parts += [
+    elements += [
         horizontal_axis(x, y.start),
-        text_element("tick", (x.start + x.end) / 2, y.start + 30, about, "middle"),
+        text_element("tick", (x.start + x.end) / 2, y.start + 30, x_title, "middle"),
     ]
-    parts += [line(_placed(x, y, each.points), i, each.name) for i, each in enumerate(under)]
+    elements += [
+        line(_place_points(x, y, chart_line.points), i, chart_line.name)
+        for i, chart_line in enumerate(lines_below)
+    ]
     tracks = [track for track in tracks if track.points]
-    looks = [*[None] * len(known), *range(len(tracks))]
+    looks = [*[None] * len(reference_lines), *range(len(tracks))]
     ends: list[Point] = []
     marks: list[Point] = []
-    for track, look in zip([*known, *tracks], looks, strict=True):
-        places = _placed(x, y, track.points)
-        parts += _way(places, look)
-        ends += [(*place[:2], track.name) for place in places[-1:]]
-        marks += places
-    parts += _apart(ends, marks, y.start)
-    return picture(title, y.start + 38, parts)
+    for track, look in zip([*reference_lines, *tracks], looks, strict=True):
+        points = _place_points(x, y, track.points)
+        elements += _draw_path(points, look)
+        ends += [(*point[:2], track.name) for point in points[-1:]]
+        marks += points
+    elements += _separate_names(ends, marks, y.start)
+    return picture(title, y.start + 38, elements)
 
 
-def _way(places: Sequence[Point], look: int | None) -> Iterator[str]:
+def _draw_path(points: Sequence[Point], look: int | None) -> Iterator[str]:
     """Yield the way of a technique with the look of a line, or, without one, of what it is held against."""
-    kind = "known"
-    colour = SOFT
-    form = FORMS["known"]
-    dashes = "1 3"
-    if look is not None:
+    if look is None:
+        kind = "known"
+        colour = SOFT
+        form = FORMS["known"]
+        dashes = "1 3"
+    else:
         i = look % len(LINES)
-        dashes = ""
         kind = f"l{i}"
         colour = LINES[i][0]
         form = LINES[i][2]
-    if len(places) > 1:
-        yield stroke(f"way {kind}", _through(places), "", colour, 1, dashes)
-    last = len(SHADES) - 1
-    for k, (x, y, said) in enumerate(places):
-        if len(places) < 2:
-            shade = last
-        else:
-            shade = k * last // (len(places) - 1)
-        shown, fill = (f"point {kind}", PAPER) if look is None else (f"point {kind} b{shade}", SHADES[shade])
-        yield mark(shown, form, x, y, said, colour, fill)
+        dashes = ""
+    if len(points) > 1:
+        yield stroke(f"way {kind}", _path_through(points), "", colour, 1, dashes)
+    last_shade = len(SHADES) - 1
+    for k, (x, y, tooltip) in enumerate(points):
+        if look is None:
+            yield mark(f"point {kind}", form, x, y, tooltip, colour, PAPER)
+            continue
+        # From light to dark; a single point is where the way ends.
+        shade = last_shade
+        if len(points) > 1:
+            shade = k * last_shade // (len(points) - 1)
+        yield mark(f"point {kind} b{shade}", form, x, y, tooltip, colour, SHADES[shade])
 
 
 SHADES = ("#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
@@ -608,53 +625,58 @@ LINE = 11.0  # between names that would stand on each other
 MOST_ROWS = 12  # a name is so many lines from its point at most
 
 
-def _apart(names: Sequence[Point], marks: Iterable[Point], bottom: float) -> Iterator[str]:
+def _separate_names(names: Sequence[Point], marks: Iterable[Point], bottom: float) -> Iterator[str]:
     """Yield names next to their points, where no mark and no other name is; else farther off, with a line.
 
     Names without such a place are left out.
     """
-    taken = [(a - 5, b - 4, a + 5, b + 4) for a, b, _ in marks]
+    taken_boxes = [(a - 5, b - 4, a + 5, b + 4) for a, b, _ in marks]
     rows = sorted(range(-MOST_ROWS, MOST_ROWS + 1), key=abs)
-    for x, y, name in sorted(names, key=lambda one: one[1]):
+    for x, y, name in sorted(names, key=lambda point: point[1]):
         wide = 6.2 * len(shorten(name))
-        for row, left in ((row, left) for row in rows for left in (False, True)):
-            if left:
+        for row, is_left in product(rows, (False, True)):
+            if is_left:
                 start = x - 7 - wide
             else:
                 start = x + 7
             level = y + LINE * row
-            place = start, level - LINE / 2, start + wide, level + LINE / 2
-            inside = start >= 2 and place[2] <= WIDTH - 2 and place[1] >= 12 and place[3] <= bottom
-            if inside and not any(_overlap(place, other) for other in taken):
-                taken.append(place)
-                if left:
-                    near = place[2]
+            box_of_name = start, level - LINE / 2, start + wide, level + LINE / 2
+            inside = (
+                start >= 2
+                and box_of_name[2] <= WIDTH - 2
+                and box_of_name[1] >= 12
+                and box_of_name[3] <= bottom
+            )
+            if inside and not any(_overlap(box_of_name, taken_box) for taken_box in taken_boxes):
+                taken_boxes.append(box_of_name)
+                if is_left:
+                    near = box_of_name[2]
+                    anchor = "end"
                 else:
                     near = start
-                yield (
-                    stroke("axis", f"M{format_numbers(x, y)}L{format_numbers(near, level)}", width=0.6)
-                    if row
-                    else ""
-                )
-                yield text_element("name", near, level + 4, shorten(name), "end" if left else "start")
+                    anchor = "start"
+                if row:
+                    way = f"M{format_numbers(x, y)}L{format_numbers(near, level)}"
+                    yield stroke("axis", way, width=0.6)
+                yield text_element("name", near, level + 4, shorten(name), anchor)
                 break
 
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
-def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _overlap(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
-def picture(title: str, height: float, parts: Iterable[str], width: float = WIDTH) -> str:
+def picture(title: str, height: float, elements: Iterable[str], width: float = WIDTH) -> str:
     """Return an SVG; the title is for those who cannot see it."""
     wide = format_numbers(width)
     high = format_numbers(height)
     size = f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}"'
     ink = f'font-family="system-ui, sans-serif" font-size="11" fill="{INK}"'
-    about = f'role="graphics-document document" aria-label="{escape(title)}"'
-    return f'<svg {about} {size} {ink} xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
+    role = f'role="graphics-document document" aria-label="{escape(title)}"'
+    return f'<svg {role} {size} {ink} xmlns="http://www.w3.org/2000/svg">{"".join(elements)}</svg>'
 
 
 def shorten(name: str) -> str:
@@ -664,19 +686,19 @@ def shorten(name: str) -> str:
     return f"{name[: MOST_NAME - 1]}…"
 
 
-def _moved(down: float, *parts: str) -> str:
-    return f'<g transform="translate(0 {format_numbers(down)})">{"".join(parts)}</g>'
+def _move_down(down: float, *elements: str) -> str:
+    return f'<g transform="translate(0 {format_numbers(down)})">{"".join(elements)}</g>'
 
 
 def horizontal_axis(axis: Axis, y: float) -> str:
     """Return a horizontal axis at a height, with texts at its ticks."""
     ticks = axis.ticks()
     marks = "".join(f"M{format_numbers(x, y)}v4" for x, _ in ticks)
-    words = "".join(text_element("tick", x, y + 15, said, _side(x)) for x, said in ticks)
-    return stroke("axis", f"M{format_numbers(axis.start, y)}H{format_numbers(axis.end)}{marks}") + words
+    labels = "".join(text_element("tick", x, y + 15, label, _text_anchor(x)) for x, label in ticks)
+    return stroke("axis", f"M{format_numbers(axis.start, y)}H{format_numbers(axis.end)}{marks}") + labels
 
 
-def _side(x: float) -> str:
+def _text_anchor(x: float) -> str:
     """Return the side of a text that is at x, such that it stays in the picture."""
     if x < SIDE + 14:
         return "start"

@@ -124,15 +124,20 @@ class TextTable:
         """Which columns hold numbers."""
         if self.words is not None:
             return tuple(j >= self.words for j in range(len(self.heads)))
-        return tuple(any(row[j].value is not None for row in self.rows) for j in range(len(self.heads)))
+        numeric = []
+        for j in range(len(self.heads)):
+            numeric.append(any(row[j].value is not None for row in self.rows))
+        return tuple(numeric)
 
 
 def table_of(
     title: str, columns: dict[str, Callable[[Row], TableCell]], rows: Sequence[Row], omitted: str = ""
 ) -> TextTable:
     """Return a table of rows, given by its head how to write the cell of each column."""
-    cells = tuple(tuple(write(row) for write in columns.values()) for row in rows)
-    return TextTable(title, tuple(columns), cells, omitted)
+    cells = []
+    for row in rows:
+        cells.append(tuple(write_cell(row) for write_cell in columns.values()))
+    return TextTable(title, tuple(columns), tuple(cells), omitted)
 
 
 def plain_table(
@@ -147,8 +152,12 @@ def plain_table(
     marks: Iterable[str] = (),
 ) -> TextTable:
     """Return a table of texts or cells, whose first `words` columns are words; None as in `TextTable`."""
-    cells = tuple(tuple(one if isinstance(one, TableCell) else TableCell(one) for one in row) for row in rows)
-    return TextTable(title, tuple(heads), cells, omitted, words, tuple(keys), grouped, marks=tuple(marks))
+    cells = []
+    for row in rows:
+        cells.append(tuple(cell if isinstance(cell, TableCell) else TableCell(cell) for cell in row))
+    return TextTable(
+        title, tuple(heads), tuple(cells), omitted, words, tuple(keys), grouped, marks=tuple(marks)
+    )
 
 
 @dataclass(frozen=True)

@@ -21,23 +21,31 @@ def notebook(document: Document) -> str:
         colours = COLOURS
     else:
         colours = dict.fromkeys(COLOURS, COLOURS["undecided"])
-    marks = {
-        verdict: f'<strong style="color: {colours[verdict]}">{mark}</strong>' if verdict else ""
-        for verdict, mark in document.marks.items()
-    }
-    parts = []
+    marks: dict[Verdict | None, str] = {}
+    for verdict, mark in document.marks.items():
+        marks[verdict] = ""
+        if verdict:
+            marks[verdict] = f'<strong style="color: {colours[verdict]}">{mark}</strong>'
+    blocks = []
     if answer := document.answer:
-        first = f"<strong>{escape(answer.headline.text)}</strong>"
-        parts.append(_lines([with_symbol(first, marks[answer.headline.verdict])]))
-        parts.append(_lines(with_symbol(escape(one.text), marks[one.verdict]) for one in answer.statements))
-        parts += [figure(one.chart) for one in answer.statements if one.chart is not None][:1]
+        headline = f"<strong>{escape(answer.headline.text)}</strong>"
+        blocks.append(_lines([with_symbol(headline, marks[answer.headline.verdict])]))
+        blocks.append(
+            _lines(
+                with_symbol(escape(statement.text), marks[statement.verdict])
+                for statement in answer.statements
+            )
+        )
+        blocks += [figure(statement.chart) for statement in answer.statements if statement.chart is not None][
+            :1
+        ]
         still = [with_symbol(escape(text), marks["undecided"]) for text in answer.open]
-        parts.append(_lines(["Not decided:", *still] if still else []))
-        parts.append(_small([answer.consequence.text] if answer.consequence else []))
-    parts.append(_small(document.facts))
-    parts += [_section(section, marks) for section in document.sections]
-    parts.append(_list(document.notes))
-    return printable(f"<div>{''.join(parts)}</div>", keep="\n")
+        blocks.append(_lines(["Not decided:", *still] if still else []))
+        blocks.append(_small([answer.consequence.text] if answer.consequence else []))
+    blocks.append(_small(document.facts))
+    blocks += [_section(section, marks) for section in document.sections]
+    blocks.append(_list(document.notes))
+    return printable(f"<div>{''.join(blocks)}</div>", keep="\n")
 
 
 def figure(chart: Chart) -> str:
@@ -106,11 +114,11 @@ def _list(notes: Iterable[str]) -> str:
 
 def _section(section: Section, marks: Marks) -> str:
     title = with_symbol(f"<strong>{escape(section.title)}</strong>", marks[section.verdict])
-    parts = [f"<p>{title}</p>"] if section.title else []
-    parts += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]
-    parts += [_table(table, marks, section.title) for table in section.tables]
-    parts += [_list(section.notes), *(_section(one, marks) for one in section.sections)]
-    return "".join(parts)
+    blocks = [f"<p>{title}</p>"] if section.title else []
+    blocks += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]
+    blocks += [_table(table, marks, section.title) for table in section.tables]
+    blocks += [_list(section.notes), *(_section(subsection, marks) for subsection in section.sections)]
+    return "".join(blocks)
 
 
 def _table(table: TextTable, marks: Marks, above: str) -> str:

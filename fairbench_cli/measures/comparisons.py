@@ -92,7 +92,7 @@ def spread(counts: Counts, rate: str) -> Floats:
     >>> float(spread(Counts(("a", "b", "c"), n), "selection-rate"))
     0.75
     """
-    low, high = _ends(counts, rate)
+    low, high = _lowest_and_highest(counts, rate)
     return high - low
 
 
@@ -101,35 +101,35 @@ def worst_ratio(counts: Counts, rate: str) -> Floats:
 
     The smallest ratio of any two groups.
     """
-    return divide(*_ends(counts, rate))
+    return divide(*_lowest_and_highest(counts, rate))
 
 
 def farthest_difference(counts: Counts, rate: str) -> Floats:
     """Return the one farthest from 0 of X(s) − X(r) over the other groups s."""
-    differences = _others(counts, rate) - of_reference(counts, rate)[..., None]
+    differences = _other_rates(counts, rate) - of_reference(counts, rate)[..., None]
     return _farthest(differences, np.abs(differences))
 
 
 def farthest_ratio(counts: Counts, rate: str) -> Floats:
     """Return the one farthest from 1 on a log scale of X(s) / X(r) over the other groups s."""
-    ratios = divide(_others(counts, rate), of_reference(counts, rate)[..., None])
+    ratios = divide(_other_rates(counts, rate), of_reference(counts, rate)[..., None])
     with np.errstate(divide="ignore"):
         return _farthest(ratios, np.abs(np.log(ratios)))
 
 
 def mean_difference(counts: Counts, rate: str) -> Floats:
     """Return the mean of X(s) − X(r) over the other groups s."""
-    return _mean(_others(counts, rate) - of_reference(counts, rate)[..., None])
+    return _mean_of_finite(_other_rates(counts, rate) - of_reference(counts, rate)[..., None])
 
 
 def mean_ratio(counts: Counts, rate: str) -> Floats:
     """Return the mean of X(s) / X(r) over the other groups s."""
-    return _mean(divide(_others(counts, rate), of_reference(counts, rate)[..., None]))
+    return _mean_of_finite(divide(_other_rates(counts, rate), of_reference(counts, rate)[..., None]))
 
 
 def mean_of_groups(counts: Counts, rate: str) -> Floats:
     """Return the mean of X(s) over the groups s, each counting once however large."""
-    return _mean(rate_by_group(counts, rate))
+    return _mean_of_finite(rate_by_group(counts, rate))
 
 
 def of_group(counts: Counts, rate: str) -> Floats:
@@ -144,12 +144,12 @@ def of_reference(counts: Counts, rate: str) -> Floats:
 
 def z(counts: Counts, rate: str) -> Floats:
     """Return (X(g) − X(r)) / √(p(1−p)(1/n(g) + 1/n(r))), p the rate of both groups together."""
-    return _test(counts, rate)[0]
+    return _z_and_p(counts, rate)[0]
 
 
 def p(counts: Counts, rate: str) -> Floats:
     """Return the two-sided p-value of z; of Fisher's exact test where a cell expects fewer than 5."""
-    return _test(counts, rate)[1]
+    return _z_and_p(counts, rate)[1]
 
 
 _INFINITE = "NaN when both rates are 0, infinite when only that of the reference is"
@@ -187,7 +187,7 @@ def rate_metric(rate: Rate) -> Metric:
         undefined=rate.undefined(""),
         section="rate",
         groups="any",
-        on=_on(rate),
+        on=_speaks_of(rate),
     )
 
 
@@ -210,7 +210,7 @@ def comparison_metric(rate: Rate, comparison: Comparison) -> Metric:
         undefined="; ".join(filter(None, (undefined, comparison.undefined))),
         section="comparison",
         groups=comparison.groups,
-        on=_on(rate),
+        on=_speaks_of(rate),
         farthest_of=(f"{rate.name}-{comparison.farthest_of}",) if comparison.farthest_of else (),
         equal=rate.name if comparison.name == "p" else "",
     )
@@ -229,7 +229,7 @@ def compositions() -> list[Metric]:
     return metrics
 
 
-def _on(rate: Rate) -> Literal["predictions", "labels", "both"]:
+def _speaks_of(rate: Rate) -> Literal["predictions", "labels", "both"]:
     if not rate.needs_labels:
         return "both"
     if rate.needs_predictions:
@@ -237,17 +237,17 @@ def _on(rate: Rate) -> Literal["predictions", "labels", "both"]:
     return "labels"
 
 
-def _test(counts: Counts, rate: str) -> tuple[Floats, Floats]:
+def _z_and_p(counts: Counts, rate: str) -> tuple[Floats, Floats]:
     above, below = (side[..., 0] for side in numerators_and_denominators(counts.pair.n, [rate]))
     return two_proportions(above[..., 0], below[..., 0], above[..., 1], below[..., 1])
 
 
-def _others(counts: Counts, rate: str) -> Floats:
+def _other_rates(counts: Counts, rate: str) -> Floats:
     """Return the rate of every group that is no part of the reference."""
     return rate_by_group(counts, rate)[..., counts.outside]
 
 
-def _ends(counts: Counts, rate: str) -> tuple[Floats, Floats]:
+def _lowest_and_highest(counts: Counts, rate: str) -> tuple[Floats, Floats]:
     """Return the lowest and the highest rate; NaN when fewer than two groups have one."""
     rates = rate_by_group(counts, rate)
     has_value = ~np.isnan(rates)
@@ -257,7 +257,7 @@ def _ends(counts: Counts, rate: str) -> tuple[Floats, Floats]:
     return np.where(enough, low, np.nan), np.where(enough, high, np.nan)
 
 
-def _mean(values: Floats) -> Floats:
+def _mean_of_finite(values: Floats) -> Floats:
     has_value = ~np.isnan(values)
     return divide(np.where(has_value, values, 0.0).sum(-1), has_value.sum(-1))
 

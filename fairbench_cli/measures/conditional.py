@@ -50,8 +50,8 @@ def unexplained_difference(strata: Counts) -> Floats:
     >>> abs(round(float(unexplained_difference(strata)), 12))
     0.0
     """
-    within = _within(strata)
-    return _summed((within[..., 1] - within[..., 0]) * _shares(strata).sum(-1) / 2, strata)
+    within = _rates_within(strata)
+    return _sum_over_strata((within[..., 1] - within[..., 0]) * _shares(strata).sum(-1) / 2, strata)
 
 
 def explained_difference(strata: Counts) -> Floats:
@@ -65,7 +65,7 @@ def explained_difference(strata: Counts) -> Floats:
     0.36
     """
     shares = _shares(strata)
-    return _summed(_within(strata).mean(-1) * (shares[..., 1] - shares[..., 0]), strata)
+    return _sum_over_strata(_rates_within(strata).mean(-1) * (shares[..., 1] - shares[..., 0]), strata)
 
 
 def propensity_difference(rows: Rows) -> float:
@@ -144,13 +144,13 @@ def _shares(strata: Counts) -> Floats:
     return divide(strata.group_total, strata.group_total.sum(-2, keepdims=True))
 
 
-def _summed(terms: Floats, strata: Counts) -> Floats:
+def _sum_over_strata(terms: Floats, strata: Counts) -> Floats:
     """Add up what each stratum makes of the difference; NaN when a group is empty, also without strata."""
     has_both = (strata.group_total.sum(-2) > 0).all(-1)
     return np.asarray(np.where(has_both, terms.sum(-1), np.nan))
 
 
-def _within(strata: Counts) -> Floats:
+def _rates_within(strata: Counts) -> Floats:
     """P(+|zᵢ,s), shape (..., strata, 2); that of the other group where one is empty, 0 where both are."""
     rates = np.stack(acceptance_by_group(strata), -1)
     rates = np.where(np.isnan(rates), rates[..., ::-1], rates)
@@ -193,12 +193,12 @@ def predicted_groups(rows: Rows) -> Counts:
     matrix = distance_matrix(rows)
     if min(np.sum(rows.s == 0), np.sum(rows.s == 1)) < FOLDS:
         return Counts(GROUPS, np.zeros((2, 2, 2)))
-    return count(rows.s, rows.s, _predicted(matrix, rows), GROUPS, rows.weights)
+    return count(rows.s, rows.s, _predict_groups(matrix, rows), GROUPS, rows.weights)
 
 
 def balanced_error(counts: Counts) -> float:
     """Return the mean of both groups' error rates; NaN when a group is empty."""
-    return float(_errors(counts).mean())
+    return float(_group_errors(counts).mean())
 
 
 def balanced_error_interval(counts: Counts, confidence: float = 0.95) -> tuple[float, float]:
@@ -212,7 +212,7 @@ def balanced_error_interval(counts: Counts, confidence: float = 0.95) -> tuple[f
     return (float(low) + 1) / 2, (float(high) + 1) / 2
 
 
-def _predicted(matrix: Floats, rows: Rows) -> NDArray[np.intp]:
+def _predict_groups(matrix: Floats, rows: Rows) -> NDArray[np.intp]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold
 
@@ -231,7 +231,7 @@ def _predicted(matrix: Floats, rows: Rows) -> NDArray[np.intp]:
     return predicted
 
 
-def _errors(counts: Counts) -> Floats:
+def _group_errors(counts: Counts) -> Floats:
     if not math.isclose(counts.n[0, 1].sum() + counts.n[1, 0].sum(), 0.0):
         raise ValueError("needs counts of groups by what they are predicted to be")
     return divide(counts.n[[0, 1], [0, 1], [1, 0]], counts.group_total)

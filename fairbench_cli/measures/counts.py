@@ -93,27 +93,27 @@ class Counts:
     @cached_property
     def total(self) -> Floats:
         """Weight of all rows, shape (...)."""
-        return _shared(self.labelled.sum(-1).sum(-1))
+        return _read_only(self.labelled.sum(-1).sum(-1))
 
     @cached_property
     def overall(self) -> Floats:
         """Counts by label and prediction over all groups, shape (..., 2, 2)."""
-        return _shared(self.n.sum(-3))
+        return _read_only(self.n.sum(-3))
 
     @cached_property
     def group_total(self) -> Floats:
         """Weight of each group, shape (..., groups)."""
-        return _shared(self.n.sum((-2, -1)))
+        return _read_only(self.n.sum((-2, -1)))
 
     @cached_property
     def labelled(self) -> Floats:
         """Weight of each group's rows by label, shape (..., groups, 2)."""
-        return _shared(self.n.sum(-1))
+        return _read_only(self.n.sum(-1))
 
     @cached_property
     def predicted(self) -> Floats:
         """Weight of each group's rows by prediction, shape (..., groups, 2)."""
-        return _shared(self.n.sum(-2))
+        return _read_only(self.n.sum(-2))
 
     def only(self, *groups: str) -> "Counts":
         """Return the counts of the named groups, in the order given; `ValueError` for an unknown name."""
@@ -229,7 +229,7 @@ def expected_count(s: ArrayLike, y: ArrayLike, chance: ArrayLike, groups: Sequen
     return Counts(tuple(groups), np.stack([labelled - accepted, accepted], axis=-1))
 
 
-def _shared(margin: ArrayLike) -> Floats:
+def _read_only(margin: ArrayLike) -> Floats:
     """Guard a margin that all measures share against being written to."""
     array = np.asarray(margin)
     array.flags.writeable = False

@@ -114,9 +114,8 @@ def odds_ratio(counts: Counts) -> Floats:
     0.3333333333333333
     """
     refused, accepted = np.moveaxis(counts.predicted, -1, 0)
-    (g_refused, f_refused), (g_accepted, f_accepted) = (
-        deprived_and_favoured(counts, each) for each in (refused, accepted)
-    )
+    g_refused, f_refused = deprived_and_favoured(counts, refused)
+    g_accepted, f_accepted = deprived_and_favoured(counts, accepted)
     return divide(g_accepted * f_refused, g_refused * f_accepted)
 
 

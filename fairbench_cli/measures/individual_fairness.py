@@ -76,30 +76,30 @@ def find_neighbours(
         raise ValueError(f"{k} neighbours are none")
     matrix = distance_matrix(rows)
     if outcomes is None:
-        given = rows.predicted[:, None]
-    else:
-        given = outcomes
+        outcomes = rows.predicted[:, None]
     order = np.argsort(rows.s, kind="stable")  # the deprived first
     split = int(np.sum(rows.s == 0))
     row_indices = np.arange(len(order))
     n_looked_up = max(1, most // max(1, len(order)))
     if n_looked_up < len(order):
         row_indices = np.sort(np.random.default_rng(SEED).choice(len(order), n_looked_up, replace=False))
-    found = []
+    among_all = []
     deprived = []
     favoured = []
-    sorted_outcomes = given[order].astype(np.float64)
+    sorted_outcomes = outcomes[order].astype(np.float64)
     ahead = int(np.searchsorted(row_indices, split))  # asked who are deprived
     for start, distances in _distances(matrix[order], row_indices):
-        found.append(_rates(distances, sorted_outcomes, k))
-        part = distances[: max(0, ahead - start)]
-        deprived.append(_rates(part[:, :split], sorted_outcomes[:split], k))
-        favoured.append(_rates(part[:, split:], sorted_outcomes[split:], k))
-    empty = np.zeros((0, given.shape[1]))
+        among_all.append(_rates(distances, sorted_outcomes, k))
+        of_deprived = distances[: max(0, ahead - start)]
+        deprived.append(_rates(of_deprived[:, :split], sorted_outcomes[:split], k))
+        favoured.append(_rates(of_deprived[:, split:], sorted_outcomes[split:], k))
+    empty = np.zeros((0, outcomes.shape[1]))
     return Neighbours(
         order[row_indices],
         sorted_outcomes[row_indices],
-        *(np.concatenate([empty, *parts]) for parts in (found, deprived, favoured)),
+        np.concatenate([empty, *among_all]),
+        np.concatenate([empty, *deprived]),
+        np.concatenate([empty, *favoured]),
     )
 
 

@@ -10,6 +10,7 @@ group, the others over all levels of the attribute.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -29,7 +30,7 @@ class Alias:
     ----------
     name, source : str
         As written, and who calls it so.
-    of : tuple of str
+    metrics : tuple of str
         The metrics that define it.
     how : str
         What is made of their values. ``swapped``: of the reference against the group, so that a difference is
@@ -38,13 +39,13 @@ class Alias:
 
     name: str
     source: str
-    of: tuple[str, ...]
+    metrics: tuple[str, ...]
     how: Combination = "same"
 
     @property
     def definition(self) -> str:
         """Return the definition in words."""
-        listed = " and ".join(self.of)
+        listed = " and ".join(self.metrics)
         templates = {"same": "{}", "swapped": "{} with the groups swapped", "one plus": "1 + {}"}
         return templates.get(self.how, f"{self.how} {{}}").format(listed)
 
@@ -69,7 +70,7 @@ _AVERAGED = {
 _COMPARED = ("accuracy", "tpr", "tnr", "bcr", "ppv", "npv")
 
 
-def _averaged(name: str, rate: str, source: str) -> tuple[Alias, ...]:
+def _mean_aliases(name: str, rate: str, source: str) -> tuple[Alias, ...]:
     """Return the mean of a rate over all levels, and over the pair of groups."""
     pair = (f"{rate}-of-group", f"{rate}-of-reference")
     return (
@@ -78,7 +79,7 @@ def _averaged(name: str, rate: str, source: str) -> tuple[Alias, ...]:
     )
 
 
-def _compared(rate: str) -> tuple[Alias, ...]:
+def _comparison_aliases(rate: str) -> tuple[Alias, ...]:
     """Return the comparisons of a rate: of all levels with the reference, and of the pair of groups."""
     name = f"comparative-sensitive-{rate}"
     return (
@@ -124,8 +125,8 @@ ALIASES: tuple[Alias, ...] = (
     Alias("average-odds-difference", _AIF360, ("fpr-difference", "tpr-difference"), "mean of"),
     Alias("calibration-positive", f"sensitive-calibration+ of {_FRIEDLER}", ("ppv-mean-of-groups",)),
     Alias("calibration-negative", f"sensitive-calibration− of {_FRIEDLER} (text)", ("npv-mean-of-groups",)),
-    *(alias for name, (rate, source) in _AVERAGED.items() for alias in _averaged(name, rate, source)),
-    *(alias for rate in _COMPARED for alias in _compared(rate)),
+    *chain.from_iterable(_mean_aliases(name, rate, source) for name, (rate, source) in _AVERAGED.items()),
+    *chain.from_iterable(map(_comparison_aliases, _COMPARED)),
     # Rates.
     Alias("pprev", _AEQUITAS, ("selection-rate",)),
     Alias("ppr", _AEQUITAS, ("selected-share",)),
@@ -154,7 +155,7 @@ _COMBINE: dict[Combination, Callable[[Floats], Floats]] = {
 
 def alias_metric(alias: Alias, metrics: Mapping[str, Metric]) -> Metric:
     """Return an alias as a metric, given those that define it."""
-    components = [metrics[name] for name in alias.of]
+    components = [metrics[name] for name in alias.metrics]
     first_metric = components[0]
     shift = alias.how == "one plus"
     return replace(
@@ -169,16 +170,14 @@ def alias_metric(alias: Alias, metrics: Mapping[str, Metric]) -> Metric:
         undefined=first_metric.undefined if len(components) == 1 else "NaN when one of them is",
         section="alias",
         alias_of=alias.definition,
-        farthest_of=tuple(name for part in components for name in part.farthest_of),
+        farthest_of=tuple(chain.from_iterable(component.farthest_of for component in components)),
     )
 
 
 def _value(alias: Alias, components: list[Metric], counts: Counts) -> Floats:
     if alias.how == "swapped":
-        given = counts.swapped
-    else:
-        given = counts
-    return _COMBINE[alias.how](np.stack([component.function(given) for component in components]))
+        counts = counts.swapped
+    return _COMBINE[alias.how](np.stack([component.function(counts) for component in components]))
 
 
 def _formula(alias: Alias, components: list[Metric]) -> str:
@@ -251,7 +250,7 @@ def mean_over_all(values: Floats) -> Floats:
 def dibinary(counts: Counts) -> Floats:
     """Return P(ŷ=+|g) / P(ŷ=+|r); a group without rows has rate 0, 0/0 is 1 and x/0 is 0."""
     rates = np.nan_to_num(rate_by_group(counts.pair, "selection-rate"))
-    return _of_rows(counts, quotient(rates[..., 0], rates[..., 1]))
+    return _nan_without_rows(counts, quotient(rates[..., 0], rates[..., 1]))
 
 
 def diavgall(counts: Counts) -> Floats:
@@ -274,7 +273,7 @@ def overall_rate(counts: Counts, rate: str) -> Floats:
 
 def mean_of_group_rates(counts: Counts, rate: str) -> Floats:
     """Return the mean of X(s) over the groups s, as `mean_over_all` and `group_rates` say."""
-    return _of_rows(counts, mean_over_all(group_rates(counts, rate)))
+    return _nan_without_rows(counts, mean_over_all(group_rates(counts, rate)))
 
 
 def mean_comparison(counts: Counts, rate: str) -> Floats:
@@ -282,21 +281,21 @@ def mean_comparison(counts: Counts, rate: str) -> Floats:
 
     Where the reference has 1 and all others 0 the mean is 0, the most unfair, and is written as 1.
     """
-    other_rates, reference = _sides(counts, rate)
-    return _of_rows(counts, mean_over_all(1 - (reference - other_rates)))
+    other_rates, reference = _other_and_reference_rates(counts, rate)
+    return _nan_without_rows(counts, mean_over_all(1 - (reference - other_rates)))
 
 
 def mean_ratio(counts: Counts, rate: str) -> Floats:
     """Return the mean of X(s) / X(r) over the other groups s, as `mean_over_all` and `quotient` say."""
-    return _of_rows(counts, mean_over_all(quotient(*_sides(counts, rate))))
+    return _nan_without_rows(counts, mean_over_all(quotient(*_other_and_reference_rates(counts, rate))))
 
 
-def _sides(counts: Counts, rate: str) -> tuple[Floats, Floats]:
+def _other_and_reference_rates(counts: Counts, rate: str) -> tuple[Floats, Floats]:
     """Return the rates of the groups outside the reference, and that of the reference: a last axis of one."""
     return group_rates(counts, rate)[..., counts.outside], group_rates(counts.pair, rate)[..., 1:]
 
 
-def _of_rows(counts: Counts, values: Floats) -> Floats:
+def _nan_without_rows(counts: Counts, values: Floats) -> Floats:
     return np.where(counts.total > 0, values, np.nan)
 
 
@@ -304,7 +303,7 @@ _ABSENT = "an absent group counts 0, a mean of 0 is 1"
 _QUOTIENT = "0/0 is 1, x/0 is 0"
 
 
-def _rules() -> dict[str, tuple[Callable[[Counts], Floats], str]]:
+def _legacy_rules() -> dict[str, tuple[Callable[[Counts], Floats], str]]:
     """Return by the name of a measure its function and what it writes where the measure has no value."""
     of_rate = {rate: f"0/0 is {constant:g}" for rate, constant in WITHOUT_A_CASE.items()}
     of_mean = {rate: "; ".join(filter(None, (of_rate.get(rate), _ABSENT))) for rate in RATES}
@@ -339,5 +338,5 @@ def legacy_metrics(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
             on="predictions",
             alias_of=f"{name}; {rule}",
         )
-        for name, (function, rule) in _rules().items()
+        for name, (function, rule) in _legacy_rules().items()
     }

@@ -94,14 +94,14 @@ def _prior(above: Floats, missed: Floats) -> tuple[Floats, Floats, Floats]:
         return density
 
     widest = LOGIT_OF_MEAN * np.sqrt(rows.sum())
-    away, prior, density = _zoomed(log_density, ((-widest, widest), LOG_OF_PRIOR_ROWS))
+    away, prior, density = _zoom_grid(log_density, ((-widest, widest), LOG_OF_PRIOR_ROWS))
     weight = np.exp(density - density.max())
     likely = weight > LEAST
-    first, second, *_ = (each[likely] for each in parameters(away, prior))
-    return first, second, weight[likely] / weight[likely].sum()
+    alpha, beta, _, _ = parameters(away, prior)
+    return alpha[likely], beta[likely], weight[likely] / weight[likely].sum()
 
 
-def _zoomed(
+def _zoom_grid(
     log_density: Callable[[Floats, Floats], Floats], ends: tuple[tuple[float, float], tuple[float, float]]
 ) -> tuple[Floats, Floats, Floats]:
     """Return a grid where a density of two numbers is not negligible, and the logarithm of its values."""
@@ -129,8 +129,8 @@ def _log_rising(start: Floats, times: Floats) -> Floats:
     far = np.maximum(start, LARGE)
     end = far + times
     series = (end - 0.5) * np.log1p(times / far) + times * (np.log(far) - 1) + (1 / end - 1 / far) / 12
-    found: Floats = np.where(start > LARGE, series, gammaln(near + times) - gammaln(near))
-    return found
+    log_ratio: Floats = np.where(start > LARGE, series, gammaln(near + times) - gammaln(near))
+    return log_ratio
 
 
 def _posterior(above: Floats, missed: Floats, confidence: float) -> Floats:
@@ -176,8 +176,8 @@ def _posterior(above: Floats, missed: Floats, confidence: float) -> Floats:
             unsettled = unsettled[~(np.abs(x[unsettled] - logit) < CLOSE)]
             if not len(unsettled):
                 break
-        found: Floats = 1 / (1 + np.exp(-x))
-        return found
+        limits: Floats = 1 / (1 + np.exp(-x))
+        return limits
 
     tail = (1 - confidence) / 2
     return np.stack([mean, limit(tail), limit(1 - tail)])

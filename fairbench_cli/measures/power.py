@@ -112,7 +112,8 @@ class TwoGroups:
             return approximate_chances(self.n, self.m, self.rate, true_ratios, self.rule, verdicts)
         p = self.rate * true_ratios
         mine = _binomial(range(self.n + 1), self.n, np.where((p >= 0) & (p <= 1), p, np.nan))
-        return Chances(*(mine @ each for each in self._each_count))
+        below, above, passes = self._each_count
+        return Chances(mine @ below, mine @ above, mine @ passes)
 
     def detectable_ratios(self, power: float = 0.8) -> tuple[float, float]:
         """Return the largest ratio below 1, and the smallest above, that fails with a probability of `power`.
@@ -201,11 +202,13 @@ def approximate_chances(
 
     `verdicts` is "fails", "passes" or "both"; what is not wanted is 0.
     """
-    shape = np.broadcast_shapes(*(np.shape(each) for each in (n, m, rate, ratio)))
-    own, other, q, r = (np.asarray(each, dtype=np.float64)[..., None] for each in (n, m, rate, ratio))
+    designs = [np.asarray(number, dtype=np.float64) for number in (n, m, rate, ratio)]
+    shape = np.broadcast_shapes(*(numbers.shape for numbers in designs))
+    # What the reference may show is the last axis.
+    group_rows, reference_rows, q, r = (numbers[..., None] for numbers in designs)
     p = np.where(q * r <= 1, q * r, np.nan)
     u, weights = _nodes()
-    deviation, skew = _normal(q, other)
+    deviation, skew = _normal(q, reference_rows)
     seen = np.clip(q + deviation * (u + skew * (u * u - 1) / 6), 0.0, 1.0)
 
     def expectation(values: Floats) -> Floats:
@@ -213,13 +216,14 @@ def approximate_chances(
 
     below = above = passes = np.zeros(shape)
     if verdicts != "passes":
-        low, high = _rejected(seen, own, other, rule)
-        below = expectation(_at_most(np.minimum(low, rule.tau * seen), p, own))
-        above = expectation(1 - _at_most(np.maximum(high, seen / rule.tau), p, own))
+        low, high = _rejection_limits(seen, group_rows, reference_rows, rule)
+        below = expectation(_chance_at_most(np.minimum(low, rule.tau * seen), p, group_rows))
+        above = expectation(1 - _chance_at_most(np.maximum(high, seen / rule.tau), p, group_rows))
     if verdicts != "fails":
-        ends = ((1 / rule.tau, -rule.limit), (rule.tau, rule.limit))
-        end, start = (_at_most(_edge(seen, own, other, *at), p, own) for at in ends)
-        passes = expectation(np.maximum(end - start, 0.0))
+        highest = _rate_at_score(seen, group_rows, reference_rows, 1 / rule.tau, -rule.limit)
+        lowest = _rate_at_score(seen, group_rows, reference_rows, rule.tau, rule.limit)
+        inside = _chance_at_most(highest, p, group_rows) - _chance_at_most(lowest, p, group_rows)
+        passes = expectation(np.maximum(inside, 0.0))
     return Chances(below, above, passes)
 
 
@@ -235,17 +239,17 @@ def _normal(p: Floats, n: Floats) -> tuple[Floats, Floats]:
     return spread / np.sqrt(n), (1 - 2 * p) / (spread * np.sqrt(n))
 
 
-def _at_most(limit: Floats, p: Floats, n: Floats) -> Floats:
+def _chance_at_most(limit: Floats, p: Floats, n: Floats) -> Floats:
     """Return how likely a measured rate is at most a limit: normal, with Edgeworth's term."""
     deviation, skew = _normal(p, n)
     x = np.clip((limit - p) / deviation, -40.0, 40.0)
     tail = normal_p(x) / 2
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-    found: Floats = np.where(x > 0, 1 - tail, tail) - skew * (x * x - 1) * density / 6
-    return np.asarray(np.clip(found, 0.0, 1.0))
+    probability: Floats = np.where(x > 0, 1 - tail, tail) - skew * (x * x - 1) * density / 6
+    return np.asarray(np.clip(probability, 0.0, 1.0))
 
 
-def _rejected(seen: Floats, n: Floats, m: Floats, rule: Criterion) -> tuple[Floats, Floats]:
+def _rejection_limits(seen: Floats, n: Floats, m: Floats, rule: Criterion) -> tuple[Floats, Floats]:
     """Return the rates of the group below and above which equal rates are rejected, given the reference's.
 
     The score test's are the roots of a quadratic. Where a cell expects few, they are as much farther away as
@@ -268,7 +272,7 @@ def _rejected(seen: Floats, n: Floats, m: Floats, rule: Criterion) -> tuple[Floa
     return limits[0], limits[1]
 
 
-def _edge(seen: Floats, n: Floats, m: Floats, ratio: float, z: float) -> Floats:
+def _rate_at_score(seen: Floats, n: Floats, m: Floats, ratio: float, z: float) -> Floats:
     """Return the rate of the group at which "the ratio is `ratio`" has the score z, given the reference's."""
     middle = ratio * seen
     variance = middle * (1 - np.minimum(middle, 1)) / n + ratio**2 * seen * (1 - seen) / m

@@ -34,8 +34,8 @@ class Rate:
     ----------
     name, label : str
         As written in commands, as read by people.
-    event, given : str
-        It is P(event | given, s) for the group s.
+    event, condition : str
+        It is P(event | condition, s) for the group s.
     above, below : tuple of cell names
         What is summed over and under the bar; empty for a mean of other rates.
     ideal : {0, 1} or None
@@ -51,7 +51,7 @@ class Rate:
     name: str
     label: str
     event: str
-    given: str
+    condition: str
     above: tuple[str, ...]
     below: tuple[str, ...]
     ideal: int | None = None
@@ -62,12 +62,14 @@ class Rate:
     @property
     def formula(self) -> str:
         """Return it as a probability given the group s."""
-        return self._probability(self.given if self.of_all else ",".join(filter(None, (self.given, "s"))))
+        if self.of_all:
+            return self._probability(self.condition)
+        return self._probability(f"{self.condition},s" if self.condition else "s")
 
     @property
     def overall_formula(self) -> str:
         """Return it as a probability over all groups."""
-        return self._probability(self.given)
+        return self._probability(self.condition)
 
     def _probability(self, condition: str) -> str:
         if self.mean_of:
@@ -153,11 +155,11 @@ def rate_by_group(counts: Counts, name: str) -> Floats:
             rate.mean_of
         )
         return mean
-    below = _sum(counts, rate.below)
-    return divide(_sum(counts, rate.above), below.sum(-1, keepdims=True) if rate.of_all else below)
+    below = _sum_cells(counts, rate.below)
+    return divide(_sum_cells(counts, rate.above), below.sum(-1, keepdims=True) if rate.of_all else below)
 
 
-def _sum(counts: Counts, cells: tuple[str, ...]) -> Floats:
+def _sum_cells(counts: Counts, cells: tuple[str, ...]) -> Floats:
     """Return the weight of some cells of each group; margins are computed once for all metrics."""
     margins = {SELECTED: (counts.predicted, 1), REFUSED: (counts.predicted, 0)}
     margins |= {POSITIVE: (counts.labelled, 1), NEGATIVE: (counts.labelled, 0)}
@@ -206,4 +208,7 @@ def numerators_and_denominators(
 
 def selection_matrix(sums: Sequence[tuple[str, ...]]) -> Floats:
     """Return a matrix of cells × rates: 1 where the rate sums the cell."""
-    return np.array([[cell in cells for cells in sums] for cell in CELLS], dtype=np.float64)
+    matrix = np.zeros((len(CELLS), len(sums)))
+    for j, cells in enumerate(sums):
+        matrix[[CELLS.index(cell) for cell in cells], j] = 1.0
+    return matrix

@@ -46,7 +46,7 @@ def _metric(
     section: Section,
     undefined: str,
     *,
-    by: str = "",
+    defined_by: str = "",
     source: str = "",
     on: On = "both",
     any_groups: bool = False,
@@ -55,7 +55,7 @@ def _metric(
 ) -> Metric:
     """Return the entry of a function, whose formula is the first line of its docstring.
 
-    `by` is who defined what the survey lists; `source` is for what it does not list so.
+    `defined_by` is who defined what the survey lists; `source` is for what it does not list so.
     """
     return Metric(
         name=function.__name__.replace("_", "-"),
@@ -64,7 +64,7 @@ def _metric(
         high=high,
         ideal=ideal,
         formula=(function.__doc__ or "").partition("\n")[0].removesuffix("."),
-        source=source or "; ".join(filter(None, (by, _SURVEY))),
+        source=source or "; ".join(filter(None, (defined_by, _SURVEY))),
         undefined=f"NaN when {undefined}",
         section=section,
         needs=needs,
@@ -131,21 +131,27 @@ FUNCTIONS: tuple[Metric, ...] = (
     _metric(functions.phi, -1, 1, 0, "absolute", _ALIKE),
     _metric(functions.auc_between_groups, 0, 1, 0.5, "absolute", _EMPTY),
     _all(functions.one_class_accuracy, 0.5, 1, None, "absolute", "there are no rows"),
-    _all(functions.eta_neutrality, 0, _INF, 0, "absolute", _ALIKE, by="Fukuchi et al. 2013"),
-    _of_predictions(functions.balanced_residuals, -2, 2, 0, "absolute", _EMPTY, by="Calders et al. 2013"),
+    _all(functions.eta_neutrality, 0, _INF, 0, "absolute", _ALIKE, defined_by="Fukuchi et al. 2013"),
+    _of_predictions(
+        functions.balanced_residuals, -2, 2, 0, "absolute", _EMPTY, defined_by="Calders et al. 2013"
+    ),
     _metric(significance.difference_of_means_t, -_INF, _INF, 0, "test", _TWO_T, source=_STUDENT),
     _metric(significance.difference_of_means_p, 0, 1, None, "test", _TWO, equal=_SELECTION),
-    _all(significance.chi_squared, 0, _INF, 0, "test", _ALIKE, by="Pearson 1900"),
+    _all(significance.chi_squared, 0, _INF, 0, "test", _ALIKE, defined_by="Pearson 1900"),
     _all(significance.chi_squared_p, 0, 1, None, "test", _ALIKE, equal=_SELECTION),
-    _metric(significance.mann_whitney_u, 0, _INF, None, "test", _EMPTY, by=_MANN),
+    _metric(significance.mann_whitney_u, 0, _INF, None, "test", _EMPTY, defined_by=_MANN),
     _metric(significance.mann_whitney_p, 0, 1, None, "test", _ALIKE, equal=_SELECTION),
-    _strata(conditional.unexplained_difference, -1, 1, 0, "conditional", _STRATUM, by=_KAMIRAN),
-    _strata(conditional.explained_difference, -1, 1, None, "conditional", _STRATUM, by=_KAMIRAN),
-    _rows(conditional.propensity_difference, -1, 1, 0, "conditional", _STRATUM, by="Calders et al. 2013"),
+    _strata(conditional.unexplained_difference, -1, 1, 0, "conditional", _STRATUM, defined_by=_KAMIRAN),
+    _strata(conditional.explained_difference, -1, 1, None, "conditional", _STRATUM, defined_by=_KAMIRAN),
+    _rows(
+        conditional.propensity_difference, -1, 1, 0, "conditional", _STRATUM, defined_by="Calders et al. 2013"
+    ),
     _rows(conditional.cluster_difference, -1, 1, 0, "conditional", _STRATUM),
-    _strata(conditional.belift, 0, _INF, 1, "conditional", _NO_DEPRIVED, by="Mancuhan & Clifton 2014"),
-    _rows(situation_testing, 0, 1, 0, "situation", _LONELY, by="Luong et al. 2011"),
-    _rows(situation_testing_reverse, 0, 1, 0, "situation", _LONELY, by="Luong et al. 2011"),
+    _strata(
+        conditional.belift, 0, _INF, 1, "conditional", _NO_DEPRIVED, defined_by="Mancuhan & Clifton 2014"
+    ),
+    _rows(situation_testing, 0, 1, 0, "situation", _LONELY, defined_by="Luong et al. 2011"),
+    _rows(situation_testing_reverse, 0, 1, 0, "situation", _LONELY, defined_by="Luong et al. 2011"),
     _rows(
         consistency,
         0,
@@ -153,19 +159,21 @@ FUNCTIONS: tuple[Metric, ...] = (
         1,
         "situation",
         "there are no k other rows",
-        by="Zemel et al. 2013",
+        defined_by="Zemel et al. 2013",
     ),
     _twins(twin_test, 0, 1, 1, "situation", "a group is empty or the model is not at hand"),
     _scores(significance.auc_between_groups_of_scores, 0, 1, 0.5, "absolute", f"{_NO_SCORES} or {_EMPTY}"),
     # Of the data, whatever is predicted.
-    _rows(redlining_potential, 0, 1, 0.5, "redlining", _FEW_ROWS, by="Feldman et al. 2015", on="labels"),
+    _rows(
+        redlining_potential, 0, 1, 0.5, "redlining", _FEW_ROWS, defined_by="Feldman et al. 2015", on="labels"
+    ),
     _rows(significance.slope_t, -_INF, _INF, 0, "test", f"{_FIXED}; {_EXACT}"),
     _rows(significance.slope_p, 0, 1, None, "test", _FIXED),
     _scores(significance.slope_t_of_scores, -_INF, _INF, 0, "test", f"{_FIXED_SCORES}; {_EXACT}"),
     _scores(significance.slope_p_of_scores, 0, 1, None, "test", _FIXED_SCORES),
-    _scores(significance.mann_whitney_u_of_scores, 0, _INF, None, "test", _NO_GROUP, by=_MANN),
+    _scores(significance.mann_whitney_u_of_scores, 0, _INF, None, "test", _NO_GROUP, defined_by=_MANN),
     _scores(significance.mann_whitney_p_of_scores, 0, 1, None, "test", f"{_NO_GROUP} or {_SCORES}"),
-    _strata(significance.cochran_mantel_haenszel, 0, _INF, 0, "test", _NO_STRATUM, by=_MANTEL),
+    _strata(significance.cochran_mantel_haenszel, 0, _INF, 0, "test", _NO_STRATUM, defined_by=_MANTEL),
     _strata(significance.cochran_mantel_haenszel_p, 0, 1, None, "test", _NO_STRATUM),
 )
 
@@ -209,20 +217,22 @@ def _within(metric: Metric) -> Metric:
     )
 
 
-def _every() -> dict[str, Metric]:
-    found = {metric.name: metric for metric in (*compositions(), *FUNCTIONS)}
-    found |= {alias.name: alias_metric(alias, found) for alias in ALIASES}
+def _list_metrics() -> dict[str, Metric]:
+    metrics = {metric.name: metric for metric in (*compositions(), *FUNCTIONS)}
+    metrics |= {alias.name: alias_metric(alias, metrics) for alias in ALIASES}
     for name in _ABSOLUTE:
-        found |= {one.name: one for one in (_weighted(found[name]), _within(found[name]))}
-    found |= legacy_metrics(found)
-    return found | {
-        metric.name: metric
-        for metric in (one.of_labels() for one in found.values() if one.on == "both")
-        if metric.section not in ("rate", "comparison")
-    }
+        for metric in (_weighted(metrics[name]), _within(metrics[name])):
+            metrics[metric.name] = metric
+    metrics |= legacy_metrics(metrics)
+    for metric in list(metrics.values()):
+        # A rate of labels is another rate, the base rate, and not listed twice.
+        if metric.on == "both" and metric.section not in ("rate", "comparison"):
+            of_labels = metric.of_labels()
+            metrics[of_labels.name] = of_labels
+    return metrics
 
 
-METRICS: dict[str, Metric] = _every()
+METRICS: dict[str, Metric] = _list_metrics()
 COUNT_METRICS = {name: metric for name, metric in METRICS.items() if metric.needs == "counts"}
 ROW_METRICS = {name: metric for name, metric in METRICS.items() if metric.needs != "counts"}
 
@@ -278,14 +288,15 @@ def measure(name: str | Metric, data: Counts | Rows) -> Floats:
         metric = find_metric(name)
     else:
         metric = name
-    given: Counts | Rows = data.counts() if metric.needs == "counts" and isinstance(data, Rows) else data
-    if metric.needs != "counts" and isinstance(given, Counts):
+    if metric.needs == "counts" and isinstance(data, Rows):
+        data = data.counts()
+    if metric.needs != "counts" and isinstance(data, Counts):
         raise ValueError(f"{metric.name} needs rows, not counts")
-    if isinstance(given, Counts) and metric.groups == "pair":
-        given = given.pair
+    if isinstance(data, Counts) and metric.groups == "pair":
+        data = data.pair
     if metric.name.endswith(OF_LABELS):
-        given = given.of_labels()
-    return np.asarray(metric.function(given), dtype=np.float64)
+        data = data.of_labels()
+    return np.asarray(metric.function(data), dtype=np.float64)
 
 
 def measure_rows(names: Iterable[str], rows: Rows) -> dict[str, float]:
@@ -313,7 +324,7 @@ def measure_rows(names: Iterable[str], rows: Rows) -> dict[str, float]:
     near: dict[str, Any] = {}
     if not _NEIGHBOURS.keys().isdisjoint(requested.values()):
         neighbours = find_neighbours(rows, outcomes=np.stack([rows.predicted, rows.y], 1))
-        near = {name: of(neighbours) for name, of in _NEIGHBOURS.items()}
+        near = {name: summarise(neighbours) for name, summarise in _NEIGHBOURS.items()}
     shared: dict[str, float] = {}
     for name, base in requested.items():
         if base in near:

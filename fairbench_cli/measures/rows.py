@@ -247,12 +247,10 @@ def count_by_stratum(rows: Rows, strata: NDArray[Any] | None = None) -> Counts:
         When there are no strata.
     """
     if strata is None:
-        of = rows.strata
-    else:
-        of = strata
-    if of is None:
+        strata = rows.strata
+    if strata is None:
         raise ValueError("needs strata")
-    distinct, code = np.unique(of, return_inverse=True)
+    distinct, code = np.unique(strata, return_inverse=True)
     names = tuple(map(str, range(2 * len(distinct))))
     all_counts = count(2 * code + rows.s, rows.y, rows.predicted, names, rows.weights)
     return Counts(GROUPS, all_counts.n.reshape(-1, 2, 2, 2))

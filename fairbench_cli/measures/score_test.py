@@ -98,8 +98,8 @@ def score_z(
     >>> [round(float(score_z(12, 40, 20, 50, ratio)), 6) for ratio in (1, 0.8, 1.25)]
     [-0.979312, -0.216727, -1.763931]
     """
-    given = (above, below, ref_above, ref_below, ratio)
-    x, n, y, m, theta = (np.asarray(part, dtype=np.float64) for part in given)
+    counts_and_ratio = (above, below, ref_above, ref_below, ratio)
+    x, n, y, m, theta = (np.asarray(numbers, dtype=np.float64) for numbers in counts_and_ratio)
     total = n + m
     hits = x + y
     # The reference's rate as if the ratio were θ, by maximum likelihood: the smaller root of a quadratic,

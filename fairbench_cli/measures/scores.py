@@ -155,7 +155,7 @@ def add_cells(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference
     square = sum_at(slot, cells.square[order], 2 * len(rows)).reshape(shape)
     group = rows // n_scores
     row_score_index = rows % n_scores
-    upto = _running(weight, group, sums.seen)
+    upto = _running_sums(weight, group, sums.seen)
     below = upto - weight
     with np.errstate(divide="ignore", invalid="ignore"):
         # A positive loses to the negatives above it, a negative to the positives below it; ties count half.
@@ -164,7 +164,7 @@ def add_cells(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference
         lost[:, 1] = 1 - lost[:, 1]
         by_label = np.abs(np.diff(upto / totals.weight[group], axis=-1))[:, 0]
         group_weight = totals.weight.sum(-1)
-        theirs, before = _of_reference(
+        theirs, before = _reference_sums(
             rows, n_scores, group, row_score_index, upto.sum(-1), sums.seen.sum(-1), reference
         )
         reference_weight = group_weight[reference[group]]
@@ -174,7 +174,7 @@ def add_cells(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference
         )
     e = (cells.score - cells.label) ** 2
     return ScoreSums(
-        sums.seen + _by(group, weight, groups),
+        sums.seen + _sum_by_group(group, weight, groups),
         sums.wins + sum_at(group, weight[:, 1] * mine[:, 1], groups),
         sums.losses + _moments(group, lost, weight, square, groups),
         sums.errors + _moments(cells.group, e, cells.weight, cells.square, groups),
@@ -189,7 +189,7 @@ def sum_at(index: Ints, values: Floats, n_sums: int) -> Floats:
     return np.asarray(np.bincount(index, values, n_sums), dtype=np.float64)
 
 
-def _running(weight: Floats, group: Ints, seen: Floats) -> Floats:
+def _running_sums(weight: Floats, group: Ints, seen: Floats) -> Floats:
     """Return running sums within groups, shape (rows, 2), that go on from what has been seen."""
     total = np.cumsum(weight, axis=0)
     begin = np.flatnonzero(np.diff(group, prepend=-1))
@@ -198,7 +198,7 @@ def _running(weight: Floats, group: Ints, seen: Floats) -> Floats:
     return np.asarray(total - before[run] + seen[group], dtype=np.float64)
 
 
-def _of_reference(
+def _reference_sums(
     rows: Ints, n_scores: int, group: Ints, score_index: Ints, upto: Floats, seen: Floats, reference: Ints
 ) -> tuple[Floats, Floats]:
     """Return the sums of the reference of each row's group up to the row's score, and below it."""
@@ -212,7 +212,7 @@ def _of_reference(
     return sums_at("right"), sums_at("left")
 
 
-def _by(group: Ints, values: Floats, groups: int) -> Floats:
+def _sum_by_group(group: Ints, values: Floats, groups: int) -> Floats:
     return np.stack([sum_at(group, column, groups) for column in values.T], -1)
 
 
@@ -220,13 +220,13 @@ def _moments(group: Ints, e: Floats, weight: Floats, square: Floats, groups: int
     """Return Σwe, Σwe², Σw²e, Σw²e² by group; of each column of `e`, if it has columns."""
     moments = np.stack([weight * e, weight * e**2, square * e, square * e**2], -1)
     moments = np.where(np.stack([weight] * 4, -1) > 0, moments, 0.0)  # where nobody is, e may be undefined
-    return _by(group, moments.reshape(len(group), -1), groups).reshape(groups, *moments.shape[1:])
+    return _sum_by_group(group, moments.reshape(len(group), -1), groups).reshape(groups, *moments.shape[1:])
 
 
 def _largest(largest: Floats, group: Ints, values: Floats) -> Floats:
-    found = largest.copy()
-    np.fmax.at(found, group, values)
-    return found
+    updated = largest.copy()
+    np.fmax.at(updated, group, values)
+    return updated
 
 
 def auc(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:
@@ -254,7 +254,9 @@ def _hanley_mcneil(value: Floats, rows: Floats) -> Floats:
 
 def brier_score(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:
     """Return each group's mean of (score − label)² with its interval; scores are in [0, 1]. 0 is best."""
-    weight, square, rows = (part.sum(-1) for part in (totals.weight, totals.square, totals.rows))
+    weight = totals.weight.sum(-1)
+    square = totals.square.sum(-1)
+    rows = totals.rows.sum(-1)
     errors = np.moveaxis(sums.errors, -1, 0)
     variance = np.where(totals.rows.min(-1) < FEW, 0.0, _variance(errors, weight, square, rows))
     return _bounded(divide(errors[0], weight), variance, totals.kish_of_groups, confidence)
@@ -263,8 +265,8 @@ def brier_score(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) 
 def ks_by_label(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:
     """Return the largest distance of the distributions of scores of each group's positives and negatives."""
     has_both = (totals.weight > 0).all(-1)
-    reach = _reach(totals.kish[:, 0], totals.kish[:, 1], confidence)
-    return _around(np.where(has_both, sums.by_label, np.nan), reach)
+    reach = _interval_reach(totals.kish[:, 0], totals.kish[:, 1], confidence)
+    return _interval_around(np.where(has_both, sums.by_label, np.nan), reach)
 
 
 def ks_from_reference(
@@ -273,8 +275,8 @@ def ks_from_reference(
     """Return the largest distance of the distributions of scores of each group and of its reference."""
     rows = totals.kish_of_groups
     has_rows = (rows > 0) & (rows[reference] > 0)
-    reach = _reach(rows, rows[reference], confidence)
-    return _around(np.where(has_rows, sums.from_reference, np.nan), reach)
+    reach = _interval_reach(rows, rows[reference], confidence)
+    return _interval_around(np.where(has_rows, sums.from_reference, np.nan), reach)
 
 
 def mean_score(sums: ScoreSums, totals: ScoreTotals) -> Floats:
@@ -291,7 +293,8 @@ def subtract(minuend: Estimate, subtrahend: Estimate) -> Estimate:
     >>> [round(float(x), 3) for x in subtract((0.8, 0.7, 0.88), (0.6, 0.5, 0.69))]
     [0.2, 0.065, 0.328]
     """
-    (p, p_low, p_high), (q, q_low, q_high) = (map(np.asarray, each) for each in (minuend, subtrahend))
+    p, p_low, p_high = map(np.asarray, minuend)
+    q, q_low, q_high = map(np.asarray, subtrahend)
     value = np.asarray(p - q)
     low = value - np.hypot(p - p_low, q_high - q)
     return value, np.asarray(low), np.asarray(value + np.hypot(p_high - p, q - q_low))
@@ -319,15 +322,15 @@ def _bounded(value: Floats, variance: Floats, fewest: Floats, confidence: float)
     return value, low, high
 
 
-def _reach(n: Floats, m: Floats, confidence: float) -> Floats:
+def _interval_reach(n: Floats, m: Floats, confidence: float) -> Floats:
     """Return how far a Kolmogorov–Smirnov distance may be from the truth."""
     return math.sqrt(math.log(2 / (1 - confidence)) / 2) * np.sqrt(divide(1, n) + divide(1, m))
 
 
-def _around(value: Floats, reach: Floats) -> Estimate:
+def _interval_around(value: Floats, reach: Floats) -> Estimate:
     """Return a distance with an interval, which does not leave [0, 1].
 
-    >>> [part.tolist() for part in _around(np.array([0.5, 0.125, 0.875]), np.array(0.25))]
+    >>> [part.tolist() for part in _interval_around(np.array([0.5, 0.125, 0.875]), np.array(0.25))]
     [[0.5, 0.125, 0.875], [0.25, 0.0, 0.625], [0.75, 0.375, 1.0]]
     """
     return value, np.maximum(value - reach, 0.0), np.minimum(value + reach, 1.0)

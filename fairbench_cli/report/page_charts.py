@@ -344,7 +344,7 @@ def drawn_cloud(panel: Data, scales: Sequence[Scale], x: int, y: int, part: Sequ
     title = f"{panel['name']}: {across.name} and {up.name}"
     zero = across.ideal == 0
     return which(panel) + charts.plot_paths(
-        title, *axes, tracks, across.named, up.named, zero=zero, known=known
+        title, *axes, tracks, across.named, up.named, zero=zero, reference_lines=known
     )
 
 
@@ -416,7 +416,7 @@ def drawn_curves(panel: Data, scale: Scale, m: int, part: Sequence[int]) -> str:
     strength = panel["strength"] or "β"
     title = f"{panel['name']}: {scale.name} over {strength}"
     about = f"{strength}; up: {scale.named}"
-    return which(panel) + charts.plot_lines(title, across, up, lines, about, known=known)
+    return which(panel) + charts.plot_lines(title, across, up, lines, about, reference_lines=known)
 
 
 def frontier_chart(
@@ -433,7 +433,7 @@ def frontier_chart(
 
     under = [ChartLine("what moved thresholds reach", [point("moved thresholds", *each) for each in near])]
     tracks = [ChartLine(name, [point(name, *place)]) for name, *place in techniques]
-    return charts.plot_paths(title, *axes, tracks, "gap, points", "accuracy, %", under=under)
+    return charts.plot_paths(title, *axes, tracks, "gap, points", "accuracy, %", lines_below=under)
 
 
 def answer_chart(answer: RunAnswer) -> Chart | None:

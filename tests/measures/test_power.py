@@ -93,7 +93,7 @@ def test_the_ratio_that_rows_show_takes_these_rows():
         assert 0.8 < start < 1 < end < 1.25
         assert design.chances([start, end]).passes == pytest.approx([0.8, 0.8], abs=0.01)
     tiny = TwoGroups(5, 100, 0.1, Criterion())
-    assert math.isnan(tiny.shown()[0])
+    assert math.isnan(tiny.detectable_ratios()[0])
     assert np.isnan(tiny.passing_ratios()).all()
 
 

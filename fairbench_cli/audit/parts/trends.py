@@ -385,7 +385,7 @@ def _lines(title: str, found: Over, report: Report, rows: Sequence[Disparity]) -
     level_one = charts.stroke("one", f"M{x.start} {y.position(1.0)}H{x.end}", "equal to the reference")
     level = f"{100 * report.config.confidence:g} %"
     key = f"band: {allowed(tau)} is allowed; shaded: {level} intervals"
-    return charts.plot_lines(title, x, y, lines, "", key, band + level_one, beside=True)
+    return charts.plot_lines(title, x, y, lines, "", key, band + level_one, names_beside=True)
 
 
 def trend_sections(found: Over, report: Report, view: View) -> Sequence[Section]:

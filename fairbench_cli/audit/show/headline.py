@@ -213,7 +213,7 @@ def meaning(name: str) -> str:
     """
     if name not in EVENTS:
         rate = RATES[name]
-        return f"P({rate.event}{f' | {rate.given}' if rate.given else ''})"
+        return f"P({rate.event}{f' | {rate.condition}' if rate.condition else ''})"
     event, among = EVENTS[name]
     if event:
         return f"{event}, of {among or 'all'}"
