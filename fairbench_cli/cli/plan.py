@@ -40,7 +40,7 @@ def plan(
         prepared = prepare(
             experiment, folder=output, data_dir=data_dir, filters=filters, shard=this_shard, tell=tell
         )
-    repeats_left = prepared.left
+    repeats_left = prepared.repeats_left
     heads = ("dataset", "attribute", "technique", "classifier", "done", "to do")
     table = plain_table("", heads, _rows(prepared, repeats_left), 4)
     tilted = {
@@ -167,7 +167,7 @@ def _rows(prepared: "PreparedRun", repeats_left: dict[str, int]) -> list[list[st
     for (dataset, attribute, technique, classifier), cells in groups.items():
         technique += _settings(len({id(cell.technique) for cell in cells}))
         classifier += _settings(len({id(cell.classifier) for cell in cells}))
-        of_total = sum(map(prepared.asked, cells))
+        of_total = sum(map(prepared.n_repeats_of, cells))
         to_do = sum(repeats_left[cell.key] for cell in cells)
         rows.append([dataset, attribute, technique, classifier, str(of_total - to_do), str(to_do)])
     return rows

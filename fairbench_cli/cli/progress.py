@@ -50,7 +50,7 @@ def estimate_of(prepared: PreparedRun, kinds: Mapping[str, Kind], jobs: int) -> 
 def to_do(prepared: PreparedRun, kinds: Mapping[str, Kind]) -> Counter[Kind]:
     """Return how many repeats of each kind are not done."""
     found: Counter[Kind] = Counter()
-    for key, n in prepared.left.items():
+    for key, n in prepared.repeats_left.items():
         found[kinds[key]] += n
     return found
 

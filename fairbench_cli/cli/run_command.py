@@ -97,7 +97,7 @@ def run(
         finished = _compute(prepared, pool, quiet)
         ignore_endings()  # what follows takes seconds, and no result should be without its files
         n_left = prepared.n_left
-        stored_repeats = prepared.plan.held(prepared.records)
+        stored_repeats = prepared.plan.count_finished(prepared.records)
         if shard_part is None and (
             finished or stored_repeats
         ):  # of a part, or of nothing, they would be no whole ones

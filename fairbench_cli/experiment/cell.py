@@ -123,34 +123,34 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
 
         # 2. Parameters that are tuned are chosen within the training rows: from here on the cell is the
         # untuned one with the chosen values.
-        cell, curve = tune(cell, population, repeat, train, record.known)
+        cell, curve = tune(cell, population, repeat, train, record.known_rows)
 
         # 3. The technique gets the features in its representation, trains the classifier in its own way, and
         # its model decides on the test rows; or it says that it cannot on such rows.
-        shown = represented(record.shown, how[0], population)
+        visible = represented(record.visible, how[0], population)
         model = fit(cell, represented(train, how[0], population), repeat)
-        predicted, chance = decide(model, shown)
+        predicted, chance = decide(model, visible)
 
         # 4. Decisions are counted by the true label and the true levels of all protected attributes, and by
         # the recorded ones where they are others.
         counts = counted(predicted, chance, test, protected)
         recorded = None
-        at = record.included
+        included = record.included
         if record.rows is not None:
-            decisions, chances = _some(at, predicted, chance)
+            decisions, chances = _select_rows(included, predicted, chance)
             recorded = counted(decisions, chances, record.rows, protected)
     except Infeasible as reason:
         seconds = time.process_time() - start
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds, tuning=curve)
 
     # 5. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
-    wanted = population.sweep or population.row_metrics.metrics or population.predictions
-    if wanted:
-        scores = model.scores(shown)
+    needs_scores = population.sweep or population.row_metrics.metrics or population.predictions
+    if needs_scores:
+        scores = model.scores(visible)
     else:
         scores = None
     if population.row_metrics.of_twins:
-        twins = in_other_group(record.shown, population.roles.of)
+        twins = in_other_group(record.visible, population.roles.of)
     else:
         twins = None
     accepted = _accepted(predicted, chance)
@@ -163,9 +163,10 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     else:
         stays = 1.0 - np.abs(accepted - changed)
     values = population.row_metrics.measure(test, predicted, scores, stays)
-    if len(at):
-        found = population.row_metrics.measure(record.known, *_some(at, predicted, scores, stays))
-        values |= {on_record(name): value for name, value in found.items()}
+    if len(included):
+        outputs = _select_rows(included, predicted, scores, stays)
+        recorded_values = population.row_metrics.measure(record.known_rows, *outputs)
+        values |= {on_record(name): value for name, value in recorded_values.items()}
     group = groups_of(test, protected)
     swept = None
     if population.sweep:
@@ -182,16 +183,16 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         rows = None
 
     # 7. The rows themselves, if asked for.
-    kept = None
+    stored_rows = None
     if population.predictions:
-        known = rows_tested(cell, population, repeat, len(test)), group, test.y
-        kept = pack_rows(PredictedRows(*known, predicted, scores))
+        row_facts = rows_tested(cell, population, repeat, len(test)), group, test.y
+        stored_rows = pack_rows(PredictedRows(*row_facts, predicted, scores))
 
     facts = dict(model.facts)
     how_it_went = (model.status, model.reason)
     seconds = time.process_time() - start
     outcome = Repeat(cell.key, repeat, *how_it_went, counts, facts, seconds, values, swept, curve)
-    return replace(outcome, decisions=rows, predictions=kept, recorded=recorded)
+    return replace(outcome, decisions=rows, predictions=stored_rows, recorded=recorded)
 
 
 def candidates_of(cell: Cell) -> list[Cell]:
@@ -201,13 +202,13 @@ def candidates_of(cell: Cell) -> list[Cell]:
     """
     technique = cell.technique
     tuning = cell.technique.tune
-    found = []
+    candidates = []
     for values in tuning.candidates if tuning else [{}]:
         spec = technique.spec.having(own_parameters(values), INTERVENTIONS)
         classifier = cell.classifier.having(classifier_parameters(values), CLASSIFIERS)
         untuned = replace(technique, spec=spec, tune=None)
-        found.append(replace(cell, technique=untuned, classifier=classifier))
-    return found
+        candidates.append(replace(cell, technique=untuned, classifier=classifier))
+    return candidates
 
 
 def tune(
@@ -228,16 +229,16 @@ def tune(
     protected = population.protected
     if tuning is None:
         return cell, None
-    fit_to, others = (train, test) if tuning.fraction is None else divide_rows(train, tuning.fraction)
-    if not (len(fit_to) and len(others)):
-        if len(others):
-            part = "to fit to"
+    fit_to, choose_on = (train, test) if tuning.fraction is None else divide_rows(train, tuning.fraction)
+    if not (len(fit_to) and len(choose_on)):
+        if len(choose_on):
+            purpose = "to fit to"
         else:
-            part = "to choose on"
-        raise Infeasible(f"{tuning}: of {len(train)} training rows none are left {part}")
+            purpose = "to choose on"
+        raise Infeasible(f"{tuning}: of {len(train)} training rows none are left {purpose}")
     how = cell.technique.representation, population.favoured
     seen = represent(fit_to, *how)
-    shown = represent(others, *how)
+    visible = represent(choose_on, *how)
     candidates = candidates_of(cell)
     reasons = []
     n = np.full((len(candidates), len(protected.groups), 2, 2), np.nan)
@@ -246,7 +247,7 @@ def tune(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of models that are not kept
-                counts = counted(*decide(fit(candidate, seen, repeat), shown), others, protected)
+                counts = counted(*decide(fit(candidate, seen, repeat), visible), choose_on, protected)
         except Infeasible as reason:
             reasons.append(str(reason))
             continue
@@ -289,9 +290,9 @@ def _accepted(predicted: Labels, chance: Floats | None) -> NDArray[Any]:
     return chance
 
 
-def _some(at: Rows, *of_rows: NDArray[Any] | None) -> list[Any]:
+def _select_rows(selected: Rows, *of_rows: NDArray[Any] | None) -> list[Any]:
     """Return the values of some rows; None for what there is not."""
-    return [None if values is None else np.asarray(values)[at] for values in of_rows]
+    return [None if values is None else np.asarray(values)[selected] for values in of_rows]
 
 
 @lru_cache(maxsize=4)
@@ -340,7 +341,9 @@ def _drawn(population: Population, beta: float, seed: int) -> Sample:
     roles = population.roles
     assert network is not None  # noqa: S101 - real rows are divided
     for groups, share in population.edits:
-        network = shift(network, roles.label, roles.favourable, groups, beta * share, both=population.both)
+        strength = beta * share
+        both = population.both_groups
+        network = shift(network, roles.label, roles.favourable, groups, strength, both=both)
     return _shared(to_sample(sample(network, population.size, seed), roles), population)
 
 
@@ -379,15 +382,15 @@ class RowsOnRecord:
         Which of the test rows these are.
     """
 
-    shown: Sample
+    visible: Sample
     rows: Sample | None = None
     included: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
     @property
-    def known(self) -> Sample:
+    def known_rows(self) -> Sample:
         """What somebody in the world knows of the test rows."""
         if self.rows is None:
-            return self.shown
+            return self.visible
         return self.rows
 
 
@@ -406,29 +409,29 @@ def _record(population: Population, name: str, seed: int, test: Sample) -> RowsO
     counted_by = {roles.label, *roles.of, *population.protected.names}
     true_counts = not world.included and counted_by.isdisjoint(world.altered)
     if world.omitted:
-        shown = _shared(to_sample(true.without(*world.omitted), roles), population)
+        visible = _shared(to_sample(true.without(*world.omitted), roles), population)
     else:
-        shown = test
+        visible = test
     if true_counts and not population.shows_record:
-        return RowsOnRecord(shown)
-    found = record(world, true, seed)
-    recorded = _shared(to_sample(found.recorded, roles), population)
+        return RowsOnRecord(visible)
+    world_record = record(world, true, seed)
+    recorded = _shared(to_sample(world_record.recorded, roles), population)
     if population.shows_record:
-        shown = replace(recorded, y=test.y)
+        visible = replace(recorded, y=test.y)
     if true_counts:
-        return RowsOnRecord(shown)
-    at = np.flatnonzero(found.included)
-    if len(at) == len(test):
+        return RowsOnRecord(visible)
+    included = np.flatnonzero(world_record.included)
+    if len(included) == len(test):
         rows = recorded
     else:
-        rows = _shared(recorded.take(at), population)
-    return RowsOnRecord(shown, rows, at)
+        rows = _shared(recorded.take(included), population)
+    return RowsOnRecord(visible, rows, included)
 
 
 def rows_tested(cell: Cell, population: Population, repeat: int, n: int) -> NDArray[np.intp]:
     """Return which of the data set's rows the n test rows of a repeat are; of drawn ones plain numbers."""
     if population.network is None and population.apart is None:
-        return _parts(population, cell.sample_seed(repeat))[1]
+        return _split_rows(population, cell.sample_seed(repeat))[1]
     return np.arange(n)
 
 
@@ -437,25 +440,25 @@ def _divided(population: Population, seed: int) -> tuple[Sample, Sample]:
     """Return original rows divided into those to train on and to test on, or those of a file to test on."""
     rows = population.rows
     assert rows is not None  # noqa: S101 - `populate` leaves out one of the two at most
-    train, rest = _parts(population, seed)
+    train, test_rows = _split_rows(population, seed)
     if population.apart is None:
-        tested = rows.take(rest)
+        tested = rows.take(test_rows)
     else:
         tested = population.apart
     return _shared(rows.take(train), population), _shared(tested, population)
 
 
 @lru_cache(maxsize=2)
-def _parts(population: Population, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _split_rows(population: Population, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return which of the original rows are trained on, and which are tested on."""
     rows = population.rows
     assert rows is not None  # noqa: S101 - `populate` leaves out one of the two at most
     rng = np.random.default_rng(seed)
-    train, rest = divided_rows(len(rows), population.size, rng)
+    train, test_rows = divided_rows(len(rows), population.size, rng)
     if population.balanced is not None:
-        both = zip((train, rest), population.balanced, strict=True)
-        train, rest = (balanced_rows(rows, part, n, rng) for part, n in both)
-    return train, rest
+        parts_and_counts = zip((train, test_rows), population.balanced, strict=True)
+        train, test_rows = (balanced_rows(rows, part_rows, n, rng) for part_rows, n in parts_and_counts)
+    return train, test_rows
 
 
 def _shared(rows: Sample, population: Population) -> Sample:

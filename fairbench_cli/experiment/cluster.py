@@ -70,7 +70,7 @@ class _Unpacker(pickle.Unpickler):
     def persistent_load(self, mark: tuple[str, str]) -> CodeOrigin:
         """Return where the code is here."""
         target, version = mark
-        return CodeOrigin(f"{_place(self._folder, version)}/{target}", version)
+        return CodeOrigin(f"{_source_folder(self._folder, version)}/{target}", version)
 
 
 def pack(value: Any) -> bytes:
@@ -113,23 +113,24 @@ def write_sources(sources: Sources, folder: Path) -> None:
         When the name of a file leads out of its folder.
     """
     for version, files in sources.items():
-        place = _place(folder, version)
-        if place.is_dir():
+        source_folder = _source_folder(folder, version)
+        if source_folder.is_dir():
             continue
-        part = place.with_name(f".{place.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+        suffix = f"{os.getpid()}-{secrets.token_hex(4)}.part"
+        unfinished = source_folder.with_name(f".{source_folder.name}.{suffix}")
         for name, text in files.items():
-            path = (part / name).resolve()
-            if not path.is_relative_to(part.resolve()):
+            path = (unfinished / name).resolve()
+            if not path.is_relative_to(unfinished.resolve()):
                 raise ValueError(f"{name!r} is outside the folder of the code")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text)
         try:
-            part.rename(place)
+            unfinished.rename(source_folder)
         except OSError:  # another worker was quicker
-            shutil.rmtree(part, ignore_errors=True)
+            shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _place(folder: Path, version: str) -> Path:
+def _source_folder(folder: Path, version: str) -> Path:
     return folder / version.removeprefix(_SHA256)
 
 
@@ -153,16 +154,16 @@ class Fingerprint:
 
     def differences(self) -> tuple[str, ...]:
         """Return in words what is different in this process."""
-        own = versions_of(name for name in self.packages if name != PYTHON)
-        others = {name: given for name, given in self.packages.items() if own[name] != given}
-        differs = [f"{name} {own[name]} instead of {given}" for name, given in others.items()]
-        for module, given in self.modules.items():
+        installed = versions_of(name for name in self.packages if name != PYTHON)
+        differing = {name: sent for name, sent in self.packages.items() if installed[name] != sent}
+        differs = [f"{name} {installed[name]} instead of {sent}" for name, sent in differing.items()]
+        for module, sent in self.modules.items():
             try:
-                here = code_version(module)
+                installed_version = code_version(module)
             except (ImportError, ValueError, OSError):
-                here = "none"
-            if here != given:
-                differs.append(f"{module} {here[:20]} instead of {given[:20]}")
+                installed_version = "none"
+            if installed_version != sent:
+                differs.append(f"{module} {installed_version[:20]} instead of {sent[:20]}")
         if code_of_fairbench() != self.code:
             differs.append("another state of fairbench's own code")
         return tuple(differs)
@@ -177,8 +178,10 @@ def fingerprint_of(config: ExperimentConfig) -> Fingerprint:
         if origin.version.startswith("sha256:"):
             modules[origin.target.rpartition(":")[0]] = origin.version
         else:
-            named = (one.rpartition(" ") for one in origin.version.split(", "))
-            packages |= {name: version for name, _, version in named if name != PYTHON}
+            for requirement in origin.version.split(", "):
+                name, _, version = requirement.rpartition(" ")
+                if name != PYTHON:
+                    packages[name] = version
     return Fingerprint(packages, modules, code_of_fairbench())
 
 
@@ -186,12 +189,12 @@ def fingerprint_of(config: ExperimentConfig) -> Fingerprint:
 def code_of_fairbench() -> str:
     """Return the sha256 of the Python files of the package, by their names."""
     root = Path(__file__).parents[1]
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         text = path.read_bytes()
-        found.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode())
-        found.update(text)
-    return found.hexdigest()
+        checksum.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode())
+        checksum.update(text)
+    return checksum.hexdigest()
 
 
 IDLE = 20.0
@@ -269,7 +272,7 @@ class Station:
         try:
             if pool is None:
                 log = Path(mkdtemp(dir=self._folder)) / "printed"
-                pool = LocalPool(self._config, 1, log=log, place=self._folder).__enter__()
+                pool = LocalPool(self._config, 1, log=log, scratch=self._folder).__enter__()
             outcome = self._run(pool, Task(cell, number, self._populations[name]))
         finally:
             with self._lock:
@@ -278,7 +281,7 @@ class Station:
             self._idle.append(pool)
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = threading.Timer(IDLE, self.rest)
+            self._timer = threading.Timer(IDLE, self.stop_when_idle)
             self._timer.daemon = True
             self._timer.start()
         return outcome
@@ -304,7 +307,7 @@ class Station:
         if self._ended:
             raise RuntimeError("the run has ended")
 
-    def rest(self) -> None:
+    def stop_when_idle(self) -> None:
         """End the processes that have nothing to do."""
         with self._lock:
             while self._idle:
@@ -316,7 +319,7 @@ class Station:
         until = time.monotonic() + ENDS_WITHIN
         while self._at_work and time.monotonic() < until:
             time.sleep(0.05)
-        self.rest()
+        self.stop_when_idle()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -411,14 +414,14 @@ class Cluster:
             Listing the workers that would not compute the same numbers, and why.
         """
         self._wait("has no workers yet: waiting for the first")
-        found = self._client.run(self._run.expected.differences, on_error="return")
+        differences = self._client.run(self._run.expected.differences, on_error="return")
         unlike = {
             worker: (_in_words(differs),) if isinstance(differs, Exception) else differs
-            for worker, differs in found.items()
+            for worker, differs in differences.items()
             if differs
         }
         if unlike:
-            raise _unlike(unlike, len(found))
+            raise _unlike(unlike, len(differences))
 
     def outcomes(self, tasks: Iterable[Task], watch: Watch | None = None) -> Generator[Repeat]:
         """Yield the outcome of every task as it finishes, in any order.
@@ -478,10 +481,10 @@ class Cluster:
     def _workers(self) -> dict[str, int]:
         """Return the threads of each worker that may be used."""
         try:
-            known = self._client.nthreads()
+            threads = self._client.nthreads()
         except Exception:
             raise self._lost() from None
-        return {worker: n for worker, n in known.items() if worker not in self._refused}
+        return {worker: n for worker, n in threads.items() if worker not in self._refused}
 
     def _send(self, task: Task, attempts: int) -> None:
         name, population = self._population(task.population)
@@ -531,8 +534,8 @@ class Cluster:
         if status == "error":
             error = future.exception()
             if not isinstance(error, KilledWorker):
-                what = f"a worker of {self._address} cannot run a repeat: {_in_words(error)}"
-                raise user_error(what, "install there what is installed here; its log says more")
+                problem = f"a worker of {self._address} cannot run a repeat: {_in_words(error)}"
+                raise user_error(problem, "install there what is installed here; its log says more")
             attempts = max(attempts, ATTEMPTS)  # dask has sent it again already
         elif status == "finished":
             with suppress(Exception):  # its worker is gone, and the result with it
@@ -555,8 +558,8 @@ class Cluster:
             raise _unlike({worker: differs}, 1)
 
     def _lost(self) -> UserError:
-        what = f"the scheduler at {self._address} does not answer any more"
-        return user_error(what, "start it and run the same command again: finished repeats are kept")
+        problem = f"the scheduler at {self._address} does not answer any more"
+        return user_error(problem, "start it and run the same command again: finished repeats are kept")
 
 
 @contextmanager
@@ -575,18 +578,18 @@ def cluster_at(address: str, config: ExperimentConfig, say: Say) -> Iterator[Clu
         fix = 'pip install "fairbench-cli[dask]"'
         raise user_error("--backend dask needs distributed, which is not installed", fix, "") from None
     if address.endswith(".json"):
-        place = _in_file(Path(address))
+        scheduler = _in_file(Path(address))
     else:
-        place = address
+        scheduler = address
     with _quiet(), ExitStack() as at_the_end:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", VersionMismatchWarning)  # we look ourselves
-                client = Client(place, timeout=CONNECTS_WITHIN, set_as_default=False, name="fairbench")
+                client = Client(scheduler, timeout=CONNECTS_WITHIN, set_as_default=False, name="fairbench")
         except (OSError, ValueError) as error:
-            what = f"no scheduler of dask answers at {address}: {_in_words(error)}"
+            problem = f"no scheduler of dask answers at {address}: {_in_words(error)}"
             fix = "start one with `dask scheduler`, or correct the address: tcp://HOST:8786"
-            raise user_error(what, fix, "--scheduler") from None
+            raise user_error(problem, fix, "--scheduler") from None
         at_the_end.callback(client.close, timeout=2)
         cluster = Cluster(client, address, config, say)
         at_the_end.callback(cluster.stop)
@@ -620,9 +623,9 @@ def _quiet() -> Iterator[None]:
 def _unlike(unlike: Mapping[str, tuple[str, ...]], workers: int) -> UserError:
     """Return the error for workers that would not compute the same numbers, those with one fault together."""
     by_fault = group_by(sorted(unlike), unlike.__getitem__)
-    faults = [f"{', '.join(those)}: {'; '.join(differs)}" for differs, those in by_fault.items()]
-    what = f"{len(unlike)} of {workers} workers would not compute the same numbers: {' | '.join(faults)}"
-    return user_error(what, "install there what `pip freeze` lists here, and start them again")
+    faults = [f"{', '.join(workers)}: {'; '.join(differs)}" for differs, workers in by_fault.items()]
+    problem = f"{len(unlike)} of {workers} workers would not compute the same numbers: {' | '.join(faults)}"
+    return user_error(problem, "install there what `pip freeze` lists here, and start them again")
 
 
 def _in_words(error: BaseException) -> str:

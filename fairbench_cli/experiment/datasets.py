@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -102,8 +103,8 @@ class PreparedDataset:
     @property
     def edits(self) -> tuple[Edit, ...]:
         """Return the groups that β acts on, by column, each with the share of β."""
-        named = self.beta_on.items()
-        return tuple((self.card.bias_groups(name, self.levels), share) for name, share in named)
+        weighted_attributes = self.beta_on.items()
+        return tuple((self.card.bias_groups(name, self.levels), share) for name, share in weighted_attributes)
 
     @property
     def groups(self) -> Groups:
@@ -113,7 +114,7 @@ class PreparedDataset:
     @property
     def edited(self) -> tuple[str, ...]:
         """Return the columns that β acts on."""
-        return tuple(dict.fromkeys(column for groups, _ in self.edits for column in groups))
+        return tuple(dict.fromkeys(chain.from_iterable(groups for groups, _ in self.edits)))
 
     @property
     def without_arc(self) -> list[str]:
@@ -139,7 +140,7 @@ class PreparedDataset:
         of the data or has a level in neither group is left out: nothing is counted by it. Joint ones are
         named where all their parts are there.
         """
-        found = []
+        protected_attributes = []
         for name, protected in self.card.protected.items():
             if name not in self.levels:
                 continue
@@ -148,15 +149,15 @@ class PreparedDataset:
             deprived = tuple(level for level in levels if level in roles.deprived)
             favoured = tuple(level for level in levels if level in roles.favoured)
             if deprived and favoured and len(deprived) + len(favoured) == len(levels):
-                words = (protected.called.deprived, protected.called.favoured) if protected.called else ()
-                found.append(ProtectedAttribute(name, levels, deprived, favoured, *words))
-        names = {attribute.name for attribute in found}
+                called = (protected.called.deprived, protected.called.favoured) if protected.called else ()
+                protected_attributes.append(ProtectedAttribute(name, levels, deprived, favoured, *called))
+        names = {attribute.name for attribute in protected_attributes}
         joint = [
             JointAttribute(name, protected.of)
             for name, protected in self.card.protected.items()
             if protected.of and names.issuperset(protected.of)
         ]
-        return ProtectedAttributes(tuple(found), tuple(joint))
+        return ProtectedAttributes(tuple(protected_attributes), tuple(joint))
 
     def describe(self) -> dict[str, Any]:
         """Return the plan's entry about it."""
@@ -227,8 +228,10 @@ def _prepare(
         from fairbench_cli.data.load import load
 
         if loaded_as not in rows:
-            places = folders(data_dir, path)
-            rows[loaded_as] = load(card, _located(card, places), _test_files(card, config, places))
+            data_folders = folders(data_dir, path)
+            rows[loaded_as] = load(
+                card, _located(card, data_folders), _test_files(card, config, data_folders)
+            )
         dataset = rows[loaded_as]
     if dataset is None or config.sample.source == "shipped":
         prepared = _shipped(spec, card, path, dataset, config)
@@ -249,16 +252,16 @@ def _prepare(
     return prepared
 
 
-def _located(card: Card, places: list[Path], files: Sequence[DataFile] | None = None) -> LocatedFiles:
+def _located(card: Card, data_folders: list[Path], files: Sequence[DataFile] | None = None) -> LocatedFiles:
     """Return the files of a card; where they are missing, say that its network can do without them."""
     without = "; or run without it: `sample: {from: shipped}` and `test: network`"
-    return locate(card, places, files, otherwise=without if has_network(card) else "")
+    return locate(card, data_folders, files, otherwise=without if has_network(card) else "")
 
 
-def _test_files(card: Card, config: ExperimentConfig, places: list[Path]) -> LocatedFiles | None:
+def _test_files(card: Card, config: ExperimentConfig, data_folders: list[Path]) -> LocatedFiles | None:
     """Return the files of the test rows: that of the config or those of the card; None without such files."""
     if config.tested == "original" and card.tested_files:
-        return _located(card, places, card.tested_files)
+        return _located(card, data_folders, card.tested_files)
     if config.test is None or config.tested != "file":
         return None
     path = Path(config.test)
@@ -279,8 +282,8 @@ def _check_strata(prepared: PreparedDataset, config: ExperimentConfig) -> None:
         if column not in prepared.levels:
             raise user_error(f'strata: {name} has no column "{column}"', suggest(column, usable), where)
         if column not in usable:
-            what = f'strata: "{column}" is the outcome or the protected attribute of {name}'
-            raise user_error(what, f"use any of: {', '.join(usable)}", where)
+            problem = f'strata: "{column}" is the outcome or the protected attribute of {name}'
+            raise user_error(problem, f"use any of: {', '.join(usable)}", where)
 
 
 def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: ExperimentConfig) -> None:
@@ -296,30 +299,34 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
     data = DataRoles(prepared.columns, roles.label, roles.favourable, prepared.groups)
     counted = {*prepared.protected.names, *roles.of, roles.attribute}
     network = network_of(prepared)
-    betas = [one for one in config.sample.beta if one]
+    betas = [beta for beta in config.sample.beta if beta]
     for world in worlds:
         before = len(problems)
-        for mechanism, place in zip(world.cell_world(SOME).mechanisms, world.key_paths, strict=True):
-            own = mechanism.build(MECHANISMS)
-            found = [*own.check(data)]
+        for mechanism, key_path in zip(world.cell_world(SOME).mechanisms, world.key_paths, strict=True):
+            built = mechanism.build(MECHANISMS)
+            mechanism_problems = [*built.check(data)]
             if mechanism.name == "omission":
-                left_out = own.column
+                left_out = built.column
             else:
                 left_out = None
-            if not found and left_out in counted:
-                what = f'"{left_out}" is a protected attribute, by which rows are counted'
-                found.append(Problem(what, "leave out another column"))
-            if not found and left_out in config.strata:
-                what = f'strata: "{left_out}" is left out of what is recorded'
-                found.append(Problem(what, "measure within other strata, or leave out another column"))
+            if not mechanism_problems and left_out in counted:
+                problem = f'"{left_out}" is a protected attribute, by which rows are counted'
+                mechanism_problems.append(Problem(problem, "leave out another column"))
+            if not mechanism_problems and left_out in config.strata:
+                problem = f'strata: "{left_out}" is left out of what is recorded'
+                mechanism_problems.append(
+                    Problem(problem, "measure within other strata, or leave out another column")
+                )
             called = f"{prepared.card.name}: {mechanism.name}"
-            problems += [Problem(f"{called}: {p.what}", p.fix, config.where(*place)) for p in found]
-        for one in worlds_at([world], betas or [SOME]) if len(problems) == before else ():
+            problems += [
+                Problem(f"{called}: {p.what}", p.fix, config.where(*key_path)) for p in mechanism_problems
+            ]
+        for cell_world in worlds_at([world], betas or [SOME]) if len(problems) == before else ():
             try:
-                built_world(prepared, one, network)
+                built_world(prepared, cell_world, network)
             except UserError as error:
                 where = config.where(*world.key_paths[0])
-                called = f"{prepared.card.name}: {one}"
+                called = f"{prepared.card.name}: {cell_world}"
                 problems += [Problem(f"{called}: {p.what}", p.fix, where) for p in error.problems]
     if problems:
         raise UserError(*dict.fromkeys(problems))
@@ -341,16 +348,16 @@ def _real(spec: DatasetSpec, card: Card, config: ExperimentConfig, dataset: "Dat
     sample = config.sample
     size = training_size(rows, sample.train_fraction)
     if not 0 < size < rows:
-        what = f"a train_fraction of {sample.train_fraction:g} of {rows} rows leaves nothing"
-        raise user_error(what, "change `train_fraction`", config.where("sample", "train_fraction"))
+        problem = f"a train_fraction of {sample.train_fraction:g} of {rows} rows leaves nothing"
+        raise user_error(problem, "change `train_fraction`", config.where("sample", "train_fraction"))
     if sample.balanced is not None and min(_balanced(sample.balanced, size, rows)) < len(CELLS):
         train, test = _balanced(sample.balanced, size, rows)
-        what = f"{sample.balanced} balanced rows are {train} to train on and {test} to test on, and four"
-        raise user_error(f"{what} are needed", "raise `balanced`", config.where("sample", "balanced"))
+        problem = f"{sample.balanced} balanced rows are {train} to train on and {test} to test on, and four"
+        raise user_error(f"{problem} are needed", "raise `balanced`", config.where("sample", "balanced"))
     for name, tested in dataset.test_sha256.items() if config.tested == "file" else ():
         if tested in dataset.sha256.values():
-            what = f"{name} is the data of {card.name}: rows that are trained on would be tested"
-            raise user_error(what, "give other rows, or write test: holdout", config.where("test"))
+            problem = f"{name} is the data of {card.name}: rows that are trained on would be tested"
+            raise user_error(problem, "give other rows, or write test: holdout", config.where("test"))
     facts = {"dataset": card.name, "sha256": dict(dataset.sha256), "rows": rows}
     roles = dataset.roles(spec.works_on)
     columns = dataset.table.columns
@@ -369,8 +376,8 @@ def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: "Data
     levels = {column.name: column.levels for column in columns}
     if roles.of:  # a network draws combinations that the data do not have
         roles = card.roles(spec.works_on, levels)
-    named = spec.beta_on or (roles.attribute,)
-    edited = dict.fromkeys(column for name in named for column in card.bias_groups(name, levels))
+    beta_attributes = spec.beta_on or (roles.attribute,)
+    edited = dict.fromkeys(chain.from_iterable(card.bias_groups(name, levels) for name in beta_attributes))
     settings = LearnSettings(
         learner=sample.learner,
         score=sample.score,
@@ -395,12 +402,12 @@ def _shipped(
     path = shipped_network(card_path)
     learn = "write `sample: {from: network}` to learn it from the data"
     if not path.is_file():
-        what = f"no fitted network ships with {card.name} ({path.name} is missing)"
-        raise user_error(what, learn, config.where("sample", "from") or str(card_path))
+        problem = f"no fitted network ships with {card.name} ({path.name} is missing)"
+        raise user_error(problem, learn, config.where("sample", "from") or str(card_path))
     network, meta = load_network(path)
     if dataset is not None and dataset.table.columns != network.columns:
-        what = f"the columns or levels of {card.name} are not those of its fitted network"
-        raise user_error(what, learn, str(path))
+        problem = f"the columns or levels of {card.name} are not those of its fitted network"
+        raise user_error(problem, learn, str(path))
     levels = {column.name: column.levels for column in network.columns}
     roles = checked_roles(card, spec.works_on, network.columns, levels.__getitem__, "network")
     size = spec.size or meta.source.get("rows")
@@ -416,12 +423,12 @@ def _shipped(
 
 def _decisive(card: Card, dataset: "Dataset | None") -> dict[str, Any]:
     """Return the card's part of the key and, where the data are used, their checksums and column order."""
-    own: dict[str, Any] = {"card": card.decisive()}
+    table_parts: dict[str, Any] = {"card": card.decisive()}
     if dataset is not None:
-        own |= {"sha256": dataset.sha256, "columns": list(dataset.table.names)}
+        table_parts |= {"sha256": dataset.sha256, "columns": list(dataset.table.names)}
         if dataset.test is not None:  # whatever the files are called
-            own["test"] = list(dataset.test_sha256.values())
-    return own
+            table_parts["test"] = list(dataset.test_sha256.values())
+    return table_parts
 
 
 def _no_arc(prepared: PreparedDataset, where: str) -> UserError:
@@ -434,14 +441,14 @@ def _no_arc(prepared: PreparedDataset, where: str) -> UserError:
     if len(columns) == 1:
         none = "is no parent"
         arc = "the arc"
-    what = f"{name}: {listed} {none} of the outcome {label} in the network, so β has nothing to edit"
+    problem = f"{name}: {listed} {none} of the outcome {label} in the network, so β has nothing to edit"
     entry = _entry(prepared, "require_arc: true")
     fix = f"under `datasets` write `{entry}`: {arc} {listed} → {label} is required"
     if isinstance(prepared.network, BayesNet):
         fix += "; and `sample: {from: network}`, to learn one with it"
     else:
         fix += ". Or outcome_sink: true: no arcs leave the outcome, so they may point at it"
-    return user_error(what, f"{fix}. Or missing_arc: leave, which runs without bias", where)
+    return user_error(problem, f"{fix}. Or missing_arc: leave, which runs without bias", where)
 
 
 def _entry(prepared: PreparedDataset, option: str) -> str:
@@ -454,14 +461,14 @@ def _entry(prepared: PreparedDataset, option: str) -> str:
             name = path.relative_to(Path.cwd()).as_posix()
         else:
             name = name
-    own = [option]
+    label_options = [option]
     if spec.unknown_as is not None:
-        own.insert(0, f"unknown_as: {spec.unknown_as}")
+        label_options.insert(0, f"unknown_as: {spec.unknown_as}")
     if spec.works_on != prepared.card.attribute(None):
-        own.insert(0, f"attribute: {yaml_word(spec.works_on)}")
+        label_options.insert(0, f"attribute: {yaml_word(spec.works_on)}")
     if spec.name != prepared.card.name:
-        own.insert(0, f"as: {yaml_word(spec.name)}")
-    return f"{{{yaml_word(name)}: {{{', '.join(own)}}}}}"
+        label_options.insert(0, f"as: {yaml_word(spec.name)}")
+    return f"{{{yaml_word(name)}: {{{', '.join(label_options)}}}}}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -505,7 +512,7 @@ class Population:
     roles: Roles
     protected: ProtectedAttributes
     edits: tuple[Edit, ...]
-    both: bool
+    both_groups: bool
     size: int
     rows: Sample | None
     favoured: dict[str, tuple[str, ...]]
@@ -553,14 +560,14 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         tested = test
     worlds = {}
     if network is not None:
-        given = [world for world in config.worlds(prepared.spec) if world.in_world]
-        worlds = {world.in_world: built_world(prepared, world, network) for world in given}
+        worlds_in_use = [world for world in config.worlds(prepared.spec) if world.in_world]
+        worlds = {world.in_world: built_world(prepared, world, network) for world in worlds_in_use}
     return Population(
         network=network,
         roles=prepared.roles,
         protected=prepared.protected,
         edits=() if prepared.without_arc else prepared.edits,
-        both=prepared.spec.bias_direction == "both",
+        both_groups=prepared.spec.bias_direction == "both",
         size=prepared.size,
         rows=None if real is None else to_sample(real, prepared.roles),
         favoured=_favoured(prepared),
@@ -590,8 +597,8 @@ def _tested_rows(prepared: PreparedDataset, config: ExperimentConfig) -> Sample 
     try:
         return to_sample(prepared.dataset.test, prepared.roles)
     except ValueError as error:
-        what = f"the test rows of {prepared.card.name}: {error}, as no other row has it"
-        raise user_error(what, "leave such rows out of the file", config.where("test")) from None
+        problem = f"the test rows of {prepared.card.name}: {error}, as no other row has it"
+        raise user_error(problem, "leave such rows out of the file", config.where("test")) from None
 
 
 def rows_to_test(prepared: PreparedDataset, config: ExperimentConfig) -> int:
@@ -604,16 +611,16 @@ def rows_to_test(prepared: PreparedDataset, config: ExperimentConfig) -> int:
         return len(dataset.test)
     if prepared.network is not None:
         return len(dataset)
-    rest = len(dataset) - prepared.size
+    n_rest = len(dataset) - prepared.size
     if balanced is None:
-        return rest
+        return n_rest
     return _balanced(balanced, prepared.size, len(dataset))[1]
 
 
 def _favoured(prepared: PreparedDataset) -> dict[str, tuple[str, ...]]:
     single = [name for name in prepared.card.protected if name in prepared.levels]
-    own = {name: prepared.card.roles(name, prepared.levels).favoured for name in single}
-    return own | {prepared.roles.attribute: prepared.roles.favoured}
+    favoured_levels = {name: prepared.card.roles(name, prepared.levels).favoured for name in single}
+    return favoured_levels | {prepared.roles.attribute: prepared.roles.favoured}
 
 
 def cached_network(prepared: PreparedDataset, networks: Path) -> Path:

@@ -53,12 +53,12 @@ def packed(accepted: ArrayLike) -> str:
     ([0.0, 1.0, 1.0], [0.0, 0.6000000238418579, 1.0])
     """
     chance = np.asarray(accepted, dtype=np.float64)
-    whole = bool(((chance == 0) | (chance == 1)).all())
-    if whole:
+    is_certain = bool(((chance == 0) | (chance == 1)).all())
+    if is_certain:
         rows = np.packbits(chance.astype(np.uint8))
     else:
         rows = np.rint(STEPS * chance).astype(np.uint8)
-    body = (BITS if whole else BYTES) + rows.tobytes()
+    body = (BITS if is_certain else BYTES) + rows.tobytes()
     return base64.b64encode(zlib.compress(body, 9)).decode("ascii")
 
 
@@ -75,11 +75,11 @@ def unpacked(text: str, rows: int) -> NDArray[np.float32]:
         body = unpacking.decompress(base64.b64decode(text, validate=True), rows + 2)
     except (binascii.Error, zlib.error) as error:
         raise ValueError(f"no decisions: {error}") from None
-    kept = np.frombuffer(body, np.uint8, offset=min(1, len(body)))
-    if unpacking.eof and body[:1] == BITS and len(kept) == -(-rows // 8):
-        return np.unpackbits(kept, count=rows).astype(np.float32)
-    if unpacking.eof and body[:1] == BYTES and len(kept) == rows:
-        return (kept / np.float32(STEPS)).astype(np.float32)
+    packed_bits = np.frombuffer(body, np.uint8, offset=min(1, len(body)))
+    if unpacking.eof and body[:1] == BITS and len(packed_bits) == -(-rows // 8):
+        return np.unpackbits(packed_bits, count=rows).astype(np.float32)
+    if unpacking.eof and body[:1] == BYTES and len(packed_bits) == rows:
+        return (packed_bits / np.float32(STEPS)).astype(np.float32)
     raise ValueError(f"no decisions of {rows} rows")
 
 
@@ -136,16 +136,16 @@ def pack_rows(rows: PredictedRows) -> bytes:
     >>> again.row.tolist(), again.group.tolist(), again.label.tolist(), again.score.tolist()
     ([3, 4], [0, 1], [1, 0], [0.5, 0.25])
     """
-    parts = []
+    chunks = []
     for name, kind in _KEPT:
         column = np.asarray(getattr(rows, name))
-        parts.append((np.diff(column, prepend=0) if kind == "<i4" else column).astype(kind).tobytes())
+        chunks.append((np.diff(column, prepend=0) if kind == "<i4" else column).astype(kind).tobytes())
     if rows.score is not None:
-        parts.append(np.asarray(rows.score).astype(_SCORE).tobytes())
-    return zlib.compress(b"".join(parts), 6)
+        chunks.append(np.asarray(rows.score).astype(_SCORE).tobytes())
+    return zlib.compress(b"".join(chunks), 6)
 
 
-def read_rows(journals: Path, place: RowsPlace, rows: int) -> PredictedRows:
+def read_rows(journals: Path, position: RowsPlace, rows: int) -> PredictedRows:
     """Return so many rows from where they stand, next to the journals.
 
     Raises
@@ -155,13 +155,13 @@ def read_rows(journals: Path, place: RowsPlace, rows: int) -> PredictedRows:
     ValueError
         When what stands there is something else.
     """
-    with (journals / place.file).open("rb") as file:
-        file.seek(place.at)
-        packed = file.read(place.bytes)
-    found = unpack_rows(packed, rows)
-    if crc_of_rows(packed) != place.crc:
+    with (journals / position.file).open("rb") as file:
+        file.seek(position.at)
+        packed = file.read(position.bytes)
+    rows_read = unpack_rows(packed, rows)
+    if crc_of_rows(packed) != position.crc:
         raise ValueError("its checksum is another")
-    return found
+    return rows_read
 
 
 def unpack_rows(packed: bytes, rows: int) -> PredictedRows:
@@ -181,18 +181,18 @@ def unpack_rows(packed: bytes, rows: int) -> PredictedRows:
         raise ValueError(f"no rows: {error}") from None
     if not unpacking.eof or len(body) not in (least, most):
         raise ValueError(f"no {rows} rows")
-    found: dict[str, NDArray[Any]] = {}
-    at = 0
+    columns: dict[str, NDArray[Any]] = {}
+    offset = 0
     for name, kind in _KEPT:
-        found[name] = np.frombuffer(body, kind, rows, at)
-        at += found[name].nbytes
+        columns[name] = np.frombuffer(body, kind, rows, offset)
+        offset += columns[name].nbytes
         if kind == "<i4":
-            found[name] = np.cumsum(found[name])
-    if len(body) > at:
-        score = np.frombuffer(body, _SCORE, rows, at)
+            columns[name] = np.cumsum(columns[name])
+    if len(body) > offset:
+        score = np.frombuffer(body, _SCORE, rows, offset)
     else:
         score = None
-    return PredictedRows(**found, score=score)
+    return PredictedRows(**columns, score=score)
 
 
 def crc_of_rows(packed: bytes) -> str:

@@ -161,9 +161,9 @@ def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> lis
                 continue
             computed = technique.computed
             decisive = _decisive(config, dataset, computed, classifier)
-            parts = {key: canonical_json(value) for key, value in decisive.items()} | {"source": source}
-            for world, own in worlds:
-                key = digest_of_parts(parts | (own if computed is technique else unbiased))
+            key_parts = {key: canonical_json(value) for key, value in decisive.items()} | {"source": source}
+            for world, world_parts in worlds:
+                key = digest_of_parts(key_parts | (world_parts if computed is technique else unbiased))
                 cells.append(Cell(*dataset.name, world, technique, classifier, config.seed, real, key))
     return cells
 
@@ -173,10 +173,10 @@ def _of_world(config: ExperimentConfig, world: CellWorld) -> dict[str, str]:
     decisive = world.decisive
     if not decisive:
         return {"beta": canonical_json(0.0 if world.mechanisms else world.beta)}
-    found = {"beta": canonical_json(0.0), "world": canonical_json(decisive)}
+    world_parts = {"beta": canonical_json(0.0), "world": canonical_json(decisive)}
     if config.test_features == "recorded" and world.features:
-        found["test_features"] = canonical_json(config.test_features)
-    return found
+        world_parts["test_features"] = canonical_json(config.test_features)
+    return world_parts
 
 
 def _decisive(
@@ -227,7 +227,7 @@ def _decisive(
     if tune is not None:
         decisive["tune"] = tune.decisive
     if dataset.beta_on != {attribute: 1.0}:
-        decisive["beta_on"] = [list(one) for one in dataset.beta_on.items()]
+        decisive["beta_on"] = [list(share_of_attribute) for share_of_attribute in dataset.beta_on.items()]
     return decisive
 
 
@@ -251,33 +251,38 @@ class RunPlan:
 
     def dataset(self, name: str, attribute: str) -> dict[str, Any]:
         """Return the entry of a data set and attribute in `datasets`."""
-        return next(one for one in self.datasets if (one["dataset"], one["attribute"]) == (name, attribute))
+        for dataset in self.datasets:
+            if (dataset["dataset"], dataset["attribute"]) == (name, attribute):
+                return dataset
+        raise KeyError((name, attribute))
 
     @property
     def has_worlds(self) -> bool:
         """Return whether some cell trains in a world of its own, which a column of the results names."""
         return any(cell["world"] for cell in self.cells)
 
-    def about(self, labels: TestLabels) -> "RunPlan":
+    def counted_by(self, labels: TestLabels) -> "RunPlan":
         """Return the plan with everything about true or about recorded labels of the test rows."""
         return replace(self, config=self.config.model_copy(update={"test_labels": labels}))
 
     @property
     def test_rows(self) -> str:
         """Return in words where test rows come from that all repeats share."""
-        files = dict.fromkeys(
-            f"{name} that the card keeps for tests" if name in one.get("sha256", ()) else name
-            for one in self.datasets
-            for name in one.get("test_sha256", ())
-        )
+        files: dict[str, None] = {}
+        for dataset in self.datasets:
+            for name in dataset.get("test_sha256", ()):
+                if name in dataset.get("sha256", ()):
+                    files[f"{name} that the card keeps for tests"] = None
+                else:
+                    files[name] = None
         if files:
             return f"the rows of {', '.join(files)}"
         return "the original data"
 
-    def held(self, places: Iterable[tuple[str, int]]) -> int:
+    def count_finished(self, repeat_keys: Iterable[tuple[str, int]]) -> int:
         """Return how many of some keys and numbers of repeats are of this plan."""
         keys = {cell["key"] for cell in self.cells}
-        return sum(key in keys and repeat < self.config.repeats for key, repeat in places)
+        return sum(key in keys and repeat < self.config.repeats for key, repeat in repeat_keys)
 
     @property
     def size(self) -> int:
@@ -286,9 +291,9 @@ class RunPlan:
 
     def protected(self, dataset: str, attribute: str) -> ProtectedAttributes:
         """Return the attributes by whose joint levels the repeats of a data set are counted."""
-        own = self.dataset(dataset, attribute)
-        given = {"attributes": own["protected"], "joint": own.get("joint", ())}
-        return TypeAdapter(ProtectedAttributes).validate_python(given)
+        dataset_facts = self.dataset(dataset, attribute)
+        joint_facts = {"attributes": dataset_facts["protected"], "joint": dataset_facts.get("joint", ())}
+        return TypeAdapter(ProtectedAttributes).validate_python(joint_facts)
 
 
 def edited_columns(source: Mapping[str, Any]) -> tuple[str, ...]:
@@ -325,12 +330,12 @@ def named_sources(
     >>> named_sources(sources, lambda one: one["attribute"] == "sex"), named_sources(sources, bool)
     (['a (sex)'], ['a'])
     """
-    others = {one["dataset"] for one in sources if not chosen(one)}
-    found = [(one["dataset"], one["attribute"]) for one in sources if chosen(one)]
+    excluded = {source["dataset"] for source in sources if not chosen(source)}
+    selected = [(source["dataset"], source["attribute"]) for source in sources if chosen(source)]
     texts = []
-    for name, attribute in found:
+    for name, attribute in selected:
         text = called(name)
-        if name in others:
+        if name in excluded:
             text += f" ({attribute})"
         texts.append(text)
     return list(dict.fromkeys(texts))
@@ -362,17 +367,18 @@ def bias_in_words(
     >>> bias_in_words([one, one | {"dataset": "b", "bias_kind": "label bias"}])
     'prior shift on a (the outcome has children; `outcome_sink: true` for label bias), label bias on b'
     """
-    known = [one for one in sources if one.get("bias_kind")]
-    kinds = [kind for kind in _KINDS if any(one["bias_kind"] == kind for one in known)]
-    parts = []
+    with_kind = [source for source in sources if source.get("bias_kind")]
+    present = {source["bias_kind"] for source in with_kind}
+    kinds = [kind for kind in _KINDS if kind in present]
+    clauses = []
     for kind in kinds:
         clause = _KINDS[kind]
         if kind == "mixture" and not brief:
             clause += f" of prior shift and {LABEL_BIAS}"
-        names = named_sources(known, lambda one: one["bias_kind"] == kind, called)  # noqa: B023 - used at once
+        names = named_sources(with_kind, lambda source: source["bias_kind"] == kind, called)  # noqa: B023 - used at once
         if len(kinds) > 1:
             clause += f" on {', '.join(names)}"
-        parts.append(clause)
+        clauses.append(clause)
     shifted = len([kind for kind in kinds if kind != LABEL_BIAS])
     if shifted and not (brief and shipped):
         if brief:
@@ -382,8 +388,8 @@ def bias_in_words(
         remedy = f"`outcome_sink: true` for {LABEL_BIAS}"
         if shipped:
             remedy = f"`from: network` and {remedy}"
-        parts[shifted - 1] += f" ({why}{remedy})"
-    return ", ".join(parts)
+        clauses[shifted - 1] += f" ({why}{remedy})"
+    return ", ".join(clauses)
 
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:
@@ -401,7 +407,7 @@ def write_plan(folder: Path, plan: RunPlan) -> None:
     """Write the plan next to the results."""
     cells = plan.cells
     if not plan.has_worlds:
-        cells = [{name: value for name, value in cell.items() if name != "world"} for cell in cells]
+        cells = [_without_world(cell) for cell in cells]
     data = {"config": plan.config.to_config(), "datasets": plan.datasets, "cells": cells}
     write_json(folder / FILE, add_checksum(data))
 
@@ -451,22 +457,22 @@ def check_folder(folder: Path) -> None:
     UserError
         When a link, a device or a pipe stands where a file or a folder of results is read or written.
     """
-    for place in (folder, *(folder / name for name in ROOMS)):
+    for needed_folder in (folder, *(folder / name for name in ROOMS)):
         try:
-            with os.scandir(place) as listed:
-                entries = [entry for entry in listed if place != folder or _OWN.fullmatch(entry.name)]
+            with os.scandir(needed_folder) as listed:
+                entries = [entry for entry in listed if needed_folder != folder or _OWN.fullmatch(entry.name)]
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            what = f"cannot read {place}: {error.strerror}"
-            raise user_error(what, "check its permissions, or name another folder") from None
+            problem = f"cannot read {needed_folder}: {error.strerror}"
+            raise user_error(problem, "check its permissions, or name another folder") from None
         for entry in entries:
             if entry.is_symlink():
-                what = f"{entry.path} is a link, and results are neither read nor written through links"
-                raise user_error(what, "put the file or folder itself there, or move the link away")
+                problem = f"{entry.path} is a link, and results are neither read nor written through links"
+                raise user_error(problem, "put the file or folder itself there, or move the link away")
             if not (entry.is_file() or entry.is_dir()):
-                what = f"{entry.path} is a device or a pipe, and no file of results"
-                raise user_error(what, "move it away")
+                problem = f"{entry.path} is a device or a pipe, and no file of results"
+                raise user_error(problem, "move it away")
 
 
 _LONE = re.compile(rb"\\ud[89a-f][0-9a-f]{2}")  # of a file's name that is not UTF-8; pydantic takes none
@@ -492,8 +498,8 @@ def read_plan(folder: Path) -> RunPlan:
     except OSError as error:
         raise user_error(f"cannot read {path}: {error.strerror}", "check its permissions") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        what = f"not the plan of a run: {'.'.join(map(str, first['loc']))} {first['msg']}"
+        first_error = error.errors()[0]
+        what = f"not the plan of a run: {'.'.join(map(str, first_error['loc']))} {first_error['msg']}"
         raise user_error(what, again, str(path)) from None
     data = json.loads(text)
     if matches_checksum(data) is False:
@@ -527,31 +533,31 @@ def select(cells: Sequence[Facts], filters: tuple[str, ...]) -> list[bool]:
     [True, True, False]
     """
     if not any(facts.get("world") for facts in cells):
-        cells = [{key: value for key, value in facts.items() if key != "world"} for facts in cells]
-    wanted: dict[tuple[str, bool], list[str]] = {}
-    for item in (part for text in filters for part in text.split(",")):
-        left, equals, value = item.partition("=")
-        key = left.removesuffix("!")
-        out = left.endswith("!")
+        cells = [_without_world(facts) for facts in cells]
+    conditions: dict[tuple[str, bool], list[str]] = {}
+    for condition in ",".join(filters).split(",") if filters else ():
+        field_name, equals, value = condition.partition("=")
+        key = field_name.removesuffix("!")
+        out = field_name.endswith("!")
         if not equals:
             fix = "write KEY=VALUE, such as dataset=adult or classifier=c45, or KEY!=VALUE"
-            raise user_error(f'cannot read the filter "{item}"', fix, "--only")
+            raise user_error(f'cannot read the filter "{condition}"', fix, "--only")
         having = [facts[key] for facts in cells if key in facts]
         if not having:
-            known = {name for facts in cells for name in facts}
-            raise user_error(f'unknown key "{key}"', suggest(key, known), "--only")
-        if not any(_is(one, value) for one in having):
-            fix = suggest(value, {text_of(one) for one in having})
+            columns = set().union(*cells)
+            raise user_error(f'unknown key "{key}"', suggest(key, columns), "--only")
+        if not any(_equals_text(cell_value, value) for cell_value in having):
+            fix = suggest(value, {text_of(cell_value) for cell_value in having})
             raise user_error(f'no cell has {key} "{value}"', fix, "--only")
-        wanted.setdefault((key, out), []).append(value)
-    kept = [True] * len(cells)
-    for (key, out), values in wanted.items():
+        conditions.setdefault((key, out), []).append(value)
+    is_selected = [True] * len(cells)
+    for (key, out), values in conditions.items():
         for i, facts in enumerate(cells):
-            if key in facts and any(_is(facts[key], value) for value in values) == out:
-                kept[i] = False
-    if not any(kept):
+            if key in facts and any(_equals_text(facts[key], value) for value in values) == out:
+                is_selected[i] = False
+    if not any(is_selected):
         raise user_error("no cell matches all filters", "drop one of them", "--only")
-    return kept
+    return is_selected
 
 
 def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
@@ -581,7 +587,12 @@ def text_of(value: Any) -> str:
     return word(value)
 
 
-def _is(value: Any, text: str) -> bool:
+def _without_world(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of a cell without the name of its world."""
+    return {name: value for name, value in facts.items() if name != "world"}
+
+
+def _equals_text(value: Any, text: str) -> bool:
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             return text_of(float(text)) == text_of(float(value))

@@ -102,44 +102,46 @@ class Trial:
 
     def findings(self) -> list[TrialResult]:
         """Try everything, in the order of `TRIALS`; nothing more where it does not run at all."""
-        found: list[TrialResult] = []
+        results: list[TrialResult] = []
         for title, trial in TRIALS.items():
-            if len(found) == 1 and found[0].mend:
+            if len(results) == 1 and results[0].mend:
                 break
             with captured() as printed, warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("ignore")
-                for kept in (UserWarning, RuntimeWarning):  # as in a run
-                    warnings.simplefilter("always", kept)
+                for warning_kind in (UserWarning, RuntimeWarning):  # as in a run
+                    warnings.simplefilter("always", warning_kind)
                 try:
                     trial(self)
                     mend = ""
                 except Misbehaviour as wrong:
                     mend = str(wrong)
                 except (Exception, SystemExit) as error:
-                    mend = self._place(title, error)
-            said = (f"{one.category.__name__}: {one.message}" for one in warned)
-            found.append(TrialResult(title, mend, tuple(printed), _each_once(said)))
-        return found
+                    mend = self._with_line(title, error)
+            warning_texts = (f"{warning.category.__name__}: {warning.message}" for warning in warned)
+            results.append(TrialResult(title, mend, tuple(printed), _each_once(warning_texts)))
+        return results
 
-    def _place(self, title: str, error: BaseException) -> str:
+    def _with_line(self, title: str, error: BaseException) -> str:
         """Say what was raised, and where: the last line of its own file if it has one; and how to mend it."""
         frames = traceback.extract_tb(error.__traceback__)
         if self.spec.origin is None:
             path = None
         else:
             path = self.spec.origin.path
-        own = [frame for frame in frames if frame.filename == str(path)] or frames
-        where = f"{Path(own[-1].filename).name}:{own[-1].lineno}"
-        what = f"It raises {type(error).__name__}: {error} ({where})."
+        frames_of_file = [frame for frame in frames if frame.filename == str(path)] or frames
+        where = f"{Path(frames_of_file[-1].filename).name}:{frames_of_file[-1].lineno}"
+        problem = f"It raises {type(error).__name__}: {error} ({where})."
         if isinstance(error, ModuleNotFoundError) and error.name:
-            return f"{what} Install it: pip install {error.name.partition('.')[0]}."
+            return f"{problem} Install it: pip install {error.name.partition('.')[0]}."
         if "read-only" in str(error):
-            return f"{what} The rows are shared with other techniques: change a copy, train.y.copy()."
+            return f"{problem} The rows are shared with other techniques: change a copy, train.y.copy()."
         if isinstance(error, SystemExit):
-            return f"{what} Raise an exception that says what is wrong, or Infeasible(reason)."
+            return f"{problem} Raise an exception that says what is wrong, or Infeasible(reason)."
         if title == RUNS:
-            return f"{what} Correct that line, or raise Infeasible(reason) where it cannot run on such rows."
-        return f"{what} Such rows come up in a run: handle them, or raise Infeasible(reason)."
+            return (
+                f"{problem} Correct that line, or raise Infeasible(reason) where it cannot run on such rows."
+            )
+        return f"{problem} Such rows come up in a run: handle them, or raise Infeasible(reason)."
 
     def fit(self, train: Sample) -> Fitted:
         """Fit to a training sample as a repeat does, always with the same seeds."""
@@ -166,7 +168,9 @@ class Trial:
             return str(reason), b""
         except WrongOutput as wrong:
             raise Misbehaviour(f"{wrong}.") from None
-        return "", b"".join(np.ascontiguousarray(part).tobytes() for part in outputs if part is not None)
+        return "", b"".join(
+            np.ascontiguousarray(output).tobytes() for output in outputs if output is not None
+        )
 
 
 def _favoured(rows: Sample) -> dict[str, set[str]]:
@@ -186,15 +190,15 @@ def captured() -> Iterator[list[str]]:
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     with tempfile.TemporaryFile("w+", 1, encoding="utf-8", errors="replace") as file:
-        known = {number: os.dup(number) for number in (1, 2)}
+        saved_handles = {number: os.dup(number) for number in (1, 2)}
         try:
-            for number in known:
+            for number in saved_handles:
                 os.dup2(file.fileno(), number)
             with redirect_stdout(file), redirect_stderr(file):
                 yield lines
         finally:
             file.flush()
-            for number, before in known.items():
+            for number, before in saved_handles.items():
                 os.dup2(before, number)
                 os.close(before)
             file.seek(0)
@@ -244,25 +248,25 @@ def _deterministic(trial: Trial) -> None:
 
 
 def _fresh_process(trial: Trial) -> None:
-    more = {"include_protected": trial.include_protected, "representation": trial.representation}
-    entry = trial.spec.to_config(**({} if trial.kind is CLASSIFIERS else more))
+    extra_options = {"include_protected": trial.include_protected, "representation": trial.representation}
+    entry = trial.spec.to_config(**({} if trial.kind is CLASSIFIERS else extra_options))
     text = json.dumps([trial.kind.name, entry])
     code = "import sys; from fairbench_cli.experiment.trial import answer_of; print(answer_of(sys.argv[1]))"
-    path = os.pathsep.join(part for part in sys.path if part)
-    done = subprocess.run(  # noqa: S603 - this program itself
+    path = os.pathsep.join(folder for folder in sys.path if folder)
+    process = subprocess.run(  # noqa: S603 - this program itself
         [sys.executable, "-P", "-c", code, text],
         env=os.environ | {"PYTHONPATH": path},
         capture_output=True,
         text=True,
         check=False,
     )
-    if done.returncode:
-        last = [f"exit code {done.returncode}", *done.stderr.strip().splitlines()][-1]
+    if process.returncode:
+        reason = [f"exit code {process.returncode}", *process.stderr.strip().splitlines()][-1]
         raise Misbehaviour(
-            f"It fails in a new process: {last}. Keep all that it needs in its file or an installed package; "
-            "a run starts it in processes of its own."
+            f"It fails in a new process: {reason}. Keep all that it needs in its file or an installed "
+            "package; a run starts it in processes of its own."
         )
-    if done.stdout.split()[-1:] != [_digest(trial.ask(*samples()))]:
+    if process.stdout.split()[-1:] != [_digest(trial.ask(*samples()))]:
         raise Misbehaviour(
             "It predicts differently in another process. Look for the order of a set, for hash(), for the "
             "time or the process's number, and for what an earlier fit left behind."
@@ -283,13 +287,13 @@ def _digest(answer: Reply) -> str:
 
 def _changes_nothing(trial: Trial) -> None:
     train, test = deepcopy(samples())
-    for given in (replace(train, weights=np.ones(len(train))), train):
-        before = _bytes(given), _bytes(test)
-        trial.ask(given, test, copied=False)
-        for what, old, new in zip(("training", "test"), before, (_bytes(given), _bytes(test)), strict=True):
+    for rows in (replace(train, weights=np.ones(len(train))), train):
+        before = _bytes(rows), _bytes(test)
+        trial.ask(rows, test, copied=False)
+        for use, old, new in zip(("training", "test"), before, (_bytes(rows), _bytes(test)), strict=True):
             for name in old:
                 if old[name] != new[name]:
-                    raise Misbehaviour(f"It changes {name} of the {what} rows. Change a copy: {name}.copy().")
+                    raise Misbehaviour(f"It changes {name} of the {use} rows. Change a copy: {name}.copy().")
 
 
 def _bytes(rows: Sample) -> dict[str, bytes]:
@@ -297,8 +301,12 @@ def _bytes(rows: Sample) -> dict[str, bytes]:
         weights = np.empty(0)
     else:
         weights = rows.weights
-    own = {"features.codes": rows.features.codes.tobytes(), "y": rows.y.tobytes(), "s": rows.s.tobytes()}
-    return own | {"weights": weights.tobytes()}
+    row_bytes = {
+        "features.codes": rows.features.codes.tobytes(),
+        "y": rows.y.tobytes(),
+        "s": rows.s.tobytes(),
+    }
+    return row_bytes | {"weights": weights.tobytes()}
 
 
 def _one_group(trial: Trial) -> None:
@@ -322,10 +330,10 @@ def _empty_cell(trial: Trial) -> None:
 
 def _weights(trial: Trial) -> None:
     train, test = samples()
-    plain = trial.ask(train, test)
+    first_answer = trial.ask(train, test)
     heavy = replace(train, weights=np.where(train.y == 1, 0.01, 1.0))
     weighted = trial.ask(heavy, test)
-    if not plain[0] and weighted == plain:
+    if not first_answer[0] and weighted == first_answer:
         raise Misbehaviour(
             "Training rows with weights give the same predictions as without. Use train.weights, or raise "
             'Infeasible("takes no weights") where train.weights is not None.'
@@ -345,9 +353,9 @@ def _pickles(trial: Trial) -> None:
     try:
         pickle.loads(pickle.dumps(trial.spec.build(trial.kind)))  # noqa: S301 - made a moment ago
     except Exception as error:
-        what = f"{type(error).__name__}: {error}"
+        problem = f"{type(error).__name__}: {error}"
         fix = "Keep plain values in its attributes, no lambdas, open files or locks."
-        raise Misbehaviour(f"Pickling fails: {what}. {fix}") from None
+        raise Misbehaviour(f"Pickling fails: {problem}. {fix}") from None
 
 
 RUNS = "runs, and decides on every row"
@@ -379,14 +387,14 @@ def _trials(kind: Registry, entry: Any) -> list[Trial]:
     if kind is INTERVENTIONS:
         extra = {"include_protected": (bool, [False]), "representation": (Representation, ["original"])}
     try:
-        found = components.read_entries(kind, [entry], extra, components.ReadContext(Path()))
+        combinations = components.read_entries(kind, [entry], extra, components.ReadContext(Path()))
     except ValidationError as error:
         raise UserError(*(problem for _, problem in to_findings(error))) from None
     trials: dict[str, Trial] = {}
-    for spec, more in found:
-        tune = more.pop("tune", None)
+    for spec, extra_options in combinations:
+        tune = extra_options.pop("tune", None)
         for values in [{}] if tune is None else tune.candidates:
-            trial = Trial(kind, spec.having(components.own_parameters(values), kind), **more)
+            trial = Trial(kind, spec.having(components.own_parameters(values), kind), **extra_options)
             trials.setdefault(str(trial), trial)
     return list(trials.values())
 
@@ -407,15 +415,15 @@ def find_components(entry: Any) -> list[Trial]:
     """
     name, _ = components.split_name(entry)
     if name is None:
-        what = "that is no entry of a config"
-        raise UserError(Problem(what, "write NAME, or 'NAME: {parameter: value}' in quotes"))
-    known: list[str] = []
+        problem = "that is no entry of a config"
+        raise UserError(Problem(problem, "write NAME, or 'NAME: {parameter: value}' in quotes"))
+    suggestions: list[str] = []
     for kind in (INTERVENTIONS, CLASSIFIERS):
         if name in kind or name in entry_points_by_name(kind.group):
             return _trials(kind, entry)
-        known += [*kind, *entry_points_by_name(kind.group)]
+        suggestions += [*kind, *entry_points_by_name(kind.group)]
     if not is_plugin(name) and not name.endswith(".py"):
-        raise UserError(Problem(f'no technique or classifier is called "{name}"', suggest(name, known)))
+        raise UserError(Problem(f'no technique or classifier is called "{name}"', suggest(name, suggestions)))
     origin = find_code(name, "", Path())
     if origin is None:
         thing = None
@@ -425,9 +433,9 @@ def find_components(entry: Any) -> list[Trial]:
         is_classifier = INTERVENTIONS.foreign.fault(thing) and not CLASSIFIERS.foreign.fault(thing)
         return _trials(CLASSIFIERS if is_classifier else INTERVENTIONS, entry)
     if thing is not None:  # one that has to be given what only a technique is given
-        given = INTERVENTIONS.foreign.filled(thing) - CLASSIFIERS.foreign.filled(thing)
+        filled = INTERVENTIONS.foreign.filled(thing) - CLASSIFIERS.foreign.filled(thing)
         parameters = inspect.signature(thing).parameters
-        if any(parameters[key].default is inspect.Parameter.empty for key in given & set(parameters)):
+        if any(parameters[key].default is inspect.Parameter.empty for key in filled & set(parameters)):
             return _trials(INTERVENTIONS, entry)
     try:
         return _trials(CLASSIFIERS, entry)

@@ -47,14 +47,18 @@ class Versions:
     packages: Mapping[str, str]
     code: Mapping[str, str]
 
-    def differences(self, others: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    def differences(self, other_versions: Mapping[str, str]) -> dict[str, tuple[str, str]]:
         """Return the packages that both name in other versions: theirs and ours.
 
         >>> Versions({"numpy": "2.3", "numba": "0.63"}, {}).differences({"numpy": "2.2", "xgboost": "3"})
         {'numpy': ('2.2', '2.3')}
         """
         ours = self.packages.items()
-        return {name: (others[name], own) for name, own in ours if others.get(name, own) != own}
+        differences = {}
+        for name, installed in ours:
+            if other_versions.get(name, installed) != installed:
+                differences[name] = (other_versions[name], installed)
+        return differences
 
 
 def versions_of_numbers(config: "ExperimentConfig | None" = None) -> Versions:
@@ -64,7 +68,7 @@ def versions_of_numbers(config: "ExperimentConfig | None" = None) -> Versions:
     libraries that its techniques are from.
     """
     plugins = [] if config is None else config.plugins
-    names = [*PACKAGES, *_needed(config), *_imported(origin for _, origin in plugins)]
+    names = [*PACKAGES, *_required_packages(config), *_imported(origin for _, origin in plugins)]
     code = {name: origin.version for name, origin in plugins}
     return Versions(versions_of(dict.fromkeys(names)), {"cells": str(CELL_VERSION), **code})
 
@@ -85,13 +89,13 @@ def _version(name: str) -> str:
         return NONE
 
 
-def _needed(config: "ExperimentConfig | None") -> list[str]:
+def _required_packages(config: "ExperimentConfig | None") -> list[str]:
     """Return the libraries that techniques of a config come from."""
     if config is None:
         return []
     from fairbench_cli.interventions.registry import INTERVENTIONS
 
-    registered = [one.spec.name for one in config.interventions if one.spec.origin is None]
+    registered = [technique.spec.name for technique in config.interventions if technique.spec.origin is None]
     requires = [getattr(INTERVENTIONS[name].load(), "requires", None) for name in registered]
     return sorted({library for library, _ in filter(None, requires)})
 
@@ -101,7 +105,7 @@ def _imported(origins: Iterable["CodeOrigin"]) -> list[str]:
     paths = [origin.path for origin in origins if origin.path is not None]
     roots = set[str]().union(*map(imported_roots, paths))
     roots -= {*sys.stdlib_module_names, *_KNOWN, __name__.partition(".")[0]}
-    return sorted({name for root in roots for name in installed_packages(root)})
+    return sorted(set[str]().union(*map(installed_packages, roots)))
 
 
 def provenance() -> dict[str, Any]:
@@ -109,7 +113,7 @@ def provenance() -> dict[str, Any]:
     return {
         "command": shlex.join(sys.argv),
         "python": platform.python_version(),
-        "packages": {name: found for name in NAMED if (found := _version(name)) != NONE},
+        "packages": {name: number for name in NAMED if (number := _version(name)) != NONE},
         "git": git_state(Path(__file__).parent),
         "platform": platform.platform(),
         "cpu": _cpu(),
@@ -133,8 +137,8 @@ def git_state(folder: Path) -> dict[str, Any] | None:
 
 def _git(folder: Path, *arguments: str) -> str:
     command = ["git", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, check=True, text=True)  # noqa: S603
-    return done.stdout.strip()
+    process = subprocess.run(command, cwd=folder, capture_output=True, check=True, text=True)  # noqa: S603
+    return process.stdout.strip()
 
 
 def _cpu() -> str:

@@ -45,7 +45,7 @@ class _Place:
         Whether people are drawn where there are too many levels to sum over.
     """
 
-    named: tuple[str, str, str, float, bool, Labels]
+    key_columns: tuple[str, str, str, float, bool, Labels]
     world: World
     hidden: tuple[str, ...]
     thorough: bool
@@ -55,16 +55,16 @@ class _Place:
     def key(self) -> str:
         """The checksum of all that decides its numbers."""
         world = self.world
-        groups = [[name, [*own], [*other]] for name, (own, other) in world.groups.items()]
+        groups = [[name, [*deprived], [*favoured]] for name, (deprived, favoured) in world.groups.items()]
         roles = world.label, world.favourable, groups, world.included, world.omitted
-        seen = *self.named[4:], self.hidden, self.thorough, self.seed
+        seen = *self.key_columns[4:], self.hidden, self.thorough, self.seed
         return digest([VERSION, _content(world.base), _content(world.network), roles, seen])
 
     def facts(self) -> list[list[Any]]:
         """Return its numbers; none where too much would have to be summed over."""
-        *_, seen, features = self.named
+        *_, seen, features = self.key_columns
         try:
-            found = facts_of(
+            facts = facts_of(
                 self.world,
                 include_protected=seen,
                 hidden=self.hidden,
@@ -75,7 +75,10 @@ class _Place:
             )
         except UserError:
             return []
-        return [[_plain(value) for value in row] for row in found.rows()]
+        rows = []
+        for row in facts.rows():
+            rows.append([_to_json(value) for value in row])
+        return rows
 
 
 def write_worlds(folder: Path, config: ExperimentConfig, datasets: Iterable[PreparedDataset]) -> None:
@@ -90,25 +93,27 @@ def write_worlds(folder: Path, config: ExperimentConfig, datasets: Iterable[Prep
         Of the results; its fitted networks are used.
     """
     path = folder / FILE
-    wanted = list(_places(folder, config, datasets))
-    if not wanted:
+    world_places = list(_world_places(folder, config, datasets))
+    if not world_places:
         path.unlink(missing_ok=True)
         return
-    keys = [place.key for place in wanted]
-    before, known = _kept(path)
-    worlds = [[*place.named, key] for place, key in zip(wanted, keys, strict=True)]
+    keys = [world_place.key for world_place in world_places]
+    before, stored_rows = _read_stored(path)
+    worlds = [[*world_place.key_columns, key] for world_place, key in zip(world_places, keys, strict=True)]
     if worlds == before:
         return
     facts = []
-    for place, key in zip(wanted, keys, strict=True):
-        if key not in known:
-            known[key] = place.facts()
-        facts += [[*place.named, *row] for row in known[key]]
+    for world_place, key in zip(world_places, keys, strict=True):
+        if key not in stored_rows:
+            stored_rows[key] = world_place.facts()
+        facts += [[*world_place.key_columns, *row] for row in stored_rows[key]]
     text = json.dumps(add_checksum({"worlds": worlds, "facts": facts}), ensure_ascii=False, allow_nan=False)
     write_text(path, text + "\n")
 
 
-def _places(folder: Path, config: ExperimentConfig, datasets: Iterable[PreparedDataset]) -> Iterator[_Place]:
+def _world_places(
+    folder: Path, config: ExperimentConfig, datasets: Iterable[PreparedDataset]
+) -> Iterator[_Place]:
     """Yield every world, that without bias first, with and without protected columns as techniques ask."""
     seen = sorted({technique.include_protected for technique in config.interventions})
     for prepared in datasets:
@@ -121,30 +126,30 @@ def _places(folder: Path, config: ExperimentConfig, datasets: Iterable[PreparedD
         edits = () if prepared.without_arc else prepared.edits
         bias = prepared.roles.label, prepared.roles.favourable, prepared.groups, edits
         worlds = UNBIASED, *config.worlds(prepared.spec)
-        for world in {(one.name, one.beta): one for one in worlds}.values():
+        for world in {(world.name, world.beta): world for world in worlds}.values():
             if thorough:
                 built = built_world(prepared, world, network)
             else:
                 built = beta_world(network, *bias, world.beta, prepared.spec.bias_direction == "both")
             for include_protected in seen:
-                named = *prepared.name, world.name, world.beta, include_protected, config.test_features
-                yield _Place(named, built, hidden, thorough, seed)
+                named_values = *prepared.name, world.name, world.beta, include_protected, config.test_features
+                yield _Place(named_values, built, hidden, thorough, seed)
 
 
-def _kept(path: Path) -> tuple[list[Any], dict[str, list[list[Any]]]]:
+def _read_stored(path: Path) -> tuple[list[Any], dict[str, list[list[Any]]]]:
     """Return the worlds of a file and their numbers by key; none of a file that is missing or damaged."""
     try:
-        found: Mapping[str, Any] = json.loads(read_text(path)) if path.is_file() else {}
-        if not matches_checksum(found):
+        stored: Mapping[str, Any] = json.loads(read_text(path)) if path.is_file() else {}
+        if not matches_checksum(stored):
             return [], {}
-        keys = {tuple(name): key for *name, key in found["worlds"]}
+        keys = {tuple(name): key for *name, key in stored["worlds"]}
         of_place: dict[tuple[Any, ...], list[list[Any]]] = {name: [] for name in keys}
-        for row in found["facts"]:
+        for row in stored["facts"]:
             of_place[tuple(row[: len(PLACE)])].append(row[len(PLACE) :])
-        known = {key: of_place[name] for name, key in keys.items()}  # the same for all places of a key
+        rows_by_key = {key: of_place[name] for name, key in keys.items()}  # the same for all places of a key
     except (UserError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return [], {}
-    return found["worlds"], known
+    return stored["worlds"], rows_by_key
 
 
 def _content(net: BayesNet) -> list[Any]:
@@ -153,7 +158,7 @@ def _content(net: BayesNet) -> list[Any]:
     return [columns, net.parents, [table.tolist() for table in net.cpts]]
 
 
-def _plain(value: str | float) -> str | float | None:
+def _to_json(value: str | float) -> str | float | None:
     """Return a value as JSON has it, numbers to `DIGITS` decimals; None for one that is no number."""
     if isinstance(value, str):
         return value

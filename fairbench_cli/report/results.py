@@ -266,7 +266,7 @@ class RunResults:
 
     @cached_property
     def _on_others(self) -> "RunResults":
-        plan = self.plan.about("true" if self.labels == "recorded" else "recorded")
+        plan = self.plan.counted_by("true" if self.labels == "recorded" else "recorded")
         found = run_results(self.folder, plan, self.records, self.metrics, self.attributes)
         vars(found)["_on_others"] = self  # whichever is asked for first, there are two
         return found

@@ -98,8 +98,8 @@ def compare_runs(
     """
     (plan, reading), (other, their_reading) = (read_results(folder) for folder in folders)
     if plan.config.test_labels != other.config.test_labels:
-        plan = plan.about("true")
-        other = other.about("true")
+        plan = plan.counted_by("true")
+        other = other.counted_by("true")
     plans = (plan, other)
     readings = (reading, their_reading)
     metrics = [name for name in plan.config.at_hand if name in other.config.at_hand]

@@ -255,7 +255,7 @@ def redo_report(
     files = list_journals(folder / "journal")
     refuse_lost(folder, files)
     reading = read_repeats(folder, plan)
-    there = plan.held(reading.records)
+    there = plan.count_finished(reading.records)
     if not there:
         if reading.damages:
             damaged = f", and {len(reading.damages)} lines are damaged"
@@ -269,12 +269,14 @@ def redo_report(
     if labels == "recorded" and not plan.has_worlds:
         what = "this run records true labels, as it has no `bias` under `sample`"
         raise user_error(what, "leave --labels out, or run an experiment with a `bias`", "--labels")
-    own_plan = replace(plan, config=config).about(labels or config.test_labels)
+    own_plan = replace(plan, config=config).counted_by(labels or config.test_labels)
     written = write_report(folder, own_plan, reading.records, attributes, versus, tables, compared)
     update_manifest(folder, files)
     left_out = sorted(one.name for one in config.metrics if not one.is_at_hand)
     counted = reading.records.items() if plan.config.predictions else ()
-    without = plan.held(place for place, one in counted if one.counts is not None and one.predictions is None)
+    without = plan.count_finished(
+        place for place, one in counted if one.counts is not None and one.predictions is None
+    )
     return written, reading.damages, left_out, plan.size - there, without
 
 

@@ -200,7 +200,7 @@ def test_a_station_keeps_its_process_until_it_rests_and_no_file_at_its_end(tmp_p
         (pool,) = station._idle
         pids += [worker.pid for worker in pool._workers]
     assert len(set(pids)) == 1
-    station.rest()
+    station.stop_when_idle()
     end = time.monotonic() + 20
     while Path(f"/proc/{pids[0]}").exists() and time.monotonic() < end:
         time.sleep(0.05)

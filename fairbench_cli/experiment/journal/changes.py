@@ -45,15 +45,20 @@ def changed_inputs(then: RunPlan, now: RunPlan, sources: Iterable[tuple[str, str
     for name, attribute in dict.fromkeys(sources):
         before = then.dataset(name, attribute)
         after = now.dataset(name, attribute)
-        files = [(one.get("sha256") or {}) | (one.get("test_sha256") or {}) for one in (before, after)]
-        yield from _changed_files(name, *files)
-        given, found = (one.get("inputs", {}) for one in (before, after))  # old plans have none
-        for part, words in _INPUTS.items():
-            if found and part in given and given[part] != found.get(part):
-                yield RunChange("data", words.format(name))
+        sums_before, sums_after = (
+            (facts.get("sha256") or {}) | (facts.get("test_sha256") or {}) for facts in (before, after)
+        )
+        yield from _changed_files(name, sums_before, sums_after)
+        # Plans of earlier versions have no checksums of inputs.
+        inputs_before = before.get("inputs", {})
+        inputs_after = after.get("inputs", {})
+        for input_name, message in _INPUTS.items():
+            is_new = inputs_before.get(input_name) != inputs_after.get(input_name)
+            if inputs_after and input_name in inputs_before and is_new:
+                yield RunChange("data", message.format(name))
         if before["sample_size"] != after["sample_size"]:
-            what = f"size of {name} {before['sample_size']} → {after['sample_size']}"
-            yield RunChange("config", what)
+            problem = f"size of {name} {before['sample_size']} → {after['sample_size']}"
+            yield RunChange("config", problem)
 
 
 def _changed_files(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RunChange]:
@@ -63,7 +68,7 @@ def _changed_files(name: str, before: Mapping[str, str], after: Mapping[str, str
             yield RunChange("data", f"{file} of {name} has other contents (sha256 {old}… → {new}…)")
 
 
-def changed_config(old: Any, new: Any, place: str = "") -> Iterator[RunChange]:
+def changed_config(old: Any, new: Any, key_path: str = "") -> Iterator[RunChange]:
     """Yield what differs between two configs as plain data: of lists what only one of them has.
 
     >>> one, other = {"seed": 1, "sample": {"beta": [0, 1]}}, {"seed": 2, "sample": {"beta": [0]}}
@@ -72,42 +77,44 @@ def changed_config(old: Any, new: Any, place: str = "") -> Iterator[RunChange]:
     """
     if isinstance(old, dict) and isinstance(new, dict):
         for key in old | new:
-            yield from changed_config(old.get(key), new.get(key), f"{place}.{key}" if place else key)
+            yield from changed_config(old.get(key), new.get(key), f"{key_path}.{key}" if key_path else key)
     elif isinstance(old, list) and isinstance(new, list):
-        gone = [one for one in old if one not in new]
-        come = [one for one in new if one not in old]
-        before = _named(gone)
-        after = _named(come)
-        both = [name for name in before if name in after]
-        for name in both:  # of one entry the options that changed
-            yield from changed_config(before[name], after[name], f"{place}.{name}")
+        gone = [entry for entry in old if entry not in new]
+        come = [entry for entry in new if entry not in old]
+        before = _entries_by_name(gone)
+        after = _entries_by_name(come)
+        in_both = [name for name in before if name in after]
+        for name in in_both:  # of one entry the options that changed
+            yield from changed_config(before[name], after[name], f"{key_path}.{name}")
         for word, items in (("without", gone), ("with", come)):
-            others = [item for item in items if not (both and next(iter(item)) in both)]
-            yield from (RunChange("config", f"{place} {word} {format_value(item)}") for item in others)
+            remaining = [item for item in items if not (in_both and next(iter(item)) in in_both)]
+            yield from (RunChange("config", f"{key_path} {word} {format_value(item)}") for item in remaining)
         if old != new and not gone and not come:
-            yield RunChange("config", f"{place} in another order")
+            yield RunChange("config", f"{key_path} in another order")
     elif old != new:
-        yield RunChange("config", f"{place} {format_value(old)} → {format_value(new)}")
+        yield RunChange("config", f"{key_path} {format_value(old)} → {format_value(new)}")
 
 
-def _named(items: list[Any]) -> dict[str, Any]:
+def _entries_by_name(items: list[Any]) -> dict[str, Any]:
     """Return entries of the form `{name: options}` by name; nothing where some are not, or share a name."""
     if not all(isinstance(item, dict) and len(item) == 1 for item in items):
         return {}
-    found = {name: options for item in items for name, options in item.items()}
-    if len(found) == len(items):
-        return found
+    entries: dict[str, Any] = {}
+    for entry in items:
+        entries |= entry
+    if len(entries) == len(items):
+        return entries
     return {}
 
 
 def changed_versions(headers: Iterable[JournalHeader | None], now: Versions) -> Iterator[RunChange]:
     """Yield what the records under some headers were computed with and is of another version now."""
-    found: dict[tuple[str, str], tuple[str, str]] = {}
+    versions: dict[tuple[str, str], tuple[str, str]] = {}
     for header in filter(None, headers):
-        both = {name: (old, now.code[name]) for name, old in header.code.items() if name in now.code}
-        changed = {name: pair for name, pair in both.items() if pair[0] != pair[1]}
-        found |= {("code", name): pair for name, pair in changed.items()}
-        found |= {("versions", name): pair for name, pair in now.differences(header.versions).items()}
-    for (kind, name), pair in found.items():
+        installed = {name: (old, now.code[name]) for name, old in header.code.items() if name in now.code}
+        changed = {name: pair for name, pair in installed.items() if pair[0] != pair[1]}
+        versions |= {("code", name): pair for name, pair in changed.items()}
+        versions |= {("versions", name): pair for name, pair in now.differences(header.versions).items()}
+    for (kind, name), pair in versions.items():
         old, new = (version.removeprefix("sha256:")[:SHOWN] for version in pair)
         yield RunChange("code" if kind == "code" else "versions", f"{name} {old} → {new}")

@@ -32,19 +32,19 @@ def checked(reading: journal.Reading, plan: RunPlan) -> journal.Reading:
     protected attributes; and so are those at each acceptance rate.
     """
     sizes = {}
-    for one in plan.datasets:
-        source = one["dataset"], one["attribute"]
-        sizes[source] = len(plan.protected(*source).groups), one.get("test_rows")
+    for dataset in plan.datasets:
+        source = dataset["dataset"], dataset["attribute"]
+        sizes[source] = len(plan.protected(*source).groups), dataset.get("test_rows")
     expected = {cell["key"]: sizes[cell["dataset"], cell["attribute"]] for cell in plan.cells}
     wrong = {
-        place: fault
-        for place, record in reading.records.items()
-        if place[0] in expected and (fault := _fault(record, *expected[place[0]]))
+        repeat_key: fault
+        for repeat_key, record in reading.records.items()
+        if repeat_key[0] in expected and (fault := _fault(record, *expected[repeat_key[0]]))
     }
     if not wrong:
         return reading
-    damages = [reading.damage(place, what) for place, what in wrong.items()]
-    records = {place: record for place, record in reading.records.items() if place not in wrong}
+    damages = [reading.damage(repeat_key, problem) for repeat_key, problem in wrong.items()]
+    records = {key: record for key, record in reading.records.items() if key not in wrong}
     return replace(reading, records=records, damages=(*reading.damages, *damages))
 
 
@@ -103,23 +103,28 @@ def mixes_versions(
     UserError
         When they are, and that is not `allowed`.
     """
-    done = [place for place, record in reading.records.items() if record.status not in journal.RETRIED]
-    files = [reading.files[n] for n in sorted({reading.file_number(one) for one in done if one[0] in keys})]
-    others: dict[tuple[str, str], set[str]] = {}
+    file_numbers = set()
+    for repeat_key, record in reading.records.items():
+        if record.status not in journal.RETRIED and repeat_key[0] in keys:
+            file_numbers.add(reading.file_number(repeat_key))
+    files = [reading.files[n] for n in sorted(file_numbers)]
+    other_versions: dict[tuple[str, str], set[str]] = {}
     for header in (file.header for file in files if file.header is not None):
         for name, (theirs, now) in ours.differences(header.versions).items():
-            others.setdefault((name, now), set()).add(theirs)
+            other_versions.setdefault((name, now), set()).add(theirs)
     unknown = unknown_versions(files)
     all_the_same = "name another folder (-o), or go on all the same with --mix-versions (mix_versions=True)"
-    if others and not allowed:
-        each = [f"{name} {', '.join(sorted(theirs))}, now {now}" for (name, now), theirs in others.items()]
-        what = f"{folder} has results of other versions: {'; '.join(each)}"
-        raise user_error(what, f"install those, {all_the_same}")
+    if other_versions and not allowed:
+        differences = []
+        for (name, now), versions in other_versions.items():
+            differences.append(f"{name} {', '.join(sorted(versions))}, now {now}")
+        problem = f"{folder} has results of other versions: {'; '.join(differences)}"
+        raise user_error(problem, f"install those, {all_the_same}")
     if unknown and not allowed:
         lost = f"the header of {', '.join(unknown)} is damaged or gone"
         fix = f"put the whole file back or move it away, {all_the_same}"
         raise user_error(f"{folder} has results of unknown versions: {lost}", fix)
-    return bool(others or unknown)
+    return bool(other_versions or unknown)
 
 
 def unknown_versions(files: Iterable[journal.JournalFile]) -> list[str]:
@@ -129,11 +134,11 @@ def unknown_versions(files: Iterable[journal.JournalFile]) -> list[str]:
 
 def mixed_versions(files: Iterable[journal.JournalFile]) -> dict[str, list[str]]:
     """Return the packages of which the results in files were computed with several versions, and these."""
-    found: dict[str, set[str]] = {}
+    versions_by_package: dict[str, set[str]] = {}
     for header in (file.header for file in files if file.header is not None and file.lines):
         for name, version in header.versions.items():
-            found.setdefault(name, set()).add(version)
-    return {name: sorted(versions) for name, versions in found.items() if len(versions) > 1}
+            versions_by_package.setdefault(name, set()).add(version)
+    return {name: sorted(versions) for name, versions in versions_by_package.items() if len(versions) > 1}
 
 
 FILE = "manifest.json"
@@ -149,11 +154,11 @@ def update_manifest(folder: Path, files: list[journal.JournalFile]) -> None:
 
     Equal content leaves the file alone; a folder that has none gets none.
     """
-    known = read_manifest(folder)
-    if known is None:
+    manifest = read_manifest(folder)
+    if manifest is None:
         return
-    new = add_checksum({key: value for key, value in known.items() if key != "sha256"} | _stock(files))
-    if new != known:
+    new = add_checksum({key: value for key, value in manifest.items() if key != "sha256"} | _stock(files))
+    if new != manifest:
         write_json(folder / FILE, new)
 
 
@@ -166,29 +171,29 @@ def refuse_lost(folder: Path, files: list[journal.JournalFile]) -> None:
         Naming the first of them, or the manifest where it is damaged.
     """
     fix = "put it back, or run the experiment again, which computes its repeats again"
-    held: Counter[str] = Counter()
+    n_lines: Counter[str] = Counter()
     for file in files:
-        held[file.name] += file.lines
-    known = read_manifest(folder) or {}
-    for entry in known.get("journals", []):
+        n_lines[file.name] += file.lines
+    manifest = read_manifest(folder) or {}
+    for entry in manifest.get("journals", []):
         name = entry["file"]
         before = entry["lines"]
-        if name not in held:
+        if name not in n_lines:
             raise user_error(f"{folder / name} is gone, and results were made from it", fix)
-        if held[name] < before:
-            what = f"{folder / name} holds {held[name]} lines; results were made from {before}"
-            raise user_error(what, fix)
-    if not sum(held.values()) and (folder / "groups.csv").exists():
-        what = f"{folder / 'journal'} holds no repeats, and there are results that were made from some"
-        raise user_error(what, "put the journals back, or run the experiment again")
+        if n_lines[name] < before:
+            problem = f"{folder / name} holds {n_lines[name]} lines; results were made from {before}"
+            raise user_error(problem, fix)
+    if not sum(n_lines.values()) and (folder / "groups.csv").exists():
+        problem = f"{folder / 'journal'} holds no repeats, and there are results that were made from some"
+        raise user_error(problem, "put the journals back, or run the experiment again")
 
 
 def _stock(files: list[journal.JournalFile]) -> dict[str, Any]:
     """Return the manifest's entries about the journals of a folder."""
     journals = []
     for file in files:
-        told = {} if file.header is None else file.header.model_dump(exclude={"journal"})
-        journals.append({"file": file.name, "lines": file.lines, **told})
+        header_fields = {} if file.header is None else file.header.model_dump(exclude={"journal"})
+        journals.append({"file": file.name, "lines": file.lines, **header_fields})
     return {
         "journals": journals,
         "mixed_versions": mixed_versions(files),
@@ -210,14 +215,14 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         return None
     try:
         content = json.loads(read_text(path))
-        whole = isinstance(content, dict) and matches_checksum(content) is not False
+        is_whole_file = isinstance(content, dict) and matches_checksum(content) is not False
     except (ValueError, RecursionError):
-        whole = False
-    if not whole:
-        what = "the manifest was changed or damaged since it was written"
-        raise user_error(what, "run the experiment again; finished repeats are kept", str(path))
-    found: dict[str, Any] = content
-    return found
+        is_whole_file = False
+    if not is_whole_file:
+        problem = "the manifest was changed or damaged since it was written"
+        raise user_error(problem, "run the experiment again; finished repeats are kept", str(path))
+    versions_by_package: dict[str, Any] = content
+    return versions_by_package
 
 
 def mixture_in_words(folder: Path) -> list[str]:
@@ -259,32 +264,32 @@ def locked(folder: Path, shard: str | None = None, warn: Callable[[str], None] =
     UserError
         When another process holds it: which, on which machine and since when.
     """
-    with ExitStack() as held:
+    with ExitStack() as locks:
         try:
-            _hold(held, folder, NAME, shared=shard is not None)
+            _hold(locks, folder, NAME, shared=shard is not None)
             if shard is not None:
-                _hold(held, folder, f"{NAME}-shard-{shard.replace('/', '-of-')}", shared=False)
+                _hold(locks, folder, f"{NAME}-shard-{shard.replace('/', '-of-')}", shared=False)
         except OSError as error:
             if error.errno not in NO_LOCKS:
-                what = f"cannot lock {folder}: {error.strerror}"
-                raise user_error(what, "check the folder and its permissions") from None
+                problem = f"cannot lock {folder}: {error.strerror}"
+                raise user_error(problem, "check the folder and its permissions") from None
             warn(f"{folder} is on a file system without locks: see that no other process writes to it")
         yield
 
 
-def _hold(held: ExitStack, folder: Path, name: str, *, shared: bool) -> None:
+def _hold(locks: ExitStack, folder: Path, name: str, *, shared: bool) -> None:
     """Take one lock until `held` is closed."""
     try:
         import fcntl
     except ImportError:  # not on Windows
         raise OSError(errno.ENOSYS, "no flock") from None
-    what = f"{folder / name} is not the lock of a run, and stays as it is"
-    foreign = user_error(what, "see what it is, and move it away")
+    problem = f"{folder / name} is not the lock of a run, and stays as it is"
+    foreign = user_error(problem, "see what it is, and move it away")
     try:
         file = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | NO_LINK, 0o666)
     except OSError as error:
         raise (foreign if error.errno == errno.ELOOP else error) from None
-    held.callback(os.close, file)
+    locks.callback(os.close, file)
     if not stat.S_ISREG(os.fstat(file).st_mode) or (_text(file) and not _holder(file)):
         raise foreign
     try:
@@ -306,8 +311,8 @@ def _text(file: int) -> bytes:
 def _holder(file: int) -> str:
     """Return who holds a lock, in words; nothing where its text cannot be read."""
     try:
-        one = json.loads(_text(file))
-        return f" by process {one['pid']:d} on {one['host']:s} since {one['since']:s} UTC"
+        dataset = json.loads(_text(file))
+        return f" by process {dataset['pid']:d} on {dataset['host']:s} since {dataset['since']:s} UTC"
     except (OSError, ValueError, KeyError, TypeError):
         return ""
 

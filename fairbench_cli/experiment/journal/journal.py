@@ -109,8 +109,8 @@ def parse_header(line: bytes, checked: bool, where: str) -> JournalHeader:
         raise ValueError("it has no checksum")
     number = json.loads(line).get("journal")
     if number != FORMAT:
-        what = f"a journal of format {number}, and this version reads {FORMAT}"
-        raise user_error(what, "update fairbench", where)
+        problem = f"a journal of format {number}, and this version reads {FORMAT}"
+        raise user_error(problem, "update fairbench", where)
     return JournalHeader.model_validate_json(line)
 
 
@@ -190,7 +190,7 @@ class _Tuning(BaseModel):
     def _same_candidates(self) -> Self:
         if self.chosen >= len(self.values) or len(self.values) != len(self.counts):
             raise ValueError("values and counts of other candidates")
-        if self.counts[self.chosen] is None or len({len(one) for one in self.counts if one}) > 1:
+        if self.counts[self.chosen] is None or len({len(table) for table in self.counts if table}) > 1:
             raise ValueError("counts of other groups")
         return self
 
@@ -198,7 +198,10 @@ class _Tuning(BaseModel):
         """Return it as it was."""
         size = len(self.counts[self.chosen] or ())
         nothing = np.full((size, 2, 2), np.nan)
-        counts = _counts([nothing if one is None else one for one in self.counts], size)
+        counts = _counts(
+            [nothing if table is None else table for table in self.counts],
+            size,
+        )
         assert counts is not None  # noqa: S101 - the chosen candidate has some
         return Curve(self.chosen, tuple(map(_float, self.values)), counts)
 
@@ -227,8 +230,8 @@ class RepeatLine(BaseModel):
 
     @model_validator(mode="after")
     def _same_groups(self) -> Self:
-        others = [*(self.swept or ()), *([] if self.recorded is None else [self.recorded])]
-        if any(len(one) != len(self.counts or ()) for one in others):
+        other_counts = [*(self.swept or ()), *([] if self.recorded is None else [self.recorded])]
+        if any(len(table) != len(self.counts or ()) for table in other_counts):
             raise ValueError("counts of other groups")
         return self
 
@@ -249,7 +252,7 @@ def fields_of(repeat: Repeat) -> dict[str, Any]:
     """Return the fields of a `RepeatLine`, which have the names of a repeat's, as plain data."""
     row = vars(repeat)
     curve = repeat.tuning
-    kept = repeat.predictions
+    stored = repeat.predictions
     tuning = curve and {
         "chosen": curve.chosen,
         "values": [*map(_number, curve.values)],
@@ -261,18 +264,20 @@ def fields_of(repeat: Repeat) -> dict[str, Any]:
         "seconds": round(repeat.seconds, 4),
         "values": {name: _number(value) for name, value in repeat.values.items()},
         "tuning": tuning,
-        "predictions": vars(kept) if isinstance(kept, RowsPlace) else None,
+        "predictions": vars(stored) if isinstance(stored, RowsPlace) else None,
     }
 
 
 def repeat_line(repeat: Repeat) -> bytes:
     """Return a repeat as a line, without its end; what was not measured is not in it."""
     optional = {name for name, field in RepeatLine.model_fields.items() if not field.is_required()}
-    said = {key: it for key, it in fields_of(repeat).items() if key not in optional or it not in (None, {})}
-    return sealed(json.dumps(said, ensure_ascii=False, allow_nan=False, default=_plain))
+    fields_kept = {
+        key: it for key, it in fields_of(repeat).items() if key not in optional or it not in (None, {})
+    }
+    return sealed(json.dumps(fields_kept, ensure_ascii=False, allow_nan=False, default=_to_json))
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Let NumPy's numbers into JSON."""
     if isinstance(value, np.generic):
         return value.item()
@@ -347,8 +352,8 @@ class Journal:
                 os.fsync(self._file.fileno())
                 self._synced = time.monotonic()
         except OSError as error:
-            what = f"cannot write {self.path}: {error.strerror}"
-            raise user_error(what, "make room and run again; finished repeats are kept") from None
+            problem = f"cannot write {self.path}: {error.strerror}"
+            raise user_error(problem, "make room and run again; finished repeats are kept") from None
         return repeat
 
     def _keep(self, packed: bytes) -> RowsPlace:
@@ -356,10 +361,10 @@ class Journal:
         path = self.path.with_suffix(ROWS)
         if self._rows is None:
             self._rows = open(path, "xb", opener=_appending)  # noqa: SIM115 - as it has no opener
-        place = RowsPlace(path.name, self._rows_size, len(packed), crc_of_rows(packed))
+        repeat_key = RowsPlace(path.name, self._rows_size, len(packed), crc_of_rows(packed))
         self._rows_size += self._rows.write(packed)
         self._rows.flush()
-        return place
+        return repeat_key
 
     def check(self) -> None:
         """Check that the file is still there, as this process left it.
@@ -372,18 +377,18 @@ class Journal:
         for file, size in ((self._rows, self._rows_size), (self._file, self._size)):
             if file is None:
                 continue
-            found = os.fstat(file.fileno())
-            if not found.st_nlink:
-                what = "deleted"
+            entry = os.fstat(file.fileno())
+            if not entry.st_nlink:
+                problem = "deleted"
                 lost = "the repeats in it are computed again"
-            elif found.st_size != size:
-                what = "changed by another program"
+            elif entry.st_size != size:
+                problem = "changed by another program"
                 lost = "repeats that are lost are computed again"
             else:
                 continue
             fix = f"leave the folder alone and run again; {lost}"
             path = self.path.with_name(Path(file.name).name)
-            raise user_error(f"{path} was {what} while the run was writing to it", fix)
+            raise user_error(f"{path} was {problem} while the run was writing to it", fix)
 
     def __enter__(self) -> Self:
         return self
@@ -436,15 +441,15 @@ def damage_in_words(damages: Sequence[Damage], then: str = "their repeats are co
     unknown = "the versions of the repeats under it are not known"
     lines = []
     for kind, after, header in (("line", then, False), ("header", unknown, True)):
-        own = [str(damage) for damage in damages if damage.header == header]
-        if own:
+        damages_of_kind = [str(damage) for damage in damages if damage.header == header]
+        if damages_of_kind:
             noun = kind
-            if len(own) > 1:
+            if len(damages_of_kind) > 1:
                 noun += "s"
-            listing = own[:DAMAGES_SHOWN]
-            if len(own) > DAMAGES_SHOWN:
+            listing = damages_of_kind[:DAMAGES_SHOWN]
+            if len(damages_of_kind) > DAMAGES_SHOWN:
                 listing.append("…")
-            lines.append(f"{len(own)} damaged {noun}: {', '.join(listing)}; {after}")
+            lines.append(f"{len(damages_of_kind)} damaged {noun}: {', '.join(listing)}; {after}")
     return lines
 
 
@@ -489,14 +494,14 @@ class Reading:
     files: tuple[JournalFile, ...]
     lines: dict[Place, Line]
 
-    def file_number(self, place: Place) -> int:
+    def file_number(self, repeat_key: Place) -> int:
         """Return which of the files a record stands in."""
-        return self.lines[place][0]
+        return self.lines[repeat_key][0]
 
-    def damage(self, place: Place, what: str) -> Damage:
+    def damage(self, repeat_key: Place, problem: str) -> Damage:
         """Return a record as one that is not used."""
-        number, line = self.lines[place]
-        return Damage(f"{self.files[number].name}:{line}", what)
+        number, line = self.lines[repeat_key]
+        return Damage(f"{self.files[number].name}:{line}", problem)
 
 
 def list_journals(folder: Path) -> list[JournalFile]:
@@ -526,27 +531,30 @@ def read_journals(folder: Path) -> Reading:
     several: dict[Place, list[_Entry]] = {}
     damages: list[Damage] = []
     sizes = {path.name: path.stat().st_size for path in folder.glob(f"*{ROWS}")}
-    for line, found in _walk(folder, files):
-        if isinstance(found, Damage):
-            damages.append(found)
+    for line, entry in _walk(folder, files):
+        if isinstance(entry, Damage):
+            damages.append(entry)
             continue
-        kept = found.predictions
-        if isinstance(kept, RowsPlace) and kept.at + kept.bytes > sizes.get(kept.file, 0):
-            found = replace(found, predictions=None)  # the file is gone: the next run keeps them again
-        place = found.key, found.repeat
-        if lines.setdefault(place, line) is line:
-            records[place] = found
+        stored = entry.predictions
+        if isinstance(stored, RowsPlace) and stored.at + stored.bytes > sizes.get(stored.file, 0):
+            entry = replace(entry, predictions=None)  # the file is gone: the next run keeps them again
+        repeat_key = entry.key, entry.repeat
+        if lines.setdefault(repeat_key, line) is line:
+            records[repeat_key] = entry
         else:
-            several.setdefault(place, [(lines[place], records[place])]).append((line, found))
-    for place, entries in several.items():
-        agreed, others = _agreed(entries)
-        for (file, number), _ in others:
+            several.setdefault(repeat_key, [(lines[repeat_key], records[repeat_key])]).append((line, entry))
+    for repeat_key, entries in several.items():
+        agreed, disagreeing = _agreed(entries)
+        for (file, number), _ in disagreeing:
             where = f"{files[file].name}:{number}"
             damages.append(Damage(where, "another record of this repeat has other counts"))
         if agreed:
-            records[place], lines[place] = reduce(together, (repeat for _, repeat in agreed)), agreed[0][0]
+            records[repeat_key], lines[repeat_key] = (
+                reduce(together, (repeat for _, repeat in agreed)),
+                agreed[0][0],
+            )
         else:
-            del records[place], lines[place]
+            del records[repeat_key], lines[repeat_key]
     return Reading(records, tuple(damages), tuple(files), lines)
 
 
@@ -561,29 +569,29 @@ def _walk(
         name = f"{folder.name}/{path.name}"
         header = None
         headless = False
-        held = 0
+        n_records = 0
         for number, line in enumerate(_lines(path), 1):
             headed = headless or header is not None
             if not line:
                 continue
             if brief and headed and not _is_like_header(line):
-                held += 1
+                n_records += 1
                 continue
-            for found in _found(line, headed, folder, f"{name}:{number}"):
-                if isinstance(found, Repeat) or (isinstance(found, Damage) and not found.header):
-                    held += 1
+            for entry in _read_line(line, headed, folder, f"{name}:{number}"):
+                if isinstance(entry, Repeat) or (isinstance(entry, Damage) and not entry.header):
+                    n_records += 1
                 else:
-                    if held or headed:  # another one, where files were copied into one
-                        files.append(JournalFile(name, header, held, headless))
-                    if isinstance(found, JournalHeader):
-                        header = found
+                    if n_records or headed:  # another one, where files were copied into one
+                        files.append(JournalFile(name, header, n_records, headless))
+                    if isinstance(entry, JournalHeader):
+                        header = entry
                     else:
                         header = None
                     headless = header is None
-                    held = 0
-                if not isinstance(found, JournalHeader):
-                    yield (len(files), number), found
-        files.append(JournalFile(name, header, held, headless))
+                    n_records = 0
+                if not isinstance(entry, JournalHeader):
+                    yield (len(files), number), entry
+        files.append(JournalFile(name, header, n_records, headless))
 
 
 _RECORD = b'{"key": "'
@@ -597,7 +605,9 @@ def _is_like_header(line: bytes) -> bool:
     return line.startswith(HEAD) or sum(mark in line for mark in _MARKS) > 1
 
 
-def _found(line: bytes, headed: bool, folder: Path, where: str) -> Iterator[Repeat | JournalHeader | Damage]:
+def _read_line(
+    line: bytes, headed: bool, folder: Path, where: str
+) -> Iterator[Repeat | JournalHeader | Damage]:
     """Yield what a line of a folder of journals holds; before that, what is missing."""
     try:
         body, checked = opened(line)
@@ -622,8 +632,8 @@ def _lines(path: Path) -> list[bytes]:
     try:
         text = path.read_bytes()
     except OSError as error:
-        what = f"cannot read {path}: {error.strerror}"
-        raise user_error(what, "check its permissions, or move it away") from None
+        problem = f"cannot read {path}: {error.strerror}"
+        raise user_error(problem, "check its permissions, or move it away") from None
     lines = text.split(b"\n")
     if b"\r\n" in text or codecs.BOM_UTF8 in text:
         return [line.removeprefix(codecs.BOM_UTF8).removesuffix(b"\r") for line in lines]
@@ -635,27 +645,27 @@ def _agreed(entries: list[_Entry]) -> tuple[list[_Entry], list[_Entry]]:
     results = [entry for entry in entries if entry[1].status not in RETRIED]
     if not results:
         return entries, []
-    votes = [
-        b"".join((own.n.round(6) + 0.0).tobytes() for own in (one.counts, one.recorded) if own is not None)
-        for _, one in results
-    ]
-    (first, most), *others = Counter(votes).most_common()
-    if others and others[0][1] == most and len(results) == 2:
+    votes = []
+    for _, record in results:
+        tables = [table for table in (record.counts, record.recorded) if table is not None]
+        votes.append(b"".join((table.n.round(6) + 0.0).tobytes() for table in tables))
+    (first_vote, most), *fewer_votes = Counter(votes).most_common()
+    if fewer_votes and fewer_votes[0][1] == most and len(results) == 2:
         return [], results
-    agreed = [entry for entry, vote in zip(results, votes, strict=True) if vote == first]
-    return agreed, [entry for entry, vote in zip(results, votes, strict=True) if vote != first]
+    agreed = [entry for entry, vote in zip(results, votes, strict=True) if vote == first_vote]
+    return agreed, [entry for entry, vote in zip(results, votes, strict=True) if vote != first_vote]
 
 
-def together(known: Repeat | None, later: Repeat) -> Repeat:
+def together(earlier: Repeat | None, later: Repeat) -> Repeat:
     """Choose between two records of a repeat; what only the later one measured is added to the first."""
-    if known is None or known.status in RETRIED:
+    if earlier is None or earlier.status in RETRIED:
         return later
-    if later.status in RETRIED or known.counts is None:
-        return known
+    if later.status in RETRIED or earlier.counts is None:
+        return earlier
     return replace(
-        known,
-        swept=known.swept or later.swept,
-        values={**later.values, **known.values},
-        decisions=known.decisions or later.decisions,
-        predictions=known.predictions or later.predictions,
+        earlier,
+        swept=earlier.swept or later.swept,
+        values={**later.values, **earlier.values},
+        decisions=earlier.decisions or later.decisions,
+        predictions=earlier.predictions or later.predictions,
     )

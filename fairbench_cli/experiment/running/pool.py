@@ -71,7 +71,7 @@ class HandedOut:
     """A task of joblib's, and what joblib wants to be called with once there is an outcome."""
 
     task: Task
-    done: Callable[[list[Repeat]], None]
+    on_outcome: Callable[[list[Repeat]], None]
     deaths: int = 0
 
 
@@ -140,8 +140,8 @@ class _Pipes(ParallelBackendBase):  # type: ignore[misc]
 
     supports_retrieve_callback = True
 
-    def __init__(self, pool: "LocalPool", **more: Any) -> None:
-        super().__init__(**more)
+    def __init__(self, pool: "LocalPool", **options: Any) -> None:
+        super().__init__(**options)
         self._pool = pool
 
     def effective_n_jobs(self, n_jobs: int) -> int:
@@ -191,16 +191,15 @@ class LocalPool:
         say: Say | None = None,
         *,
         log: Path | None = None,
-        place: Path | None = None,
+        scratch: Path | None = None,
     ) -> None:
-        self.jobs, self.log, self.limits, self._place = jobs, log, config.limits, place
+        self.jobs, self.log, self.limits, self._place = jobs, log, config.limits, scratch
         self.waiting: deque[HandedOut] = deque()
         self.fault: OSError | None = None
         techniques = [technique.spec for technique in config.interventions]
-        self._used = [
-            sorted({one.name for one in specs if one.origin is None})
-            for specs in (config.classifiers, techniques)
-        ]
+        classifier_names = {spec.name for spec in config.classifiers if spec.origin is None}
+        technique_names = {spec.name for spec in techniques if spec.origin is None}
+        self._used = [sorted(classifier_names), sorted(technique_names)]
         self._say = say or (lambda _: None)
         self._stack = ExitStack()
         self._server: ForkServer | None = None
@@ -244,27 +243,27 @@ class LocalPool:
             When workers die before they can do anything.
         """
         if self.fault is not None:
-            what = f"no worker can be started ({self.fault})"
-            self._say(f"{what}: repeats run in this process, one after the other")
+            problem = f"no worker can be started ({self.fault})"
+            self._say(f"{problem}: repeats run in this process, one after the other")
         with parallel_config(backend=_NAME, pool=self):
             engine = Parallel(
                 self.jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=self.jobs
             )
-        found = engine(delayed(self._here)(task) for task in tasks)
+        joblib_outcomes = engine(delayed(self._run_in_this_process)(task) for task in tasks)
         try:
             while self.waiting or any(worker.job for worker in self._workers):
                 self._wait(watch or (lambda _: None))
-                yield next(found)  # it is there
-            yield from found
+                yield next(joblib_outcomes)  # it is there
+            yield from joblib_outcomes
         finally:
             self.waiting.clear()
             for worker in [worker for worker in self._workers if worker.job]:
                 self._end(worker)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of tasks that are not finished
-                found.close()
+                joblib_outcomes.close()
 
-    def _here(self, task: Task) -> Repeat:
+    def _run_in_this_process(self, task: Task) -> Repeat:
         """Run a task in this process, where no worker can be started."""
         with threadpool_limits(1):
             return run_within(task, self.limits)
@@ -284,15 +283,15 @@ class LocalPool:
             self._looked = now if look else self._looked
             for worker in tuple(self._workers):
                 job = worker.job
-                found = None
+                outcome = None
                 if worker.pipe in ready:
-                    found = self._received(worker)
+                    outcome = self._received(worker)
                 elif job is not None and look and (excess := worker.excess(self.limits)):
                     self._end(worker)
-                    found = job.task.ended(*excess)
-                if job is not None and found is not None:
+                    outcome = job.task.ended(*excess)
+                if job is not None and outcome is not None:
                     self._fruitless = 0
-                    job.done([found])
+                    job.on_outcome([outcome])
                     return
 
     def _hand_out(self) -> None:
@@ -302,8 +301,8 @@ class LocalPool:
             for _ in range(min(len(self.waiting) - len(free), self.jobs - len(self._workers))):
                 self._start()
         except OSError as error:
-            what = f"no worker can be started any more: {error.strerror}"
-            raise user_error(what, "look for a limit of processes; finished repeats are kept") from None
+            problem = f"no worker can be started any more: {error.strerror}"
+            raise user_error(problem, "look for a limit of processes; finished repeats are kept") from None
         for worker in free:
             if self.waiting and worker.idle:
                 population = self.waiting[0].task.population
@@ -359,8 +358,8 @@ class LocalPool:
         """Let the task of a worker that died wait again; return its outcome when it did so too often."""
         self._fruitless += 1
         if self._fruitless > FRUITLESS:
-            what = "workers die before they can do anything"
-            raise user_error(what, "look for a limit of processes or memory; finished repeats are kept")
+            problem = "workers die before they can do anything"
+            raise user_error(problem, "look for a limit of processes or memory; finished repeats are kept")
         self._end(worker)
         job = worker.job
         if job is None:
@@ -390,11 +389,11 @@ class LocalPool:
             file.truncate(0)
         if self.log is not None:
             if size > MOST_PRINTED:
-                more = f"\n… and {size - MOST_PRINTED} more bytes"
+                ellipsis = f"\n… and {size - MOST_PRINTED} more bytes"
             else:
-                more = ""
+                ellipsis = ""
             with self.log.open("ab") as log:
-                log.write(f"== {job.task}\n{text}{more}\n".encode())
+                log.write(f"== {job.task}\n{text}{ellipsis}\n".encode())
 
 
 def default_jobs() -> int:

@@ -18,7 +18,7 @@ resolve_name(target)(*given)
 """
 
 
-def launch(target: str, handle: int, *given: Any) -> "subprocess.Popen[bytes]":
+def launch(target: str, handle: int, *arguments: Any) -> "subprocess.Popen[bytes]":
     """Start a process that calls a function with an open file of this one, the number of this one, and more.
 
     Whatever lies in the current folder, and the script that runs here, is not run there; what can be imported
@@ -36,25 +36,25 @@ def launch(target: str, handle: int, *given: Any) -> "subprocess.Popen[bytes]":
     OSError
         When this system starts no more processes.
     """
-    own: dict[str, Any] = {"pass_fds": [handle], "start_new_session": True}
+    options: dict[str, Any] = {"pass_fds": [handle], "start_new_session": True}
     if sys.platform == "win32":
         os.set_handle_inheritable(handle, True)
-        own = {
+        options = {
             "startupinfo": subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]}),
             "creationflags": subprocess.CREATE_NEW_PROCESS_GROUP,
         }
-    command = _calling(target, handle, os.getpid(), *given)
+    command = _calling(target, handle, os.getpid(), *arguments)
     environment = os.environ | dict.fromkeys(ONE_THREAD, "1")
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, **own)  # noqa: S603
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, **options)  # noqa: S603
 
 
-def start_over(target: str, handle: int, parent: int, *given: Any) -> NoReturn:
+def start_over(target: str, handle: int, parent: int, *arguments: Any) -> NoReturn:
     """Become a new process that `launch` would start, with the same number, open file and parent."""
-    os.execv(sys.executable, _calling(target, handle, parent, *given))  # noqa: S606
+    os.execv(sys.executable, _calling(target, handle, parent, *arguments))  # noqa: S606
 
 
-def _calling(target: str, *given: Any) -> list[str]:
-    return [sys.executable, "-P", "-c", _START, json.dumps([list(map(str, sys.path)), target, given])]
+def _calling(target: str, *arguments: Any) -> list[str]:
+    return [sys.executable, "-P", "-c", _START, json.dumps([list(map(str, sys.path)), target, arguments])]
 
 
 def die_with_parent(parent: int, number: int | None = None) -> None:

@@ -59,7 +59,7 @@ class Shard:
     """
 
     index: int
-    of: int
+    n_shards: int
 
     def has(self, key: str, repeat: int) -> bool:
         """Return whether a repeat of a cell, by its key in hexadecimal, is in this shard.
@@ -67,7 +67,7 @@ class Shard:
         >>> [[repeat for repeat in range(8) if Shard(i, 3).has("c0ffee", repeat)] for i in range(3)]
         [[2, 5], [0, 3, 6], [1, 4, 7]]
         """
-        return (self._first(key) - repeat) % self.of == 0
+        return (self._first_repeat(key) - repeat) % self.n_shards == 0
 
     def count(self, key: str, repeats: int) -> int:
         """Return how many of the first repeats of a cell are in this shard.
@@ -75,13 +75,13 @@ class Shard:
         >>> [Shard(i, 3).count("c0ffee", 8) for i in range(3)]
         [2, 3, 3]
         """
-        return max(0, -((self._first(key) - repeats) // self.of))
+        return max(0, -((self._first_repeat(key) - repeats) // self.n_shards))
 
-    def _first(self, key: str) -> int:
-        return (self.index - int(key[:15], 16)) % self.of
+    def _first_repeat(self, key: str) -> int:
+        return (self.index - int(key[:15], 16)) % self.n_shards
 
     def __str__(self) -> str:
-        return f"{self.index}/{self.of}"
+        return f"{self.index}/{self.n_shards}"
 
 
 def read_shard(text: str) -> Shard:
@@ -99,25 +99,25 @@ def read_shard(text: str) -> Shard:
     fairbench_cli.base.errors.UserError: --shard: error: there is no shard 2 of 2: they are numbered from 0
       fix: write one of 0/2 to 1/2; for a job array of SLURM, --array=0-1
     """
-    parts = re.fullmatch(r"\s*([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*", text)
-    if parts is None:
-        what = f'"{text}" is no shard: it is written as number/how many'
+    match = re.fullmatch(r"\s*([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*", text)
+    if match is None:
+        problem = f'"{text}" is no shard: it is written as number/how many'
         fix = f"in a job array of SLURM, {FLAG} $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"
-        raise user_error(what, f"write {FLAG} 0/4, 1/4, 2/4 and 3/4 for four; {fix}", FLAG)
-    index = int(parts[1])
-    of = int(parts[2])
-    if of < 1:
+        raise user_error(problem, f"write {FLAG} 0/4, 1/4, 2/4 and 3/4 for four; {fix}", FLAG)
+    index = int(match[1])
+    count = int(match[2])
+    if count < 1:
         raise user_error("a run cannot be divided into 0 shards", f"write {FLAG} 0/1, or leave it out", FLAG)
-    if index >= of:
-        what = f"there is no shard {index} of {of}: they are numbered from 0"
-        last = of - 1
-        fix = f"write one of 0/{of} to {last}/{of}; for a job array of SLURM, --array=0-{last}"
-        if of > 1:
+    if index >= count:
+        problem = f"there is no shard {index} of {count}: they are numbered from 0"
+        top = count - 1
+        fix = f"write one of 0/{count} to {top}/{count}; for a job array of SLURM, --array=0-{top}"
+        if count > 1:
             fix = fix
         else:
             fix = "write 0/1, or leave it out"
-        raise user_error(what, fix, FLAG)
-    return Shard(index, of)
+        raise user_error(problem, fix, FLAG)
+    return Shard(index, count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +152,9 @@ class PreparedRun:
     @property
     def size(self) -> int:
         """Return how many repeats were asked for."""
-        return sum(map(self.asked, self.distinct))
+        return sum(map(self.n_repeats_of, self.distinct))
 
-    def asked(self, cell: Cell) -> int:
+    def n_repeats_of(self, cell: Cell) -> int:
         """Return how many repeats of a cell were asked for."""
         repeats = self.config.repeats
         if self.shard is None:
@@ -173,8 +173,8 @@ class PreparedRun:
     @cached_property
     def in_turn(self) -> list[Cell]:
         """Return the distinct cells, those that train on the same rows together: a worker draws them once."""
-        places = {dataset.name: i for i, dataset in enumerate(self.datasets)}
-        return sorted(self.distinct, key=lambda cell: (places[cell.source], *cell.trains_in))
+        dataset_order = {dataset.name: i for i, dataset in enumerate(self.datasets)}
+        return sorted(self.distinct, key=lambda cell: (dataset_order[cell.source], *cell.trains_in))
 
     @cached_property
     def measured(self) -> frozenset[str]:
@@ -186,41 +186,41 @@ class PreparedRun:
         if record.status in journal.RETRIED:
             return False
         swept = not self.config.sweep or record.swept is not None
-        kept = not self.config.predictions or record.predictions is not None
-        return record.counts is None or (swept and kept and self.measured <= record.values.keys())
+        has_rows = not self.config.predictions or record.predictions is not None
+        return record.counts is None or (swept and has_rows and self.measured <= record.values.keys())
 
     @property
-    def left(self) -> dict[str, int]:
+    def repeats_left(self) -> dict[str, int]:
         """Return how many repeats of each cell are to do; the time it takes depends on the records alone."""
-        left = {cell.key: self.asked(cell) for cell in self.in_turn}
+        n_left = {cell.key: self.n_repeats_of(cell) for cell in self.in_turn}
         for (key, repeat), record in self.records.items():
-            if key in left and self.asks_for(key, repeat) and self.has_all(record):
-                left[key] -= 1
-        return left
+            if key in n_left and self.asks_for(key, repeat) and self.has_all(record):
+                n_left[key] -= 1
+        return n_left
 
     @property
     def n_left(self) -> int:
         """Return how many repeats are to do."""
-        return sum(self.left.values())
+        return sum(self.repeats_left.values())
 
     def todo(self) -> Iterator[tuple[Cell, int]]:
         """Yield the repeats that are to do by what is recorded at that moment.
 
         All cells of the first repeat, then of the next; last what took more than its limits.
         """
-        late = {place for place, record in self.records.items() if record.status in TRIED_LAST}
-        last: list[tuple[Cell, int]] = []
+        late = {repeat_key for repeat_key, record in self.records.items() if record.status in TRIED_LAST}
+        tried_last: list[tuple[Cell, int]] = []
         for repeat in range(self.config.repeats):
             for cell in self.in_turn:
-                place = cell.key, repeat
-                if not self.asks_for(*place):
+                repeat_key = cell.key, repeat
+                if not self.asks_for(*repeat_key):
                     continue
-                record = self.records.get(place)
-                if place in late:
-                    last.append((cell, repeat))
+                record = self.records.get(repeat_key)
+                if repeat_key in late:
+                    tried_last.append((cell, repeat))
                 elif record is None or not self.has_all(record):
                     yield cell, repeat
-        yield from last
+        yield from tried_last
 
 
 def prepare(
@@ -242,18 +242,21 @@ def prepare(
         Listing every mistake in config, cards and data.
     """
     if isinstance(config, ExperimentConfig):
-        given = config
+        experiment = config
     else:
-        given = read_config(config)
-    datasets = prepare_datasets(given, data_dir, tell)
-    cells = selected = make_cells(given, datasets)
-    plan = make_plan(given, datasets, cells)
+        experiment = read_config(config)
+    datasets = prepare_datasets(experiment, data_dir, tell)
+    cells = selected = make_cells(experiment, datasets)
+    plan = make_plan(experiment, datasets, cells)
     if filters:
-        columns = [{key: cell[key] for key in CELL_COLUMNS} for cell in plan.cells]
+        columns = []
+        for cell in plan.cells:
+            columns.append({key: cell[key] for key in CELL_COLUMNS})
         selected = list(compress(cells, select(columns, filters)))
-    target = folder or Path("results") / given.name
+    target = folder or Path("results") / experiment.name
     check_folder(target)
-    return PreparedRun(given, datasets, plan, selected, results.read_repeats(target, plan), target, shard)
+    reading = results.read_repeats(target, plan)
+    return PreparedRun(experiment, datasets, plan, selected, reading, target, shard)
 
 
 @contextmanager
@@ -309,10 +312,10 @@ def compute(
     KeyboardInterrupt
         After Ctrl-C; every finished repeat is in the journal by then.
     """
-    left = prepared.left
-    wanted = {cell.source for cell in prepared.in_turn if left[cell.key]}
+    n_left = prepared.repeats_left
+    sources = {cell.source for cell in prepared.in_turn if n_left[cell.key]}
     networks = prepared.folder / "networks"
-    datasets = [dataset for dataset in prepared.datasets if dataset.name in wanted]
+    datasets = [dataset for dataset in prepared.datasets if dataset.name in sources]
     populations = {dataset.name: populate(dataset, prepared.config, networks) for dataset in datasets}
     tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in prepared.todo())
     if prepared.shard is None:
@@ -320,20 +323,20 @@ def compute(
     else:
         shard = str(prepared.shard)
     header = journal.new_header(versions_of_numbers(prepared.config), shard, mixed=prepared.mixed)
-    kept = journal.Journal(prepared.folder / "journal", header)
+    records_file = journal.Journal(prepared.folder / "journal", header)
 
     def look(running: list[tuple[Task, float]]) -> None:
-        kept.check()  # a repeat may take hours
+        records_file.check()  # a repeat may take hours
         watch(running)
 
     try:
-        with kept, closing(run(tasks, look)) as outcomes:
+        with records_file, closing(run(tasks, look)) as outcomes:
             for outcome in outcomes:
-                outcome = kept.append(outcome)
-                place = outcome.key, outcome.repeat
+                outcome = records_file.append(outcome)
+                repeat_key = outcome.key, outcome.repeat
                 if outcome.status in journal.RETRIED:
-                    prepared.failures[place] = outcome
-                prepared.records[place] = journal.together(prepared.records.get(place), outcome)
+                    prepared.failures[repeat_key] = outcome
+                prepared.records[repeat_key] = journal.together(prepared.records.get(repeat_key), outcome)
                 listen(outcome)
     except KeyboardInterrupt:  # perhaps between a line of the journal and its record
         prepared.records.update(results.read_repeats(prepared.folder, prepared.plan).records)

@@ -80,16 +80,16 @@ def fork_workers(handle: int, parent: int, classifiers: list[str], techniques: l
     """Be a fork server until the other end of a socket is closed."""
     die_with_parent(parent)  # before anything is loaded, which takes a while
     # of what the alarm left half made
-    known = sys.unraisablehook
+    hook = sys.unraisablehook
     sys.unraisablehook = lambda _: None
     with suppress(BaseException):  # a repeat says what is wrong
         if not warm_up(classifiers, techniques):
             # A library whose import was cut off cannot be imported again.
             start_over(f"{__name__}:fork_workers", handle, parent, classifiers, [])
-    sys.unraisablehook = known
+    sys.unraisablehook = hook
     die_with_parent(parent, signal.SIGCONT)  # it ends the workers before itself, also if it was stopped
     signal.signal(signal.SIGCHLD, _reap)
-    own = os.getpid()
+    process = os.getpid()
     workers = []
     with socket.socket(fileno=handle) as orders:
         while handles := socket.recv_fds(orders, 4, 1)[1]:
@@ -98,7 +98,7 @@ def fork_workers(handle: int, parent: int, classifiers: list[str], techniques: l
                 if pid == 0:
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                     orders.close()
-                    _be_worker(handles[0], own)
+                    _be_worker(handles[0], process)
                 workers.append(pid)
             os.close(handles[0])
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -158,7 +158,7 @@ def warm_up(classifiers: list[str], techniques: list[str]) -> bool:
     entries = [INTERVENTIONS[name] for name in techniques if name in INTERVENTIONS]
     try:
         with limited(Limits(seconds=LONGEST, memory=None)):
-            for entry in (one for one in entries if one.target.startswith("fairbench_cli.")):
+            for entry in (entry for entry in entries if entry.target.startswith("fairbench_cli.")):
                 with suppress(Exception):  # it needs parameters, or other rows
                     entry.load()().fit(sample, fitted, rng)
     except Overtime:

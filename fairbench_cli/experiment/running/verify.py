@@ -82,7 +82,7 @@ class Verification:
     @property
     def different(self) -> list[Recomputed]:
         """Return those that came out otherwise."""
-        return [one for one in self.recomputed if one.differences]
+        return [recomputed for recomputed in self.recomputed if recomputed.differences]
 
     @property
     def good(self) -> bool:
@@ -93,20 +93,20 @@ class Verification:
     def reasons(self) -> list[str]:
         """Return the reasons why repeats came out otherwise: one line for all that have the same reason."""
         kinds = {change.kind for change in self.changes}
-        found: Counter[str] = Counter()
-        for one in self.different:
-            if one.cell.key != one.record.key:
+        n_by_kind: Counter[str] = Counter()
+        for recomputed in self.different:
+            if recomputed.cell.key != recomputed.record.key:
                 inputs = [kind for kind in ("config", "data", "code") if kind in kinds]
-                found[" and ".join(inputs) or "code"] += 1
-            elif not one.steady:
-                found["code, which gives other numbers every time"] += 1
-            elif one.header is not None and self.ours.differences(one.header.versions):
-                found["versions"] += 1
+                n_by_kind[" and ".join(inputs) or "code"] += 1
+            elif not recomputed.steady:
+                n_by_kind["code, which gives other numbers every time"] += 1
+            elif recomputed.header is not None and self.ours.differences(recomputed.header.versions):
+                n_by_kind["versions"] += 1
             elif "network" in kinds:
-                found["data, a network"] += 1
+                n_by_kind["data, a network"] += 1
             else:
-                found["the journal, which was edited, or code whose version was not raised"] += 1
-        return [f"{n} differ because of {reason}" for reason, n in found.items()]
+                n_by_kind["the journal, which was edited, or code whose version was not raised"] += 1
+        return [f"{n} differ because of {reason}" for reason, n in n_by_kind.items()]
 
 
 def verify(
@@ -138,60 +138,66 @@ def verify(
     plan = read_plan(folder)
     reading = journal.read_journals(folder / "journal")
     records = reading.records
-    used, unnamed = (config, {}) if config is not None else _without_code(plan, records)
-    datasets = prepare_datasets(used, data_dir)
-    made = make_cells(used, datasets)
-    pairs = _pairs(plan, made)
+    config_used, unnamed = (config, {}) if config is not None else _without_code(plan, records)
+    datasets = prepare_datasets(config_used, data_dir)
+    cells_now = make_cells(config_used, datasets)
+    pairs = _pairs(plan, cells_now)
     repeats = range(plan.config.repeats)
-    done = [place for place in product(pairs, repeats) if _is_finished(records, place)]
-    if not done:
+    finished = [leaf_path for leaf_path in product(pairs, repeats) if _is_finished(records, leaf_path)]
+    if not finished:
         raise _nothing(folder, plan, unnamed, config)
     if seed is None:
         seed = derive_seed("verify", plan.config.name) % 10**6
     else:
         seed = seed
-    picked = pick(done, cells, seed)
-    wanted = {pairs[key].source for key, _ in picked}
-    swept = any(records[place].swept is not None for place in picked)
-    kept = any(records[place].predictions is not None for place in picked)
+    picked = pick(finished, cells, seed)
+    sources = {pairs[key].source for key, _ in picked}
+    swept = any(records[leaf_path].swept is not None for leaf_path in picked)
+    stored_rows = any(records[leaf_path].predictions is not None for leaf_path in picked)
     populations = {}
     with scratch_folder() as own:
         for dataset in datasets:
-            if dataset.name in wanted:
-                population = populate(dataset, used, own)
-                populations[dataset.name] = replace(population, sweep=swept, predictions=kept)
+            if dataset.name in sources:
+                population = populate(dataset, config_used, own)
+                populations[dataset.name] = replace(population, sweep=swept, predictions=stored_rows)
         networks = list(changed_networks(folder / "networks", own))
     tasks = [Task(pairs[key], repeat, populations[pairs[key].source]) for key, repeat in picked]
-    with LocalPool(used, jobs) as workers:
+    with LocalPool(config_used, jobs) as workers:
         now = _compute(tasks, workers)
-        found = []
-        for place, task in zip(picked, tasks, strict=True):
-            record = _with_rows(records[place], folder / "journal")
-            header = reading.files[reading.file_number(place)].header
-            found.append(Recomputed(task.cell, record, now[task.cell.key, task.repeat], header))
-        others = [task for task, one in zip(tasks, found, strict=True) if one.differences]
-        again = now | _compute(others, workers)
-    for i, one in enumerate(found):
-        third = again[one.now.key, one.now.repeat]
-        found[i] = replace(one, steady=not any(differences(one.now, third)))
-    ours = versions_of_numbers(used)
-    versions = changed_versions((one.header for one in found), ours)
-    changes = changed_inputs(plan, make_plan(used, datasets, made), (one.cell.source for one in found))
-    return Verification(seed, len(done), found, [*changes, *versions, *networks], ours, unnamed)
+        compared = []
+        for leaf_path, task in zip(picked, tasks, strict=True):
+            record = _with_rows(records[leaf_path], folder / "journal")
+            header = reading.files[reading.file_number(leaf_path)].header
+            compared.append(Recomputed(task.cell, record, now[task.cell.key, task.repeat], header))
+        unlike_tasks = [
+            task for task, recomputed in zip(tasks, compared, strict=True) if recomputed.differences
+        ]
+        again = now | _compute(unlike_tasks, workers)
+    for i, recomputed in enumerate(compared):
+        third = again[recomputed.now.key, recomputed.now.repeat]
+        compared[i] = replace(recomputed, steady=not any(differences(recomputed.now, third)))
+    ours = versions_of_numbers(config_used)
+    versions = changed_versions((recomputed.header for recomputed in compared), ours)
+    changes = changed_inputs(
+        plan,
+        make_plan(config_used, datasets, cells_now),
+        (recomputed.cell.source for recomputed in compared),
+    )
+    return Verification(seed, len(finished), compared, [*changes, *versions, *networks], ours, unnamed)
 
 
-def pick(places: Iterable[tuple[str, int]], n: int, seed: int) -> list[tuple[str, int]]:
+def pick(leaf_paths: Iterable[tuple[str, int]], n: int, seed: int) -> list[tuple[str, int]]:
     """Return n of several places, or all: which, depends on the seed and on nothing else.
 
     >>> places = [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
     >>> pick(places, 2, 0) == pick(places[::-1], 2, 0) != pick(places, 2, 2)
     True
     """
-    return sorted(places, key=lambda place: digest([seed, *place]))[:n]
+    return sorted(leaf_paths, key=lambda leaf_path: digest([seed, *leaf_path]))[:n]
 
 
-def _is_finished(records: journal.Records, place: tuple[str, int]) -> bool:
-    return place in records and records[place].status not in journal.RETRIED
+def _is_finished(records: journal.Records, leaf_path: tuple[str, int]) -> bool:
+    return leaf_path in records and records[leaf_path].status not in journal.RETRIED
 
 
 def _compute(tasks: Iterable[Task], pool: Pool) -> dict[tuple[str, int], Repeat]:
@@ -210,7 +216,7 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
     >>> list(differences(old, new))
     ['counts (deprived, label 0, decided 0): 3.0 → 4.0 and 7 more']
     """
-    before, after = (journal.fields_of(one) for one in (old, new))
+    before, after = (journal.fields_of(recomputed) for recomputed in (old, new))
     after["values"] = {name: value for name, value in after["values"].items() if name in before["values"]}
     after["swept"] = None if before["swept"] is None else after["swept"]
     for row, repeat in (before, old), (after, new):  # however they are compressed
@@ -221,17 +227,20 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
     for field in (*fields, "recorded"):
         was = dict(_leaves(before[field]))
         now = dict(_leaves(after[field]))
-        changed = [place for place in was | now if was.get(place, ...) != now.get(place, ...)]
+        changed = [leaf_path for leaf_path in was | now if was.get(leaf_path, ...) != now.get(leaf_path, ...)]
         if not changed:
             continue
-        first = changed[0]
-        both = ["none" if leaves.get(first) is None else str(leaves[first]) for leaves in (was, now)]
+        first_changed = changed[0]
+        texts = [
+            "none" if leaves.get(first_changed) is None else str(leaves[first_changed])
+            for leaves in (was, now)
+        ]
         if before[field] is None or after[field] is None:
-            both = ["none" if row[field] is None else "some" for row in (before, after)]
-            first = ()
+            texts = ["none" if row[field] is None else "some" for row in (before, after)]
+            first_changed = ()
             changed = [()]
-        old_value, new_value = (text or '""' for text in both)
-        difference = f"{_place_in_words(field, first, groups)}: {old_value} → {new_value}"
+        old_value, new_value = (text or '""' for text in texts)
+        difference = f"{_place_in_words(field, first_changed, groups)}: {old_value} → {new_value}"
         if len(changed) > 1:
             difference += f" and {len(changed) - 1} more"
         yield difference
@@ -239,24 +248,24 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
 
 def _with_rows(record: Repeat, journals: Path) -> Repeat:
     """Return a record whose checksum of kept rows says so where the rows are no longer those."""
-    kept = record.predictions
-    if not isinstance(kept, RowsPlace) or record.counts is None:
+    stored_rows = record.predictions
+    if not isinstance(stored_rows, RowsPlace) or record.counts is None:
         return record
     try:
-        read_rows(journals, kept, round(record.counts.n.sum()))
+        read_rows(journals, stored_rows, round(record.counts.n.sum()))
     except (OSError, ValueError):
-        return replace(record, predictions=replace(kept, crc="damaged"))
+        return replace(record, predictions=replace(stored_rows, crc="damaged"))
     return record
 
 
 def _crc(repeat: Repeat) -> str | None:
     """Return the checksum of the rows that were kept."""
-    kept = repeat.predictions
-    if isinstance(kept, bytes):
-        return crc_of_rows(kept)
-    if kept is None:
+    stored_rows = repeat.predictions
+    if isinstance(stored_rows, bytes):
+        return crc_of_rows(stored_rows)
+    if stored_rows is None:
         return None
-    return kept.crc
+    return stored_rows.crc
 
 
 def _decided(repeat: Repeat) -> str | None:
@@ -271,28 +280,28 @@ def _decided(repeat: Repeat) -> str | None:
 Leaf = tuple[tuple[str | int, ...], Any]
 
 
-def _leaves(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[Leaf]:
+def _leaves(value: Any, leaf_path: tuple[str | int, ...] = ()) -> Iterator[Leaf]:
     """Yield what stands in nested lists and dicts, by its place."""
     if isinstance(value, dict | list):
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _leaves(inner, (*place, key))
+            yield from _leaves(inner, (*leaf_path, key))
     else:
-        yield place, value
+        yield leaf_path, value
 
 
-def _place_in_words(field: str, place: tuple[str | int, ...], groups: Sequence[str]) -> str:
+def _place_in_words(field: str, leaf_path: tuple[str | int, ...], groups: Sequence[str]) -> str:
     """Return a place in a field: of counts the group, the label and the decision."""
-    match place:
+    match leaf_path:
         case *lead, int(group), int(label), int(decided):
             name = groups[group] if group < len(groups) else group
             inner = f"{name}, label {label}, decided {decided}"
             return f"{' '.join([field, *map(str, lead)])} ({inner})"
-    return " ".join([field, *map(str, place)])
+    return " ".join([field, *map(str, leaf_path)])
 
 
-def _pairs(plan: RunPlan, made: list[Cell]) -> dict[str, Cell]:
+def _pairs(plan: RunPlan, cells_now: list[Cell]) -> dict[str, Cell]:
     """Return by the key in the results the cell that is described in the same way now."""
-    now = {_description(cell.describe()): cell for cell in made}
+    now = {_description(cell.describe()): cell for cell in cells_now}
     old = {cell["key"]: now.get(_description(cell)) for cell in reversed(plan.cells)}
     return {key: cell for key, cell in reversed(old.items()) if cell is not None}
 
@@ -311,11 +320,13 @@ def _without_code(plan: RunPlan, records: journal.Records) -> tuple[ExperimentCo
         and (technique.tune is None or technique.tune.metric.is_at_hand)
     ]
     classifiers = [spec for spec in config.classifiers if spec.name in CLASSIFIERS]
-    known = {(technique.spec.name, canonical_json(technique.described)) for technique in techniques}
+    described_techniques = {
+        (technique.spec.name, canonical_json(technique.described)) for technique in techniques
+    }
     unnamed: Counter[str] = Counter()
     for cell in {cell["key"]: cell for cell in plan.cells}.values():
         finished = sum(_is_finished(records, (cell["key"], repeat)) for repeat in range(config.repeats))
-        if (cell["intervention"], cell["parameters"]) not in known:
+        if (cell["intervention"], cell["parameters"]) not in described_techniques:
             unnamed[cell["intervention"]] += finished
         elif cell["classifier"] not in CLASSIFIERS:
             unnamed[cell["classifier"]] += finished
@@ -327,30 +338,34 @@ def _nothing(
     folder: Path, plan: RunPlan, unnamed: dict[str, int], config: ExperimentConfig | None
 ) -> Exception:
     if any(unnamed.values()):
-        what = f"every finished repeat of {folder} needs code that is not fairbench's: {', '.join(unnamed)}"
-        return user_error(what, "name the config that you trust, whose code is then run: --config CONFIG")
+        problem = (
+            f"every finished repeat of {folder} needs code that is not fairbench's: {', '.join(unnamed)}"
+        )
+        return user_error(problem, "name the config that you trust, whose code is then run: --config CONFIG")
     if config is not None:
-        what = f"{folder} has no finished repeat of a cell of that config"
-        return user_error(what, f"name the config of {plan.config.name}", "--config")
+        problem = f"{folder} has no finished repeat of a cell of that config"
+        return user_error(problem, f"name the config of {plan.config.name}", "--config")
     return user_error(f"{folder} has no finished repeat", "run the experiment first")
 
 
 def changed_networks(theirs: Path, ours: Path) -> Iterator[RunChange]:
     """Yield the networks of some results that are not what their data give, as they were fitted anew."""
     for path in sorted(ours.glob("*.json")):
-        kept = theirs / path.name
-        if not kept.is_file():
+        stored = theirs / path.name
+        if not stored.is_file():
             continue
         try:
-            same = _equal(load(kept)[0], load(path)[0])
+            is_equal = _equal(load(stored)[0], load(path)[0])
         except UserError:
-            same = False
-        if not same:
-            what = f"{kept} is not the network that the data give: edited, or of other versions; delete it"
-            yield RunChange("network", what)
+            is_equal = False
+        if not is_equal:
+            problem = (
+                f"{stored} is not the network that the data give: edited, or of other versions; delete it"
+            )
+            yield RunChange("network", problem)
 
 
-def _equal(one: BayesNet, other: BayesNet) -> bool:
-    tables = zip(one.cpts, other.cpts, strict=False)
-    alike = (one.columns, one.parents) == (other.columns, other.parents)
-    return alike and all(np.array_equal(own, its) for own, its in tables)
+def _equal(recomputed: BayesNet, network_b: BayesNet) -> bool:
+    tables = zip(recomputed.cpts, network_b.cpts, strict=False)
+    alike = (recomputed.columns, recomputed.parents) == (network_b.columns, network_b.parents)
+    return alike and all(np.array_equal(networks, its) for networks, its in tables)

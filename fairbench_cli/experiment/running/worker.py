@@ -161,8 +161,8 @@ def run_task(task: Task) -> Repeat:
         with warnings.catch_warnings(record=True) as caught:
             # Deprecations come once per process, at imports: they would differ with the number of workers.
             warnings.simplefilter("ignore")
-            for kept in (UserWarning, RuntimeWarning):
-                warnings.simplefilter("always", kept)
+            for warning_kind in (UserWarning, RuntimeWarning):
+                warnings.simplefilter("always", warning_kind)
             outcome = run_repeat(task.cell, task.population, task.repeat)
     except Overtime:
         raise
@@ -205,14 +205,14 @@ def limited(limits: Limits) -> Iterator[None]:
     before has it again afterwards.
     """
     armed = True
-    known = None
+    handler = None
 
     def ring(*_: object) -> None:
         if armed:
             raise Overtime
 
     if hasattr(signal, "setitimer"):
-        known = signal.signal(signal.SIGALRM, ring)
+        handler = signal.signal(signal.SIGALRM, ring)
         signal.setitimer(signal.ITIMER_REAL, limits.seconds or 0, AGAIN)
     before = _fence(limits.memory)
     try:
@@ -220,8 +220,8 @@ def limited(limits: Limits) -> Iterator[None]:
     finally:
         armed = False
         stop_clock()
-        if known is not None:
-            signal.signal(signal.SIGALRM, known)
+        if handler is not None:
+            signal.signal(signal.SIGALRM, handler)
         if before is not None:
             import resource
 
@@ -241,8 +241,8 @@ def _fence(memory: int | None) -> tuple[int, int] | None:
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize() + memory
-    if before[0] != resource.RLIM_INFINITY and before[0] <= wanted:
+    bytes_allowed = int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize() + memory
+    if before[0] != resource.RLIM_INFINITY and before[0] <= bytes_allowed:
         return None
-    resource.setrlimit(resource.RLIMIT_AS, (wanted, before[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (bytes_allowed, before[1]))
     return before
