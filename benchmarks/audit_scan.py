@@ -18,7 +18,7 @@ from predictions import ATTRIBUTES, DECIDED, LABEL, made, write
 OURS = """
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.open import open_scan
-with open_scan({path!r}, AuditConfig({decisions})): pass
+with open_scan({path!r}, AuditConfig({options})): pass
 """
 SCAN = """
 import duckdb
@@ -60,6 +60,8 @@ def main() -> None:
         },
     }
     columns = [f"a{i}" for i in range(WIDE)]
+    # By default only columns that are called like protected attributes are audited.
+    attributes = f"attributes={tuple(columns)}"
     sets = "GROUP BY GROUPING SETS (" + ", ".join(f"(score, label_value, {name})" for name in columns) + ")"
     scans = {
         "histogram": (", ".join(f"histogram({name})" for name in columns), ""),
@@ -70,12 +72,13 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = str(Path(folder) / "preds.csv")
             write(Path(path), made(size, columns_of))
-            for what, (cut, decisions) in each.get(name, {}).items():
-                bare, ours = SCAN.format(path=path, cut=cut), OURS.format(path=path, decisions=decisions)
+            for what, (cut, options) in each.get(name, {}).items():
+                bare, ours = SCAN.format(path=path, cut=cut), OURS.format(path=path, options=options)
                 compare(what, size, bare, ours, pairs)
             for what, (counted, group) in scans.items() if name == "wide" else ():
                 bare = TEXTS.format(path=path, columns=counted, group=group)
-                compare(f"30 attributes ({what})", size, bare, OURS.format(path=path, decisions=""), pairs)
+                ours = OURS.format(path=path, options=attributes)
+                compare(f"{WIDE} attributes ({what})", size, bare, ours, pairs)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ Repeats and workers: runs of one cell of 500 rows; CPU and peak memory of the pa
 import argparse
 import json
 import math
-import subprocess
 import sys
 import tempfile
 import time
@@ -38,12 +37,9 @@ classifiers: [naive-bayes]
 """
 PARENT = """
 import json, resource, sys
-from fairbench_cli.cli import main
-try:
-    main()
-except SystemExit as left:
-    if left.code:
-        raise
+from fairbench_cli.cli.app import run
+if run(sys.argv[1:]):
+    sys.exit("the run failed")
 used, workers = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
 times = used.ru_utime + used.ru_stime, workers.ru_utime + workers.ru_stime
 print(json.dumps([*times, used.ru_maxrss / 1024]))
@@ -107,12 +103,9 @@ def ran(folder: Path, repeats: int, jobs: int) -> dict[str, float]:
     config, results = folder / "growth.yaml", folder / "results"
     config.write_text(CONFIG.format(repeats=repeats))
     start = time.perf_counter()
-    command = ["-c", PARENT, "run", str(config), "-o", str(results), "--jobs", str(jobs), "--quiet"]
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
+    arguments = ["run", str(config), "-o", str(results), "--jobs", str(jobs), "--quiet"]
+    parent, workers, peak = inside(sys.executable, "-c", PARENT, *arguments)
     wall = time.perf_counter() - start
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    parent, workers, peak = json.loads(done.stdout.splitlines()[-1])
     report = whole([sys.executable, "-m", "fairbench_cli", "report", str(results)])
     reading = inside(sys.executable, __file__, "--read", results)
     return {

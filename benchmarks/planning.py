@@ -110,8 +110,13 @@ def smallest(runs: int) -> None:
     print()
 
 
+def main() -> None:
+    """Print the three tables."""
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
+    beside_statsmodels(runs)
+    reached(runs)
+    smallest(runs)
+
+
 if __name__ == "__main__":
-    RUNS = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
-    beside_statsmodels(RUNS)
-    reached(RUNS)
-    smallest(RUNS)
+    main()

@@ -102,7 +102,8 @@ def _panel(own: pd.DataFrame, deprived: float, error: float, ax: Axes) -> None:
     ax.set_yticks([0, 0.25, 0.5, 0.75])
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Draw the picture and print how many settings agree."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("picture", type=Path, help="a file that ends in .png, .svg or .pdf")
     path = parser.parse_args().picture
@@ -110,3 +111,7 @@ if __name__ == "__main__":
     with house_style():
         path.write_bytes(figure_bytes(draw_region(found), path.suffix[1:]))
     print(f"{found['agrees'].sum()} of {len(found)} settings agree")
+
+
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 
 import tempfile
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ ADULT_TRAIN = 30_000
 NUMBERS = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
 
 
+@cache
 def dataset_of(card: str | Path) -> Dataset:
     """Return the data of a shipped card, by name, or of a card at a path."""
     path = find_card(str(card))

@@ -11,7 +11,6 @@ machine and this minute.
 import json
 import os
 import pickle
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +19,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from costs import forget_peak, resident
+from costs import forget_peak, inside, resident
 from rows import ADULT_TRAIN, adult_split
 
 from fairbench_cli.classifiers.fit import Classifier, Infeasible
@@ -80,8 +79,15 @@ def one(path: str, technique: str, classifier: str, parameters: dict[str, object
     print(json.dumps(found))
 
 
-def main(names: list[str]) -> None:
-    """Print the table."""
+def main() -> None:
+    """Print the table, or fit and predict where this is the process of one line."""
+    if sys.argv[1:2] == ["--one"]:
+        try:
+            one(*json.loads(sys.argv[2]))
+        except Infeasible as reason:
+            sys.exit(f"infeasible: {reason}")
+        return
+    names = sys.argv[1:]
     titles = ("fit, CPU s", "predict, CPU s", "peak MB", "more MB", "accuracy", "discrimination")
     print(f"| technique, classifier | {' | '.join(titles)} |")
     print("|---" + "|---:" * len(titles) + "|")
@@ -90,16 +96,14 @@ def main(names: list[str]) -> None:
         path.write_bytes(pickle.dumps(adult_split()))
         for technique, classifier, parameters, rows in cases(names):
             call = json.dumps([str(path), technique, classifier, parameters, rows])
-            done = subprocess.run(
-                [sys.executable, __file__, "--one", call], capture_output=True, text=True, check=False
-            )
             said = ", ".join(f"{key} {value}" for key, value in parameters.items())
             line = f"| {technique}{f' ({said})' if said else ''}, {classifier}"
             line += f", {rows} rows" if rows != ADULT_TRAIN else ""
-            if done.returncode:
-                print(f"{line} | {done.stderr.splitlines()[-1] if done.stderr else '-'} |", flush=True)
+            try:
+                found = inside(sys.executable, __file__, "--one", call)
+            except SystemExit as failed:
+                print(f"{line} | {str(failed).splitlines()[-1]} |", flush=True)
                 continue
-            found = json.loads(done.stdout)
             digits = {"fit": 2, "predict": 2, "peak": 0, "more": 0, "accuracy": 4, "discrimination": 4}
             cells = " | ".join(f"{found[key]:.{places}f}" for key, places in digits.items())
             status = "" if found["status"] == "ok" else f" ({found['status']})"
@@ -107,10 +111,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--one"]:
-        try:
-            one(*json.loads(sys.argv[2]))
-        except Infeasible as reason:
-            sys.exit(f"infeasible: {reason}")
-    else:
-        main(sys.argv[1:])
+    main()

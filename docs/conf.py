@@ -53,7 +53,9 @@ CONTENTS = {
         "reference/classifiers", "reference/mechanisms", "reference/datasets",
     ],
     "papers": ["papers/cardoso2019", "papers/friedler2019", "papers/zliobaite2015", "papers/zliobaite2017"],
-    "background": ["verdicts", "audit-departures", "c45", "performance", "architecture", "tests"],
+    "background": [
+        "verdicts", "audit-departures", "c45", "performance", "architecture", "tests", "stability",
+    ],
 }  # fmt: skip
 
 

@@ -6,8 +6,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import fairbench_cli as fb
+from fairbench_cli.document.charts import Drawing
+from fairbench_cli.experiment.config import outputs
+from fairbench_cli.papers.parts import FIGURES
 from fairbench_cli.report.figures.canvas import figure_bytes, house_style
-from fairbench_cli.report.registry import FIGURES
 
 TUNED = {"tune": {"for": ["accuracy", "impact-ratio"], "over": {"level": [0, 0.5, 1]}}}
 ORACLE = {"strategy": "decrease-favoured", "remove": [0, 0.5, 1]}
@@ -76,14 +78,19 @@ def written(folder: Path) -> str:
             fb.run(one, folder=Path(kept) / str(i)) for i, one in enumerate((RUN, CODED, WORLDS))
         )
         shutil.copy(Path(kept) / "0" / "report.html", folder / "run.html")
-        for name, entry in FIGURES.items():
+        for name in outputs.FIGURES:
+            entry = FIGURES[name]
             drawn = {"representations": coded} | dict.fromkeys(
                 ("remedies", "recorded-true", "strength"), worlds
             )
             with house_style():
                 figures = entry.load()(drawn.get(name, run).found)
                 shown = [one for key, one in figures.items() if "race" not in key]
-                (folder / f"{name}.svg").write_bytes(figure_bytes(shown[len(shown) // 2], "svg"))
+                figure = shown[len(shown) // 2]
+                if isinstance(figure, Drawing):
+                    figure.save(folder / f"{name}.svg")
+                else:
+                    (folder / f"{name}.svg").write_bytes(figure_bytes(figure, "svg"))
             image = f'<img alt="the figure {name}" src="{folder.name}/{name}.svg" loading="lazy">'
             parts.append(f"### {name}\n\n{entry.summary}\n\n{image}")
     return "\n\n".join(parts) + "\n"

@@ -23,11 +23,15 @@ if server.FORKS:  # one server for all runs: each would load the libraries again
 for line in sys.argv[1].splitlines():
     arguments = shlex.split(line, comments=True)[1:]
     one_worker = ["--jobs", "1"] if arguments[0] == "run" else []  # workers take seconds to start
-    if run([*arguments, *one_worker]):
+    expected = int(line.partition("# exit code ")[2] or 0)
+    if run([*arguments, *one_worker]) != expected:
         sys.exit(line)
 if server.FORKS:
     end()
 """
+WITHOUT_A_FILE = {"A key of a config", "A trap"}
+"""Changes that add lines to files that are there; others are a new file and entries of one line."""
+MOST_FILES, MOST_LINES = 2, 25
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -41,32 +45,41 @@ def copy(tmp_path_factory) -> Path:
 
 
 def add_lines(path: Path, block: str) -> int:
-    """Add the lines marked + after the line above them; return how many there were."""
-    above, *added = block.splitlines()
+    """Add the lines marked + after the line above them, or before that below; return how many there were."""
+    lines = block.splitlines()
+    added = [line[1:] for line in lines if line.startswith("+")]
+    (shown,) = [line[1:] for line in lines if not line.startswith("+")]
+    replaced = [*added, shown] if lines[0].startswith("+") else [shown, *added]
     text = path.read_text(encoding="utf-8")
-    assert text.count(f"{above[1:]}\n") == 1, (path, above)
-    lines = "".join(f"{line[1:]}\n" for line in added if line.startswith("+"))
-    path.write_text(text.replace(f"{above[1:]}\n", f"{above[1:]}\n{lines}"), encoding="utf-8")
+    assert text.count(f"{shown}\n") == 1, (path, shown)
+    new = "".join(f"{line}\n" for line in replaced)
+    path.write_text(text.replace(f"{shown}\n", new), encoding="utf-8")
     return len(added)
 
 
-def extend(folder: Path, section: str) -> str:
+def extend(folder: Path, title: str, section: str) -> str:
     """Write the files of a section and add its lines; return its commands."""
     commands = ""
+    added: dict[str, list[int]] = {}
     for kind, name, body in BLOCK.findall(section):
         if kind == "diff":
-            assert add_lines(folder / name, body) == 1, "an entry is one line"
+            added.setdefault(name, []).append(add_lines(folder / name, body))
         elif kind == "sh":
             commands += body
         elif name:
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(body, encoding="utf-8")
+    if title in WITHOUT_A_FILE:
+        assert len(added) <= MOST_FILES, title
+        assert sum(sum(counts) for counts in added.values()) <= MOST_LINES, title
+    else:
+        assert {n for counts in added.values() for n in counts} <= {1}, f"{title}: an entry is one line"
     return commands
 
 
 def test_every_worked_example_runs(copy):
     assert len(SECTIONS) >= 10
-    commands = "".join([extend(copy, section) for _title, section in SECTIONS])
+    commands = "".join([extend(copy, title, section) for title, section in SECTIONS])
     assert commands.count("\n") >= 13
     done = subprocess.run(  # one process for all: most of the time of each would be its imports
         [sys.executable, "-c", RUN, commands],
@@ -77,11 +90,14 @@ def test_every_worked_example_runs(copy):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert "5 models are more than 2" in done.stderr
+    assert 'column "income" ends in 0 or 5 in 4 of 4 rows' in " ".join(done.stdout.split())
     assert "mine.py:Promoting" in (copy / "results/own/groups.csv").read_text()
     assert "measures.py:promoted" in (copy / "results/own/results.csv").read_text()
     assert "flipping" in (copy / "results/flipping/groups.csv").read_text()
     assert (copy / "results/flipping/figures/repeats-all.svg").exists()
     assert (copy / "results/flipping/tables/failures.md").exists()
+    assert (copy / "results/flipping/constants.csv").read_text().count(",2,0\n") > 1
     assert (copy / "results/gaps/gaps.csv").read_text().endswith("\n,binary,race,b,a,-1.0\n")
     assert "## Largest gaps" in (copy / "results/gaps/audit.md").read_text()
     assert "compas" in (copy / "results/flipping/tables/failures.txt").read_text()

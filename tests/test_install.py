@@ -15,7 +15,8 @@ import fairbench_cli
 from fairbench_cli.cli.listing import pages
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, TOOLS = SETTINGS["project"], SETTINGS["tool"]
 EXTRAS = PROJECT["optional-dependencies"]
 
 
@@ -83,4 +84,19 @@ def test_the_wheel_holds_what_commands_take_by_name(tmp_path):
     for folder, pattern in (("configs", "*.*"), ("datasets", "*.*"), ("docs", "**/*.md")):
         expected = {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).glob(pattern)}
         assert {f"fairbench_cli/{name}" for name in expected} <= held
+    assert {Path(name).stem for name in held if name.startswith("fairbench_cli/docs/")} >= set(pages())
     assert not [name for name in held if name.endswith((".png", ".ipynb")) or "tests/" in name]
+
+
+def test_the_changes_begin_with_this_version_and_its_date():
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", changes, re.MULTILINE)
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert versions[0] == (fairbench_cli.__version__, str(citation["date-released"]))
+
+
+def test_what_is_not_released_yet_has_a_kind():
+    kinds = [kind["directory"] for kind in TOOLS["towncrier"]["type"]]
+    for path in (ROOT / TOOLS["towncrier"]["directory"]).iterdir():
+        assert path.name == "README.md" or path.name.split(".")[-2:] in [[kind, "md"] for kind in kinds]
+        assert path.read_text(encoding="utf-8").strip()

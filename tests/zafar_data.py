@@ -1,4 +1,4 @@
-"""The data sets on which Zafar et al.'s technique is checked; `benchmarks/zafar.py` reads them too."""
+"""The data sets on which Zafar et al.'s technique is checked."""
 
 import os
 from dataclasses import replace

@@ -16,6 +16,7 @@ from fairbench_cli.data.load import Dataset, load, table_from_csv
 from fairbench_cli.data.locate import file_sha256, find_files
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Roles, Table, with_columns
+from fairbench_cli.document.charts import Drawing
 from fairbench_cli.experiment.config.components import ComponentSpec
 from fairbench_cli.experiment.config.worlds import read_world
 from fairbench_cli.network.bias import Groups, shift
@@ -338,8 +339,10 @@ class Network:
             raise ArgumentError(Problem(problem, fix))
         save(self.net, path, self.meta)
 
-    def figure(self, attribute: str | None = None) -> Any:
-        """Return a matplotlib figure; outcome, protected attribute and what β edits are marked if known.
+    def figure(self, attribute: str | None = None) -> Drawing:
+        """Return a picture as SVG; outcome, protected attribute and what β edits are marked if known.
+
+        It shows itself in a notebook; ``.save("net.svg")`` writes it, ``.svg`` is its text.
 
         Raises
         ------
@@ -348,16 +351,13 @@ class Network:
         ArgumentError
             When an attribute is named and no deprived group is given.
         """
-        from fairbench_cli.report.figures.canvas import house_style
-        from fairbench_cli.report.figures.network import draw_network
-        from fairbench_cli.report.networks import Marks
+        from fairbench_cli.report.networks import Marks, draw_network
 
         marks = Marks(None, None)
         if self.card is not None or attribute is not None:
             roles = self.roles(attribute)
             marks = Marks(roles.label, roles.attribute, tuple(self._edited(roles.attribute)))
-        with house_style():
-            return draw_network(self.net, marks, f"Bayesian network: {self._name}", self._facts)
+        return Drawing(draw_network(self.net, marks, self._name))
 
     @property
     def _name(self) -> str:

@@ -30,10 +30,11 @@ from fairbench_cli.experiment.running.pool import LocalPool
 from fairbench_cli.experiment.running.run import compute, prepare, working_in, write_manifest
 from fairbench_cli.experiment.worlds import write_worlds
 from fairbench_cli.papers.pages import with_paper
+from fairbench_cli.papers.parts import FIGURES as DRAW
+from fairbench_cli.papers.parts import PARTS
 from fairbench_cli.report.answer import RunAnswer, answer_of
 from fairbench_cli.report.answer_words import answer_document
 from fairbench_cli.report.page_charts import answer_chart
-from fairbench_cli.report.registry import FIGURES as DRAW
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.write import results_of_folder, write_report
 
@@ -76,9 +77,9 @@ class RunFrames:
         """
         folder = self.folder or Path()
         if self.stored is not None:
-            return results_of_folder(folder, *self.stored)
+            return results_of_folder(folder, *self.stored, PARTS)
         plan = read_plan(folder)
-        return results_of_folder(folder, plan, read_repeats(folder, plan).records)
+        return results_of_folder(folder, plan, read_repeats(folder, plan).records, PARTS)
 
     @property
     def results(self) -> pd.DataFrame:
@@ -131,7 +132,7 @@ class RunFrames:
         return answer_of(self.found)
 
     def plot(self, name: str = "curves", of: str | None = None) -> Any:
-        """Return a matplotlib figure of the run, as ``figures:`` of a config writes it.
+        """Return a figure of the run, as ``figures:`` of a config writes it: of matplotlib; a network is SVG.
 
         Parameters
         ----------
@@ -270,7 +271,7 @@ def run(
                     compute(prepared, pool.outcomes, note)
             write_worlds(target, prepared.config, prepared.datasets)
             write_manifest(prepared, jobs=jobs, computed=todo - prepared.n_left, start=start)
-            write_report(target, prepared.plan, prepared.records, compared=with_paper)
+            write_report(target, prepared.plan, prepared.records, compared=with_paper, parts=PARTS)
         results = _read(target, read_config.name, Path(folder) if folder else None)
         return replace(results, stored=(prepared.plan, prepared.records))
 

@@ -64,12 +64,12 @@ class AuditResult:
         from fairbench_cli.audit.parts import parts_of
         from fairbench_cli.audit.show.tables import OPTIONAL, tables_of
 
-        known = tables_of(self.report)
-        if table in OPTIONAL and any(table in part.tables for part, _ in parts_of(self.report)):
-            known.setdefault(table, list)  # asked for, and nothing was found
-        if table not in known:
-            raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, known)))
-        return pd.DataFrame(known[table]())
+        tables = tables_of(self.report)
+        if table in OPTIONAL and any(table in audit_part.tables for audit_part, _ in parts_of(self.report)):
+            tables.setdefault(table, list)  # asked for, and nothing was found
+        if table not in tables:
+            raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, tables)))
+        return pd.DataFrame(tables[table]())
 
     def to(self, name: str) -> str:
         """Write it in a format: any that `--format` takes, such as "json", "html", "markdown" or "csv"."""
@@ -186,44 +186,44 @@ def audit(
 
     if "y_true" in options:
         if source is not None:
-            what = "y_true= is given, and so are labels or a table in the first place"
-            raise ArgumentError(Problem(what, "leave one of the two out"))
+            message = "y_true= is given, and so are labels or a table in the first place"
+            raise ArgumentError(Problem(message, "leave one of the two out"))
         source = options.pop("y_true")
         arrays = True
     else:
         arrays = y_pred is not None or groups is not None
-    given = _named(options)
-    against = given.get("against")
+    keys = _values_by_key(options)
+    against = keys.get("against")
     if against is None or isinstance(against, str | Path):
         baseline = None
     else:
         baseline = against
     if against is not None:
-        given["against"] = str(against) if baseline is None else FRAME
+        keys["against"] = str(against) if baseline is None else FRAME
     if arrays and (y_pred is None or groups is None):
         if y_pred is None:
             missing = "y_pred"
         else:
             missing = "groups"
-        what = f"arrays are audited, and {missing} is missing"
-        raise ArgumentError(Problem(what, "call audit(y_true, y_pred, groups), or audit(frame_or_path)"))
+        message = f"arrays are audited, and {missing} is missing"
+        raise ArgumentError(Problem(message, "call audit(y_true, y_pred, groups), or audit(frame_or_path)"))
     if not arrays and (source is None or weights is not None):
         if source is None:
-            what = "there is nothing to audit"
+            message = "there is nothing to audit"
         else:
-            what = "weights= is for arrays"
+            message = "weights= is for arrays"
         fix = "call audit(frame_or_path), or audit(y_true, y_pred, groups)"
-        raise ArgumentError(Problem(what, fix if source is None else 'name the column: weight="w"'))
+        raise ArgumentError(Problem(message, fix if source is None else 'name the column: weight="w"'))
     if arrays and against is not None:
-        what = "against= is a file or frame, and arrays are audited"
+        message = "against= is a file or frame, and arrays are audited"
         fix = 'give a frame with both columns of scores: audit(frame, score=["old", "new"])'
-        raise ArgumentError(Problem(what, fix))
+        raise ArgumentError(Problem(message, fix))
     try:
         if config is not None:
             path = Path(config)
         else:
             path = None
-        settings: AuditConfig = read_config(given, path)
+        settings: AuditConfig = read_config(keys, path)
         rows: Any = source
         if arrays:
             rows, settings = frame_of_arrays(source, y_pred, groups, weights, settings)
@@ -233,23 +233,23 @@ def audit(
         raise UserError(*(problem.spell("python") for problem in error.problems)) from None
 
 
-def _named(options: Mapping[str, Any]) -> dict[str, Any]:
+def _values_by_key(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options by the names of their keys; refuse those that are none, and one given twice."""
     from fairbench_cli.audit.config import meanings
 
-    known = [name.replace("-", "_") for name in meanings()]
-    found: dict[str, Any] = {}
-    for given, value in options.items():
-        name = PLURALS.get(given, given)
-        if name not in known:
-            what = f'audit() has no option "{given}"'
-            raise ArgumentError(Problem(what, suggest(given, [*known, *PLURALS])))
-        if name in found:
+    keys = [name.replace("-", "_") for name in meanings()]
+    value_of: dict[str, Any] = {}
+    for keyword, value in options.items():
+        name = PLURALS.get(keyword, keyword)
+        if name not in keys:
+            problem = f'audit() has no option "{keyword}"'
+            raise ArgumentError(Problem(problem, suggest(keyword, [*keys, *PLURALS])))
+        if name in value_of:
             plural = next(plural for plural, single in PLURALS.items() if single == name)
-            what = f"{name}= and {plural}= are one option, and both are given"
-            raise ArgumentError(Problem(what, "leave one of the two out"))
-        found[name] = value
-    return found
+            problem = f"{name}= and {plural}= are one option, and both are given"
+            raise ArgumentError(Problem(problem, "leave one of the two out"))
+        value_of[name] = value
+    return value_of
 
 
 def run(
@@ -302,27 +302,37 @@ def frame_of_arrays(
     """
     import pandas as pd
 
-    named = groups
-    if hasattr(named, "columns"):  # a frame: pandas and Polars name their columns here, Arrow elsewhere
-        named = {str(name): named[name] for name in getattr(named, "column_names", named.columns)}
-    elif not isinstance(named, Mapping):
-        named = {str(getattr(named, "name", None) or GROUP): named}
-    own = {"score": scores, "label": labels, "weight": weights}
-    known = {name: _unindexed(values) for name, values in own.items() if values is not None}
-    for name in named:
-        if name in own:
+    by_attribute = groups
+    # Of a frame: pandas and Polars name their columns here, Arrow elsewhere.
+    if hasattr(by_attribute, "columns"):
+        by_attribute = {
+            str(name): by_attribute[name]
+            for name in getattr(by_attribute, "column_names", by_attribute.columns)
+        }
+    elif not isinstance(by_attribute, Mapping):
+        by_attribute = {str(getattr(by_attribute, "name", None) or GROUP): by_attribute}
+    columns_of_arrays = {"score": scores, "label": labels, "weight": weights}
+    values_of = {
+        name: _without_index(values) for name, values in columns_of_arrays.items() if values is not None
+    }
+    for name in by_attribute:
+        if name in columns_of_arrays:
             raise user_error(f"an attribute is called {format_value(name)}", "rename it", "groups")
     try:
-        frame = pd.DataFrame(known | {name: _unindexed(values) for name, values in named.items()})
+        frame = pd.DataFrame(
+            values_of | {name: _without_index(values) for name, values in by_attribute.items()}
+        )
     except ValueError as error:
         raise user_error(f"the arrays do not fit together: {error}", "give one value per person") from None
-    columns: dict[str, object] = {name: name for name in known if name != "score"} | {"scores": ("score",)}
+    columns: dict[str, object] = {name: name for name in values_of if name != "score"} | {
+        "scores": ("score",)
+    }
     if config.attributes is None:
-        columns |= {"attributes": tuple(named)}
+        columns |= {"attributes": tuple(by_attribute)}
     return frame, config.model_copy(update=columns)
 
 
-def _unindexed(values: Any) -> Any:
+def _without_index(values: Any) -> Any:
     """Return the values of a series without its index, by which pandas would put rows in another order."""
     import numpy as np
 

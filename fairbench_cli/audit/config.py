@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, get_args
 
@@ -66,11 +66,11 @@ class Decision:
     ties: Ties = "include"
 
     def __str__(self) -> str:
-        shown = f"{self.value:.15g}"
+        value_text = f"{self.value:.15g}"
         return {
             "binary": "binary",
-            "threshold": f"score >= {shown}",
-            "top-k": f"top {shown}",
+            "threshold": f"score >= {value_text}",
+            "top-k": f"top {value_text}",
             "top-share": f"top {100 * self.value:.12g} %",
             "median": ABOVE_MEDIAN,
         }[self.kind]
@@ -91,31 +91,31 @@ class Edges:
     edges: tuple[float, ...]
     closed: Literal["left", "right"] = "left"
 
-    def names(self, *, whole: bool) -> tuple[str, ...]:
-        """Return the groups' names for people, the lowest first; `whole` where all numbers are whole ones.
+    def names(self, *, integers: bool) -> tuple[str, ...]:
+        """Return the groups' names for people, the lowest first; `integers` where all numbers are whole ones.
 
-        >>> Edges((25, 45, 65)).names(whole=True)
+        >>> Edges((25, 45, 65)).names(integers=True)
         ('under 25', '25 to 44', '45 to 64', '65 and over')
-        >>> Edges((0.5, 1)).names(whole=False), Edges((25, 45), "right").names(whole=True)
+        >>> Edges((0.5, 1)).names(integers=False), Edges((25, 45), "right").names(integers=True)
         (('under 0.5', '0.5 to under 1', '1 and over'), ('25 and under', '26 to 45', 'over 45'))
         """
-        whole = whole and all(edge == int(edge) for edge in self.edges)
-        left = self.closed == "left"
-        first, *_, last = (f"{edge + 0.0:.15g}" for edge in (self.edges[0], *self.edges))
+        integers = integers and all(edge == int(edge) for edge in self.edges)
+        closed_left = self.closed == "left"
+        lowest, *_, highest = (f"{edge + 0.0:.15g}" for edge in (self.edges[0], *self.edges))
         between = []
         for low, high in pairwise(self.edges):
-            low, high = (low, high - whole) if left else (low + whole, high)
+            low, high = (low, high - integers) if closed_left else (low + integers, high)
             ends = [f"{end + 0.0:.15g}" for end in (low, high)]
-            if not whole:
-                if left:
+            if not integers:
+                if closed_left:
                     ends = [ends[0], f"under {ends[1]}"]
                 else:
                     ends = [f"over {ends[0]}", ends[1]]
             between.append(" to ".join(dict.fromkeys(ends)))
-        if left:
-            names = (f"under {first}", f"{last} and over")
+        if closed_left:
+            names = (f"under {lowest}", f"{highest} and over")
         else:
-            names = (f"{first} and under", f"over {last}")
+            names = (f"{lowest} and under", f"over {highest}")
         return (names[0], *between, names[1])
 
 
@@ -128,17 +128,17 @@ class NumberSide:
     name : str
         The column.
     sign : {"<", "<=", ">", ">="}
-    at : float
+    edge : float
     """
 
     name: str
     sign: str
-    at: float
+    edge: float
 
     @property
     def edges(self) -> Edges:
         """Where it cuts."""
-        return Edges((self.at,), "left" if self.sign in ("<", ">=") else "right")
+        return Edges((self.edge,), "left" if self.sign in ("<", ">=") else "right")
 
     def group_of(self, edges: Edges) -> str | None:
         """Return which group of a cut attribute it is, None where it is none.
@@ -148,9 +148,9 @@ class NumberSide:
         ('under 25', None)
         """
         low = self.sign.startswith("<")
-        if edges.closed != self.edges.closed or edges.edges[0 if low else -1] != self.at:
+        if edges.closed != self.edges.closed or edges.edges[0 if low else -1] != self.edge:
             return None
-        return edges.names(whole=False)[0 if low else -1]
+        return edges.names(integers=False)[0 if low else -1]
 
 
 _SIDE = re.compile(r"\s*([^=<>]+?)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+))\s*")
@@ -160,15 +160,15 @@ def side_of(text: str) -> NumberSide | None:
     """Return the side of a number that a text such as ``age<40`` names; None where it names none.
 
     >>> side_of("age >= 40"), side_of("age=>=40"), side_of("race")
-    (NumberSide(name='age', sign='>=', at=40.0), None, None)
+    (NumberSide(name='age', sign='>=', edge=40.0), None, None)
     """
-    found = _SIDE.fullmatch(text)
-    if found:
-        return NumberSide(found[1], found[2], float(found[3]))
+    match = _SIDE.fullmatch(text)
+    if match:
+        return NumberSide(match[1], match[2], float(match[3]))
     return None
 
 
-def _bins(value: Any) -> int | Edges:
+def _read_bins(value: Any) -> int | Edges:
     """Return a number of bins; or edges, which may be given as "25,45,65", a list or a mapping."""
     if isinstance(value, Edges):
         return value
@@ -182,7 +182,7 @@ def _bins(value: Any) -> int | Edges:
         listed = value["edges"]
         closed = value.get("closed", closed)
     if isinstance(listed, str):
-        listed = [parse_scalar(part.strip()) for part in listed.split(",") if part.strip()]
+        listed = [parse_scalar(text.strip()) for text in listed.split(",") if text.strip()]
     if isinstance(listed, list | tuple):
         edges = listed
     else:
@@ -198,7 +198,7 @@ def _bins(value: Any) -> int | Edges:
     return Edges(tuple(map(float, edges)), closed)
 
 
-def _written(bins: int | Edges) -> Any:
+def _write_bins(bins: int | Edges) -> Any:
     """Return bins as a file has them."""
     if isinstance(bins, int):
         return bins
@@ -208,54 +208,54 @@ def _written(bins: int | Edges) -> Any:
     return {"edges": edges, "closed": bins.closed}
 
 
-def _metric(text: str, common: tuple[str, ...] = (*COMPARED, *ROLL_UPS)) -> str:
+def _check_metric(text: str, common: tuple[str, ...] = (*COMPARED, *ROLL_UPS)) -> str:
     """Check the name of a metric, which an attribute and a colon may precede; suggest `common` ones first."""
     name = text.rpartition(":")[2]
     try:
         needs_rows = kind(name) == "rows"
     except KeyError:
-        known = common if find_nearest(name, common) else {*common, *COUNT_METRICS}
-        raise mistake(f"no metric is called {format_value(name)}", suggest(name, known)) from None
+        names = common if find_nearest(name, common) else {*common, *COUNT_METRICS}
+        raise mistake(f"no metric is called {format_value(name)}", suggest(name, names)) from None
     if needs_rows:
         fix = ("see ", Flag("explain"), ", or a run")
         raise mistake(f"{format_value(name)} needs the rows, and these are counted", fix)
     return text
 
 
-def _metric_with_tau(name: str) -> str:
+def _check_metric_with_tau(name: str) -> str:
     """Check the name of a metric that passes by its tau."""
-    if name != DEFAULT and not has_tau(_metric(name, (*COMPARED, DEFAULT))):
+    if name != DEFAULT and not has_tau(_check_metric(name, (*COMPARED, DEFAULT))):
         raise mistake(
             f"{format_value(name)} does not pass by a tau", "name a rate, or another metric with a range"
         )
     return name
 
 
-def _listed(value: Any) -> Any:
+def _to_tuple(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(value)
     return (value,)
 
 
-LISTED = BeforeValidator(_listed)
+LISTED = BeforeValidator(_to_tuple)
 
 
-def _texts(value: Any) -> Any:
+def _list_texts(value: Any) -> Any:
     """List texts, none twice; numbers and true are written as in a file."""
-    each = (str(part).lower() if isinstance(part, bool) else part for part in _listed(value))
-    return tuple(dict.fromkeys(str(part) if isinstance(part, int | float) else part for part in each))
+    texts = (str(text).lower() if isinstance(text, bool) else text for text in _to_tuple(value))
+    return tuple(dict.fromkeys(str(text) if isinstance(text, int | float) else text for text in texts))
 
 
-def _by_name(
+def _values_by_name(
     read: Callable[[str], Any], example: str, alone: str = "", *, sided: bool = False
 ) -> Callable[[Any], Any]:
     """Return a reader of {name: value}, "name=value" or a list of these; `alone` names a value without one.
 
     `sided` takes one side of a number, such as ``age<40``, for a name without a value.
 
-    >>> _by_name(scalar, "fpr=0.9", "default")(["0.8", "fpr=0.9", {"tpr": 0.7}])
+    >>> _values_by_name(scalar, "fpr=0.9", "default")(["0.8", "fpr=0.9", {"tpr": 0.7}])
     {'default': 0.8, 'fpr': 0.9, 'tpr': 0.7}
-    >>> _by_name(str, "race=Caucasian")(["race=Caucasian", "age=25 = 45"])
+    >>> _values_by_name(str, "race=Caucasian")(["race=Caucasian", "age=25 = 45"])
     {'race': 'Caucasian', 'age': '25 = 45'}
     """
 
@@ -265,20 +265,20 @@ def _by_name(
         if sided and isinstance(value, str) and side_of(value):
             return {value: ""}
         if isinstance(value, list | tuple):
-            each = [take(part) for part in value]
-            if not all(isinstance(part, dict) for part in each):
+            mappings = [take(element) for element in value]
+            if not all(isinstance(element, dict) for element in mappings):
                 return value
-            names = [name for part in each for name in part]
+            names = list(chain.from_iterable(mappings))
             for name in names:
                 if names.count(name) > 1:
-                    if name == alone:
-                        said = "without a name"
-                    else:
-                        said = f"for {name}"
-                    raise mistake(f"a value {said} is given twice", "leave one of the two out")
-            return {name: of for part in each for name, of in part.items()}
+                    called = "without a name" if name == alone else f"for {name}"
+                    raise mistake(f"a value {called} is given twice", "leave one of the two out")
+            value_of: dict[str, Any] = {}
+            for mapping in mappings:
+                value_of.update(mapping)
+            return value_of
         if isinstance(value, str):
-            name, sign, text = (part.strip() for part in value.partition("="))
+            name, sign, text = (text.strip() for text in value.partition("="))
             if name and text:
                 return {name: read(text)}
             if sign or not alone:
@@ -291,56 +291,62 @@ def _by_name(
     return take
 
 
-def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
+def _sets_of_columns(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
     """Return a reader of column names ("a"), sets of them ("a,b" or [a, b]), or a list of these.
 
     A set has at least `least` names, each once; none stands twice, in whatever order.
     """
 
     def take(value: Any) -> Any:
-        each = _listed(value)
-        if least > 1 and all(isinstance(part, str) and "," not in part for part in each):
-            each = (each,)
-        sets = [part.split(",") if isinstance(part, str) else _listed(part) for part in each]
-        if not all(isinstance(name, str) for names in sets for name in names):
-            return each
+        sets_given = _to_tuple(value)
+        if least > 1 and all(isinstance(columns, str) and "," not in columns for columns in sets_given):
+            sets_given = (sets_given,)
+        sets = [
+            columns.split(",") if isinstance(columns, str) else _to_tuple(columns) for columns in sets_given
+        ]
+        if not all(isinstance(name, str) for name in chain.from_iterable(sets)):
+            return sets_given
         trimmed = [tuple(map(str.strip, names)) for names in sets]
-        found: dict[frozenset[str], tuple[str, ...]] = {}
+        unique: dict[frozenset[str], tuple[str, ...]] = {}
         for names in trimmed:
             if len(names) < least or "" in names or len(set(names)) < len(names):
                 raise mistake(f"{format_value(','.join(names))} {wrong}", fix)
-            found.setdefault(frozenset(names), names)
-        return tuple(found.values())
+            unique.setdefault(frozenset(names), names)
+        return tuple(unique.values())
 
     return take
 
 
 # Of the keys whose values by name are laid over those of a file.
 READERS = {
-    "ref": _by_name(str, "race=Caucasian", sided=True),
-    "bins": _by_name(parse_scalar, "age=4"),
-    "tau": _by_name(parse_scalar, "fpr=0.9", DEFAULT),
-    "spellings": _by_name(str, "sex=merge", DEFAULT),
+    "ref": _values_by_name(str, "race=Caucasian", sided=True),
+    "bins": _values_by_name(parse_scalar, "age=4"),
+    "tau": _values_by_name(parse_scalar, "fpr=0.9", DEFAULT),
+    "spellings": _values_by_name(str, "sex=merge", DEFAULT),
 }
-_intersections = _column_sets(2, "is not two or more attributes", "write race,sex")
-_explained = _column_sets(1, "does not name different columns", "write education,hours")
+_intersections = _sets_of_columns(2, "is not two or more attributes", "write race,sex")
+_explained = _sets_of_columns(1, "does not name different columns", "write education,hours")
 
 
-def _confidence(value: float) -> float:
+def _check_confidence(value: float) -> float:
     """Check that normal quantiles of a confidence can be computed."""
     if value > SUREST:
         raise mistake(f"{value!r} is too near 1 for an interval", f"write {SUREST} or less")
     return value
 
 
-Bins = Annotated[Any, BeforeValidator(_bins), PlainSerializer(_written, return_type=Any), WithJsonSchema({})]
+Bins = Annotated[
+    Any, BeforeValidator(_read_bins), PlainSerializer(_write_bins, return_type=Any), WithJsonSchema({})
+]
 ColumnSets = tuple[tuple[str, ...], ...]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
 OpenShare = Annotated[float, Field(gt=0, lt=1)]
-MetricName = Annotated[str, AfterValidator(_metric)]
-GateName = Annotated[str, AfterValidator(lambda text: text if text in (UNDECIDED, WORSE) else _metric(text))]
-TauName = Annotated[str, AfterValidator(_metric_with_tau)]
+MetricName = Annotated[str, AfterValidator(_check_metric)]
+GateName = Annotated[
+    str, AfterValidator(lambda text: text if text in (UNDECIDED, WORSE) else _check_metric(text))
+]
+TauName = Annotated[str, AfterValidator(_check_metric_with_tau)]
 
 
 class AuditConfig(StrictModel):
@@ -393,7 +399,7 @@ class AuditConfig(StrictModel):
     intersections: Annotated[ColumnSets, BeforeValidator(_intersections)] = Field(
         (), alias="intersect", description="Audit a combination: --intersect race,sex"
     )
-    favourable: Annotated[tuple[str, ...], BeforeValidator(_texts)] = Field(
+    favourable: Annotated[tuple[str, ...], BeforeValidator(_list_texts)] = Field(
         (),
         description="Value of words in score and label that counts as 1, or several of one outcome: "
         "'yes|Yes'; repeat it: each is audited.",
@@ -429,7 +435,8 @@ class AuditConfig(StrictModel):
     metrics: Annotated[tuple[MetricName, ...], LISTED, Field(min_length=1)] = Field(
         (),
         alias="metric",
-        description="Metric or roll-up that decides; any of `fairbench list metrics` is shown.",
+        description="Metric or roll-up that decides; any other of `fairbench list metrics` is shown, and "
+        "decides with --fail-on alone.",
     )
     effect: Effect | None = Field(
         None,
@@ -466,7 +473,7 @@ class AuditConfig(StrictModel):
         description="Bootstrap draws, for metrics without a closed form; deals of a scan.",
     )
     seed: int = Field(0, ge=0, description="Of draws, deals and random ties.")
-    confidence: Annotated[float, AfterValidator(_confidence)] = Field(
+    confidence: Annotated[float, AfterValidator(_check_confidence)] = Field(
         0.95, gt=0, lt=1, description="Of intervals and tests."
     )
     title: str | None = Field(None, min_length=1, description="What the page and its file are headed by.")
@@ -513,11 +520,11 @@ class AuditConfig(StrictModel):
     @property
     def decisions(self) -> tuple[Decision, ...]:
         """How scores become decisions, each audited apart."""
-        each = [Decision("threshold", value) for value in self.threshold]
-        each += [Decision("top-k", value, self.ties) for value in self.top_k]
-        each += [Decision("top-share", value, self.ties) for value in self.top_share]
+        decisions = [Decision("threshold", value) for value in self.threshold]
+        decisions += [Decision("top-k", value, self.ties) for value in self.top_k]
+        decisions += [Decision("top-share", value, self.ties) for value in self.top_share]
         usual = Decision("median" if self.preset == "ll144" else "binary")
-        return tuple(dict.fromkeys(each)) or (usual,)
+        return tuple(dict.fromkeys(decisions)) or (usual,)
 
     @property
     def alpha(self) -> float:
@@ -537,8 +544,8 @@ class AuditConfig(StrictModel):
     @property
     def measures(self) -> tuple[str, ...] | None:
         """The rates and roll-ups that decide, in the order given; None: the default ones."""
-        named = tuple(name for name in self.metrics if kind(name) != "counts")
-        return named or (INTERVENTIONS[self.effect] if self.effect else None)
+        compared = tuple(name for name in self.metrics if kind(name) != "counts")
+        return compared or (INTERVENTIONS[self.effect] if self.effect else None)
 
     @property
     def requested(self) -> tuple[str, ...]:
@@ -548,8 +555,8 @@ class AuditConfig(StrictModel):
     @property
     def fail_on(self) -> tuple[tuple[str, str], ...]:
         """What alone decides the exit code, as (attribute or "", metric); empty: the verdict."""
-        parts = (text.rpartition(":") for text in self.failing_metrics if text not in (UNDECIDED, WORSE))
-        return tuple((attribute, metric) for attribute, _, metric in parts)
+        gates = (text.rpartition(":") for text in self.failing_metrics if text not in (UNDECIDED, WORSE))
+        return tuple((attribute, metric) for attribute, _, metric in gates)
 
     def resolved(self) -> dict[str, Any]:
         """Return the keys and values of a config file that gives the same numbers, with every default.
@@ -563,12 +570,12 @@ class AuditConfig(StrictModel):
             unused |= set()
         else:
             unused |= {"ties"}
-        found = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unused)
+        resolved = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unused)
         if self.scores and len(self.scores) == 1:
-            found["score"] = self.scores[0]
+            resolved["score"] = self.scores[0]
         if self.against:
-            found["against"] = PurePath(self.against).name
-        return {key: value for key, value in found.items() if value not in ([], {})}
+            resolved["against"] = PurePath(self.against).name
+        return {key: value for key, value in resolved.items() if value not in ([], {})}
 
 
 class PlanConfig(AuditConfig):
@@ -605,12 +612,12 @@ def meanings(kind: type[AuditConfig] = AuditConfig) -> dict[str, str]:
     >>> meanings()["min-group"]
     'Groups with fewer rows are marked, and no reference. Default: 30.'
     """
-    found = {}
+    meaning_of = {}
     for name, field in kind.model_fields.items():
         if isinstance(field.default, dict):
             default = field.default.get(DEFAULT)
         else:
             default = field.default
         unsaid = default is None or isinstance(default, bool | tuple)
-        found[field.alias or name] = f"{field.description}{'' if unsaid else f' Default: {default}.'}"
-    return found
+        meaning_of[field.alias or name] = f"{field.description}{'' if unsaid else f' Default: {default}.'}"
+    return meaning_of

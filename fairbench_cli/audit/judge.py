@@ -22,7 +22,7 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 def read(scan: Scan) -> dict[str, Any]:
     """Return the data that the parts of an audit need of the rows, by the keys of the parts."""
-    return {part.key: part.read(scan) for part in PARTS if part.wanted(scan.config)}
+    return {audit_part.key: audit_part.read(scan) for audit_part in PARTS if audit_part.wanted(scan.config)}
 
 
 def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) -> Report:
@@ -44,15 +44,19 @@ def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) ->
     """
     references.check_references(tally, config)
     check_names(tally, config)
-    base = _compared(tally, config)
-    found = {part.key: part.judge(seen.get(part.key, ()), base) for part in PARTS if part.wanted(config)}
-    return _decided(replace(base, found=found))
+    base = _compare_groups(tally, config)
+    findings = {
+        audit_part.key: audit_part.judge(seen.get(audit_part.key, ()), base)
+        for audit_part in PARTS
+        if audit_part.wanted(config)
+    }
+    return _add_verdicts(replace(base, found=findings))
 
 
-def _compared(tally: Tally, config: AuditConfig) -> Report:
+def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
     """Return the report before any part is judged."""
     deciding = deciding_names(tally, config)
-    slices = [references.kept(part, config) for part in tally.slices]
+    slices = [references.kept(group_counts, config) for group_counts in tally.slices]
     if tally.last:
         compared_by = references.common_references(slices, config)
     else:
@@ -67,37 +71,49 @@ def _compared(tally: Tally, config: AuditConfig) -> Report:
         weighted=tally.weighted,
         last=tally.last,
     )
-    notes = (*tally.notes, *_notes(tally, config), *_about_groups(tally, report.groups, config))
+    notes = (
+        *tally.notes,
+        *_describe_comparison(tally, config),
+        *_describe_groups(tally, report.groups, config),
+    )
     return replace(report, notes=tuple(dict.fromkeys(notes)))
 
 
-def _decided(report: Report) -> Report:
+def _add_verdicts(report: Report) -> Report:
     """Return a report with its verdicts and its gate, given what the parts found."""
-    more: dict[Place, list[tuple[str, Verdict]]] = {}
-    for part, found in parts_of(report):
-        for at, name, verdict in part.verdicts(found):
-            more.setdefault(at, []).append((name, verdict))
-    report = replace(report, verdicts=verdicts_of(report, more))
+    verdicts_of_parts: dict[Place, list[tuple[str, Verdict]]] = {}
+    for audit_part, finding in parts_of(report):
+        for key, name, verdict in audit_part.verdicts(finding):
+            verdicts_of_parts.setdefault(key, []).append((name, verdict))
+    report = replace(report, verdicts=verdicts_of(report, verdicts_of_parts))
     judged = () if report.without_verdict else report.judged
-    last = [row for row in report.disparities if report.last in ("", row.model)]
-    stop = gate(report.judged, last, report.config)
-    worse = [reason for part, found in parts_of(report) if (reason := part.worse(found, report))]
+    last_rows = [row for row in report.disparities if report.last in ("", row.model)]
+    stop = gate(report.judged, last_rows, report.config)
+    worse = [
+        reason for audit_part, finding in parts_of(report) if (reason := audit_part.worse(finding, report))
+    ]
     if worse and not stop.stops:
         stop = Gate(stops=True, reason=worse[0])
     return replace(report, verdict=all_of(row.verdict for row in judged), gate=stop)
 
 
-def _notes(tally: Tally, config: AuditConfig) -> list[str]:
+def _describe_comparison(tally: Tally, config: AuditConfig) -> list[str]:
     """Return the notes on the comparison itself that a reader should know."""
     notes = []
     if tally.weighted:
         notes.append("Counts are sums of weights; intervals and tests go by the rows that these are worth.")
-    for model, decision in dict.fromkeys((part.model, part.decision) for part in tally.slices):
+    for model, decision in dict.fromkeys(
+        (group_counts.model, group_counts.decision) for group_counts in tally.slices
+    ):
         if model:
             of_model = f' of {config.sliced_by or "model"} "{model}"'
         else:
             of_model = ""
-        parts_of = [part for part in tally.slices if (part.model, part.decision) == (model, decision)]
+        parts_of = [
+            group_counts
+            for group_counts in tally.slices
+            if (group_counts.model, group_counts.decision) == (model, decision)
+        ]
         overall = parts_of[0].counts.overall
         selected = overall.sum(0)[1]
         rows = overall.sum()
@@ -116,35 +132,35 @@ def _notes(tally: Tally, config: AuditConfig) -> list[str]:
                 who = "Everybody"
             notes.append(f"{who} is selected by decision {decision}{of_model}: there is little to compare.")
         notes += [
-            f'Attribute "{part.attribute}"{of_model} has one group only: nothing to compare.'
-            for part in parts_of
-            if len(part.counts.groups) == 1
+            f'Attribute "{group_counts.attribute}"{of_model} has one group only: nothing to compare.'
+            for group_counts in parts_of
+            if len(group_counts.counts.groups) == 1
         ]
     return notes
 
 
-def _about_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig) -> list[str]:
+def _describe_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig) -> list[str]:
     """Return notes on groups that are left out, not compared, or small."""
     out = []
-    few = []
+    not_compared = []
     weak = []
-    for part in tally.slices:
-        gone = references.excluded(part, config)
-        may = references.comparable(part, config)
-        at = references.usual_reference(part, config)
-        for g, group in enumerate(part.counts.groups):
-            called = f"{group} ({part.attribute})"
-            rows = int(part.rows[g])
+    for group_counts in tally.slices:
+        gone = references.excluded(group_counts, config)
+        may = references.comparable(group_counts, config)
+        reference = references.usual_reference(group_counts, config)
+        for g, group in enumerate(group_counts.counts.groups):
+            called = f"{group} ({group_counts.attribute})"
+            rows = int(group_counts.rows[g])
             if gone[g]:
                 out.append(f"{called}, {format_count(rows, 'row')}")
             elif not may[g]:
-                few.append(called)
-            elif g == at and rows < config.min_group and len(may) > 1:
+                not_compared.append(called)
+            elif g == reference and rows < config.min_group and len(may) > 1:
                 weak.append(called)
     small = [f"{row.group} ({row.attribute})" for row in groups if row.small]
     notes = {
         "Left out": out,
-        f"Under {100 * config.min_share:g} % of the rows, shown and not compared": few,
+        f"Under {100 * config.min_share:g} % of the rows, shown and not compared": not_compared,
         f"The reference has fewer than {config.min_group} rows": weak,
         f"Marked *: fewer than {config.min_group} rows, read with care": small,
     }

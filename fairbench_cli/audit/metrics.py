@@ -80,12 +80,12 @@ def kind(name: str) -> Literal["rate", "roll-up", "counts", "rows"]:
     KeyError
         When there is no such metric.
     """
-    known = canonical(name)
-    if known in ROLL_UPS:
+    canonical_name = canonical(name)
+    if canonical_name in ROLL_UPS:
         return "roll-up"
-    if known in COMPARED:
+    if canonical_name in COMPARED:
         return "rate"
-    if find_metric(known).needs == "counts":
+    if find_metric(canonical_name).needs == "counts":
         return "counts"
     return "rows"
 
@@ -105,9 +105,11 @@ def has_tau(name: str) -> bool:
     >>> has_tau("fpr"), has_tau("tpr-difference"), has_tau("two-proportions-p"), has_tau("type-i-parity")
     (True, True, False, False)
     """
-    known = canonical(name)
-    return known in COMPARED or (
-        known not in ROLL_UPS and not find_metric(known).p_value and can_decide(known)
+    canonical_name = canonical(name)
+    return canonical_name in COMPARED or (
+        canonical_name not in ROLL_UPS
+        and not find_metric(canonical_name).p_value
+        and can_decide(canonical_name)
     )
 
 

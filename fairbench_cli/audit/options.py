@@ -47,7 +47,7 @@ Check = tuple[str, object, str, MessageText]  # key, whether it is wrong, what i
 
 
 def read_config(
-    given: Mapping[str, Any],
+    options: Mapping[str, Any],
     path: Path | None = None,
     before: str = "",
     kind: type[Config] = AuditConfig,  # type: ignore[assignment]
@@ -77,18 +77,20 @@ def read_config(
     >>> config.tau, config.taus, [str(decision) for decision in config.decisions]
     (0.8, {'fpr': 0.9}, ['top 10', 'top 20'])
     """
-    keys = {key.replace("_", "-"): value for key, value in given.items() if value is not None}
+    keys = {key.replace("_", "-"): value for key, value in options.items() if value is not None}
     keys = {usual_key(key): value for key, value in keys.items()}
     spots: dict[KeyPath, str] = {(key,): before + key for key in keys}
     if path:
-        file = _spelled(read_mapping(path, "a config", "write `tau: 0.8`"))
+        file = _use_usual_keys(read_mapping(path, "a config", "write `tau: 0.8`"))
     else:
         file = YamlDocument({}, {}, "")
-    document = _laid_over(keys, file, spots)
+    document = _lay_over_file(keys, file, spots)
     try:
-        config, checks = _with_sides(kind.model_validate(document.data, by_name=False))
-        checks += _checks(config)
-        problems = [Problem(what, fix, document.where((key,))) for key, wrong, what, fix in checks if wrong]
+        config, checks = _cut_at_sides(kind.model_validate(document.data, by_name=False))
+        checks += _check_options(config)
+        problems = [
+            Problem(problem, fix, document.where((key,))) for key, wrong, problem, fix in checks if wrong
+        ]
     except ValidationError as error:
         problems = list(to_problems(error, document))
     if problems:
@@ -96,15 +98,18 @@ def read_config(
     return config
 
 
-def _spelled(document: YamlDocument) -> YamlDocument:
+def _use_usual_keys(document: YamlDocument) -> YamlDocument:
     """Return a file of options with its keys under their usual names; where both are given, both stay."""
     names = {key: usual_key(key) if usual_key(key) not in document.data else key for key in document.data}
     data = {names[key]: value for key, value in document.data.items()}
-    spots = {(names.get(at[0], at[0]), *at[1:]) if at else at: spot for at, spot in document.spots.items()}
+    spots = {
+        (names.get(key_path[0], key_path[0]), *key_path[1:]) if key_path else key_path: spot
+        for key_path, spot in document.spots.items()
+    }
     return YamlDocument(data, spots, document.name)
 
 
-def _with_sides(config: Config) -> tuple[Config, list[Check]]:
+def _cut_at_sides(config: Config) -> tuple[Config, list[Check]]:
     """Return a config in which sides such as ``age<40`` are groups of a cut attribute; and what is wrong."""
     bins = dict(config.bins)
     checks = list[Check]()
@@ -113,19 +118,21 @@ def _with_sides(config: Config) -> tuple[Config, list[Check]]:
         side = side_of(text)
         if side is None:
             return text
-        known = bins.setdefault(side.name, side.edges)
-        if isinstance(known, int) or (key != "ref" and known != side.edges):
-            if isinstance(known, Edges):
-                edges = {*known.edges, side.at}
+        cuts = bins.setdefault(side.name, side.edges)
+        if isinstance(cuts, int) or (key != "ref" and cuts != side.edges):
+            if isinstance(cuts, Edges):
+                edges = {*cuts.edges, side.edge}
             else:
-                edges = {side.at}
+                edges = {side.edge}
             listed = ",".join(f"{edge:.15g}" for edge in sorted(edges))
             fix = ("name all edges at once: ", Flag("bins", (side.name, listed)))
             checks.append((key, True, f"{text} cuts {side.name}, which is cut otherwise, too", fix))
         return side.name
 
     names = [cut("attribute", text) for text in config.attributes or ()]
-    crossed = [tuple(cut("intersect", text) for text in parts) for parts in config.intersections]
+    crossed: list[tuple[str, ...]] = []
+    for attributes_crossed in config.intersections:
+        crossed.append(tuple(cut("intersect", text) for text in attributes_crossed))
     references: dict[str, str] = {}
     for text, group in config.references.items():
         if group:
@@ -139,7 +146,7 @@ def _with_sides(config: Config) -> tuple[Config, list[Check]]:
         edges = bins.get(name)
         references[name] = group
         if side and isinstance(edges, Edges):
-            groups = edges.names(whole=True)
+            groups = edges.names(integers=True)
             references[name] = side.group_of(edges) or ""
             wrong = f"{text} is no group of {name}, which has {', '.join(groups)}"
             checks.append(("ref", not references[name], wrong, f"name one of them: {name}={groups[0]}"))
@@ -153,29 +160,31 @@ def _with_sides(config: Config) -> tuple[Config, list[Check]]:
     return (config.model_copy(update=changed) if changed else config), checks
 
 
-def _laid_over(given: Mapping[str, Any], document: YamlDocument, spots: dict[KeyPath, str]) -> YamlDocument:
+def _lay_over_file(
+    options: Mapping[str, Any], document: YamlDocument, spots: dict[KeyPath, str]
+) -> YamlDocument:
     data = dict(document.data)
-    if "ref" in given and "ref-method" not in given:
+    if "ref" in options and "ref-method" not in options:
         data.pop("ref-method", None)
-    if given.get("ref-method", "given") != "given" and "ref" not in given:
+    if options.get("ref-method", "given") != "given" and "ref" not in options:
         data.pop("ref", None)
-    for key, value in given.items():
-        data[key] = _merged(data[key], value, READERS[key]) if key in data and key in READERS else value
+    for key, value in options.items():
+        data[key] = _merge_values(data[key], value, READERS[key]) if key in data and key in READERS else value
     if data.get("ref"):
         data.setdefault("ref-method", "given")
     return YamlDocument(with_preset_defaults(data), {**document.spots, **spots}, document.name)
 
 
-def _merged(under: Any, over: Any, read: Callable[[Any], Any]) -> Any:
+def _merge_values(base: Any, upper: Any, read: Callable[[Any], Any]) -> Any:
     """Lay one mapping over another; what cannot be read is left to be refused with everything else."""
     try:
-        low = read(under)
-        high = read(over)
+        low = read(base)
+        high = read(upper)
     except PydanticCustomError:
-        return over
+        return upper
     if isinstance(low, dict) and isinstance(high, dict):
         return {**low, **high}
-    return over
+    return upper
 
 
 def with_preset_defaults(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,52 +196,50 @@ def with_preset_defaults(data: Mapping[str, Any]) -> dict[str, Any]:
     preset = data.get("preset")
     if not isinstance(preset, str) or preset not in DEFAULTS:
         return dict(data)
-    found = {**DEFAULTS[preset], **data}
-    given = data.get("exclude", [])
-    if isinstance(given, str):
-        given = [given]
-    else:
-        given = given
-    if preset in EXCLUDING and isinstance(given, list | tuple):
-        found["exclude"] = list(dict.fromkeys((MISSING, *given)))
+    with_defaults = {**DEFAULTS[preset], **data}
+    excluded = data.get("exclude", [])
+    if isinstance(excluded, str):
+        excluded = [excluded]
+    if preset in EXCLUDING and isinstance(excluded, list | tuple):
+        with_defaults["exclude"] = list(dict.fromkeys((MISSING, *excluded)))
     pair = data.get("attribute")
     if preset == "ll144" and "intersect" not in data and isinstance(pair, list | tuple) and len(pair) == 2:
-        found["intersect"] = [list(pair)]
-    return found
+        with_defaults["intersect"] = [list(pair)]
+    return with_defaults
 
 
-def _checks(config: AuditConfig) -> Iterator[Check]:
+def _check_options(config: AuditConfig) -> Iterator[Check]:
     """Yield what may contradict itself in a config, or have no effect."""
-    given = config.model_fields_set
-    what = f"ref-method {config.ref_method} and reference groups contradict each other"
-    yield "ref-method", config.references and config.ref_method != "given", what, OUT
+    keys_set = config.model_fields_set
+    problem = f"ref-method {config.ref_method} and reference groups contradict each other"
+    yield "ref-method", config.references and config.ref_method != "given", problem, OUT
     if isinstance(config, PlanConfig):
-        yield from _of_plan(config)
+        yield from _check_plan(config)
         return
-    for key, wrong, what, fix in _against_preset(config):
-        yield key, wrong, what, fix or f"leave {key} out, or the preset"
+    for key, wrong, problem, fix in _check_preset(config):
+        yield key, wrong, problem, fix or f"leave {key} out, or the preset"
     computed = {*COMPARED, *map(canonical, (*config.requested, *(name for _, name in config.fail_on)))}
     for name in config.taus:
         fix = f"name it as a metric: {name}"
         yield "tau", canonical(name) not in computed, f"tau of {name} has no effect", fix
-    no_list = "ties" in given and not (config.top_k or config.top_share)
+    no_list = "ties" in keys_set and not (config.top_k or config.top_share)
     yield "ties", no_list, "ties has no effect", "give top-k or top-share, or leave it out"
-    yield from _of_comparison(config)
-    what = "curves say at which thresholds an audit would pass, and Local Law 144 has no pass mark"
-    yield "curves", config.curves and config.preset == "ll144", what, "leave curves out, or the preset"
+    yield from _check_comparison(config)
+    problem = "curves say at which thresholds an audit would pass, and Local Law 144 has no pass mark"
+    yield "curves", config.curves and config.preset == "ll144", problem, "leave curves out, or the preset"
     if config.cluster is not None:
-        yield from _of_clusters(config)
+        yield from _check_clusters(config)
     several = len(config.decisions) > 1 or len(config.favourable) > 1
-    what = "several decisions are audited, and one can be explained at a time"
-    yield "explain", config.explained_by and several, what, "give one decision"
-    what = "a scan deals out the outcomes as often as draws says, which is never"
-    yield "draws", config.scan and config.draws == 0, what, "give draws: 1000"
+    problem = "several decisions are audited, and one can be explained at a time"
+    yield "explain", config.explained_by and several, problem, "give one decision"
+    problem = "a scan deals out the outcomes as often as draws says, which is never"
+    yield "draws", config.scan and config.draws == 0, problem, "give draws: 1000"
     for key in ("neighbours", "margin"):
-        unused = key in given and not config.explained_by
+        unused = key in keys_set and not config.explained_by
         yield key, unused, f"{key} has no effect", "give explain, or leave it out"
 
 
-def _of_plan(config: PlanConfig) -> Iterator[Check]:
+def _check_plan(config: PlanConfig) -> Iterator[Check]:
     """Yield what a plan does not use."""
     for name in PlanConfig.model_fields:
         key = PlanConfig.model_fields[name].alias or name
@@ -241,49 +248,49 @@ def _of_plan(config: PlanConfig) -> Iterator[Check]:
     yield "tau", config.taus, "a plan has one tau", "give it alone: 0.8"
 
 
-def _of_comparison(config: AuditConfig) -> Iterator[Check]:
+def _check_comparison(config: AuditConfig) -> Iterator[Check]:
     """Yield what may contradict a comparison of models or slices."""
     scores = config.scores or ()
     ways = {"against": config.against, "score": len(scores) > 1, "slice": config.sliced_by}
-    named = [key for key, given in ways.items() if given]
-    for other in named[1:2]:
+    ways_named = [key for key, is_given in ways.items() if is_given]
+    for second_way in ways_named[1:2]:
         fix = "compare one thing at a time: one score where there is another way"
-        yield other, True, f"{named[0]} and {other} both say what to compare", fix
+        yield second_way, True, f"{ways_named[0]} and {second_way} both say what to compare", fix
     twice = len(set(scores)) < len(scores)
     yield "score", twice, "a column of scores is named twice", "name each once"
-    what = f"{len(scores)} columns of scores are too many to compare"
-    yield "score", len(scores) > MOST_SCORES, what, f"name at most {MOST_SCORES}"
-    what = f"{format_value(str(config.label))} is the label, and one of several scores"
-    yield "label", len(scores) > 1 and config.label in scores, what, "audit the labels on their own"
-    what = "rows that stand for several people are not paired with those of another file"
-    yield "counts", config.counts and config.against, what, "write a row per person"
+    problem = f"{len(scores)} columns of scores are too many to compare"
+    yield "score", len(scores) > MOST_SCORES, problem, f"name at most {MOST_SCORES}"
+    problem = f"{format_value(str(config.label))} is the label, and one of several scores"
+    yield "label", len(scores) > 1 and config.label in scores, problem, "audit the labels on their own"
+    problem = "rows that stand for several people are not paired with those of another file"
+    yield "counts", config.counts and config.against, problem, "write a row per person"
     pairs = config.identifier and not config.against
     yield "id", pairs, "id has no effect", "give against, or leave it out"
-    what = "nothing is compared that could be worse"
+    problem = "nothing is compared that could be worse"
     fix = "give against, slice or a second score"
-    yield "fail-on", WORSE in config.failing_metrics and not named, what, fix
-    if not named:
+    yield "fail-on", WORSE in config.failing_metrics and not ways_named, problem, fix
+    if not ways_named:
         return
-    what = "several decisions are audited, and one can be compared at a time"
-    yield named[0], len(config.decisions) > 1, what, "give one decision"
-    drawn = config.ties == "random" and "slice" not in named
-    what = "ties drawn at random would be another change than the one of the scores"
-    yield "ties", drawn, what, "use ties include or exclude"
-    others = {
+    problem = "several decisions are audited, and one can be compared at a time"
+    yield ways_named[0], len(config.decisions) > 1, problem, "give one decision"
+    drawn = config.ties == "random" and "slice" not in ways_named
+    problem = "ties drawn at random would be another change than the one of the scores"
+    yield "ties", drawn, problem, "use ties include or exclude"
+    not_combined = {
         "model-column": config.model_column,
         "scan": config.scan,
         "explain": config.explained_by,
         "preset": config.preset == "ll144",
-        "curves": config.curves and "slice" not in named,
+        "curves": config.curves and "slice" not in ways_named,
     }
-    for key, given in others.items():
-        yield key, given, f"{key} cannot be combined with {named[0]}", OUT
+    for key, is_given in not_combined.items():
+        yield key, is_given, f"{key} cannot be combined with {ways_named[0]}", OUT
 
 
-def _of_clusters(config: AuditConfig) -> Iterator[Check]:
+def _check_clusters(config: AuditConfig) -> Iterator[Check]:
     """Yield what would take each row for a person of its own, where people have several."""
     draws = config.ties == "random" and (config.top_k or config.top_share)
-    for key, given, what in (
+    for key, is_given, problem in (
         ("ties", draws, "draws rows, not people"),
         ("explain", config.explained_by, "takes each row for a person"),
         ("curves", config.curves, "takes each row for a person"),
@@ -292,10 +299,10 @@ def _of_clusters(config: AuditConfig) -> Iterator[Check]:
         ("slice", config.sliced_by is not None, "takes all slices to be of different people"),
         ("favourable", len(config.favourable) > 1, "of several classes counts rows"),
     ):
-        yield key, given, f"{key} {what}", f"leave out {key}, or cluster"
+        yield key, is_given, f"{key} {problem}", f"leave out {key}, or cluster"
 
 
-def _against_preset(config: AuditConfig) -> Iterator[Check]:
+def _check_preset(config: AuditConfig) -> Iterator[Check]:
     """Yield what may contradict the preset; where no fix is said, one of the two is left out."""
     preset = config.preset
     if preset is None:
@@ -304,9 +311,9 @@ def _against_preset(config: AuditConfig) -> Iterator[Check]:
     yield "weight", config.weight is not None, people, ""
     yield "min-group", config.min_group != 1, f"preset {preset} compares groups of any number of rows", ""
     if preset == "aequitas":
-        what = f"Aequitas has no reference method {config.ref_method}"
+        problem = f"Aequitas has no reference method {config.ref_method}"
         fix = "use majority or minimum, or name groups with ref"
-        yield "ref-method", config.ref_method in ("maximum", "rest"), what, fix
+        yield "ref-method", config.ref_method in ("maximum", "rest"), problem, fix
         yield "rule", config.rule != "point", "Aequitas does not look at chance", ""
         yield "min-share", config.min_share > 0, "Aequitas compares all groups", ""
         yield "exclude", config.exclude, "Aequitas compares all groups", ""
@@ -314,9 +321,9 @@ def _against_preset(config: AuditConfig) -> Iterator[Check]:
         return
     metrics = [name for name in config.metrics if canonical(name) != "selection-rate"]
     yield "metric", metrics, f"preset {preset} goes by the selection rate, not by {', '.join(metrics)}", ""
-    others = config.references or config.ref_method != "maximum"
-    what = f"preset {preset} compares with the group that is selected most"
-    yield ("ref" if config.references else "ref-method"), others, what, ""
+    has_reference = config.references or config.ref_method != "maximum"
+    problem = f"preset {preset} compares with the group that is selected most"
+    yield ("ref" if config.references else "ref-method"), has_reference, problem, ""
     harms = config.effect == "punitive"
     yield "decision", harms, f"preset {preset} takes being selected for what helps", ""
     yield "cluster", config.cluster is not None, f"preset {preset} takes every row for a person", ""
@@ -325,16 +332,16 @@ def _against_preset(config: AuditConfig) -> Iterator[Check]:
         yield "tau", own_tau, "preset eeoc is the rule of four fifths, so tau is 0.8", ""
         return
     names = config.attributes or ()
-    both = ("name both columns with ", Flag("attribute"))
-    what = "preset ll144 needs two attributes, sex and race or ethnicity"
-    yield "attribute", len(names) != 2, what, both
-    crossed = len(names) == 2 and any(set(names) != set(each) for each in config.intersections)
+    name_both = ("name both columns with ", Flag("attribute"))
+    problem = "preset ll144 needs two attributes, sex and race or ethnicity"
+    yield "attribute", len(names) != 2, problem, name_both
+    crossed = len(names) == 2 and any(set(names) != set(crossing) for crossing in config.intersections)
     yield "intersect", crossed, f"preset ll144 crosses {' and '.join(names)}, and nothing else", ""
-    what = f"preset ll144 leaves out categories under {SMALL:g} of the data, not {config.min_share:g}"
-    yield "min-share", config.min_share > SMALL, what, f"give at most {SMALL:g}"
+    problem = f"preset ll144 leaves out categories under {SMALL:g} of the data, not {config.min_share:g}"
+    yield "min-share", config.min_share > SMALL, problem, f"give at most {SMALL:g}"
     for key, asks in (("fail", config.fail), ("fail-on", config.failing_metrics)):
         fix = f"leave {key} out, or use preset eeoc"
         yield key, asks, "preset ll144 has no pass mark, so nothing can fail", fix
     for key, limits in (("rule", config.rule != "evidence"), ("tau", own_tau)):
-        what = f"preset ll144 has no pass mark, so {key} has no effect"
-        yield key, limits, what, f"leave {key} out"
+        problem = f"preset ll144 has no pass mark, so {key} has no effect"
+        yield key, limits, problem, f"leave {key} out"

@@ -155,21 +155,26 @@ class AuditPlan:
     @cached_property
     def shown(self) -> tuple[ShownRatios, ...]:
         """What the rows at hand can show."""
-        return tuple(_shown(one, rate, 1.0, self) for one, rate in product(self.compared, self.config.rate))
+        return tuple(
+            _detectable_ratios(pair, rate, 1.0, self)
+            for pair, rate in product(self.compared, self.config.rate)
+        )
 
     @cached_property
     def curve(self) -> tuple[ShownRatios, ...]:
         """What several times the rows at hand can show."""
-        each = zip(product(self.compared, self.config.rate), self.shown, strict=True)
-        return tuple(
-            here if times == 1 else _shown(*pair, times, self) for pair, here in each for times in FACTORS
-        )
+        designs = zip(product(self.compared, self.config.rate), self.shown, strict=True)
+        points: list[ShownRatios] = []
+        for (pair, rate), at_hand in designs:
+            for times in FACTORS:
+                points.append(at_hand if times == 1 else _detectable_ratios(pair, rate, times, self))
+        return tuple(points)
 
     @cached_property
     def needed(self) -> tuple[NeededRows, ...]:
         """How many rows the ratios asked for take; ratios that no rows decide are left out."""
-        asked = product(self.compared, self.config.rate, self.config.ratio)
-        rows = (_needed(one, rate, ratio, self) for one, rate, ratio in asked)
+        designs = product(self.compared, self.config.rate, self.config.ratio)
+        rows = (_rows_for_ratio(pair, rate, ratio, self) for pair, rate, ratio in designs)
         return tuple(row for row in rows if row is not None)
 
     def to_pandas(self, table: str = "shown") -> "pd.DataFrame":
@@ -178,7 +183,7 @@ class AuditPlan:
 
         if table not in TABLES:
             raise ArgumentError(Problem(f'there is no table called "{table}"', suggest(table, TABLES)))
-        return pd.DataFrame(_rows(self, table), columns=writing.columns_of(TABLES[table]))
+        return pd.DataFrame(_table_rows(self, table), columns=writing.columns_of(TABLES[table]))
 
     def to(self, name: str) -> str:
         """Write it in a format: "csv" (what the rows show), "json", "markdown" or "html"."""
@@ -194,8 +199,8 @@ class AuditPlan:
         return notebook(plan_document(self))
 
     def __repr__(self) -> str:
-        many = format_count(len(self.compared), "comparison")
-        return f"<Plan of {many}: {writing.thousands(self.total)} rows>"
+        n_comparisons = format_count(len(self.compared), "comparison")
+        return f"<Plan of {n_comparisons}: {writing.thousands(self.total)} rows>"
 
 
 def plan(
@@ -226,108 +231,118 @@ def plan(
     from fairbench_cli.audit.api import PLURALS
 
     try:
-        given = {PLURALS.get(name, name): value for name, value in options.items()}
+        keys = {PLURALS.get(name, name): value for name, value in options.items()}
         if config is not None:
             path = Path(config)
         else:
             path = None
-        return make_plan(source, read_config(given, path, kind=PlanConfig))
+        return make_plan(source, read_config(keys, path, kind=PlanConfig))
     except UserError as error:
         raise UserError(*(problem.spell("python") for problem in error.problems)) from None
 
 
 def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfig) -> AuditPlan:
     """Count the rows of groups, and plan."""
-    tally = _counted(source, config)
+    tally = _count_rows(source, config)
     references.check_references(tally, config)
     compared: list[PlannedPair] = []
     family = 0
     # Nobody is selected yet: a reference that will be chosen by its rate is, for now, the largest group.
     chosen = config.model_copy(update={"ref_method": "majority"})
-    for part in (references.kept(part, config) for part in tally.slices):
-        by_rate = references.chosen_by_rate(part, config)
-        own = list(_pairs(part, chosen if by_rate else config))
-        compared += own
-        groups = int(references.comparable(part, config).sum())
+    for group_counts in (references.kept(group_counts, config) for group_counts in tally.slices):
+        by_rate = references.chosen_by_rate(group_counts, config)
+        pairs = list(_pair_groups(group_counts, chosen if by_rate else config))
+        compared += pairs
+        groups = int(references.comparable(group_counts, config).sum())
         if by_rate:
             family += groups * (groups - 1) // 2
         else:
-            family += len(own)
+            family += len(pairs)
     if not compared:
         raise user_error("there is nothing to compare", "give two groups or more", tally.source)
     return AuditPlan(config, tally.source, tally.rows, tuple(compared), config.comparisons or family)
 
 
-def _counted(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfig) -> Tally:
+def _count_rows(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfig) -> Tally:
     """Return the rows of each group."""
     if isinstance(source, str) and "=" in source and not Path(source).exists():
-        source = _sizes(source)
+        source = _parse_sizes(source)
     if not isinstance(source, Mapping):
         return count_groups(source, config)
     nested = any(isinstance(value, Mapping) for value in source.values())
-    named = (*(config.attributes or ()), *config.references, "group")
+    attribute_names = (*(config.attributes or ()), *config.references, "group")
     if nested:
         sizes = source
     else:
-        sizes = {named[0]: source}
+        sizes = {attribute_names[0]: source}
     unknown = set(config.attributes or ()) - set(sizes)
-    for key, given in {"bins": config.bins, "intersect": config.intersections, "attribute": unknown}.items():
-        if given:
-            what = f"sizes of {', '.join(map(str, sizes))} say nothing of other columns"
-            raise user_error(what, ("give a file with a row per person, or leave out ", Flag(key)), Flag(key))
-    slices = tuple(_slice(name, sizes[name]) for name in config.attributes or sizes)
-    total = max((int(part.rows.sum()) for part in slices), default=0)
+    for key, is_given in {
+        "bins": config.bins,
+        "intersect": config.intersections,
+        "attribute": unknown,
+    }.items():
+        if is_given:
+            problem = f"sizes of {', '.join(map(str, sizes))} say nothing of other columns"
+            raise user_error(
+                problem, ("give a file with a row per person, or leave out ", Flag(key)), Flag(key)
+            )
+    slices = tuple(_make_slice(name, sizes[name]) for name in config.attributes or sizes)
+    total = max((int(group_counts.rows.sum()) for group_counts in slices), default=0)
     return Tally(SIZES, total, slices)
 
 
-def _sizes(text: str) -> dict[str, int]:
+def _parse_sizes(text: str) -> dict[str, int]:
     """Read "white=1000,black=200"."""
-    found = [SIZE.fullmatch(part) for part in text.split(",")]
-    sizes = {match[1]: int(match[2]) for match in found if match}
-    if len(sizes) < len(found):
-        what = f"{format_value(text)} is no file, and no list of group sizes"
-        raise user_error(what, "name a file, or write white=1000,black=200")
+    matches = [SIZE.fullmatch(size) for size in text.split(",")]
+    sizes = {match[1]: int(match[2]) for match in matches if match}
+    if len(sizes) < len(matches):
+        problem = f"{format_value(text)} is no file, and no list of group sizes"
+        raise user_error(problem, "name a file, or write white=1000,black=200")
     return sizes
 
 
-def _slice(attribute: str, sizes: Any) -> Slice:
+def _make_slice(attribute: str, sizes: Any) -> Slice:
     """Return groups of given sizes."""
     if not isinstance(sizes, Mapping) or not all(
         isinstance(rows, int | np.integer) and 0 < rows <= MOST_ROWS for rows in sizes.values()
     ):
-        what = f"the sizes of {format_value(attribute)} are not whole numbers from 1 to 1e12, by group"
-        raise user_error(what, 'write {"white": 1000, "black": 200}')
-    named = {str(name): int(rows) for name, rows in sorted(sizes.items(), key=lambda item: str(item[0]))}
-    n = np.zeros((len(named), 2, 2))
-    n[:, 0, 1] = list(named.values())
-    return Slice("", "", attribute, Counts(tuple(named), n), n.astype(np.int64), n, labelled=False)
+        problem = f"the sizes of {format_value(attribute)} are not whole numbers from 1 to 1e12, by group"
+        raise user_error(problem, 'write {"white": 1000, "black": 200}')
+    rows_of_group = {
+        str(name): int(rows) for name, rows in sorted(sizes.items(), key=lambda item: str(item[0]))
+    }
+    n = np.zeros((len(rows_of_group), 2, 2))
+    n[:, 0, 1] = list(rows_of_group.values())
+    return Slice("", "", attribute, Counts(tuple(rows_of_group), n), n.astype(np.int64), n, labelled=False)
 
 
-def _pairs(part: Slice, config: PlanConfig) -> Iterator[PlannedPair]:
+def _pair_groups(group_counts: Slice, config: PlanConfig) -> Iterator[PlannedPair]:
     """Yield each group with its reference."""
-    at = references.usual_reference(part, config)
-    rows = part.rows.tolist()
-    for g in np.flatnonzero(references.comparable(part, config)).tolist():
-        if g != at:
-            if at == references.REST:
-                other = sum(rows) - rows[g]
+    reference_index = references.usual_reference(group_counts, config)
+    rows = group_counts.rows.tolist()
+    for g in np.flatnonzero(references.comparable(group_counts, config)).tolist():
+        if g != reference_index:
+            if reference_index == references.REST:
+                reference_rows = sum(rows) - rows[g]
             else:
-                other = rows[at]
-            counted = [max(1, round(config.counted * each)) for each in (rows[g], other)]
-            if at == references.REST:
+                reference_rows = rows[reference_index]
+            counted = [
+                max(1, round(config.counted * rows_of_group)) for rows_of_group in (rows[g], reference_rows)
+            ]
+            if reference_index == references.REST:
                 reference = references.REST_NAME
             else:
-                reference = part.counts.groups[at]
-            yield PlannedPair(part.attribute, part.counts.groups[g], reference, *counted)
+                reference = group_counts.counts.groups[reference_index]
+            yield PlannedPair(group_counts.attribute, group_counts.counts.groups[g], reference, *counted)
 
 
-def _shown(one: PlannedPair, rate: float, times: float, plan: AuditPlan) -> ShownRatios:
-    n, m = (max(1, round(times * rows)) for rows in (one.rows, one.reference_rows))
+def _detectable_ratios(pair: PlannedPair, rate: float, times: float, plan: AuditPlan) -> ShownRatios:
+    n, m = (max(1, round(times * rows)) for rows in (pair.rows, pair.reference_rows))
     design = TwoGroups(n, m, rate, plan.criterion)
     power = plan.config.power
     equal = design.chances(1.0)
     return ShownRatios(
-        *(one.attribute, one.group, one.reference, n, m, rate, times),
+        *(pair.attribute, pair.group, pair.reference, n, m, rate, times),
         *(
             *design.detectable_ratios(power),
             *design.passing_ratios(power),
@@ -337,18 +352,20 @@ def _shown(one: PlannedPair, rate: float, times: float, plan: AuditPlan) -> Show
     )
 
 
-def _needed(one: PlannedPair, rate: float, ratio: float, plan: AuditPlan) -> NeededRows | None:
-    both = one.rows + one.reference_rows
-    total = float(rows_needed(rate, ratio, one.rows / both, plan.criterion, plan.config.power))
+def _rows_for_ratio(pair: PlannedPair, rate: float, ratio: float, plan: AuditPlan) -> NeededRows | None:
+    both_rows = pair.rows + pair.reference_rows
+    total = float(rows_needed(rate, ratio, pair.rows / both_rows, plan.criterion, plan.config.power))
     if math.isnan(total):
         return None
-    n, m = (math.ceil(total * rows / both - 1e-9) for rows in (one.rows, one.reference_rows))
-    found = TwoGroups(n, m, rate, plan.criterion).chances(ratio)
+    n, m = (math.ceil(total * rows / both_rows - 1e-9) for rows in (pair.rows, pair.reference_rows))
+    chances = TwoGroups(n, m, rate, plan.criterion).chances(ratio)
     outside = ratio < plan.criterion.tau or ratio > 1 / plan.criterion.tau
-    everybody = math.ceil(plan.total * total / both - 1e-9)
-    chance = float(found.fails if outside else found.passes)
+    everybody = math.ceil(plan.total * total / both_rows - 1e-9)
+    chance = float(chances.fails if outside else chances.passes)
     verdict: Verdict = "fail" if outside else "pass"
-    return NeededRows(one.attribute, one.group, one.reference, n, m, rate, ratio, verdict, everybody, chance)
+    return NeededRows(
+        pair.attribute, pair.group, pair.reference, n, m, rate, ratio, verdict, everybody, chance
+    )
 
 
 def plan_document(plan: AuditPlan) -> Document:
@@ -367,58 +384,58 @@ def plan_document(plan: AuditPlan) -> Document:
         f"power {writing.percent(config.power)}{counted}.",
     )
     sections = (
-        Section("What these rows can show", tables=(_table_of_shown(plan),), notes=_notes(plan)),
-        Section("Rows that it takes", tables=(_table_of_needed(plan),), notes=_about_rows(plan)),
+        Section("What these rows can show", tables=(_table_of_shown(plan),), notes=_table_notes(plan)),
+        Section("Rows that it takes", tables=(_table_of_needed(plan),), notes=_notes_on_rows(plan)),
         Section(
             "With fewer or more rows",
-            charts=tuple(_chart(one, plan) for one in plan.compared),
+            charts=tuple(_draw_chart(pair, plan) for pair in plan.compared),
             tables=(_table_of_curve(plan),),
         ),
     )
     title = "Plan of an audit" + ("" if plan.source == SIZES else f" of {plan.source}")
-    return Document(title, _answer(plan), facts, sections)
+    return Document(title, _make_answer(plan), facts, sections)
 
 
-def _answer(plan: AuditPlan) -> Answer:
+def _make_answer(plan: AuditPlan) -> Answer:
     rate = plan.config.rate[len(plan.config.rate) // 2]
     rows = [row for row in plan.shown if row.rate == rate]
-    said = [Statement(_in_words(row)) for row in rows[:MOST_SAID]]
+    statements = [Statement(_describe_ratios(row)) for row in rows[:MOST_SAID]]
     if len(rows) > MOST_SAID:
-        said += [Statement(f"and {len(rows) - MOST_SAID} more, below.")]
+        statements += [Statement(f"and {len(rows) - MOST_SAID} more, below.")]
     text = (
         f"With a probability of {writing.percent(plan.config.power)}, where the rate of the reference is "
         f"{writing.percent(rate)}, an audit of these rows would find:"
     )
-    return Answer(Statement(text), tuple(said))
+    return Answer(Statement(text), tuple(statements))
 
 
-def _in_words(row: ShownRatios) -> str:
+def _describe_ratios(row: ShownRatios) -> str:
     """Return the sentence on the rows of a group: "race: black against white: fails at 0.68 and less"."""
-    ends = [f"of {_down(row.fails_below)} and less"] if not math.isnan(row.fails_below) else []
+    ends = [f"of {_format_down(row.fails_below)} and less"] if not math.isnan(row.fails_below) else []
     if not math.isnan(row.fails_above):
-        ends += [f"of {_up(row.fails_above)} and more"]
+        ends += [f"of {_format_up(row.fails_above)} and more"]
     if ends:
         fails = f"a true ratio {' or '.join(ends)} fails"
     else:
         fails = "no ratio fails"
     passes = "none passes"
     if not math.isnan(row.passes_from):
-        passes = f"one from {_up(row.passes_from)} to {_down(row.passes_to)} passes"
-    return f"{_names(row)} ({_of_rows(row)}): {fails}; {passes}."
+        passes = f"one from {_format_up(row.passes_from)} to {_format_down(row.passes_to)} passes"
+    return f"{_describe_pair(row)} ({_describe_rows(row)}): {fails}; {passes}."
 
 
-def _of_rows(row: PlannedPair) -> str:
+def _describe_rows(row: PlannedPair) -> str:
     return f"{writing.thousands(row.rows)} and {writing.thousands(row.reference_rows)} rows"
 
 
-def _down(value: float) -> str:
+def _format_down(value: float) -> str:
     """Write a ratio rounded down: at most what was found."""
     if math.isnan(value):
         return writing.DASH
     return f"{math.floor(100 * value + 1e-6) / 100:.2f}"
 
 
-def _up(value: float) -> str:
+def _format_up(value: float) -> str:
     """Write a ratio rounded up."""
     if math.isnan(value):
         return writing.DASH
@@ -437,25 +454,25 @@ def _rows_cell(rows: float) -> TableCell:
 Columns = dict[str, Callable[[Any], TableCell]]
 
 
-def _names(row: PlannedPair) -> str:
+def _describe_pair(row: PlannedPair) -> str:
     """Return who is compared: "race: black against white"."""
     return f"{row.attribute}: {writing.named(row.group)} against {writing.named(row.reference)}"
 
 
 def _table_of_shown(plan: AuditPlan) -> TextTable:
     columns: Columns = {
-        "comparison": lambda row: TableCell(_names(row), _of_rows(row)),
+        "comparison": lambda row: TableCell(_describe_pair(row), _describe_rows(row)),
         "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
-        "fails up to": lambda row: TableCell(_down(row.fails_below), "", row.fails_below),
-        "fails from": lambda row: TableCell(_up(row.fails_above), "", row.fails_above),
-        "passes from": lambda row: TableCell(_up(row.passes_from), "", row.passes_from),
-        "to": lambda row: TableCell(_down(row.passes_to), "", row.passes_to),
+        "fails up to": lambda row: TableCell(_format_down(row.fails_below), "", row.fails_below),
+        "fails from": lambda row: TableCell(_format_up(row.fails_above), "", row.fails_above),
+        "passes from": lambda row: TableCell(_format_up(row.passes_from), "", row.passes_from),
+        "to": lambda row: TableCell(_format_down(row.passes_to), "", row.passes_to),
         "passes if equal": lambda row: _chance_cell(row.equal_passes),
     }
     return table_of("", columns, plan.shown)
 
 
-def _notes(plan: AuditPlan) -> tuple[str, ...]:
+def _table_notes(plan: AuditPlan) -> tuple[str, ...]:
     chosen = "All pairs of groups count, as the data will choose the reference; here it is the largest group."
     holm = f"The level of a test is divided by {plan.family}: Holm's first step, as if nothing else failed."
     return (
@@ -469,7 +486,7 @@ def _notes(plan: AuditPlan) -> tuple[str, ...]:
 
 def _table_of_needed(plan: AuditPlan) -> TextTable:
     columns: Columns = {
-        "comparison": lambda row: TableCell(_names(row)),
+        "comparison": lambda row: TableCell(_describe_pair(row)),
         "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
         "ratio": lambda row: TableCell(f"{row.ratio:g}", "", row.ratio),
         "of the group": lambda row: _rows_cell(row.rows),
@@ -481,32 +498,32 @@ def _table_of_needed(plan: AuditPlan) -> TextTable:
     return table_of("", columns, plan.needed)
 
 
-def _about_rows(plan: AuditPlan) -> tuple[str, ...]:
+def _notes_on_rows(plan: AuditPlan) -> tuple[str, ...]:
     if plan.config.counted < 1:
         counted = "that the rate counts "
     else:
         counted = ""
-    asked = len(plan.compared) * len(plan.config.rate) * len(plan.config.ratio)
+    n_asked = len(plan.compared) * len(plan.config.rate) * len(plan.config.ratio)
     left_out = "Left out: ratios that are a limit, and those with which the rate would be above 1."
     return (
         f"Rows {counted}of the group and of its reference, and all rows that there would be then, the groups "
         "as large to each other as here. chance: how likely the verdict is with these.",
-        *((left_out,) if len(plan.needed) < asked else ()),
+        *((left_out,) if len(plan.needed) < n_asked else ()),
     )
 
 
 def _table_of_curve(plan: AuditPlan) -> TextTable:
     """Return the largest ratio below 1 that fails, by how many rows there are."""
     rates = plan.config.rate
-    found = {(row.attribute, row.group, row.times, row.rate): row for row in plan.curve}
+    curve_row = {(row.attribute, row.group, row.times, row.rate): row for row in plan.curve}
     rows = [row for row in plan.curve if row.rate == rates[0]]
 
     def ratio(row: ShownRatios, rate: float) -> TableCell:
-        value = found[row.attribute, row.group, row.times, rate].fails_below
-        return TableCell(_down(value), "", value)
+        value = curve_row[row.attribute, row.group, row.times, rate].fails_below
+        return TableCell(_format_down(value), "", value)
 
     columns: Columns = {
-        "comparison": lambda row: TableCell(_names(row)),
+        "comparison": lambda row: TableCell(_describe_pair(row)),
         "rows": lambda row: _rows_cell(row.rows),
         "of the reference": lambda row: _rows_cell(row.reference_rows),
     }
@@ -517,60 +534,69 @@ def _table_of_curve(plan: AuditPlan) -> TextTable:
     return table_of("The largest ratio below 1 that fails, by the rate of the reference", columns, rows)
 
 
-def _chart(one: PlannedPair, plan: AuditPlan) -> Chart:
+def _draw_chart(pair: PlannedPair, plan: AuditPlan) -> Chart:
     """Draw the largest ratio that fails along the rows of both groups, a line a rate."""
-    both = one.rows + one.reference_rows
-    x = charts.Axis(FACTORS[0] * both, FACTORS[-1] * both, charts.LEFT, log=True)
+    both_rows = pair.rows + pair.reference_rows
+    x = charts.Axis(FACTORS[0] * both_rows, FACTORS[-1] * both_rows, charts.LEFT, log=True)
     y = charts.Axis(0.0, 1.0, charts.PLOT, 8.0)
     lines = []
     for rate in plan.config.rate:
         points = [
-            (row.times * both, row.fails_below, f"{_of_rows(row)}: {_down(row.fails_below)} and less")
+            (
+                row.times * both_rows,
+                row.fails_below,
+                f"{_describe_rows(row)}: {_format_down(row.fails_below)} and less",
+            )
             for row in plan.curve
-            if row.rate == rate and _names(row) == _names(one) and not math.isnan(row.fails_below)
+            if row.rate == rate
+            and _describe_pair(row) == _describe_pair(pair)
+            and not math.isnan(row.fails_below)
         ]
         lines.append(charts.ChartLine(f"rate of the reference {rate:g}", points))
-    at = y.position(plan.criterion.tau)
+    tau_height = y.position(plan.criterion.tau)
     limit = charts.stroke(
-        "here", f"M{charts.format_numbers(x.start, at)}H{charts.format_numbers(x.end)}", "τ", dashes="3 2"
-    )
-    here = charts.stroke(
         "here",
-        f"M{charts.format_numbers(x.position(both), y.start)}V{charts.format_numbers(y.end)}",
+        f"M{charts.format_numbers(x.start, tau_height)}H{charts.format_numbers(x.end)}",
+        "τ",
+        dashes="3 2",
+    )
+    hand = charts.stroke(
+        "here",
+        f"M{charts.format_numbers(x.position(both_rows), y.start)}V{charts.format_numbers(y.end)}",
         "rows at hand",
     )
-    title = f"{one.group} against {one.reference}: the largest ratio that fails"
+    title = f"{pair.group} against {pair.reference}: the largest ratio that fails"
     svg = charts.plot_lines(
         f"{title}; the numbers are in the table",
         *(x, y, lines, "rows of both groups"),
         "dashed: the limit; upright: the rows at hand",
-        limit + here,
+        limit + hand,
     )
-    return Chart(title, svg, one.attribute)
+    return Chart(title, svg, pair.attribute)
 
 
 TABLES: dict[str, type[PlannedPair]] = {"shown": ShownRatios, "needed": NeededRows, "curve": ShownRatios}
 
 
-def _rows(plan: AuditPlan, table: str) -> list[Row]:
+def _table_rows(plan: AuditPlan, table: str) -> list[Row]:
     """Return the rows of a table, as CSV files and frames have them."""
     return [writing.flat(row) for row in getattr(plan, table)]
 
 
-def _csv(plan: AuditPlan, table: str = "shown") -> str:
-    return csv_text(_rows(plan, table), writing.columns_of(TABLES[table]), ("false", "true"))
+def _to_csv(plan: AuditPlan, table: str = "shown") -> str:
+    return csv_text(_table_rows(plan, table), writing.columns_of(TABLES[table]), ("false", "true"))
 
 
-def _json(plan: AuditPlan) -> str:
+def _to_json(plan: AuditPlan) -> str:
     """Write the tables, and what they were made with."""
-    used = {key: value for key, value in plan.config.resolved().items() if key in USED_BY_PLANS}
-    found = {"source": plan.source, "rows": plan.total, "family": plan.family, "config": used}
-    return json_text(found | {table: _rows(plan, table) for table in TABLES})
+    options = {key: value for key, value in plan.config.resolved().items() if key in USED_BY_PLANS}
+    document = {"source": plan.source, "rows": plan.total, "family": plan.family, "config": options}
+    return json_text(document | {table: _table_rows(plan, table) for table in TABLES})
 
 
 WRITERS: dict[str, Callable[[AuditPlan], str]] = {
-    "csv": _csv,
-    "json": _json,
+    "csv": _to_csv,
+    "json": _to_json,
     "markdown": lambda plan: markdown(plan_document(plan)),
     "html": lambda plan: html(plan_document(plan)),
 }
@@ -579,5 +605,5 @@ WRITERS: dict[str, Callable[[AuditPlan], str]] = {
 def files_of(plan: AuditPlan) -> dict[str, str]:
     """Return the files of a folder by name."""
     files = {"json": "plan.json", "markdown": "plan.md", "html": "plan.html"}
-    tables = {f"plan-{table}.csv": _csv(plan, table) for table in TABLES}
+    tables = {f"plan-{table}.csv": _to_csv(plan, table) for table in TABLES}
     return tables | {file: plan.to(name) for name, file in files.items()}

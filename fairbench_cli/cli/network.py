@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fairbench_cli.base.errors import UserError, suggest, user_error
-from fairbench_cli.base.files import make_folder, refuse_overwriting, write_bytes, write_text
+from fairbench_cli.base.files import make_folder, refuse_overwriting, write_text
 from fairbench_cli.cli.console import out, print_rows, say
 from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard, output_file
 
@@ -171,27 +171,22 @@ def query(
 @app.command()
 def draw(
     net: Net,
-    output: Annotated[Path, output_file("Picture to write: .svg, .png or .pdf.")],
+    output: Annotated[Path, output_file("Picture to write, a .svg file.")],
     bias: Bias = None,
     card: NetCard = None,
     attribute: Attribute = None,
 ) -> None:
     """Draw a network, with the outcome, the protected attribute and what β edits marked."""
-    from fairbench_cli.report.figures import ENDINGS
-    from fairbench_cli.report.figures.canvas import figure_bytes, house_style
-
-    ending = output.suffix.lower().removeprefix(".")
-    if ending not in ENDINGS:
+    if output.suffix.lower() != ".svg":
         problem = f'cannot draw a picture of the kind "{output.suffix}"'
-        raise user_error(problem, "name a .svg, .png or .pdf file", "--output")
+        raise user_error(problem, "name a .svg file; a browser shows it and prints it as PDF", "--output")
     network = _opened(net, card)
     if network.card is None and attribute:
         raise user_error("--attribute needs a card", "name it: --card CARD.yaml", "--attribute")
     network = _of_world(network, bias, attribute)
-    with house_style():
-        content = figure_bytes(network.figure(attribute), ending)
+    drawing = network.figure(attribute)
     make_folder(output.parent)
-    write_bytes(output, content)
+    drawing.save(output)
     say(f"{output}: {len(network.columns)} nodes, {len(network.arcs)} arcs")
 
 

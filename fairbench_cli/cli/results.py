@@ -73,6 +73,7 @@ def report(
     from fairbench_cli.base.plugins import is_file
     from fairbench_cli.experiment.journal.folder import locked_if_results, mixture_in_words
     from fairbench_cli.papers.pages import with_paper
+    from fairbench_cli.papers.parts import PARTS
     from fairbench_cli.report.write import redo_report
 
     if all_ and (table or versus):
@@ -80,7 +81,14 @@ def report(
         raise user_error(problem, "give one of the two", "--all")
     with locked_if_results(results, console.talk):
         written, damages, left_out, missing, without = redo_report(
-            results, attribute or (), metric or (), versus or (), table or (), labels, compared=with_paper
+            results,
+            attribute or (),
+            metric or (),
+            versus or (),
+            table or (),
+            labels,
+            compared=with_paper,
+            parts=PARTS,
         )
     for line in mixture_in_words(results):
         console.talk(line)

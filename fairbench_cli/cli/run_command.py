@@ -70,6 +70,7 @@ def run(
     chosen = local if address is None else cluster_at(address, config_read, talk)
     with stoppable() as stopped, chosen as pool, ExitStack() as locks:
         from fairbench_cli.papers.pages import with_paper
+        from fairbench_cli.papers.parts import PARTS
         from fairbench_cli.report.write import write_report  # pandas, while the workers load what they need
 
         with ExitStack() as reading:
@@ -98,11 +99,12 @@ def run(
         ignore_endings()  # what follows takes seconds, and no result should be without its files
         n_left = prepared.n_left
         stored_repeats = prepared.plan.count_finished(prepared.records)
-        if shard_part is None and (
-            finished or stored_repeats
-        ):  # of a part, or of nothing, they would be no whole ones
+        # Of a shard, or of nothing, tables and page would be incomplete.
+        if shard_part is None and (finished or stored_repeats):
             write_manifest(prepared, jobs=count, computed=todo - n_left, start=start)
-            written = write_report(prepared.folder, prepared.plan, prepared.records, compared=with_paper)
+            written = write_report(
+                prepared.folder, prepared.plan, prepared.records, compared=with_paper, parts=PARTS
+            )
         if not finished:
             again = shlex.join(["fairbench", *sys.argv[1:]])
             talk(f"interrupted; {n_left} repeats left. Go on with:\n  {again}")

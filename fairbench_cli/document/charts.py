@@ -6,12 +6,14 @@ a mark shows is its title, which pages show to a pointer and say to those who ca
 """
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import chain, product
+from itertools import product
+from pathlib import Path
 from typing import Literal
+
+from fairbench_cli.base.files import write_text
 
 # of a picture; left of a plot are the texts of its vertical axis
 WIDTH = 360
@@ -22,7 +24,6 @@ PLOT = 200  # the height of a plot
 APART = 44  # texts at an axis need as much
 LETTER = 12  # and as much a letter, where they are long
 MOST_NAME = 34  # characters of a name
-LONG_WORD = 13  # characters of a word that a narrow column of names has room for
 MOST_RATIO = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
 MOST_MARKS = 10  # on a line
 SYMBOL = 12  # a symbol takes so much width
@@ -373,12 +374,11 @@ def plot_lines(
     underlay: str = "",
     *,
     names_beside: bool = False,
-    reference_lines: Sequence[ChartLine] = (),
 ) -> str:
     """Return a picture of lines with their bands over `x_title`, then their names and what else is to say.
 
     With `names_beside` names stand beside the ends of their lines, where the horizontal axis leaves room for
-    them, else below; those of `reference_lines`, which the others are held against, above their ends.
+    them, else below.
     """
     elements = [
         *_grid(x, y),
@@ -403,119 +403,11 @@ def plot_lines(
             elements += [line(sample, i, chart_line.name), scatter(sample[1:2], i)]
             elements.append(text_element("name", SIDE + 42, level, shorten(chart_line.name)))
             level += 16
-    elements += _draw_reference_lines(x, y, reference_lines)
     if names_beside:
         elements += _separate_names(ends, [], y.start)
         level -= 14
     elements.append(text_element("tick", SIDE, level, key) if key else "")
     return picture(title, level + (12 if key else -4), elements)
-
-
-def _draw_reference_lines(x: Axis, y: Axis, reference_lines: Sequence[ChartLine]) -> Iterator[str]:
-    """Yield thin lines, named at their ends; those that end at about the same place together."""
-    ends: dict[float, list[str]] = {}
-    for chart_line in reference_lines:
-        points = _place_points(x, y, chart_line.points)
-        yield stroke("way known", _path_through(points), chart_line.name, SOFT, 1.2, "1 3")
-        level = points[-1][1]
-        near = next((end_level for end_level in ends if abs(end_level - level) < LINE), level)
-        ends.setdefault(near, []).append(chart_line.name)
-    for level, names in ends.items():
-        yield text_element("tick", x.end, max(level - 3, y.end + 8), ", ".join(names), "end")
-
-
-@dataclass(frozen=True)
-class ForestRow:
-    """A row of a forest: a technique, where its mark, its interval and what it is compared with stand.
-
-    Parameters
-    ----------
-    tooltip : str
-        All that the row shows, in words.
-    texts : sequence of (str, str)
-        Of each column to the right: a text, and what is in small print behind it.
-    note : str
-        In small print behind the name.
-    position, low, high, base : float or None
-        Places in per cent of the axis; None where there is none.
-    """
-
-    name: str
-    kind: Form
-    tooltip: str
-    texts: Sequence[tuple[str, str]]
-    note: str = ""
-    position: float | None = None
-    low: float | None = None
-    high: float | None = None
-    base: float | None = None
-
-
-def forest_table(
-    title: str,
-    heads: Sequence[str],
-    rows: Sequence[ForestRow],
-    ideal: float | None,
-    ticks: Sequence[tuple[float, str]],
-) -> str:
-    """Return a table with a mark and its interval in each row, over one axis.
-
-    Text is the page's, so it keeps its size however wide the picture is, and numbers are read as cells.
-
-    Parameters
-    ----------
-    heads : sequence of str
-        Of names and marks, and of the columns to the right.
-    ideal : float or None
-        The place of the best value.
-    ticks : sequence of (float, str)
-        Places of the axis and what is written there.
-    """
-    first_head, *other_heads = map(escape, heads)
-    columns = "".join(f'<th scope="col" class="n">{head}</th>' for head in other_heads)
-    head = f'<tr><th scope="col" colspan="2">{first_head}</th>{columns}</tr>'
-    tick_labels = "".join(
-        f'<span class="tick" style="left:{format_numbers(x)}%">{escape(label)}</span>' for x, label in ticks
-    )
-    if other_heads:
-        empty = f'<td colspan="{len(other_heads)}"></td>'
-    else:
-        empty = ""
-    body = "".join(_forest_row(row, ideal) for row in rows)
-    caption = f'<caption class="unseen">{escape(title)}</caption>'
-    words_of_names = chain.from_iterable(re.split("[ -]", row.name) for row in rows)
-    if max(map(len, words_of_names), default=0) > LONG_WORD:
-        long = " long"
-    else:
-        long = ""
-    sizes = f"<colgroup>{'<col>' * (2 + len(other_heads))}</colgroup>"
-    foot = f'<tr><td></td><td class="plot"><div>{tick_labels}</div></td>{empty}</tr>'
-    return (
-        f'<table class="forest{long}">{caption}{sizes}<thead>{head}</thead><tbody>{body}</tbody>'
-        f'<tfoot aria-hidden="true">{foot}</tfoot></table>'
-    )
-
-
-def _forest_row(row: ForestRow, ideal: float | None) -> str:
-    elements = [_vertical_line("zero", ideal), _vertical_line("base", row.base)]
-    if row.low is not None and row.high is not None:
-        low = format_numbers(row.low)
-        high = format_numbers(row.high)
-        elements.append(f'<line class="ci {row.kind}" x1="{low}%" x2="{high}%" y1="50%" y2="50%"/>')
-    if row.position is not None:
-        form = (
-            f'<path class="mark {row.kind}" d="{FORMS[row.kind]}"><title>{escape(row.tooltip)}</title></path>'
-        )
-        elements.append(f'<svg x="{format_numbers(row.position)}%" y="50%" overflow="visible">{form}</svg>')
-    cells = "".join(f'<td class="n">{_with_fine(*texts)}</td>' for texts in row.texts)
-    label = f'role="img" aria-label="{escape(row.tooltip)}"'
-    svg = f'<svg {label} width="100%" height="24">{"".join(elements)}</svg>'
-    name = _with_fine(row.name, row.note)
-    return f'<tr><th scope="row">{name}</th><td class="plot">{svg}</td>{cells}</tr>'
-
-
-def _with_fine(name: str, fine: str) -> str:
-    return escape(name) + (f' <span class="fine">{escape(fine)}</span>' if fine else "")
 
 
 def form_list(meanings: Iterable[tuple[Form, str]]) -> str:
@@ -528,13 +420,6 @@ def form_list(meanings: Iterable[tuple[Form, str]]) -> str:
     return f'<ul class="key">{items}</ul>'
 
 
-def _vertical_line(kind: str, percent: float | None) -> str:
-    if percent is None:
-        return ""
-    x = format_numbers(percent)
-    return f'<line class="{kind}" x1="{x}%" x2="{x}%" y2="100%"/>'
-
-
 def plot_paths(
     title: str,
     x: Axis,
@@ -545,7 +430,6 @@ def plot_paths(
     *,
     zero: bool = False,
     lines_below: Sequence[ChartLine] = (),
-    reference_lines: Sequence[ChartLine] = (),
 ) -> str:
     """Return a picture of the ways of techniques, from light to dark marks, each named at its end.
 
@@ -557,8 +441,6 @@ def plot_paths(
         Whether a line stands where the horizontal axis is 0.
     lines_below : sequence of ChartLine
         Lines that are drawn first.
-    reference_lines : sequence of ChartLine
-        What the techniques are held against.
     """
     elements = [text_element("tick", SIDE, 10, above), *_grid(x, y)]
     if zero and x.low <= 0 <= x.high:
@@ -581,10 +463,9 @@ def plot_paths(
         for i, chart_line in enumerate(lines_below)
     ]
     tracks = [track for track in tracks if track.points]
-    looks = [*[None] * len(reference_lines), *range(len(tracks))]
     ends: list[Point] = []
     marks: list[Point] = []
-    for track, look in zip([*reference_lines, *tracks], looks, strict=True):
+    for look, track in enumerate(tracks):
         points = _place_points(x, y, track.points)
         elements += _draw_path(points, look)
         ends += [(*point[:2], track.name) for point in points[-1:]]
@@ -593,31 +474,19 @@ def plot_paths(
     return picture(title, y.start + 38, elements)
 
 
-def _draw_path(points: Sequence[Point], look: int | None) -> Iterator[str]:
-    """Yield the way of a technique with the look of a line, or, without one, of what it is held against."""
-    if look is None:
-        kind = "known"
-        colour = SOFT
-        form = FORMS["known"]
-        dashes = "1 3"
-    else:
-        i = look % len(LINES)
-        kind = f"l{i}"
-        colour = LINES[i][0]
-        form = LINES[i][2]
-        dashes = ""
+def _draw_path(points: Sequence[Point], look: int) -> Iterator[str]:
+    """Yield the way of a technique with the look of a line, from light to dark marks."""
+    i = look % len(LINES)
+    colour, _, form = LINES[i]
     if len(points) > 1:
-        yield stroke(f"way {kind}", _path_through(points), "", colour, 1, dashes)
+        yield stroke(f"way l{i}", _path_through(points), "", colour, 1)
     last_shade = len(SHADES) - 1
     for k, (x, y, tooltip) in enumerate(points):
-        if look is None:
-            yield mark(f"point {kind}", form, x, y, tooltip, colour, PAPER)
-            continue
         # From light to dark; a single point is where the way ends.
         shade = last_shade
         if len(points) > 1:
             shade = k * last_shade // (len(points) - 1)
-        yield mark(f"point {kind} b{shade}", form, x, y, tooltip, colour, SHADES[shade])
+        yield mark(f"point l{i} b{shade}", form, x, y, tooltip, colour, SHADES[shade])
 
 
 SHADES = ("#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
@@ -667,6 +536,32 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 def _overlap(a: Box, b: Box) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture that shows itself in a notebook, and is saved as it is.
+
+    Parameters
+    ----------
+    svg : str
+        The picture, as SVG.
+    """
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | Path) -> None:
+        """Write the picture to a file.
+
+        Raises
+        ------
+        UserError
+            When it cannot be written.
+        """
+        write_text(Path(path), self.svg)
 
 
 def picture(title: str, height: float, elements: Iterable[str], width: float = WIDTH) -> str:

@@ -99,7 +99,8 @@ class TextTable:
     grouped : bool
         Whether rows with the same first cell stand together, so that it need be said only once.
     key : str
-        By which a page's script fills it again; empty for one that stays as it is.
+        By which a page's script fills it; empty for one that stays as it is. Without rows all of the table is
+        the script's.
     marks : tuple of str
         What in print its ±, its bold numbers and its signs mean.
     """
@@ -117,7 +118,9 @@ class TextTable:
     @property
     def below(self) -> str:
         """What stands below it: what is left out, or that there is nothing."""
-        return self.omitted or ("" if self.rows else "None.")
+        if self.omitted or self.rows or self.key:
+            return self.omitted
+        return "None."
 
     @cached_property
     def numeric(self) -> tuple[bool, ...]:
@@ -167,11 +170,11 @@ class Chart:
     Parameters
     ----------
     svg : str
-        Trusted: it stands in a page as it is.
+        Trusted: it stands in a page as it is. Empty where the page's script draws it.
     caption : str
         In small print after the title.
     key : str
-        By which a page's script draws it again; empty for a picture that stays as it is.
+        By which a page's script draws it; empty for a picture that stays as it is.
     folded : tuple of Chart
         What belongs to it, each behind its title.
     """
@@ -275,7 +278,7 @@ class Document:
     switches : tuple of Switch
         What the reader of a page can choose.
     data : str
-        JSON from which a page's script draws charts with a key again, by what is chosen.
+        JSON from which a page's script draws charts and tables with a key, by what is chosen.
     """
 
     title: str

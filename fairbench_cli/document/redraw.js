@@ -1,373 +1,734 @@
 "use strict";
-// Draws what follows the switches again, from the numbers in the page: what Python drew, for other choices.
+// Draws the figures of a run's page, and the tables that follow its switches, from the numbers in the page: at
+// load and after each switch. Numbers are whole numbers of `data.grain` to 1, null where there is none. Those of
+// a metric of a panel are a list over techniques and, within, β.
 {
   const data = JSON.parse(document.getElementById("data").textContent);
   const form = document.querySelector(".switches");
-  const escaped = (text) => String(text).replace(/[&<>"']/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;" })[c]);
-  const at = (numbers, i) => (numbers.length ? numbers[i] : null);
-  const general = (x) => String(Number(x.toPrecision(6)));
-  const short = (x) => x.toFixed(2).replace(/\.?0+$/, "");
-  const fine = (words, small) => escaped(words) + (small ? ` <span class="fine">${escaped(small)}</span>` : "");
-  const among = (low, x, high) => Math.max(low, Math.min(high, x));
+
+  // Texts and numbers.
+  const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;" };
+  function escaped(text) {
+    return String(text).replace(/[&<>"']/g, (letter) => ENTITIES[letter]);
+  }
+  // A text, and what is in small print behind it.
+  function withFinePrint(text, finePrint) {
+    if (!finePrint) return escaped(text);
+    return `${escaped(text)} <span class="fine">${escaped(finePrint)}</span>`;
+  }
+  // The number of a list that may be empty.
+  function numberAt(numbers, i) {
+    return numbers.length ? numbers[i] : null;
+  }
+  // The value of a β, of one value for all or of a list.
+  function atBeta(values, beta) {
+    return Array.isArray(values) ? values[beta] : values;
+  }
+  function clamp(low, value, high) {
+    return Math.max(low, Math.min(high, value));
+  }
+  // A place in a picture, to two decimals.
+  function short(place) {
+    return place.toFixed(2).replace(/\.?0+$/, "");
+  }
+  // The multiples of a step from low to high.
   function multiples(low, high, step) {
-    const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
-    return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => (first + i) * step);
+    const first = Math.ceil(low / step - 1e-9);
+    const last = Math.floor(high / step + 1e-9);
+    const count = Math.max(0, last - first + 1);
+    return Array.from({ length: count }, (_, i) => (first + i) * step);
   }
-  // Scales, as `Scale` in Python.
-  function written(scale, grains, sign = "") {
-    const last = Math.floor((2 * Math.abs(grains) + scale.step) / (2 * scale.step));
+
+  // Scales: how the numbers of a metric are written, and where they stand.
+  function written(scale, grains, plus = "") {
+    // In whole steps of the last digit, so that nothing is rounded twice.
+    const steps = Math.floor((2 * Math.abs(grains) + scale.step) / (2 * scale.step));
     const base = 10 ** scale.digits;
-    const before = last === 0 ? "" : grains < 0 ? "−" : sign;
-    return `${before}${Math.floor(last / base)}.${String(last % base).padStart(scale.digits, "0")}`;
+    const digits = `${Math.floor(steps / base)}.${String(steps % base).padStart(scale.digits, "0")}`;
+    if (steps === 0) return digits;
+    return (grains < 0 ? "−" : plus) + digits;
   }
-  const withUnit = (scale, grains) => written(scale, grains) + (scale.unit ? ` ${scale.unit}` : "");
-  const named = (scale) => (scale.unit ? `${scale.name}, ${scale.unit}` : scale.name);
-  const valueOf = (scale, grains) => grains / (data.grain / (scale.unit ? 100 : 1));
-  function place(scale, grains) {
+  function writtenWithUnit(scale, grains) {
+    return written(scale, grains) + (scale.unit ? ` ${scale.unit}` : "");
+  }
+  function writtenInterval(scale, low, high, plus = "") {
+    if (low === null || high === null) return "";
+    return `[${written(scale, low, plus)}, ${written(scale, high, plus)}]`;
+  }
+  function nameWithUnit(scale) {
+    return scale.unit ? `${scale.name}, ${scale.unit}` : scale.name;
+  }
+  // A number in its unit.
+  function inUnit(scale, grains) {
+    return grains / (data.grain / (scale.unit ? 100 : 1));
+  }
+  // The place of a number on the axis of its metric, in per cent.
+  function percentOfAxis(scale, grains) {
     const [low, high] = scale.axis;
-    return (100 * (among(low, grains, high) - low)) / (high - low);
+    return (100 * (clamp(low, grains, high) - low)) / (high - low);
   }
-  const letters = (scale) => data.words[scale.gap ? 1 : 0];
-  const ofBeta = (values, beta) => (Array.isArray(values) ? values[beta] : values);
-  const strength = (panel, beta, before = "") => (panel.strength ? `${before}${panel.strength} = ${panel.at[beta]}` : "");
-  function whichWords(panel, beta) {
+  // What the letters of verdicts say of a metric; of gaps between groups they say another thing.
+  function verdictWords(scale) {
+    return data.words[scale.gap ? 1 : 0];
+  }
+
+  // Panels: a data set, groups, a classifier and a world.
+  function strengthText(panel, beta, before = "") {
+    if (!panel.strength) return "";
+    return `${before}${panel.strength} = ${panel.at[beta]}`;
+  }
+  // The world, its strength where one is chosen, and the labels; empty in a run without worlds.
+  function worldText(panel, beta) {
     const [world, labels] = panel.which.split(" · ");
-    return (beta === undefined ? [world, labels] : [world === panel.strength ? "" : world, strength(panel, beta), labels]).filter(Boolean).join(" · ");
+    if (beta === undefined) return [world, labels].filter(Boolean).join(" · ");
+    const name = world === panel.strength ? "" : world;
+    return [name, strengthText(panel, beta), labels].filter(Boolean).join(" · ");
   }
-  const which = (panel, beta) => (panel.which ? `<p class="which">${escaped(whichWords(panel, beta))}</p>\n` : "");
-  const over = (panel, numbers, i) => panel.betas.map((_, k) => at(numbers, i * panel.betas.length + k));
-  // What others are held against, by name, with its numbers over β: as `known_of` in Python.
-  function knownOf(panel, m) {
-    const rules = Object.keys(data.rules).map((name, r) => [name, over(panel, panel.known[m], r)]);
-    const upper = panel.upper.filter(Boolean).map((t) => [panel.techniques[t], over(panel, panel.mean[m], t)]);
-    return new Map([...rules, ...upper].filter(([, values]) => values.some((value) => value !== null)));
+  function worldLine(panel, beta) {
+    return panel.which ? `<p class="which">${escaped(worldText(panel, beta))}</p>\n` : "";
   }
-  // Forests, as `drawn_forest` and `forest_row` in Python.
-  function aside(m, mean, change = null) {
+  // The numbers of a technique or a rule over β.
+  function overBetas(panel, numbers, i) {
+    return panel.betas.map((_, k) => numberAt(numbers, i * panel.betas.length + k));
+  }
+  // What techniques are held against, by name, with its numbers over β: rules, then models that know the truth.
+  function boundsOf(panel, m) {
+    const bounds = new Map();
+    Object.keys(data.rules).forEach((name, r) => bounds.set(name, overBetas(panel, panel.known[m], r)));
+    for (const t of panel.upper.filter(Boolean)) bounds.set(panel.techniques[t], overBetas(panel, panel.mean[m], t));
+    for (const [name, values] of bounds) {
+      if (values.every((value) => value === null)) bounds.delete(name);
+    }
+    return bounds;
+  }
+
+  // Forests: a row for each technique, with its interval, over one axis.
+  // The cell of accuracy and of its change, next to another metric.
+  function accuracyCells(m, mean, change = null) {
     if (m === data.accuracy) return [];
+    if (mean === null) return [["-", ""]];
     const scale = data.scales[data.accuracy];
-    return [mean === null ? ["-", ""] : [`${written(scale, mean)} %`, change === null ? "" : written(scale, change, "+")]];
+    return [[`${written(scale, mean)} %`, change === null ? "" : written(scale, change, "+")]];
   }
-  function forestRow(panel, m, base, t, beta) {
+  function labelsRow(panel, m, beta) {
     const scale = data.scales[m];
-    const [name, i] = [panel.techniques[t], t * panel.betas.length + beta];
-    const mean = at(panel.mean[m], i);
-    const against = panel.against[base];
-    const side = aside(m, at(panel.mean[data.accuracy], i), against ? at(against.difference[data.accuracy], i) : null);
-    if (mean === null) {
-      const why = panel.why[i] ?? "no finite value";
-      return { name, kind: "open", told: `${name}: ${why}`, texts: [["-", ""], ...side], note: why };
-    }
-    const [n, same] = [ofBeta(panel.n[m], i), panel.same[i] ?? ""];
-    const note = same || (n < panel.repeats ? `${n} of ${panel.repeats}` : "");
-    const repeats = `; ${n} of ${panel.repeats} repeats`;
-    let told = `${name}: ${withUnit(scale, mean)}${same ? `, ${same}` : ""}`;
-    const difference = against ? at(against.difference[m], i) : null;
-    if (difference === null) {
-      const letter = against && against.base.includes(t) ? "B" : same ? "c" : ".";
-      const mid = place(scale, mean);
-      return { name, kind: data.kinds[letter], told: told + repeats, texts: [[written(scale, mean), ""], ...side], note, mid, base: letter === "B" ? mid : null };
-    }
-    const [letter, other] = [against.kind[m][i], against.base[t]];
-    const start = at(panel.mean[m], other * panel.betas.length + beta) ?? 0;
-    const [low, high] = [at(against.low[m], i), at(against.high[m], i)];
-    told += `, ${written(scale, difference, "+")} against ${panel.techniques[other]}`;
-    if (low !== null && high !== null) told += ` (${written(scale, low, "+")} to ${written(scale, high, "+")})`;
-    told += `: ${letters(scale)[letter]}${repeats}`;
-    const end = (limit) => (limit === null ? null : place(scale, start + limit));
-    const texts = [[written(scale, mean), written(scale, difference, "+")], ...side];
-    return { name, kind: data.kinds[letter], told, texts, note, mid: end(difference), low: end(low), high: end(high), base: place(scale, start) };
+    const value = atBeta(panel.labels[m], beta);
+    const tooltip = `${data.words[0].L}: ${written(scale, value)} ${scale.unit}`;
+    const cells = [[written(scale, value), ""]];
+    if (m !== data.accuracy) cells.push(["", ""]);
+    return { name: "labels", form: "labels", tooltip, cells, middle: percentOfAxis(scale, value) };
   }
-  const upright = (kind, x) => (x === null ? "" : `<line class="${kind}" x1="${short(x)}%" x2="${short(x)}%" y2="100%"/>`);
-  function drawnRow({ name, kind, told, texts, note = "", mid = null, low = null, high = null, base = null }, ideal) {
-    let parts = upright("zero", ideal) + upright("base", base);
-    if (low !== null && high !== null) parts += `<line class="ci ${kind}" x1="${short(low)}%" x2="${short(high)}%" y1="50%" y2="50%"/>`;
-    if (mid !== null) parts += `<svg x="${short(mid)}%" y="50%" overflow="visible"><path class="mark ${kind}" d="${data.forms[kind]}"><title>${escaped(told)}</title></path></svg>`;
-    const cells = texts.map(([words, small]) => `<td class="n">${fine(words, small)}</td>`).join("");
-    return `<tr><th scope="row">${fine(name, note)}</th><td class="plot"><svg role="img" aria-label="${escaped(told)}" width="100%" height="24">${parts}</svg></td>${cells}</tr>`;
-  }
-  function forest(panel, m, base, beta) {
+  function ruleRow(panel, m, name, r, beta) {
     const scale = data.scales[m];
-    const [low, high, step] = scale.axis;
-    const rows = [];
-    const labels = ofBeta(panel.labels[m], beta);
-    if (labels !== null) {
-      const told = `${data.words[0].L}: ${written(scale, labels)} ${scale.unit}`;
-      rows.push({ name: "labels", kind: "labels", told, texts: [[written(scale, labels), ""], ...(m === data.accuracy ? [] : [["", ""]])], mid: place(scale, labels) });
-    }
-    Object.entries(data.rules).forEach(([name, words], r) => {
-      const [value, right] = [m, data.accuracy].map((own) => at(panel.known[own], r * panel.betas.length + beta));
-      if (value === null) return;
-      rows.push({ name, kind: "known", told: `${name}: ${withUnit(scale, value)}; ${words}`, texts: [[written(scale, value), ""], ...aside(m, right)], mid: place(scale, value) });
-    });
-    panel.techniques.forEach((_, t) => rows.push(forestRow(panel, m, base, t, beta)));
-    const ideal = scale.ideal === null || scale.ideal < low || scale.ideal > high ? null : place(scale, scale.ideal);
-    const others = m === data.accuracy ? ["value"] : ["value", "accuracy"];
-    const heads = others.map((head) => `<th scope="col" class="n">${head}</th>`).join("");
-    const below = multiples(low, high, step).map((x) => `<span class="tick" style="left:${short(place(scale, x))}%">${written(scale, x).replace(/\.?0+$/, "")}</span>`).join("");
-    const title = `${panel.name}: ${scale.name} against ${base}${strength(panel, beta, " at ")}`;
-    const long = rows.some(({ name }) => name.split(/[ -]/).some((word) => word.length > 13));
-    return which(panel, beta) + `<table class="forest${long ? " long" : ""}"><caption class="unseen">${escaped(title)}</caption><colgroup>${"<col>".repeat(2 + others.length)}</colgroup><thead><tr><th scope="col" colspan="2">${escaped(named(scale))}</th>${heads}</tr></thead>` +
-      `<tbody>${rows.map((row) => drawnRow(row, ideal)).join("")}</tbody><tfoot aria-hidden="true"><tr><td></td><td class="plot"><div>${below}</div></td><td colspan="${others.length}"></td></tr></tfoot></table>`;
+    const i = r * panel.betas.length + beta;
+    const value = numberAt(panel.known[m], i);
+    const tooltip = `${name}: ${writtenWithUnit(scale, value)}; ${data.rules[name]}`;
+    const cells = [[written(scale, value), ""], ...accuracyCells(m, numberAt(panel.known[data.accuracy], i))];
+    return { name, form: "known", tooltip, cells, middle: percentOfAxis(scale, value) };
   }
-  // The numbers of a technique at a β: [text, small print, value], as `number_cells` in Python.
-  function numberCells(panel, m, base, t, beta) {
+  function techniqueRow(panel, m, base, t, beta) {
     const scale = data.scales[m];
+    const name = panel.techniques[t];
     const i = t * panel.betas.length + beta;
-    const n = ofBeta(panel.n[m], i);
-    const of = [`${n} of ${panel.repeats}`, "", n];
-    const mean = at(panel.mean[m], i);
-    if (mean === null) return [["-", "", null], ["", "", null], [panel.why[i] ?? "no finite value", "", null], ["", "", null], of];
-    const span = (numbers, sign = "") => {
-      const [low, high] = [at(numbers.low[m], i), at(numbers.high[m], i)];
-      return low === null || high === null ? "" : `[${written(scale, low, sign)}, ${written(scale, high, sign)}]`;
-    };
+    const mean = numberAt(panel.mean[m], i);
     const against = panel.against[base];
-    const difference = against ? at(against.difference[m], i) : null;
-    let letter = against ? against.kind[m][i] : "-";
-    let change = ["", "", null];
-    if (difference !== null) change = [written(scale, difference, "+"), span(against, "+"), difference];
-    else if (against && against.base.includes(t)) letter = "B";
-    const own = at(panel.mean[data.accuracy], i);
-    const right = own === null ? "" : `${written(data.scales[data.accuracy], own)} %`;
-    return [[written(scale, mean), span(panel), mean], change, [letter === "-" ? "" : letters(scale)[letter], panel.same[i] ?? "", null], [right, "", own], of];
+    const accuracyChange = against ? numberAt(against.difference[data.accuracy], i) : null;
+    const accuracy = accuracyCells(m, numberAt(panel.mean[data.accuracy], i), accuracyChange);
+    if (mean === null) {
+      const reason = panel.why[i] ?? "no finite value";
+      return { name, form: "open", tooltip: `${name}: ${reason}`, cells: [["-", ""], ...accuracy], note: reason };
+    }
+    const n = atBeta(panel.n[m], i);
+    const constant = panel.same[i] ?? "";
+    const note = constant || (n < panel.repeats ? `${n} of ${panel.repeats}` : "");
+    const repeats = `; ${n} of ${panel.repeats} repeats`;
+    let tooltip = `${name}: ${writtenWithUnit(scale, mean)}${constant ? `, ${constant}` : ""}`;
+    const difference = against ? numberAt(against.difference[m], i) : null;
+    if (difference === null) {
+      // It is what others are compared with, or there is no difference to it.
+      const isBase = Boolean(against && against.base.includes(t));
+      const letter = isBase ? "B" : constant ? "c" : ".";
+      const middle = percentOfAxis(scale, mean);
+      const cells = [[written(scale, mean), ""], ...accuracy];
+      return { name, form: data.kinds[letter], tooltip: tooltip + repeats, cells, note, middle, base: isBase ? middle : null };
+    }
+    // The mark is as far from the one it is compared with as they differ.
+    const letter = against.kind[m][i];
+    const other = against.base[t];
+    const start = numberAt(panel.mean[m], other * panel.betas.length + beta) ?? 0;
+    const low = numberAt(against.low[m], i);
+    const high = numberAt(against.high[m], i);
+    tooltip += `, ${written(scale, difference, "+")} against ${panel.techniques[other]}`;
+    if (low !== null && high !== null) tooltip += ` (${written(scale, low, "+")} to ${written(scale, high, "+")})`;
+    tooltip += `: ${verdictWords(scale)[letter]}${repeats}`;
+    const from = (end) => (end === null ? null : percentOfAxis(scale, start + end));
+    return {
+      name,
+      form: data.kinds[letter],
+      tooltip,
+      cells: [[written(scale, mean), written(scale, difference, "+")], ...accuracy],
+      note,
+      middle: from(difference),
+      low: from(low),
+      high: from(high),
+      base: percentOfAxis(scale, start),
+    };
   }
-  // Pictures, as in `document/charts.py`.
-  const picture = (title, size, parts) => `<svg role="graphics-document document" aria-label="${escaped(title)}" viewBox="0 0 360 ${size}" width="360" height="${size}" font-family="system-ui, sans-serif" font-size="11" fill="#222222" xmlns="http://www.w3.org/2000/svg">${parts}</svg>`;
-  const path = (kind, d, told, colour, width, dashes = "") => {
-    const within = told ? `<title>${escaped(told)}</title>` : "";
-    return `<path class="${kind}" d="${d}" stroke-width="${width}" stroke="${colour}"${dashes ? ` stroke-dasharray="${dashes}"` : ""} fill="none"${within ? `>${within}</path>` : "/>"}`;
-  };
-  const text = (kind, x, y, words, anchor = "start") => `<text class="${kind}" x="${short(x)}" y="${short(y)}" text-anchor="${anchor}">${escaped(words)}</text>`;
-  const symbol = (kind, d, [x, y, told], colour, fill) => `<path class="${kind}" d="${d}" transform="translate(${short(x)} ${short(y)})" stroke="${colour}" stroke-width="1.3" fill="${fill}"><title>${escaped(told)}</title></path>`;
-  const through = (points) => `M${points.map(([a, b]) => `${short(a)} ${short(b)}`).join("L")}`;
-  const shortened = (name) => (name.length <= 34 ? name : `${name.slice(0, 33)}…`);
-  function axis(low, high, start, end, step) {
-    const at = (value) => start + ((end - start) * (among(low, value, high) - low)) / (high - low);
+  function upright(kind, x) {
+    return x === null ? "" : `<line class="${kind}" x1="${short(x)}%" x2="${short(x)}%" y2="100%"/>`;
+  }
+  function drawRow({ name, form, tooltip, cells, note = "", middle = null, low = null, high = null, base = null }, ideal) {
+    let marks = upright("zero", ideal) + upright("base", base);
+    if (low !== null && high !== null) {
+      marks += `<line class="ci ${form}" x1="${short(low)}%" x2="${short(high)}%" y1="50%" y2="50%"/>`;
+    }
+    if (middle !== null) {
+      const title = `<title>${escaped(tooltip)}</title>`;
+      const mark = `<path class="mark ${form}" d="${data.forms[form]}">${title}</path>`;
+      marks += `<svg x="${short(middle)}%" y="50%" overflow="visible">${mark}</svg>`;
+    }
+    const svg = `<svg role="img" aria-label="${escaped(tooltip)}" width="100%" height="24">${marks}</svg>`;
+    const numbers = cells.map(([text, finePrint]) => `<td class="n">${withFinePrint(text, finePrint)}</td>`);
+    return `<tr><th scope="row">${withFinePrint(name, note)}</th><td class="plot">${svg}</td>${numbers.join("")}</tr>`;
+  }
+  // All techniques of a panel on a metric at a β, against one of them.
+  function drawForest(panel, m, base, beta) {
+    const scale = data.scales[m];
+    const rows = [];
+    if (atBeta(panel.labels[m], beta) !== null) rows.push(labelsRow(panel, m, beta));
+    Object.keys(data.rules).forEach((name, r) => {
+      const value = numberAt(panel.known[m], r * panel.betas.length + beta);
+      if (value !== null) rows.push(ruleRow(panel, m, name, r, beta));
+    });
+    panel.techniques.forEach((_, t) => rows.push(techniqueRow(panel, m, base, t, beta)));
+    const [low, high, step] = scale.axis;
+    const hasIdeal = scale.ideal !== null && low <= scale.ideal && scale.ideal <= high;
+    const ideal = hasIdeal ? percentOfAxis(scale, scale.ideal) : null;
+    const title = `${panel.name}: ${scale.name} against ${base}${strengthText(panel, beta, " at ")}`;
+    // The columns of numbers, and the axis below the marks.
+    const heads = m === data.accuracy ? ["value"] : ["value", "accuracy"];
+    const headCells = heads.map((head) => `<th scope="col" class="n">${head}</th>`).join("");
+    const ticks = multiples(low, high, step).map((value) => {
+      const text = written(scale, value).replace(/\.?0+$/, "");
+      return `<span class="tick" style="left:${short(percentOfAxis(scale, value))}%">${text}</span>`;
+    });
+    const hasLongWord = rows.some(({ name }) => name.split(/[ -]/).some((word) => word.length > 13));
+    return [
+      worldLine(panel, beta),
+      `<table class="forest${hasLongWord ? " long" : ""}"><caption class="unseen">${escaped(title)}</caption>`,
+      `<colgroup>${"<col>".repeat(2 + heads.length)}</colgroup>`,
+      `<thead><tr><th scope="col" colspan="2">${escaped(nameWithUnit(scale))}</th>${headCells}</tr></thead>`,
+      `<tbody>${rows.map((row) => drawRow(row, ideal)).join("")}</tbody>`,
+      `<tfoot aria-hidden="true"><tr><td></td><td class="plot"><div>${ticks.join("")}</div></td>`,
+      `<td colspan="${heads.length}"></td></tr></tfoot></table>`,
+    ].join("");
+  }
+
+  // Pictures: their parts look like those of `document/charts.py`.
+  const INK = "#222222";
+  const SOFT = "#767676";
+  const PAPER = "#ffffff";
+  const WIDTH = 360;
+  const LEFT = 44;
+  const RIGHT = 348;
+  const MOST_NAME = 34; // characters
+  const MOST_MARKS = 10; // on a line
+  const NAME_HEIGHT = 11;
+  function picture(title, height, parts) {
+    const size = `viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}"`;
+    const ink = `font-family="system-ui, sans-serif" font-size="11" fill="${INK}"`;
+    const about = `role="graphics-document document" aria-label="${escaped(title)}"`;
+    return `<svg ${about} ${size} ${ink} xmlns="http://www.w3.org/2000/svg">${parts}</svg>`;
+  }
+  function stroke(kind, d, tooltip, colour, width, dashes = "") {
+    const dashed = dashes ? ` stroke-dasharray="${dashes}"` : "";
+    const start = `<path class="${kind}" d="${d}" stroke-width="${width}" stroke="${colour}"${dashed} fill="none"`;
+    return tooltip ? `${start}><title>${escaped(tooltip)}</title></path>` : `${start}/>`;
+  }
+  function textAt(kind, x, y, text, anchor = "start") {
+    return `<text class="${kind}" x="${short(x)}" y="${short(y)}" text-anchor="${anchor}">${escaped(text)}</text>`;
+  }
+  function symbol(kind, d, { x, y, tooltip }, colour, fill) {
+    const place = `transform="translate(${short(x)} ${short(y)})"`;
+    const look = `stroke="${colour}" stroke-width="1.3" fill="${fill}"`;
+    return `<path class="${kind}" d="${d}" ${place} ${look}><title>${escaped(tooltip)}</title></path>`;
+  }
+  function pathThrough(points) {
+    return `M${points.map(({ x, y }) => `${short(x)} ${short(y)}`).join("L")}`;
+  }
+  function shortened(name) {
+    return name.length <= MOST_NAME ? name : `${name.slice(0, MOST_NAME - 1)}…`;
+  }
+  // An axis from a low to a high value, between two places of the picture; without a step, of about five ticks.
+  function makeAxis(low, high, start, end, step) {
+    const at = (value) => start + ((end - start) * (clamp(low, value, high) - low)) / (high - low);
     const rough = (high - low) / 5;
     const power = 10 ** Math.floor(Math.log10(rough));
-    const own = step ?? [1, 2, 5, 10].find((times) => times * power >= rough * 0.99) * power;
-    return { low, high, at, start, end, ticks: multiples(low, high, own).map((x) => [at(x), general(x)]) };
+    const round = [1, 2, 5, 10].find((times) => times * power >= rough * 0.99) * power;
+    const values = multiples(low, high, step ?? round);
+    const ticks = values.map((value) => ({ place: at(value), text: String(Number(value.toPrecision(6))) }));
+    return { low, high, at, start, end, ticks };
   }
-  const grid = (axis) => axis.ticks.map(([y, words]) => path("grid", `M44 ${short(y)}H348`, "", "#d5d5d5", 1) + text("tick", 39, y + 4, words, "end")).join("");
-  function below({ start, end, ticks }, y, about, middle) {
-    const side = (x) => (x < 26 ? "start" : x > 334 ? "end" : "middle");
-    const marks = ticks.map(([x]) => `M${short(x)} ${short(y)}v4`).join("");
-    const words = ticks.map(([x, own]) => text("tick", x, y + 15, own, side(x))).join("");
-    return path("axis", `M${short(start)} ${short(y)}H${short(end)}${marks}`, "", "#767676", 1) + words + text("tick", middle, y + 30, about, "middle");
+  function isInside(axis, value) {
+    return axis.low <= value && value <= axis.high;
   }
-  // Curves over β, as `drawn_curves` and `plot` in Python.
-  function curves(panel, m, part) {
-    const scale = data.scales[m];
-    const [low, high, step] = scale.axis.map((end) => valueOf(scale, end));
-    const x = axis(panel.betas[0], panel.betas.at(-1), 44, 348);
-    const y = axis(low, high, 200, 12, step);
-    const height = (grains) => y.at(valueOf(scale, grains));
-    const across = panel.betas.map((beta) => x.at(beta));
-    const lines = part.map((t, look) => {
-      const [points, limits] = [[], []];
-      const ends = ["mean", "low", "high"].map((name) => over(panel, panel[name][m], t));
-      across.forEach((a, k) => {
-        const [mean, lower, upper] = ends.map((own) => own[k]);
-        if (mean === null) return;
-        let told = `${panel.techniques[t]}${strength(panel, k, ", ")}: ${written(scale, mean)}`;
-        if (lower !== null && upper !== null) {
-          limits.push([a, height(lower), height(upper)]);
-          told += ` (${written(scale, lower)} to ${written(scale, upper)})`;
-        }
-        points.push([a, height(mean), told]);
-      });
-      return { name: panel.techniques[t], look, points, limits };
+  // The vertical axis: a line and a text at each tick.
+  function drawGrid(axis) {
+    const lines = axis.ticks.map(({ place, text }) => {
+      const line = stroke("grid", `M${LEFT} ${short(place)}H${RIGHT}`, "", "#d5d5d5", 1);
+      return line + textAt("tick", LEFT - 5, place + 4, text, "end");
     });
-    let parts = grid(y) + below(x, 200, `${panel.strength || "β"}; up: ${named(scale)}`, 180);
-    for (const { name, look, limits } of lines) {
-      const way = [...limits, ...limits.map(([a, , c]) => [a, c]).reverse()];
-      if (way.length) parts += `<path class="area a${look}" d="${through(way)}z" fill="${data.lines[look][0]}" fill-opacity="0.13"><title>${escaped(name)}: interval</title></path>`;
+    return lines.join("");
+  }
+  // The horizontal axis at a height, with texts that stay in the picture, and what it shows.
+  function drawAxis({ start, end, ticks }, y, caption, middle) {
+    const anchor = (x) => (x < 26 ? "start" : x > 334 ? "end" : "middle");
+    const marks = ticks.map(({ place }) => `M${short(place)} ${short(y)}v4`).join("");
+    const texts = ticks.map(({ place, text }) => textAt("tick", place, y + 15, text, anchor(place))).join("");
+    const line = stroke("axis", `M${short(start)} ${short(y)}H${short(end)}${marks}`, "", SOFT, 1);
+    return line + texts + textAt("tick", middle, y + 30, caption, "middle");
+  }
+
+  // Curves: a metric over β, a line for each technique with its interval over the repeats.
+  function curveOf(panel, m, t, look, x, y) {
+    const scale = data.scales[m];
+    const height = (grains) => y.at(inUnit(scale, grains));
+    const means = overBetas(panel, panel.mean[m], t);
+    const lows = overBetas(panel, panel.low[m], t);
+    const highs = overBetas(panel, panel.high[m], t);
+    const points = [];
+    const limits = [];
+    panel.betas.forEach((beta, k) => {
+      if (means[k] === null) return;
+      let tooltip = `${panel.techniques[t]}${strengthText(panel, k, ", ")}: ${written(scale, means[k])}`;
+      if (lows[k] !== null && highs[k] !== null) {
+        limits.push({ x: x.at(beta), low: height(lows[k]), high: height(highs[k]) });
+        tooltip += ` (${written(scale, lows[k])} to ${written(scale, highs[k])})`;
+      }
+      points.push({ x: x.at(beta), y: height(means[k]), tooltip });
+    });
+    return { name: panel.techniques[t], look, points, limits };
+  }
+  function drawBand({ name, look, limits }) {
+    if (!limits.length) return "";
+    const lower = limits.map((limit) => ({ x: limit.x, y: limit.low }));
+    const upper = limits.map((limit) => ({ x: limit.x, y: limit.high }));
+    const d = `${pathThrough([...lower, ...upper.reverse()])}z`;
+    const fill = `fill="${data.lines[look][0]}" fill-opacity="0.13"`;
+    return `<path class="area a${look}" d="${d}" ${fill}><title>${escaped(name)}: interval</title></path>`;
+  }
+  // A curve, and at a level below the axis its name with a sample of the line.
+  function drawCurve({ name, look, points }, level) {
+    const [colour, dashes, d] = data.lines[look];
+    const line = (way) => (way.length ? stroke(`line l${look}`, pathThrough(way), name, colour, "1.8", dashes) : "");
+    const dot = (point) => symbol(`line l${look} dot`, d, point, colour, PAPER);
+    const stride = Math.max(1, Math.ceil(points.length / MOST_MARKS));
+    const first = Math.floor((stride - 1) / 2);
+    const marked = points.filter((_, k) => k >= first && (k - first) % stride === 0);
+    const sample = [12, 29, 46].map((x) => ({ x, y: level - 4, tooltip: name }));
+    const caption = textAt("name", 54, level, shortened(name));
+    return line(points) + marked.map(dot).join("") + line(sample) + dot(sample[1]) + caption;
+  }
+  // Thin lines of what techniques are held against, named at their ends; those with near ends together.
+  function drawBounds(panel, m, x, y) {
+    const scale = data.scales[m];
+    const [low, high] = scale.axis;
+    const ends = [];
+    let parts = "";
+    for (const [name, values] of boundsOf(panel, m)) {
+      const points = [];
+      values.forEach((value, k) => {
+        if (value === null || value < low || value > high) return;
+        points.push({ x: x.at(panel.betas[k]), y: y.at(inUnit(scale, value)) });
+      });
+      if (!points.length) continue;
+      parts += stroke("way known", pathThrough(points), name, SOFT, "1.2", "1 3");
+      const level = points.at(-1).y;
+      const near = ends.find((end) => Math.abs(end.level - level) < NAME_HEIGHT);
+      if (near) near.names.push(name);
+      else ends.push({ level, names: [name] });
     }
+    const captions = ends.map(({ level, names }) => textAt("tick", RIGHT, Math.max(level - 3, 20), names.join(", "), "end"));
+    return parts + captions.join("");
+  }
+  function drawCurves(panel, m, techniques) {
+    const scale = data.scales[m];
+    const strength = panel.strength || "β";
+    const [low, high, step] = scale.axis.map((end) => inUnit(scale, end));
+    const x = makeAxis(panel.betas[0], panel.betas.at(-1), LEFT, RIGHT);
+    const y = makeAxis(low, high, 200, 12, step);
+    const curves = techniques.map((t, look) => curveOf(panel, m, t, look, x, y));
+    let parts = drawGrid(y) + drawAxis(x, 200, `${strength}; up: ${nameWithUnit(scale)}`, 180);
+    parts += curves.map(drawBand).join("");
     let level = 248;
-    for (const { name, look, points } of lines) {
-      const [colour, dashes, d] = data.lines[look];
-      const line = (way) => (way.length ? path(`line l${look}`, through(way), name, colour, "1.8", dashes) : "");
-      const dot = (point) => symbol(`line l${look} dot`, d, point, colour, "#ffffff");
-      const every = Math.max(1, Math.ceil(points.length / 10));
-      const first = Math.floor((every - 1) / 2);
-      parts += line(points) + points.filter((_, k) => k >= first && (k - first) % every === 0).map(dot).join("");
-      parts += line([12, 29, 46].map((a) => [a, level - 4])) + dot([29, level - 4, name]) + text("name", 54, level, shortened(name));
+    for (const curve of curves) {
+      parts += drawCurve(curve, level);
       level += 16;
     }
-    const ends = [];
-    for (const [name, values] of knownOf(panel, m)) {
-      const there = values.flatMap((value, k) => (value === null || value < scale.axis[0] || value > scale.axis[1] ? [] : [[across[k], height(value)]]));
-      if (!there.length) continue;
-      parts += path("way known", through(there), name, "#767676", "1.2", "1 3");
-      const end = there.at(-1)[1];
-      const near = ends.find(([other]) => Math.abs(other - end) < 11);
-      if (near) near[1].push(name);
-      else ends.push([end, [name]]);
-    }
-    for (const [end, names] of ends) parts += text("tick", 348, Math.max(end - 3, 20), names.join(", "), "end");
-    return which(panel) + picture(`${panel.name}: ${scale.name} over ${panel.strength || "β"}`, short(level - 4), parts);
+    parts += drawBounds(panel, m, x, y);
+    const title = `${panel.name}: ${scale.name} over ${strength}`;
+    return worldLine(panel) + picture(title, short(level - 4), parts);
   }
-  // Planes, as `drawn_cloud` and `cloud` in Python.
-  function ownAxis(scale, numbers, start, end, held) {
-    const known = (values) => values.filter((value) => value !== null).map((value) => valueOf(scale, value));
-    const ends = [...known(numbers), ...(scale.ideal === 0 ? [0] : [])];
-    let [low, high] = ends.length ? [Math.min(...ends), Math.max(...ends)] : [0, 1];
-    const [first, most] = [low, 2.5 * (high - low)];
-    for (const value of known([...held.values()].flat()).sort((a, b) => Math.abs(a - first) - Math.abs(b - first))) {
-      if (Math.max(high, value) - Math.min(low, value) <= most) [low, high] = [Math.min(low, value), Math.max(high, value)];
+
+  // Planes: one metric against another, the way of each technique over β from light to dark marks.
+  const MOST_WIDER = 2.5; // times as long as an axis of the techniques alone
+  const SHADES = ["#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"];
+  // An axis for some numbers of a metric and its ideal where that is 0. The bounds are on it as far as that makes
+  // it no more than `MOST_WIDER` as long.
+  function planeAxis(scale, numbers, start, end, bounds) {
+    const valuesOf = (grains) => grains.filter((number) => number !== null).map((number) => inUnit(scale, number));
+    const values = valuesOf(numbers);
+    if (scale.ideal === 0) values.push(0);
+    let low = values.length ? Math.min(...values) : 0;
+    let high = values.length ? Math.max(...values) : 1;
+    const first = low;
+    const most = MOST_WIDER * (high - low);
+    const nearestFirst = valuesOf([...bounds.values()].flat()).sort((a, b) => Math.abs(a - first) - Math.abs(b - first));
+    for (const value of nearestFirst) {
+      if (Math.max(high, value) - Math.min(low, value) > most) continue;
+      low = Math.min(low, value);
+      high = Math.max(high, value);
     }
     const room = 0.08 * (high - low) || 0.5;
-    return axis(low - room, high + room, start, end);
+    return makeAxis(low - room, high + room, start, end);
   }
-  const SHADES = ["#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"];
-  function cloud(panel, xm, ym, part) {
-    const [sx, sy] = [data.scales[xm], data.scales[ym]];
-    const [held, ups] = [knownOf(panel, xm), knownOf(panel, ym)];
-    const [x, y] = [ownAxis(sx, panel.mean[xm], 44, 348, held), ownAxis(sy, panel.mean[ym], 216, 20, ups)];
-    const way = (name, across, up, same = []) => across.flatMap((a, k) => {
+  // The marks of a way over β whose numbers on two metrics are known.
+  function planePoints(panel, name, across, up, { xScale, yScale, x, y }) {
+    const points = [];
+    across.forEach((a, k) => {
       const b = up[k] ?? null;
-      if (a === null || b === null) return [];
-      const told = `${name}${strength(panel, k, ", ")}: ${sx.name} ${written(sx, a)}, ${sy.name} ${written(sy, b)}${same[k] ? `, ${same[k]}` : ""}`;
-      return [[x.at(valueOf(sx, a)), y.at(valueOf(sy, b)), told, a, b]];
+      if (a === null || b === null) return;
+      const numbers = `${xScale.name} ${written(xScale, a)}, ${yScale.name} ${written(yScale, b)}`;
+      const tooltip = `${name}${strengthText(panel, k, ", ")}: ${numbers}`;
+      const xValue = inUnit(xScale, a);
+      const yValue = inUnit(yScale, b);
+      points.push({ k, xValue, yValue, x: x.at(xValue), y: y.at(yValue), tooltip });
     });
-    const inside = (axis, value) => axis.low <= value && value <= axis.high;
-    const known = [...held].map(([name, values]) => {
-      const points = way(name, values, ups.get(name) ?? []).filter(([, , , a, b]) => inside(x, valueOf(sx, a)) && inside(y, valueOf(sy, b)));
-      return { name, points: points.filter(([, , , a, b], i) => points.findIndex((other) => other[3] === a && other[4] === b) === i) };
-    });
-    const tracks = part.map((t) => {
-      const same = panel.betas.map((_, k) => panel.same[t * panel.betas.length + k]);
-      return { name: panel.techniques[t], points: way(panel.techniques[t], over(panel, panel.mean[xm], t), over(panel, panel.mean[ym], t), same) };
-    }).filter(({ points }) => points.length).map((track, look) => ({ ...track, look }));
-    let parts = text("tick", 12, 10, named(sy)) + grid(y);
-    if (sx.ideal === 0 && inside(x, 0)) parts += path("here", `M${short(x.at(0))} 216V20`, "", "#222222", 1, "3 3");
-    parts += below(x, 216, named(sx), 196);
-    const shown = [...known.filter(({ points }) => points.length), ...tracks];
-    for (const { points, look } of shown) {
-      const [kind, colour, d] = look === undefined ? ["known", "#767676", data.forms.known] : [`l${look}`, data.lines[look][0], data.lines[look][2]];
-      if (points.length > 1) parts += path(`way ${kind}`, through(points), "", colour, 1, look === undefined ? "1 3" : "");
-      points.forEach((point, k) => {
-        const shade = points.length < 2 ? SHADES.length - 1 : Math.floor((k * (SHADES.length - 1)) / (points.length - 1));
-        parts += look === undefined ? symbol("point known", d, point, colour, "#ffffff") : symbol(`point ${kind} b${shade}`, d, point, colour, SHADES[shade]);
-      });
-    }
-    const names = shown.map(({ name, points }) => [...points.at(-1).slice(0, 2), name]);
-    return which(panel) + picture(`${panel.name}: ${sx.name} and ${sy.name}`, "254", parts + apart(names, shown.flatMap(({ points }) => points), 216));
+    return points;
   }
-  const ROWS = Array.from({ length: 25 }, (_, i) => i - 12).sort((a, b) => Math.abs(a) - Math.abs(b));
-  function apart(names, marks, bottom) {
-    const taken = marks.map(([a, b]) => [a - 5, b - 4, a + 5, b + 4]);
-    const free = (one) => !taken.some((other) => one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3]);
-    return [...names].sort((a, b) => a[1] - b[1]).map(([x, y, name]) => {
-      const wide = 6.2 * shortened(name).length;
-      for (const row of ROWS) for (const left of [false, true]) {
-        const [start, level] = [left ? x - 7 - wide : x + 7, y + 11 * row];
-        const own = [start, level - 5.5, start + wide, level + 5.5];
-        if (start < 2 || own[2] > 358 || own[1] < 12 || own[3] > bottom || !free(own)) continue;
-        taken.push(own);
-        const near = left ? own[2] : start;
-        return (row ? path("axis", `M${short(x)} ${short(y)}L${short(near)} ${short(level)}`, "", "#767676", "0.6") : "") + text("name", near, level + 4, shortened(name), left ? "end" : "start");
+  function drawBoundWay({ points }) {
+    const line = points.length > 1 ? stroke("way known", pathThrough(points), "", SOFT, 1, "1 3") : "";
+    return line + points.map((point) => symbol("point known", data.forms.known, point, SOFT, PAPER)).join("");
+  }
+  function drawTrack({ points }, look) {
+    const [colour, , d] = data.lines[look];
+    const line = points.length > 1 ? stroke(`way l${look}`, pathThrough(points), "", colour, 1) : "";
+    const last = SHADES.length - 1;
+    const marks = points.map((point, k) => {
+      const shade = points.length < 2 ? last : Math.floor((k * last) / (points.length - 1));
+      return symbol(`point l${look} b${shade}`, d, point, colour, SHADES[shade]);
+    });
+    return line + marks.join("");
+  }
+  function drawPlane(panel, xMetric, yMetric, techniques) {
+    const xScale = data.scales[xMetric];
+    const yScale = data.scales[yMetric];
+    const xBounds = boundsOf(panel, xMetric);
+    const yBounds = boundsOf(panel, yMetric);
+    const x = planeAxis(xScale, panel.mean[xMetric], LEFT, RIGHT, xBounds);
+    const y = planeAxis(yScale, panel.mean[yMetric], 216, 20, yBounds);
+    const plane = { xScale, yScale, x, y };
+    // Bounds: where they are on both axes, each place once.
+    const bounds = [];
+    for (const [name, values] of xBounds) {
+      const places = new Map();
+      for (const point of planePoints(panel, name, values, yBounds.get(name) ?? [], plane)) {
+        const place = `${point.xValue} ${point.yValue}`;
+        if (isInside(x, point.xValue) && isInside(y, point.yValue) && !places.has(place)) places.set(place, point);
       }
-      return "";
-    }).join("");
+      if (places.size) bounds.push({ name, points: [...places.values()] });
+    }
+    // Techniques, and of each mark whether the same is decided for everybody.
+    const tracks = [];
+    for (const t of techniques) {
+      const name = panel.techniques[t];
+      const across = overBetas(panel, panel.mean[xMetric], t);
+      const points = planePoints(panel, name, across, overBetas(panel, panel.mean[yMetric], t), plane);
+      for (const point of points) {
+        const constant = panel.same[t * panel.betas.length + point.k];
+        if (constant) point.tooltip += `, ${constant}`;
+      }
+      if (points.length) tracks.push({ name, points });
+    }
+    let parts = textAt("tick", 12, 10, nameWithUnit(yScale)) + drawGrid(y);
+    if (xScale.ideal === 0 && isInside(x, 0)) parts += stroke("here", `M${short(x.at(0))} 216V20`, "", INK, 1, "3 3");
+    parts += drawAxis(x, 216, nameWithUnit(xScale), 196);
+    parts += bounds.map(drawBoundWay).join("") + tracks.map(drawTrack).join("");
+    parts += drawNames([...bounds, ...tracks], 216);
+    return worldLine(panel) + picture(`${panel.name}: ${xScale.name} and ${yScale.name}`, "254", parts);
   }
-  const selects = Object.fromEntries([...form.elements].filter((one) => one.name).map((one) => [one.name, one]));
-  const chosen = (name) => (selects[name] ? selects[name].value : data.chosen[name] ?? "");
-  const metric = () => data.scales.findIndex((scale) => scale.name === chosen("metric"));
-  const far = (panel, k) => Math.abs(panel.betas[k] - Number(chosen("beta")));
-  const step = (panel) => panel.betas.reduce((best, _, k) => (far(panel, k) < far(panel, best) ? k : best), 0);
-  const away = (about) => Object.entries(about).some(([name, value]) => (name === "slot" ? data.slots[value].every((k) => away(data.panels[k].about)) : chosen(name) && value !== chosen(name)));
-  const labelled = (k) => (chosen("labels") === data.chosen.labels ? data.panels : data.others)[k];
-  const panelOf = (slot) => labelled(data.slots[slot].find((k) => !away(data.panels[k].about)) ?? data.slots[slot][0]);
+  // Names next to the ends of their ways, where no mark and no other name is; else farther off, with a line. Names
+  // without such a place are left out.
+  const LINES_AWAY = Array.from({ length: 25 }, (_, i) => i - 12).sort((a, b) => Math.abs(a) - Math.abs(b));
+  function drawNames(ways, bottom) {
+    const marks = ways.flatMap(({ points }) => points);
+    const taken = marks.map(({ x, y }) => ({ left: x - 5, top: y - 4, right: x + 5, bottom: y + 4 }));
+    const overlaps = (box, other) =>
+      box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom;
+    const isFree = (box) => box.left >= 2 && box.right <= WIDTH - 2 && box.top >= 12 && box.bottom <= bottom
+      && !taken.some((other) => overlaps(box, other));
+    // The first free place of a name: on the lines nearest to its mark, right of it, then left.
+    function placeOf({ x, y, name }) {
+      const width = 6.2 * shortened(name).length;
+      for (const lines of LINES_AWAY) {
+        const level = y + NAME_HEIGHT * lines;
+        for (const isLeft of [false, true]) {
+          const left = isLeft ? x - 7 - width : x + 7;
+          const box = { left, top: level - 5.5, right: left + width, bottom: level + 5.5 };
+          if (isFree(box)) return { box, level, lines, isLeft };
+        }
+      }
+      return null;
+    }
+    const ends = ways.map(({ name, points }) => ({ x: points.at(-1).x, y: points.at(-1).y, name }));
+    let parts = "";
+    for (const end of ends.sort((a, b) => a.y - b.y)) {
+      const place = placeOf(end);
+      if (place === null) continue;
+      taken.push(place.box);
+      const near = place.isLeft ? place.box.right : place.box.left;
+      const line = `M${short(end.x)} ${short(end.y)}L${short(near)} ${short(place.level)}`;
+      if (place.lines) parts += stroke("axis", line, "", SOFT, "0.6");
+      parts += textAt("name", near, place.level + 4, shortened(end.name), place.isLeft ? "end" : "start");
+    }
+    return parts;
+  }
+
+  // What the switches choose.
+  const selects = {};
+  for (const select of form.elements) if (select.name) selects[select.name] = select;
+  const firstChoices = Object.fromEntries(Object.entries(selects).map(([name, select]) => [name, select.value]));
+  function chosen(name) {
+    return selects[name] ? selects[name].value : data.chosen[name] ?? "";
+  }
+  function chosenMetric() {
+    return data.scales.findIndex((scale) => scale.name === chosen("metric"));
+  }
+  // The place of the β of a panel that is nearest to the one chosen, the first of two.
+  function chosenBeta(panel) {
+    const distances = panel.betas.map((beta) => Math.abs(beta - Number(chosen("beta"))));
+    return distances.indexOf(Math.min(...distances));
+  }
+  // Whether the switches hide what is about some values of theirs.
+  function isHidden(about) {
+    return Object.entries(about).some(([name, value]) => {
+      if (name === "slot") return data.slots[value].every((k) => isHidden(data.panels[k].about));
+      return chosen(name) && value !== chosen(name);
+    });
+  }
+  // A panel on the labels that are chosen.
+  function panelAt(k) {
+    const panels = chosen("labels") === data.chosen.labels ? data.panels : data.others;
+    return panels[k];
+  }
+  // The panel of a slot, which holds that of each world, in the world that is chosen.
+  function panelOf(slot) {
+    const places = data.slots[slot];
+    return panelAt(places.find((k) => !isHidden(data.panels[k].about)) ?? places[0]);
+  }
+
+  // Figures, by the first word of their key.
   const drawers = {
     forest: (panel) => {
-      const [short, long] = panel.told[step(panel)];
-      const apt = short && chosen("metric") === data.chosen.metric && chosen("base") === data.chosen.base;
-      const own = panel.against[chosen("base")];
-      if (own && !own.difference[metric()].length) return `<figcaption class="fine">The page keeps no differences to ${escaped(chosen("base"))} of this metric: fairbench report --versus has them.</figcaption>` + forest(panel, metric(), chosen("base"), step(panel));
-      return (apt ? `<figcaption><strong>${escaped(short)}</strong>${long ? ` <span class="fine">${escaped(long)}</span>` : ""}</figcaption>\n` : "") + forest(panel, metric(), chosen("base"), step(panel));
+      const m = chosenMetric();
+      const base = chosen("base");
+      const beta = chosenBeta(panel);
+      const forest = drawForest(panel, m, base, beta);
+      const against = panel.against[base];
+      if (against && !against.difference[m].length) {
+        const text = `The page keeps no differences to ${escaped(base)} of this metric: fairbench report --versus has them.`;
+        return `<figcaption class="fine">${text}</figcaption>${forest}`;
+      }
+      // What is said of a panel is said of the metric and the baseline that are chosen at first.
+      const [short, long] = panel.told[beta];
+      if (!short || chosen("metric") !== data.chosen.metric || base !== data.chosen.base) return forest;
+      const finePrint = long ? ` <span class="fine">${escaped(long)}</span>` : "";
+      return `<figcaption><strong>${escaped(short)}</strong>${finePrint}</figcaption>\n${forest}`;
     },
-    curves: (panel, part) => (panel.betas.length > 1 ? curves(panel, metric(), panel.parts[part]) : which(panel) + `<figcaption class="fine">One strength only.</figcaption>`),
-    planes: (panel, part, x, y) => `<figcaption><strong>${escaped(`${data.scales[x].name} × ${data.scales[y].name}`)}</strong></figcaption>\n` + cloud(panel, Number(x), Number(y), panel.parts[part]),
+    curves: (panel, part) => {
+      if (panel.betas.length > 1) return drawCurves(panel, chosenMetric(), panel.parts[part]);
+      return `${worldLine(panel)}<figcaption class="fine">One strength only.</figcaption>`;
+    },
+    planes: (panel, part, x, y) => {
+      const title = escaped(`${data.scales[x].name} × ${data.scales[y].name}`);
+      const plane = drawPlane(panel, Number(x), Number(y), panel.parts[part]);
+      return `<figcaption><strong>${title}</strong></figcaption>\n${plane}`;
+    },
   };
-  function filter() {
-    for (const part of document.querySelectorAll(".of")) part.classList.toggle("off", away(part.dataset));
+
+  // Tables, by the first word of their key. A cell is { text, finePrint, value }, whose value is sorted by.
+  function numberCell(text, value, finePrint = "") {
+    return { text, finePrint, value };
   }
-  const tables = [...document.querySelectorAll("table[data-key]")].map((table) => [table.dataset.key.split("-"), [...table.tBodies[0].rows]]);
-  function fill(row, from, cells) {
-    cells.forEach(([words, small, value], j) => {
-      const cell = row.children[from + j];
-      cell.innerHTML = fine(words, small);
-      if (value === null) delete cell.dataset.v;
-      else cell.dataset.v = value;
+  function wordCell(text, finePrint = "") {
+    return { text, finePrint, value: null };
+  }
+  function fillCell(cell, { text, finePrint, value }) {
+    cell.innerHTML = withFinePrint(text, finePrint);
+    if (value === null) delete cell.dataset.v;
+    else cell.dataset.v = value;
+  }
+  // The table of the metric that is chosen: a row for each technique and β. What its columns are made from is
+  // the panel, the places of the metric, the technique, the β and of the last two together (t, k, i), the mean,
+  // what the technique is compared with, and the difference to it.
+  function valueCell({ panel, scale, m, i, mean }) {
+    if (mean === null) return wordCell("-");
+    const interval = writtenInterval(scale, numberAt(panel.low[m], i), numberAt(panel.high[m], i));
+    return numberCell(written(scale, mean), mean, interval);
+  }
+  function differenceCell({ scale, against, m, i, mean, difference }) {
+    if (mean === null || difference === null) return wordCell("");
+    const interval = writtenInterval(scale, numberAt(against.low[m], i), numberAt(against.high[m], i), "+");
+    return numberCell(written(scale, difference, "+"), difference, interval);
+  }
+  function verdictCell({ panel, scale, against, m, t, i, mean, difference }) {
+    if (mean === null) return wordCell(panel.why[i] ?? "no finite value");
+    let letter = against ? against.kind[m][i] : "-";
+    if (difference === null && against && against.base.includes(t)) letter = "B";
+    return wordCell(letter === "-" ? "" : verdictWords(scale)[letter], panel.same[i] ?? "");
+  }
+  function accuracyCell({ panel, i, mean }) {
+    const accuracy = numberAt(panel.mean[data.accuracy], i);
+    if (mean === null || accuracy === null) return wordCell("");
+    return numberCell(`${written(data.scales[data.accuracy], accuracy)} %`, accuracy);
+  }
+  function repeatsCell({ panel, m, i }) {
+    const n = atBeta(panel.n[m], i);
+    return numberCell(`${n} of ${panel.repeats}`, n);
+  }
+  const COLUMNS = [
+    ...data.table.heads.map((head, j) => ({ head, isNumber: false, cell: ({ panel }) => wordCell(panel.place[j]) })),
+    { head: data.table.strength, isNumber: true, cell: ({ panel, k }) => numberCell(panel.at[k], panel.betas[k]) },
+    { head: "technique", isNumber: false, cell: ({ panel, t }) => wordCell(panel.techniques[t]) },
+    { head: "value", isNumber: true, cell: valueCell },
+    { head: "difference", isNumber: true, cell: differenceCell },
+    { head: "verdict", isNumber: false, cell: verdictCell },
+    { head: "accuracy", isNumber: true, cell: accuracyCell },
+    { head: "repeats", isNumber: true, cell: repeatsCell },
+  ];
+  function makeHeads(table) {
+    const row = table.createTHead().insertRow();
+    for (const { head, isNumber } of COLUMNS) {
+      const cell = document.createElement("th");
+      cell.scope = "col";
+      cell.innerHTML = `<button type="button">${escaped(head)}</button>`;
+      if (isNumber) {
+        cell.className = "n";
+        cell.dataset.kind = "number";
+      }
+      row.append(cell);
+    }
+    table.createTBody();
+  }
+  function makeRow(panel, m, t, k) {
+    const i = t * panel.betas.length + k;
+    const against = panel.against[chosen("base")];
+    const mean = numberAt(panel.mean[m], i);
+    const difference = against ? numberAt(against.difference[m], i) : null;
+    const numbers = { panel, scale: data.scales[m], against, m, t, k, i, mean, difference };
+    const row = document.createElement("tr");
+    row.classList.toggle("off", isHidden(panel.about));
+    COLUMNS.forEach(({ isNumber, cell }, j) => {
+      const element = document.createElement(j === 0 ? "th" : "td");
+      if (j === 0) element.scope = "row";
+      if (isNumber) element.className = "n";
+      fillCell(element, cell(numbers));
+      row.append(element);
     });
+    return row;
+  }
+  function share(rate) {
+    return rate === null ? wordCell("-") : numberCell(written(data.share, rate), rate);
   }
   const fillers = {
-    numbers: (rows) => {
-      const m = metric();
-      const of = (row) => row.children.length - 5;
-      if (chosen("labels")) rows[0].closest("table").caption.textContent = rows[0].closest("table").caption.textContent.replace(/, on .*/, `, on ${chosen("labels")} labels`);
-      let k = 0;
-      for (const panel of data.slots.flat().map(labelled)) for (let beta = 0; beta < panel.betas.length; beta++) for (let t = 0; t < panel.techniques.length; t++) {
-        const row = rows[k++];
-        fill(row, of(row), numberCells(panel, m, chosen("base"), t, beta));
-        row.classList.toggle("off", away(panel.about));
+    numbers: (table) => {
+      if (chosen("labels")) {
+        table.caption.textContent = table.caption.textContent.replace(/, on .*/, `, on ${chosen("labels")} labels`);
       }
+      const m = chosenMetric();
+      const rows = [];
+      for (const panel of data.slots.flat().map(panelAt)) {
+        panel.betas.forEach((_, k) => {
+          panel.techniques.forEach((_, t) => rows.push(makeRow(panel, m, t, k)));
+        });
+      }
+      table.tBodies[0].replaceChildren(...rows);
     },
-    groups: (rows, number) => {
-      const panel = panelOf(number);
-      const { rates, rows: sizes, labels } = panel.groups;
-      const beta = step(panel);
-      const own = (of) => of[Math.min(beta, of.length - 1)];
-      if (panel.which) rows[0].closest("table").caption.textContent = `Favourable decisions, %: ${whichWords(panel, beta)}`;
-      const share = (rate) => (rate === null ? ["-", "", null] : [written(data.share, rate), "", rate]);
-      rows.forEach((row, g) => fill(row, 1, [
-        own(sizes)[g] === null ? ["-", "", null] : [own(sizes)[g].toLocaleString("en"), "", own(sizes)[g]],
-        share(own(labels)[g]),
-        ...panel.techniques.map((_, t) => share((rates[t * panel.betas.length + beta] ?? [])[g] ?? null)),
-      ]));
+    // The page has its rows, in the order of the groups, whatever they are sorted by now.
+    groups: (table, rows, slot) => {
+      const panel = panelOf(slot);
+      const beta = chosenBeta(panel);
+      const { rates, rows: sizesOfBetas, labels: labelsOfBetas } = panel.groups;
+      const sizes = sizesOfBetas[Math.min(beta, sizesOfBetas.length - 1)];
+      const labels = labelsOfBetas[Math.min(beta, labelsOfBetas.length - 1)];
+      if (panel.which) table.caption.textContent = `Favourable decisions, %: ${worldText(panel, beta)}`;
+      rows.forEach((row, g) => {
+        const size = sizes[g] === null ? wordCell("-") : numberCell(sizes[g].toLocaleString("en"), sizes[g]);
+        const shares = panel.techniques.map((_, t) => share((rates[t * panel.betas.length + beta] ?? [])[g] ?? null));
+        [size, share(labels[g]), ...shares].forEach((cell, j) => fillCell(row.children[1 + j], cell));
+      });
     },
   };
-  const shown = new Map(); // planes hang on nothing but the panel
+
+  const tables = [];
+  for (const table of document.querySelectorAll("table[data-key]")) {
+    const [kind, slot] = table.dataset.key.split("-");
+    if (kind === "numbers") makeHeads(table);
+    tables.push({ table, kind, slot, rows: [...table.tBodies[0].rows] });
+  }
+  const drawnPanels = new Map(); // by figure, of planes: they hang on nothing but the panel
   function draw() {
-    filter();
-    for (const [[kind, number], rows] of tables) fillers[kind](rows, number);
+    for (const section of document.querySelectorAll(".of")) section.classList.toggle("off", isHidden(section.dataset));
+    for (const { table, kind, slot, rows } of tables) fillers[kind](table, rows, slot);
     for (const head of document.querySelectorAll("table[data-key] [aria-sort]")) head.removeAttribute("aria-sort");
-    for (const input of document.querySelectorAll(".filter input")) if (input.value) input.dispatchEvent(new Event("input"));
+    for (const input of document.querySelectorAll(".filter input")) {
+      if (input.value) input.dispatchEvent(new Event("input"));
+    }
     for (const figure of document.querySelectorAll("figure[data-key]")) {
-      const [kind, number, ...parts] = figure.dataset.key.split("-");
-      const panel = panelOf(number);
-      if (kind === "planes" && shown.get(figure) === panel) continue;
-      shown.set(figure, panel);
-      figure.innerHTML = drawers[kind](panel, ...parts);
+      const [kind, slot, ...rest] = figure.dataset.key.split("-");
+      const panel = panelOf(slot);
+      if (kind === "planes" && drawnPanels.get(figure) === panel) continue;
+      drawnPanels.set(figure, panel);
+      figure.innerHTML = drawers[kind](panel, ...rest);
     }
   }
-  const first = Object.fromEntries(Object.entries(selects).map(([name, one]) => [name, one.value]));
-  function read() {
-    const asked = new URLSearchParams(location.hash.slice(1));
-    for (const [name, one] of Object.entries(selects)) {
-      const value = asked.get(name) ?? first[name];
-      if ([...one.options].some((option) => option.value === value)) one.value = value;
+  // Choose what the address says, else what is chosen at first.
+  function readAddress() {
+    const address = new URLSearchParams(location.hash.slice(1));
+    for (const [name, select] of Object.entries(selects)) {
+      const value = address.get(name) ?? firstChoices[name];
+      if ([...select.options].some((option) => option.value === value)) select.value = value;
     }
     draw();
+  }
+  function writeAddress() {
+    const address = new URLSearchParams();
+    for (const [name, select] of Object.entries(selects)) {
+      if (select.value !== firstChoices[name]) address.set(name, select.value);
+    }
+    history.replaceState(null, "", `#${address}`);
   }
   form.addEventListener("change", (event) => {
+    const { name, value } = event.target;
     // Where nothing is of all that is chosen, the other switches go back to all.
-    if (data.panels.every((panel) => away(panel.about))) {
-      const { name, value } = event.target;
+    if (data.panels.every((panel) => isHidden(panel.about))) {
       const { about } = data.panels.find((panel) => panel.about[name] === value);
-      for (const other of Object.keys(about)) if (selects[other] && other !== name) selects[other].value = selects[other].options[0].value && about[other];
+      for (const other of Object.keys(about)) {
+        const select = selects[other];
+        // One that cannot show all of its values shows the panel's.
+        if (select && other !== name) select.value = select.options[0].value && about[other];
+      }
     }
-    const kept = new URLSearchParams();
-    for (const [name, one] of Object.entries(selects)) if (one.value !== first[name]) kept.set(name, one.value);
-    history.replaceState(null, "", `#${kept}`);
+    writeAddress();
     draw();
-    const one = event.target;
-    said.textContent = `${one.parentElement.textContent.trim().split("\n")[0].trim()}: ${one.selectedOptions[0].textContent}`;
+    const title = event.target.parentElement.textContent.trim().split("\n")[0].trim();
+    said.textContent = `${title}: ${event.target.selectedOptions[0].textContent}`;
   });
   form.addEventListener("submit", (event) => event.preventDefault());
-  addEventListener("hashchange", () => { if (/=|^#?$/.test(location.hash)) read(); });
-  if (/=/.test(location.hash) || data.chosen.world) read();
+  addEventListener("hashchange", () => {
+    // A link to a part of the page is no choice.
+    if (/=|^#?$/.test(location.hash)) readAddress();
+  });
+  readAddress();
   window.redraw = draw;
 }

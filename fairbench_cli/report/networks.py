@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +161,7 @@ def network_charts(run: RunResults) -> Iterator[Chart]:
     """Yield a picture of each network that the run drew from and that is still where it left it."""
     for source, net in networks_of(run):
         title = f"{source['dataset']}, {source['attribute']}"
-        yield Chart(title, drawn_network(net, marks_of(source), title), about_network(net, source))
+        yield Chart(title, draw_network(net, marks_of(source), title), about_network(net, source))
 
 
 def world_networks(run: RunResults) -> Iterator[Section]:
@@ -175,14 +175,19 @@ def world_networks(run: RunResults) -> Iterator[Section]:
         title = f"{source['dataset']}, {source['attribute']}: {name}"
         yield Section(
             f"{dataset}: {name}",
-            charts=(Chart("", drawn_network(world.network, marks, title)),),
+            charts=(Chart("", draw_network(world.network, marks, title)),),
             about=(("dataset", dataset), ("world", name)),
             fine=" · ".join(about_world(world)),
         )
 
 
-def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
-    """Return a picture of a network; the outcome, the protected attribute and what β edits are marked."""
+def draw_network(net: BayesNet, marks: Marks, title: str) -> str:
+    """Return a picture of a network; the outcome, the protected attribute and what β edits are marked.
+
+    Where one of the edited columns is no parent of the outcome β has nothing to edit, and nothing is marked.
+    """
+    if any((name, marks.outcome) not in net.arcs for name in marks.edited):
+        marks = replace(marks, edited=())
     notes = {name: ", ".join(role_of(name, marks)) for name in net.names}
     widths = [max(len(name), len(notes[name])) * LETTER + 0.2 for name in net.names]
     layout = lay_out(net.parents, widths, 0.15)

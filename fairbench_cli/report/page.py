@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -35,6 +35,7 @@ from fairbench_cli.report.networks import network_charts, world_networks
 from fairbench_cli.report.page_numbers import SHARE, Data, PanelNumbers, Scale, metrics_of
 from fairbench_cli.report.page_worlds import ABOUT_WORLDS, world_sections
 from fairbench_cli.report.paired import Baseline, paired_of, paired_with_each
+from fairbench_cli.report.reading import points
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
 from fairbench_cli.report.tables import NO_BIAS
@@ -55,33 +56,47 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     """
     config = run.plan.config
     metric = answer_of(run).metric.name
-    asked = tuple(dict.fromkeys([metric, *FIRST, *config.at_hand]))
-    results = run.asked(asked)
-    runs = [run, *(one for one in run.on_all if one is not run)]
-    sets = []
-    for one in runs:
-        own = one.asked(asked)
-        differences = _differences(one, own, metric, MOST_DIFFERENCES // len(runs))
-        sets.append(page_numbers.panels_of(one, own, [*differences]))
-    panels = sets[0]
+    metrics = tuple(dict.fromkeys([metric, *FIRST, *config.at_hand]))
+    # 1. The numbers, on the labels that are shown first and on the others.
+    runs = [run, *(other for other in run.on_all if other is not run)]
+    panels_of_runs = [_panels_of(labelled, metrics, metric, len(runs)) for labelled in runs]
+    panels = panels_of_runs[0]
+    results = run.asked(metrics)
     names = metrics_of(results)
-    scales = [page_numbers.scale_of(results.metric(name), [*chain(*sets)], m) for m, name in enumerate(names)]
-    drawn, *others = [_data_of(one, own, scales) for one, own in zip(runs, sets, strict=True)]
-    betas = sorted({beta for panel in panels for beta in panel.betas})
-    labels = list(dict.fromkeys(label for panel in panels for label in panel.against))
+    all_panels = [*chain(*panels_of_runs)]
+    scales = [page_numbers.scale_of(results.metric(name), all_panels, m) for m, name in enumerate(names)]
+    # 2. What the switches choose first: the middle β of the first world that does something.
+    baselines = list(dict.fromkeys(label for panel in panels for label in panel.against))
     worlds = list(dict.fromkeys(panel.world for panel in panels)) if run.plan.has_worlds else []
-    world = next((one for one in worlds if one != NO_BIAS), "")
+    world = next((name for name in worlds if name != NO_BIAS), "")
     strengths = sorted(
         {beta for panel in panels for beta in panel.betas if panel.world == world or not world}
     )
     chosen = {
         "beta": f"{strengths[len(strengths) // 2]:g}" if strengths else "",
         "metric": metric,
-        "base": labels[0] if labels else "",
+        "base": baselines[0] if baselines else "",
         "world": world,
         "labels": run.labels if worlds else "",
     }
+    # 3. Panels that differ in their world alone share a place on the page.
     slots = [*group_by(range(len(panels)), lambda k: panels[k].beside("world")).values()]
+    parts = []
+    for number, indices in enumerate(slots):
+        first = next((i for i, k in enumerate(indices) if panels[k].world == world), 0)
+        beta = nearest(panels[indices[first]].betas, chosen["beta"])
+        parts.append(PanelParts(number, [panels[k] for k in indices], first, beta))
+    places = _places_of(panels)
+    if strengths_are_beta(parts):
+        strength = "β"
+        strength_title = "β"
+    else:
+        strength = "strength"
+        strength_title = "Strength"
+    panels_data, *others = [
+        _data_of(labelled, own_panels, scales, places)
+        for labelled, own_panels in zip(runs, panels_of_runs, strict=True)
+    ]
     data = {
         "scales": [vars(scale) | {"step": scale.step} for scale in scales],
         "words": [page_charts.WORDS, page_charts.GAP_WORDS],
@@ -94,21 +109,20 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         "chosen": chosen,
         "share": vars(SHARE) | {"step": SHARE.step},
         "slots": slots,
-        "panels": drawn,
+        "table": {"heads": [*places], "strength": strength},
+        "panels": panels_data,
         "others": others[0] if others else [],
     }
-    shown = page_charts.Shown(scales, metric, chosen["base"])
-    whole = []
-    for number, places in enumerate(slots):
-        first = next((i for i, k in enumerate(places) if panels[k].world == world), 0)
-        beta = nearest(panels[places[first]].betas, chosen["beta"])
-        whole.append(PanelParts(number, [(panels[k], drawn[k]) for k in places], first, beta, shown))
-    sections = [one for one in _sections(run, whole) if one.sections or one.tables or one.charts]
-    sections += [*([compared] if compared else []), provenance_of(run)]
-    if strengths_are_beta(whole):
-        named_beta = "β"
-    else:
-        named_beta = "Strength"
+    # 4. The document.
+    sections = [
+        section
+        for section in _sections(run, parts, names)
+        if section.sections or section.tables or section.charts
+    ]
+    if compared is not None:
+        sections.append(compared)
+    sections.append(provenance_of(run))
+    betas = sorted({beta for panel in panels for beta in panel.betas})
     answer = answer_document(run)
     return Document(
         config.name,
@@ -120,14 +134,37 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
             *_switch("compared", "Groups of", [panel.of["compared"] for panel in panels], "all"),
             *_switch("classifier", "Classifier", [panel.classifier for panel in panels], "all"),
             *_switch("world", "World", worlds, chosen=world),
-            *_switch("beta", named_beta, [f"{one:g}" for one in betas], chosen=chosen["beta"]),
-            *_switch("labels", "Labels", [one.labels for one in runs], chosen=run.labels),
+            *_switch("beta", strength_title, [f"{beta:g}" for beta in betas], chosen=chosen["beta"]),
+            *_switch("labels", "Labels", [labelled.labels for labelled in runs], chosen=run.labels),
             *_switch("metric", "Metric", [metric, *FIRST, *names], chosen=metric),
-            *_switch("base", "Against", labels, chosen=chosen["base"]),
+            *_switch("base", "Against", baselines, chosen=chosen["base"]),
         ),
         notes=answer.notes,
         data=json.dumps(data, ensure_ascii=False, separators=(",", ":")),
     )
+
+
+def _panels_of(run: RunResults, metrics: Sequence[str], metric: str, n_runs: int) -> list[PanelNumbers]:
+    """Return the panels of a run, one of `n_runs` that share what a page has room for."""
+    results = run.asked(metrics)
+    differences = _differences(run, results, metric, MOST_DIFFERENCES // n_runs)
+    return page_numbers.panels_of(run, results, [*differences])
+
+
+def _places_of(panels: Sequence[PanelNumbers]) -> dict[str, list[str]]:
+    """Return what names panels in a table, by the head of its column: of each panel, where they differ."""
+    columns = {
+        "data set": [panel.dataset for panel in panels],
+        "attribute": [panel.of["attribute"] for panel in panels],
+        "groups of": [panel.of["compared"] for panel in panels],
+        "data": [panel.of["representation"] for panel in panels],
+        "classifier": [panel.classifier for panel in panels],
+        "world": [panel.world for panel in panels],
+    }
+    if columns["attribute"] == columns["groups of"]:
+        del columns["attribute"]
+    always = "data set", "groups of"
+    return {head: values for head, values in columns.items() if head in always or len(set(values)) > 1}
 
 
 def nearest(betas: Sequence[float], chosen: str) -> int:
@@ -139,15 +176,22 @@ def nearest(betas: Sequence[float], chosen: str) -> int:
     return min(range(len(betas)), key=lambda k: abs(betas[k] - float(chosen or 0)))
 
 
-def _data_of(run: RunResults, panels: Sequence[PanelNumbers], scales: Sequence[Scale]) -> list[Data]:
+def _data_of(
+    run: RunResults,
+    panels: Sequence[PanelNumbers],
+    scales: Sequence[Scale],
+    places: Mapping[str, Sequence[str]],
+) -> list[Data]:
     """Return panels as the page's script reads them, with what is said of each at each β."""
-    told = {(*own.block, own.beta): [short, _first(long)] for own, short, long in each_setting(run)}
-    return [
-        page_numbers.panel_data(
-            panel, scales, [told.get((*panel.of.values(), beta), ["", ""]) for beta in panel.betas]
-        )
-        for panel in panels
-    ]
+    captions = {
+        (*setting.block, setting.beta): [short, _first(long)] for setting, short, long in each_setting(run)
+    }
+    panels_data = []
+    for i, panel in enumerate(panels):
+        told = [captions.get((*panel.of.values(), beta), ["", ""]) for beta in panel.betas]
+        place = [values[i] for values in places.values()]
+        panels_data.append(page_numbers.panel_data(panel, scales, told) | {"place": place})
+    return panels_data
 
 
 def _first(words: str) -> str:
@@ -213,31 +257,23 @@ class PanelParts:
     ----------
     number : int
         By which the page's script finds it.
-    worlds : sequence of (PanelNumbers, dict)
-        Each world's, and how the script reads it.
+    worlds : sequence of PanelNumbers
+        Each world's.
     first : int
         The place of the world that is shown first.
     beta : int
         The place of the β that is shown first.
-    shown : page_charts.Shown
-        What else is chosen first.
     """
 
     number: int
-    worlds: Sequence[tuple[PanelNumbers, Data]]
+    worlds: Sequence[PanelNumbers]
     first: int
     beta: int
-    shown: page_charts.Shown
 
     @property
     def panel(self) -> PanelNumbers:
         """The panel that is shown first."""
-        return self.worlds[self.first][0]
-
-    @property
-    def data(self) -> Data:
-        """The same as the page's script reads it."""
-        return self.worlds[self.first][1]
+        return self.worlds[self.first]
 
     @property
     def about(self) -> tuple[tuple[str, str], ...]:
@@ -267,38 +303,38 @@ class PanelParts:
 
 def strengths_are_beta(parts: Iterable[PanelParts]) -> bool:
     """Return whether every strength is β, as in all runs without worlds."""
-    return all(panel.strength == BETA for one in parts for panel, _ in one.worlds)
+    return all(panel.strength == BETA for part in parts for panel in part.worlds)
 
 
-def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section]:
+def _sections(run: RunResults, parts: Sequence[PanelParts], metrics: Sequence[str]) -> Iterator[Section]:
     yield Section(
         "Who, by how much, at what cost",
-        sections=tuple(map(_card, panels)),
+        sections=tuple(map(_card, parts)),
         tiled=True,
         anchor="differences",
     )
-    known = any(np.isfinite(panel.known).any() for one in panels for panel, _ in one.worlds)
+    panels = [(part, panel) for part in parts for panel in part.worlds]
+    known = any(np.isfinite(panel.known).any() for _, panel in panels)
     marks = (KEY, ABOUT_KNOWN) if known else (KEY,)
     yield Section("", marks, charts=(Chart("", page_charts.key_of_forests(known=known)),))
     worlds = tuple(world_sections(run))
     yield Section(UNDONE, ABOUT_WORLDS, sections=worlds, tiled=True, anchor="worlds")
-    planes = tuple(map(_clouds, panels))
-    several = tuple(_curves(one) for one in panels if any(len(own.betas) > 1 for own, _ in one.worlds))
-    if strengths_are_beta(panels):
+    planes = tuple(_clouds(part, metrics) for part in parts)
+    curves = tuple(_curves(part) for part in parts if any(len(panel.betas) > 1 for panel in part.worlds))
+    if strengths_are_beta(parts):
         over = "β"
     else:
         over = "the strength"
-    if several:
+    if curves:
         key = f"{PLANES} {WAYS.format(over)}"
     else:
         key = PLANES
     yield Section("Fairness and accuracy", (key,), sections=planes, tiled=True, anchor="planes")
-    yield Section(f"Over {over}", (CURVES,), sections=several, tiled=True, anchor="curves")
-    each = [(one, panel) for one in panels for panel, _ in one.worlds]
-    moved = tuple(section for one, panel in each if (section := _moved(run, one, panel)))
+    yield Section(f"Over {over}", (CURVES,), sections=curves, tiled=True, anchor="curves")
+    moved = tuple(section for part, panel in panels if (section := _moved(run, part, panel)))
     yield Section("Moved thresholds", (MOVED,), sections=moved, tiled=True, anchor="thresholds")
-    yield Section("Groups", (GROUPS,), sections=tuple(_groups(panels)), anchor="groups")
-    yield Section("All numbers", tables=_numbers(panels), anchor="numbers")
+    yield Section("Groups", (GROUPS,), sections=tuple(_groups(parts)), anchor="groups")
+    yield Section("All numbers", tables=_numbers(run), anchor="numbers")
     charts = tuple(network_charts(run))
     sections = tuple(world_networks(run))
     yield Section("Networks", charts=charts, sections=sections, tiled=True, anchor="networks")
@@ -361,28 +397,22 @@ AGAIN = (
 PAIRS = (FIRST[0], FIRST[1]), (FIRST[2], FIRST[3])
 
 
-def _card(one: PanelParts) -> Section:
-    short, long = one.data["told"][one.beta]
-    return one.section(
-        Chart(short, page_charts.drawn_forest(one.data, one.shown, one.beta), long, f"forest-{one.number}")
-    )
+def _card(part: PanelParts) -> Section:
+    return part.section(Chart("", "", key=f"forest-{part.number}"))
 
 
-def _clouds(one: PanelParts) -> Section:
-    found = []
-    for names in PAIRS:
-        x, y = map(one.shown.at, names)
-        for number, part in enumerate(one.data["parts"]):
-            svg = page_charts.drawn_cloud(one.data, one.shown.scales, x, y, part)
-            found.append(Chart(" × ".join(names), svg, key=f"planes-{one.number}-{number}-{x}-{y}"))
-    return one.section(*found)
+def _clouds(part: PanelParts, metrics: Sequence[str]) -> Section:
+    n_groups = len(page_numbers.technique_groups(part.panel))
+    planes = []
+    for across, up in PAIRS:
+        axes = f"{metrics.index(across)}-{metrics.index(up)}"
+        planes += [Chart("", "", key=f"planes-{part.number}-{i}-{axes}") for i in range(n_groups)]
+    return part.section(*planes)
 
 
-def _curves(one: PanelParts) -> Section:
-    drawn = [
-        page_charts.drawn_curves(one.data, one.shown.scale, one.shown.m, part) for part in one.data["parts"]
-    ]
-    return one.section(*(Chart("", svg, key=f"curves-{one.number}-{i}") for i, svg in enumerate(drawn)))
+def _curves(part: PanelParts) -> Section:
+    n_groups = len(page_numbers.technique_groups(part.panel))
+    return part.section(*(Chart("", "", key=f"curves-{part.number}-{i}") for i in range(n_groups)))
 
 
 def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | None:
@@ -392,7 +422,7 @@ def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | N
     if not found:
         return None
     moved = found[0]
-    beta = panel.betas[nearest(panel.betas, one.data["at"][one.beta])]
+    beta = panel.betas[nearest(panel.betas, f"{one.panel.betas[one.beta]:g}")]
     own = [i for i, at in panel.cells.items() if panel.betas[at % len(panel.betas)] == beta]
     plain = next((i for i in own if moved.baseline[i] == i), None)
     if plain is None:
@@ -419,75 +449,55 @@ def _percents(gaps: Floats, accuracies: Floats) -> list[tuple[float, float] | No
     return [(100 * gap, 100 * accuracy) if math.isfinite(gap + accuracy) else None for gap, accuracy in pairs]
 
 
-def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
+def _groups(parts: Sequence[PanelParts]) -> Iterator[Section]:
     """Yield the rates by group of each data set, attribute and classifier, once whatever is compared."""
-    for one, *_ in group_by(panels, lambda each: each.panel.beside("compared", "world")).values():
-        panel = one.panel
-        groups = one.data["groups"]
-        sizes, labels = (groups[name][min(one.beta, len(groups[name]) - 1)] for name in ("rows", "labels"))
-        rates = [groups["rates"][t * len(panel.betas) + one.beta] for t in range(len(panel.techniques))]
+    for part, *_ in group_by(parts, lambda part: part.panel.beside("compared", "world")).values():
+        panel = part.panel
+        groups = panel.group_rates
+        has_attributes = len(set(groups.attributes)) > 1
         rows = []
-        for g, (name, n) in enumerate(zip(groups["names"], sizes, strict=True)):
-            head = TableCell(name, groups["of"][g] if len(set(groups["of"])) > 1 else "")
-            size = TableCell("-" if n is None else f"{n:,}", value=n)
-            shares = [labels[g], *(own[g] if own else None for own in rates)]
-            rows.append((head, size, *map(_share, shares)))
+        for g, name in enumerate(groups.names):
+            n_rows = groups.rows[part.beta, g]
+            size = TableCell(f"{round(n_rows):,}", value=n_rows) if np.isfinite(n_rows) else TableCell("-")
+            rates = [groups.labels[part.beta, g], *groups.rates[:, part.beta, g]]
+            head = TableCell(name, groups.attributes[g] if has_attributes else "")
+            rows.append((head, size, *map(_share, rates)))
         title = "Favourable decisions, %"
         if panel.on:
-            title += f": {page_charts.which_words(one.data, one.beta)}"
+            title += f": {panel.which_at(part.beta)}"
         elif len(panel.betas) > 1:
             title += ", at the β that is chosen"
         heads = ("group", "test rows", "labels", *panel.names)
-        table = TextTable(title, heads, tuple(rows), words=1, key=f"groups-{one.number}")
+        table = TextTable(title, heads, tuple(rows), words=1, key=f"groups-{part.number}")
         attribute = panel.of["attribute"]
         representation = panel.of["representation"]
-        others = {each.panel.of["attribute"] for each in panels if each.panel.dataset == panel.dataset}
-        words = [panel.classifier]
-        if len(others) > 1:
-            words.append(f"techniques work on {attribute}")
+        attributes = {other.panel.of["attribute"] for other in parts if other.panel.dataset == panel.dataset}
+        subtitle = [panel.classifier]
+        if len(attributes) > 1:
+            subtitle.append(f"techniques work on {attribute}")
         if representation != "original":
-            words.append(representation)
-        about = tuple(each for each in one.about if each[0] != "compared")
-        yield Section(panel.dataset, tables=(table,), about=about, fine=" · ".join(words))
+            subtitle.append(representation)
+        about = tuple(pair for pair in part.about if pair[0] != "compared")
+        yield Section(panel.dataset, tables=(table,), about=about, fine=" · ".join(subtitle))
 
 
-def _share(rate: int | None) -> TableCell:
-    if rate is None:
-        return TableCell("-")
-    return TableCell(SHARE.written(rate), value=rate)
+def _share(rate: float) -> TableCell:
+    if np.isfinite(rate):
+        return TableCell(points(rate), value=rate)
+    return TableCell("-")
 
 
-def _numbers(parts: Sequence[PanelParts]) -> tuple[TextTable, ...]:
-    """Return the table of all techniques at all β on one metric."""
-    whole = [(one.shown, *each) for one in parts for each in one.worlds]
-    columns = {
-        "data set": [panel.dataset for _, panel, _ in whole],
-        "attribute": [panel.of["attribute"] for _, panel, _ in whole],
-        "groups of": [panel.of["compared"] for _, panel, _ in whole],
-        "data": [panel.of["representation"] for _, panel, _ in whole],
-        "classifier": [panel.classifier for _, panel, _ in whole],
-        "world": [panel.world for _, panel, _ in whole],
-    }
-    if columns["attribute"] == columns["groups of"]:
-        del columns["attribute"]
-    always = "data set", "groups of"
-    left = {name: own for name, own in columns.items() if name in always or len(set(own)) > 1}
-    rows = []
-    for i, (shown, panel, drawn) in enumerate(whole):
-        place = [TableCell(values[i]) for values in left.values()]
-        for k, beta in enumerate(panel.betas):
-            for t, technique in enumerate(panel.names):
-                named = *place, TableCell(f"{beta:g}", value=beta), TableCell(technique)
-                rows.append((*named, *page_charts.number_cells(drawn, shown, t, k)))
-    if strengths_are_beta(parts):
-        strength = "β"
-    else:
-        strength = "strength"
-    heads = (*left, strength, "technique", "value", "difference", "verdict", "accuracy", "repeats")
+def _numbers(run: RunResults) -> tuple[TextTable, ...]:
+    """Return the table by what is chosen, which is the script's, and that of all techniques and settings."""
     title = "The metric that is chosen, against the technique that is chosen"
-    if whole and whole[0][1].on:
-        title += f", on {whole[0][1].on} labels"
-    return (TextTable(title, heads, tuple(rows), key="numbers"),)
+    if run.plan.has_worlds:
+        title += f", on {run.labels} labels"
+    tables = [
+        replace(table, title=section.title)
+        for section in answer_document(run).sections
+        for table in section.tables
+    ]
+    return (TextTable(title, (), (), key="numbers"), *tables)
 
 
 def _switch(

@@ -1,7 +1,4 @@
-"""The numbers of a run as its page draws them: whole numbers by panel, metric, technique and β.
-
-A page's script draws charts again from the same numbers, and so both write the same digits.
-"""
+"""The numbers of a run as its page's script draws them: whole numbers by panel, metric, technique and β."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +17,6 @@ from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import rate_by_group
 from fairbench_cli.report.kinds import Kind
 from fairbench_cli.report.paired import Baseline
-from fairbench_cli.report.reading import signed
 from fairbench_cli.report.repeats import TECHNIQUE, DatasetRepeats, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults, labels_measured
 from fairbench_cli.report.tables import BLOCK, NO_BIAS, TRUTH, Names, names_of, why_nothing
@@ -96,52 +92,9 @@ class Scale:
         return 1
 
     @property
-    def named(self) -> str:
-        """The metric and its unit."""
-        if self.unit:
-            return f"{self.name}, {self.unit}"
-        return self.name
-
-    @property
     def step(self) -> int:
         """How many grains the last digit is."""
         return int(GRAIN // self.times // 10**self.digits)
-
-    def written(self, grains: int, sign: str = "") -> str:
-        """Write a number; `sign` is what stands before those above 0.
-
-        >>> Scale("discrimination", "points", 1, 0, True, (0, 1, 1)).written(-15_849)
-        '−15.8'
-        """
-        last = (2 * abs(grains) + self.step) // (2 * self.step)
-        whole, rest = divmod(last, 10**self.digits)
-        if last == 0:
-            before = ""
-        elif grains < 0:
-            before = "−"
-        else:
-            before = sign
-        return f"{before}{whole}.{rest:0{self.digits}d}"
-
-    def with_unit(self, grains: int) -> str:
-        """Write a number with its unit."""
-        return f"{self.written(grains)}{f' {self.unit}' if self.unit else ''}"
-
-    def value(self, grains: int) -> float:
-        """Return a number in its unit."""
-        return grains / (GRAIN / self.times)
-
-    def place(self, grains: int) -> float:
-        """Return where a number stands on the axis, in per cent."""
-        low, high, _ = self.axis
-        return round(100 * (max(low, min(high, grains)) - low) / (high - low), 2)
-
-    @property
-    def ticks(self) -> list[tuple[float, str]]:
-        """Return the places of round numbers, and how they are written."""
-        low, high, step = self.axis
-        inside = range(-(-low // step), high // step + 1)
-        return [(self.place(k * step), self.written(k * step).rstrip("0").rstrip(".")) for k in inside]
 
 
 def unit_of(metric: Metric) -> str:
@@ -168,24 +121,49 @@ def grains(values: Any, scale: Scale | None = None) -> list[Whole]:
     ----------
     values : array-like
     scale : Scale, optional
-        How they are written. Grains are written as the numbers themselves would be: one that lies half way
-        between two last digits is a grain less where the number is rounded down.
+        How they are written: the page's script rounds a number half way between two last digits up. One that
+        is written with the lower digit everywhere else is a grain less, so that the page has that digit, too.
 
     >>> grains([0.15849, float("nan"), float("inf")])
     [15849, None, None]
     >>> points = Scale("discrimination", "points", 1, 0, True, (0, 1, 1))
-    >>> points.written(15850), grains([0.158499], points)
-    ('15.9', [15849])
+    >>> grains([0.1586, 0.158499], points)
+    [15860, 15849]
     """
     flat = np.asarray(values, dtype=np.float64).ravel()
     with np.errstate(invalid="ignore"):
         known = np.abs(flat) < MOST
     whole = np.rint(np.where(known, flat, 0.0) * GRAIN).astype(np.int64)
     if scale is not None:
-        for i in np.flatnonzero(known & (2 * abs(whole) % (2 * scale.step) == scale.step)):
-            if scale.written(int(whole[i])) != signed(flat[i] * scale.times, scale.digits, ""):
+        is_half_way = known & (2 * abs(whole) % (2 * scale.step) == scale.step)
+        for i in np.flatnonzero(is_half_way):
+            rounded = float(f"{abs(flat[i]) * scale.times:.{scale.digits}f}")
+            if rounded * GRAIN / scale.times < abs(whole[i]):
                 whole[i] -= np.sign(whole[i])
     return [number if there else None for number, there in zip(whole.tolist(), known.tolist(), strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRates:
+    """How many of each group get the favourable decision, of each attribute and of all.
+
+    Parameters
+    ----------
+    attributes, names : list of str
+        Of each group; all numbers are means over the repeats.
+    rows : array, shape (β, groups)
+        How many test rows it has.
+    labels : array, shape (β, groups)
+        The share of favourable labels.
+    rates : array, shape (techniques, β, groups)
+        The share of favourable decisions; NaN where there is none.
+    """
+
+    attributes: list[str]
+    names: list[str]
+    rows: Floats
+    labels: Floats
+    rates: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,6 +230,11 @@ class PanelNumbers:
             if all(cell[name] == value for name, value in own.items())
         }
 
+    @cached_property
+    def group_rates(self) -> GroupRates:
+        """How many of each group get the favourable decision."""
+        return group_rates_of(self)
+
     @property
     def names(self) -> list[str]:
         """What the techniques are called."""
@@ -273,6 +256,18 @@ class PanelNumbers:
         if self.on:
             return f"{self.world} · {self.on} labels"
         return ""
+
+    def which_at(self, beta: int) -> str:
+        """Return its world, its strength at the place of a β, and its labels."""
+        if self.strength:
+            strength = f"{self.strength} = {self.betas[beta]:g}"
+        else:
+            strength = ""
+        if strength and self.world == self.strength:
+            world = ""
+        else:
+            world = self.world
+        return " · ".join(filter(None, (world, strength, f"{self.on} labels")))
 
     @property
     def name(self) -> str:
@@ -484,14 +479,13 @@ def panel_data(panel: PanelNumbers, scales: Sequence[Scale], told: list[list[str
         ]
 
     why, same = _of_cells(panel)
-    upper = [t for t, (intervention, *_) in enumerate(panel.techniques) if intervention == TRUTH]
     return {
         "name": panel.name,
         "which": panel.which,
         "strength": panel.strength,
         "about": dict(panel.about) | ({"world": panel.world} if panel.on else {}),
         "techniques": panel.names,
-        "upper": upper,
+        "upper": upper_of(panel),
         "betas": panel.betas,
         "at": [f"{beta:g}" for beta in panel.betas],
         "mean": listed(panel.mean),
@@ -512,9 +506,19 @@ def panel_data(panel: PanelNumbers, scales: Sequence[Scale], told: list[list[str
             }
             for label, one in panel.against.items()
         },
-        "parts": list(parts_of(len(panel.techniques), upper)),
+        "parts": technique_groups(panel),
         "told": told,
     }
+
+
+def technique_groups(panel: PanelNumbers) -> list[list[int]]:
+    """Return the techniques of a panel in groups that fit into one picture."""
+    return list(parts_of(len(panel.techniques), upper_of(panel)))
+
+
+def upper_of(panel: PanelNumbers) -> list[int]:
+    """Return the places of the techniques that know the truth."""
+    return [t for t, (intervention, *_) in enumerate(panel.techniques) if intervention == TRUTH]
 
 
 def parts_of(count: int, upper: Sequence[int]) -> Iterator[list[int]]:
@@ -557,33 +561,45 @@ def _means(values: Floats) -> Floats:
     return means
 
 
-def _groups(panel: PanelNumbers) -> Data:
-    """Return rows, labels and the rate of favourable decisions by group: of each attribute and of all."""
+def group_rates_of(panel: PanelNumbers) -> GroupRates:
+    """Return the test rows, labels and decisions of a panel by group."""
     data = panel.data
     world = panel.of["world"]
-    names = [*dict.fromkeys([*data.protected.names, CROSS.join(data.protected.names)])]
+    attributes = [*dict.fromkeys([*data.protected.names, CROSS.join(data.protected.names)])]
 
     def rates(levels: Sequence[Counts]) -> Floats:
         """Return rates of groups, means over the repeats: shape (..., groups)."""
-        return np.concatenate([_means(rate_by_group(one, FAVOURABLE)) for one in levels], axis=-1)
+        return np.concatenate([_means(rate_by_group(counts, FAVOURABLE)) for counts in levels], axis=-1)
 
-    levels = [data.levels(data.counts, name) for name in names]
-    means = rates(levels)
-    found: list[list[Whole]] = [[] for _ in range(len(panel.techniques) * len(panel.betas))]
+    levels = [data.levels(data.counts, attribute) for attribute in attributes]
+    rates_of_cells = rates(levels)
+    n_groups = rates_of_cells.shape[-1]
+    by_technique = np.full((len(panel.techniques) * len(panel.betas), n_groups), np.nan)
     for i, at in panel.cells.items():
-        found[at] = grains(means[i], SHARE)
+        by_technique[at] = rates_of_cells[i]
     rows = []
     shares = []
     for beta in panel.betas:
-        labels = [data.levels(data.labels_at(world, beta), name) for name in names]
-        rows.append(grains(np.concatenate([_means(one.group_total) for one in labels]) / GRAIN))
-        shares.append(grains(rates(labels), SHARE))
+        labels = [data.levels(data.labels_at(world, beta), attribute) for attribute in attributes]
+        rows.append(np.concatenate([_means(counts.group_total) for counts in labels]))
+        shares.append(rates(labels))
+    return GroupRates(
+        attributes=[name for name, counts in zip(attributes, levels, strict=True) for _ in counts.groups],
+        names=[str(group) for counts in levels for group in counts.groups],
+        rows=np.array(rows),
+        labels=np.array(shares),
+        rates=by_technique.reshape(len(panel.techniques), len(panel.betas), n_groups),
+    )
+
+
+def _groups(panel: PanelNumbers) -> Data:
+    """Return the rates of groups as the page's script reads them; by β where they differ."""
+    groups = panel.group_rates
+    by_technique = groups.rates.reshape(-1, len(groups.names))
     return {
-        "of": [name for name, one in zip(names, levels, strict=True) for _ in one.groups],
-        "names": [str(group) for one in levels for group in one.groups],
-        "rows": _each(rows),
-        "labels": _each(shares),
-        "rates": found,
+        "rows": _each([grains(rows / GRAIN) for rows in groups.rows]),
+        "labels": _each([grains(labels, SHARE) for labels in groups.labels]),
+        "rates": [grains(rates, SHARE) for rates in by_technique],
     }
 
 

@@ -18,23 +18,21 @@ from fairbench_cli.experiment.journal.folder import read_repeats, refuse_lost, u
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.measures.registry import METRICS
-from fairbench_cli.report import registry
 from fairbench_cli.report.answer_words import answer_document
-from fairbench_cli.report.baselines import baselines_frame, distances_of
 from fairbench_cli.report.figures import draw_figures
-from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.page import run_page
-from fairbench_cli.report.paired import VERSUS, paired_of, pareto_of, versus_of
-from fairbench_cli.report.paper import NUMBERS, numbers_tex
+from fairbench_cli.report.paired import VERSUS, versus_of
+from fairbench_cli.report.parts import PARTS
+from fairbench_cli.report.parts.part import RunPart, figures_of, frames_of, tables_of
 from fairbench_cli.report.predictions import write_predictions
-from fairbench_cli.report.remedies import contrasts_of, remedies_of
-from fairbench_cli.report.repeats import OF_WORLDS, groups_frame
-from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame, sweep_frame
-from fairbench_cli.report.tuning import curves_frame, gains_frame
-from fairbench_cli.report.worlds import worlds_frame
+from fairbench_cli.report.registry import FORMATS
+from fairbench_cli.report.repeats import OF_WORLDS
+from fairbench_cli.report.results import RunResults, run_results
 
 ANSWER = "answer.md"
 PAGE = "report.html"
+OLD_NUMBERS = "numbers.tex"
+"""What earlier versions wrote next to the tables; left there, its numbers would be of an older report."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +60,9 @@ def write_report(
     versus: Sequence[str] = (),
     tables: Sequence[str] = (),
     compared: Compared = _with_nothing,
+    parts: Sequence[RunPart] = PARTS,
 ) -> WrittenReport:
-    """Write answer.md, report.html, groups, results, summary, paired and pareto.csv, tables/ and figures/.
-
-    Also baselines.csv and baselines_distance.csv; with a sweep sweep.csv, frontier.csv and
-    frontier_distance.csv; where parameters are tuned tuning.csv and tuning_gain.csv; where the run keeps what
-    is known exactly of its worlds worlds.csv.
+    """Write answer.md, report.html, the CSV files of the parts that a run has, tables/ and figures/.
 
     Parameters
     ----------
@@ -79,6 +74,8 @@ def write_report(
         Names of tables to return in place of those of the config.
     compared : callable
         What the page says next to the run's own numbers.
+    parts : sequence of RunPart
+        What the report is made of; it has those tables and figures of them that the config names.
 
     Returns
     -------
@@ -103,30 +100,10 @@ def write_report(
     always = [name for name, table in TABLES.items() if table.always and name not in asked]
     shown = [TABLES[name] for name in (*asked, *always)] + [FIGURES[name] for name in config.figures]
     with threadpool_limits(1):  # arrays are small: more threads would only cost
-        run = run_results(folder, plan, records, _metrics_of(plan, shown), attributes)
+        run = run_results(folder, plan, records, _metrics_of(plan, shown, parts), attributes)
         results = run.asked(config.at_hand)
         against, differences = versus_of(run, results, versus)
-        paired = paired_of(run)
-        frames = {
-            "groups": _on_all_labels(run, lambda one: groups_frame(one.datasets)),
-            "results": _on_all_labels(run, lambda one: results_frame(one.asked(config.at_hand))),
-            "summary": summary_frame(results, config.repeats),
-            "paired": paired[paired["metric"].isin(config.at_hand)],
-            "pareto": pareto_of(run),
-            "remedies": remedies_of(run) if plan.has_worlds else None,
-            "recorded_true": contrasts_of(run) if plan.has_worlds else None,
-            "baselines": baselines_frame(run),
-            "baselines_distance": distances_of(run),
-            "sweep": sweep_frame(run) if config.sweep else None,
-            "frontier": frontier_frame(run) if config.sweep else None,
-            "frontier_distance": distance_frame(run) if config.sweep else None,
-            "tuning": curves_frame(run) if config.tuned_for else None,
-            "tuning_gain": gains_frame(run) if config.tuned_for else None,
-            "worlds": worlds_frame(run),
-        }
-        for output, files in registry.FRAMES.items():
-            with_it = output in asked or output in config.figures
-            frames |= {name: make.load()(run) if with_it else None for name, make in files.items()}
+        frames = frames_of(parts, run)
         frames |= dict.fromkeys(path.stem for path in folder.glob(f"{VERSUS}*.csv")) | against
         answer = markdown(answer_document(run))
         for name, frame in frames.items():
@@ -134,12 +111,12 @@ def write_report(
                 (folder / f"{name}.csv").unlink(missing_ok=True)
             else:
                 write_text(folder / f"{name}.csv", comma_separated(frame, plan))
-        made = {name: registry.TABLES[name].load()(name, run) for name in (*asked, *always)}
+        tables_by_name = tables_of(parts)
+        made = {name: tables_by_name[name](name, run) for name in (*asked, *always)}
         _write_tables(folder / "tables", [table for table in made.values() if table.sections])
-        write_text(folder / "tables" / NUMBERS, numbers_tex(run))
         write_text(folder / ANSWER, answer)
         write_text(folder / PAGE, html(run_page(run, compared(plan, records))))
-        draw_figures(run, config.figures)
+        draw_figures(run, config.figures, figures_of(parts))
         kept = write_predictions(folder, plan, records)
         shown_tables = [*differences, *(made[name] for name in chosen or ([] if differences else asked))]
         csv = f"{sum(frame is not None for frame in frames.values())} CSV files"
@@ -149,11 +126,6 @@ def write_report(
         if kept:
             names.append("predictions/")
         return WrittenReport(answer_document(run, brief=True), tuple(shown_tables), tuple(names))
-
-
-def _on_all_labels(run: RunResults, frame_of: Callable[[RunResults], pd.DataFrame]) -> pd.DataFrame:
-    """Return a frame of the true labels and one of the recorded ones, one below the other."""
-    return pd.concat([frame_of(one).assign(labels=one.labels) for one in run.on_all], ignore_index=True)
 
 
 def comma_separated(frame: pd.DataFrame, plan: RunPlan) -> str:
@@ -195,17 +167,24 @@ def _check_table(name: str, plan: RunPlan) -> None:
             raise user_error(f"{name} {what}, and the run has none", f"{fix} and run it again", "--table")
 
 
-def results_of_folder(folder: Path, plan: RunPlan, records: Records) -> RunResults:
+def results_of_folder(
+    folder: Path, plan: RunPlan, records: Records, parts: Sequence[RunPart] = PARTS
+) -> RunResults:
     """Return the results that any table or figure of a run is made from. Writes nothing."""
-    metrics = _metrics_of(plan, [*TABLES.values(), *FIGURES.values()])
+    metrics = _metrics_of(plan, [*TABLES.values(), *FIGURES.values()], parts)
     return run_results(folder, plan, records, metrics, plan.config.attributes)
 
 
-def _metrics_of(plan: RunPlan, shown: Iterable[ReportOutput]) -> tuple[str, ...]:
-    """Return the metrics of the config, and of some tables and figures."""
-    tuned_for = [name for name in plan.config.tuned_for if name in METRICS]
-    more = (metric for output in shown for metric in output.metrics)
-    return tuple(dict.fromkeys([*plan.config.at_hand, *tuned_for, *more]))
+def _metrics_of(plan: RunPlan, shown: Iterable[ReportOutput], parts: Iterable[RunPart]) -> tuple[str, ...]:
+    """Return the metrics of the config, of some tables and figures, and of the parts that the run has."""
+    metrics = [*plan.config.at_hand]
+    metrics += [name for name in plan.config.tuned_for if name in METRICS]
+    for output in shown:
+        metrics += output.metrics
+    for part in parts:
+        if part.wanted(plan):
+            metrics += part.metrics
+    return tuple(dict.fromkeys(metrics))
 
 
 def redo_report(
@@ -216,6 +195,7 @@ def redo_report(
     tables: Sequence[str] = (),
     labels: TestLabels | None = None,
     compared: Compared = _with_nothing,
+    parts: Sequence[RunPart] = PARTS,
 ) -> tuple[WrittenReport, tuple[Damage, ...], list[str], int, int]:
     """Write the report of a results folder again.
 
@@ -230,7 +210,7 @@ def redo_report(
         As in `write_report`.
     labels : {"true", "recorded"}, optional
         Which labels of the test rows everything is about, by default those of the config.
-    compared : callable
+    compared, parts
         As in `write_report`.
 
     Returns
@@ -270,7 +250,7 @@ def redo_report(
         what = "this run records true labels, as it has no `bias` under `sample`"
         raise user_error(what, "leave --labels out, or run an experiment with a `bias`", "--labels")
     own_plan = replace(plan, config=config).counted_by(labels or config.test_labels)
-    written = write_report(folder, own_plan, reading.records, attributes, versus, tables, compared)
+    written = write_report(folder, own_plan, reading.records, attributes, versus, tables, compared, parts)
     update_manifest(folder, files)
     left_out = sorted(one.name for one in config.metrics if not one.is_at_hand)
     counted = reading.records.items() if plan.config.predictions else ()
@@ -283,9 +263,10 @@ def redo_report(
 def _write_tables(folder: Path, tables: list[Document]) -> None:
     """Write every table in all formats; those of an earlier report that are not written now go away."""
     make_folder(folder)
+    written = {table.title for table in tables}
     for old in folder.glob("*.*"):
-        if old.stem in TABLES.keys() - {table.title for table in tables}:
+        if old.name == OLD_NUMBERS or old.stem in TABLES.keys() - written:
             old.unlink()
     for table in tables:
-        for ending, writer in registry.FORMATS.items():
+        for ending, writer in FORMATS.items():
             write_text(folder / f"{table.title}.{ending}", writer.load()(table))

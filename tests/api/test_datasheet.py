@@ -75,7 +75,7 @@ def test_rates_gaps_and_missing_cells_are_those_of_the_rows(tmp_path):
     path, frame = invented(tmp_path)
     found = datasheet(path)
     yes = frame["got"] == "yes"
-    assert (found.of, found.rows) == ("files", ROWS)
+    assert (found.origin, found.rows) == ("files", ROWS)
     assert found.everybody is not None
     same_rate(found.everybody, yes)
     sides = {

@@ -114,7 +114,7 @@ def test_a_world_is_drawn_and_says_what_it_is(say, tmp_path):
     assert repr(world).endswith(
         "; 40 % of the deprived with the favourable outcome are recorded with the unfavourable one>"
     )
-    assert {text.get_text() for text in world.figure().axes[0].texts} >= {"occupation", "occupation.true"}
+    assert ">occupation.true</text>" in world.figure().svg
     done = say("network", "draw", "dutch", "--bias", "[label: {flip: 0.4}]", "-o", tmp_path / "net.svg")
     assert done.code == 0
     assert "occupation.true" in (tmp_path / "net.svg").read_text()
@@ -204,7 +204,7 @@ def test_a_frame_with_roles_can_be_tilted_and_kept(frame, tmp_path):
     for again in (fb.load_network(tmp_path / "net.json"), pickle.loads(pickle.dumps(net))):  # noqa: S301
         assert again.tilt(0.25).cpt("y").equals(net.tilt(0.25).cpt("y"))
     assert "<table" in net._repr_html_()
-    assert net.figure().axes
+    assert net.figure()._repr_svg_().startswith("<svg ")
     assert net.score == net.bic < 0
     assert net.columns == ("s", "x", "y")
 

@@ -452,7 +452,7 @@ def test_rows_of_weight_0_change_nothing_but_a_note(tmp_path):
 
 def engine_settings(source):
     names = ("preserve_insertion_order", "threads", "memory_limit")
-    return [source.one(f"SELECT current_setting('{name}')") for name in names]
+    return [source.row(f"SELECT current_setting('{name}')") for name in names]
 
 
 def test_the_engine_s_settings_are_set_back(tmp_path):
@@ -491,6 +491,6 @@ def test_the_source_alone_changes_the_settings():
 
 def test_a_scan_ends_with_its_block():
     with open_scan(pd.DataFrame({"score": [1, 0], "race": ["a", "b"]}), AuditConfig()) as scan:
-        assert scan.source.one("SELECT 1") == (1,)
+        assert scan.source.row("SELECT 1") == (1,)
     with pytest.raises(duckdb.ConnectionException):
-        scan.source.one("SELECT 1")
+        scan.source.row("SELECT 1")

@@ -10,7 +10,7 @@ import pytest
 from conftest import Finished, edit_lines, plain, run_plan, two_lines
 
 import fairbench_cli as fb
-from fairbench_cli.audit.scan.runs import _expanded, _one_cell
+from fairbench_cli.audit.scan.runs import _expand_counts, _find_cell
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.plan import CELL_COLUMNS
 from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
@@ -95,15 +95,15 @@ def test_a_cell_that_only_lacks_a_parameter_is_told_how_to_name(tmp_path: Path):
     ]
     plan = run_plan(cells, [])
     with pytest.raises(UserError, match="tune accuracy") as error:
-        _one_cell(tmp_path, plan, ())
+        _find_cell(tmp_path, plan, ())
     example = str(error.value).rpartition("such as ")[2]
     for only in example.split(","):
-        assert _one_cell(tmp_path, plan, (only,)) in cells
+        assert _find_cell(tmp_path, plan, (only,)) in cells
 
 
 def test_attributes_called_as_the_rows_columns_keep_their_levels():
     protected = ProtectedAttributes((ProtectedAttribute("label", ("f", "m"), ("f",), ("m",)),))
-    frame, _ = _expanded(np.array([[[1.0, 2], [0, 0]], [[0, 0], [1, 0]]]), protected)
+    frame, _ = _expand_counts(np.array([[[1.0, 2], [0, 0]], [[0, 0], [1, 0]]]), protected)
     assert frame["label_"].tolist() == ["f", "f", "f", "m"]
     assert frame[["label", "decision"]].to_numpy().tolist() == [[0, 0], [0, 1], [0, 1], [1, 0]]
 

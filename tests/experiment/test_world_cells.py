@@ -263,7 +263,7 @@ def test_real_test_rows_are_recorded_anew_in_each_repeat(tmp_path, data_folder):
         found.append(record_of(cell, population, repeat, test))
         own = record(population.worlds[cell.in_world], dataset.dataset.table, cell.test_seed(repeat))
         assert found[-1].included.tolist() == np.flatnonzero(own.included).tolist()
-    assert found[0].shown is found[1].shown is test
+    assert found[0].visible is found[1].visible is test
     assert found[0].included.tolist() != found[1].included.tolist()
 
 

@@ -68,7 +68,7 @@ def test_a_network_is_of_the_card_s_rows_and_beta_acts_on_every_attribute(name):
 
 
 def test_the_page_says_what_the_files_say():
-    assert STUDY.PAGE.read_text(encoding="utf-8").partition(STUDY.TABLES)[2] == STUDY.tables()
+    assert STUDY.PAGE.read_text(encoding="utf-8").partition(STUDY.MADE)[2] == STUDY.table()
 
 
 @pytest.mark.parametrize("name", ["ricci", "heart", "student-mat"])

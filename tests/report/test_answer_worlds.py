@@ -22,7 +22,7 @@ from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.report.answer import answer_of
 from fairbench_cli.report.answer_words import MOST_LINES, MOST_WORDS, WIDTH, answer_document, each_setting
 from fairbench_cli.report.paired import pareto_of
-from fairbench_cli.report.paper import numbers_tex, paper_table
+from fairbench_cli.report.paper import paper_table
 from fairbench_cli.report.remedies import remedies_of
 from fairbench_cli.report.runs import compare_runs
 from fairbench_cli.report.tables import TRUTH, caption
@@ -171,7 +171,6 @@ def test_tables_name_the_world_and_both_labels(run):
     assert rows["labels", "discrimination"] == ["0.150", "0.150"]
     assert rows["recorded labels", "discrimination"] == ["0.250", "0.450"]
     assert "with the bias that is named; β: the strength of its first mechanism" in table.facts[0]
-    assert "\\fb@set{bank/sex/label/tree/massaging/0.75/accuracy}" in numbers_tex(run)
 
 
 def test_what_beta_does_has_its_name_in_captions_and_answers():

@@ -24,6 +24,7 @@ from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts, count
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import RATES, swept_counts
+from fairbench_cli.papers.parts import FIGURES
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.figures.acceptance import (
     MOST,
@@ -36,7 +37,6 @@ from fairbench_cli.report.figures.acceptance import (
     random_counts,
 )
 from fairbench_cli.report.figures.canvas import house_style
-from fairbench_cli.report.registry import FIGURES
 from fairbench_cli.report.results import RunResults, run_results
 
 ROOT = Path(__file__).parents[2]
@@ -278,7 +278,7 @@ def labels_of_the_rows(folder: Path) -> LabelShares:
 
 def test_figures_come_out_byte_for_byte_and_nothing_is_cut_off(folder, tmp_path):
     before = {path.name: path.read_bytes() for path in (folder / "figures").iterdir()}
-    again = draw_figures(run_of(folder), ["sweep", "oracle"])
+    again = draw_figures(run_of(folder), ["sweep", "oracle"], FIGURES)
     assert {path.name: path.read_bytes() for path in again} == before
     for name in ("sweep", "oracle"):
         for figure in drawn(name, folder).values():

@@ -18,11 +18,10 @@ from fairbench_cli.document.latex import latex
 from fairbench_cli.network.files import load
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.world import world_of
+from fairbench_cli.papers.parts import FIGURES, TABLES
 from fairbench_cli.report.figures.canvas import house_style
-from fairbench_cli.report.figures.network import draw_network
 from fairbench_cli.report.figures.worlds import CONTRASTS, Remedies
-from fairbench_cli.report.networks import Marks, added_nodes
-from fairbench_cli.report.registry import FIGURES, TABLES
+from fairbench_cli.report.networks import Marks, added_nodes, draw_network
 from fairbench_cli.report.remedies import contrasts_of, remedies_of
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS
@@ -242,7 +241,7 @@ def test_lines_go_over_total_variation_from_no_bias_on(run):
 
 
 def test_the_table_has_the_worlds_numbers_and_no_constant_is_the_highest(run):
-    document = TABLES["worlds"].load()("worlds", run)
+    document = TABLES["worlds"]("worlds", run)
     frame, known = remedies_of(run).query("labels == 'true' and metric == 'accuracy'"), facts_of_run(run)
     assert [section.title for section in document.sections] == ["bank, sex, tree", "loans, sex, tree"]
     for section, dataset in zip(document.sections, DATASETS, strict=True):
@@ -296,21 +295,17 @@ def test_a_world_as_a_network_marks_what_its_bias_decides():
     net, _ = load(shipped_cards() / "dutch.network.json")
     mechanisms = [MECHANISMS["label"].load()(flip=0.5), MECHANISMS["selection"].load()(drop=0.5)]
     world = world_of(net, "occupation", "2_1", {"sex": (("female",), ("male",))}, mechanisms)
-    with house_style():
-        figure = draw_network(world.network, Marks("occupation", "sex", (), added_nodes(world)), "", "")
-    arcs = {one.get_gid(): one for one in figure.findobj(mpl.patches.FancyArrowPatch) if one.get_gid()}
-    bold = {name for name, arc in arcs.items() if arc.get_linewidth() > 1.5}
-    assert bold == {
-        f"arc-{start}-{end}" for start, end in world.network.arcs if end in ("occupation", "included")
-    }
-    assert "arc-occupation.true-occupation" in bold
-    assert "outcome · recorded" in texts(figure)
+    svg = draw_network(world.network, Marks("occupation", "sex", (), added_nodes(world)), "")
+    bold = set(re.findall(r'<path class="way edited"[^>]*><title>([\w.]+) → ([\w.]+): bias<', svg))
+    assert bold == {arc for arc in world.network.arcs if arc[1] in ("occupation", "included")}
+    assert ("occupation.true", "occupation") in bold
+    assert ">outcome, recorded</text>" in svg
 
 
 def test_a_run_without_worlds_has_none_of_these():
     plain = invented({name: {("", 0.0): GOOD} for name in ("none", "massaging")}, repeats=2)
     assert not any(drawn(name, plain) for name in ("remedies", "recorded-true", "strength"))
-    assert not TABLES["worlds"].load()("worlds", plain).sections
+    assert not TABLES["worlds"]("worlds", plain).sections
 
 
 def test_a_run_of_the_plain_model_alone_is_drawn(tmp_path):

@@ -1,4 +1,4 @@
-"""What a paper takes from a run: names, marks beyond chance, macros, figures without titles; TeX takes it."""
+"""What a paper takes from a run: names, marks beyond chance, figures without titles; TeX takes it."""
 
 import re
 import shutil
@@ -7,12 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import Finished, run_plan, two_lines, write_config
 from scipy import stats
 
-from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.document.latex import latex, width
 from fairbench_cli.document.model import Document, Section, TableCell, plain_table
 from fairbench_cli.experiment.cell import Repeat
@@ -22,10 +20,10 @@ from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.counts import PAIR, count
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.report.figures.canvas import Panel, facet, figure_bytes, house_style
-from fairbench_cli.report.paper import best_of, numbers_tex, paper_table
+from fairbench_cli.report.paper import best_of, paper_table
 from fairbench_cli.report.results import RunResults, run_results
 from fairbench_cli.report.tables import names_of
-from fairbench_cli.report.write import results_of_folder
+from fairbench_cli.report.write import redo_report, results_of_folder
 
 REPEATS = 8
 # Accuracy of each technique's decisions by β; refuser decides the same for everybody.
@@ -121,24 +119,14 @@ def test_columns_that_do_not_fit_stand_below_each_other_and_long_tables_are_seve
     assert latex(Document("t")).count("\n") == 2
 
 
-def test_macros_hold_the_numbers_of_summary_csv(finished: Finished):
-    text = (finished.folder / "tables/numbers.tex").read_text(encoding="utf-8")
-    summary = pd.read_csv(finished.folder / "summary.csv").query("metric == 'accuracy'")
-    found = dict(re.findall(r"\\fb@set\{(.*?)\}\{(.*?)\}", text))
-    assert len(summary)
-    for row in summary.to_dict("records"):
-        parts = (
-            row["dataset"],
-            row["attribute"],
-            row["classifier"],
-            row["intervention"],
-            f"{row['beta']:g}",
-            "accuracy",
-        )
-        key = "/".join(make_slugs([(part,)])[0] for part in parts)
-        assert found[key] == ("--" if np.isnan(row["mean"]) else f"{row['mean']:.3f}")
-    labels = [value for key, value in found.items() if "/labels/" in key and key.endswith("/accuracy")]
-    assert set(labels) == {"1.000"}
+def test_the_macros_of_an_earlier_report_go_away(finished: Finished, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(finished.folder, folder)
+    (folder / "tables/numbers.tex").write_text("old", encoding="utf-8")
+    (folder / "tables/mine.tex").write_text("my own", encoding="utf-8")
+    redo_report(folder)
+    assert not (folder / "tables/numbers.tex").exists()
+    assert (folder / "tables/mine.tex").exists()
 
 
 NAMED = {
@@ -171,7 +159,7 @@ def test_names_are_shown_and_decide_nothing(tmp_path, finished: Finished):
     assert plain.plain()["interventions"] == [
         {"none": {"include_protected": False, "representation": "original"}}
     ]
-    # A run that has them shows them, in tables and macros; its files of numbers keep the names of results.
+    # A run that has them shows them in tables; its files of numbers keep the names of results.
     plan = read_plan(finished.folder)
     techniques = [
         replace(one, spec=replace(one.spec, alias=one.spec.name.upper())) for one in plan.config.interventions
@@ -183,7 +171,6 @@ def test_names_are_shown_and_decide_nothing(tmp_path, finished: Finished):
         "labels",
         *(one.spec.name.upper() for one in plan.config.interventions),
     }
-    assert "/MASSAGING/" in numbers_tex(run)
     assert set(run.results.rows["intervention"]) == {one.spec.name for one in plan.config.interventions}
 
 
@@ -217,7 +204,7 @@ def installed(name: str) -> bool:
 
 
 @pytest.mark.skipif(not installed("pdflatex"), reason="needs pdflatex, to compile tables")
-def test_tables_and_numbers_compile_within_the_text(finished: Finished, tmp_path):
+def test_tables_compile_within_the_text(finished: Finished, tmp_path):
     tables = sorted((finished.folder / "tables").glob("*.tex"))
     for path in tables:
         shutil.copy(path, tmp_path)
@@ -229,12 +216,10 @@ def test_tables_and_numbers_compile_within_the_text(finished: Finished, tmp_path
     )  # fmt: skip
     long = replace(long, sections=(*long.sections, Section("wide", tables=(table,))))
     (tmp_path / "long.tex").write_text(latex(long), encoding="utf-8")
-    inputs = "\n".join(f"\\input{{{path.stem}}}\\clearpage" for path in tables if path.stem != "numbers")
-    keys = re.findall(r"fb@set\{(.*?)\}", (tmp_path / "numbers.tex").read_text(encoding="utf-8"))
+    inputs = "\n".join(f"\\input{{{path.stem}}}\\clearpage" for path in tables)
     (tmp_path / "main.tex").write_text(
-        "\\documentclass{article}\\usepackage{booktabs,tabularx}\\input{numbers}\n"
-        f"\\begin{{document}}\\typeout{{MEAN \\fb{{{keys[0]}}} \\fbsd{{{keys[0]}}}}}\n"
-        f"{inputs}\\input{{long}}\\end{{document}}\n",
+        "\\documentclass{article}\\usepackage{booktabs,tabularx}\n"
+        f"\\begin{{document}}\n{inputs}\\input{{long}}\\end{{document}}\n",
         encoding="utf-8",
     )
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "main.tex"]
@@ -242,4 +227,3 @@ def test_tables_and_numbers_compile_within_the_text(finished: Finished, tmp_path
     assert done.returncode == 0, done.stdout[-2000:]
     assert "Overfull" not in done.stdout
     assert "Float too large" not in done.stdout
-    assert re.search(r"^MEAN \d\.\d{3} \d\.\d{3}$", done.stdout, re.MULTILINE)

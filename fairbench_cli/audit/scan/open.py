@@ -18,25 +18,36 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
-from itertools import chain
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
 from fairbench_cli.audit.scan import readings, refusals
-from fairbench_cli.audit.scan.pairs import names_of, pair_up, side_slices
+from fairbench_cli.audit.scan.pairs import names_of_files, pair_rows, side_slices
+from fairbench_cli.audit.scan.readings import NumberBins
 from fairbench_cli.audit.scan.roles import (
     LABELS,
     MOST_CHECKED,
     MOST_CODES,
-    Contradicted,
-    assign,
+    NONE_REJECTED,
+    ColumnRoles,
+    RejectedGuesses,
+    assign_roles,
     find_column,
+    find_words_below,
     too_many_groups,
-    words_below,
 )
-from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, count_cells, group_name, with_clusters
+from fairbench_cli.audit.scan.scan import (
+    Cells,
+    CountedRows,
+    OpenedRows,
+    Scan,
+    TooManyGroups,
+    cluster_slices,
+    count_cells,
+    group_name,
+)
 from fairbench_cli.audit.scan.source import (
     Source,
     open_file,
@@ -46,11 +57,11 @@ from fairbench_cli.audit.scan.source import (
 )
 from fairbench_cli.audit.scan.spellings import (
     AlikeValuesError,
-    alike_groups,
-    alike_groups_of_rows,
+    check_alike_groups,
+    check_alike_groups_of_rows,
     merge_groups,
 )
-from fairbench_cli.audit.scan.tally import Tally
+from fairbench_cli.audit.scan.tally import Slice, Tally
 from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
 from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.progress_callbacks import PercentDone, ProgressCallback, ignore_progress
@@ -104,27 +115,31 @@ def open_scan(
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
-    with _database() as (database, folder), _watched(database, tell) as far:
-        rows = _opened(database, source, folder, config, tell)
+    with _start_database() as (database, folder), _watch_progress(database, tell) as far:
+        rows = _open_source(database, source, folder, config, tell)
         tell(f"counting the rows of {rows.name}, pass by pass", far)
-        with refusals.reading(rows):
+        with refusals.reading_rows(rows):
             if not config.against:
                 with rows.engine(memory=rows.memory):
-                    yield from _counted(rows.with_first_rows(), config)
+                    yield from _settle_guesses(rows.with_first_rows(), config)
                 return
             if rows.name == config.against == "-":
                 fix = "name one of the files"
                 raise user_error("standard input cannot be both files", fix, Flag("against"))
-            place = folder / "baseline"
-            place.mkdir()
+            baseline_folder = folder / "baseline"
+            baseline_folder.mkdir()
             cursor = database.cursor()  # with temporary tables of its own
-            other = _opened(cursor, config.against if against is None else against, place, config)
-            with rows.engine(memory=max(rows.memory, other.memory)):
-                yield from _counted(pair_up(rows, other, config), config, names_of(rows, other)[::-1])
+            baseline = _open_source(
+                cursor, config.against if against is None else against, baseline_folder, config
+            )
+            with rows.engine(memory=max(rows.memory, baseline.memory)):
+                yield from _settle_guesses(
+                    pair_rows(rows, baseline, config), config, names_of_files(rows, baseline)[::-1]
+                )
 
 
 @contextmanager
-def _watched(database: "DuckDBPyConnection", tell: ProgressCallback) -> Iterator[PercentDone | None]:
+def _watch_progress(database: "DuckDBPyConnection", tell: ProgressCallback) -> Iterator[PercentDone | None]:
     """Return the function that says how far a query is, if anybody listens; not asked any more at the end."""
     if tell is ignore_progress:
         yield None
@@ -140,18 +155,18 @@ def count_groups(source: "str | Path | Frame", config: AuditConfig) -> Tally:
 
     Everybody is counted as selected; labels are not looked at.
     """
-    with _database() as (database, folder):
-        rows = _opened(database, source, folder, config).with_scores_of_1()
+    with _start_database() as (database, folder):
+        rows = _open_source(database, source, folder, config).with_scores_of_1()
         columns = tuple("" if name.lower() in LABELS else name for name in rows.columns)
         doubled = tuple(name for name in rows.doubled if name.lower() not in ("score", *LABELS))
         rows = replace(rows, columns=columns, doubled=doubled)
-        with refusals.reading(rows), rows.engine(memory=rows.memory):
-            (scan,) = _counted(rows.with_first_rows(), config)
+        with refusals.reading_rows(rows), rows.engine(memory=rows.memory):
+            (scan,) = _settle_guesses(rows.with_first_rows(), config)
             return scan.tally
 
 
 @contextmanager
-def _database() -> "Iterator[tuple[DuckDBPyConnection, Path]]":
+def _start_database() -> "Iterator[tuple[DuckDBPyConnection, Path]]":
     """Start DuckDB in a folder for what outgrows memory; refuse one that DuckDB cannot name.
 
     Ctrl-C in a query, of which DuckDB makes a `RuntimeError`, is a `KeyboardInterrupt`.
@@ -172,7 +187,7 @@ def _database() -> "Iterator[tuple[DuckDBPyConnection, Path]]":
             raise
 
 
-def _opened(
+def _open_source(
     database: "DuckDBPyConnection",
     source: "str | Path | Frame",
     folder: Path,
@@ -180,170 +195,215 @@ def _opened(
     tell: ProgressCallback = ignore_progress,
 ) -> Source:
     if isinstance(source, str | Path):
-        found = open_file(database, str(source), folder, config.table, tell)
+        opened = open_file(database, str(source), folder, config.table, tell)
     elif config.table is not None:
         raise user_error("a data frame has no tables", ("leave out ", Flag("table")), Flag("table"))
     else:
-        found = open_frame(database, source)
+        opened = open_frame(database, source)
     if config.counts is None:
-        return found
-    column = find_column(found, config.counts, "counts")
-    with refusals.reading(found):
-        refusals.refuse_counts(found, column)
-    note = f"{found.columns[column]}: a row stands for as many people."
-    return replace(found, notes=(*found.notes, note)).with_people(column)
+        return opened
+    column = find_column(opened, config.counts, "counts")
+    with refusals.reading_rows(opened):
+        refusals.refuse_counts(opened, column)
+    note = f"{opened.columns[column]}: a row stands for as many people."
+    return replace(opened, notes=(*opened.notes, note)).with_people(column)
 
 
-def _counted(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -> Iterator[Scan]:
-    """Yield the scan, counted; `names` are those of the baseline and the audited file when there are two.
+@dataclass(frozen=True)
+class _ReadColumns:
+    """The columns as options and guesses read them, before it is found where scores are cut."""
+
+    source: Source
+    roles: ColumnRoles
+    classes: tuple[str, ...]
+    decisions: tuple[Decision, ...]
+    bins: dict[str, NumberBins]
+    notes: tuple[str, ...]
+
+
+def _settle_guesses(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -> Iterator[Scan]:
+    """Yield the scan; `names` are those of the baseline and the audited file when there are two.
 
     What the first rows suggest of columns that nobody named is tried until all rows say the same.
     """
-    if not source.one("SELECT 1 FROM sample LIMIT 1"):
+    if not source.row("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
-    known = None
-    after = Contradicted()
-    while known != after:
-        known = after
-        scan, decisions = _as_suggested(source, config, known)
+    rejected = NONE_REJECTED
+    # Every round but the last rejects what was guessed of one more column, so that they come to an end.
+    while True:
+        columns = _read_columns(source, config, rejected)
+        weighted = columns.roles.weight is not None
         # One order of summing weights, hence the same last digit each time; pairs may go by their order.
-        with scan.source.engine(ordered=source.alone is not None, threads=1 if scan.weighted else None):
+        with columns.source.engine(ordered=source.alone is not None, threads=1 if weighted else None):
             try:
-                scan = _with_cells(scan, decisions)
-                after = replace(known, words=known.words | _words(scan))
-                if after == known:
-                    slices = side_slices(scan, names)
-                    rows = int(scan.together.rows.sum())
-                    if config.compares:
-                        last = slices[-1].model
-                    else:
-                        last = ""
-                    tally = Tally(source.name, rows, slices, weighted=scan.weighted, last=last)
-                    scan = replace(scan, tally=tally)
-            except TooManyGroups as found:
-                after = replace(known, many=known.many | {_left_out(scan, found)})
-            if after == known:
-                yield _with_notes(scan)
+                rows = _count_rows(columns, config)
+                with_words = _quantities_with_words(rows)
+                if not with_words <= rejected.with_words:
+                    rejected = replace(rejected, with_words=rejected.with_words | with_words)
+                    continue
+                slices = side_slices(rows, names)
+            except TooManyGroups as error:  # counting found them, or the slices have them
+                rejected = replace(
+                    rejected, too_many=rejected.too_many | {_guessed_attribute(columns, error)}
+                )
+                continue
+            # Outside of `try`: what parts of the audit raise is no wrong guess.
+            yield _finish_scan(rows, slices)
+            return
 
 
-def _as_suggested(
-    first: Source, config: AuditConfig, known: Contradicted
-) -> tuple[Scan, tuple[Decision, ...]]:
-    """Return the scan that the first rows suggest and no rows are known to contradict, and the decisions."""
-    roles = assign(first, config, known)
-    source, percent = readings.read_percent(first, roles.scores)
-    decisions = readings.settled(source, roles, config.decisions)
-    binary = all(decision.kind == "binary" for decision in decisions)
+def _read_columns(source: Source, config: AuditConfig, rejected: RejectedGuesses) -> _ReadColumns:
+    """Return the columns as the first rows suggest them and no rows are known to contradict."""
+    roles = assign_roles(source, config, rejected)
+    with_shares, percent_notes = readings.read_percent(source, roles.scores)
+    decisions = readings.drop_medians(with_shares, roles, config.decisions)
+    binary = _are_binary(decisions)
     if binary:
-        source = first
-        percent = ()
+        percent_notes = ()
     else:
-        source = readings.with_exact_scores(source, [i for i in roles.scores if i < len(first.columns)])
+        own_scores = [column for column in roles.scores if column < len(source.columns)]
+        source = readings.with_exact_scores(with_shares, own_scores)
     try:
-        source, roles = readings.read_outcomes(source, roles, config, binary=binary)
+        outcomes = readings.read_outcomes(source, roles, config, binary=binary)
     except AlikeValuesError as error:
-        raise UserError(*error.problems, *alike_groups_of_rows(source, roles, config)) from None
-    source, merged = merge_groups(source, roles, config)
+        raise UserError(*error.problems, *check_alike_groups_of_rows(source, roles, config)) from None
+    if not outcomes.uses_label:
+        roles = replace(roles, label=None)
+    source, merge_notes = merge_groups(outcomes.source, roles, config)
     bins = {
-        name: readings.find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()
+        name: readings.find_bins(source, roles.attributes[name], n_bins_or_edges)
+        for name, n_bins_or_edges in config.bins.items()
     }
-    roles = replace(roles, notes=(*roles.notes, *percent, *merged))
-    return Scan(source, config, roles, (), bins, binary), decisions
+    notes = (*source.notes, *roles.notes, *outcomes.notes, *percent_notes, *merge_notes)
+    return _ReadColumns(source, roles, outcomes.classes, decisions, bins, notes)
 
 
-def _with_cells(scan: Scan, decisions: tuple[Decision, ...]) -> Scan:
+def _are_binary(decisions: tuple[Decision, ...]) -> bool:
+    """Return whether scores are 0 or 1 as they are, and not cut."""
+    return all(decision.kind == "binary" for decision in decisions)
+
+
+def _count_rows(columns: _ReadColumns, config: AuditConfig) -> CountedRows:
     """Find the cuts, count, and refuse what was counted and is no score, label or weight."""
-    source = scan.source
-    roles = scan.roles
-    cuts = tuple(
-        readings.find_cuts(source, replace(roles, scores=(column,)), decisions) for column in roles.scores
+    source = columns.source
+    roles = columns.roles
+    if columns.classes:
+        cuts = tuple(readings.class_cuts(columns.classes) for _ in roles.scores)
+    else:
+        cuts = tuple(readings.find_cuts(source, roles, column, columns.decisions) for column in roles.scores)
+    opened = OpenedRows(
+        source=source,
+        config=config,
+        roles=roles,
+        classes=columns.classes,
+        cuts=cuts,
+        bins=columns.bins,
+        binary=_are_binary(columns.decisions),
+        notes=columns.notes,
     )
-    scan = replace(scan, cuts=cuts)
-    scan = replace(scan, cells=count_cells(scan))
-    for found in scan.cells.values():
-        if (found.level < 0).any():
-            known = len((source.alone or source).columns)  # a baseline has been looked at already
-            for column in (each for each in roles.scores if each < known):
-                if scan.binary:
+    rows = CountedRows(**vars(opened), cells=count_cells(opened))
+    for cells in rows.cells.values():
+        _refuse_cells(rows, cells)
+    return rows
+
+
+def _refuse_cells(rows: OpenedRows, cells: Cells) -> None:
+    """Refuse what was counted and is no score, label or weight, and several models that nobody named."""
+    source = rows.source
+    roles = rows.roles
+    if (cells.level < 0).any():
+        n_own_columns = len((source.alone or source).columns)  # a baseline has been looked at already
+        for column in roles.scores:
+            if column < n_own_columns:
+                if rows.binary:
                     refusals.refuse_codes(source, column, "score")
                 refusals.refuse_scores(source, column)
-        if roles.label is not None and (found.label == roles.bad_label).any():
-            refusals.refuse_codes(source, roles.label, "label")
-        if roles.weight is not None and found.bad_weights:
-            refusals.refuse_weights(source, roles.weight)
-        if roles.weight is not None and not found.weighing.any():
-            what = f"{format_value(source.columns[roles.weight])} is 0 in every row, so that nobody counts"
-            raise user_error(what, "name a column of weights above 0, or none", Flag("weight"))
-        if len(found.single) > 1:
-            ids = ", ".join(
-                format_value(name) for name in sorted(name or MISSING for name in found.single)[:3]
-            )
-            fix = ("keep the rows of one, or audit each apart with ", Flag("model-column", "model_id"))
-            raise user_error(f"model_id has several values ({ids})", fix, source.name)
-    return scan
+    if roles.label is not None and (cells.label == rows.bad_label).any():
+        refusals.refuse_codes(source, roles.label, "label")
+    if roles.weight is not None and cells.bad_weights:
+        refusals.refuse_weights(source, roles.weight)
+    if roles.weight is not None and not cells.weighing.any():
+        problem = f"{format_value(source.columns[roles.weight])} is 0 in every row, so that nobody counts"
+        raise user_error(problem, "name a column of weights above 0, or none", Flag("weight"))
+    if len(cells.single) > 1:
+        models = sorted(model or MISSING for model in cells.single)
+        problem = f"model_id has several values ({', '.join(map(format_value, models[:3]))})"
+        fix = ("keep the rows of one, or audit each apart with ", Flag("model-column", "model_id"))
+        raise user_error(problem, fix, source.name)
 
 
-def _words(scan: Scan) -> frozenset[int]:
+def _quantities_with_words(rows: CountedRows) -> frozenset[int]:
     """Return which columns that looked like quantities by the first rows hold words below."""
-    quantities = scan.roles.quantities
+    quantities = rows.roles.quantities
     if len(quantities) > MOST_CHECKED:
-        return words_below(scan.source, quantities)
-    words = zip(quantities, scan.together.words, strict=True)
-    return frozenset(column for column, some in words if some)
+        return find_words_below(rows.source, quantities)
+    n_words = zip(quantities, rows.together.word_counts, strict=True)
+    return frozenset(column for column, n in n_words if n)
 
 
-def _left_out(scan: Scan, found: TooManyGroups) -> int:
+def _guessed_attribute(columns: _ReadColumns, error: TooManyGroups) -> int:
     """Return the column of too many groups, which nobody named; refuse any other."""
-    name, *others = found.names
-    roles = scan.roles
-    if others or name not in roles.unnamed or name not in roles.attributes:
-        raise too_many_groups(scan.source, found.names, found.count) from None
+    name = error.names[0]
+    roles = columns.roles
+    if len(error.names) > 1 or name not in roles.unnamed or name not in roles.attributes:
+        raise too_many_groups(columns.source, error.names, error.count) from None
     return roles.attributes[name]
 
 
-def _with_notes(scan: Scan) -> Scan:
-    """Refuse thresholds of another scale than the scores; say whose rows these are, and what was noticed."""
-    tally = scan.tally
-    scores = () if scan.binary else scan.roles.scores
-    scales = [readings.check_thresholds(scan.source, column, scan.config.threshold) for column in scores]
-    if scan.roles.cluster is None:
-        people = [] if scan.config.counts else _repeats(scan)
-    else:
-        slices, note = with_clusters(scan, scan.roles.cluster)
-        tally = replace(tally, slices=slices)
-        people = [note]
-    written = {name: _written_values(scan, name) for name in scan.roles.attributes}
-    sizes = {
-        name: {group: sum(values.values()) for group, values in groups.items()}
-        for name, groups in written.items()
-    }
-    if alike := alike_groups(sizes, scan.config):
-        raise UserError(*alike)
-    weightless = int((scan.together.rows - scan.together.weighing).sum())
-    notes = (
-        *scan.source.notes,
-        *scan.roles.notes,
-        *chain.from_iterable(scales),
-        *(readings.bins_note(name, scan.config.bins[name], bins) for name, bins in scan.bins.items()),
-        *chain.from_iterable(
-            _about_groups(name, written[name], sizes[name], scan.config) for name in written
-        ),
-        *people,
-        *([f"{format_count(weightless, 'row')} of weight 0 left out."] if weightless else []),
+def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
+    """Return the scan of counted rows with their slices, and the notes on what was noticed in all rows.
+
+    Thresholds of another scale than the scores are refused, and so are groups that are written alike.
+    """
+    config = rows.config
+    roles = rows.roles
+    notes = list(rows.notes)
+    if not rows.binary:
+        for column in roles.scores:
+            notes += readings.check_thresholds(rows.source, column, config.threshold)
+    for name, bins in rows.bins.items():
+        notes.append(readings.describe_bins(name, config.bins[name], bins))
+    # Whose rows these are is said last, and looked at before the groups, which may be refused.
+    people_notes = []
+    if roles.cluster is not None:
+        slices, people_note = cluster_slices(rows, slices, roles.cluster)
+        people_notes.append(people_note)
+    elif not config.counts:
+        people_notes += _repeated_people(rows)
+    written_values = {name: _written_values(rows, name) for name in roles.attributes}
+    sizes: dict[str, dict[str, int]] = {}
+    for name, groups in written_values.items():
+        sizes[name] = {group: sum(values.values()) for group, values in groups.items()}
+    if problems := check_alike_groups(sizes, config):
+        raise UserError(*problems)
+    for name, groups in written_values.items():
+        notes += _describe_groups(name, groups, sizes[name], config)
+    notes += people_notes
+    n_rows = rows.together.rows
+    n_weightless = int((n_rows - rows.together.weighing).sum())
+    if n_weightless:
+        notes.append(f"{format_count(n_weightless, 'row')} of weight 0 left out.")
+    tally = Tally(
+        rows.source.name,
+        int(n_rows.sum()),
+        slices,
+        tuple(notes),
+        weighted=rows.weighted,
+        last=slices[-1].model if config.compares else "",
     )
-    return replace(scan, tally=replace(tally, notes=notes))
+    return Scan(**vars(rows), tally=tally)
 
 
-def _written_values(scan: Scan, name: str) -> dict[str, dict[str | None, int]]:
+def _written_values(rows: CountedRows, name: str) -> dict[str, dict[str | None, int]]:
     """Return the rows of each value of an attribute as it is written, by group."""
     written: dict[str, dict[str | None, int]] = defaultdict(lambda: defaultdict(int))
-    cells = scan.cells_with([name])
+    cells = rows.cells_with([name])
     for value, count in zip(cells.values[name], cells.rows.tolist(), strict=True):
         written[group_name(value)][value] += count
     return written
 
 
-def _about_groups(
+def _describe_groups(
     name: str, written: dict[str, dict[str | None, int]], sizes: dict[str, int], config: AuditConfig
 ) -> list[str]:
     """Return the notes on what was done to values of an attribute, and which look alike or missing."""
@@ -355,10 +415,10 @@ def _about_groups(
     if trimmed:
         listed = ", ".join(map(format_value, merged[:5])) + (", …" if len(merged) > 5 else "")
         if merged:
-            which = f", which merged {listed}"
+            merged_clause = f", which merged {listed}"
         else:
-            which = ""
-        notes.append(f"{name}: blanks around values were trimmed{which}.")
+            merged_clause = ""
+        notes.append(f"{name}: blanks around values were trimmed{merged_clause}.")
     notes += [
         f"{name}: {format_value(group)} ({format_count(sizes[group], 'row')}) is a group of its own; if it "
         f"means missing, leave the cell empty or the group out, --exclude {group!r}."
@@ -370,18 +430,22 @@ def _about_groups(
     return notes
 
 
-def _repeats(scan: Scan) -> list[str]:
+def _repeated_people(rows: CountedRows) -> list[str]:
     """Return notes of rows that repeat the person of an earlier row.
 
     A person is told by ``id`` or ``entity_id``, and by what is called like an identifier and has more values
     than codes have. Of large files an estimate where a column can be read alone, else of the first rows.
     """
-    source = scan.source
-    roles = scan.roles
-    rows = scan.tally.rows
-    used = {*roles.taken, *roles.attributes.values(), roles.single_model}
-    names = {name: i for name, i in source.places.items() if i not in used and named_like_identifiers(name)}
-    large = rows > MOST_IDENTIFIERS
+    source = rows.source
+    roles = rows.roles
+    n_rows = int(rows.together.rows.sum())
+    used_columns = {*roles.role_of, *roles.attributes.values(), roles.single_model}
+    names = {
+        name: i
+        for name, i in source.column_index.items()
+        if i not in used_columns and named_like_identifiers(name)
+    }
+    large = n_rows > MOST_IDENTIFIERS
     estimated = large and source.format in ("parquet", "sqlite", "frame")
     if large and not estimated:
         table = "sample"
@@ -405,12 +469,14 @@ def _repeats(scan: Scan) -> list[str]:
             count = f"approx_count_distinct({key})"
         else:
             count = f"count(DISTINCT {key})"
-        seen, known = source.one(f"SELECT count(*), {count} FROM {table} WHERE trimmed_{column} <> ''")
+        seen, distinct = source.row(f"SELECT count(*), {count} FROM {table} WHERE trimmed_{column} <> ''")
         if table == "sample":
-            which = f"Among the first {seen} rows those"
+            which_rows = f"Among the first {seen} rows those"
         else:
-            which = "Rows"
-        many = f"{'some ' if estimated else ''}{seen - known}"
-        if least < known < seen and not (estimated and known >= (1 - FEW_REPEATS) * seen):
-            notes.append(f"{which} whose {name} an earlier row has: {many}; all are counted{advice}.")
+            which_rows = "Rows"
+        count_text = f"{'some ' if estimated else ''}{seen - distinct}"
+        if least < distinct < seen and not (estimated and distinct >= (1 - FEW_REPEATS) * seen):
+            notes.append(
+                f"{which_rows} whose {name} an earlier row has: {count_text}; all are counted{advice}."
+            )
     return notes

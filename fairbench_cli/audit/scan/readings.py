@@ -22,7 +22,7 @@ from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.refusals import refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
-from fairbench_cli.audit.scan.spellings import AlikeValuesError, Outcome, spelled_otherwise, with_spellings
+from fairbench_cli.audit.scan.spellings import AlikeValuesError, Outcome, is_spelled_otherwise, with_spellings
 from fairbench_cli.base.errors import Flag, MessageText, Problem, format_value, suggest, user_error
 from fairbench_cli.base.safe_text import format_count
 
@@ -92,19 +92,26 @@ class NumberBins:
     rising: bool = False
 
 
-def settled(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> tuple[Decision, ...]:
+def drop_medians(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> tuple[Decision, ...]:
     """Return decisions without a median of scores that are decisions already: no number but 0 and 1, no %."""
     if all(decision.kind != "median" for decision in decisions):
         return decisions
     number = f"number_{roles.score} IS NOT NULL OR ends_with(trimmed_{roles.score}, '%')"
     score = f"({number}) AND {sql.code(roles.score, -1)} < 0"
-    if source.one(f"SELECT 1 FROM predictions WHERE {score} LIMIT 1"):
+    if source.row(f"SELECT 1 FROM predictions WHERE {score} LIMIT 1"):
         return decisions
     return (Decision(),)
 
 
-def find_cuts(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> CutsByModel:
-    """Return the cut of each decision, by model; of several classes each is a decision.
+def class_cuts(classes: tuple[str, ...]) -> CutsByModel:
+    """Return the cut of each class: it is selected, and the rest is not."""
+    return {None: [Cut(f"{name} against the rest", 1.0, outcome=i) for i, name in enumerate(classes)]}
+
+
+def find_cuts(
+    source: Source, roles: ColumnRoles, column: int, decisions: tuple[Decision, ...]
+) -> CutsByModel:
+    """Return the cut of each decision among the scores of a column, by model.
 
     Top lists cost a scan of the file, and one of its scores.
 
@@ -113,29 +120,29 @@ def find_cuts(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...
     UserError
         For a list longer than the file, too many lists, or scores that are not finite numbers.
     """
-    if roles.classes:
-        texts = (f"{name} against the rest" for name in roles.classes)
-        return {None: [Cut(text, 1.0, outcome=at) for at, text in enumerate(texts)]}
     if all(decision.kind in ("binary", "threshold") for decision in decisions):
-        return {None: [_cut(decision) for decision in decisions]}
-    models = _count_ranges(source, roles)
+        return {None: [_make_cut(decision) for decision in decisions]}
+    models = _count_ranges(source, roles, column)
     if len(models) * len(decisions) > MOST_LISTS:
-        what = f"{len(models)} models are too many for top lists"
-        raise user_error(what, "audit fewer at a time", Flag("model-column"))
-    wanted = {
-        model: [_ranks_of(decision, rows, model) for decision in decisions] for model, rows in models.items()
-    }
-    found = _find_ranks(source, roles, {(model, k) for model in wanted for k in chain(*wanted[model])})
-    return {
-        model: [
-            _cut(decision, {k: found[model, k] for k in ranks})
-            for decision, ranks in zip(decisions, wanted[model], strict=True)
-        ]
-        for model in models
-    }
+        problem = f"{len(models)} models are too many for top lists"
+        raise user_error(problem, "audit fewer at a time", Flag("model-column"))
+    # All ranks of all models are looked up at once.
+    ranks_needed: dict[str, list[tuple[int, ...]]] = {}
+    model_ranks: set[tuple[str, int]] = set()
+    for model, rows in models.items():
+        ranks_needed[model] = [_ranks_needed(decision, rows, model) for decision in decisions]
+        model_ranks.update((model, k) for k in chain.from_iterable(ranks_needed[model]))
+    rank_of = _find_ranks(source, roles, model_ranks)
+    cuts: CutsByModel = {}
+    for model, ranks_of_decisions in ranks_needed.items():
+        cuts_of_model = []
+        for decision, ranks in zip(decisions, ranks_of_decisions, strict=True):
+            cuts_of_model.append(_make_cut(decision, {k: rank_of[model, k] for k in ranks}))
+        cuts[model] = cuts_of_model
+    return cuts
 
 
-def _ranks_of(decision: Decision, rows: int, model: str) -> tuple[int, ...]:
+def _ranks_needed(decision: Decision, rows: int, model: str) -> tuple[int, ...]:
     """Return the ranks, from the highest score down, that a decision among `rows` rows needs."""
     if decision.kind == "median":
         return (rows + 1) // 2, rows // 2 + 1
@@ -144,21 +151,21 @@ def _ranks_of(decision: Decision, rows: int, model: str) -> tuple[int, ...]:
     if decision.kind != "top-k":
         return ()
     if decision.value > rows:
-        what = f"cannot select {decision.value:g} of {rows} rows" + (f" of model {model}" if model else "")
-        raise user_error(what, f"give at most {rows}", Flag("top-k"))
+        problem = f"cannot select {decision.value:g} of {rows} rows" + (f" of model {model}" if model else "")
+        raise user_error(problem, f"give at most {rows}", Flag("top-k"))
     return (int(decision.value),)
 
 
-def _cut(decision: Decision, ranks: Mapping[int, Rank] | None = None) -> Cut:
+def _make_cut(decision: Decision, ranks: Mapping[int, Rank] | None = None) -> Cut:
     """Return where a decision cuts, given the scores of the ranks that it needs, by rank."""
     text = str(decision)
     if not ranks:
         return Cut(text, 1.0 if decision.kind == "binary" else decision.value + 0.0)
     (k, rank), *_ = ranks.items()
     if decision.kind == "median":  # between the two ranks in the middle, which may be one
-        both = (rank, list(ranks.values())[-1])
-        median = both[0].score / 2 + both[1].score / 2
-        tied = next((each.tied for each in both if each.score == median), 0)
+        middle = (rank, list(ranks.values())[-1])
+        median = middle[0].score / 2 + middle[1].score / 2
+        tied = next((rank_in_middle.tied for rank_in_middle in middle if rank_in_middle.score == median), 0)
         return Cut(f"{ABOVE_MEDIAN} {median:.10g} ({tied} at it)", median, "none")
     if rank.upto == k:
         return Cut(text, rank.score)
@@ -170,7 +177,7 @@ def _cut(decision: Decision, ranks: Mapping[int, Rank] | None = None) -> Cut:
     return Cut(f"{text} ({k - above} of {rank.tied} ties drawn)", rank.score, k - above)
 
 
-def _count_ranges(source: Source, roles: ColumnRoles) -> dict[str, int]:
+def _count_ranges(source: Source, roles: ColumnRoles, column: int) -> dict[str, int]:
     """Count the ranges of scores into the table ``ranges``; return the models, sorted, with their rows.
 
     The scores themselves stay in the table ``scores``.
@@ -184,42 +191,46 @@ def _count_ranges(source: Source, roles: ColumnRoles) -> dict[str, int]:
         model = ""
     else:
         model = f"{roles.model_sql} AS model, "
-    kept = f"SELECT {model}number_{roles.score} AS score FROM predictions"
-    source.execute(f"CREATE OR REPLACE TEMP TABLE scores AS {kept}")
+    model_and_score = f"SELECT {model}number_{column} AS score FROM predictions"
+    source.execute(f"CREATE OR REPLACE TEMP TABLE scores AS {model_and_score}")
     # Dekker's splitting: c - (c - b) is b rounded to BITS bits, where c = (2^(53 - BITS) + 1) b.
     bounded = f"greatest(-{LARGE}::DOUBLE, least({LARGE}::DOUBLE, score)) AS b"
     factor = f"{2 ** (53 - BITS) + 1}::DOUBLE"
-    scaled = f"SELECT *, b * {factor} AS c FROM (SELECT *, {bounded} FROM ({_scores(roles)}))"
+    scaled = f"SELECT *, b * {factor} AS c FROM (SELECT *, {bounded} FROM ({_scores_sql(roles)}))"
     counted = f"SELECT model, min(score) AS low, max(score) AS high, count(*) AS n FROM ({scaled})"
     running = "*, sum(n) OVER (PARTITION BY model ORDER BY low DESC) AS upto"
     ranges = f"SELECT {running} FROM ({counted} GROUP BY model, c - (c - b))"
     source.execute(f"CREATE OR REPLACE TEMP TABLE ranges AS {ranges}")
-    if source.one(f"SELECT 1 FROM ranges WHERE {sql.not_finite('low')} OR {sql.not_finite('high')} LIMIT 1"):
-        refuse_scores(source, roles.score)
-    return dict(source.all("SELECT model, sum(n)::BIGINT FROM ranges GROUP BY model ORDER BY model"))
+    if source.row(f"SELECT 1 FROM ranges WHERE {sql.not_finite('low')} OR {sql.not_finite('high')} LIMIT 1"):
+        refuse_scores(source, column)
+    return dict(source.rows("SELECT model, sum(n)::BIGINT FROM ranges GROUP BY model ORDER BY model"))
 
 
 def _find_ranks(
-    source: Source, roles: ColumnRoles, wanted: set[tuple[str, int]]
+    source: Source, roles: ColumnRoles, wanted_ranks: set[tuple[str, int]]
 ) -> dict[tuple[str, int], Rank]:
     """Return ranks by model and k (from 1); needs the tables of `_count_ranges`, and drops them."""
-    listed = ", ".join(f"({sql.quoted(model)}, {k})" for model, k in sorted(wanted))
-    named = f"(VALUES {listed}) AS wanted(model, k)"
+    listed = ", ".join(f"({sql.quoted(model)}, {k})" for model, k in sorted(wanted_ranks))
+    wanted_sql = f"(VALUES {listed}) AS wanted(model, k)"
     within = "k > upto - n AND k <= upto"
-    ranges = f"SELECT DISTINCT model, low, high, upto - n AS above FROM ranges JOIN {named} USING (model)"
+    ranges = (
+        f"SELECT DISTINCT model, low, high, upto - n AS above FROM ranges JOIN {wanted_sql} USING (model)"
+    )
     source.execute(f"CREATE OR REPLACE TEMP TABLE inside AS {ranges} WHERE {within}")
-    counted = f"SELECT model, above, score, count(*) AS n FROM ({_scores(roles)}) JOIN inside USING (model)"
+    counted = (
+        f"SELECT model, above, score, count(*) AS n FROM ({_scores_sql(roles)}) JOIN inside USING (model)"
+    )
     counted += " WHERE score BETWEEN low AND high GROUP BY ALL"
     upto = "above + sum(n) OVER (PARTITION BY model, above ORDER BY score DESC)"
     running = f"SELECT model, score, n, ({upto})::BIGINT AS upto FROM ({counted})"
-    found = source.all(
-        f"SELECT model, k, score, n, upto FROM ({running}) JOIN {named} USING (model) WHERE {within}"
+    ranks_found = source.rows(
+        f"SELECT model, k, score, n, upto FROM ({running}) JOIN {wanted_sql} USING (model) WHERE {within}"
     )
     source.execute("DROP TABLE ranges; DROP TABLE scores; DROP TABLE inside")
-    return {(model, k): Rank(*rank) for model, k, *rank in found}
+    return {(model, k): Rank(*rank) for model, k, *rank in ranks_found}
 
 
-def _scores(roles: ColumnRoles) -> str:
+def _scores_sql(roles: ColumnRoles) -> str:
     return "SELECT " + ("'' AS model" if roles.model is None else "model") + ", score FROM scores"
 
 
@@ -230,14 +241,14 @@ def scores_of(cuts: list[Cut]) -> list[float]:
 
 def level_sql(score: str, scores: list[float]) -> str:
     """Write the position of a score among sorted cuts in SQL: 2j+1 at cut j, 2j+2 between it and the next."""
-    parts = [
+    steps = [
         f"({score} >= {sql.literal(cut)})::TINYINT + ({score} > {sql.literal(cut)})::TINYINT"
         for cut in scores
     ]
-    return "(" + " + ".join(parts) + ")::INTEGER"
+    return "(" + " + ".join(steps) + ")::INTEGER"
 
 
-def selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, model: str) -> Ints:
+def count_selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, model: str) -> Ints:
     """Return how many rows of each cell are selected.
 
     Ties are drawn as counts: rows of one cell are alike, so a draw from all tied rows without replacement is
@@ -255,9 +266,9 @@ def selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, 
     seed, model : int, str
         What a draw depends on.
     """
-    at = 2 * scores.index(cut.score) + 1
-    result = np.where(level > at, rows, 0)
-    tied = level == at
+    cut_level = 2 * scores.index(cut.score) + 1
+    result = np.where(level > cut_level, rows, 0)
+    tied = level == cut_level
     if cut.tied == "all":
         result[tied] = rows[tied]
     elif isinstance(cut.tied, int):
@@ -284,21 +295,21 @@ def find_bins(source: Source, column: int, bins: int | Edges) -> NumberBins:
         (f"write numbers or leave the cell empty, or audit {name} as it is, without ", Flag("bins")),
     )
     if isinstance(bins, Edges):
-        (whole,) = source.one(f"SELECT bool_and({value} = floor({value})) FROM predictions")
-        left = bins.closed == "left"
-        tops = (math.nextafter(edge, -math.inf) if left else edge for edge in bins.edges)
-        return NumberBins((*tops, math.inf), bins.names(whole=whole is not False), rising=True)
+        (all_integers,) = source.row(f"SELECT bool_and({value} = floor({value})) FROM predictions")
+        closed_left = bins.closed == "left"
+        tops = (math.nextafter(edge, -math.inf) if closed_left else edge for edge in bins.edges)
+        return NumberBins((*tops, math.inf), bins.names(integers=all_integers is not False), rising=True)
     # The top of bin i is the smallest value with i/bins of the rows at or below it, so a value belongs to the
     # bin in which the rows below it end.
     rows = f"SELECT {value} AS x FROM predictions WHERE {value} IS NOT NULL"
     values = f"SELECT x, count(*) AS n FROM ({rows}) GROUP BY ALL"
     running = f"SELECT x, n, sum(n) OVER (ORDER BY x) AS upto, sum(n) OVER () AS total FROM ({values})"
-    found = source.all(
+    spans = source.rows(
         f"SELECT min(x), max(x) FROM ({running}) GROUP BY ((upto - n) * {bins}) // total ORDER BY 1"
     )
-    if not found:
+    if not spans:
         raise user_error(f"{name} has no numbers to cut into bins", "name another attribute", Flag("bins"))
-    return NumberBins(tuple(high for _, high in found), tuple(_span(low, high) for low, high in found))
+    return NumberBins(tuple(high for _, high in spans), tuple(_format_span(low, high) for low, high in spans))
 
 
 def bin_sql(column: int, bins: NumberBins) -> str:
@@ -307,25 +318,25 @@ def bin_sql(column: int, bins: NumberBins) -> str:
     return f"CASE WHEN number_{column} IS NULL THEN NULL{tops} END"
 
 
-def bins_note(name: str, asked: int | Edges, bins: NumberBins) -> str:
+def describe_bins(name: str, bins_or_edges: int | Edges, bins: NumberBins) -> str:
     """Write where an attribute was cut."""
-    if isinstance(asked, Edges):
+    if isinstance(bins_or_edges, Edges):
         return f"{name}: cut into {', '.join(bins.labels)}."
-    if len(bins.labels) < asked:
-        fewer = f" ({asked} were asked for; equal values stay together)"
+    if len(bins.labels) < bins_or_edges:
+        fewer = f" ({bins_or_edges} were asked for; equal values stay together)"
     else:
         fewer = ""
     return f"{name}: cut into {len(bins.labels)} bins{fewer}: {', '.join(bins.labels)}."
 
 
-def _span(low: float, high: float) -> str:
-    first = f"{low + 0.0:.15g}"
-    last = f"{high + 0.0:.15g}"
-    if first == last:
-        return first
+def _format_span(low: float, high: float) -> str:
+    low_text = f"{low + 0.0:.15g}"
+    high_text = f"{high + 0.0:.15g}"
+    if low_text == high_text:
+        return low_text
     if low >= 0:
-        return f"{first}-{last}"
-    return f"{first} to {last}"
+        return f"{low_text}-{high_text}"
+    return f"{low_text} to {high_text}"
 
 
 def with_exact_scores(source: Source, columns: Iterable[int]) -> Source:
@@ -345,17 +356,21 @@ def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[
     in_sql = list(source.in_sql)
     for column in columns:
         signed = f"ends_with(trimmed_{column}, '%')"
-        (example,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {signed}")
+        (example,) = source.row(f"SELECT max(trimmed_{column}) FROM sample WHERE {signed}")
         if example is None:
             continue
-        text = in_sql[column].of("trimmed")
+        text = in_sql[column].expression("trimmed")
         share = f"TRY_CAST(rtrim({text}, {sql.quoted(AFTER_NUMBER)}) AS DOUBLE) / {PERCENT} + 0.0"
         number = f"CASE WHEN ends_with({text}, '%') THEN {share} ELSE {in_sql[column].number} END"
         in_sql[column] = replace(in_sql[column], number=number)
         note = f"{source.columns[column]}: cells with % are read as shares, such as {format_value(example)}"
-        others = f"number_{column} IS NOT NULL AND NOT {signed}"
-        (plain,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {others}")
-        notes.append(f"{note}; others as they are, such as {format_value(plain)}." if plain else f"{note}.")
+        is_number = f"number_{column} IS NOT NULL AND NOT {signed}"
+        (number_example,) = source.row(f"SELECT max(trimmed_{column}) FROM sample WHERE {is_number}")
+        notes.append(
+            f"{note}; others as they are, such as {format_value(number_example)}."
+            if number_example
+            else f"{note}."
+        )
     return replace(source, in_sql=tuple(in_sql)), tuple(notes)
 
 
@@ -389,11 +404,11 @@ def check_thresholds(source: Source, column: int, thresholds: tuple[float, ...])
     none is as high. What the first rows do not hint at is not looked for in all of them.
     """
     name = source.columns[column]
-    scale = _scale(source, column, "sample" if source.alone is None else "predictions")
-    if scale.mixed or any(_selects(scale, threshold) for threshold in thresholds):
-        scale = _scale(source, column, "predictions")
+    scale = _measure_scale(source, column, "sample" if source.alone is None else "predictions")
+    if scale.mixed or any(_whom_it_selects(scale, threshold) for threshold in thresholds):
+        scale = _measure_scale(source, column, "predictions")
     for threshold in thresholds:
-        who = _selects(scale, threshold)
+        who = _whom_it_selects(scale, threshold)
         if not who:
             continue
         span = f"{name} goes from {scale.low:.6g} to {scale.high:.6g}"
@@ -413,7 +428,7 @@ def check_thresholds(source: Source, column: int, thresholds: tuple[float, ...])
     return [f"{name}: {counts}; if some are shares and some percents, write all on one scale."]
 
 
-def _selects(scale: _Scale, threshold: float) -> str:
+def _whom_it_selects(scale: _Scale, threshold: float) -> str:
     """Return whom a threshold of another scale selects; empty where it may well be of this one."""
     nearly = NEARLY * scale.rows
     share = 0 < threshold < 1 and TWO <= scale.high <= PERCENT
@@ -427,19 +442,39 @@ def _selects(scale: _Scale, threshold: float) -> str:
     return next((who for who, holds in cases.items() if holds), "")
 
 
-def _scale(source: Source, column: int, table: str) -> _Scale:
+def _measure_scale(source: Source, column: int, table: str) -> _Scale:
     """Return where the scores of a table lie."""
     score = f"number_{column}"
-    parts = (f"{score} > 0 AND {score} < 1", f"{score} BETWEEN 0 AND 1", f"{score} >= 1")
-    counts = (f"count(*) FILTER ({part})" for part in (*parts, f"{score} > 1 AND {score} < 2"))
+    conditions = (f"{score} > 0 AND {score} < 1", f"{score} BETWEEN 0 AND 1", f"{score} >= 1")
+    counts = (f"count(*) FILTER ({condition})" for condition in (*conditions, f"{score} > 1 AND {score} < 2"))
     ends = f"coalesce(min({score}), -1), coalesce(max({score}), -1)"
-    return _Scale(*source.one(f"SELECT count({score}), {ends}, {', '.join(counts)} FROM {table}"))
+    return _Scale(*source.row(f"SELECT count({score}), {ends}, {', '.join(counts)} FROM {table}"))
 
 
-def read_outcomes(
-    source: Source, roles: ColumnRoles, config: AuditConfig, *, binary: bool
-) -> tuple[Source, ColumnRoles]:
-    """Return the predictions and roles with favourable values read as 1, and the others as 0.
+@dataclass(frozen=True)
+class Outcomes:
+    """The predictions with favourable values read as 1, and the others as 0.
+
+    Parameters
+    ----------
+    source : Source
+        The predictions.
+    uses_label : bool
+        False where scores are classes and labels 0 or 1, of none of them.
+    classes : tuple of str
+        Of the scores and labels, where several are audited, each against the rest.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    source: Source
+    uses_label: bool
+    classes: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, binary: bool) -> Outcomes:
+    """Return the predictions with favourable values read as 1, and the others as 0.
 
     Columns of 0 and 1 stay as they are. Of several outcomes each is a class, audited against the rest: the
     code of a row is the position of its class, and that of all other rows one more than the last. A label of
@@ -462,53 +497,57 @@ def read_outcomes(
     """
     favourable = config.favourable
     if not favourable:
-        return source, roles
+        return Outcomes(source, uses_label=True, classes=(), notes=())
     names = source.columns
-    labels = [] if roles.label is None else [roles.label]
-    asked = [*(roles.scores if binary else ()), *labels]
-    found = {column: _counts(source, column, favourable) for column in asked}
-    words = {column: counts for column, counts in found.items() if counts}
-    outcomes = _outcomes(favourable, {value for counts in words.values() for value in counts})
-    if not words:
-        listed = " and ".join(names[column] for column in asked)
-        if asked:
-            what = f"{listed} {'are' if len(asked) > 1 else 'is'} 0 or 1"
+    outcome_columns = list(roles.scores) if binary else []
+    if roles.label is not None:
+        outcome_columns.append(roles.label)
+    all_counts = {column: _count_values(source, column, favourable) for column in outcome_columns}
+    word_counts = {column: counts for column, counts in all_counts.items() if counts}
+    outcomes = _parse_outcomes(favourable, set(chain.from_iterable(word_counts.values())))
+    if not word_counts:
+        listed = " and ".join(names[column] for column in outcome_columns)
+        if outcome_columns:
+            problem = f"{listed} {'are' if len(outcome_columns) > 1 else 'is'} 0 or 1"
         else:
-            what = "scores are cut"
-        raise user_error((FAVOURABLE, f" has no effect: {what}"), "leave it out", FAVOURABLE)
-    keys = {column: _spelling_key(source, roles, column) for column in words}
+            problem = "scores are cut"
+        raise user_error((FAVOURABLE, f" has no effect: {problem}"), "leave it out", FAVOURABLE)
+    keys = {column: _spelling_key(source, roles, column) for column in word_counts}
     alike = {column: config.spelling(key) != "keep" for column, key in keys.items()}
-    _check(source, words, tuple(chain.from_iterable(outcomes)), alike)
-    own = _own_words(words, outcomes)
-    several = len(favourable) > 1 and not own
+    _refuse_unknown_values(source, word_counts, tuple(chain.from_iterable(outcomes)), alike)
+    own_outcomes = _outcomes_by_column(word_counts, outcomes)
+    several = len(favourable) > 1 and not own_outcomes
     if several:
-        _check_classes(source, words, tuple(chain.from_iterable(outcomes)))
+        _refuse_disjoint_classes(source, word_counts, tuple(chain.from_iterable(outcomes)))
     notes: list[str] = []
     values: dict[int, tuple[Outcome, ...]] = {}
     problems: list[Problem] = []
-    for column, counts in words.items():
-        named = own.get(column, outcomes)
+    for column, counts in word_counts.items():
+        column_outcomes = own_outcomes.get(column, outcomes)
         try:
-            values[column], merged = with_spellings(names[column], keys[column], counts, named, config)
+            values[column], merged = with_spellings(
+                names[column], keys[column], counts, column_outcomes, config
+            )
         except AlikeValuesError as error:
             problems += error.problems
         else:
-            notes += [*merged, _note(names[column], counts, values[column])]
+            notes += [*merged, _describe_outcomes(names[column], counts, values[column])]
     if problems:
         raise AlikeValuesError(*problems)
-    if several and roles.score not in words:
-        what = f"{len(favourable)} favourable values, and no classes in {names[roles.score]}"
-        raise user_error(what, ("name one value, or a column of classes with ", Flag("score")), FAVOURABLE)
+    if several and roles.score not in word_counts:
+        problem = f"{len(favourable)} favourable values, and no classes in {names[roles.score]}"
+        raise user_error(problem, ("name one value, or a column of classes with ", Flag("score")), FAVOURABLE)
     if several and len(roles.scores) > 1:
         raise user_error("several classes are audited, and one can be compared", "name one value", FAVOURABLE)
-    if several and roles.label is not None and roles.label not in words:
+    uses_label = True
+    if several and roles.label is not None and roles.label not in word_counts:
         notes.append(f"{names[roles.label]} is 0 or 1, of no class: what needs labels is not audited.")
-        roles = replace(roles, label=None)
+        uses_label = False
     in_sql = list(source.in_sql)
-    for column, of_column in values.items():
-        in_sql[column] = _coded(in_sql[column], of_column)
-    roles = replace(roles, classes=favourable if several else (), notes=(*roles.notes, *notes))
-    return replace(source, in_sql=tuple(in_sql)), roles
+    for column, column_outcomes in values.items():
+        in_sql[column] = _code_outcomes(in_sql[column], column_outcomes)
+    source = replace(source, in_sql=tuple(in_sql))
+    return Outcomes(source, uses_label, favourable if several else (), tuple(notes))
 
 
 def _spelling_key(source: Source, roles: ColumnRoles, column: int) -> str:
@@ -517,10 +556,10 @@ def _spelling_key(source: Source, roles: ColumnRoles, column: int) -> str:
     return source.columns[roles.scores[-1] if is_baseline else column]
 
 
-def _outcomes(favourable: tuple[str, ...], values: set[str]) -> tuple[Outcome, ...]:
+def _parse_outcomes(favourable: tuple[str, ...], values: set[str]) -> tuple[Outcome, ...]:
     """Return the values of each outcome: a text that is no value itself may be several, "yes|Yes".
 
-    >>> _outcomes(("yes|Yes", "a|b"), {"yes", "Yes", "a|b"})
+    >>> _parse_outcomes(("yes|Yes", "a|b"), {"yes", "Yes", "a|b"})
     (('yes', 'Yes'), ('a|b',))
 
     Raises
@@ -528,39 +567,41 @@ def _outcomes(favourable: tuple[str, ...], values: set[str]) -> tuple[Outcome, .
     UserError
         For a value that is named twice.
     """
-    outcomes = tuple(
-        (text,) if text in values else tuple(value.strip(sql.BLANKS) for value in text.split("|"))
-        for text in favourable
-    )
-    named = [value for outcome in outcomes for value in outcome]
-    for value in named:
-        if named.count(value) > 1:
+    outcomes: list[Outcome] = []
+    for text in favourable:
+        if text in values:
+            outcomes.append((text,))
+        else:
+            outcomes.append(tuple(value.strip(sql.BLANKS) for value in text.split("|")))
+    all_values = list(chain.from_iterable(outcomes))
+    for value in all_values:
+        if all_values.count(value) > 1:
             raise user_error(f"{format_value(value)} is named twice", "name each value once", FAVOURABLE)
-    return outcomes
+    return tuple(outcomes)
 
 
-def _counts(source: Source, column: int, favourable: tuple[str, ...]) -> dict[str, int]:
+def _count_values(source: Source, column: int, favourable: tuple[str, ...]) -> dict[str, int]:
     """Return the rows of each value of a column; none where all are 0 and 1, or true and false unasked."""
-    found = source.all(
+    value_rows = source.rows(
         f"SELECT trimmed_{column} AS value, count(*), bool_and(code_{column} IS NOT NULL), "
         f"bool_and(number_{column} IS NOT NULL) FROM predictions WHERE value <> '' GROUP BY value "
         f"ORDER BY 2 DESC, 1 LIMIT {MOST_OUTCOMES + 1}"
     )
-    if len(found) > MOST_OUTCOMES:
+    if len(value_rows) > MOST_OUTCOMES:
         name = format_value(source.columns[column])
-        what = f"{name} has more than {MOST_OUTCOMES} different values and holds no outcomes"
-        raise user_error(what, ("leave ", FAVOURABLE, " out, or name a column of outcomes"), FAVOURABLE)
-    values = {value for value, *_ in found}
-    asked = values & set(chain.from_iterable(_outcomes(favourable, values)))
-    plain = all(code and (number or not asked) for _, _, code, number in found)
-    if plain:
+        problem = f"{name} has more than {MOST_OUTCOMES} different values and holds no outcomes"
+        raise user_error(problem, ("leave ", FAVOURABLE, " out, or name a column of outcomes"), FAVOURABLE)
+    values = {value for value, *_ in value_rows}
+    favourable_values = values & set(chain.from_iterable(_parse_outcomes(favourable, values)))
+    only_codes = all(code and (number or not favourable_values) for _, _, code, number in value_rows)
+    if only_codes:
         return {}
-    return {value: count for value, count, *_ in found}
+    return {value: count for value, count, *_ in value_rows}
 
 
-def _check(
+def _refuse_unknown_values(
     source: Source,
-    words: Mapping[int, Mapping[str, int]],
+    word_counts: Mapping[int, Mapping[str, int]],
     favourable: tuple[str, ...],
     alike: Mapping[int, bool],
 ) -> None:
@@ -568,97 +609,105 @@ def _check(
 
     A column that is `alike` may have one in another spelling, which is looked at later.
     """
-    known = dict.fromkeys(value for counts in words.values() for value in counts)
+    all_values = dict.fromkeys(chain.from_iterable(word_counts.values()))
     for value in favourable:
-        if value not in known:
-            names = " or ".join(source.columns[column] for column in words)
-            raise user_error(f"no {names} is {format_value(value)}", suggest(value, known), FAVOURABLE)
-    for column, counts in words.items():
-        others = {value for other in words if other != column for value in words[other]}
-        if alike[column] and spelled_otherwise(favourable, counts):
+        if value not in all_values:
+            names = " or ".join(source.columns[column] for column in word_counts)
+            raise user_error(f"no {names} is {format_value(value)}", suggest(value, all_values), FAVOURABLE)
+    for column, counts in word_counts.items():
+        values_elsewhere: set[str] = set()
+        for other_column, other_counts in word_counts.items():
+            if other_column != column:
+                values_elsewhere.update(other_counts)
+        if alike[column] and is_spelled_otherwise(favourable, counts):
             continue
-        if not set(favourable) & set(counts) and not set(counts) <= others:
+        if not set(favourable) & set(counts) and not set(counts) <= values_elsewhere:
             listed = ", ".join(map(format_value, list(counts)[:MOST_LISTED]))
             stated = " or ".join(map(format_value, favourable))
-            what = f"{source.columns[column]} is never {stated}, but {listed}"
-            fix: MessageText = ("name one value of each column: ", *_flags(favourable[0], next(iter(counts))))
-            if not source.one(f"SELECT 1 FROM predictions WHERE {sql.word(column)} LIMIT 1"):
+            problem = f"{source.columns[column]} is never {stated}, but {listed}"
+            fix: MessageText = (
+                "name one value of each column: ",
+                *_flags_of_both(favourable[0], next(iter(counts))),
+            )
+            if not source.row(f"SELECT 1 FROM predictions WHERE {sql.word(column)} LIMIT 1"):
                 fix = ("say how scores become decisions: ", Flag("threshold"), ", ", Flag("top-k"))
                 fix = (*fix, " or ", Flag("top-share"))
-            raise user_error(what, fix, FAVOURABLE)
+            raise user_error(problem, fix, FAVOURABLE)
 
 
-def _check_classes(
-    source: Source, words: Mapping[int, Mapping[str, int]], favourable: tuple[str, ...]
+def _refuse_disjoint_classes(
+    source: Source, word_counts: Mapping[int, Mapping[str, int]], favourable: tuple[str, ...]
 ) -> None:
     """Refuse several values where score and label have no word in common: they are of different classes."""
     names = source.columns
-    for first, second in combinations(words, 2):
-        if words[first].keys().isdisjoint(words[second]):
-            both = (words[first], words[second])
-            one, other = (", ".join(map(format_value, list(counts)[:MOST_LISTED])) for counts in both)
-            what = (
+    for column, other_column in combinations(word_counts, 2):
+        counts = word_counts[column]
+        other_counts = word_counts[other_column]
+        if counts.keys().isdisjoint(other_counts):
+            listed = ", ".join(map(format_value, list(counts)[:MOST_LISTED]))
+            other_listed = ", ".join(map(format_value, list(other_counts)[:MOST_LISTED]))
+            problem = (
                 f"{len(favourable)} favourable values are classes, each audited against the rest, and "
-                f"{names[first]} ({one}) and {names[second]} ({other}) have none in common"
+                f"{names[column]} ({listed}) and {names[other_column]} ({other_listed}) have none in common"
             )
-            each = (next(value for value in (*favourable, *counts) if value in counts) for counts in both)
-            fix = ("name one value of each column: ", *_flags(*each), "; values that count together ")
-            raise user_error(what, (*fix, "are one outcome: ", Flag("favourable", "a|b")), FAVOURABLE)
+            example = next(value for value in (*favourable, *counts) if value in counts)
+            other_example = next(value for value in (*favourable, *other_counts) if value in other_counts)
+            flags = _flags_of_both(example, other_example)
+            fix = ("name one value of each column: ", *flags, "; values that count together ")
+            raise user_error(problem, (*fix, "are one outcome: ", Flag("favourable", "a|b")), FAVOURABLE)
 
 
-def _flags(first: str, second: str) -> tuple[Flag | str, ...]:
-    return Flag("favourable", first), " ", Flag("favourable", second)
+def _flags_of_both(value: str, other_value: str) -> tuple[Flag | str, ...]:
+    return Flag("favourable", value), " ", Flag("favourable", other_value)
 
 
-def _own_words(
-    words: Mapping[int, Mapping[str, int]], outcomes: tuple[Outcome, ...]
+def _outcomes_by_column(
+    word_counts: Mapping[int, Mapping[str, int]], outcomes: tuple[Outcome, ...]
 ) -> dict[int, tuple[Outcome, ...]]:
     """Return the outcome of each column where score and label have words, and one outcome, of their own."""
-    by_column = {
-        column: tuple(outcome for outcome in outcomes if not set(outcome).isdisjoint(counts))
-        for column, counts in words.items()
-    }
+    by_column: dict[int, tuple[Outcome, ...]] = {}
+    for column, counts in word_counts.items():
+        by_column[column] = tuple(outcome for outcome in outcomes if not set(outcome).isdisjoint(counts))
     # Further scores have the words of the first.
     apart = 1 < len(outcomes) == len(set(by_column.values()))
-    if apart and all(len(own) == 1 for own in by_column.values()):
+    if apart and all(len(column_outcomes) == 1 for column_outcomes in by_column.values()):
         return by_column
     return {}
 
 
-def _note(name: str, counts: Mapping[str, int], outcomes: tuple[Outcome, ...]) -> str:
-    favourable = [value for outcome in outcomes for value in outcome]
-    rest = [(value, count) for value, count in counts.items() if value not in favourable]
+def _describe_outcomes(name: str, counts: Mapping[str, int], outcomes: tuple[Outcome, ...]) -> str:
+    favourable = list(chain.from_iterable(outcomes))
+    unfavourable = [(value, count) for value, count in counts.items() if value not in favourable]
     listed = ", ".join(
-        f"{format_value(value)} ({format_count(count, 'row')})" for value, count in rest[:MOST_LISTED]
+        f"{format_value(value)} ({format_count(count, 'row')})" for value, count in unfavourable[:MOST_LISTED]
     )
-    if len(rest) > MOST_LISTED:
-        more = ", …"
-    else:
-        more = ""
-    if len(favourable) == 1:
+    if len(unfavourable) > MOST_LISTED:
+        listed += ", …"
+    if len(outcomes) > 1:
+        counted = "each counts as 1 against the rest"
+    elif len(favourable) == 1:
         counted = "counts as 1"
     else:
         counted = "count as 1"
-    if len(outcomes) > 1:
-        counted = "each counts as 1 against the rest"
-    if rest:
-        others = f"; 0 {'are' if len(rest) > 1 else 'is'} {listed}{more}"
-    else:
-        others = ""
+    zeros = ""
+    if unfavourable:
+        zeros = f"; 0 {'are' if len(unfavourable) > 1 else 'is'} {listed}"
     texts = (" or ".join(map(format_value, outcome)) for outcome in outcomes)
-    return f"{name}: {', '.join(texts)} {counted}{others}."
+    return f"{name}: {', '.join(texts)} {counted}{zeros}."
 
 
-def _coded(column: sql.ColumnSql, outcomes: tuple[Outcome, ...]) -> sql.ColumnSql:
+def _code_outcomes(column: sql.ColumnSql, outcomes: tuple[Outcome, ...]) -> sql.ColumnSql:
     """Return a column whose code is 1 and 0, or the position of its class; NULL where it is empty."""
-    text = column.of("trimmed")
+    text = column.expression("trimmed")
     several = len(outcomes) > 1
     codes = "".join(
-        f" WHEN {text} IN ({', '.join(map(sql.quoted, outcome))}) THEN {at if several else 1}"
-        for at, outcome in enumerate(outcomes)
+        f" WHEN {text} IN ({', '.join(map(sql.quoted, outcome))}) THEN {class_index if several else 1}"
+        for class_index, outcome in enumerate(outcomes)
     )
     if several:
-        rest = len(outcomes)
+        code_of_rest = len(outcomes)
     else:
-        rest = 0
-    return replace(column, code=f"CASE WHEN coalesce({text}, '') = '' THEN NULL{codes} ELSE {rest} END")
+        code_of_rest = 0
+    return replace(
+        column, code=f"CASE WHEN coalesce({text}, '') = '' THEN NULL{codes} ELSE {code_of_rest} END"
+    )

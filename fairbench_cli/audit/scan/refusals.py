@@ -25,7 +25,7 @@ CUT = (
 
 
 @contextmanager
-def reading(source: Source) -> Iterator[None]:
+def reading_rows(source: Source) -> Iterator[None]:
     """Raise what DuckDB cannot read of a file as a `UserError` that names it."""
     import duckdb
 
@@ -34,36 +34,36 @@ def reading(source: Source) -> Iterator[None]:
     except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
         raise  # a fault of ours, not of the rows
     except duckdb.Error as error:
-        raise broken(source, error) from None
+        raise reading_error(source, error) from None
 
 
-def broken(source: Source, error: Exception) -> UserError:
+def reading_error(source: Source, error: Exception) -> UserError:
     """Return the error that DuckDB's refusal to read on means, with a line number where there is one."""
     with readable(source.name):
         if source.format == "csv":
-            found = _scan_text(source)
+            error_in_text = _find_error_in_text(source)
         else:
-            found = None
-    if found is not None:
-        return found
+            error_in_text = None
+    if error_in_text is not None:
+        return error_in_text
     text = str(error)
     if "Out of Memory" in text or "space" in text:
-        what = "too many different values to count"
-        return user_error(what, ("name fewer attributes with ", Flag("attribute")), source.name)
-    for sign, what in (
+        problem = "too many different values to count"
+        return user_error(problem, ("name fewer attributes with ", Flag("attribute")), source.name)
+    for sign, problem in (
         ("state machine", "the line ends are mixed or the quotes are wrong"),
         ("unicode", "the text is not UTF-8"),
         ("gzip", "the gzip data are damaged"),
     ):
         if sign in text.lower():
-            return user_error(what, "save the file again as plain UTF-8 CSV", source.name)
-    first = text.splitlines()[0][:200]
+            return user_error(problem, "save the file again as plain UTF-8 CSV", source.name)
+    first_line = text.splitlines()[0][:200]
     called = {"csv": "CSV", "ndjson": "NDJSON", "parquet": "Parquet", "sqlite": "SQLite", "frame": FRAME}
     kind = called[source.format]
-    return user_error(f"cannot be read as {kind}: {first}", "write the file again", source.name)
+    return user_error(f"cannot be read as {kind}: {first_line}", "write the file again", source.name)
 
 
-def _scan_text(source: Source) -> UserError | None:
+def _find_error_in_text(source: Source) -> UserError | None:
     """Read a text table the slow way until something is wrong with it."""
     start = 1
     try:
@@ -75,9 +75,9 @@ def _scan_text(source: Source) -> UserError | None:
                     cells = "1 cell"
                     if len(record) != 1:
                         cells = f"{len(record)} cells"
-                    what = f"the row has {cells}, the header {len(source.columns)}"
+                    problem = f"the row has {cells}, the header {len(source.columns)}"
                     fix = "give every row the same cells, and quote cells that hold the separator"
-                    return user_error(what, fix, f"{source.name}:{start}")
+                    return user_error(problem, fix, f"{source.name}:{start}")
                 start = reader.line_num + 1
     except UnicodeDecodeError:
         return user_error("the text is not UTF-8, here or soon after", NOT_UTF8, f"{source.name}:{start}")
@@ -87,8 +87,8 @@ def _scan_text(source: Source) -> UserError | None:
             with source.text() as text:
                 if len(next(islice(text, start - 1, None))) > LONGEST:
                     return too_long(where)
-        what = "a quoted cell that begins here is not closed, or is followed by other text"
-        return user_error(what, "close the quotes; write a quote inside quotes twice", where)
+        problem = "a quoted cell that begins here is not closed, or is followed by other text"
+        return user_error(problem, "close the quotes; write a quote inside quotes twice", where)
     return None
 
 
@@ -103,7 +103,7 @@ def _records(source: Source) -> Iterator["Reader"]:
         csv.field_size_limit(before)
 
 
-def refuse_if(source: Source, column: int, bad: str, what: str, fix: MessageText) -> None:
+def refuse_if(source: Source, column: int, bad: str, problem: str, fix: MessageText) -> None:
     """Refuse the rows when `bad` (SQL) holds for one, naming the column, a value, its row and how many.
 
     `what` may use ``{column}``, ``{value}`` and ``{count}``.
@@ -111,13 +111,13 @@ def refuse_if(source: Source, column: int, bad: str, what: str, fix: MessageText
     source = source.alone or source
     source = replace(source, table=source.once or source.table)
     numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
-    first = f"count(*), min(line), arg_min(coalesce(text_{column}, ''), line)"
+    first_row = f"count(*), min(line), arg_min(coalesce(text_{column}, ''), line)"
     with source.engine(ordered=True, threads=1):
-        count, row, value = source.one(f"SELECT {first} FROM ({numbered}) WHERE {bad}")
+        count, row, value = source.row(f"SELECT {first_row} FROM ({numbered}) WHERE {bad}")
     if count:
         name = format_value(source.columns[column])
-        text = what.format(column=name, value=format_value(value), count=format_count(count, "row"))
-        raise user_error(text, fix, _place(source, row))
+        text = problem.format(column=name, value=format_value(value), count=format_count(count, "row"))
+        raise user_error(text, fix, _position_of_row(source, row))
 
 
 def refuse_scores(source: Source, column: int) -> None:
@@ -135,17 +135,19 @@ def refuse_scores(source: Source, column: int) -> None:
 
 def refuse_codes(source: Source, column: int, flag: str) -> None:
     """Refuse scores or labels (`flag` says which) that are not 0 or 1, or a class."""
-    found = source.all(
+    value_rows = source.rows(
         f"SELECT trimmed_{column}, code_{column} IS NULL FROM predictions WHERE trimmed_{column} <> '' "
         f"GROUP BY ALL ORDER BY 1 LIMIT {MOST_CLASSES + 1}"
     )
-    values = [value for value, _ in found]
-    many = len(found) > MOST_CLASSES and any(bad and _number(value) is not None for value, bad in found)
+    values = [value for value, _ in value_rows]
+    has_many = len(value_rows) > MOST_CLASSES and any(
+        bad and _parse_number(value) is not None for value, bad in value_rows
+    )
     seen = "{column} has {value}, not 0 or 1, in {count}"
-    fix = _advice(flag, values)
-    if many and flag == "score":
+    fix = _advise(flag, values)
+    if has_many and flag == "score":
         fix = CUT
-    elif many:
+    elif has_many:
         seen += f", and over {MOST_CLASSES} different values: this looks like regression"
         fix = "audit decisions: make a column of 0 and 1 of what counts, such as income above 50000"
     refuse_if(source, column, f"NOT ({sql.blank(column)}) AND code_{column} IS NULL", seen, fix)
@@ -174,15 +176,15 @@ def refuse_counts(source: Source, column: int) -> None:
         f"{{column}} has {{value}}, not a whole number from 0 to {MOST_PEOPLE:,}, in {{count}}",
         ("counts say how many people a row stands for; other numbers may be weights: ", Flag("weight")),
     )
-    (people,) = source.one(f"SELECT coalesce(sum({number}), 0) FROM predictions")
+    (people,) = source.row(f"SELECT coalesce(sum({number}), 0) FROM predictions")
     if not 0 < people <= MOST_PEOPLE:
-        what = f"{format_value(source.columns[column])} adds up to {people:,.0f} people"
+        problem = f"{format_value(source.columns[column])} adds up to {people:,.0f} people"
         fix = (
             "name a column that adds up to 1 to ",
             f"{MOST_PEOPLE:,}, or take it for weights: ",
             Flag("weight"),
         )
-        raise user_error(what, fix, Flag("counts"))
+        raise user_error(problem, fix, Flag("counts"))
 
 
 def _refuse_missing(source: Source, column: int) -> None:
@@ -195,46 +197,46 @@ def _refuse_missing(source: Source, column: int) -> None:
     )
 
 
-def _place(source: Source, row: int) -> str:
+def _position_of_row(source: Source, row: int) -> str:
     """Write a data row (from 1) as ``file:line``; Parquet and frames have rows only."""
     if source.format in ("parquet", "sqlite", "frame"):
         return f"{source.name}:row {row}"
     if source.format == "ndjson":
         with suppress(UnicodeError), source.text() as text:
-            full = (at for at, line in enumerate(text, 1) if line.strip())
+            full = (number for number, line in enumerate(text, 1) if line.strip())
             return f"{source.name}:{next(islice(full, row - 1, None), row)}"
     with suppress(csv.Error, UnicodeError), _records(source) as reader:
         start = 1
-        left = row
+        remaining = row
         for record in reader:
-            left -= bool(record) or len(source.columns) == 1
-            if left < 0:
+            remaining -= bool(record) or len(source.columns) == 1
+            if remaining < 0:
                 return f"{source.name}:{start}"
             start = reader.line_num + 1
     return f"{source.name}:{row + 1}"
 
 
-def _advice(flag: str, values: list[str]) -> MessageText:
+def _advise(flag: str, values: list[str]) -> MessageText:
     """Say how to make 0/1 of these values."""
-    numbers = {_number(value) for value in values}
+    numbers = {_parse_number(value) for value in values}
     if flag == "score" and any(value.endswith("%") for value in values):
         return CUT
-    if any("," in value and _number(value.replace(",", ".")) is not None for value in values):
+    if any("," in value and _parse_number(value.replace(",", ".")) is not None for value in values):
         return "write decimal points, not commas"
     if numbers in ({1.0, 2.0}, {-1.0, 1.0}):
-        what = f"recode {' and '.join(values)} as 0 and 1, or say which of them is 1: "
-        return what, Flag("favourable", values[-1])
-    words = [value for value in values if _number(value) is None]
-    if words and len(values) <= MOST_CLASSES:
+        problem = f"recode {' and '.join(values)} as 0 and 1, or say which of them is 1: "
+        return problem, Flag("favourable", values[-1])
+    texts = [value for value in values if _parse_number(value) is None]
+    if texts and len(values) <= MOST_CLASSES:
         listed = ", ".join(map(sql.quoted, values[:MOST_NAMED])) + (", …" if len(values) > MOST_NAMED else "")
         return "say which value counts as 1, ", Flag("favourable", "VALUE"), f": one of {listed}"
     if flag == "score":
         return CUT
-    what = "labels must be 0 or 1 (1: it happened); recode them, or name what counts as 1: "
-    return what, Flag("favourable", "VALUE")
+    problem = "labels must be 0 or 1 (1: it happened); recode them, or name what counts as 1: "
+    return problem, Flag("favourable", "VALUE")
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     with suppress(ValueError):
         return float(text)
     return None

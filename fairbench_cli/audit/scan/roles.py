@@ -1,7 +1,7 @@
 """Find out what each column is: score, label, weight, model, or an attribute to audit.
 
 Of columns that nobody names the first rows suggest which hold groups, not quantities, dates or identifiers;
-all rows may contradict that (`Contradicted`).
+all rows may contradict that (`RejectedGuesses`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from itertools import chain
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.source import Source, in_parts
+from fairbench_cli.audit.scan.source import Source, in_batches
 from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, suggest, user_error
 from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.data import recognise
@@ -42,19 +42,22 @@ BYTES = ("it holds bytes that are no text", "they hold bytes that are no text")
 
 
 @dataclass(frozen=True)
-class Contradicted:
-    """What all rows say against what the first ones suggest of columns that nobody named.
+class RejectedGuesses:
+    """What the first rows suggest of columns that nobody named, and all rows contradict.
 
     Parameters
     ----------
-    words : set of int
+    with_words : set of int
         Columns that looked like quantities and hold words below.
-    many : set of int
+    too_many : set of int
         Columns that looked like attributes and have too many groups.
     """
 
-    words: frozenset[int] = frozenset()
-    many: frozenset[int] = frozenset()
+    with_words: frozenset[int]
+    too_many: frozenset[int]
+
+
+NONE_REJECTED = RejectedGuesses(frozenset(), frozenset())
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class ColumnRoles:
 
     Parameters
     ----------
-    taken : dict of column to {"score", "label", "weight", "model", "cluster"}
+    role_of : dict of column to {"score", "label", "weight", "model", "cluster"}
         Without a label the audit is unsupervised. The score is called "label" where the labels themselves are
         audited.
     scores : tuple of int
@@ -82,11 +85,9 @@ class ColumnRoles:
         Columns left out because they hold many numbers, as far as the first rows show.
     notes : tuple of str
         What a reader should know.
-    classes : tuple of str
-        Of the scores and labels, where several are audited, each against the rest.
     """
 
-    taken: dict[int, str]
+    role_of: dict[int, str]
     scores: tuple[int, ...]
     label: int | None
     weight: int | None
@@ -98,17 +99,11 @@ class ColumnRoles:
     unnamed: frozenset[str]
     quantities: tuple[int, ...]
     notes: tuple[str, ...]
-    classes: tuple[str, ...] = ()
 
     @property
     def score(self) -> int:
         """The first column of scores."""
         return self.scores[0]
-
-    @property
-    def bad_label(self) -> int:
-        """The code of a label that is none: one more than the highest."""
-        return max(1, len(self.classes)) + 1
 
     @property
     def model_sql(self) -> str:
@@ -118,8 +113,10 @@ class ColumnRoles:
         return sql.text(self.model)
 
 
-def assign(source: Source, config: AuditConfig, against: Contradicted = Contradicted()) -> ColumnRoles:
-    """Return the role of each column, as the first rows suggest and as all rows are known to contradict.
+def assign_roles(
+    source: Source, config: AuditConfig, rejected: RejectedGuesses = NONE_REJECTED
+) -> ColumnRoles:
+    """Return the role of each column: as is said, else as the first rows suggest and all rows do not reject.
 
     The score is looked for as ``score``, the label as ``label_value`` or ``label``; attributes default to
     every other text column without identifiers. A score that is the label, both named, lets the labels
@@ -133,15 +130,15 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
     notes: list[str] = []
     itself = config.score is not None and config.score == config.label
     score = config.score or "score"
-    label = config.label or _usual_label(source)
-    if config.score is None and config.explained_by and "score" not in source.places and label:
+    label = config.label or _find_usual_label(source)
+    if config.score is None and config.explained_by and "score" not in source.column_index and label:
         score = label
         itself = True
     if itself:
         notes.append(f"The labels {format_value(score)} themselves are audited, as decisions.")
     elif label is None:
         notes.append("No label column: only what needs no labels is audited (name one with --label).")
-    asked = {
+    requested = {
         "score": (score, "score"),
         "label": (None if itself else label, "label"),
         "weight": (config.weight, "weight"),
@@ -150,67 +147,75 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
         "slice": (config.sliced_by, "slice"),
         "id": (config.identifier, "id"),
     }
-    asked |= {f"score {name}": (name, "score") for name in (config.scores or ())[1:]}
-    found = {role: find_column(source, name, key) for role, (name, key) in asked.items() if name}
-    taken: dict[int, str] = {}
-    for role, column in found.items():
-        if column in taken:
-            what = f"column {format_value(source.columns[column])} cannot be both {taken[column]} and {role}"
-            raise user_error(what, "name another column", Flag(asked[role][1]))
-        taken[column] = "label" if itself and role == "score" else role
+    requested |= {f"score {name}": (name, "score") for name in (config.scores or ())[1:]}
+    columns = {role: find_column(source, name, key) for role, (name, key) in requested.items() if name}
+    role_of: dict[int, str] = {}
+    for role, column in columns.items():
+        if column in role_of:
+            problem = (
+                f"column {format_value(source.columns[column])} cannot be both {role_of[column]} and {role}"
+            )
+            raise user_error(problem, "name another column", Flag(requested[role][1]))
+        role_of[column] = "label" if itself and role == "score" else role
     if source.alone is not None:
-        taken[len(source.columns) - 1] = "baseline score"
+        role_of[len(source.columns) - 1] = "baseline score"
     quantities: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
     if config.attributes is None:
         for name in source.doubled:
-            if name in _named(config) or recognise.named_like_protected(name):
-                raise _unknown(source, name, "attribute", [])
+            if name in _attributes_in_options(config) or recognise.named_like_protected(name):
+                raise _unknown_column(source, name, "attribute", [])
         free = [
-            i for name, i in source.places.items() if i not in taken and name.lower() not in RESERVED - USED
+            i
+            for name, i in source.column_index.items()
+            if i not in role_of and name.lower() not in RESERVED - USED
         ]
-        attributes, quantities, left_out = _default_attributes(source, free, frozenset(config.bins), against)
+        attributes, quantities, left_out = _select_default_attributes(
+            source, free, frozenset(config.bins), rejected
+        )
         if config.preset != "aequitas":  # which audits them all
-            attributes, more = _likely(source, attributes, quantities, _named(config))
-            left_out = (*more, *left_out)
+            attributes, unlikely_notes = _select_likely(
+                source, attributes, quantities, _attributes_in_options(config)
+            )
+            left_out = (*unlikely_notes, *left_out)
         notes += left_out
     else:
-        attributes = {name: find_column(source, name, "attribute", taken) for name in config.attributes}
-        notes += _forgotten_weights(source, config, {*taken, *attributes.values()})
+        attributes = {name: find_column(source, name, "attribute", role_of) for name in config.attributes}
+        notes += _note_unused_weights(source, config, {*role_of, *attributes.values()})
     for name in config.bins:
-        attributes.setdefault(name, find_column(source, name, "bins", taken))
+        attributes.setdefault(name, find_column(source, name, "bins", role_of))
     crossed = dict.fromkeys(chain.from_iterable(config.intersections))
     crossed_alone = [name for name in crossed if name not in attributes]
-    parts = {name: find_column(source, name, "intersect", taken) for name in crossed_alone}
+    crossed_columns = {name: find_column(source, name, "intersect", role_of) for name in crossed_alone}
     if not attributes and not config.intersections:
-        named = ("name it with ", Flag("attribute"))
+        name_it = ("name it with ", Flag("attribute"))
         fix: MessageText = ("add a column such as race or sex, or name one with ", Flag("attribute"))
         if quantities:
             number = source.columns[quantities[0]]
-            fix = ("cut a numeric column, as in ", Flag("bins", (number, 4)), ", or ", *named)
+            fix = ("cut a numeric column, as in ", Flag("bins", (number, 4)), ", or ", *name_it)
         if left_out:
             why = f". {left_out[0].rstrip('.')}"
         else:
             why = ""
         raise user_error(f"no attribute column is left to audit{why}", fix, source.name)
-    if "model" in found:
+    if "model" in columns:
         single = None
     else:
-        single = source.places.get("model_id")
-    if "model" not in found and "model_id" in source.doubled:
-        raise _unknown(source, "model_id", "model-column", [])
-    scores = [column for role, column in found.items() if role.partition(" ")[0] == "score"]
+        single = source.column_index.get("model_id")
+    if "model" not in columns and "model_id" in source.doubled:
+        raise _unknown_column(source, "model_id", "model-column", [])
+    scores = [column for role, column in columns.items() if role.partition(" ")[0] == "score"]
     if source.alone is not None:
         scores = [len(source.columns) - 1, *scores]  # the baseline comes first
     return ColumnRoles(
-        taken=taken,
+        role_of=role_of,
         scores=tuple(scores),
-        label=found.get("label"),
-        weight=found.get("weight"),
-        model=found.get("slice", found.get("model")),
-        cluster=found.get("cluster"),
-        single_model=None if single in taken or single in attributes.values() else single,
-        attributes=attributes | parts,
+        label=columns.get("label"),
+        weight=columns.get("weight"),
+        model=columns.get("slice", columns.get("model")),
+        cluster=columns.get("cluster"),
+        single_model=None if single in role_of or single in attributes.values() else single,
+        attributes=attributes | crossed_columns,
         audited=(*((name,) for name in attributes), *config.intersections),
         unnamed=frozenset(attributes if config.attributes is None else ()) - {*config.bins, *crossed},
         quantities=quantities,
@@ -218,12 +223,18 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
     )
 
 
-def _forgotten_weights(source: Source, config: AuditConfig, used: set[int]) -> list[str]:
+def _note_unused_weights(source: Source, config: AuditConfig, used_columns: set[int]) -> list[str]:
     """Return a note of columns that look like weights, where nothing is said of weights."""
-    named = [i for name, i in source.places.items() if i not in used and recognise.named_like_weights(name)]
+    weight_columns = [
+        i
+        for name, i in source.column_index.items()
+        if i not in used_columns and recognise.named_like_weights(name)
+    ]
     if config.weight is not None or config.preset is not None:
         return []
-    names = [source.columns[i] for i, _, words, _ in _first_values(source, named) if words == 0]
+    names = [
+        source.columns[i] for i, _, n_words, _ in _look_at_first_rows(source, weight_columns) if n_words == 0
+    ]
     listed = " and ".join(names)
     if len(names) == 1:
         look = "looks like weights and is"
@@ -234,34 +245,34 @@ def _forgotten_weights(source: Source, config: AuditConfig, used: set[int]) -> l
     return []
 
 
-def _usual_label(source: Source) -> str | None:
+def _find_usual_label(source: Source) -> str | None:
     """Return the label column by its usual name; refuse it in capitals, and two of them."""
     for name in LABELS:
         if name in source.doubled:
-            raise _unknown(source, name, "label", [])
-    known = [name for name in LABELS if name in source.places]
-    capitals = [name for name in source.places if name.lower() in LABELS]
-    if capitals and not known:
-        raise _unknown(source, "label_value", "label", capitals[:1])
-    if known:
-        return known[0]
+            raise _unknown_column(source, name, "label", [])
+    usual = [name for name in LABELS if name in source.column_index]
+    capitals = [name for name in source.column_index if name.lower() in LABELS]
+    if capitals and not usual:
+        raise _unknown_column(source, "label_value", "label", capitals[:1])
+    if usual:
+        return usual[0]
     return None
 
 
-def find_column(source: Source, name: str, key: str, taken: Mapping[int, str] | None = None) -> int:
+def find_column(source: Source, name: str, key: str, role_of: Mapping[int, str] | None = None) -> int:
     """Return the column of a name that was given for a key, which must not be taken."""
-    column = source.places.get(name)
+    column = source.column_index.get(name)
     if column is None:
-        free = [other for other, place in source.places.items() if place not in (taken or ())]
-        raise _unknown(source, name, key, free)
-    if taken and column in taken:
+        free = [free_name for free_name, i in source.column_index.items() if i not in (role_of or ())]
+        raise _unknown_column(source, name, key, free)
+    if role_of and column in role_of:
         raise user_error(
-            f"column {format_value(name)} is the {taken[column]}", "name another attribute", Flag(key)
+            f"column {format_value(name)} is the {role_of[column]}", "name another attribute", Flag(key)
         )
     return column
 
 
-def _unknown(source: Source, name: str, key: str, names: list[str]) -> UserError:
+def _unknown_column(source: Source, name: str, key: str, names: list[str]) -> UserError:
     """Return the error for a name that no column has, or several have."""
     if source.format == "csv":
         where = f"{source.name}:1"
@@ -269,54 +280,58 @@ def _unknown(source: Source, name: str, key: str, names: list[str]) -> UserError
         where = source.name
     if name in source.doubled:
         return user_error(f"column {format_value(name)} appears twice", "rename or remove one of them", where)
-    what = f"no column {format_value(name)}"
+    problem = f"no column {format_value(name)}"
     if len(source.columns) == 1:
         only = format_value(source.columns[0])
-        return user_error(f"{what}, only {only}", "separate the columns by commas", where)
+        return user_error(f"{problem}, only {only}", "separate the columns by commas", where)
     if key == "score":
         also = "; to audit the labels themselves, name them there too"
     else:
         also = ""
-    return user_error(what, (f"{suggest(name, names)} (name it with ", Flag(key), f"{also})"), where)
+    return user_error(problem, (f"{suggest(name, names)} (name it with ", Flag(key), f"{also})"), where)
 
 
 def too_many_groups(source: Source, names: tuple[str, ...], count: str) -> UserError:
     """Return the error for an attribute, or an intersection, that cannot be audited."""
     name = CROSS.join(names)
-    what = f"{name} has {count} different values; at most {MOST_GROUPS} groups can be audited"
+    problem = f"{name} has {count} different values; at most {MOST_GROUPS} groups can be audited"
     cut = (", or cut it if it is numeric: ", Flag("bins", (name, 4)))
     fix: MessageText = ("name the attributes to audit with ", Flag("attribute"), *cut)
-    return user_error(what, "intersect fewer attributes" if len(names) > 1 else fix, source.name)
+    return user_error(problem, "intersect fewer attributes" if len(names) > 1 else fix, source.name)
 
 
-def _default_attributes(
-    source: Source, free: list[int], binned: frozenset[str], against: Contradicted
+def _select_default_attributes(
+    source: Source, free: list[int], binned: frozenset[str], rejected: RejectedGuesses
 ) -> tuple[dict[str, int], tuple[int, ...], tuple[str, ...]]:
     """Return which of the columns `free` are audited, which hold quantities, and what was left out, and why.
 
     `binned` are the names of those to be cut into bins.
     """
-    (rows,) = source.one("SELECT count(*) FROM sample")
-    whole = rows < source.first_rows
+    (rows,) = source.row("SELECT count(*) FROM sample")
+    is_complete = rows < source.first_rows
     attributes: dict[str, int] = {}
     left_out: dict[tuple[str, str], list[str]] = {}
     quantities: list[int] = []
-    for i, distinct, words, example in _first_values(source, free):
+    for i, distinct, n_words, example in _look_at_first_rows(source, free):
         name = source.columns[i]
-        numeric = words == 0 and i not in against.words
-        many = distinct > MOST_CODES
+        numeric = n_words == 0 and i not in rejected.with_words
+        has_many_values = distinct > MOST_CODES
         mostly_unique = 2 * distinct > rows
-        too_many = i in against.many or distinct > MOST_VALUES or (whole and many and mostly_unique)
+        too_many = (
+            i in rejected.too_many
+            or distinct > MOST_VALUES
+            or (is_complete and has_many_values and mostly_unique)
+        )
         bytes_in = f"SELECT 1 FROM sample WHERE contains(trimmed_{i}, '\\x') LIMIT 1"
         reasons = (  # the first that there is
             (SCORES, recognise.named_like_scores(name)),
             (TRUTHS, name.lower() in LABELS),
             (WEIGHTS, numeric and recognise.named_like_weights(name)),
-            (IDENTIFIERS, many and recognise.named_like_identifiers(name)),
-            (NUMBERS, many and numeric),
-            (DATES, recognise.is_date(example) and _all_dates(source, i)),
+            (IDENTIFIERS, has_many_values and recognise.named_like_identifiers(name)),
+            (NUMBERS, has_many_values and numeric),
+            (DATES, recognise.is_date(example) and _are_all_dates(source, i)),
             (OWN_VALUES if mostly_unique else MANY_VALUES, too_many),
-            (BYTES, source.in_sql[i].binary and source.one(bytes_in)),
+            (BYTES, source.in_sql[i].binary and source.row(bytes_in)),
         )
         why = next((reason for reason, holds in reasons if holds and name not in binned), None)
         if why is None:
@@ -325,11 +340,11 @@ def _default_attributes(
             left_out.setdefault(why, []).append(name)
         if why in (WEIGHTS, NUMBERS):
             quantities.append(i)
-    notes = tuple(_left_out(why, names) for why, names in left_out.items())
+    notes = tuple(_describe_left_out(why, names) for why, names in left_out.items())
     return attributes, tuple(quantities), notes
 
 
-def _named(config: AuditConfig) -> frozenset[str]:
+def _attributes_in_options(config: AuditConfig) -> frozenset[str]:
     """Return the attributes that options name, in whatever place."""
     gates = (attribute for attribute, _ in config.fail_on)
     groups = (name.partition("=")[0] for name in config.exclude)
@@ -337,8 +352,8 @@ def _named(config: AuditConfig) -> frozenset[str]:
     return frozenset((*config.bins, *config.references, *gates, *groups, *crossed))
 
 
-def _likely(
-    source: Source, attributes: dict[str, int], quantities: Sequence[int], named: frozenset[str]
+def _select_likely(
+    source: Source, attributes: dict[str, int], quantities: Sequence[int], named_by_options: frozenset[str]
 ) -> tuple[dict[str, int], tuple[str, ...]]:
     """Return those columns of groups that are likely meant, and notes of which these are and which not.
 
@@ -353,7 +368,7 @@ def _likely(
     likely = {
         name: column
         for name, column in attributes.items()
-        if name in named or recognise.named_like_protected(name)
+        if name in named_by_options or recognise.named_like_protected(name)
     }
     if len(likely) == len(attributes) or len(attributes) <= FEW_ATTRIBUTES:
         return attributes, ()
@@ -362,44 +377,45 @@ def _likely(
         cut = (", or cut a number: ", Flag("bins", (numbers[0], "25,45,65"))) if numbers else ()
         listed = ", ".join(list(attributes)[:MOST_LISTED]) + (", …" if len(attributes) > MOST_LISTED else "")
         fix = ("name those to audit, ", Flag("attribute", next(iter(attributes))), f"; there are {listed}")
-        what = f"none of {len(attributes)} columns of groups is called like a protected attribute"
-        raise user_error(what, (*fix, *cut), source.name)
-    others = [name for name in attributes if name not in likely]
-    taken = f"Audited of {len(attributes)} columns of groups: {', '.join(likely)}."
-    return likely, (taken, _left_out(UNLIKELY, others))
+        problem = f"none of {len(attributes)} columns of groups is called like a protected attribute"
+        raise user_error(problem, (*fix, *cut), source.name)
+    unlikely = [name for name in attributes if name not in likely]
+    audited_note = f"Audited of {len(attributes)} columns of groups: {', '.join(likely)}."
+    return likely, (audited_note, _describe_left_out(UNLIKELY, unlikely))
 
 
-def _left_out(why: tuple[str, str], names: list[str]) -> str:
+def _describe_left_out(why: tuple[str, str], names: list[str]) -> str:
     """Write why columns are not audited."""
     how = f"--attribute {names[0]}" + (f", or cut it: --bins {names[0]}=4" if why == NUMBERS else "")
     if why == WEIGHTS:
         how = f"--weight {names[0]}, or {how}"
-    else:
-        how = how
     return f"Not audited, as {why[len(names) > 1]}: {join_names(names, MOST_LISTED)} (unless named: {how})."
 
 
-def words_below(source: Source, quantities: tuple[int, ...]) -> frozenset[int]:
+def find_words_below(source: Source, quantities: tuple[int, ...]) -> frozenset[int]:
     """Return which of many quantities hold words below the first rows."""
-    found: set[int] = set()
-    for some in in_parts(quantities, WORDS_AT_ONCE):
-        counts = source.one(f"SELECT {', '.join(_words(i) for i in some)} FROM predictions")
-        found |= {i for i, words in zip(some, counts, strict=True) if words}
-    return frozenset(found)
+    with_words: set[int] = set()
+    for some_columns in in_batches(quantities, WORDS_AT_ONCE):
+        counts = source.row(f"SELECT {', '.join(_count_words_sql(i) for i in some_columns)} FROM predictions")
+        with_words |= {i for i, n_words in zip(some_columns, counts, strict=True) if n_words}
+    return frozenset(with_words)
 
 
-def _first_values(source: Source, columns: list[int]) -> Iterator[tuple[int, int, int, str]]:
+def _look_at_first_rows(source: Source, columns: list[int]) -> Iterator[tuple[int, int, int, str]]:
     """Yield each column with how many values and how many words the first rows have, and one value."""
-    for some in in_parts(columns, source.at_once):
-        parts = [f"count(DISTINCT trimmed_{i}), {_words(i)}, coalesce(max(trimmed_{i}), '')" for i in some]
-        found = source.one(f"SELECT {', '.join(parts)} FROM sample")
-        yield from zip(some, found[::3], found[1::3], found[2::3], strict=True)
+    for some_columns in in_batches(columns, source.at_once):
+        expressions = [
+            f"count(DISTINCT trimmed_{i}), {_count_words_sql(i)}, coalesce(max(trimmed_{i}), '')"
+            for i in some_columns
+        ]
+        values = source.row(f"SELECT {', '.join(expressions)} FROM sample")
+        yield from zip(some_columns, values[::3], values[1::3], values[2::3], strict=True)
 
 
-def _words(column: int) -> str:
+def _count_words_sql(column: int) -> str:
     return f"count(*) FILTER ({sql.word(column)})"
 
 
-def _all_dates(source: Source, column: int) -> bool:
-    values = source.all(f"SELECT DISTINCT trimmed_{column} FROM sample WHERE trimmed_{column} <> ''")
+def _are_all_dates(source: Source, column: int) -> bool:
+    values = source.rows(f"SELECT DISTINCT trimmed_{column} FROM sample WHERE trimmed_{column} <> ''")
     return all(recognise.is_date(value) for (value,) in values)

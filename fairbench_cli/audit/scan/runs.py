@@ -6,7 +6,7 @@ rows, and then all of them together are no more people than one has; so repeats 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,22 +91,22 @@ def rows_of_run(
     else:
         path = None
     if path is not None and path.is_dir() and (path / "plan.json").is_file():
-        return _of_cell(path, config, tuple(only), repeat)
+        return _read_cell(path, config, tuple(only), repeat)
     if only:
-        what = "cells are those of a folder of results"
+        problem = "cells are those of a folder of results"
         fix = "audit the folder that `fairbench run` wrote"
-        raise user_error(what, f"{fix}, or leave it out", Flag("only"))
+        raise user_error(problem, f"{fix}, or leave it out", Flag("only"))
     if path is not None:
-        found = _of_predictions(path, config, repeat or 0)
+        rows = _read_predictions(path, config, repeat or 0)
     else:
-        found = None
-    if found is None and repeat is not None:
-        what = "only runs have repeats"
-        raise user_error(what, "audit a folder of results or a file of its predictions", Flag("repeat"))
-    return found
+        rows = None
+    if rows is None and repeat is not None:
+        problem = "only runs have repeats"
+        raise user_error(problem, "audit a folder of results or a file of its predictions", Flag("repeat"))
+    return rows
 
 
-def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: int | None) -> RunRows:
+def _read_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: int | None) -> RunRows:
     """Return the rows that the counts of a repeat stand for."""
     from fairbench_cli.experiment.journal.folder import read_results
 
@@ -118,61 +118,69 @@ def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: i
                 raise user_error(SCORELESS, fix, Flag(key))
             raise user_error(FEATURELESS, f"leave it out; {fix}", Flag(key))
     plan, reading = read_results(folder)
-    cell = _one_cell(folder, plan, only)
+    cell = _find_cell(folder, plan, only)
     number = repeat or 0
     records = {n: reading.records.get((cell["key"], n)) for n in range(plan.config.repeats)}
     record = records.get(number)
     if record is None or record.counts is None:
-        there = [n for n, one in records.items() if one is not None and one.counts is not None]
+        counted_repeats = [
+            n for n, record in records.items() if record is not None and record.counts is not None
+        ]
         if record is None:
             why = "has not been run"
         else:
             why = f"is {record.status}: {record.reason}"
-        raise _no_repeat(f"repeat {number} of this cell in {format_path(folder)} {why}", there)
+        raise _no_repeat_error(
+            f"repeat {number} of this cell in {format_path(folder)} {why}", counted_repeats
+        )
     protected = plan.protected(cell["dataset"], cell["attribute"])
-    frame, drawn = _expanded(record.counts.n, protected)
+    frame, drawn = _expand_counts(record.counts.n, protected)
     called = [f"{key}={cell[key]}" for key in ("dataset", "attribute", "intervention", "classifier")]
     name = f"{format_path(folder)}, {', '.join(called)}, beta={cell['beta']:g}, repeat {number}"
     notes = (
-        _note(frame, f"{number} (of {plan.config.repeats}) as its counts have them"),
+        _describe_rows(frame, f"{number} (of {plan.config.repeats}) as its counts have them"),
         *(["Its decisions are drawn at random; counts are those expected, to whole rows."] if drawn else []),
     )
     return RunRows(frame, _with_columns(config, tuple(frame.columns[:-2])), name, notes)
 
 
-def _one_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str, Any]:
+def _find_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str, Any]:
     """Return the one cell that filters leave; of cells that share a model, the first."""
     from fairbench_cli.experiment.plan import facts_of, select, text_of
 
     facts = [facts_of(cell) for cell in plan.cells]
     if only:
-        kept = select(facts, only)
+        mask = select(facts, only)
     else:
-        kept = [True] * len(facts)
-    cells = [*compress(plan.cells, kept)]
-    facts = [*compress(facts, kept)]
+        mask = [True] * len(facts)
+    cells = [*compress(plan.cells, mask)]
+    facts = [*compress(facts, mask)]
     if len({cell["key"] for cell in cells}) == 1:
         return cells[0]
-    keys = dict.fromkeys(key for one in facts for key in one)
-    values = {key: dict.fromkeys(text_of(one[key]) for one in facts if key in one) for key in keys}
-    everywhere = {key for key in keys if all(key in one for one in facts)}
-    open_keys = {key: [*own] for key, own in values.items() if key in everywhere and len(own) > 1}
-    # a filter keeps those that lack a key
-    if open_keys:
-        equals = "="
-    else:
-        equals = "!="
-    open_keys = open_keys or {key: [*own] for key, own in values.items() if key not in everywhere}
-    listed = "; ".join(
-        f"{key} {', '.join(own[:MOST_CHOICES])}{', …' if len(own) > MOST_CHOICES else ''}"
-        for key, own in open_keys.items()
-    )
-    example = ",".join([*only, *(f"{key}{equals}{own[0]}" for key, own in open_keys.items())])
-    what = f"{len(cells)} cells of {format_path(folder)} match, and one is audited: {listed}"
-    raise user_error(what, f"name one, such as {example}", Flag("only"))
+    # The keys in which cells differ: those that all have or, where these are alike, those that some lack.
+    different: dict[str, list[str]] = {}
+    lacking: dict[str, list[str]] = {}
+    for key in dict.fromkeys(chain.from_iterable(facts)):
+        texts = [text_of(facts_of_cell[key]) for facts_of_cell in facts if key in facts_of_cell]
+        choices = list(dict.fromkeys(texts))
+        if len(texts) < len(facts):
+            lacking[key] = choices
+        elif len(choices) > 1:
+            different[key] = choices
+    choices_of = different or lacking
+    equals = "=" if different else "!="  # a filter keeps those that lack a key
+    choice_texts = []
+    for key, choices in choices_of.items():
+        ellipsis = ", …" if len(choices) > MOST_CHOICES else ""
+        choice_texts.append(f"{key} {', '.join(choices[:MOST_CHOICES])}{ellipsis}")
+    listed = "; ".join(choice_texts)
+    filters = [f"{key}{equals}{choices[0]}" for key, choices in choices_of.items()]
+    example = ",".join((*only, *filters))
+    problem = f"{len(cells)} cells of {format_path(folder)} match, and one is audited: {listed}"
+    raise user_error(problem, f"name one, such as {example}", Flag("only"))
 
 
-def _expanded(n: Any, protected: "ProtectedAttributes") -> "tuple[pd.DataFrame, bool]":
+def _expand_counts(n: Any, protected: "ProtectedAttributes") -> "tuple[pd.DataFrame, bool]":
     """Return a row for each that is counted, and whether counts were no whole numbers.
 
     Parameters
@@ -192,7 +200,7 @@ def _expanded(n: Any, protected: "ProtectedAttributes") -> "tuple[pd.DataFrame, 
     return pd.DataFrame(columns), bool((n % 1 != 0).any())
 
 
-def _of_predictions(path: Path, config: AuditConfig, number: int) -> RunRows | None:
+def _read_predictions(path: Path, config: AuditConfig, number: int) -> RunRows | None:
     """Return the rows of one repeat of a file of predictions; None of any other file."""
     if path.suffix != ".parquet" or not path.is_file():
         return None
@@ -203,17 +211,19 @@ def _of_predictions(path: Path, config: AuditConfig, number: int) -> RunRows | N
     except duckdb.Error:
         return None  # what is wrong with it is said when it is read
     names = tuple(relation.columns)
-    first, last = OF_PREDICTIONS
-    if (names[: len(first)], names[-len(last) :]) != OF_PREDICTIONS:
+    leading, trailing = OF_PREDICTIONS
+    if (names[: len(leading)], names[-len(trailing) :]) != OF_PREDICTIONS:
         return None
-    frame = relation.filter(duckdb.ColumnExpression("repeat") == number).df().drop(columns=[*first])
+    frame = relation.filter(duckdb.ColumnExpression("repeat") == number).df().drop(columns=[*leading])
     if frame.empty:
-        there = [n for (n,) in relation.select("repeat").distinct().order("repeat").fetchall()]
-        raise _no_repeat(f"{format_path(path)} has no repeat {number}", there)
+        stored_repeats = [n for (n,) in relation.select("repeat").distinct().order("repeat").fetchall()]
+        raise _no_repeat_error(f"{format_path(path)} has no repeat {number}", stored_repeats)
     if frame["score"].isna().all():
         frame = frame.drop(columns="score")
-    config = _with_columns(config, names[len(first) : -len(last)])
-    return RunRows(frame, config, f"{format_path(path)}, repeat {number}", (_note(frame, str(number)),))
+    config = _with_columns(config, names[len(leading) : -len(trailing)])
+    return RunRows(
+        frame, config, f"{format_path(path)}, repeat {number}", (_describe_rows(frame, str(number)),)
+    )
 
 
 def _with_columns(config: AuditConfig, attributes: tuple[str, ...]) -> AuditConfig:
@@ -223,14 +233,14 @@ def _with_columns(config: AuditConfig, attributes: tuple[str, ...]) -> AuditConf
     return config.model_copy(update=unnamed)
 
 
-def _note(frame: "pd.DataFrame", repeat: str) -> str:
-    what = f"These are the {len(frame):,} test rows of repeat {repeat}: one model."
-    return f"{what} Repeats are not put together, as they may share their test rows."
+def _describe_rows(frame: "pd.DataFrame", repeat: str) -> str:
+    problem = f"These are the {len(frame):,} test rows of repeat {repeat}: one model."
+    return f"{problem} Repeats are not put together, as they may share their test rows."
 
 
-def _no_repeat(what: str, there: list[int]) -> UserError:
-    if there:
-        fix = f"give one of {', '.join(map(str, there[:MOST_CHOICES]))}"
+def _no_repeat_error(problem: str, repeats: list[int]) -> UserError:
+    if repeats:
+        fix = f"give one of {', '.join(map(str, repeats[:MOST_CHOICES]))}"
     else:
         fix = "run the cell"
-    return user_error(what, fix, Flag("repeat"))
+    return user_error(problem, fix, Flag("repeat"))

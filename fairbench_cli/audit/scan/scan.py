@@ -1,14 +1,18 @@
 """The rows as they are counted: what each is selected as, its groups, and the cells of rows that are alike.
 
-A `Scan` writes the keys of a row in SQL, under names such as ``model``, ``level_0``, ``label`` and
-``attribute_0``, and `group_by` counts rows by keys; counts of few keys become `Cells`, and these slices.
-Where people have several rows, `with_clusters` counts by person, too.
+The rows become known in three steps, each a type that has what the one before has, and more:
+
+* `OpenedRows`: what each column is, and how its cells are read. They write the keys of a row in SQL, under
+  names such as ``model``, ``level_0``, ``label`` and ``attribute_0``, and `group_by` counts rows by keys.
+* `CountedRows`: counts by few keys, the `Cells`, of which slices are made. Where people have several rows,
+  `cluster_slices` counts by person, too.
+* `Scan`: the slices and what a reader should know of them, the `Tally`. This is what parts of an audit get.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -16,10 +20,10 @@ import numpy as np
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import readings, sql
-from fairbench_cli.audit.scan.readings import Cut, CutsByModel, Ints, NumberBins, scores_of, selected
+from fairbench_cli.audit.scan.readings import Cut, CutsByModel, Ints, NumberBins, count_selected, scores_of
 from fairbench_cli.audit.scan.refusals import refuse_if
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, MOST_GROUPS, ColumnRoles
-from fairbench_cli.audit.scan.source import Source, in_parts
+from fairbench_cli.audit.scan.source import Source, in_batches
 from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Counts, Floats
@@ -45,7 +49,7 @@ class Cells:
         How many rows, and how many of them have a weight above 0.
     weight, square : arrays
         The sums of their weights and squared weights.
-    bad_weights, words : int
+    bad_weights, word_counts : int
         Rows with a weight that is none; cells of supposed quantities that are not numbers.
     values : dict of attribute to list of str or None
         As in the file; the names of bins for binned ones.
@@ -61,14 +65,14 @@ class Cells:
     weight: Floats
     square: Floats
     bad_weights: int
-    words: tuple[int, ...]
+    word_counts: tuple[int, ...]
     values: dict[str, list[str | None]]
     single: frozenset[str | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Scan:
-    """The rows of an audit while they can be read, and what is known of them.
+class OpenedRows:
+    """The rows of an audit while they can be read, and how they are.
 
     Parameters
     ----------
@@ -77,25 +81,25 @@ class Scan:
     config : AuditConfig
     roles : ColumnRoles
         What each column is.
+    classes : tuple of str
+        Of the scores and labels, where several are audited, each against the rest.
     cuts : tuple of dicts of model to list of Cut
         The decisions, by column of scores; under None when they are the same for all models.
     bins : dict of attribute to NumberBins
     binary : bool
         Whether scores are 0 or 1.
-    cells : dict of attributes to Cells
-        What was counted, under the names that were counted together.
-    tally : Tally
-        The counts of groups.
+    notes : tuple of str
+        What a reader should know of the columns.
     """
 
     source: Source
     config: AuditConfig
     roles: ColumnRoles
+    classes: tuple[str, ...]
     cuts: tuple[CutsByModel, ...]
     bins: dict[str, NumberBins]
     binary: bool
-    cells: Mapping[tuple[str, ...], Cells] = field(default_factory=dict)
-    tally: Tally = Tally("", 0, ())  # noqa: RUF009 - frozen
+    notes: tuple[str, ...]
 
     @property
     def weighted(self) -> bool:
@@ -103,9 +107,9 @@ class Scan:
         return self.roles.weight is not None
 
     @property
-    def together(self) -> Cells:
-        """All rows, by some of the attributes."""
-        return next(iter(self.cells.values()))
+    def bad_label(self) -> int:
+        """The code of a label that is none: one more than the highest."""
+        return max(1, len(self.classes)) + 1
 
     @property
     def drawn(self) -> list[float]:
@@ -117,18 +121,6 @@ class Scan:
         """Return the decisions of a model by the first column of scores."""
         by_model = self.cuts[0]
         return by_model[model if model in by_model else None]
-
-    def cells_with(self, names: Iterable[str]) -> Cells:
-        """Return the cells in which some attributes were counted together."""
-        return next(found for known, found in self.cells.items() if set(names) <= set(known))
-
-    def side(self, i: int) -> "Scan":
-        """Return the same rows under the column of scores at place i alone."""
-        if len(self.roles.scores) == 1:
-            return self
-        cells = {names: replace(each, level=each.level[i : i + 1]) for names, each in self.cells.items()}
-        roles = replace(self.roles, scores=self.roles.scores[i : i + 1])
-        return replace(self, roles=roles, cuts=self.cuts[i : i + 1], cells=cells)
 
     @property
     def key_names(self) -> tuple[str, ...]:
@@ -143,33 +135,35 @@ class Scan:
             return readings.bin_sql(column, self.bins[name])
         return f"group_{column}"
 
-    def keys(self, attributes: Iterable[str], table: str = "predictions", more: Sequence[str] = ()) -> str:
+    def keys(
+        self, attributes: Iterable[str], table: str = "predictions", more_keys: Sequence[str] = ()
+    ) -> str:
         """Write a query of the keys of each row: `key_names`, attribute_0, …, score, weight, tie."""
         roles = self.roles
         if roles.label is None:
             label = "0"
         else:
-            label = sql.code(roles.label, roles.bad_label)
+            label = sql.code(roles.label, self.bad_label)
         if roles.single_model is None:
             single = "NULL"
         else:
             single = f"trimmed_{roles.single_model}"
         keys = [f"{roles.model_sql} AS model", f"{label} AS label", f"{single} AS single_model"]
-        keys += [f"{self.group_sql(name)} AS attribute_{at}" for at, name in enumerate(attributes)]
+        keys += [f"{self.group_sql(name)} AS attribute_{i}" for i, name in enumerate(attributes)]
         if roles.weight is not None:
             keys.append(f"number_{roles.weight} AS weight")
-        keys += [f"{sql.word(column)} AS word_{column}" for column in _checked(roles)]
-        keys += more
+        keys += [f"{sql.word(column)} AS word_{column}" for column in _columns_checked_for_words(roles)]
+        keys += more_keys
         if self.binary:
             levels = [f"{sql.code(column, -1)} AS level_{i}" for i, column in enumerate(roles.scores)]
             return f"SELECT {', '.join([*keys, *levels])} FROM {table}"
         keys += [f"number_{column} AS score_{i}" for i, column in enumerate(roles.scores)]
-        found = ["*", *self._levels_sql()]
+        columns = ["*", *self._levels_sql()]
         if self.drawn and roles.weight is not None:  # tied rows of different weight are not alike
-            found.append(
+            columns.append(
                 f"CASE WHEN score_0 IN ({', '.join(map(sql.literal, self.drawn))}) THEN weight END AS tie"
             )
-        return f"SELECT {', '.join(found)} FROM (SELECT {', '.join(keys)} FROM {table})"
+        return f"SELECT {', '.join(columns)} FROM (SELECT {', '.join(keys)} FROM {table})"
 
     def _levels_sql(self) -> Iterator[str]:
         for i, by_model in enumerate(self.cuts):
@@ -184,12 +178,58 @@ class Scan:
             yield f"{cases} END AS level_{i}"
 
 
+@dataclass(frozen=True, eq=False)
+class CountedRows(OpenedRows):
+    """The rows of an audit, counted.
+
+    Parameters
+    ----------
+    cells : dict of attributes to Cells
+        What was counted, under the names that were counted together.
+    """
+
+    cells: Mapping[tuple[str, ...], Cells]
+
+    @property
+    def together(self) -> Cells:
+        """All rows, by some of the attributes."""
+        return next(iter(self.cells.values()))
+
+    def cells_with(self, names: Iterable[str]) -> Cells:
+        """Return the cells in which some attributes were counted together."""
+        return next(cells for counted, cells in self.cells.items() if set(names) <= set(counted))
+
+    def side(self, i: int) -> "CountedRows":
+        """Return the same rows under the column of scores at position i alone."""
+        if len(self.roles.scores) == 1:
+            return self
+        cells = {
+            names: replace(all_scores, level=all_scores.level[i : i + 1])
+            for names, all_scores in self.cells.items()
+        }
+        roles = replace(self.roles, scores=self.roles.scores[i : i + 1])
+        return replace(self, roles=roles, cuts=self.cuts[i : i + 1], cells=cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Scan(CountedRows):
+    """The rows of an audit, with all that is known of them; what the parts of an audit read from.
+
+    Parameters
+    ----------
+    tally : Tally
+        The counts of groups.
+    """
+
+    tally: Tally
+
+
 def group_by(rows: str, keys: Sequence[str], sums: Sequence[str], sets: Sequence[Sequence[str]] = ()) -> str:
     """Write a query of keys and sums over rows, grouped by the keys, or by several sets of these at once."""
-    by = ", ".join(keys)
+    keys_sql = ", ".join(keys)
     if sets:
-        by = f"GROUPING SETS (({'), ('.join(', '.join(some) for some in sets)}))"
-    return f"SELECT {', '.join((*keys, *sums))} FROM ({rows}) GROUP BY {by}"
+        keys_sql = f"GROUPING SETS (({'), ('.join(', '.join(set_keys) for set_keys in sets)}))"
+    return f"SELECT {', '.join((*keys, *sums))} FROM ({rows}) GROUP BY {keys_sql}"
 
 
 class _TooManyCells(Exception):  # noqa: N818
@@ -205,7 +245,7 @@ class TooManyGroups(Exception):  # noqa: N818
         self.count = count
 
 
-def count_cells(scan: Scan) -> dict[tuple[str, ...], Cells]:
+def count_cells(scan: OpenedRows) -> dict[tuple[str, ...], Cells]:
     """Count the rows, in one scan as many sets of attributes as fit into the memory.
 
     Attributes that leave few cells are counted together (as race, sex and age); of many attributes several
@@ -225,85 +265,97 @@ def count_cells(scan: Scan) -> dict[tuple[str, ...], Cells]:
     """
     attributes = tuple(scan.roles.attributes)
     audited = scan.roles.audited
-    each = [(name,) for name in attributes]
+    single_attributes = [(name,) for name in attributes]
     try:
         if scan.drawn:  # all together: a row is drawn once for all attributes
             return _count_sets(scan, [attributes])
-        levels = {name: many for (name,), many in _groups(scan, "count(DISTINCT {}) + 1", "sample", each)}
-        return _counted(scan, _sets(levels, audited))
+        levels = {
+            name: n_levels
+            for (name,), n_levels in _count_groups(
+                scan, "count(DISTINCT {}) + 1", "sample", single_attributes
+            )
+        }
+        return _count_in_batches(scan, _sets_to_count(levels, audited))
     except _TooManyCells:
         if scan.drawn:
-            what = "the attributes have too many combinations to draw ties at random"
+            problem = "the attributes have too many combinations to draw ties at random"
             fix = ("name fewer attributes, or use ", Flag("ties", "include"))
-            raise user_error(what, fix, Flag("ties")) from None
+            raise user_error(problem, fix, Flag("ties")) from None
     # The first rows misled.
-    for names, many in _groups(
-        scan, "approx_count_distinct({})", "predictions", dict.fromkeys([*each, *audited])
+    for names, n_groups in _count_groups(
+        scan, "approx_count_distinct({})", "predictions", dict.fromkeys([*single_attributes, *audited])
     ):
-        if many > 2 * MOST_GROUPS:
-            raise TooManyGroups(names, f"about {many}")
+        if n_groups > 2 * MOST_GROUPS:
+            raise TooManyGroups(names, f"about {n_groups}")
     try:
-        return _counted(scan, audited)
+        return _count_in_batches(scan, audited)
     except _TooManyCells:
-        what = f"models, decisions and groups make over {MOST_FOUND:,} combinations"
+        problem = f"models, decisions and groups make over {MOST_FOUND:,} combinations"
         where = scan.source.name if scan.roles.model is None else Flag("model-column")
-        raise user_error(what, "audit fewer models or decisions at a time", where) from None
+        raise user_error(problem, "audit fewer models or decisions at a time", where) from None
 
 
-def _groups(
-    scan: Scan, count: str, table: str, sets: Iterable[tuple[str, ...]]
+def _count_groups(
+    scan: OpenedRows, count: str, table: str, sets: Iterable[tuple[str, ...]]
 ) -> Iterator[tuple[tuple[str, ...], int]]:
     """Yield sets of attributes, each with a count of its groups; `count` is SQL with a place for these."""
-    for some in in_parts(list(sets), scan.source.at_once):
-        keys = (", ".join(map(scan.group_sql, names)) for names in some)
+    for some_sets in in_batches(list(sets), scan.source.at_once):
+        keys = (", ".join(map(scan.group_sql, names)) for names in some_sets)
         counts = ", ".join(count.format(f"({key})") for key in keys)
-        yield from zip(some, scan.source.one(f"SELECT {counts} FROM {table}"), strict=True)
+        yield from zip(some_sets, scan.source.row(f"SELECT {counts} FROM {table}"), strict=True)
 
 
-def _sets(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def _sets_to_count(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Return sets of attributes to count together, such that each of `audited` is within one of them.
 
-    >>> _sets({"a": 9, "b": 900, "c": 8, "d": 7}, [("a",), ("b",), ("c",), ("d",), ("b", "d")])
+    >>> _sets_to_count({"a": 9, "b": 900, "c": 8, "d": 7}, [("a",), ("b",), ("c",), ("d",), ("b", "d")])
     [('b', 'd'), ('a', 'c')]
     """
     sets: list[tuple[str, ...]] = []
     for names in sorted(audited, key=len, reverse=True):
-        if any(set(names) <= set(known) for known in sets):
+        if any(set(names) <= set(counted) for counted in sets):
             continue
-        last = tuple(dict.fromkeys((*(sets[-1] if sets else ()), *names)))
-        if sets and math.prod(levels[name] for name in last) <= MOST_CELLS:
-            sets[-1] = last
+        extended = tuple(dict.fromkeys((*(sets[-1] if sets else ()), *names)))
+        if sets and math.prod(levels[name] for name in extended) <= MOST_CELLS:
+            sets[-1] = extended
         else:
             sets.append(names)
     return sets
 
 
-def _counted(scan: Scan, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
-    result: dict[tuple[str, ...], Cells] = {}
-    for some in in_parts(sets, scan.source.at_once):
-        result |= _count_sets(scan, some)
-    return result
+def _count_in_batches(scan: OpenedRows, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
+    cells: dict[tuple[str, ...], Cells] = {}
+    for some_sets in in_batches(sets, scan.source.at_once):
+        cells |= _count_sets(scan, some_sets)
+    return cells
 
 
-def _count_sets(scan: Scan, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
+def _count_sets(scan: OpenedRows, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
     """Count some sets of attributes, each for itself, in one scan."""
-    used = {name: f"attribute_{at}" for at, name in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
+    key_of = {name: f"attribute_{i}" for i, name in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
     tie = ("tie",) if scan.drawn and scan.weighted else ()
-    sums = [*_sums(scan.roles), *(f"grouping({key})" for key in used.values())]
-    by = [(*scan.key_names, *(used[name] for name in names), *tie) for names in sets]
-    query = group_by(scan.keys(used), (*scan.key_names, *used.values()), sums, by)
-    found = scan.source.all(f"{query} LIMIT {MOST_FOUND + 1}")
-    if len(found) > MOST_FOUND:
+    sums = [*_sums_sql(scan.roles), *(f"grouping({key})" for key in key_of.values())]
+    grouping_sets: list[tuple[str, ...]] = []
+    for names in sets:
+        attribute_keys = [key_of[name] for name in names]
+        grouping_sets.append((*scan.key_names, *attribute_keys, *tie))
+    query = group_by(scan.keys(key_of), (*scan.key_names, *key_of.values()), sums, grouping_sets)
+    cell_rows = scan.source.rows(f"{query} LIMIT {MOST_FOUND + 1}")
+    if len(cell_rows) > MOST_FOUND:
         raise _TooManyCells
-    by_set: dict[tuple[int, ...], list[tuple[Any, ...]]] = defaultdict(list)
-    for row in found:
-        by_set[row[-len(used) :]].append(row[: -len(used)])
-    marks = {names: tuple(int(name not in names) for name in used) for names in sets}
-    return {names: _cells(scan, by_set[mark], used, names) for names, mark in marks.items()}
+    # DuckDB's grouping() marks a row by 1 for each key that its set does not have.
+    by_marks: dict[tuple[int, ...], list[tuple[Any, ...]]] = defaultdict(list)
+    for row in cell_rows:
+        by_marks[row[-len(key_of) :]].append(row[: -len(key_of)])
+    cells: dict[tuple[str, ...], Cells] = {}
+    for names in sets:
+        marks = tuple(int(name not in names) for name in key_of)
+        cells[names] = _make_cells(scan, by_marks[marks], key_of, names)
+    return cells
 
 
-def _sums(roles: ColumnRoles) -> list[str]:
-    """Write what is summed up of the rows of a cell in SQL, as `_cells` reads it."""
+def _sums_sql(roles: ColumnRoles) -> list[str]:
+    """Write what is summed up of the rows of a cell in SQL, as `_make_cells` reads it."""
     sums = ["count(*)"] * 4 + ["0"]
     if roles.weight is not None:
         sums[1:] = [
@@ -312,30 +364,34 @@ def _sums(roles: ColumnRoles) -> list[str]:
             "coalesce(sum(weight * weight), 0)",
             f"count(*) FILTER ({sql.not_weight('weight')})",
         ]
-    return sums + [f"count(*) FILTER (word_{column})" for column in _checked(roles)]
+    return sums + [f"count(*) FILTER (word_{column})" for column in _columns_checked_for_words(roles)]
 
 
-def _checked(roles: ColumnRoles) -> tuple[int, ...]:
+def _columns_checked_for_words(roles: ColumnRoles) -> tuple[int, ...]:
     return roles.quantities if len(roles.quantities) <= MOST_CHECKED else ()
 
 
-def _cells(scan: Scan, rows: Sequence[tuple[Any, ...]], used: Iterable[str], names: Sequence[str]) -> Cells:
+def _make_cells(
+    scan: OpenedRows, rows: Sequence[tuple[Any, ...]], attributes: Iterable[str], names: Sequence[str]
+) -> Cells:
     """Return the cells of some attributes; of all that were `used`, the values of others are NULL."""
-    first = len(scan.key_names)
-    places = {name: first + i for i, name in enumerate(used)}
-    order = [*range(first), *(places[name] for name in names)]
-    after = range(first + len(places), len(rows[0]))
+    n_keys = len(scan.key_names)
+    position = {name: n_keys + i for i, name in enumerate(attributes)}
+    order = [*range(n_keys), *(position[name] for name in names)]
+    after = range(n_keys + len(position), len(rows[0]))
 
-    def place(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    def sort_key(row: tuple[Any, ...]) -> tuple[Any, ...]:
         return (*((row[i] is None, row[i]) for i in order), *(row[i] for i in after))
 
-    columns = [list(column) for column in zip(*sorted(rows, key=place), strict=True)]
-    model, *levels, label, single = columns[:first]
-    count, weighing, weight, square, bad_weights, *words = (columns[i] for i in after)
-    values = {name: columns[places[name]] for name in names}
+    columns = [list(column) for column in zip(*sorted(rows, key=sort_key), strict=True)]
+    model, *levels, label, single = columns[:n_keys]
+    count, weighing, weight, square, bad_weights, *word_counts = (columns[i] for i in after)
+    values = {name: columns[position[name]] for name in names}
     for name, bins in scan.bins.items():
         if name in values:
-            values[name] = [None if at is None else bins.labels[at] for at in values[name]]
+            values[name] = [
+                None if bin_index is None else bins.labels[bin_index] for bin_index in values[name]
+            ]
     return Cells(
         model,
         np.array(levels[::-1], dtype=np.int64),
@@ -345,7 +401,7 @@ def _cells(scan: Scan, rows: Sequence[tuple[Any, ...]], used: Iterable[str], nam
         np.array(weight, dtype=np.float64),
         np.array(square, dtype=np.float64),
         sum(bad_weights),
-        tuple(map(sum, words)),
+        tuple(map(sum, word_counts)),
         values,
         frozenset(single),
     )
@@ -360,7 +416,7 @@ def group_name(value: str | None) -> str:
     return (value or "").strip(sql.BLANKS) or MISSING
 
 
-def make_slices(scan: Scan) -> tuple[Slice, ...]:
+def make_slices(scan: CountedRows) -> tuple[Slice, ...]:
     """Return the slices: by model, decision, attribute, intersection.
 
     Raises
@@ -368,11 +424,11 @@ def make_slices(scan: Scan) -> tuple[Slice, ...]:
     TooManyGroups
         When an attribute or intersection has too many groups.
     """
-    slices = _slices(scan)
-    for part in slices:
-        many = len(part.counts.groups)
-        if many > MOST_GROUPS:
-            raise TooManyGroups(tuple(part.attribute.split(CROSS)), str(many))
+    slices = _unlimited_slices(scan)
+    for group_counts in slices:
+        n_groups = len(group_counts.counts.groups)
+        if n_groups > MOST_GROUPS:
+            raise TooManyGroups(tuple(group_counts.attribute.split(CROSS)), str(n_groups))
     return slices
 
 
@@ -388,15 +444,15 @@ def counted_jointly(scan: Scan) -> Scan:
     """
     names = tuple(scan.roles.attributes)
     joint = replace(scan, roles=replace(scan.roles, audited=(names,)))
-    if not any(set(names) <= set(known) for known in scan.cells):
+    if not any(set(names) <= set(counted) for counted in scan.cells):
         try:
             joint = replace(joint, cells=_count_sets(joint, [names]))
         except _TooManyCells:
             raise TooManyGroups(names, f"over {MOST_FOUND // 4}") from None
-    return replace(joint, tally=replace(scan.tally, slices=_slices(joint)))
+    return replace(joint, tally=replace(scan.tally, slices=_unlimited_slices(joint)))
 
 
-def groups_of(scan: Scan, names: Sequence[str]) -> tuple[list[tuple[str, ...]], Ints]:
+def groups_of(scan: CountedRows, names: Sequence[str]) -> tuple[list[tuple[str, ...]], Ints]:
     """Return the groups of some attributes, each as its parts, and the place of each cell's among them.
 
     They are in order of their names; those of an attribute that is cut at edges from low to high, a missing
@@ -407,102 +463,108 @@ def groups_of(scan: Scan, names: Sequence[str]) -> tuple[list[tuple[str, ...]], 
     cuts = [scan.bins.get(name) for name in names]
     rising = [cut.labels if cut is not None and cut.rising else () for cut in cuts]
 
-    def place(key: tuple[str, ...]) -> list[tuple[bool, int, str]]:
+    def sort_key(key: tuple[str, ...]) -> list[tuple[bool, int, str]]:
         return [
-            (part == MISSING, labels.index(part) if part in labels else 0, part)
-            for part, labels in zip(key, rising, strict=True)
+            (name == MISSING, labels.index(name) if name in labels else 0, name)
+            for name, labels in zip(key, rising, strict=True)
         ]
 
-    groups = sorted(set(keys), key=place)
+    groups = sorted(set(keys), key=sort_key)
     index = {key: i for i, key in enumerate(groups)}
     return groups, np.array([index[key] for key in keys], dtype=np.int64)
 
 
-def parts_of_groups(scan: Scan, part: Slice, names: Sequence[str]) -> list[tuple[str, ...]]:
+def parts_of_groups(scan: CountedRows, group_counts: Slice, names: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the group of each attribute that each group of an intersection is made of."""
     groups, code = groups_of(scan, names)
-    of_model = np.array(scan.cells_with(names).models) == part.model
+    of_model = np.array(scan.cells_with(names).models) == group_counts.model
     return [groups[i] for i in np.unique(code[of_model])]
 
 
-def _slices(scan: Scan) -> tuple[Slice, ...]:
-    models = {model for found in scan.cells.values() for model in found.models}
-    groups = {names: groups_of(scan, names) for names in scan.roles.audited}
-    return tuple(
-        _slice(scan, model, cut, names, *groups[names])
-        for model in sorted(models, key=lambda name: (name == MISSING, name))
-        for cut in scan.cuts_of(model)
-        for names in scan.roles.audited
-    )
+def _unlimited_slices(scan: CountedRows) -> tuple[Slice, ...]:
+    groups_and_codes = {names: groups_of(scan, names) for names in scan.roles.audited}
+    slices: list[Slice] = []
+    for model in sorted(set(scan.together.models), key=lambda name: (name == MISSING, name)):
+        for cut in scan.cuts_of(model):
+            for names, (groups, codes) in groups_and_codes.items():
+                slices.append(_make_slice(scan, model, cut, names, groups, codes))
+    return tuple(slices)
 
 
-def _slice(
-    scan: Scan, model: str, cut: Cut, names: tuple[str, ...], groups: list[tuple[str, ...]], code: Ints
+def _make_slice(
+    scan: CountedRows, model: str, cut: Cut, names: tuple[str, ...], groups: list[tuple[str, ...]], code: Ints
 ) -> Slice:
     """Return the counts of an attribute or intersection under one model and decision."""
     cells = scan.cells_with(names)
-    at = np.flatnonzero(np.array(cells.models) == model)
-    there, group = np.unique(code[at], return_inverse=True)
-    label = cells.label[at]
-    level = cells.level[0, at]
+    in_model = np.flatnonzero(np.array(cells.models) == model)
+    present, group = np.unique(code[in_model], return_inverse=True)
+    label = cells.label[in_model]
+    level = cells.level[0, in_model]
     if cut.outcome is not None:
         label = (label == cut.outcome).astype(np.int64)
         level = (level == cut.outcome).astype(np.int64)
-    rows = cells.rows[at]
-    picked = selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
+    rows = cells.rows[in_model]
+    picked = count_selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
 
     def by_group(of_row: Floats) -> Floats:
         """Sum over the rows of each group, label and decision; where ties are drawn, rows count in part."""
-        part = np.where(picked == rows, of_row, of_row * picked / rows)
-        sums = [np.bincount(2 * group + label, each, 2 * len(there)) for each in (of_row - part, part)]
+        selected_share = np.where(picked == rows, of_row, of_row * picked / rows)
+        sums = [
+            np.bincount(2 * group + label, sums_of_rows, 2 * len(present))
+            for sums_of_rows in (of_row - selected_share, selected_share)
+        ]
         return np.stack(sums, axis=1).reshape(-1, 2, 2).astype(np.float64)
 
     return Slice(
         model=model,
         decision=cut.text,
         attribute=CROSS.join(names),
-        counts=Counts(tuple(CROSS.join(groups[i]) for i in there), by_group(cells.weight[at])),
-        cell_rows=by_group(cells.weighing[at].astype(np.float64)).astype(np.int64),
-        squares=by_group(cells.square[at]),
+        counts=Counts(tuple(CROSS.join(groups[i]) for i in present), by_group(cells.weight[in_model])),
+        cell_rows=by_group(cells.weighing[in_model].astype(np.float64)).astype(np.int64),
+        squares=by_group(cells.square[in_model]),
         labelled=scan.roles.label is not None,
         intersection=len(names) > 1,
     )
 
 
-def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Sequence[Ints]], Ints]:
+def group_finder(
+    scan: CountedRows, group_counts: Slice, names: Sequence[str]
+) -> Callable[[Sequence[Ints]], Ints]:
     """Return the function that finds the groups of rows by the codes of their attributes, see `coded_rows`.
 
-    A group is its place in the slice `part`; each row counted has one.
+    A group is its position in the slice `group_counts`; each row counted has one.
     """
-    each = [_codes(_groups_by_value(scan, name).values()) for name in names]
+    codes_by_attribute = [_code_names(_groups_by_value(scan, name).values()) for name in names]
 
     def as_number(codes: Sequence[Ints]) -> Ints:
         key = np.zeros(len(codes[0]), dtype=np.int64)
-        for code, known in zip(codes, each, strict=True):
-            key = key * len(known) + code
+        for code, code_of in zip(codes, codes_by_attribute, strict=True):
+            key = key * len(code_of) + code
         return key
 
-    columns = zip(*parts_of_groups(scan, part, names), strict=True)
-    codes = [np.array([known[name] for name in column]) for known, column in zip(each, columns, strict=True)]
+    columns = zip(*parts_of_groups(scan, group_counts, names), strict=True)
+    codes: list[Ints] = []
+    for code_of, column in zip(codes_by_attribute, columns, strict=True):
+        codes.append(np.array([code_of[name] for name in column]))
     keys = as_number(codes)
     order = np.argsort(keys)
     rising = keys[order]
     return lambda codes: order[np.searchsorted(rising, as_number(codes))]
 
 
-def coded_rows(scan: Scan, rows: str, attributes: Sequence[str], columns: Sequence[str]) -> str:
+def coded_rows(scan: CountedRows, rows: str, attributes: Sequence[str], columns: Sequence[str]) -> str:
     """Write rows of keys with codes in place of names, and make the tables that these are looked up in.
 
     The codes of a row are ``model``, its place among the models, and ``of_0``, ``of_1``, … for the groups of
     attributes, each a place among the attribute's groups. Of `columns` the rows keep these.
     """
-    known: dict[str, dict[str | None, str]] = {"model": {name: name for name in models_of(scan)}}
-    known |= {f"attribute_{i}": _groups_by_value(scan, name) for i, name in enumerate(attributes)}
+    names_by_value: dict[str, dict[str | None, str]] = {"model": {name: name for name in models_of(scan)}}
+    names_by_value |= {f"attribute_{i}": _groups_by_value(scan, name) for i, name in enumerate(attributes)}
     codes = []
     joins = []
-    for key, groups in known.items():
+    for key, groups in names_by_value.items():
         table = f"codes_of_{key}"
-        code = _codes(groups.values())
+        code = _code_names(groups.values())
         scan.source.execute(f"CREATE OR REPLACE TEMP TABLE {table} (value VARCHAR, place SMALLINT)")
         scan.source.execute(
             f"INSERT INTO {table} SELECT unnest(?::VARCHAR[]), unnest(?::SMALLINT[])",
@@ -513,25 +575,32 @@ def coded_rows(scan: Scan, rows: str, attributes: Sequence[str], columns: Sequen
     return f"SELECT {', '.join((*codes, *columns))} FROM ({rows}) AS each {' '.join(joins)}"
 
 
-def models_of(scan: Scan) -> list[str]:
+def models_of(scan: CountedRows) -> list[str]:
     """Return the models, or slices of the rows, in the order of their codes."""
-    return sorted({part.model for part in scan.tally.slices})
+    return sorted(set(scan.together.models))
 
 
-def _codes(names: Iterable[str]) -> dict[str, int]:
+def _code_names(names: Iterable[str]) -> dict[str, int]:
     return {name: code for code, name in enumerate(sorted(set(names)))}
 
 
-def _groups_by_value(scan: Scan, name: str) -> dict[str | None, str]:
+def _groups_by_value(scan: CountedRows, name: str) -> dict[str | None, str]:
     """Return the group of each value that an attribute has among the keys."""
     if name in scan.bins:
         labels: dict[str | None, str] = {str(i): text for i, text in enumerate(scan.bins[name].labels)}
         return labels | {None: MISSING}
-    values = {value for cells in scan.cells.values() for value in cells.values.get(name, ())}
+    values: set[str | None] = set()
+    for cells in scan.cells.values():
+        values.update(cells.values.get(name, ()))
     return {value: group_name(value) for value in values}
 
 
 def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
+    """Return the slices of a scan with their clusters, see `cluster_slices`."""
+    return cluster_slices(scan, scan.tally.slices, column)
+
+
+def cluster_slices(scan: CountedRows, slices: Sequence[Slice], column: int) -> tuple[tuple[Slice, ...], str]:
     """Return the slices with their clusters, and a note that says how many people there are.
 
     The rows are scanned once, into a table of the sums of each person by groups, label and score, which
@@ -539,8 +608,10 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
 
     Parameters
     ----------
-    scan : Scan
-        The rows, counted; no ties are drawn.
+    scan : CountedRows
+        The rows; no ties are drawn.
+    slices : sequence of Slice
+        Their counts, without clusters.
     column : int
         Says whose row it is.
 
@@ -556,20 +627,26 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
         sums = ("sum(weight)", "sum(weight * weight)")
     else:
         sums = ("count(*)", "count(*)")
-    columns = [f"{of}::DOUBLE AS {name}" for of, name in zip(sums, _WEIGHTS, strict=True)]
-    rows = scan.keys(attributes, more=(f"trimmed_{column} AS person",))
+    columns = [f"{expression}::DOUBLE AS {name}" for expression, name in zip(sums, _WEIGHTS, strict=True)]
+    rows = scan.keys(attributes, more_keys=(f"trimmed_{column} AS person",))
     source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {group_by(rows, keys, columns)}")
-    if source.one("SELECT count(*) FROM named WHERE coalesce(person, '') = ''")[0]:
-        what = "{column} is empty in {count}: these do not say whose rows they are"
-        refuse_if(source, column, sql.blank(column), what, "fill them in, with a value for each person")
+    if source.row("SELECT count(*) FROM named WHERE coalesce(person, '') = ''")[0]:
+        problem = "{column} is empty in {count}: these do not say whose rows they are"
+        refuse_if(source, column, sql.blank(column), problem, "fill them in, with a value for each person")
     ranked = "SELECT * EXCLUDE (person), dense_rank() OVER (ORDER BY person) - 1 AS person FROM named"
     coded = coded_rows(scan, ranked, attributes, ["level_0", "label", "person", *_WEIGHTS])
     source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {coded}; DROP TABLE named")
-    by = {CROSS.join(names): (names, *_sums_of_people(scan, names)) for names in scan.roles.audited}
-    slices = tuple(
-        replace(part, clusters=_clusters(scan, part, *by[part.attribute])) for part in scan.tally.slices
+    sums_by_attribute = {
+        CROSS.join(names): (names, *_sum_by_person(scan, names)) for names in scan.roles.audited
+    }
+    clustered = tuple(
+        replace(
+            group_counts,
+            clusters=_make_clusters(scan, group_counts, *sums_by_attribute[group_counts.attribute]),
+        )
+        for group_counts in slices
     )
-    (people,) = source.one("SELECT count(DISTINCT person) FROM clustered")
+    (people,) = source.row("SELECT count(DISTINCT person) FROM clustered")
     source.execute("DROP TABLE clustered")
     models = len(models_of(scan))
     if models > 1:
@@ -578,35 +655,39 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
         of_models = ""
     called = source.columns[column]
     note = f"{called}: the rows are of {people} people{of_models}; intervals and tests go by these."
-    return slices, note
+    return clustered, note
 
 
-def _sums_of_people(scan: Scan, names: Sequence[str]) -> tuple[dict[str, Ints], list[Floats]]:
+def _sum_by_person(scan: CountedRows, names: Sequence[str]) -> tuple[dict[str, Ints], list[Floats]]:
     """Return the model, level, label, person and codes of some attributes, and `_WEIGHTS` of each."""
     attributes = list(scan.roles.attributes)
     keys = ["model", "level_0", "label", "person", *(f"of_{attributes.index(name)}" for name in names)]
     sums = group_by("SELECT * FROM clustered", keys, [f"sum({name}) AS {name}" for name in _WEIGHTS])
-    found = scan.source.execute(f"{sums} ORDER BY {', '.join(keys)}").fetchnumpy()
-    codes = {key: np.asarray(found[key]).astype(np.int64) for key in keys}
-    return codes, [np.asarray(found[name], dtype=np.float64) for name in _WEIGHTS]
+    people = scan.source.execute(f"{sums} ORDER BY {', '.join(keys)}").fetchnumpy()
+    codes = {key: np.asarray(people[key]).astype(np.int64) for key in keys}
+    return codes, [np.asarray(people[name], dtype=np.float64) for name in _WEIGHTS]
 
 
-def _clusters(
-    scan: Scan, part: Slice, names: Sequence[str], keys: dict[str, Ints], summed: Sequence[Floats]
+def _make_clusters(
+    scan: CountedRows,
+    group_counts: Slice,
+    names: Sequence[str],
+    keys: dict[str, Ints],
+    summed: Sequence[Floats],
 ) -> Clusters:
     """Sum up by person and group, under one model and cut."""
-    cuts = scan.cuts_of(part.model)
-    cut = next(cut for cut in cuts if cut.text == part.decision)
-    at = np.flatnonzero(keys["model"] == models_of(scan).index(part.model))
-    level, label, person, *codes = (keys[key][at] for key in keys if key != "model")
-    group = group_finder(scan, part, names)(codes)
-    many = len(part.counts.groups)
-    ones = np.ones(len(at), np.int64)
-    picked = selected(cut, scores_of(cuts), level, ones, scan.config.seed, part.model)
-    entry, inverse = np.unique(person * many + group, return_inverse=True)
+    cuts = scan.cuts_of(group_counts.model)
+    cut = next(cut for cut in cuts if cut.text == group_counts.decision)
+    in_model = np.flatnonzero(keys["model"] == models_of(scan).index(group_counts.model))
+    level, label, person, *codes = (keys[key][in_model] for key in keys if key != "model")
+    group = group_finder(scan, group_counts, names)(codes)
+    n_groups = len(group_counts.counts.groups)
+    ones = np.ones(len(in_model), np.int64)
+    picked = count_selected(cut, scores_of(cuts), level, ones, scan.config.seed, group_counts.model)
+    entry, inverse = np.unique(person * n_groups + group, return_inverse=True)
     cell = 4 * inverse + 2 * label + picked
     n, squares = (
-        np.bincount(cell, of[at], minlength=4 * len(entry)).reshape(-1, 2, 2).astype(np.float64)
-        for of in summed
+        np.bincount(cell, weights[in_model], minlength=4 * len(entry)).reshape(-1, 2, 2).astype(np.float64)
+        for weights in summed
     )
-    return Clusters(entry // many, entry % many, n, squares)
+    return Clusters(entry // n_groups, entry % n_groups, n, squares)

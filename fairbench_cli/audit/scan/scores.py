@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.scan.readings import Ints
 from fairbench_cli.audit.scan.scan import Scan, coded_rows, group_by, group_finder, models_of
-from fairbench_cli.audit.scan.source import in_parts
+from fairbench_cli.audit.scan.source import in_batches
 from fairbench_cli.audit.scan.tally import Scores, Slice
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Floats
@@ -49,13 +49,13 @@ Block = dict[str, NDArray[Any]]
 class _Span:
     """The scores of a model: its rows in the table, where they are cut, and how many are different."""
 
-    first: int
-    last: int
+    start_row: int
+    end_row: int
     thresholds: Floats
     bottoms: Floats
     tops: Floats
     distinct: int
-    whole: tuple[float, float]
+    ends: tuple[float, float]
 
 
 def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
@@ -73,33 +73,35 @@ def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
     UserError
         When the scores are 0 and 1, or two numbers only.
     """
-    named = ("name a column of scores with ", Flag("score"), ", and a ", Flag("threshold"))
-    fix = (*named, "; or leave ", Flag("curves"), " out")
+    name_it = ("name a column of scores with ", Flag("score"), ", and a ", Flag("threshold"))
+    fix = (*name_it, "; or leave ", Flag("curves"), " out")
     if scan.binary:
         raise user_error("the scores are decisions of 0 and 1, which make no curve", fix, Flag("curves"))
     models = models_of(scan)
-    slices = {(part.model, part.attribute): part for part in scan.tally.slices}
-    first = {(part.model, part.attribute): part for part in reversed(scan.tally.slices)}  # decision of each
-    decisions = {
-        model: {cut.score: cut.text for cut in scan.cuts_of(model) if cut.tied == "all"} for model in models
-    }
-    found: dict[tuple[str, str], Scores] = {}
-    for some in in_parts(scan.roles.audited, TOGETHER):
-        names = list(dict.fromkeys(chain.from_iterable(some)))
+    first_decision: dict[tuple[str, str], Slice] = {}
+    for group_counts in scan.tally.slices:
+        first_decision.setdefault((group_counts.model, group_counts.attribute), group_counts)
+    decisions: dict[str, dict[float, str]] = {}
+    for model in models:
+        cuts = scan.cuts_of(model)
+        decisions[model] = {cut.score: cut.text for cut in cuts if cut.tied == "all"}
+    scores: dict[tuple[str, str], Scores] = {}
+    for some_audited in in_batches(scan.roles.audited, TOGETHER):
+        names = list(dict.fromkeys(chain.from_iterable(some_audited)))
         _make_table(scan, names)
         with scan.source.engine(memory=FOR_PASSES):
-            spans = {model: _look(scan, i, sorted(decisions[model])) for i, model in enumerate(models)}
+            spans = {model: _find_span(scan, i, sorted(decisions[model])) for i, model in enumerate(models)}
             if all(span.distinct <= 2 for span in spans.values()):
-                what = "the scores have two values or one, which make no curve"
-                raise user_error(what, fix, Flag("curves"))
-            for model, audited in product(models, some):
-                part = first[model, CROSS.join(audited)]
+                problem = "the scores have two values or one, which make no curve"
+                raise user_error(problem, fix, Flag("curves"))
+            for model, audited in product(models, some_audited):
+                group_counts = first_decision[model, CROSS.join(audited)]
                 codes = {name: f"of_{names.index(name)}" for name in audited}
-                among = _references(len(part.counts.groups), reference(part))
-                sums = _summed(scan, spans[model], part, codes, among, decisions[model])
-                found[model, part.attribute] = sums
+                among = _reference_sets(len(group_counts.counts.groups), reference(group_counts))
+                sums = _sum_scores(scan, spans[model], group_counts, codes, among, decisions[model])
+                scores[model, group_counts.attribute] = sums
     scan.source.execute("DROP TABLE scored")
-    return tuple(found[place] for place in slices)
+    return tuple(scores[model_and_attribute] for model_and_attribute in first_decision)
 
 
 def _make_table(scan: Scan, names: Sequence[str]) -> None:
@@ -108,12 +110,12 @@ def _make_table(scan: Scan, names: Sequence[str]) -> None:
     weight = ["weight"] if scan.weighted else []
     columns = ["score_0 AS score", "label::TINYINT AS label", *weight]
     rows = coded_rows(scan, scan.keys(names), names, columns)
-    named = ["model", "score_0", "label", *(f"attribute_{i}" for i in range(len(names)))]
-    counts = f"count(*), count(DISTINCT ({', '.join(named)}))"
-    many, different = scan.source.one(f"SELECT {counts} FROM ({scan.keys(names, 'sample')})")
-    if 2 * different > many:  # nearly every row would be a cell of its own
-        each = ["1::DOUBLE AS n", *(["weight", "weight * weight AS square"] if weight else [])]
-        sql = f"SELECT {', '.join([*keys, *each])} FROM ({rows})"
+    attributes_sql = ["model", "score_0", "label", *(f"attribute_{i}" for i in range(len(names)))]
+    counts = f"count(*), count(DISTINCT ({', '.join(attributes_sql)}))"
+    n_rows, different = scan.source.row(f"SELECT {counts} FROM ({scan.keys(names, 'sample')})")
+    if 2 * different > n_rows:  # nearly every row would be a cell of its own
+        sums_of_row = ["1::DOUBLE AS n", *(["weight", "weight * weight AS square"] if weight else [])]
+        sql = f"SELECT {', '.join([*keys, *sums_of_row])} FROM ({rows})"
     else:
         sums = ["sum(weight) AS weight", "sum(weight * weight) AS square"] if weight else []
         sql = group_by(rows, keys, ["count(*)::DOUBLE AS n", *sums])
@@ -122,151 +124,160 @@ def _make_table(scan: Scan, names: Sequence[str]) -> None:
         scan.source.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {sql} ORDER BY ALL")
 
 
-def _blocks(scan: Scan, first: int, last: int, codes: Sequence[str] = ()) -> Iterator[Block]:
+def _read_blocks(scan: Scan, start_row: int, end_row: int, codes: Sequence[str] = ()) -> Iterator[Block]:
     """Yield rows of the table, `AT_ONCE` or so at a time, those of one score together."""
     numbers = ["score", "n", *(["weight", "square"] if scan.weighted else [])]
-    places = ["label", *codes]
-    kept: Block | None = None
-    for begin in range(first, last, AT_ONCE):
-        end = min(begin + AT_ONCE, last)
+    codes_read = ["label", *codes]
+    carried: Block | None = None
+    for begin in range(start_row, end_row, AT_ONCE):
+        end = min(begin + AT_ONCE, end_row)
         where = f"rowid >= {begin} AND rowid < {end}"
-        sql = f"SELECT {', '.join(numbers + places)} FROM scored WHERE {where}"
-        found = scan.source.execute(sql).fetchnumpy()
-        block: Block = {name: np.asarray(found[name], dtype=np.float64) for name in numbers}
-        block |= {name: np.asarray(found[name], dtype=np.int64) for name in places}
-        if kept is not None:
-            block = {name: np.concatenate([kept[name], values]) for name, values in block.items()}
+        sql = f"SELECT {', '.join(numbers + codes_read)} FROM scored WHERE {where}"
+        columns = scan.source.execute(sql).fetchnumpy()
+        block: Block = {name: np.asarray(columns[name], dtype=np.float64) for name in numbers}
+        block |= {name: np.asarray(columns[name], dtype=np.int64) for name in codes_read}
+        if carried is not None:
+            block = {name: np.concatenate([carried[name], values]) for name, values in block.items()}
         score = block["score"]
-        if end < last:
-            whole = int(np.searchsorted(score, score[-1]))
+        if end < end_row:
+            n_complete = int(np.searchsorted(score, score[-1]))
         else:
-            whole = len(score)
-        if whole < len(score):
-            kept = {name: values[whole:] for name, values in block.items()}
+            n_complete = len(score)
+        if n_complete < len(score):
+            carried = {name: values[n_complete:] for name, values in block.items()}
         else:
-            kept = None
-        if whole:
-            part = {name: values[:whole] for name, values in block.items()}
-            yield part if scan.weighted else part | {"weight": part["n"], "square": part["n"]}
+            carried = None
+        if n_complete:
+            complete = {name: values[:n_complete] for name, values in block.items()}
+            yield complete if scan.weighted else complete | {"weight": complete["n"], "square": complete["n"]}
 
 
-def _references(groups: int, at: int) -> Ints:
+def _reference_sets(groups: int, reference: int) -> Ints:
     """Return the reference of each set of rows."""
-    if at != REST:
-        return np.full(groups, at, dtype=np.int64)
+    if reference != REST:
+        return np.full(groups, reference, dtype=np.int64)
     if 1 < groups <= MOST_RESTS:
         rests = groups
     else:
         rests = 0
-    own = np.arange(groups + rests)
+    sets = np.arange(groups + rests)
     if rests:
-        return np.concatenate([own[groups:], own[groups:]])
-    return own
+        return np.concatenate([sets[groups:], sets[groups:]])
+    return sets
 
 
-def _look(scan: Scan, model: int, fixed: Sequence[float]) -> _Span:
+def _find_span(scan: Scan, model: int, fixed: Sequence[float]) -> _Span:
     """Find the rows of a model, and where its scores are cut: thresholds and bins of equal counts."""
     where = f"model = {model}"
-    first, last, rows = scan.source.one(f"SELECT min(rowid), max(rowid), sum(n) FROM scored WHERE {where}")
-    wanted = np.floor(np.arange(1, MOST_THRESHOLDS + 1) * rows / (MOST_THRESHOLDS + 1))
+    first_row, last_row, rows = scan.source.row(
+        f"SELECT min(rowid), max(rowid), sum(n) FROM scored WHERE {where}"
+    )
+    rows_below = np.floor(np.arange(1, MOST_THRESHOLDS + 1) * rows / (MOST_THRESHOLDS + 1))
     quantiles = np.full(MOST_THRESHOLDS, np.nan)
     tops = np.full(MOST_BINS, -np.inf)
     bottoms = np.full(MOST_BINS, np.inf)
     values: list[Floats] = []
     distinct = 0
     before = 0.0
-    for block in _blocks(scan, first, last + 1):
+    for block in _read_blocks(scan, first_row, last_row + 1):
         score, begin = np.unique(block["score"], return_index=True)
-        many = np.add.reduceat(block["n"], begin)
-        below = before + np.cumsum(many) - many
-        before += float(many.sum())
-        at = np.searchsorted(below, wanted, side="right") - 1
-        here = (at >= 0) & (wanted < before) & np.isnan(quantiles)
-        quantiles[here] = score[at[here]]
+        rows_of_score = np.add.reduceat(block["n"], begin)
+        below = before + np.cumsum(rows_of_score) - rows_of_score
+        before += float(rows_of_score.sum())
+        position = np.searchsorted(below, rows_below, side="right") - 1
+        is_found = (position >= 0) & (rows_below < before) & np.isnan(quantiles)
+        quantiles[is_found] = score[position[is_found]]
         bins = np.minimum(below * MOST_BINS // rows, MOST_BINS - 1).astype(np.intp)
         np.maximum.at(tops, bins, score)
         np.minimum.at(bottoms, bins, score)
         if distinct <= MOST_THRESHOLDS + 1:
             values.append(score[: MOST_THRESHOLDS + 2])
         distinct += len(score)
-    every = np.concatenate(values)
+    scores = np.concatenate(values)
     if distinct <= MOST_THRESHOLDS + 1:
-        quantiles = every[1:]
+        quantiles = scores[1:]
     if distinct <= MOST_BINS:
-        tops = bottoms = every
-    some = np.isfinite(tops)
-    lowest = float(every[0])
-    highest = float(tops[some].max())
+        tops = bottoms = scores
+    has_rows = np.isfinite(tops)
+    lowest = float(scores[0])
+    highest = float(tops[has_rows].max())
     thresholds = np.unique([*quantiles[quantiles > lowest].tolist(), *fixed])
-    return _Span(first, last + 1, thresholds, bottoms[some], tops[some], distinct, (lowest, highest))
+    return _Span(
+        first_row, last_row + 1, thresholds, bottoms[has_rows], tops[has_rows], distinct, (lowest, highest)
+    )
 
 
-def _summed(
-    scan: Scan, span: _Span, part: Slice, codes: dict[str, str], reference: Ints, decisions: dict[float, str]
+def _sum_scores(
+    scan: Scan,
+    span: _Span,
+    group_counts: Slice,
+    codes: dict[str, str],
+    reference: Ints,
+    decisions: dict[float, str],
 ) -> Scores:
     """Pass over the rows of an attribute: once, and once more for every step of the calibration.
 
     `codes` are the columns of the table with the codes of each attribute; `reference` has a place for each
     set of rows: of each group, and of everybody else where these are the references.
     """
-    find = group_finder(scan, part, list(codes))
-    groups = len(part.counts.groups)
+    find = group_finder(scan, group_counts, list(codes))
+    groups = len(group_counts.counts.groups)
 
     def cells() -> Iterator[tuple[ScoreCells, Floats]]:
         """Yield the cells of the groups with the rows behind them, lowest scores first."""
-        for block in _blocks(scan, span.first, span.last, tuple(codes.values())):
+        for block in _read_blocks(scan, span.start_row, span.end_row, tuple(codes.values())):
             group = find([block[code] for code in codes.values()])
             alike = ScoreCells(block["score"], group, block["label"], block["weight"], block["square"])
             yield alike, block["n"]
 
     def of_sets(alike: ScoreCells) -> ScoreCells:
         if len(reference) > groups:
-            return _with_rests(alike, groups)
+            return _add_rests(alike, groups)
         return alike
 
-    weight, rows, square = part.cells.sum(-1)
+    weight, rows, square = group_counts.cells.sum(-1)
     by_label = [rows, weight, square]
     if len(reference) > groups:
-        by_label = [np.concatenate([each, each.sum(0) - each]) for each in by_label]
+        by_label = [np.concatenate([of_groups, of_groups.sum(0) - of_groups]) for of_groups in by_label]
     totals = ScoreTotals(*by_label)
     sums = empty_sums(len(reference))
-    many = 0
-    kept: list[ScoreCells] = []
+    n_cells = 0
+    stored: list[ScoreCells] = []
     bins = np.zeros((4, len(span.tops), groups, 2))
     cuts = np.zeros((4, len(span.thresholds) + 1, groups, 2))
     for alike, behind in cells():
-        both = of_sets(alike)
-        sums = add_cells(sums, both, totals, reference)
-        bins += _counted(np.searchsorted(span.tops, alike.score), alike, behind, bins.shape)
-        place = np.searchsorted(span.thresholds, alike.score, side="right")
-        cuts += _counted(place, alike, behind, cuts.shape)
-        many += len(both.score)
-        kept = [*kept, both] if many <= KEPT else []
+        with_rests = of_sets(alike)
+        sums = add_cells(sums, with_rests, totals, reference)
+        bins += _sum_by_range(np.searchsorted(span.tops, alike.score), alike, behind, bins.shape)
+        range_of = np.searchsorted(span.thresholds, alike.score, side="right")
+        cuts += _sum_by_range(range_of, alike, behind, cuts.shape)
+        n_cells += len(with_rests.score)
+        stored = [*stored, with_rests] if n_cells <= KEPT else []
     fit = None
-    if part.labelled and span.whole[0] >= 0 and span.whole[1] <= 1:
+    if group_counts.labelled and span.ends[0] >= 0 and span.ends[1] <= 1:
 
         def again() -> Iterator[ScoreCells]:
-            if kept:
-                return iter(kept)
+            if stored:
+                return iter(stored)
             return (of_sets(alike) for alike, _ in cells())
 
         fit = fit_calibration(again, len(reference))
     ends = span.bottoms, span.tops
-    return Scores(part, reference, totals, sums, fit, ends, bins, cuts, span.thresholds, decisions)
+    return Scores(group_counts, reference, totals, sums, fit, ends, bins, cuts, span.thresholds, decisions)
 
 
-def _with_rests(cells: ScoreCells, groups: int) -> ScoreCells:
+def _add_rests(cells: ScoreCells, groups: int) -> ScoreCells:
     """Return the cells with those of the rests added: each row is in the rest of all other groups."""
-    row, other = np.nonzero(cells.group[:, None] != np.arange(groups))
-    each = np.concatenate([np.arange(len(cells.group)), row])
-    order = np.argsort(each, kind="stable")
-    group = np.concatenate([cells.group, groups + other])
-    return replace(cells.select(each[order]), group=group[order])
+    row, other_group = np.nonzero(cells.group[:, None] != np.arange(groups))
+    rows = np.concatenate([np.arange(len(cells.group)), row])
+    order = np.argsort(rows, kind="stable")
+    group = np.concatenate([cells.group, groups + other_group])
+    return replace(cells.select(rows[order]), group=group[order])
 
 
-def _counted(place: Ints, cells: ScoreCells, rows: Floats, shape: tuple[int, ...]) -> Floats:
+def _sum_by_range(range_of: Ints, cells: ScoreCells, rows: Floats, shape: tuple[int, ...]) -> Floats:
     """Return weights, rows, squares and scores summed by range, group and label."""
     _, ranges, groups, labels = shape
-    slot = (place * groups + cells.group) * labels + cells.label
-    parts = (cells.weight, rows, cells.square, cells.weight * cells.score)
-    return np.stack([sum_at(slot, each, ranges * groups * labels) for each in parts]).reshape(shape)
+    slot = (range_of * groups + cells.group) * labels + cells.label
+    columns = (cells.weight, rows, cells.square, cells.weight * cells.score)
+    return np.stack([sum_at(slot, column, ranges * groups * labels) for column in columns]).reshape(shape)

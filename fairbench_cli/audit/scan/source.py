@@ -96,7 +96,7 @@ class Source:
         Between the cells of a text table.
     notes : tuple of str
         What a reader should know.
-    table, first : str
+    table, first_table : str
         What to read all rows and the first ones from, in SQL.
     in_sql : tuple of sql.ColumnSql
         How each column is read from there.
@@ -115,14 +115,14 @@ class Source:
     separator: str = ""
     notes: tuple[str, ...] = ()
     table: str = ""
-    first: str = "first"
+    first_table: str = "first"
     in_sql: tuple[sql.ColumnSql, ...] = ()
     once: str = ""
     alone: "Source | None" = None
     doubled: tuple[str, ...] = ()
 
     @property
-    def places(self) -> dict[str, int]:
+    def column_index(self) -> dict[str, int]:
         """Where each column that has a name is."""
         return {name: i for i, name in enumerate(self.columns) if name}
 
@@ -139,7 +139,7 @@ class Source:
     @property
     def at_once(self) -> int:
         """How many columns, or sets of them, one query may group by within the memory."""
-        (threads,) = self.one("SELECT current_setting('threads')")
+        (threads,) = self.row("SELECT current_setting('threads')")
         return max(1, TABLES // int(threads))
 
     @property
@@ -154,31 +154,33 @@ class Source:
         """Keep the first rows of a file for ``sample``; these are read from then on where they are all."""
         if self.format == "frame":
             return self
-        limit = f"CREATE TEMP TABLE {self.first} AS SELECT * FROM {self.table} LIMIT {self.first_rows}"
+        limit = f"CREATE TEMP TABLE {self.first_table} AS SELECT * FROM {self.table} LIMIT {self.first_rows}"
         self.database.execute(limit)
-        (rows,) = self.database.execute(f"SELECT count(*) FROM {self.first}").fetchone() or (0,)
+        (rows,) = self.database.execute(f"SELECT count(*) FROM {self.first_table}").fetchone() or (0,)
         if rows < self.first_rows:
-            return replace(self, table=self.first)
+            return replace(self, table=self.first_table)
         return self
 
     def with_people(self, column: int) -> "Source":
         """Return a row for each person, where a column says how many people a row stands for."""
         times = f"range(CAST({self.in_sql[column].number} AS BIGINT))"
-        every, first = (f"(SELECT once.* FROM {of} AS once, {times})" for of in (self.table, self.first))
+        all_people, first_people = (
+            f"(SELECT once.* FROM {table} AS once, {times})" for table in (self.table, self.first_table)
+        )
         names = tuple("" if i == column else name for i, name in enumerate(self.columns))
         if self.format == "frame":
-            head = first
+            head = first_people
         else:
-            head = self.first
-        return replace(self, table=every, first=head, columns=names, once=self.table)
+            head = self.first_table
+        return replace(self, table=all_people, first_table=head, columns=names, once=self.table)
 
     def with_scores_of_1(self) -> "Source":
         """Return these rows with a column of scores that are all 1, in the place of one that there may be."""
         ones = sql.ColumnSql("'1'", "1.0", "1", "'1'")
-        at = self.places.get("score")
-        if at is None:
+        column = self.column_index.get("score")
+        if column is None:
             return replace(self, columns=(*self.columns, "score"), in_sql=(*self.in_sql, ones))
-        return replace(self, in_sql=(*self.in_sql[:at], ones, *self.in_sql[at + 1 :]))
+        return replace(self, in_sql=(*self.in_sql[:column], ones, *self.in_sql[column + 1 :]))
 
     @contextmanager
     def engine(
@@ -202,9 +204,9 @@ class Source:
             limit = None
         else:
             limit = f"'{memory:.0f}MiB'"
-        given = {"preserve_insertion_order": ordered, "threads": threads, "memory_limit": limit}
-        changed = {name: value for name, value in given.items() if value is not None}
-        before = {name: self.one(f"SELECT current_setting('{name}')")[0] for name in changed}
+        settings = {"preserve_insertion_order": ordered, "threads": threads, "memory_limit": limit}
+        changed = {name: value for name, value in settings.items() if value is not None}
+        before = {name: self.row(f"SELECT current_setting('{name}')")[0] for name in changed}
         try:
             for name, value in changed.items():
                 self.database.execute(f"SET {name}={value}")
@@ -215,23 +217,30 @@ class Source:
                     self.database.execute(f"SET {name}='{value}'")
 
     def execute(self, query: str, parameters: Sequence[object] = ()) -> "DuckDBPyConnection":
-        """Run a query, for which the views have the columns that it names and no others.
-
-        Planning a view of thousands of columns would cost more than the query.
-        """
-        named = sorted({(int(at), kind) for kind, at in NAMES.findall(query)})
-        parts = [f"{self.in_sql[at].of(kind)} AS {kind}_{at}" for at, kind in named if at < len(self.in_sql)]
-        columns = ", ".join(parts) or "1 AS one"
-        for view, rows in ("predictions", self.table), ("sample", f"{self.first} LIMIT {self.first_rows}"):
+        """Run a query, for which the views have the columns that it names and no others."""
+        # A query names columns of the file as `number_3`, of the view `predictions` or `sample`. Before it
+        # runs, the views are made again with just the names that are found in its text: `number_3` is the
+        # expression of column 3 as a number. One view with all names of all columns would be planned anew by
+        # each query, which takes longer than the query where there are thousands. A table of typed rows, made
+        # once, would take longer than the whole audit: so rows stream by instead.
+        names = sorted({(int(column), kind) for kind, column in NAMES.findall(query)})
+        expressions = [
+            f"{self.in_sql[column].expression(kind)} AS {kind}_{column}"
+            for column, kind in names
+            if column < len(self.in_sql)
+        ]
+        columns = ", ".join(expressions) or "1 AS one"
+        tables = {"predictions": self.table, "sample": f"{self.first_table} LIMIT {self.first_rows}"}
+        for view, table in tables.items():
             if view in query:
-                self.database.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns} FROM {rows}")
+                self.database.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns} FROM {table}")
         return self.database.execute(query, parameters)
 
-    def all(self, query: str) -> list[tuple[Any, ...]]:
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Return every row of a query."""
         return self.execute(query).fetchall()
 
-    def one(self, query: str, parameters: Sequence[object] = ()) -> tuple[Any, ...]:
+    def row(self, query: str, parameters: Sequence[object] = ()) -> tuple[Any, ...]:
         """Return the first row of a query; empty when there is none."""
         return self.execute(query, parameters).fetchone() or ()
 
@@ -239,7 +248,7 @@ class Source:
     def text(self) -> Iterator[TextIO]:
         """Open a text format as text, line ends kept."""
         with (
-            _unzipped(self.path, self.zipped) as binary,
+            _open_bytes(self.path, self.zipped) as binary,
             io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text,
         ):
             yield text
@@ -271,7 +280,7 @@ def progress_of(database: "DuckDBPyConnection") -> PercentDone:
     return database.query_progress
 
 
-def in_parts(values: Sequence[Value], size: int) -> Iterator[Sequence[Value]]:
+def in_batches(values: Sequence[Value], size: int) -> Iterator[Sequence[Value]]:
     """Yield a sequence in parts of a size."""
     yield from (values[start : start + size] for start in range(0, len(values), size))
 
@@ -305,27 +314,31 @@ def open_file(
     """
     name = format_path(source)
     with readable(name):
-        path = _on_disk(path_of(source), folder)
-        zipped, head = _first_bytes(path)
+        path = _path_on_disk(path_of(source), folder)
+        zipped, head = _read_first_bytes(path)
         if head.startswith(MAGIC) and not zipped:
             table, names = copy_table(database, path, name, sql_table, tell)
             columns = [sql.text_column(f"x{i}") for i in range(len(names))]
-            return _view(Source(database, name, (), "sqlite", path), table, names, columns)
+            return _with_table(Source(database, name, (), "sqlite", path), table, names, columns)
         if sql_table is not None or source.startswith(ADDRESS):
             fix: MessageText = ("leave out ", f'"{ADDRESS}"' if sql_table is None else Flag("table"))
             raise user_error("it is no SQLite file", fix, name)
-        found = Source(database, name, (), _format(name, zipped, head), path, zipped)
-        if found.format == "parquet":
-            return _parquet(found)
+        source_file = Source(database, name, (), _detect_format(name, zipped, head), path, zipped)
+        if source_file.format == "parquet":
+            return _open_parquet(source_file)
         if not head.strip(b"\xef\xbb\xbf \t\r\n"):
             raise user_error("the file is empty", "write a header line and one row per person", name)
-        if found.format == "ndjson" and head.startswith(codecs.BOM_UTF8):  # which DuckDB takes in CSV alone
-            with _unzipped(path, zipped) as file:
+        if source_file.format == "ndjson" and head.startswith(
+            codecs.BOM_UTF8
+        ):  # which DuckDB takes in CSV alone
+            with _open_bytes(path, zipped) as file:
                 file.seek(len(codecs.BOM_UTF8))
-                found = replace(found, path=_spool(file, folder / "plain", name), zipped=False)
-        if found.format == "ndjson":
-            return _ndjson(found)
-        return _csv(found, head)
+                source_file = replace(
+                    source_file, path=_spool_stream(file, folder / "plain", name), zipped=False
+                )
+        if source_file.format == "ndjson":
+            return _open_ndjson(source_file)
+        return _open_csv(source_file, head)
 
 
 @contextmanager
@@ -350,24 +363,26 @@ def open_frame(database: "DuckDBPyConnection", frame: "Frame") -> Source:
     UserError
         When it has no columns, or is no frame at all.
     """
-    names, table = _in_place(frame)
+    names, table = _readable_frame(frame)
     if names is None:
-        _register(database, "frame", table)
+        _register_frame(database, "frame", table)
         database.execute("CREATE TEMP TABLE copied AS SELECT * FROM frame")
-        where = first = "copied"
+        where = first_table = "copied"
     else:
-        _names(names, FRAME)  # DuckDB takes no frame without columns
-        _register(database, "frame", table)
-        _register(database, "head", table.slice(0, SAMPLE) if hasattr(table, "slice") else table.head(SAMPLE))
+        _check_names(names, FRAME)  # DuckDB takes no frame without columns
+        _register_frame(database, "frame", table)
+        _register_frame(
+            database, "head", table.slice(0, SAMPLE) if hasattr(table, "slice") else table.head(SAMPLE)
+        )
         where = "frame"
-        first = "head"
-    kinds = database.execute(f"DESCRIBE SELECT * FROM {first}").fetchall()
+        first_table = "head"
+    kinds = database.execute(f"DESCRIBE SELECT * FROM {first_table}").fetchall()
     columns = [sql.typed_column(sql.identifier(column), kind) for column, kind, *_ in kinds]
     if names is None:
-        given = [column for column, *_ in kinds]
+        column_names = [column for column, *_ in kinds]
     else:
-        given = names
-    return _view(Source(database, FRAME, (), "frame"), where, given, columns, first)
+        column_names = names
+    return _with_table(Source(database, FRAME, (), "frame"), where, column_names, columns, first_table)
 
 
 def path_of(source: str) -> str:
@@ -384,15 +399,15 @@ def path_of(source: str) -> str:
     if source.startswith(ADDRESS):
         return source.removeprefix(ADDRESS).partition("?")[0]
     if re.match(r"(postgres|mysql|mariadb|mssql|oracle|duckdb)[a-z0-9+]*://", source):
-        what = "databases other than SQLite files are not read"
-        raise user_error(what, "export the table as CSV or Parquet, and name that", format_path(source))
+        problem = "databases other than SQLite files are not read"
+        raise user_error(problem, "export the table as CSV or Parquet, and name that", format_path(source))
     return source
 
 
-def _register(database: "DuckDBPyConnection", name: str, table: Any) -> None:
+def _register_frame(database: "DuckDBPyConnection", name: str, table: Any) -> None:
     """Let DuckDB know a frame; of pandas frames and Arrow tables it reads what a query needs alone."""
-    known = type(table).__module__.partition(".")[0] in ("pandas", "pyarrow")
-    database.register(name, table if known else _Streamed(table))
+    is_readable = type(table).__module__.partition(".")[0] in ("pandas", "pyarrow")
+    database.register(name, table if is_readable else _Streamed(table))
 
 
 @dataclass(frozen=True)
@@ -408,7 +423,7 @@ class _Streamed:
 SPANS = ("period", "interval")
 
 
-def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
+def _readable_frame(frame: Any) -> tuple[list[str] | None, Any]:
     """Return the names of a frame's columns and what DuckDB can read of it, again and again.
 
     Its columns are renamed, as DuckDB ignores the case of names. The names are None where it may be readable
@@ -417,28 +432,30 @@ def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
     library = type(frame).__module__.partition(".")[0]
     kind = type(frame).__name__
     if (library, kind) == ("polars", "LazyFrame"):
-        return _in_place(frame.collect())
+        return _readable_frame(frame.collect())
     if (library, kind) in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")):
         names = list(map(str, frame.column_names if library == "pyarrow" else frame.columns))
         new = [f"v{i}" for i in range(len(names))]
         if library == "pandas":
             renamed = frame.set_axis(new, axis=1)
             # Quarters and what `pd.cut` makes, which DuckDB does not know, are what they are called.
-            of = {name: getattr(kind, "categories", kind) for name, kind in renamed.dtypes.items()}
-            spans = [name for name, kind in of.items() if str(getattr(kind, "dtype", kind)).startswith(SPANS)]
+            type_of = {name: getattr(kind, "categories", kind) for name, kind in renamed.dtypes.items()}
+            spans = [
+                name for name, kind in type_of.items() if str(getattr(kind, "dtype", kind)).startswith(SPANS)
+            ]
             return names, renamed.astype(dict.fromkeys(spans, "string")) if spans else renamed
-        known = new if library == "pyarrow" else dict(zip(names, new, strict=True))
-        return names, frame.rename_columns(known) if library == "pyarrow" else frame.rename(known)
+        new_names = new if library == "pyarrow" else dict(zip(names, new, strict=True))
+        return names, frame.rename_columns(new_names) if library == "pyarrow" else frame.rename(new_names)
     if isinstance(frame, ArrowStream):
         return None, frame
-    what = f"an object of type {type(frame).__name__} is no table of predictions"
-    raise user_error(what, "give a path, or a pandas, Polars or Arrow table with a row per person")
+    problem = f"an object of type {type(frame).__name__} is no table of predictions"
+    raise user_error(problem, "give a path, or a pandas, Polars or Arrow table with a row per person")
 
 
-def _on_disk(source: str, folder: Path) -> Path:
+def _path_on_disk(source: str, folder: Path) -> Path:
     """Return a path that may be read more than once and that DuckDB takes literally."""
     if source == "-":
-        return _spool(sys.stdin.buffer, folder / "input", source)
+        return _spool_stream(sys.stdin.buffer, folder / "input", source)
     path = Path(source)
     if path.is_dir():
         raise user_error("it is a folder", "name a file of predictions", source)
@@ -446,7 +463,7 @@ def _on_disk(source: str, folder: Path) -> Path:
         raise user_error("no such file", "check the path", source)
     with path.open("rb") as file:
         if not path.is_file():  # a pipe
-            return _spool(cast("BinaryIO", file), folder / "input", source)
+            return _spool_stream(cast("BinaryIO", file), folder / "input", source)
     path = path.absolute()
     if set("*?[]{}") & set(str(path)) or format_path(path) != str(path):
         # DuckDB would look for many files, or takes no name that is not UTF-8
@@ -456,23 +473,23 @@ def _on_disk(source: str, folder: Path) -> Path:
     return path
 
 
-def _spool(stream: BinaryIO, path: Path, name: str) -> Path:
+def _spool_stream(stream: BinaryIO, path: Path, name: str) -> Path:
     """Keep what can be read only once; refuse a device, and what takes over half of the free space."""
     with path.open("wb") as file:
-        while chunk := _read_some(stream):
+        while chunk := _read_available(stream):
             if _is_device(stream):
                 raise user_error("it is a device", "name a file, or give the rows through a pipe", name)
             file.write(chunk)
             if file.tell() > shutil.disk_usage(path.parent).free:
                 size = f"{file.tell() / 1e9:.1f} GB"
-                place = tempfile.gettempdir()
-                what = f"it goes on after {size}, half of the free space in {place}"
+                temporary = tempfile.gettempdir()
+                problem = f"it goes on after {size}, half of the free space in {temporary}"
                 fix = "write it to a file and name that, or set TMPDIR to a larger disk"
-                raise user_error(what, fix, name)
+                raise user_error(problem, fix, name)
     return path
 
 
-def _read_some(stream: BinaryIO) -> bytes:
+def _read_available(stream: BinaryIO) -> bytes:
     """Read what is there; wait for it, and for signals.
 
     A signal that comes just before a read that blocks is heard only when that read ends, so none blocks.
@@ -480,8 +497,8 @@ def _read_some(stream: BinaryIO) -> bytes:
     with suppress(OSError, ValueError):  # in memory, or not a pipe of POSIX
         while not select.select([stream], [], [], 0.5)[0]:
             pass
-    some: bytes = getattr(stream, "read1", stream.read)(CHUNK)
-    return some
+    chunk: bytes = getattr(stream, "read1", stream.read)(CHUNK)
+    return chunk
 
 
 def _is_device(stream: BinaryIO) -> bool:
@@ -491,23 +508,23 @@ def _is_device(stream: BinaryIO) -> bool:
     return False
 
 
-def _unzipped(path: Path, zipped: bool) -> BinaryIO:
+def _open_bytes(path: Path, zipped: bool) -> BinaryIO:
     return cast("BinaryIO", gzip.open(path) if zipped else path.open("rb"))
 
 
-def _first_bytes(path: Path) -> tuple[bool, bytes]:
+def _read_first_bytes(path: Path) -> tuple[bool, bytes]:
     """Return whether the file is gzip, and its first bytes without the compression."""
     with path.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
-    with _unzipped(path, zipped) as file:
+    with _open_bytes(path, zipped) as file:
         return zipped, file.read(SNIFF)
 
 
-def _format(name: str, zipped: bool, head: bytes) -> Format:
+def _detect_format(name: str, zipped: bool, head: bytes) -> Format:
     if head.startswith(b"PAR1"):
         if zipped:
-            what = "Parquet inside gzip is not read"
-            raise user_error(what, "decompress it first: Parquet is packed", name)
+            problem = "Parquet inside gzip is not read"
+            raise user_error(problem, "decompress it first: Parquet is packed", name)
         return "parquet"
     kinds = {
         b"PK\x03\x04": "a zip archive or Excel workbook",
@@ -530,42 +547,42 @@ def _format(name: str, zipped: bool, head: bytes) -> Format:
     return "csv"
 
 
-def _parquet(source: Source) -> Source:
+def _open_parquet(source: Source) -> Source:
     import duckdb
 
     table = f"read_parquet({sql.quoted(str(source.path))}, hive_partitioning=false)"
     try:
-        found = source.all(f"DESCRIBE SELECT * FROM {table}")
+        described = source.rows(f"DESCRIBE SELECT * FROM {table}")
         schema = f"SELECT name, num_children FROM parquet_schema({sql.quoted(str(source.path))})"
-        _, *fields = source.all(schema)
+        _, *fields = source.rows(schema)
     except duckdb.Error:
         raise user_error("the Parquet data are damaged", "write the file again", source.name) from None
-    columns = [sql.typed_column(sql.identifier(column), kind) for column, kind, *_ in found]
-    names = [column for column, *_ in found]
+    columns = [sql.typed_column(sql.identifier(column), kind) for column, kind, *_ in described]
+    names = [column for column, *_ in described]
     if len(fields) == len(names) and not any(n_children for _, n_children in fields):
         names = [name for name, _ in fields]  # DuckDB gives columns of one name others of its own
-    return _view(source, table, names, columns)
+    return _with_table(source, table, names, columns)
 
 
-def _ndjson(source: Source) -> Source:
+def _open_ndjson(source: Source) -> Source:
     name = source.name
-    at = 0
+    number = 0
     keys: dict[str, None] = {}
     try:
         with source.text() as text:
-            for at, line in enumerate(islice(text, SAMPLE), 1):
+            for number, line in enumerate(islice(text, SAMPLE), 1):
                 if line.strip():
                     record = json.loads(line)
                     if not isinstance(record, dict):
-                        what = "a line is not a JSON object"
-                        raise user_error(what, 'write {"score": 1, …}', f"{name}:{at}")
+                        problem = "a line is not a JSON object"
+                        raise user_error(problem, 'write {"score": 1, …}', f"{name}:{number}")
                     keys.update(dict.fromkeys(record))
     except UnicodeError:
         raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
     except (json.JSONDecodeError, RecursionError) as error:
-        raise user_error(f"not JSON: {error}", "write one JSON object per line", f"{name}:{at}") from None
-    if at == SAMPLE:
-        keys.update(dict.fromkeys(_late_keys(source)))
+        raise user_error(f"not JSON: {error}", "write one JSON object per line", f"{name}:{number}") from None
+    if number == SAMPLE:
+        keys.update(dict.fromkeys(_read_all_keys(source)))
     notes = ("A key without a name is left out.",) if "" in keys else ()  # which DuckDB does not know
     keys.pop("", None)
     if len({key.lower() for key in keys}) < len(keys):
@@ -578,30 +595,30 @@ def _ndjson(source: Source) -> Source:
     options = f"format='newline_delimited', columns={{{kinds}}}, hive_partitioning=false"
     table = f"read_json({source.bytes_sql}, {options})"
     columns = [sql.text_column(sql.identifier(key)) for key in keys]
-    return _view(replace(source, notes=notes), table, list(keys), columns)
+    return _with_table(replace(source, notes=notes), table, list(keys), columns)
 
 
-def _late_keys(source: Source) -> list[str]:
+def _read_all_keys(source: Source) -> list[str]:
     """Return the keys of all lines, sorted; those of none where a line is no JSON, which is refused later."""
     import duckdb
 
-    each = f"SELECT DISTINCT json_keys(json) AS keys FROM read_ndjson_objects({source.bytes_sql})"
+    keys_sql = f"SELECT DISTINCT json_keys(json) AS keys FROM read_ndjson_objects({source.bytes_sql})"
     with suppress(duckdb.Error):
-        found = source.database.execute(f"SELECT DISTINCT unnest(keys) AS k FROM ({each}) ORDER BY k")
-        return [key for (key,) in found.fetchall()]
+        key_rows = source.database.execute(f"SELECT DISTINCT unnest(keys) AS k FROM ({keys_sql}) ORDER BY k")
+        return [key for (key,) in key_rows.fetchall()]
     return []
 
 
-def _csv(source: Source, head: bytes) -> Source:
+def _open_csv(source: Source, head: bytes) -> Source:
     name = source.name
     try:
-        first = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=len(head) < SNIFF)
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=len(head) < SNIFF)
     except UnicodeDecodeError:
         raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
-    if len(head) == SNIFF and len(first.splitlines()) == 1:
-        what = "the first line is longer than any header"
-        raise user_error(what, "check that this is a CSV file", f"{name}:1")
-    if not first.splitlines()[0].strip(sql.BLANKS):
+    if len(head) == SNIFF and len(text.splitlines()) == 1:
+        problem = "the first line is longer than any header"
+        raise user_error(problem, "check that this is a CSV file", f"{name}:1")
+    if not text.splitlines()[0].strip(sql.BLANKS):
         raise user_error("the first line is blank", "start with the header", f"{name}:1")
     notes: list[str] = []
     tabs = name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
@@ -609,12 +626,12 @@ def _csv(source: Source, head: bytes) -> Source:
         separator = "\t"
     else:
         separator = ","
-    headers = {mark: _header(first, mark) for mark in dict.fromkeys((separator, *";\t|,"))}
+    headers = {mark: _parse_header(text, mark) for mark in dict.fromkeys((separator, *";\t|,"))}
     if len(headers[separator]) < 2:
-        other = max(headers, key=lambda mark: len(headers[mark]))
-        if len(headers[other]) > 1:
-            separator = other
-            called = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}[other]
+        mark_of_most = max(headers, key=lambda mark: len(headers[mark]))
+        if len(headers[mark_of_most]) > 1:
+            separator = mark_of_most
+            called = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}[mark_of_most]
             notes.append(f"Columns are separated by {called}.")
     header = headers[separator]
     if not header:
@@ -630,14 +647,14 @@ def _csv(source: Source, head: bytes) -> Source:
     )
     if source.zipped:
         options += ", parallel=false"  # in parallel, a last row longer than the buffer would be lost
-    elif _ends_long(source.path):
+    elif _ends_with_long_row(source.path):
         raise too_long(name)
-    found = replace(source, separator=separator, notes=tuple(notes))
+    separated = replace(source, separator=separator, notes=tuple(notes))
     columns = [sql.text_column(f"x{i}") for i in range(len(header))]
-    return _view(found, f"read_csv({source.bytes_sql}, {options})", header, columns)
+    return _with_table(separated, f"read_csv({source.bytes_sql}, {options})", header, columns)
 
 
-def _ends_long(path: Path) -> bool:
+def _ends_with_long_row(path: Path) -> bool:
     """Return whether the last row of a file is longer than `LONGEST`, which DuckDB may pass over."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
@@ -652,7 +669,7 @@ def too_long(where: str) -> UserError:
     return user_error(f"the row is longer than {LONGEST} bytes", "leave out columns of long texts", where)
 
 
-def _header(text: str, separator: str) -> list[str]:
+def _parse_header(text: str, separator: str) -> list[str]:
     """Return the cells of the first line; none where its quotes do not go with the separator."""
     try:
         return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
@@ -660,7 +677,7 @@ def _header(text: str, separator: str) -> list[str]:
         return []
 
 
-def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+def _check_names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Return the trimmed names of columns, those that several have, and what a reader should know of them.
 
     Of a name that several columns have, none keeps it.
@@ -668,13 +685,13 @@ def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...
     if not names:
         raise user_error("there are no columns", "give a score and a group for each person", name)
     trimmed = tuple(text.strip(sql.BLANKS) for text in names)
-    given = [text for text in trimmed if text]
-    doubled = tuple(sorted({text for text in given if given.count(text) > 1}))
+    non_empty = [text for text in trimmed if text]
+    doubled = tuple(sorted({text for text in non_empty if non_empty.count(text) > 1}))
     notes = []
     if doubled:
         left_out = join_names([format_value(text) for text in doubled])
         notes.append(f"Left out, as several columns have one name: {left_out}.")
-    if any(text != plain for text, plain in zip(names, trimmed, strict=True) if plain):
+    if any(text != stripped for text, stripped in zip(names, trimmed, strict=True) if stripped):
         notes.append("Blanks around column names were trimmed.")
     unnamed = [i for i, text in enumerate(trimmed, 1) if not text]
     if unnamed:
@@ -683,20 +700,20 @@ def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...
     return unambiguous, doubled, tuple(notes)
 
 
-def _view(
-    source: Source, table: str, names: list[str], columns: list[sql.ColumnSql], first: str = "first"
+def _with_table(
+    source: Source, table: str, names: list[str], columns: list[sql.ColumnSql], first_table: str = "first"
 ) -> Source:
     """Return the predictions in a table, given names and each column in SQL.
 
     `first` is a table with its first rows.
     """
-    unambiguous, doubled, notes = _names(names, source.name)
+    unambiguous, doubled, notes = _check_names(names, source.name)
     return replace(
         source,
         columns=unambiguous,
         doubled=doubled,
         notes=(*source.notes, *notes),
         table=table,
-        first=first,
+        first_table=first_table,
         in_sql=tuple(columns),
     )

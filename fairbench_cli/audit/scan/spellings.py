@@ -1,11 +1,12 @@
 """One value written in several ways: a stop, until it is said whether these are one value or several.
 
 "Accepted" next to "accepted" would count as refused, and "Female" next to "female" as two groups: a wrong
-answer without a word. What differs in that way, and in no other, is told by `base.spelling_variants`.
+answer without a word. What differs in that way, and in no other, is told by `base.twins`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import sql
@@ -33,11 +34,14 @@ def merge_groups(source: Source, roles: ColumnRoles, config: AuditConfig) -> tup
     UserError
         For spellings of a column that is not looked at.
     """
-    used = {*roles.attributes, *(source.columns[i] for i in (*roles.scores, roles.label) if i is not None)}
+    looked_at = {
+        *roles.attributes,
+        *(source.columns[i] for i in (*roles.scores, roles.label) if i is not None),
+    }
     for name in config.columns_with_spellings:
-        if name not in used:
-            what = f"{format_value(name)} is neither audited nor the score or label"
-            raise user_error(what, "name a column that is, or none", Flag("spellings"))
+        if name not in looked_at:
+            problem = f"{format_value(name)} is neither audited nor the score or label"
+            raise user_error(problem, "name a column that is, or none", Flag("spellings"))
     notes: list[str] = []
     in_sql = list(source.in_sql)
     for name, column in roles.attributes.items():
@@ -49,41 +53,43 @@ def merge_groups(source: Source, roles: ColumnRoles, config: AuditConfig) -> tup
             spelling = next(filter(has_plain_letters, twins.values), twins.values[0])
             merged[spelling] = [value for value in twins.values if value != spelling]
         if merged:
-            in_sql[column] = _merged(in_sql[column], merged)
-            for spelling, others in merged.items():
-                notes.append(f"{name}: {_counted_too(spelling, others, rows)}.")
+            in_sql[column] = _merge_values(in_sql[column], merged)
+            for spelling, other_spellings in merged.items():
+                notes.append(f"{name}: {_describe_merge(spelling, other_spellings, rows)}.")
     return replace(source, in_sql=tuple(in_sql)), tuple(notes)
 
 
 def _rows_of_values(source: Source, column: int) -> dict[str, int]:
     """Return how many rows each value of a column has, the commonest first."""
     values = f"SELECT trimmed_{column} AS value, count(*) FROM predictions WHERE value <> ''"
-    return dict(source.all(f"{values} GROUP BY value ORDER BY 2 DESC, 1 LIMIT {MOST_VALUES}"))
+    return dict(source.rows(f"{values} GROUP BY value ORDER BY 2 DESC, 1 LIMIT {MOST_VALUES}"))
 
 
-def _merged(column: sql.ColumnSql, merged: Mapping[str, Sequence[str]]) -> sql.ColumnSql:
+def _merge_values(column: sql.ColumnSql, merged: Mapping[str, Sequence[str]]) -> sql.ColumnSql:
     """Return a column in which some values are written as another."""
-    value = column.of("trimmed")
+    value = column.expression("trimmed")
     cases = "".join(
-        f" WHEN {value} IN ({', '.join(map(sql.quoted, others))}) THEN {sql.quoted(spelling)}"
-        for spelling, others in merged.items()
+        f" WHEN {value} IN ({', '.join(map(sql.quoted, other_spellings))}) THEN {sql.quoted(spelling)}"
+        for spelling, other_spellings in merged.items()
     )
     text = f"CASE{cases} ELSE {column.text} END"
     return replace(column, text=text, group=text)
 
 
-def _counted_too(spelling: str, others: Sequence[str], rows: Mapping[str, int]) -> str:
-    counted = join_names([f"{format_value(value)} ({format_count(rows[value], 'row')})" for value in others])
+def _describe_merge(spelling: str, other_spellings: Sequence[str], rows: Mapping[str, int]) -> str:
+    counted = join_names(
+        [f"{format_value(value)} ({format_count(rows[value], 'row')})" for value in other_spellings]
+    )
     return f"{format_value(spelling)} counts {counted}, too"
 
 
-def alike_groups_of_rows(source: Source, roles: ColumnRoles, config: AuditConfig) -> list[Problem]:
-    """Return the problems with the groups of all attributes, as `alike_groups`, before they are counted."""
+def check_alike_groups_of_rows(source: Source, roles: ColumnRoles, config: AuditConfig) -> list[Problem]:
+    """Return the problems with all groups, as `check_alike_groups`, before they are counted."""
     columns = roles.attributes.items()
-    return alike_groups({name: _rows_of_values(source, column) for name, column in columns}, config)
+    return check_alike_groups({name: _rows_of_values(source, column) for name, column in columns}, config)
 
 
-def alike_groups(groups: Mapping[str, Mapping[str, int]], config: AuditConfig) -> list[Problem]:
+def check_alike_groups(groups: Mapping[str, Mapping[str, int]], config: AuditConfig) -> list[Problem]:
     """Return the groups of one attribute that are likely one, where it is not said that they are several.
 
     Parameters
@@ -99,22 +105,24 @@ def alike_groups(groups: Mapping[str, Mapping[str, int]], config: AuditConfig) -
             continue
         compared = (group for group in rows if group != MISSING and not config.leaves_out(name, group))
         for twins in find_spelling_variants(sorted(compared)):
-            what = f"{name}: {twins}, and would be {len(twins.values)} groups ({_row_counts(twins, rows)})"
+            problem = (
+                f"{name}: {twins}, and would be {len(twins.values)} groups ({_list_row_counts(twins, rows)})"
+            )
             merge, keep = (Flag("spellings", (name, choice)) for choice in ("merge", "keep"))
-            problems.append(Problem(what, ("count them as one group: ", merge, "; or apart: ", keep)))
+            problems.append(Problem(problem, ("count them as one group: ", merge, "; or apart: ", keep)))
     return problems
 
 
-def _row_counts(twins: SpellingVariants, rows: Mapping[str, int]) -> str:
+def _list_row_counts(twins: SpellingVariants, rows: Mapping[str, int]) -> str:
     return " and ".join(format_count(rows[value], "row") for value in twins.values)
 
 
-def spelled_otherwise(favourable: Sequence[str], values: Iterable[str]) -> bool:
+def is_spelled_otherwise(favourable: Sequence[str], values: Iterable[str]) -> bool:
     """Return whether a favourable value is among others in another spelling."""
-    others = set(values) - set(favourable)
+    unfavourable = set(values) - set(favourable)
     return any(
-        set(favourable) & set(twins.values) and others & set(twins.values)
-        for twins in find_spelling_variants([*favourable, *sorted(others)])
+        set(favourable) & set(twins.values) and unfavourable & set(twins.values)
+        for twins in find_spelling_variants([*favourable, *sorted(unfavourable)])
     )
 
 
@@ -149,33 +157,34 @@ def with_spellings(
         missed: list[str] = []
         for twins in find_spelling_variants([*outcome, *rows]):
             of_outcome = [value for value in twins.values if value in outcome]
-            others = [value for value in twins.values if value not in outcome]
-            if not of_outcome or not others or spelling == "keep":
+            other_spellings = [value for value in twins.values if value not in outcome]
+            if not of_outcome or not other_spellings or spelling == "keep":
                 continue
             if spelling == "merge":
-                notes.append(f"{name}: {_counted_too(of_outcome[0], others, rows)}.")
-                missed += others
+                notes.append(f"{name}: {_describe_merge(of_outcome[0], other_spellings, rows)}.")
+                missed += other_spellings
                 continue
             counted = join_names(
-                [f"{format_value(value)} in {format_count(rows[value], 'row')}" for value in others]
+                [f"{format_value(value)} in {format_count(rows[value], 'row')}" for value in other_spellings]
             )
-            what = f"{name} is {counted}, which would not count as {format_value(of_outcome[0])}: {twins}"
-            given = Flag("favourable", "|".join((*outcome, *others)))
+            problem = f"{name} is {counted}, which would not count as {format_value(of_outcome[0])}: {twins}"
+            named_together = Flag("favourable", "|".join((*outcome, *other_spellings)))
             merge, keep = (Flag("spellings", (key, choice)) for choice in ("merge", "keep"))
             # Nobody can type what is not seen, and a bar that is part of a value would divide it.
             is_typed = "look alike" not in twins.how and not any("|" in value for value in twins.values)
-            if is_typed:
-                first = given
-            else:
-                first = merge
-            fix = ("count them as one outcome: ", first, "; or keep them apart: ", keep)
-            problems.append(Problem(what, fix))
+            fix = (
+                "count them as one outcome: ",
+                named_together if is_typed else merge,
+                "; or keep them apart: ",
+                keep,
+            )
+            problems.append(Problem(problem, fix))
         complete.append((*outcome, *missed))
     if problems:
         raise AlikeValuesError(*problems)
-    values = [value for outcome in complete for value in outcome]
-    for value in values:
-        if values.count(value) > 1:
-            what = f"{format_value(value)} is named, and is merged with another value that is"
-            raise user_error(what, "name one of them", Flag("favourable"))
+    all_values = list(chain.from_iterable(complete))
+    for value in all_values:
+        if all_values.count(value) > 1:
+            problem = f"{format_value(value)} is named, and is merged with another value that is"
+            raise user_error(problem, "name one of them", Flag("favourable"))
     return tuple(complete), tuple(notes)

@@ -63,11 +63,11 @@ def code(column: int, bad: int) -> str:
 
 def zero_or_one(cell: str) -> str:
     """Write a text as 0, 1 or NULL in SQL; only odd cells are trimmed, for ``trimmed_3`` would be of all."""
-    plain = trimmed(cell)
-    value = f"TRY_CAST({plain} AS DOUBLE)"
+    without_blanks = trimmed(cell)
+    value = f"TRY_CAST({without_blanks} AS DOUBLE)"
     return (
         f"CASE WHEN {cell} = '0' OR {cell} = '0.0' THEN 0 WHEN {cell} = '1' OR {cell} = '1.0' THEN 1 "
-        f"WHEN lower({plain}) = 'true' THEN 1 WHEN lower({plain}) = 'false' THEN 0 "
+        f"WHEN lower({without_blanks}) = 'true' THEN 1 WHEN lower({without_blanks}) = 'false' THEN 0 "
         f"WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 END"
     )
 
@@ -102,7 +102,7 @@ class ColumnSql:
     binary: bool = False
     form: Literal["text", "whole", "real"] = "text"
 
-    def of(self, kind: str) -> str:
+    def expression(self, kind: str) -> str:
         """Write what queries call text, trimmed, number, code or group."""
         if kind == "trimmed":
             return trimmed(self.text)
@@ -125,11 +125,11 @@ def typed_column(value: str, kind: str) -> ColumnSql:
     text = f"CAST({value} AS VARCHAR)"
     if kind == "BLOB":  # many Parquet writers call texts that; what is no UTF-8 is shown as \\xC3
         return replace(text_column(f"coalesce(TRY(decode({value})), {text})"), binary=True)
-    found = text_column(text)
+    column = text_column(text)
     if kind == "DOUBLE" or kind.endswith(("INT", "INTEGER")):
         code = f"CASE WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 END"
         form: Literal["whole", "real"] = "real" if kind == "DOUBLE" else "whole"
-        return replace(found, number=f"CAST({value} AS DOUBLE) + 0.0", code=code, form=form)
+        return replace(column, number=f"CAST({value} AS DOUBLE) + 0.0", code=code, form=form)
     if kind.startswith("ENUM"):
-        return replace(found, group=value)
-    return found
+        return replace(column, group=value)
+    return column

@@ -53,12 +53,12 @@ def copy_table(
     """
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?{_mode(path)}", uri=True)) as file:
-            return _copied(database, file, _chosen(file, name, table), tell)
+            return _copy_rows(database, file, _chosen(file, name, table), tell)
     except sqlite3.Error as error:
         if "UTF-8" in str(error):
             raise user_error("the text is not UTF-8", "save the table with UTF-8 texts", name) from None
-        what = f"cannot be read as SQLite: {error}"
-        raise user_error(what, "check the file, and that nobody has locked it", name) from None
+        problem = f"cannot be read as SQLite: {error}"
+        raise user_error(problem, "check the file, and that nobody has locked it", name) from None
 
 
 def _mode(path: Path) -> str:
@@ -66,8 +66,8 @@ def _mode(path: Path) -> str:
 
     Where that cannot be, and nothing is left in a log, nobody writes, and the file is read as it is.
     """
-    whole = path.resolve()
-    still = os.access(whole.parent, os.W_OK) or whole.with_name(f"{whole.name}-wal").exists()
+    full_path = path.resolve()
+    still = os.access(full_path.parent, os.W_OK) or full_path.with_name(f"{full_path.name}-wal").exists()
     if still:
         return "mode=ro"
     return "immutable=1"
@@ -78,21 +78,23 @@ def _chosen(file: sqlite3.Connection, name: str, table: str | None) -> str:
     listed = file.execute(
         "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid"
     )
-    kinds: dict[str, str] = {each: kind for each, kind in listed if not each.startswith("sqlite_")}
+    kinds: dict[str, str] = {
+        table_name: kind for table_name, kind in listed if not table_name.startswith("sqlite_")
+    }
     if table is not None:
         if table not in kinds:
             raise user_error(f"no table {format_value(table)}", suggest(table, kinds), name)
         return table
-    tables = [each for each, kind in kinds.items() if kind == "table"] or list(kinds)
+    tables = [table_name for table_name, kind in kinds.items() if kind == "table"] or list(kinds)
     if not tables:
         raise user_error("there is no table in it", "name a file with a table of predictions", name)
     if len(tables) > 1:
-        what = f"there are {len(tables)} tables in it: {', '.join(tables)}"
-        raise user_error(what, ("name one with ", Flag("table", tables[0])), name)
+        problem = f"there are {len(tables)} tables in it: {', '.join(tables)}"
+        raise user_error(problem, ("name one with ", Flag("table", tables[0])), name)
     return tables[0]
 
 
-def _copied(
+def _copy_rows(
     database: "DuckDBPyConnection", file: sqlite3.Connection, table: str, tell: ProgressCallback
 ) -> tuple[str, list[str]]:
     rows = file.execute(f"SELECT * FROM {sql.identifier(table)}")
@@ -101,20 +103,20 @@ def _copied(
     kinds = ", ".join(f"{column} VARCHAR" for column in columns)
     database.execute(f"CREATE TEMP TABLE copied ({kinds})")
     copied = 0
-    while part := rows.fetchmany(max(1, CELLS // len(names))):
+    while chunk := rows.fetchmany(max(1, CELLS // len(names))):
         cells = {
-            column: np.array(list(map(_text, values)), dtype=object)
-            for column, values in zip(columns, zip(*part, strict=True), strict=True)
+            column: np.array(list(map(_to_text, values)), dtype=object)
+            for column, values in zip(columns, zip(*chunk, strict=True), strict=True)
         }
         database.register("part", cells)
         database.execute("INSERT INTO copied SELECT * FROM part")
         database.unregister("part")
-        copied += len(part)
+        copied += len(chunk)
         tell(f"copying table {table}: {copied:,} rows", None)
     return "copied", names
 
 
-def _text(value: Any) -> str | None:
+def _to_text(value: Any) -> str | None:
     """Return a cell as text; bytes that are none as they can be seen."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")

@@ -1,5 +1,6 @@
 """Read what explanations need: counts by group and stratum of all rows, and the features of some."""
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, bins_note, find_bins
+from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, describe_bins, find_bins
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED, find_column
 from fairbench_cli.audit.scan.scan import Scan, group_by
 from fairbench_cli.audit.scan.tally import People, Slice, Strata
@@ -32,17 +33,21 @@ def explained_slices(scan: Scan) -> list[Slice]:
         When there are none, or several models.
     """
     slices = scan.tally.slices
-    if len({part.model for part in slices}) > 1:
-        what = "several models are audited, and one can be explained at a time"
-        raise user_error(what, "leave one model in the file", EXPLAIN)
-    used = {name for names in scan.config.explained_by for name in names}
-    found = [
-        part for part in slices if not part.intersection and part.attribute not in used and len(part.rows) > 1
+    if len({group_counts.model for group_counts in slices}) > 1:
+        problem = "several models are audited, and one can be explained at a time"
+        raise user_error(problem, "leave one model in the file", EXPLAIN)
+    columns = set(chain.from_iterable(scan.config.explained_by))
+    explained = [
+        group_counts
+        for group_counts in slices
+        if not group_counts.intersection
+        and group_counts.attribute not in columns
+        and len(group_counts.rows) > 1
     ]
-    if not found:
+    if not explained:
         fix = ("name the protected one with ", Flag("attribute"))
         raise user_error("no attribute is left to explain", fix, EXPLAIN)
-    return found
+    return explained
 
 
 def read_strata(scan: Scan) -> tuple[dict[str, tuple[Strata, ...]], tuple[str, ...]]:
@@ -54,15 +59,16 @@ def read_strata(scan: Scan) -> tuple[dict[str, tuple[Strata, ...]], tuple[str, .
         For a column to explain by that is not there, has another role or too many values, for too many
         strata, or when ties are drawn at random: no row is selected for sure then.
     """
-    parts = explained_slices(scan)
-    columns, notes = _stratum_columns(scan)
-    return {
-        part.attribute: tuple(
-            _count_strata(scan, part, {name: columns[name] for name in names})
-            for names in scan.config.explained_by
-        )
-        for part in parts
-    }, tuple(notes)
+    slices = explained_slices(scan)
+    columns, notes = _find_stratum_columns(scan)
+    strata: dict[str, tuple[Strata, ...]] = {}
+    for group_counts in slices:
+        strata_of_slice: list[Strata] = []
+        for names in scan.config.explained_by:
+            named_columns = {name: columns[name] for name in names}
+            strata_of_slice.append(_count_strata(scan, group_counts, named_columns))
+        strata[group_counts.attribute] = tuple(strata_of_slice)
+    return strata, tuple(notes)
 
 
 def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
@@ -82,16 +88,16 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
     roles = scan.roles
     source = scan.source
     rows = scan.tally.rows
-    attributes = [part.attribute for part in explained_slices(scan)]
+    attributes = [group_counts.attribute for group_counts in explained_slices(scan)]
     columns = {
         name: i
-        for name, i in sorted(source.places.items())
-        if i not in {*roles.taken, roles.single_model} and name.lower() not in RESERVED
+        for name, i in sorted(source.column_index.items())
+        if i not in {*roles.role_of, roles.single_model} and name.lower() not in RESERVED
     }
     scores = [name for name in columns if named_like_scores(name) and name not in attributes]
     columns = {name: i for name, i in columns.items() if name not in scores}
     decision = _decision_sql(scan)
-    parts = [
+    expressions = [
         f"{decision} AS decision",
         f"{decision if scan.binary else f'number_{roles.score}'}::DOUBLE AS score",
         f"{'1::DOUBLE' if roles.weight is None else f'number_{roles.weight}'} AS weight",
@@ -107,28 +113,28 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
         notes.append(f"Features are those of {most} of {rows} rows, drawn at random.")
     numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
     with source.engine(ordered=True, threads=1):
-        found = source.execute(f"SELECT {', '.join(parts)} FROM ({numbered}){where}").fetchnumpy()
+        cells = source.execute(f"SELECT {', '.join(expressions)} FROM ({numbered}){where}").fetchnumpy()
     features: list[tuple[str, Floats, bool]] = []
     for i, name in enumerate(columns):
-        made, note = _feature(name, np.asarray(found[f"feature_{i}"], dtype=object))
-        numbers = bool(made) and not made[0][1]
-        if numbers and named_like_identifiers(name) and len(np.unique(made[0][0])) > MOST_CODES:
+        features_made, note = _make_features(name, np.asarray(cells[f"feature_{i}"], dtype=object))
+        numbers = bool(features_made) and not features_made[0][1]
+        if numbers and named_like_identifiers(name) and len(np.unique(features_made[0][0])) > MOST_CODES:
             notes.append(f"{name} looks like an identifier and is no feature.")
             continue
-        if numbers and follows(made[0][0], np.asarray(found["score"], dtype=np.float64)):
+        if numbers and follows(features_made[0][0], np.asarray(cells["score"], dtype=np.float64)):
             scores.append(name)
             continue
         if note:
             notes += [note]
-        features += [(name, values, of_levels) for values, of_levels in made]
+        features += [(name, values, of_levels) for values, of_levels in features_made]
     notes += [f"{name} holds scores and is no feature." for name in scores]
-    groups = {name: np.asarray(found[f"of_{i}"], dtype=object) for i, name in enumerate(attributes)}
-    decisions = np.asarray(found["decision"], dtype=np.int64)
-    weights = np.asarray(found["weight"], dtype=np.float64)
+    groups = {name: np.asarray(cells[f"of_{i}"], dtype=object) for i, name in enumerate(attributes)}
+    decisions = np.asarray(cells["decision"], dtype=np.int64)
+    weights = np.asarray(cells["weight"], dtype=np.float64)
     codes = [np.unique(groups[name].astype(str), return_inverse=True)[1] for name in sorted(groups)]
     order = np.lexsort([weights, decisions, *codes, *(values for _, values, _ in features)])
     return People(
-        {name: of[order] for name, of in groups.items()},
+        {name: groups_of_rows[order] for name, groups_of_rows in groups.items()},
         decisions[order],
         None if roles.weight is None else weights[order],
         np.column_stack([np.empty((len(order), 0)), *(values[order] for _, values, _ in features)]),
@@ -138,7 +144,7 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
     )
 
 
-def _feature(name: str, cells: NDArray[Any]) -> tuple[list[tuple[Floats, bool]], str]:
+def _make_features(name: str, cells: NDArray[Any]) -> tuple[list[tuple[Floats, bool]], str]:
     """Turn a column into features, each with whether it is one of levels; into none where all is the same."""
     import pandas as pd
 
@@ -146,13 +152,13 @@ def _feature(name: str, cells: NDArray[Any]) -> tuple[list[tuple[Floats, bool]],
     numbers = np.asarray(pd.to_numeric(pd.Series(cells).where(~empty), errors="coerce"), dtype=np.float64)
     if not empty.all() and np.isfinite(numbers[~empty]).all():
         filled = np.where(empty, numbers[~empty].mean(), numbers)
-        made = [(filled, False), (empty.astype(np.float64), True)]
+        made_features = [(filled, False), (empty.astype(np.float64), True)]
     else:
         codes, levels = pd.factorize(cells, sort=True)
         if len(levels) > MOST_LEVELS:
             return [], f"{name} has {len(levels)} different values and is no feature."
-        made = [(codes.astype(np.float64), True)]
-    return [(values, of_levels) for values, of_levels in made if np.ptp(values) > 0], ""
+        made_features = [(codes.astype(np.float64), True)]
+    return [(values, of_levels) for values, of_levels in made_features if np.ptp(values) > 0], ""
 
 
 def _decision_sql(scan: Scan) -> str:
@@ -184,66 +190,68 @@ def _binned_sql(column: int, bins: NumberBins) -> str:
     return f"CASE {bin_sql(column, bins)}{cases} ELSE '{MISSING}' END"
 
 
-def _stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
+def _find_stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
     """Return the columns to explain by in SQL, by name, and what was done to them.
 
     A column of more than `MOST_CODES` different numbers is cut into ranges of equal counts: `RANGES`, or as
     many as ``bins`` says.
     """
     source = scan.source
-    taken = scan.roles.taken
+    role_of = scan.roles.role_of
     columns: dict[str, str] = {}
     notes: list[str] = []
-    for name in dict.fromkeys(name for names in scan.config.explained_by for name in names):
+    for name in dict.fromkeys(chain.from_iterable(scan.config.explained_by)):
         column = find_column(source, name, "explain")
-        if column in taken:
-            what = f"column {format_value(name)} is the {taken[column]}"
-            raise user_error(what, "explain by another", EXPLAIN)
-        different, words = source.one(
+        if column in role_of:
+            problem = f"column {format_value(name)} is the {role_of[column]}"
+            raise user_error(problem, "explain by another", EXPLAIN)
+        different, n_words = source.row(
             f"SELECT count(DISTINCT trimmed_{column}), count(*) FILTER ({sql.no_number(column)}) "
             "FROM predictions"
         )
-        if different > MOST_CODES and not words:
-            many = scan.config.bins.get(name, RANGES)
-            bins = scan.bins.get(name) or find_bins(source, column, many)
-            notes.append(bins_note(name, many, bins))
+        if different > MOST_CODES and not n_words:
+            n_bins_or_edges = scan.config.bins.get(name, RANGES)
+            bins = scan.bins.get(name) or find_bins(source, column, n_bins_or_edges)
+            notes.append(describe_bins(name, n_bins_or_edges, bins))
             columns[name] = _binned_sql(column, bins)
         elif different > MOST_GROUPS:
-            what = f"{format_value(name)} has {different} different values, too many for strata"
-            raise user_error(what, "explain by a column with fewer", EXPLAIN)
+            problem = f"{format_value(name)} has {different} different values, too many for strata"
+            raise user_error(problem, "explain by a column with fewer", EXPLAIN)
         else:
             columns[name] = sql.text(column)
     return columns, notes
 
 
-def _count_strata(scan: Scan, part: Slice, by: dict[str, str]) -> Strata:
+def _count_strata(scan: Scan, group_counts: Slice, stratum_columns: dict[str, str]) -> Strata:
     """Count all rows by stratum (of the columns `by`, as SQL), group and decision."""
     if scan.weighted:
         weight = f"number_{scan.roles.weight}"
     else:
         weight = "1::DOUBLE"
-    keys = {"of": _group_sql(scan, part.attribute), "decision": _decision_sql(scan)}
-    keys |= {f"stratum_{i}": value for i, value in enumerate(by.values())}
+    keys = {"of": _group_sql(scan, group_counts.attribute), "decision": _decision_sql(scan)}
+    keys |= {f"stratum_{i}": value for i, value in enumerate(stratum_columns.values())}
     columns = ", ".join(f"{value} AS {key}" for key, value in {**keys, "weight": weight}.items())
-    found = scan.source.all(group_by(f"SELECT {columns} FROM predictions", list(keys), ["sum(weight)"]))
-    strata = sorted({row[2:-1] for row in found}, key=lambda names: [(_begin(name), name) for name in names])
+    summed = scan.source.rows(group_by(f"SELECT {columns} FROM predictions", list(keys), ["sum(weight)"]))
+    strata = sorted(
+        {row[2:-1] for row in summed}, key=lambda names: [(_number_to_sort_by(name), name) for name in names]
+    )
     if len(strata) > MOST_STRATA:
-        what = f"{CROSS.join(by)} makes {len(strata)} strata"
-        raise user_error(what, f"cross fewer columns; at most {MOST_STRATA} are compared", EXPLAIN)
-    place = {stratum: i for i, stratum in enumerate(strata)}
-    index = {name: g for g, name in enumerate(part.counts.groups)}
+        problem = f"{CROSS.join(stratum_columns)} makes {len(strata)} strata"
+        raise user_error(problem, f"cross fewer columns; at most {MOST_STRATA} are compared", EXPLAIN)
+    stratum_index = {stratum: i for i, stratum in enumerate(strata)}
+    index = {name: g for g, name in enumerate(group_counts.counts.groups)}
     n = np.zeros((len(strata), len(index), 2))
-    for group, selected, *stratum, weight_of in found:
-        n[place[tuple(stratum)], index[group], selected] += weight_of
-    return Strata(CROSS.join(by), tuple(CROSS.join(stratum) for stratum in strata), n)
+    for group, selected, *stratum, weight_of in summed:
+        n[stratum_index[tuple(stratum)], index[group], selected] += weight_of
+    return Strata(CROSS.join(stratum_columns), tuple(CROSS.join(stratum) for stratum in strata), n)
 
 
-def _begin(text: str) -> float:
+def _number_to_sort_by(text: str) -> float:
     """Return the number that sorts numbers, and ranges by where they begin, before words; `MISSING` last."""
     if text == MISSING:
         return float("inf")
-    first = text.split(" to ")[0]
-    for start in (first, first.split("-")[0]):
+    begin = text.split(" to ")[0]
+    for start in (begin, begin.split("-")[0]):
         try:
             return float(start)
         except ValueError:

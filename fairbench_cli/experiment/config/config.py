@@ -482,7 +482,9 @@ class ExperimentConfig(FileModel):
         "have rows.",
     )
     figures: Annotated[tuple[FigureName, ...], Several("figure", alone=False)] = Field(
-        default=(), description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG, PNG and PDF."
+        default=(),
+        description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG, PNG and PDF, "
+        "`network` as SVG alone.",
     )
     figure_titles: bool = Field(
         default=True,

@@ -1,6 +1,6 @@
 """The tables and figures of a run by name, and what a config must ask for to get them.
 
-The functions that make them are in `report/registry.py`.
+The functions that make them are in `report/parts/` and, of those of papers, in `papers/`.
 """
 
 from collections import Counter

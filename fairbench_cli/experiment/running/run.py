@@ -93,7 +93,7 @@ def read_shard(text: str) -> Shard:
         When there is no such shard.
 
     >>> read_shard("0/16")
-    Shard(index=0, of=16)
+    Shard(index=0, n_shards=16)
     >>> read_shard("2/2")
     Traceback (most recent call last):
     fairbench_cli.base.errors.UserError: --shard: error: there is no shard 2 of 2: they are numbered from 0
@@ -112,9 +112,7 @@ def read_shard(text: str) -> Shard:
         problem = f"there is no shard {index} of {count}: they are numbered from 0"
         top = count - 1
         fix = f"write one of 0/{count} to {top}/{count}; for a job array of SLURM, --array=0-{top}"
-        if count > 1:
-            fix = fix
-        else:
+        if count == 1:
             fix = "write 0/1, or leave it out"
         raise user_error(problem, fix, FLAG)
     return Shard(index, count)

@@ -15,7 +15,7 @@ from fairbench_cli.measures.registry import COUNT_METRICS, measure
 from fairbench_cli.measures.thresholds import RATES
 from fairbench_cli.report.figures import canvas, pages
 from fairbench_cli.report.figures.canvas import GREY, IDEAL, SMALL, Look, Panel, around, band, dots, facet
-from fairbench_cli.report.figures.pages import COLOURS, Page
+from fairbench_cli.report.figures.pages import COLOURS, Page, TechniqueLook
 from fairbench_cli.report.repeats import CellKey, key_of, mean_and_interval
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import names_of
@@ -181,22 +181,31 @@ def draw_sweep(run: RunResults) -> dict[str, Figure]:
     """
     if not run.plan.config.sweep:
         return {}
-    found: dict[tuple[Any, ...], list[Page]] = {}
+    pages_of_beta: dict[tuple[Any, ...], list[Page]] = {}
     for page in pages.pages_of(run.plan).values():
-        own = tuple(t for t in page.techniques if t.own[0] not in BASELINES)
-        for beta in page.betas if own else ():
-            place = page.dataset, page.attribute, page.world, beta
-            found.setdefault(place, []).append(replace(page, techniques=own, betas=(beta,)))
-    return pages.drawn(run, ("dataset", "attribute", "world", "beta"), found, _sweep)
+        techniques = tuple(t for t in page.techniques if t.own[0] not in BASELINES)
+        if not techniques:
+            continue
+        for beta in page.betas:
+            situation = page.dataset, page.attribute, page.world, beta
+            page_of_beta = replace(page, techniques=techniques, betas=(beta,))
+            pages_of_beta.setdefault(situation, []).append(page_of_beta)
+    return pages.drawn(run, ("dataset", "attribute", "world", "beta"), pages_of_beta, _sweep)
 
 
-def _sweep(run: RunResults, title: str, seen: Sequence[Page]) -> Figure:
+def _sweep(run: RunResults, title: str, classifier_pages: Sequence[Page]) -> Figure:
     """Draw pages of one β, which differ in the classifier."""
     of_counts = [name for name in run.plan.config.at_hand if name in COUNT_METRICS]
     metrics = [name for name in SHOWN if name in of_counts] or of_counts
-    columns = len(seen)
-    called = names_of(run.plan.config).classifier
-    techniques = dict.fromkeys(t for page in seen for t in page.techniques)
+    columns = len(classifier_pages)
+    classifier_name = names_of(run.plan.config).classifier
+    techniques: dict[TechniqueLook, None] = {}
+    lacking = []
+    for page in classifier_pages:
+        techniques |= dict.fromkeys(page.techniques)
+        for technique in page.techniques:
+            why = _lack(run, page.key(technique, *page.betas), metrics[0])
+            lacking.append((technique.label, classifier_name(*page.classifier), why))
     legend: list[tuple[Any, str]] = [(t.dot(5.5) | t.line(1.4), t.label) for t in techniques]
     legend += [(RANDOM, "random classifier")]
     if MOST.keys() & set(metrics):
@@ -205,7 +214,7 @@ def _sweep(run: RunResults, title: str, seen: Sequence[Page]) -> Figure:
 
     def panel(metric: str, page: Page) -> Panel:
         if metric == metrics[0]:
-            name = called(*page.classifier)
+            name = classifier_name(*page.classifier)
         else:
             name = ""
         up = metric.replace("normalised-", "normalised\n")
@@ -215,18 +224,11 @@ def _sweep(run: RunResults, title: str, seen: Sequence[Page]) -> Figure:
         f"At every acceptance rate: {title}",
         f"{pages.means_text(run.plan)} The share π with the highest scores is accepted; dots are "
         "where the classifiers themselves decide.",
-        canvas.blocks(metrics, seen, columns, panel),
+        canvas.blocks(metrics, classifier_pages, columns, panel),
         columns,
         ({1: 5.4, 2: 3.2, 3: 2.35}.get(columns, 1.9), 1.5),
         legend,
-        pages.missing(
-            (
-                (t.label, called(*page.classifier), _lack(run, page.key(t, *page.betas), metrics[0]))
-                for page in seen
-                for t in page.techniques
-            ),
-            " (with {})",
-        ),
+        pages.missing(lacking, " (with {})"),
         alike=True,
     )
     for i in range(len(metrics)):
@@ -239,23 +241,22 @@ def _rates(page: Page, run: RunResults, metric: str, ax: Axes) -> None:
     ax.set_xlim(0, 1)
     ax.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
     ax.locator_params(axis="y", nbins=5)
-    found = [run.cell(page.key(t, *page.betas)) for t in page.techniques]
-    for i, (t, own) in enumerate(zip(page.techniques, found, strict=True)):
-        under = 1 - (i + 1) / len(found)  # earlier ones are larger, to be seen below later ones
-        if len(own.swept.n):
-            numbers = mean_and_interval(measure(metric, own.swept).T)
-            band(ax, RATES, numbers, f"sweep-{i}", t.line(1.1 + 1.4 * under))
-        if len(own.counts.n):
-            x, y = (
-                mean_and_interval(measure(name, own.counts))["mean"] for name in ("acceptance-rate", metric)
-            )
-            look = t.dot(5 + 3 * under) | {"ls": "", "gid": f"dot-{i}", "zorder": 4, "clip_on": False}
+    cells = [run.cell(page.key(t, *page.betas)) for t in page.techniques]
+    for i, (t, cell) in enumerate(zip(page.techniques, cells, strict=True)):
+        extra = 1 - (i + 1) / len(cells)  # earlier ones are larger, to be seen below later ones
+        if len(cell.swept.n):
+            numbers = mean_and_interval(measure(metric, cell.swept).T)
+            band(ax, RATES, numbers, f"sweep-{i}", t.line(1.1 + 1.4 * extra))
+        if len(cell.counts.n):
+            x = mean_and_interval(measure("acceptance-rate", cell.counts))["mean"]
+            y = mean_and_interval(measure(metric, cell.counts))["mean"]
+            look = t.dot(5 + 3 * extra) | {"ls": "", "gid": f"dot-{i}", "zorder": 4, "clip_on": False}
             ax.plot([x], [y], **look)
-    if not any(len(own.swept.n) for own in found):
+    if not any(len(cell.swept.n) for cell in cells):
         look = {"ha": "center", "fontsize": SMALL, "style": "italic", "color": GREY, "gid": "no-scores"}
         ax.text(0.5, 0.5, "no scores", transform=ax.transAxes, **look)
     # Labels and groups are the same for all techniques: those of the one with the most repeats.
-    most = max((own.counts for own in found), key=lambda counts: len(counts.n))
+    most = max((cell.counts for cell in cells), key=lambda counts: len(counts.n))
     if len(most.n):
         _references(ax, most, metric)
 
@@ -266,8 +267,8 @@ def _references(ax: Axes, counts: Counts, metric: str) -> None:
     ax.plot(RATES, guess, gid="random", **RANDOM)
     labels = labels_of(counts)
     ax.axvline(labels.base, gid="base", **BASE)
-    own = mean_and_interval(measure(metric, counts.of_labels()))["mean"]
-    ax.plot([labels.base], [own], gid="labels", ls="", zorder=3.5, **LABELS)
+    value_of_labels = mean_and_interval(measure(metric, counts.of_labels()))["mean"]
+    ax.plot([labels.base], [value_of_labels], gid="labels", ls="", zorder=3.5, **LABELS)
     if metric in MOST:
         rates: Floats = np.unique([*RATES, labels.base, labels.alpha])  # the corners of the bounds
         # Without a say in the limits: near π = ½ the most discrimination is far above all lines.
@@ -277,8 +278,10 @@ def _references(ax: Axes, counts: Counts, metric: str) -> None:
 def _share_limits(panels: Sequence[Axes]) -> None:
     """Give a row of panels the same limits, around everything but the bounds; d = 0 stays in view."""
     kinds = ("sweep-", "dot-", "random", "labels")
-    lines = [line for ax in panels for line in ax.lines if str(line.get_gid()).startswith(kinds)]
-    heights = [np.asarray(line.get_ydata(), dtype=float) for line in lines]
+    heights = []
+    for ax in panels:
+        lines = [line for line in ax.lines if str(line.get_gid()).startswith(kinds)]
+        heights += [np.asarray(line.get_ydata(), dtype=float) for line in lines]
     limits = around(np.concatenate([*heights, np.zeros(0)]), 0.06)
     for ax in panels:
         ax.set_ylim(limits)
@@ -286,11 +289,11 @@ def _share_limits(panels: Sequence[Axes]) -> None:
 
 def _lack(run: RunResults, key: CellKey, metric: str) -> str:
     """Say why a technique has no line, or not of every repeat; nothing where it has."""
-    own = run.cell(key)
-    if len(own.counts.n) and not len(own.swept.n):
+    cell = run.cell(key)
+    if len(cell.counts.n) and not len(cell.swept.n):
         return "the model has no scores, so there is its dot alone"
-    known = ~np.isnan(measure(metric, own.swept))
-    return pages.shortfall(run, key, int(known.sum(0).max(initial=0)))
+    is_defined = ~np.isnan(measure(metric, cell.swept))
+    return pages.shortfall(run, key, int(is_defined.sum(0).max(initial=0)))
 
 
 Points = Mapping[tuple[str, float], Counts]  # of the test rows, by strategy and share removed
@@ -304,27 +307,27 @@ def draw_oracle(run: RunResults) -> dict[str, Figure]:
     """
     sets: dict[tuple[str, str], dict[tuple[str, float], Counts]] = {}
     for cell in run.plan.cells:
-        found = run.cell(key_of(cell))
-        if cell["intervention"] != "oracle" or not len(found.counts.n):
+        repeats = run.cell(key_of(cell))
+        if cell["intervention"] != "oracle" or not len(repeats.counts.n):
             continue
-        own = {"strategy": "both", "remove": 1.0} | json.loads(cell["parameters"])
+        parameters = {"strategy": "both", "remove": 1.0} | json.loads(cell["parameters"])
         points = sets.setdefault((cell["dataset"], cell["attribute"]), {})
-        points.setdefault((own["strategy"], float(own["remove"])), found.counts)
+        points.setdefault((parameters["strategy"], float(parameters["remove"])), repeats.counts)
     return pages.drawn(run, ("dataset", "attribute"), sets, _oracle)
 
 
 def _oracle(run: RunResults, title: str, points: Points) -> Figure:
     labels = labels_of(next(iter(points.values())))
-    asked = run.plan.config.repeats
+    planned_repeats = run.plan.config.repeats
     repeats = {len(counts.n) for counts in points.values()}
     if len(repeats) == 1:
-        shown = f"{min(repeats)}"
+        n_repeats = f"{min(repeats)}"
     else:
-        shown = f"{min(repeats)} to {max(repeats)}"
+        n_repeats = f"{min(repeats)} to {max(repeats)}"
     formula = {"increase-deprived": "1 − α", "both": "2α(1 − α)", "decrease-favoured": "α"}
     legend: list[tuple[Any, str]] = []
     for strategy in STRATEGIES:
-        if any(own == strategy for own, _ in points):
+        if any(point_strategy == strategy for point_strategy, _ in points):
             falls = f"{formula[strategy]} = {cost(strategy, labels.alpha):.3f}"
             legend.append((STRATEGIES[strategy] | {"lw": 0.9}, f"{strategy}: A falls by {falls} per d"))
     bound = (
@@ -334,14 +337,14 @@ def _oracle(run: RunResults, title: str, points: Points) -> Figure:
     legend.append((FORM, bound))
     return facet(
         f"The oracle that removes discrimination: {title}",
-        f"Markers: means of {shown} repeats with 95 % intervals, from the labels themselves (top right) to "
-        f"none of their discrimination. Thin lines: closed forms, with α = {labels.alpha:.3f} favoured and "
-        f"π₀ = {labels.base:.3f} favourable labels.",
+        f"Markers: means of {n_repeats} repeats with 95 % intervals, from the labels themselves (top right) "
+        f"to none of their discrimination. Thin lines: closed forms, with α = {labels.alpha:.3f} favoured "
+        f"and π₀ = {labels.base:.3f} favourable labels.",
         [Panel(partial(_costs, points, labels, axes), name, *axes.values()) for name, axes in AXES.items()],
         2,
         (3.15, 2.6),
         legend,
-        [] if repeats == {asked} else [f"{asked} repeats were asked for."],
+        [] if repeats == {planned_repeats} else [f"{planned_repeats} repeats were asked for."],
     )
 
 
@@ -354,12 +357,23 @@ def _costs(points: Points, labels: LabelShares, axes: Mapping[str, str], ax: Axe
         least = 1 - min(labels.alpha, 1 - labels.alpha) * (labels.d - d)
         ax.plot(d, least if upwards == "accuracy" else fixed_rate_kappa(d, labels), gid="bound", **FORM)
     for strategy, look in STRATEGIES.items():
-        own = [points[at] for at in sorted(points) if at[0] == strategy]
-        if own and labels.d > 0:
-            d, height = (oracle_path(strategy, STEPS, labels)[axis] for axis in axes)
+        counts_by_share = [points[point] for point in sorted(points) if point[0] == strategy]
+        if not counts_by_share:
+            continue
+        if labels.d > 0:
+            path = oracle_path(strategy, STEPS, labels)
+            d, height = (path[axis] for axis in axes)
             ax.plot(d, height, color=look["color"], lw=0.9, zorder=3, gid=f"form-{strategy}")
-        if own:
-            found = [[mean_and_interval(measure(axis, counts)) for counts in own] for axis in axes]
-            x, y = ({end: [one[end] for one in each] for end in ("mean", "low", "high")} for each in found)
-            dots(ax, x, y, f"oracle-{strategy}", look)
+        x, y = (_means_with_ends(axis, counts_by_share) for axis in axes)
+        dots(ax, x, y, f"oracle-{strategy}", look)
     ax.locator_params(nbins=6)
+
+
+def _means_with_ends(metric: str, counts_by_share: Sequence[Counts]) -> dict[str, list[float]]:
+    """Return the means of a metric, and the ends of their intervals, of some counts over the repeats."""
+    means = [mean_and_interval(measure(metric, counts)) for counts in counts_by_share]
+    return {
+        "mean": [float(mean["mean"]) for mean in means],
+        "low": [float(mean["low"]) for mean in means],
+        "high": [float(mean["high"]) for mean in means],
+    }

@@ -181,7 +181,9 @@ def facet(
     line = width - 2 * EDGE
     head = wrapped(title, line, LARGE, "bold")
     under = wrapped(about, line, NORMAL)
-    foot = [text for note in notes for text in wrapped(note, line, SMALL)]
+    foot = []
+    for note in notes:
+        foot += wrapped(note, line, SMALL)
     across = _legend_columns([text_width(label, NORMAL) for _, label in legend], line, handle)
     keys = -(-len(legend) // across)
     top = EDGE + LINE[LARGE] * len(head) + LINE[NORMAL] * (len(under) + keys) + (0.12 if keys else 0.0)

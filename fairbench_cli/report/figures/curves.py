@@ -36,8 +36,12 @@ def draw_clouds(run: RunResults) -> dict[str, Figure]:
 
 
 def _clouds(run: RunResults, title: str, page: Page) -> Figure:
-    keys = {t: [page.key(t, beta) for beta in page.betas] for t in page.techniques}
-    clouds = {key: _cloud(key, run) for own in keys.values() for key in own}
+    clouds: dict[CellKey, Floats] = {}
+    clouds_of_technique = {}
+    for technique in page.techniques:
+        keys = [page.key(technique, beta) for beta in page.betas]
+        clouds |= {key: _cloud(key, run) for key in keys}
+        clouds_of_technique[technique] = [clouds[key] for key in keys]
     x, y, degraded = np.concatenate([np.empty((0, 3)), *clouds.values()]).T
     limits = (*around([*x, 0.0], 0.05, 0.1), *around(y, 0.05, 0.1))
     look: Look = {"ls": "", "marker": "o", "ms": 5}
@@ -53,13 +57,13 @@ def _clouds(run: RunResults, title: str, page: Page) -> Figure:
         f"One dot per repeat, {run.plan.config.repeats} per β. {pages.rows_tested(run.plan)} Dashed: no "
         "discrimination.",
         [
-            Panel(partial(_cloud_panel, k, [clouds[key] for key in own], limits), t.label, *AXES)
-            for k, (t, own) in enumerate(keys.items())
+            Panel(partial(_cloud_panel, k, own_clouds, limits), technique.label, *AXES)
+            for k, (technique, own_clouds) in enumerate(clouds_of_technique.items())
         ],
         columns,
         (width, min(width * 0.8, 3.4)),
         legend,
-        pages.notes_of(page, run, {key: len(found) for key, found in clouds.items()}),
+        pages.notes_of(page, run, {key: len(cloud) for key, cloud in clouds.items()}),
         alike=True,
         handle=0.12,
     )
@@ -69,8 +73,8 @@ def _cloud(key: CellKey, run: RunResults) -> Floats:
     """Return the dots of a cell, shape (dots, 3): x, y, and whether the repeat is degraded."""
     x, y = (run.get(key, name) for name in AXES)
     dots: Floats = np.stack([x.values, y.values, x.status == "degraded"], axis=1)
-    known: Floats = dots[np.isfinite(dots).all(axis=1)]
-    return known
+    finite: Floats = dots[np.isfinite(dots).all(axis=1)]
+    return finite
 
 
 def beta_colours(n: int) -> list[str]:
@@ -80,10 +84,10 @@ def beta_colours(n: int) -> list[str]:
 
 def _cloud_panel(k: int, clouds: Sequence[Floats], limits: Sequence[float], ax: Axes) -> None:
     ax.axvline(0, **IDEAL)
-    for b, (found, colour) in enumerate(zip(clouds, beta_colours(len(clouds)), strict=True)):
-        faces = ["none" if hollow else f"{colour}cc" for hollow in found[:, 2]] or "none"
+    for b, (cloud, colour) in enumerate(zip(clouds, beta_colours(len(clouds)), strict=True)):
+        faces = ["none" if hollow else f"{colour}cc" for hollow in cloud[:, 2]] or "none"
         look: Look = {"facecolors": faces, "edgecolors": colour, "lw": 0.5, "gid": f"dots-{k}-{b}"}
-        ax.scatter(found[:, 0], found[:, 1], s=10, **look)
+        ax.scatter(cloud[:, 0], cloud[:, 1], s=10, **look)
     ax.set(xlim=limits[:2], ylim=limits[2:])
     ax.locator_params(nbins=6)
 
@@ -97,7 +101,7 @@ def draw_curves(run: RunResults) -> dict[str, Figure]:
 
 
 def _curves(run: RunResults, title: str, page: Page) -> Figure:
-    drawn = {key[:-1]: found.mean.n for key, found in run.found.items() if key[-1] == SHOWN[0]}
+    drawn = {key[:-1]: metric.mean.n for key, metric in run.found.items() if key[-1] == SHOWN[0]}
     return facet(
         f"Measures over the bias level β: {title}",
         f"{pages.means_text(run.plan)} Techniques are set slightly apart at each β.",
@@ -117,7 +121,11 @@ def _lines(page: Page, run: RunResults, metric: str, ax: Axes) -> None:
     for i, t in enumerate(page.techniques):
         x = np.array(page.betas) + spread * ((i + 0.5) / len(page.techniques) - 0.5)
         means = [run.get(page.key(t, beta), metric).mean for beta in page.betas]  # NaN leaves a gap
-        y = {end: [getattr(mean, end) for mean in means] for end in ("mean", "low", "high")}
+        y = {
+            "mean": [mean.mean for mean in means],
+            "low": [mean.low for mean in means],
+            "high": [mean.high for mean in means],
+        }
         dots(ax, exactly(x), y, f"{metric}-{i}", t.line(1.2) | t.dot(4.5), t.dash)
     ax.set_xlim(page.betas[0] - 0.4 * step, page.betas[-1] + 0.4 * step)
     ax.set_xticks(page.betas, [f"{beta:g}" for beta in page.betas])
@@ -139,31 +147,31 @@ def draw_tuning(run: RunResults) -> dict[str, Figure]:
     below, accuracy against the impact ratio of the same candidates. Techniques of which more than one
     parameter is tuned, or one that is no number, are left out.
     """
-    tuned = {key_of(one.cell): one for one in tuned_cells(run) if numbers_of(one)}
-    found = {}
+    tuned = {key_of(tuned_cell.cell): tuned_cell for tuned_cell in tuned_cells(run) if numbers_of(tuned_cell)}
+    tuned_of_page = {}
     for names, page in pages.pages_with_results(run).items():
         for beta in page.betas:
             keys = {t.label: page.key(t, beta) for t in page.techniques}
-            found[*names, beta] = {label: tuned[key] for label, key in keys.items() if key in tuned} or None
-    return pages.drawn(run, (*PAGE, "beta"), found, _tuning)
+            tuned_here = {label: tuned[key] for label, key in keys.items() if key in tuned}
+            tuned_of_page[*names, beta] = tuned_here or None
+    return pages.drawn(run, (*PAGE, "beta"), tuned_of_page, _tuning)
 
 
 def numbers_of(tuned: TunedCell) -> tuple[float, ...]:
     """Return the values of the one parameter that is tuned; nothing where they are several or no numbers."""
     over = tuned.tuning.over
     values = over[0][1] if len(over) == 1 else ()
-    right = all(isinstance(one, int | float) and not isinstance(one, bool) for one in values)
-    if right:
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return values
     return ()
 
 
-def _tuning(_run: RunResults, title: str, shown: dict[str, TunedCell]) -> Figure:
-    columns = min(len(shown), COLUMNS)
+def _tuning(_run: RunResults, title: str, tuned_by_label: dict[str, TunedCell]) -> Figure:
+    columns = min(len(tuned_by_label), COLUMNS)
 
     def panel(upper: bool, label: str) -> Panel:
-        tuned = shown[label]
-        tuning = shown[label].tuning
+        tuned = tuned_by_label[label]
+        tuning = tuned.tuning
         if upper:
             return Panel(partial(_over_parameter, tuned), label, tuning.names[0], tuning.metric.name)
         return Panel(partial(_trade, tuned), "", FAIR, "accuracy")
@@ -172,7 +180,7 @@ def _tuning(_run: RunResults, title: str, shown: dict[str, TunedCell]) -> Figure
         f"Tuning: {title}",
         "On the rows that the best value was chosen on. Upper panels: the metric that was tuned for. Lower "
         "panels: accuracy against the impact ratio of the same candidates, from the first to the last value.",
-        canvas.blocks([True, False], [*shown], columns, panel),
+        canvas.blocks([True, False], [*tuned_by_label], columns, panel),
         columns,
         ({1: 4.6, 2: 3.0}.get(columns, 2.2), 1.7),
         [(ONE, "one repeat"), (MEAN, "mean"), (CHOSEN, "chosen in a repeat"), (IDEAL, "ideal")],
@@ -193,8 +201,8 @@ def _over_parameter(tuned: TunedCell, ax: Axes) -> None:
     if len(positive) and x.min() >= 0 and x.max() / positive.min() >= WIDE:
         scale = {"linthresh": positive.min()} if x.min() == 0 else {}
         ax.set_xscale("symlog" if scale else "log", **scale)
-        shown = np.sort(x)[:: -(-len(x) // MOST_TICKS)]
-        ax.set_xticks(shown, [f"{one:g}" for one in shown])
+        ticks = np.sort(x)[:: -(-len(x) // MOST_TICKS)]
+        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.set_xticks([], minor=True)
 
 
@@ -206,8 +214,8 @@ def _trade(tuned: TunedCell, ax: Axes) -> None:
     ax.plot(x, y, marker=".", ms=4, gid="trade", **MEAN)
     best = range(len(fair)), [curve.chosen for curve in tuned.curves.values()]
     ax.plot(fair[best], accuracy[best], zorder=4, **CHOSEN)
-    known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
-    for i in dict.fromkeys([*known[:1], *known[-1:]]):
+    finite = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    for i in dict.fromkeys([*finite[:1], *finite[-1:]]):
         text = f"{numbers_of(tuned)[i]:g}"
         ax.annotate(text, (x[i], y[i]), xytext=(3, 3), textcoords="offset points", fontsize=SMALL, color=GREY)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -46,12 +46,16 @@ def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
 
     From the constant to ``none``, means over the repeats; `gap` is a metric of two groups in absolute value.
     """
-    place = page.dataset, page.attribute, page.attribute, page.world, page.representation
-    own = baselines_of(run).get((*place, beta, *page.classifier))
-    if own is None or not own.plain:
+    situation = page.dataset, page.attribute, page.attribute, page.world, page.representation
+    baselines = baselines_of(run).get((*situation, beta, *page.classifier))
+    if baselines is None or not baselines.plain:
         return np.zeros((0, 2, 2))
-    ends = [(own.constants[own.constant], decided) for decided in own.plain.values()]
-    values = [[[measure(name, one.pair) for one in pair] for name in (gap, "accuracy")] for pair in ends]
+    constant = baselines.constants[baselines.constant].pair
+    values = []
+    for decided in baselines.plain.values():
+        gaps = [measure(gap, constant), measure(gap, decided.pair)]
+        accuracies = [measure("accuracy", constant), measure("accuracy", decided.pair)]
+        values.append([gaps, accuracies])
     means: Floats = mean_and_interval(np.array(values))["mean"]
     return means
 
@@ -78,8 +82,9 @@ def points_of(run: RunResults) -> dict[CellKey, Point]:
 def means_of_both(first: Floats, second: Floats) -> tuple[Numbers, Numbers]:
     """Return the means, with intervals, of two metrics over the repeats that have both."""
     both = np.stack([first, second])
-    found = mean_and_interval(both[:, ~np.isnan(both).any(axis=0)])
-    x, y = ({end: values[i] for end, values in found.items()} for i in (0, 1))
+    means = mean_and_interval(both[:, ~np.isnan(both).any(axis=0)])
+    x = {end: values[0] for end, values in means.items()}
+    y = {end: values[1] for end, values in means.items()}
     return x, y
 
 
@@ -108,8 +113,8 @@ def _pareto(points: Mapping[CellKey, Point], run: RunResults, title: str, page: 
 
 def _fairea_key(run: RunResults, page: Page) -> list[tuple[Any, str]]:
     """Return the entry of Fairea's line in a legend; none where the page has no such line."""
-    found = [len(fairea_lines(run, page, beta, GAPS["demographic-parity"])) for beta in page.betas]
-    if not any(found):
+    n_lines = [len(fairea_lines(run, page, beta, GAPS["demographic-parity"])) for beta in page.betas]
+    if not any(n_lines):
         return []
     return [(FAIREA, "none with decisions replaced by a constant (Fairea)")]
 
@@ -120,57 +125,63 @@ def _pareto_panel(
     """Draw the techniques at one β, with room for labels; those of the front are named."""
     keys = {t: page.key(t, beta) for t in page.techniques}
     cloud = {t: points[key] for t, key in keys.items() if key in points}
-    ends = ("mean", "low", "high")
-    left, right = around([x[end] for x, _, _ in cloud.values() for end in ends], 0.22)
-    low, high = around([y[end] for _, y, _ in cloud.values() for end in ends], 0.22)
+    x_ends = []
+    y_ends = []
+    for x, y, _ in cloud.values():
+        x_ends += [x["mean"], x["low"], x["high"]]
+        y_ends += [y["mean"], y["low"], y["high"]]
+    left, right = around(x_ends, 0.22)
+    low, high = around(y_ends, 0.22)
     ax.set(xlim=(max(left, -0.03 * (right - left)), right), ylim=(low, high))
     ax.locator_params(nbins=6)
     front = [(x["mean"], y["mean"]) for x, y, free in cloud.values() if free]
     stairs = staircase([x for x, _ in front], [y for _, y in front], right, low)
     ax.plot(*stairs, color=GREY, lw=1.0, zorder=1.5, gid="front")
     _draw_fairea(ax, run, page, beta, "demographic-parity")
-    named = []
+    points_of_front = []
     lines = [(*start, *end, 0.8) for start, end in pairwise(zip(*stairs, strict=True))]
     for t, (x, y, free) in cloud.items():
-        place = x["mean"], y["mean"]
+        x_mean, y_mean = x["mean"], y["mean"]
         if free:
-            named.append((t.label, *place))
-        lines.append((*place, *place, 4.0))
-        lines.append((x["low"], place[1], x["high"], place[1], 0.8))
-        lines.append((place[0], y["low"], place[0], y["high"], 0.8))
-        own: Look = {"alpha": 1.0 if free else FADED, "zorder": 4 if free else 3}
-        dots(ax, x, y, f"{'free' if free else 'dominated'}-{t.label}", t.dot(6.5), **own)
-    label_points(ax, named, lines)
+            points_of_front.append((t.label, x_mean, y_mean))
+        lines.append((x_mean, y_mean, x_mean, y_mean, 4.0))
+        lines.append((x["low"], y_mean, x["high"], y_mean, 0.8))
+        lines.append((x_mean, y["low"], x_mean, y["high"], 0.8))
+        look: Look = {"alpha": 1.0 if free else FADED, "zorder": 4 if free else 3}
+        dots(ax, x, y, f"{'free' if free else 'dominated'}-{t.label}", t.dot(6.5), **look)
+    label_points(ax, points_of_front, lines)
 
 
 def label_points(
-    ax: Axes, named: Sequence[tuple[str, float, float]], lines: Sequence[tuple[float, ...]]
+    ax: Axes, labelled: Sequence[tuple[str, float, float]], lines: Sequence[tuple[float, ...]]
 ) -> None:
     """Write names next to points, where they cover nothing; thin lines lead to those that had to move away.
 
     Parameters
     ----------
-    named : sequence of (name, x, y)
+    labelled : sequence of (name, x, y)
     lines : sequence of (left, bottom, right, top, half width)
         Upright and level lines to keep clear of: their ends in data coordinates, their half width in points.
     """
-    if not named:
+    if not labelled:
         return
     unit = ax.figure.dpi / 72  # places are chosen in points, so that they are the same at every resolution
-    points = ax.transData.transform([(x, y) for _, x, y in named]) / unit
+    points = ax.transData.transform([(x, y) for _, x, y in labelled]) / unit
     ends, wide = np.split(np.array(lines, dtype=float), [4], axis=1)
     clear = ax.transData.transform(ends.reshape(-1, 2)).reshape(-1, 4) / unit + wide * [-1, -1, 1, 1]
     boxes = place_labels(
         points,
-        np.array([(72 * canvas.text_width(label, SMALL) + 2, 1.3 * SMALL) for label, _, _ in named]),
+        np.array([(72 * canvas.text_width(label, SMALL) + 2, 1.3 * SMALL) for label, _, _ in labelled]),
         clear[np.isfinite(clear).all(axis=1)],
         np.asarray(ax.bbox.extents) / unit,
     )
     low, high = np.split(boxes, 2, axis=1)
     nearest = np.clip(points, low, high)
     far = np.hypot(*(nearest - points).T) > FAR
-    ends, middles = (ax.transData.inverted().transform(at * unit) for at in (nearest, (low + high) / 2))
-    for (label, x, y), away, end, (text_x, text_y) in zip(named, far, ends, middles, strict=True):
+    to_data = ax.transData.inverted()
+    line_ends = to_data.transform(nearest * unit)
+    middles = to_data.transform((low + high) / 2 * unit)
+    for (label, x, y), away, end, (text_x, text_y) in zip(labelled, far, line_ends, middles, strict=True):
         if away:
             ax.plot([x, end[0]], [y, end[1]], color=GREY, lw=0.5, zorder=2)
         ax.text(text_x, text_y, label, ha="center", va="center", fontsize=SMALL, color=INK, zorder=5)
@@ -261,7 +272,9 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
     any model that has scores are left out.
     """
     reached: dict[tuple[CellKey, Held], tuple[Numbers | None, Numbers, Numbers]] = {}
-    for moved in (one for one in moved_of(run) if one.compared == one.data.attribute):
+    for moved in moved_of(run):
+        if moved.compared != moved.data.attribute:
+            continue
         keys = moved.data.frame[CELL_COLUMNS].itertuples(index=False, name=None)
         for i, key in enumerate(keys):
             scoreless = np.isnan(moved.accuracy[i]).all()
@@ -271,19 +284,19 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
                 line = mean_and_interval(moved.accuracy[i].T)
             reached[key, moved.held] = line, *means_of_both(moved.own_gap[i], moved.own_accuracy[i])
     scored = {key for (key, _), (line, *_) in reached.items() if line is not None}
-    found = {
-        names: page
-        for names, page in pages.pages_with_results(run).items()
-        if any(page.key(t, beta) in scored for t in page.techniques for beta in page.betas)
-    }
-    return pages.drawn(run, PAGE, found, partial(_frontier, reached))
+    scored_pages = {}
+    for names, page in pages.pages_with_results(run).items():
+        page_keys = {page.key(technique, beta) for technique, beta in product(page.techniques, page.betas)}
+        if page_keys & scored:
+            scored_pages[names] = page
+    return pages.drawn(run, PAGE, scored_pages, partial(_frontier, reached))
 
 
 def _frontier(reached: Reached, run: RunResults, title: str, page: Page) -> Figure:
     columns = len(page.betas)
-    plain = [t for t in page.techniques if _is_baseline(t)]
-    legend: list[tuple[Any, str]] = [(t.line(2.0), f"thresholds of {t.label} moved") for t in plain]
-    if len(plain) < len(page.techniques):
+    baselines = [t for t in page.techniques if _is_baseline(t)]
+    legend: list[tuple[Any, str]] = [(t.line(2.0), f"thresholds of {t.label} moved") for t in baselines]
+    if len(baselines) < len(page.techniques):
         legend.append(({"color": GREY, "lw": 0.7}, "of a technique's own model"))
 
     def panel(held: Held, beta: float) -> Panel:
@@ -332,8 +345,8 @@ def _frontier_panel(page: Page, run: RunResults, beta: float, held: Held, reache
     lines = _of(ax, "frontier-")
     if lines.size or points.size:  # all markers are shown, and the lines as far as the markers go
         right = min(1.0, 1.12 * max(float(points[0].max(initial=0.0)), 0.05))
-        seen = [*points[1], *lines[1][lines[0] <= right]]
-        ax.set(xlim=(-0.03 * right, right), ylim=around(seen, 0.08))
+        accuracies = [*points[1], *lines[1][lines[0] <= right]]
+        ax.set(xlim=(-0.03 * right, right), ylim=around(accuracies, 0.08))
         ax.locator_params(nbins=5)
     _draw_fairea(ax, run, page, beta, held)
 
@@ -346,10 +359,18 @@ def _of(ax: Axes, gid: str) -> Floats:
 
 def _notes(page: Page, run: RunResults, reached: Reached) -> list[str]:
     """Say which techniques lack values of some repeats, and which have no line."""
-    own = {key: found for (key, held), found in reached.items() if held == "demographic-parity"}
-    drawn = {key: int(y["n_ok"]) for key, (_, _, y) in own.items()}
-    lineless = {key for key, (line, _, _) in own.items() if line is None and drawn[key]}
-    silent = [t.label for t in page.techniques if any(page.key(t, beta) in lineless for beta in page.betas)]
+    drawn = {}
+    lineless = set()
+    for (key, held), (line, _, accuracy) in reached.items():
+        if held == "demographic-parity":
+            drawn[key] = int(accuracy["n_ok"])
+            if line is None and drawn[key]:
+                lineless.add(key)
+    silent = []
+    for technique in page.techniques:
+        keys = {page.key(technique, beta) for beta in page.betas}
+        if keys & lineless:
+            silent.append(technique.label)
     notes = pages.notes_of(page, run, drawn)
     if silent:
         notes.append(f"{', '.join(silent)}: some models have no scores, so there is no line of theirs.")

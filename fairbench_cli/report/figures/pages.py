@@ -1,10 +1,9 @@
 """What of a run stands in one figure, under which name, how it looks there, and what is missing of it."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
-
-from matplotlib.figure import Figure
 
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import make_slugs
@@ -48,8 +47,8 @@ class Page:
 
     def key(self, technique: TechniqueLook, beta: float) -> CellKey:
         """Return the values of `CELL_COLUMNS` of a cell."""
-        place = self.dataset, self.attribute, self.world, self.representation
-        return (*place, beta, *technique.own, *self.classifier)
+        situation = self.dataset, self.attribute, self.world, self.representation
+        return (*situation, beta, *technique.own, *self.classifier)
 
 
 # Okabe and Ito's colours without the yellow, which is lost on paper.
@@ -64,18 +63,21 @@ def pages_of(plan: RunPlan) -> dict[PageNames, Page]:
     """Split a plan into pages, in the order of its cells, by their values of `PAGE`."""
     looks = technique_looks(plan)
 
-    def named(cell: dict[str, Any]) -> PageNames:
+    def page_names(cell: dict[str, Any]) -> PageNames:
         classifier = cell["classifier"], cell["classifier_parameters"]
         return cell["dataset"], cell["attribute"], cell["representation"], cell["world"], classifier
 
-    return {
-        names: Page(
-            *names,
-            tuple(dict.fromkeys(looks[tuple(cell[name] for name in TECHNIQUE)] for cell in own)),
-            tuple(sorted({cell["beta"] for cell in own})),
-        )
-        for names, own in group_by(plan.cells, named).items()
-    }
+    pages = {}
+    for names, cells in group_by(plan.cells, page_names).items():
+        techniques = dict.fromkeys(looks[_technique_of(cell)] for cell in cells)
+        betas = {cell["beta"] for cell in cells}
+        pages[names] = Page(*names, tuple(techniques), tuple(sorted(betas)))
+    return pages
+
+
+def _technique_of(cell: Mapping[str, Any]) -> Any:
+    """Return the values of `TECHNIQUE` of a cell."""
+    return tuple(cell[name] for name in TECHNIQUE)
 
 
 def pages_with_results(run: RunResults) -> dict[PageNames, Page]:
@@ -88,32 +90,33 @@ def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]
 
     Variants of one technique have one colour, as long as that leaves enough colours in use.
     """
-    owns = list(dict.fromkeys(tuple(cell[name] for name in TECHNIQUE) for cell in plan.cells))
-    families = list(dict.fromkeys(own[0] for own in owns))
-    most = max((sum(own[0] == family for own in owns) for family in families), default=0)
-    by_family = len(owns) <= 3 * len(families) and len(families) <= len(COLOURS) and most <= len(DASHES)
+    techniques = list(dict.fromkeys(_technique_of(cell) for cell in plan.cells))
+    families = [family for family, *_ in techniques]
+    sizes = Counter(families)
+    most = max(sizes.values(), default=0)
+    by_family = len(techniques) <= 3 * len(sizes) and len(sizes) <= len(COLOURS) and most <= len(DASHES)
     looks = {}
-    called = names_of(plan.config)
-    for i, own in enumerate(owns):
+    display_names = names_of(plan.config)
+    for i, technique in enumerate(techniques):
         if by_family:
-            tone = families.index(own[0])
+            tone = [*sizes].index(families[i])
+            variant = families[:i].count(families[i])
         else:
             tone = i
-        if by_family:
-            variant = [other[0] for other in owns[:i]].count(own[0])
-        else:
             variant = i // len(COLOURS)
         marker = MARKERS[(tone + 4 * variant) % len(MARKERS)]
         dash = DASHES[variant % len(DASHES)]
-        looks[own] = TechniqueLook(own, called.technique(*own), COLOURS[tone % len(COLOURS)], marker, dash)
+        label = display_names.technique(*technique)
+        looks[technique] = TechniqueLook(technique, label, COLOURS[tone % len(COLOURS)], marker, dash)
     return looks
 
 
 Content = TypeVar("Content")
+Picture = TypeVar("Picture")
 
 
 def by_name(
-    columns: Sequence[str], found: Mapping[Any, Content], called: Names, *, worlds: bool = False
+    columns: Sequence[str], contents: Mapping[Any, Content], display_names: Names, *, worlds: bool = False
 ) -> dict[str, tuple[str, Content]]:
     """Return a title and what it is of by file name, given it by its values of some columns.
 
@@ -126,10 +129,12 @@ def by_name(
     >>> by_name(["dataset", "beta"], {("adult", 0.5): "a", ("adult", 1.0): "b"}, Names())
     {'adult-beta-0.5': ('adult, β = 0.5', 'a'), 'adult-beta-1': ('adult, β = 1', 'b')}
     """
-    keyed = [list(zip(columns, values, strict=True)) for values in found]
-    betas = {value for own in keyed for column, value in own if column == "beta"}
+    betas = set()
+    if "beta" in columns:
+        beta_column = [*columns].index("beta")
+        betas = {key[beta_column] for key in contents}
 
-    def named(column: str, value: Any) -> list[tuple[str, str]]:
+    def names_in(column: str, value: Any) -> list[tuple[str, str]]:
         """Return how a value is written in a file name and in a title, if it is."""
         match column:
             case "beta" if len(betas) > 1:
@@ -141,26 +146,35 @@ def by_name(
             case "beta" | "world" | "representation":  # it would tell nothing apart
                 return []
             case "classifier":
-                return [(value[0], called.classifier(*value))]
+                return [(value[0], display_names.classifier(*value))]
             case "dataset":
-                return [(value, called.dataset(value))]
+                return [(value, display_names.dataset(value))]
         return [(value, value)]
 
-    parts = [[part for column, value in own for part in named(column, value)] for own in keyed]
-    titles = [", ".join(title for _, title in own) for own in parts]
-    names = make_slugs([slug for slug, _ in own] for own in parts)
-    return dict(zip(names, zip(titles, found.values(), strict=True), strict=True))
+    titles = []
+    slug_parts = []
+    for key in contents:
+        names_of_key = []
+        for column, value in zip(columns, key, strict=True):
+            names_of_key += names_in(column, value)
+        titles.append(", ".join(title for _, title in names_of_key))
+        slug_parts.append([slug for slug, _ in names_of_key])
+    return dict(zip(make_slugs(slug_parts), zip(titles, contents.values(), strict=True), strict=True))
 
 
 def drawn(
     run: RunResults,
     columns: Sequence[str],
-    found: Mapping[Any, Content | None],
-    draw: Callable[[RunResults, str, Content], Figure],
-) -> dict[str, Figure]:
+    contents: Mapping[Any, Content | None],
+    draw: Callable[[RunResults, str, Content], Picture],
+) -> dict[str, Picture]:
     """Return the figures of what `by_name` names, each drawn with its title; there is none of None."""
-    named = by_name(columns, found, names_of(run.plan.config), worlds=run.plan.has_worlds)
-    return {name: draw(run, title, own) for name, (title, own) in named.items() if own is not None}
+    titled = by_name(columns, contents, names_of(run.plan.config), worlds=run.plan.has_worlds)
+    figures = {}
+    for name, (title, content) in titled.items():
+        if content is not None:
+            figures[name] = draw(run, title, content)
+    return figures
 
 
 def shortfall(run: RunResults, key: CellKey, drawn: int) -> str:
@@ -173,32 +187,32 @@ def shortfall(run: RunResults, key: CellKey, drawn: int) -> str:
     return why_nothing(run.cell(key).statuses, repeats)
 
 
-def missing(found: Iterable[tuple[str, str, str]], where: str, apart: str = ", ") -> list[str]:
+def missing(shortfalls: Iterable[tuple[str, str, str]], where: str, apart: str = ", ") -> list[str]:
     """Say who lacks values, and where if not everywhere; those together who lack the same.
 
     Parameters
     ----------
-    found : iterable of (who, place, why)
+    shortfalls : iterable of (who, place, why)
         With an empty `why` where nothing is missing.
     where, apart : str
         How places are told, and what stands between them.
 
-    >>> found = [("a", "0", "failed"), ("a", "1", "failed"), ("b", "0", ""), ("b", "1", "infeasible")]
-    >>> missing(found, " at β = {}")
+    >>> shortfalls = [("a", "0", "failed"), ("a", "1", "failed"), ("b", "0", ""), ("b", "1", "infeasible")]
+    >>> missing(shortfalls, " at β = {}")
     ['a: failed.', 'b: infeasible at β = 1.']
     """
-    places: dict[str, list[str]] = {}
+    all_places: dict[str, list[str]] = {}
     lacking: dict[tuple[str, str], list[str]] = {}
-    for who, place, why in found:
-        places.setdefault(who, []).append(place)
+    for who, place, why in shortfalls:
+        all_places.setdefault(who, []).append(place)
         if why:
             lacking.setdefault((who, why), []).append(place)
     lines: dict[str, list[str]] = {}
-    for (who, why), own in lacking.items():
-        if own == places[who]:
+    for (who, why), lacking_places in lacking.items():
+        if lacking_places == all_places[who]:
             text = why
         else:
-            text = why + where.format(apart.join(own))
+            text = why + where.format(apart.join(lacking_places))
         lines.setdefault(text, []).append(who)
     return [": ".join(filter(None, (", ".join(who), f"{text}."))) for text, who in lines.items()]
 
@@ -208,9 +222,13 @@ def notes_of(page: Page, run: RunResults, drawn: Mapping[CellKey, int]) -> list[
 
     `drawn` are the numbers of repeats that are drawn, by cell.
     """
-    cells = [(t, beta, page.key(t, beta)) for t in page.techniques for beta in page.betas]
-    found = [(t.label, f"{beta:g}", shortfall(run, key, drawn.get(key, 0))) for t, beta, key in cells]
-    return idle_beta(run.plan, page) + missing(found, " at β = {}")
+    shortfalls = []
+    for technique in page.techniques:
+        for beta in page.betas:
+            key = page.key(technique, beta)
+            why = shortfall(run, key, drawn.get(key, 0))
+            shortfalls.append((technique.label, f"{beta:g}", why))
+    return idle_beta(run.plan, page) + missing(shortfalls, " at β = {}")
 
 
 def rows_tested(plan: RunPlan, labels: str | None = None) -> str:
@@ -233,9 +251,9 @@ def rows_tested(plan: RunPlan, labels: str | None = None) -> str:
         heading = "Test sets"
     about = f"{heading}: {sets.get(config.tested, plan.test_rows)}"
     if worlds:
-        which = config.test_labels if labels is None else labels
-        if which:
-            about += f", {which} labels"
+        labels_tested = config.test_labels if labels is None else labels
+        if labels_tested:
+            about += f", {labels_tested} labels"
         if config.test_features != "true":
             about += ", features as recorded"
     return f"{about}."
@@ -253,10 +271,10 @@ def means_text(plan: RunPlan, labels: str | None = None) -> str:
 
 def idle_beta(plan: RunPlan, page: Page) -> list[str]:
     """Say so where β has nothing to edit; real rows have no β to begin with."""
-    own = plan.dataset(page.dataset, page.attribute)
-    if plan.config.sample.source == "data" or own["arc_to_outcome"]:
+    source = plan.dataset(page.dataset, page.attribute)
+    if plan.config.sample.source == "data" or source["arc_to_outcome"]:
         return []
-    return [f"{arc_in_words(own)}, so β changes nothing: results of all β coincide."]
+    return [f"{arc_in_words(source)}, so β changes nothing: results of all β coincide."]
 
 
 @dataclass(frozen=True)
@@ -271,10 +289,8 @@ class Mark:
     def label(self) -> str:
         """Return technique and classifier, for people."""
         if self.classifier not in ("", OWN_MODEL):
-            more = f" with {self.classifier}"
-        else:
-            more = ""
-        return self.technique.label + more
+            return f"{self.technique.label} with {self.classifier}"
+        return self.technique.label
 
 
 def marks_of(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], Mark]]:
@@ -285,10 +301,11 @@ def marks_of(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[
     markers = {name: MARKERS[i % (len(MARKERS) - 1)] for i, name in enumerate(names)}
     markers[OWN_MODEL] = MARKERS[-1]
     several = len(markers) > 2
-    return [
-        (cell, Mark(looks[tuple(cell[one] for one in TECHNIQUE)], name if several else "", markers[name]))
-        for cell, name in distinct_models(plan, cells)
-    ]
+    marked = []
+    for cell, name in distinct_models(plan, cells):
+        mark = Mark(looks[_technique_of(cell)], name if several else "", markers[name])
+        marked.append((cell, mark))
+    return marked
 
 
 def legend_of(marks: Iterable[Mark], *, dots: bool = False) -> list[tuple[Any, str]]:
@@ -301,10 +318,13 @@ def legend_of(marks: Iterable[Mark], *, dots: bool = False) -> list[tuple[Any, s
     """
     marks = list(marks)
     square: Look = {"ls": "", "marker": "s", "ms": 7, "mew": 1.2}
-    legend: list[tuple[Any, str]] = [
-        ({"color": t.colour, "mfc": fill_of(t)} | square if dots else t.line(2), t.label)
-        for t in dict.fromkeys(mark.technique for mark in marks)
-    ]
+    legend: list[tuple[Any, str]] = []
+    for technique in dict.fromkeys(mark.technique for mark in marks):
+        if dots:
+            handle = {"color": technique.colour, "mfc": fill_of(technique)} | square
+        else:
+            handle = technique.line(2)
+        legend.append((handle, technique.label))
     classifiers = {mark.marker: mark.classifier for mark in marks}
     if len(classifiers) > 1:
         look: Look = {"ls": "", "ms": 5, "color": GREY}

@@ -81,22 +81,22 @@ class Remedies:
     @cached_property
     def _rows(self) -> dict[tuple[Any, ...], Any]:
         frame = remedies_of(self.run.by_own_groups)
-        own = frame[(frame["labels"] == "true") & frame["mean"].notna()]
-        own = own.assign(base=own["mean"] - own["change"])
-        own = own.assign(start=own["base"] + own["change_low"], end=own["base"] + own["change_high"])
-        keys = own[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None)
-        return dict(zip(keys, own.itertuples(index=False), strict=True))
+        rows = frame[(frame["labels"] == "true") & frame["mean"].notna()]
+        rows = rows.assign(base=rows["mean"] - rows["change"])
+        rows = rows.assign(start=rows["base"] + rows["change_low"], end=rows["base"] + rows["change_high"])
+        keys = rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None)
+        return dict(zip(keys, rows.itertuples(index=False), strict=True))
 
     @cached_property
     def every_look(self) -> tuple[TechniqueLook, ...]:
         """How all techniques are drawn, but for the classifier that is trained on the truth."""
         looks = pages.technique_looks(self.run.plan).values()
-        return tuple(one for one in looks if one.own[0] != TRUTH)
+        return tuple(look for look in looks if look.own[0] != TRUTH)
 
     @property
     def looks(self) -> tuple[TechniqueLook, ...]:
         """How techniques are drawn; ``none`` is a line."""
-        return tuple(one for one in self.every_look if not is_baseline(*one.own[:2]))
+        return tuple(look for look in self.every_look if not is_baseline(*look.own[:2]))
 
     @property
     def gaps(self) -> tuple[str, ...]:
@@ -109,8 +109,13 @@ class Remedies:
 
     def every(self, place: Place, worlds: Iterable[World], metric: str) -> list[Any]:
         """Return the rows of all techniques, ``none`` among them, that have a mean in some worlds."""
-        found = (self.row(place, world, one.own, metric) for world in worlds for one in self.every_look)
-        return [row for row in found if row is not None]
+        rows = []
+        for world in worlds:
+            for look in self.every_look:
+                row = self.row(place, world, look.own, metric)
+                if row is not None:
+                    rows.append(row)
+        return rows
 
     def thresholds(self, place: Place, world: World) -> float:
         """Return the accuracy of the best thresholds known the truth; NaN where it is not known."""
@@ -165,19 +170,22 @@ def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -
         for metric in (ACCURACY, gap):
             limits = _limits(remedies, place, worlds, metric)
             if titles[-1] != titles[-2] and metric == ACCURACY:
-                named = titles[-1]
+                panel_titles = titles[-1]
             else:
-                named = [""] * len(worlds)
-            for j, (world, name) in enumerate(zip(worlds, named, strict=True)):
+                panel_titles = [""] * len(worlds)
+            for j, (world, panel_title) in enumerate(zip(worlds, panel_titles, strict=True)):
                 if j == 0:
                     head = heads[place] if metric == ACCURACY else gap
                 else:
                     head = None
                 draw = partial(_remedies_panel, remedies, (place, world, metric), limits, head)
-                panels.append(Panel(draw, name))
+                panels.append(Panel(draw, panel_title))
             panels += [None] * (across - len(worlds))
-    words = {word for own in titles for name in own for word in name.split()}
-    widest = max(text_width(word, SMALL, "bold") for word in words)
+    widths = []
+    for row_of_titles in titles:
+        for panel_title in row_of_titles:
+            widths += [text_width(word, SMALL, "bold") for word in panel_title.split()]
+    widest = max(widths)
     return canvas.facet(
         f"Which remedy for which world: accuracy regained, {gap} left",
         f"{which}. {pages.means_text(run.plan, 'true')} Intervals are of the difference to none of the "
@@ -196,9 +204,12 @@ def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -
 def _limits(remedies: Remedies, place: Place, worlds: Iterable[World], metric: str) -> tuple[float, float]:
     """Return the ends of an axis: around all that does not decide the same for everybody, and no gap."""
     rows = remedies.every(place, worlds, metric)
-    values = [end for row in rows if not row.constant for end in (row.mean, row.start, row.end)]
+    values = []
+    for row in rows:
+        if not row.constant:
+            values += [row.mean, row.start, row.end]
     if metric == ACCURACY:
-        values += [remedies.thresholds(place, one) for one in worlds]
+        values += [remedies.thresholds(place, world) for world in worlds]
     else:
         values += [0.0]
     return around(values, 0.06)
@@ -217,22 +228,23 @@ def few_ticks(limits: tuple[float, float], wide: float) -> tuple[list[float], li
     """
     low, high = limits
     for most in (3, 2, 1):
-        places = [float(x) for x in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)]
-        digits = max(len(f"{x:.6g}".partition(".")[2]) for x in places)
-        room = text_width(f"{places[-1]:.{digits}f}", SMALL) / wide * (high - low)
-        inside = [x for x in places if low + 0.35 * room <= x <= high - 0.35 * room]
-        if inside and (len(inside) == 1 or places[1] - places[0] > 1.3 * room):
+        ticks = [float(x) for x in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)]
+        digits = max(len(f"{x:.6g}".partition(".")[2]) for x in ticks)
+        room = text_width(f"{ticks[-1]:.{digits}f}", SMALL) / wide * (high - low)
+        inside = [x for x in ticks if low + 0.35 * room <= x <= high - 0.35 * room]
+        if inside and (len(inside) == 1 or ticks[1] - ticks[0] > 1.3 * room):
             break
-    touch = len(inside) > 1 and places[1] - places[0] <= 1.3 * room
+    touch = len(inside) > 1 and ticks[1] - ticks[0] <= 1.3 * room
     written = [f"{x:.{digits}f}" for x in inside]
     return inside, [text.replace("0.", ".", 1) for text in written] if touch else written
 
 
 def _remedies_panel(
-    remedies: Remedies, at: Spot, limits: tuple[float, float], head: str | None, ax: Axes
+    remedies: Remedies, spot: Spot, limits: tuple[float, float], head: str | None, ax: Axes
 ) -> None:
     """Draw the techniques in a world below each other; `head` stands above their names."""
-    (place, world, metric), looks = at, remedies.looks
+    place, world, metric = spot
+    looks = remedies.looks
     ax.set(xlim=limits, ylim=(len(looks) - 0.4, -0.6))
     ax.set_yticks(range(len(looks)), [look.label for look in looks] if head else [""] * len(looks))
     ax.tick_params(axis="y", length=0)
@@ -254,9 +266,9 @@ def _remedies_panel(
     for i, look in enumerate(looks):
         row = remedies.row(place, world, look.own, metric)
         if row is None:
-            words: Look = {"ha": "center", "va": "center", "fontsize": SMALL, "style": "italic"}
+            text_look: Look = {"ha": "center", "va": "center", "fontsize": SMALL, "style": "italic"}
             why = remedies.lacking(place, world, look.own)
-            ax.text(sum(limits) / 2, i, why, color=GREY, gid=f"why-{i}", **words)
+            ax.text(sum(limits) / 2, i, why, color=GREY, gid=f"why-{i}", **text_look)
             continue
         # The interval is that of the difference to ``none``, from where this is.
         ax.plot([row.base, row.base], [i - 0.5, i + 0.5], gid=f"none-{i}", **PLAIN)
@@ -270,28 +282,31 @@ def _remedies_panel(
 
 def _keys(remedies: Remedies, blocks: Blocks, gap: str) -> list[tuple[Any, str]]:
     """Return the legend: of the marks those that are drawn."""
-    metrics = ACCURACY, gap
-    rows = [row for place, own in blocks.items() for m in metrics for row in remedies.every(place, own, m)]
+    rows = []
+    thresholds = []
+    for place, worlds in blocks.items():
+        thresholds += [remedies.thresholds(place, world) for world in worlds]
+        for metric in (ACCURACY, gap):
+            rows += remedies.every(place, worlds, metric)
     kinds = {row.kind for row in rows}
-    keys = [(look | {"ls": ""}, words) for kind, (look, words) in SHOWN.items() if kind in kinds]
+    keys = [(look | {"ls": ""}, meaning) for kind, (look, meaning) in SHOWN.items() if kind in kinds]
     keys += [(OPEN | {"ls": ""}, "no difference shown"), (PLAIN, "none")]
     if any(np.isfinite(row.lost) for row in rows):
         keys.append((TARGET, "the classifier without the bias"))
-    known = [remedies.thresholds(place, world) for place, own in blocks.items() for world in own]
-    if np.isfinite(known).any():
+    if np.isfinite(thresholds).any():
         keys.append((CUTS, "best thresholds known the truth"))
     return [*keys, (IDEAL, "no gap")]
 
 
 def _notes(remedies: Remedies, blocks: Blocks) -> list[str]:
     """Say which techniques lack values of some repeats, and in which worlds."""
-    found = (
-        (look.label, f"{place[0]}: {title_of(world)}", remedies.lacking(place, world, look.own))
-        for look in remedies.looks
-        for place, worlds in blocks.items()
-        for world in worlds
-    )
-    return pages.missing(found, " ({})", "; ")
+    shortfalls = []
+    for look in remedies.looks:
+        for place, worlds in blocks.items():
+            for world in worlds:
+                why = remedies.lacking(place, world, look.own)
+                shortfalls.append((look.label, f"{place[0]}: {title_of(world)}", why))
+    return pages.missing(shortfalls, " ({})", "; ")
 
 
 CONTRASTS: dict[Contrast, tuple[Look, str]] = {
@@ -309,7 +324,7 @@ MOST_WORLDS = 5
 """Worlds next to each other."""
 SIDES = {1: 2.6, 2: 2.1, 3: 1.7}
 """Inches that panels are wide and high, where few worlds stand next to each other."""
-ENDS = [f"{labels}{end}" for labels in ("recorded", "true") for end in ("", "_low", "_high")]
+ENDS = ["recorded", "recorded_low", "recorded_high", "true", "true_low", "true_high"]
 
 
 def draw_recorded_true(run: RunResults) -> dict[str, Figure]:
@@ -320,33 +335,36 @@ def draw_recorded_true(run: RunResults) -> dict[str, Figure]:
     labels (across) and on true ones (upwards); up and to the right is nearer to the ideal.
     """
     frame = contrasts_of(run.by_own_groups)
-    found = {}
+    pages_by_place = {}
     frame = frame[frame[["recorded", "true"]].notna().all(axis=1)]
     for names, (place, worlds) in by_place(run).items():
         rows = frame[(frame[BESIDES_WORLD] == list(place)).all(axis=1)]
         rows = rows.assign(differs=rows["world"].isin(rows["world"][rows["recorded"] != rows["true"]]))
-        shown = [one for one in in_the_middle(worlds) if len(_in_world(rows[rows["differs"]], one))]
-        if shown:
-            found[names] = shown, rows
-    return pages.drawn(run, PLACE, found, _recorded_true)
+        differing = rows[rows["differs"]]
+        drawn_worlds = [world for world in in_the_middle(worlds) if len(_in_world(differing, world))]
+        if drawn_worlds:
+            pages_by_place[names] = drawn_worlds, rows
+    return pages.drawn(run, PLACE, pages_by_place, _recorded_true)
 
 
 def _in_world(frame: pd.DataFrame, world: World) -> pd.DataFrame:
     return frame[(frame["world"] == world[0]) & (frame["beta"] == world[1])]
 
 
-def _recorded_true(run: RunResults, title: str, found: tuple[Sequence[World], pd.DataFrame]) -> Figure:
+def _recorded_true(
+    run: RunResults, title: str, worlds_and_rows: tuple[Sequence[World], pd.DataFrame]
+) -> Figure:
     """Draw what became of techniques in some worlds; the rows are those of all."""
-    worlds, every = found
-    rows = every[every["differs"]]
-    same = every[~every["differs"]]
-    owns = set(rows[TECHNIQUE].itertuples(index=False, name=None))
-    looks = [one for one in pages.technique_looks(run.plan).values() if one.own in owns]
+    worlds, all_rows = worlds_and_rows
+    rows = all_rows[all_rows["differs"]]
+    undiffering = all_rows[~all_rows["differs"]]
+    techniques = set(rows[TECHNIQUE].itertuples(index=False, name=None))
+    looks = [look for look in pages.technique_looks(run.plan).values() if look.own in techniques]
     numbers = {look.own: str(i) for i, look in enumerate(looks, start=1)}
     metrics = list(dict.fromkeys(rows["metric"]))
     across = min(len(worlds), MOST_WORLDS)
-    seen = pd.concat([_in_world(rows, world) for world in worlds])
-    rest = (len(worlds) - 1) // across * across
+    drawn_rows = pd.concat([_in_world(rows, world) for world in worlds])
+    last_row_start = (len(worlds) - 1) // across * across
 
     def panel(metric: str, j: int) -> Panel:
         """Return the panel of a metric and of the j-th world."""
@@ -355,17 +373,19 @@ def _recorded_true(run: RunResults, title: str, found: tuple[Sequence[World], pd
             name = title_of(worlds[j])
         else:
             name = ""
-        if metric == metrics[-1] and j >= rest:
-            right = "gained on record"
+        if metric == metrics[-1] and j >= last_row_start:
+            across_label = "gained on record"
         else:
-            right = ""
+            across_label = ""
         up = f"{metric if metric == ACCURACY else f'|{metric}|'},\ngained on truth"
-        return Panel(draw, name, right, "" if j % across else up)
+        return Panel(draw, name, across_label, "" if j % across else up)
 
-    kinds = set(seen["contrast"])
+    kinds = set(drawn_rows["contrast"])
     side = SIDES.get(across, 1.4)
     keys = [
-        (look | {"ls": ""}, f"{kind}: {words}") for kind, (look, words) in CONTRASTS.items() if kind in kinds
+        (look | {"ls": ""}, f"{kind}: {meaning}")
+        for kind, (look, meaning) in CONTRASTS.items()
+        if kind in kinds
     ]
     return canvas.facet(
         f"Recorded against true: {title}",
@@ -378,8 +398,8 @@ def _recorded_true(run: RunResults, title: str, found: tuple[Sequence[World], pd
         [*keys, DIAGONAL],
         [
             f"Techniques: {', '.join(f'{numbers[look.own]} {look.label}' for look in looks)}.",
-            *(f"{metric}: {counted(seen, rows, metric)}" for metric in metrics),
-            *_the_same(same),
+            *(f"{metric}: {counted(drawn_rows, rows, metric)}" for metric in metrics),
+            *_the_same(undiffering),
         ],
         room=(0.36, 0.12, 0.4, 0.2),
         handle=0.16,
@@ -387,39 +407,42 @@ def _recorded_true(run: RunResults, title: str, found: tuple[Sequence[World], pd
     )
 
 
-def counted(seen: pd.DataFrame, every: pd.DataFrame, metric: str) -> str:
+def counted(drawn_rows: pd.DataFrame, all_rows: pd.DataFrame, metric: str) -> str:
     """Say how many techniques in how many worlds are which contrast: those that are drawn, and all.
 
     >>> frame = pd.DataFrame({"metric": "accuracy", "contrast": ["real", "artefact", "real"]})
     >>> counted(frame[1:], frame, "accuracy")
     '2 techniques in worlds: 1 artefact, 1 real; at all strengths 3: 1 artefact, 2 real.'
     """
-    here, everywhere = (frame[frame["metric"] == metric]["contrast"] for frame in (seen, every))
-    counts = [(len(one), Counter(one)) for one in (here, everywhere)]
-    (n, found), (of_all, more) = (
-        (n, ", ".join(f"{own[kind]} {kind}" for kind in CONTRASTS if own[kind])) for n, own in counts
-    )
-    text = f"{n} techniques in worlds: {found}"
-    if of_all > n:
-        text += f"; at all strengths {of_all}: {more}"
+    drawn_contrasts = drawn_rows[drawn_rows["metric"] == metric]["contrast"]
+    all_contrasts = all_rows[all_rows["metric"] == metric]["contrast"]
+    text = f"{len(drawn_contrasts)} techniques in worlds: {_counts_by_kind(drawn_contrasts)}"
+    if len(all_contrasts) > len(drawn_contrasts):
+        text += f"; at all strengths {len(all_contrasts)}: {_counts_by_kind(all_contrasts)}"
     return f"{text}."
 
 
-def _the_same(same: pd.DataFrame) -> list[str]:
+def _counts_by_kind(contrasts: Iterable[str]) -> str:
+    """Write how many of each contrast there are, in the order of `CONTRASTS`."""
+    counts = Counter(contrasts)
+    return ", ".join(f"{counts[kind]} {kind}" for kind in CONTRASTS if counts[kind])
+
+
+def _the_same(rows: pd.DataFrame) -> list[str]:
     """Say in which worlds nothing can be an artefact, and what is shown there of accuracy."""
-    worlds = [world or NO_BIAS for world in dict.fromkeys(same["world"])]
+    worlds = [world or NO_BIAS for world in dict.fromkeys(rows["world"])]
     if not worlds:
         return []
     return [
         f"Not drawn: {', '.join(worlds)}: labels, groups and people on record are the true ones there; "
-        f"{ACCURACY}: {counted(same, same, ACCURACY)}"
+        f"{ACCURACY}: {counted(rows, rows, ACCURACY)}"
     ]
 
 
-def _contrast_panel(own: pd.DataFrame, numbers: Mapping[Any, str], ax: Axes) -> None:
+def _contrast_panel(rows: pd.DataFrame, numbers: Mapping[Any, str], ax: Axes) -> None:
     """Draw lines from ``none`` to the techniques of a world; constants have no say in the limits."""
-    some = own[own["contrast"] != "constant"]
-    limits = around([0.0, *-some[ENDS].to_numpy(dtype=float).ravel()], 0.1)
+    deciding = rows[rows["contrast"] != "constant"]
+    limits = around([0.0, *-deciding[ENDS].to_numpy(dtype=float).ravel()], 0.1)
     ax.set(xlim=limits, ylim=limits)
     ax.locator_params(nbins=4)
     ax.tick_params(pad=1.5)
@@ -427,22 +450,24 @@ def _contrast_panel(own: pd.DataFrame, numbers: Mapping[Any, str], ax: Axes) -> 
     ax.plot(limits, limits, **DIAGONAL[0])
     for line in (ax.axhline, ax.axvline):
         line(0, color=GREY, lw=0.8, zorder=1.6)
-    named = []
+    points = []
     marks = []
-    techniques = own[TECHNIQUE].itertuples(index=False, name=None)
-    ends = -own[ENDS].to_numpy(dtype=float)
-    for technique, contrast, (x, right, left, y, top, bottom) in zip(
-        techniques, own["contrast"], ends, strict=True
+    techniques = rows[TECHNIQUE].itertuples(index=False, name=None)
+    # What is lost is the opposite of what is gained: the low end of a loss is the high end of a gain.
+    gains = -rows[ENDS].to_numpy(dtype=float)
+    for technique, contrast, (x, x_high, x_low, y, y_high, y_low) in zip(
+        techniques, rows["contrast"], gains, strict=True
     ):
         look = CONTRASTS[contrast][0]
         number = numbers[technique]
         x, y = (float(np.clip(value, *limits)) for value in (x, y))
         ax.plot([0, x], [0, y], lw=0.6, alpha=0.7, color=look["color"], zorder=3)
-        both = {"mean": x, "low": left, "high": right}, {"mean": y, "low": bottom, "high": top}
-        canvas.dots(ax, *both, f"{contrast}-{number}", look)
-        named.append((number, x, y))
+        recorded = {"mean": x, "low": x_low, "high": x_high}
+        true = {"mean": y, "low": y_low, "high": y_high}
+        canvas.dots(ax, recorded, true, f"{contrast}-{number}", look)
+        points.append((number, x, y))
         marks.append((x, y, x, y, 3.0))
-    label_points(ax, named, marks)
+    label_points(ax, points, marks)
 
 
 CURRENCY = "total variation"
@@ -461,24 +486,36 @@ def draw_strength(run: RunResults) -> dict[str, Figure]:
     """
     if not run.plan.has_worlds:
         return {}
-    lines = {names: (place, lines_of(run, place, worlds)) for names, (place, worlds) in by_place(run).items()}
-    found = {names: (place, own) for names, (place, own) in lines.items() if own}
-    return pages.drawn(run, PLACE, found, partial(_strength, Remedies(run)))
+    lines_by_place = {}
+    for names, (place, worlds) in by_place(run).items():
+        lines = lines_of(run, place, worlds)
+        if lines:
+            lines_by_place[names] = (place, lines)
+    return pages.drawn(run, PLACE, lines_by_place, partial(_strength, Remedies(run)))
 
 
 def lines_of(run: RunResults, place: Place, worlds: Sequence[World]) -> Lines:
     """Return the total variation of each world by strength, in ascending order."""
     values = {world: known_of(run, place, world).value("total-variation") for world in worlds}
-    known = {world: value for world, value in values.items() if np.isfinite(value)}
-    rising = sorted(known, key=lambda world: (known[world], bool(world[0])))
-    names = dict.fromkeys([name for name, _ in known if name] or [name for name, _ in known])
-    return {name: {world: known[world] for world in rising if world[0] in ("", name)} for name in names}
+    finite = {world: value for world, value in values.items() if np.isfinite(value)}
+    ascending = sorted(finite, key=lambda world: (finite[world], bool(world[0])))
+    names = dict.fromkeys([name for name, _ in finite if name] or [name for name, _ in finite])
+    lines = {}
+    for name in names:
+        lines[name] = {world: finite[world] for world in ascending if world[0] in ("", name)}
+    return lines
 
 
-def _strength(remedies: Remedies, run: RunResults, title: str, seen: tuple[Place, Lines]) -> Figure:
-    (place, lines), looks, gaps = seen, remedies.every_look, remedies.gaps
+def _strength(
+    remedies: Remedies, run: RunResults, title: str, place_and_lines: tuple[Place, Lines]
+) -> Figure:
+    place, lines = place_and_lines
+    looks = remedies.every_look
+    gaps = remedies.gaps
     across = min(len(looks), MOST_TECHNIQUES)
-    worlds = {world: x for own in lines.values() for world, x in own.items()}
+    worlds: dict[World, float] = {}
+    for line in lines.values():
+        worlds |= line
     most = max(worlds.values()) or 1.0
     limits = {}
     for metric in (ACCURACY, *gaps):
@@ -489,11 +526,11 @@ def _strength(remedies: Remedies, run: RunResults, title: str, seen: tuple[Place
 
     def panel(metric: str, j: int) -> Panel:
         """Return the panel of a metric and of the j-th technique."""
-        found = [
-            [(x, remedies.row(place, world, looks[j].own, metric)) for world, x in line.items()]
-            for line in lines.values()
-        ]
-        draw = partial(_strength_panel, found, most, limits[metric], metric != ACCURACY)
+        panel_lines = []
+        for line in lines.values():
+            rows = [remedies.row(place, world, looks[j].own, metric) for world in line]
+            panel_lines.append(list(zip(line.values(), rows, strict=True)))
+        draw = partial(_strength_panel, panel_lines, most, limits[metric], metric != ACCURACY)
         if metric == ACCURACY:
             name = looks[j].label
         else:
@@ -506,8 +543,8 @@ def _strength(remedies: Remedies, run: RunResults, title: str, seen: tuple[Place
 
     keys: list[tuple[Any, str]] = [(world_look(i), name or NO_BIAS) for i, name in enumerate(lines)]
     if any(row.constant for row in remedies.every(place, worlds, ACCURACY)):
-        mark, words = SHOWN["constant"]
-        keys.append((mark | {"ls": ""}, words))
+        mark, meaning = SHOWN["constant"]
+        keys.append((mark | {"ls": ""}, meaning))
     return canvas.facet(
         f"The strength of a bias: {title}",
         f"Over the {CURRENCY} between what a world records and the truth; a mark per strength. "
@@ -525,7 +562,7 @@ def _strength(remedies: Remedies, run: RunResults, title: str, seen: tuple[Place
 
 def _untouched(lines: Lines) -> list[str]:
     """Name the worlds whose record is a part of the truth, such as one without a column."""
-    without = [name for name, own in lines.items() if name and not any(own.values())]
+    without = [name for name, line in lines.items() if name and not any(line.values())]
     if not without:
         return []
     return [f"{', '.join(without)}: what is recorded is true, so the {CURRENCY} is 0."]
@@ -542,7 +579,7 @@ Line = Sequence[tuple[float, Any]]  # over total variation the row of remedies, 
 
 
 def _strength_panel(
-    found: Sequence[Line], most: float, limits: tuple[float, float], gap: bool, ax: Axes
+    lines: Sequence[Line], most: float, limits: tuple[float, float], gap: bool, ax: Axes
 ) -> None:
     """Draw a line a world, through what it has of rows of remedies at their total variation."""
     ax.set(xlim=(-0.05 * most, 1.05 * most), ylim=limits)
@@ -550,12 +587,12 @@ def _strength_panel(
     ax.locator_params(nbins=4)
     if gap:
         ax.axhline(0, **IDEAL)
-    for i, points in enumerate(found):
+    for i, points in enumerate(lines):
         rows = [(x, row) for x, row in points if row is not None]
-        able = [(x, row.mean) for x, row in rows if not row.constant]
+        deciding = [(x, row.mean) for x, row in rows if not row.constant]
         look = world_look(i)
         line: Look = look | {"marker": "", "gid": f"world-{i}", "zorder": 2}
-        ax.plot([x for x, _ in able], [y for _, y in able], **line)
+        ax.plot([x for x, _ in deciding], [y for _, y in deciding], **line)
         for x, row in rows:
             ax.vlines(x, row.low, row.high, color=look["color"], lw=0.9, zorder=2.5)
             if row.kind in SHOWN:

@@ -33,15 +33,15 @@ def stability_frame(run: RunResults) -> pd.DataFrame:
     ``n`` is the number of repeats with a value; the sd needs two. Cells of one data set, attribute and
     representation that share a model have one row, that of the first of them.
     """
-    shown = run.own.take(run.own.rows["metric"].isin(two_metrics(run.plan.config)).to_numpy())
-    frame = summary_frame(shown, run.plan.config.repeats)
-    first = [data.frame[data.distinct] for data in run.datasets]
+    results = run.own.take(run.own.rows["metric"].isin(two_metrics(run.plan.config)).to_numpy())
+    summary = summary_frame(results, run.plan.config.repeats)
     columns = [*CELL_COLUMNS, "metric", "mean", "sd", "n"]
-    if not first:
+    if not run.datasets:
         return pd.DataFrame(columns=columns)
-    return pd.concat(first).merge(frame.drop(columns="n").rename(columns={"n_ok": "n"}), on=CELL_COLUMNS)[
-        columns
-    ]
+    distinct_cells = pd.concat([data.frame[data.distinct] for data in run.datasets])
+    summary = summary.drop(columns="n").rename(columns={"n_ok": "n"})
+    frame: pd.DataFrame = distinct_cells.merge(summary, on=CELL_COLUMNS)[columns]
+    return frame
 
 
 COLUMNS = [
@@ -51,7 +51,7 @@ COLUMNS = [
 
 
 def pairs_of(data: DatasetRepeats, *, same: bool = False) -> Iterator[tuple[int, int]]:
-    """Yield the places of cells that differ in the representation alone, in the plan's order of these.
+    """Yield the indices of cells that differ in the representation alone, in the plan's order of these.
 
     Of cells of one representation that share a model the first counts.
 
@@ -61,15 +61,16 @@ def pairs_of(data: DatasetRepeats, *, same: bool = False) -> Iterator[tuple[int,
         Whether to yield those whose model is the same in both representations, or all others.
     """
     order = list(dict.fromkeys(cell["representation"] for cell in data.cells))
-    places: dict[Any, dict[str, int]] = {}
+    cells_alike: dict[Any, dict[str, int]] = {}
     for i in np.flatnonzero(data.distinct):
         cell = data.cells[i]
-        rest = tuple(cell[name] for name in CELL_COLUMNS if name != "representation")
-        places.setdefault(rest, {})[cell["representation"]] = int(i)
-    for own in places.values():
-        for one, other in combinations([own[how] for how in order if how in own], 2):
-            if (data.cells[one]["key"] == data.cells[other]["key"]) == same:
-                yield one, other
+        names = tuple(cell[name] for name in CELL_COLUMNS if name != "representation")
+        cells_alike.setdefault(names, {})[cell["representation"]] = int(i)
+    for by_representation in cells_alike.values():
+        in_order = [by_representation[name] for name in order if name in by_representation]
+        for first, second in combinations(in_order, 2):
+            if (data.cells[first]["key"] == data.cells[second]["key"]) == same:
+                yield first, second
 
 
 def representations_frame(run: RunResults) -> pd.DataFrame:
@@ -79,36 +80,36 @@ def representations_frame(run: RunResults) -> pd.DataFrame:
     its 95 % t-interval over the repeats, on these test rows; ``higher`` is the share of these in which the
     second is higher, ``equal`` in which the two are equal. Which cells: see `pairs_of`.
     """
-    parts = [pd.DataFrame(columns=COLUMNS)]
+    frames: list[pd.DataFrame] = []
     for data in run.datasets:
-        found = list(pairs_of(data))
-        if not found:
+        pairs = list(pairs_of(data))
+        if not pairs:
             continue
-        one, other = np.array(found).T
+        firsts, seconds = np.array(pairs).T
         for metric in run.plan.config.at_hand:
             values = run.own_values(data, metric)
-            x = values[one]
-            y = values[other]
             with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
-                apart = y - x
-            both = np.isfinite(apart)
-            test = paired_test(apart)
+                differences = values[seconds] - values[firsts]
+            is_pair = np.isfinite(differences)
+            test = paired_test(differences)
             n = np.where(test.n > 0, test.n, np.nan)
             columns = {
-                "first": [data.cells[i]["representation"] for i in one],
-                "second": [data.cells[i]["representation"] for i in other],
+                "first": [data.cells[i]["representation"] for i in firsts],
+                "second": [data.cells[i]["representation"] for i in seconds],
                 "metric": metric,
                 "n": test.n.astype(int),
-                "mean_first": np.where(both, x, 0).sum(axis=1) / n,
-                "mean_second": np.where(both, y, 0).sum(axis=1) / n,
+                "mean_first": np.where(is_pair, values[firsts], 0).sum(axis=1) / n,
+                "mean_second": np.where(is_pair, values[seconds], 0).sum(axis=1) / n,
                 "difference": test.mean,
                 "low": test.low,
                 "high": test.high,
-                "higher": (both & (apart > EQUAL)).sum(axis=1) / n,
-                "equal": (both & (np.abs(apart) <= EQUAL)).sum(axis=1) / n,
+                "higher": (is_pair & (differences > EQUAL)).sum(axis=1) / n,
+                "equal": (is_pair & (np.abs(differences) <= EQUAL)).sum(axis=1) / n,
             }
-            parts.append(data.frame.iloc[one].assign(**columns)[COLUMNS])
-    return pd.concat(parts[1:] or parts, ignore_index=True)
+            frames.append(data.frame.iloc[firsts].assign(**columns)[COLUMNS])
+    if not frames:
+        return pd.DataFrame(columns=COLUMNS)
+    return pd.concat(frames, ignore_index=True)
 
 
 Names = tuple[Any, ...]
@@ -127,22 +128,26 @@ def in_columns(run: RunResults, pages: Sequence[str], columns: Sequence[str]) ->
     pages, columns : sequence of str
         The columns of results that tell pages, and columns of a page, apart.
     """
-    found: dict[Names, dict[tuple[str, str], dict[Names, dict[str, Any]]]] = {}
-    called = tables.names_of(run.plan.config)
-    places: dict[str, int] = {}
+    rows_of_page: dict[Names, dict[tuple[str, str], dict[Names, dict[str, Any]]]] = {}
+    display_names = tables.names_of(run.plan.config)
+    technique_order: dict[str, int] = {}
     for cell, classifier in tables.distinct_models(run.plan, run.plan.cells):
-        own = found.setdefault(tuple(cell[name] for name in pages), {})
-        row = called.technique(*(cell[name] for name in TECHNIQUE)), classifier
-        places.setdefault(row[0], len(places))
-        own.setdefault(row, {})[tuple(cell[name] for name in columns)] = cell
+        rows = rows_of_page.setdefault(tuple(cell[name] for name in pages), {})
+        technique = display_names.technique(*(cell[name] for name in TECHNIQUE))
+        technique_order.setdefault(technique, len(technique_order))
+        cells = rows.setdefault((technique, classifier), {})
+        cells[tuple(cell[name] for name in columns)] = cell
     # A technique's rows together.
-    return {key: dict(sorted(own.items(), key=lambda row: places[row[0][0]])) for key, own in found.items()}
+    sorted_rows: dict[Names, Rows] = {}
+    for page, rows in rows_of_page.items():
+        sorted_rows[page] = dict(sorted(rows.items(), key=lambda row: technique_order[row[0][0]]))
+    return sorted_rows
 
 
 def by_attribute(run: RunResults) -> dict[Names, Rows]:
     """Return the cells of data sets with several attributes, by data set, representation, world and β."""
-    found = in_columns(run, ("dataset", "representation", "world", "beta"), ("attribute",))
-    return {key: own for key, own in found.items() if len(columns_of(own)) > 1}
+    pages = in_columns(run, ("dataset", "representation", "world", "beta"), ("attribute",))
+    return {page: rows for page, rows in pages.items() if len(columns_of(rows)) > 1}
 
 
 def of_every_dataset(run: RunResults) -> dict[Names, Rows]:
@@ -152,57 +157,67 @@ def of_every_dataset(run: RunResults) -> dict[Names, Rows]:
 
 def columns_of(rows: Rows) -> tuple[Names, ...]:
     """Return the names of the columns in their order."""
-    return tuple(dict.fromkeys(column for own in rows.values() for column in own))
+    columns: dict[Names, None] = {}
+    for cells in rows.values():
+        columns |= dict.fromkeys(cells)
+    return tuple(columns)
 
 
 def combined_table(name: str, run: RunResults) -> Document:
     """Lay out the `two_metrics` of every technique and classifier, one column per attribute."""
     about = "Each column: techniques that work on this attribute, measured by its groups."
-    return _laid_out(name, run, by_attribute(run), about)
+    return _lay_out(name, run, by_attribute(run), about)
 
 
 def overview_table(name: str, run: RunResults) -> Document:
     """Lay out the `two_metrics` of every technique and classifier, one column per data set and attribute."""
     about = "Each column: a data set, and the attribute that techniques work on and are measured by."
-    return _laid_out(name, run, of_every_dataset(run), about)
+    return _lay_out(name, run, of_every_dataset(run), about)
 
 
-def _laid_out(name: str, run: RunResults, found: Mapping[Names, Rows], about: str) -> Document:
+def _lay_out(name: str, run: RunResults, pages: Mapping[Names, Rows], about: str) -> Document:
     """Return a table of each page."""
-    columns = ("technique", "classifier", "metric")
-    blocks = []
+    head_columns = ("technique", "classifier", "metric")
+    sections = []
     metrics = two_metrics(run.plan.config)[::-1]
-    used: set[str] = set()
-    several = len({beta for *_, beta in found}) > 1
-    worlds = run.plan.has_worlds
-    called = tables.names_of(run.plan.config).dataset
-    for (*names, world, beta), rows in found.items():
-        across = columns_of(rows)
-        first = {one: next(own[one] for own in rows.values() if one in own) for one in across}
-        texts: list[list[str | TableCell]] = [
-            [tables.LABELS, "", metric, *(tables.labels_cell(run, cell, metric) for cell in first.values())]
-            for metric in metrics
-        ]
-        texts += [
-            [
-                *row,
-                metric,
-                *(tables.mean_cell(run, own[one], metric) if one in own else TableCell("") for one in across),
-            ]
-            for row, own in rows.items()
-            for metric in metrics
-        ]
-        used |= {cell.text for row in texts for cell in row if isinstance(cell, TableCell)}
-        words = [called(str(one)) for one in names if one != "original"]
-        if worlds:
-            words.append(world or tables.NO_BIAS)
-        if several:
-            words.append(f"β = {beta:g}")
-        heads = (*columns, *(", ".join(map(called, map(str, one))) for one in across))
-        table = plain_table("", heads, texts, len(columns), grouped=True, marks=tables.spread_mark(run))
-        blocks.append(Section(", ".join(words), tables=(table,)))
-    facts = about, *tables.caption(run.plan, used), tables.ABOUT_LABELS
-    return Document(name, facts=facts, sections=tuple(blocks))
+    cell_texts: set[str] = set()
+    has_several_betas = len({beta for *_, beta in pages}) > 1
+    display_name = tables.names_of(run.plan.config).dataset
+    for (*names, world, beta), rows in pages.items():
+        columns = columns_of(rows)
+        # 1. The labels' own values, which are the same for all techniques: of the first cell of each column.
+        first_cells: dict[Names, dict[str, Any]] = {}
+        for cells in rows.values():
+            first_cells = {**cells, **first_cells}
+        texts: list[list[str | TableCell]] = []
+        for metric in metrics:
+            label_cells = [tables.labels_cell(run, first_cells[column], metric) for column in columns]
+            texts.append([tables.LABELS, "", metric, *label_cells])
+        # 2. The means of each technique and classifier.
+        for technique_and_classifier, cells in rows.items():
+            for metric in metrics:
+                means = []
+                for column in columns:
+                    if column in cells:
+                        means.append(tables.mean_cell(run, cells[column], metric))
+                    else:
+                        means.append(TableCell(""))
+                texts.append([*technique_and_classifier, metric, *means])
+        for row in texts:
+            cell_texts |= {cell.text for cell in row if isinstance(cell, TableCell)}
+        # 3. What the page is about, in its title.
+        title = [display_name(str(value)) for value in names if value != "original"]
+        if run.plan.has_worlds:
+            title.append(world or tables.NO_BIAS)
+        if has_several_betas:
+            title.append(f"β = {beta:g}")
+        heads = [*head_columns]
+        for column in columns:
+            heads.append(", ".join(display_name(str(value)) for value in column))
+        table = plain_table("", heads, texts, len(head_columns), grouped=True, marks=tables.spread_mark(run))
+        sections.append(Section(", ".join(title), tables=(table,)))
+    facts = about, *tables.caption(run.plan, cell_texts), tables.ABOUT_LABELS
+    return Document(name, facts=facts, sections=tuple(sections))
 
 
 FEWEST = 3
@@ -255,46 +270,56 @@ def observations(run: RunResults, **only: Any) -> Observations:
     """
     names = list(dict.fromkeys(run.plan.config.at_hand))
     single = {data.dataset for data in run.datasets if not _is_joint(data)}
-    parts = [pd.DataFrame(columns=[*TECHNIQUE, *names])]
-    cells = 0
-    constant = 0
+    frames = []
+    n_cells = 0
+    n_constant = 0
     joint = []
     for data in run.datasets:
-        wanted = [all(cell[name] == value for name, value in only.items()) for cell in data.cells]
+        wanted = [only.items() <= cell.items() for cell in data.cells]
         if not any(wanted):
             continue
         if _is_joint(data) and data.dataset in single:
             joint.append(data.attribute)
             continue
-        some = _first_of_equals(data, np.array(wanted, dtype=bool) & data.done.any(axis=1))
-        cells += int(some.sum())
+        cell_mask = _first_of_equals(data, np.array(wanted, dtype=bool) & data.done.any(axis=1))
+        n_cells += int(cell_mask.sum())
         accepted = data.counts.predicted[..., 1].sum(-1)
-        total = data.counts.total
-        same = (accepted == 0) | (accepted == total)
-        constant += int((same & data.done)[some].sum())
-        kept = some[:, None] & data.done & ~same
-        techniques = data.frame.iloc[np.nonzero(kept)[0]][[*TECHNIQUE]]
-        parts.append(techniques.assign(**{name: run.own_values(data, name)[kept] for name in names}))
-    rows = pd.concat(parts[1:] or parts, ignore_index=True)
+        is_constant = (accepted == 0) | (accepted == data.counts.total)
+        n_constant += int((is_constant & data.done)[cell_mask].sum())
+        repeat_mask = cell_mask[:, None] & data.done & ~is_constant
+        techniques = data.frame.iloc[np.nonzero(repeat_mask)[0]][[*TECHNIQUE]]
+        metrics = {name: run.own_values(data, name)[repeat_mask] for name in names}
+        frames.append(techniques.assign(**metrics))
+    if not frames:
+        frames = [pd.DataFrame(columns=[*TECHNIQUE, *names])]
+    rows = pd.concat(frames, ignore_index=True)
     values = rows[names].astype(float)
     values = values.where(np.isfinite(values))
-    return Observations(values, rows[[*TECHNIQUE]], cells, constant, tuple(dict.fromkeys(joint)))
+    return Observations(values, rows[[*TECHNIQUE]], n_cells, n_constant, tuple(dict.fromkeys(joint)))
 
 
 def by_dataset(run: RunResults) -> dict[Names, Observations]:
     """Return the observations of each data set, world and β."""
-    cells = [cell for data in run.datasets for cell in data.cells]
-    names = "dataset", "world", "beta"
-    every = dict.fromkeys(tuple(cell[name] for name in names) for cell in cells)
-    return {own: observations(run, **dict(zip(names, own, strict=True))) for own in every}
+    by_names: dict[Names, Observations] = {}
+    for data in run.datasets:
+        for cell in data.cells:
+            only = {name: cell[name] for name in ("dataset", "world", "beta")}
+            names = tuple(only.values())
+            if names not in by_names:
+                by_names[names] = observations(run, **only)
+    return by_names
 
 
 def every_part(run: RunResults) -> dict[str, Observations]:
     """Return the observations of all cells and, where there are several, of each representation by itself."""
-    names = list(dict.fromkeys(cell["representation"] for data in run.datasets for cell in data.cells))
-    return {ALL: observations(run)} | {
-        one: observations(run, representation=one) for one in names if len(names) > 1
-    }
+    representations: dict[str, None] = {}
+    for data in run.datasets:
+        representations |= dict.fromkeys(cell["representation"] for cell in data.cells)
+    by_part = {ALL: observations(run)}
+    if len(representations) > 1:
+        for representation in representations:
+            by_part[representation] = observations(run, representation=representation)
+    return by_part
 
 
 def _first_of_equals(data: DatasetRepeats, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -302,10 +327,10 @@ def _first_of_equals(data: DatasetRepeats, among: NDArray[np.bool_]) -> NDArray[
     first = np.zeros_like(among)
     seen = set()
     for i in np.flatnonzero(among):
-        found = [data.counts.n[i], *(values[i] for values in data.row_values.values())]
-        name = data.cells[i]["beta"], *(np.ascontiguousarray(one).tobytes() for one in found)
-        first[i] = name not in seen
-        seen.add(name)
+        arrays = [data.counts.n[i], *(values[i] for values in data.row_values.values())]
+        decisions = data.cells[i]["beta"], *(np.ascontiguousarray(array).tobytes() for array in arrays)
+        first[i] = decisions not in seen
+        seen.add(decisions)
     return first
 
 
@@ -351,12 +376,12 @@ class Correlations:
         """
         from scipy.cluster.hierarchy import fcluster
 
-        found = np.zeros(len(self.matrix), dtype=np.int64)
+        numbers = np.zeros(len(self.matrix), dtype=np.int64)
         if not self.clustered:
-            return found
+            return numbers
         rule = (1 - LEAST, "distance") if count is None else (count, "maxclust")
-        found[: self.clustered] = pd.factorize(fcluster(self.tree, *rule))[0] + 1
-        return found
+        numbers[: self.clustered] = pd.factorize(fcluster(self.tree, *rule))[0] + 1
+        return numbers
 
 
 def correlate(values: pd.DataFrame) -> Correlations:
@@ -387,15 +412,15 @@ def arrange(matrix: pd.DataFrame, n: "pd.Series[int]") -> Correlations:
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
-    own = matrix.to_numpy(copy=True)
-    np.fill_diagonal(own, np.nan)
-    some = ~np.isnan(own).all(axis=1)
-    names = [*matrix.index[some], *matrix.index[~some]]
+    correlations = matrix.to_numpy(copy=True)
+    np.fill_diagonal(correlations, np.nan)
+    correlated = ~np.isnan(correlations).all(axis=1)
+    names = [*matrix.index[correlated], *matrix.index[~correlated]]
     tree = np.zeros((0, 4))
-    if some.any():
-        far = 1 - np.nan_to_num(own[some][:, some])
-        np.fill_diagonal(far, 0)
-        tree = linkage(squareform(np.clip(far, 0, 2), checks=False), "average", optimal_ordering=True)
+    if correlated.any():
+        distances = 1 - np.nan_to_num(correlations[correlated][:, correlated])
+        np.fill_diagonal(distances, 0)
+        tree = linkage(squareform(np.clip(distances, 0, 2), checks=False), "average", optimal_ordering=True)
         # a view: what is set there is set in the tree
         leaves = leaves_list(tree)
         joined = tree[:, :2]
@@ -415,11 +440,11 @@ def pairs_frame(run: RunResults) -> pd.DataFrame:
 
     ``n`` is the number of results in which both have a value. ``r`` is empty where there is no correlation.
     """
-    parts = [
-        _each_pair(correlate(seen.values).matrix, seen.values).assign(representation=part)
-        for part, seen in every_part(run).items()
-    ]
-    return pd.concat(parts, ignore_index=True)[["representation", *_PAIR]]
+    frames = []
+    for name, observed in every_part(run).items():
+        pairs = _each_pair(correlate(observed.values).matrix, observed.values)
+        frames.append(pairs.assign(representation=name))
+    return pd.concat(frames, ignore_index=True)[["representation", *_PAIR]]
 
 
 _PAIR = ["metric", "other", "r", "n"]
@@ -428,9 +453,9 @@ _PAIR = ["metric", "other", "r", "n"]
 def _each_pair(matrix: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
     """Return a row per two metrics of a matrix of correlations: the columns of `_PAIR`."""
     names = matrix.index.to_numpy()
-    there = values[matrix.index].notna().to_numpy(dtype=float)
+    has_value = values[matrix.index].notna().to_numpy(dtype=float)
     i, j = np.triu_indices(len(names), k=1)
-    n = (there.T @ there)[i, j].astype(int)
+    n = (has_value.T @ has_value)[i, j].astype(int)
     return pd.DataFrame({"metric": names[i], "other": names[j], "r": matrix.to_numpy()[i, j], "n": n})
 
 
@@ -440,11 +465,14 @@ def metric_pairs_frame(run: RunResults) -> pd.DataFrame:
     ``n`` is the number of results in which both have a value; ``r`` is empty where there is no correlation.
     """
     columns = ["dataset", "world", "beta", *_PAIR]
-    parts = [pd.DataFrame(columns=columns)]
-    for (dataset, world, beta), seen in by_dataset(run).items():
-        matrix = seen.values.round(DIGITS).corr(min_periods=FEWEST)
-        parts.append(_each_pair(matrix, seen.values).assign(dataset=dataset, world=world, beta=beta)[columns])
-    return pd.concat(parts[1:] or parts, ignore_index=True)
+    frames = []
+    for (dataset, world, beta), observed in by_dataset(run).items():
+        matrix = observed.values.round(DIGITS).corr(min_periods=FEWEST)
+        pairs = _each_pair(matrix, observed.values)
+        frames.append(pairs.assign(dataset=dataset, world=world, beta=beta)[columns])
+    if not frames:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(frames, ignore_index=True)
 
 
 def clusters_frame(run: RunResults) -> pd.DataFrame:
@@ -454,12 +482,14 @@ def clusters_frame(run: RunResults) -> pd.DataFrame:
     where those that join at `LEAST` or more are one, ``of_2`` to ``of_8`` where there are so many clusters.
     Empty: in none.
     """
-    parts = []
-    for part, seen in every_part(run).items():
-        found = correlate(seen.values)
-        columns = {"representation": part, "metric": found.matrix.index, "n": found.n.to_numpy()}
-        for name, count in {"cluster": None, **{f"of_{k}": k for k in CUTS}}.items():
-            own = pd.Series(found.clusters(count))
-            columns[name] = own.where(own > 0).astype("Int64")
-        parts.append(pd.DataFrame(columns))
-    return pd.concat(parts, ignore_index=True)
+    counts_by_column: dict[str, int | None] = {"cluster": None}
+    counts_by_column |= {f"of_{k}": k for k in CUTS}
+    frames = []
+    for representation, observed in every_part(run).items():
+        tree = correlate(observed.values)
+        columns = {"representation": representation, "metric": tree.matrix.index, "n": tree.n.to_numpy()}
+        for column, count in counts_by_column.items():
+            numbers = pd.Series(tree.clusters(count))
+            columns[column] = numbers.where(numbers > 0).astype("Int64")
+        frames.append(pd.DataFrame(columns))
+    return pd.concat(frames, ignore_index=True)

@@ -19,7 +19,7 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.report.analyses import (
+from fairbench_cli.papers.friedler_analyses import (
     arrange,
     clusters_frame,
     combined_table,
@@ -31,7 +31,7 @@ from fairbench_cli.report.analyses import (
     representations_frame,
     stability_frame,
 )
-from fairbench_cli.report.figures.analyses import (
+from fairbench_cli.papers.friedler_figures import (
     draw_combined,
     draw_correlations,
     draw_metric_pairs,
@@ -39,6 +39,7 @@ from fairbench_cli.report.figures.analyses import (
     draw_representations,
     draw_stability,
 )
+from fairbench_cli.papers.parts import PARTS
 from fairbench_cli.report.figures.canvas import house_style
 from fairbench_cli.report.repeats import key_of as key_of_cell
 from fairbench_cli.report.results import RunResults, run_results
@@ -432,12 +433,14 @@ def test_a_report_writes_the_files_of_what_is_asked_for_and_no_others(tmp_path, 
     monkeypatch.setattr("fairbench_cli.report.write.draw_figures", lambda *_: None)  # see test_figures
     plan, records = study(figures=("correlations", "representations"), tables=("combined-attributes",))
     files = ("correlations.csv", "correlation_pairs.csv", "correlation_clusters.csv", "representations.csv")
-    write_report(tmp_path, plan, records)
+    write_report(tmp_path, plan, records, parts=PARTS)
     assert all((tmp_path / name).is_file() for name in files)
     square = pd.read_csv(tmp_path / "correlations.csv", index_col="metric")
     assert list(square.index) == list(square)
     assert (tmp_path / "tables" / "combined-attributes.tex").is_file()
-    write_report(tmp_path, replace(plan, config=plan.config.model_copy(update={"figures": ()})), records)
+    write_report(
+        tmp_path, replace(plan, config=plan.config.model_copy(update={"figures": ()})), records, parts=PARTS
+    )
     assert not any((tmp_path / name).exists() for name in files)
 
 

@@ -1,4 +1,4 @@
-"""What Friedler et al. (2019) look at, of any run.
+"""The figures of Friedler et al. (2019), of any run.
 
 Correlations of metrics as a heat map, stability as rectangles, representations as a dot per repeat, and
 single against combined protected attributes.
@@ -6,7 +6,7 @@ single against combined protected attributes.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +19,15 @@ from matplotlib.patches import Rectangle
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find_metric
-from fairbench_cli.report import analyses
-from fairbench_cli.report.analyses import Correlations, Names, Observations, Rows, columns_of, two_metrics
+from fairbench_cli.papers import friedler_analyses as analyses
+from fairbench_cli.papers.friedler_analyses import (
+    Correlations,
+    Names,
+    Observations,
+    Rows,
+    columns_of,
+    two_metrics,
+)
 from fairbench_cli.report.figures import canvas, pages
 from fairbench_cli.report.figures.canvas import GREY, IDEAL, INK, SMALL, Look, Panel, facet, text_width
 from fairbench_cli.report.figures.pages import Mark
@@ -166,7 +173,7 @@ def draw_stability(run: RunResults) -> dict[str, Figure]:
 
     A rectangle is a technique with a classifier; those that share a model are one.
     """
-    cells = [cell for data in run.datasets for cell in data.cells]
+    cells = list(chain.from_iterable(data.cells for data in run.datasets))
     found = group_by(cells, lambda cell: (cell["dataset"], cell["world"], cell["beta"]))
     return pages.drawn(run, ("dataset", "world", "beta"), found, _stability)
 
@@ -185,11 +192,12 @@ def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figu
     else:
         columns = columns
     width = {1: 5.2, 2: 3.7, 3: 3.1}[columns]
-    lacking = [
-        (mark.label, name, _lacks(run, [key_of(cell)], metrics))
-        for name, own in panels.items()
-        for cell, mark in own
-    ]
+    lacking = []
+    marks = []
+    for name, marked_cells in panels.items():
+        for cell, mark in marked_cells:
+            marks.append(mark)
+            lacking.append((mark.label, name, _lacks(run, [key_of(cell)], metrics)))
     return facet(
         f"Stability: {title}",
         f"A rectangle stands at the means of {run.plan.config.repeats} repeats and is one standard deviation "
@@ -197,16 +205,19 @@ def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figu
         [Panel(partial(_rectangles, run, own), name, x, y) for name, own in panels.items()],
         columns,
         (width, width * 0.85),
-        pages.legend_of(mark for own in panels.values() for _, mark in own),
+        pages.legend_of(marks),
         pages.missing(lacking, " ({})", "; "),
     )
 
 
 def _lacks(run: RunResults, keys: Sequence[CellKey], metrics: Sequence[str]) -> str:
     """Say why fewer than all repeats have values in all of some cells: of the cell with the fewest."""
-    known = [np.isfinite([run.get(key, name).values for name in metrics]).all(axis=0) for key in keys]
-    fewest = min(range(len(keys)), key=lambda i: known[i].sum())
-    return pages.shortfall(run, keys[fewest], int(np.logical_and.reduce(known).sum()))
+    has_values = []
+    for key in keys:
+        values = [run.get(key, metric).values for metric in metrics]
+        has_values.append(np.isfinite(values).all(axis=0))
+    fewest = min(range(len(keys)), key=lambda i: has_values[i].sum())
+    return pages.shortfall(run, keys[fewest], int(np.logical_and.reduce(has_values).sum()))
 
 
 def _rectangles(run: RunResults, marked: Sequence[tuple[Mapping[str, Any], Mark]], ax: Axes) -> None:
@@ -240,49 +251,53 @@ class CellPair(NamedTuple):
 
 def draw_representations(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, world, β and pair of representations: panels by metric and attribute."""
-    found: dict[tuple[Any, ...], list[CellPair]] = {}
+    pairs_by_names: dict[tuple[Any, ...], list[CellPair]] = {}
     marks = {key_of(cell): mark for cell, mark in pages.marks_of(run.plan, run.plan.cells)}
     for data, same in product(run.datasets, (False, True)):
-        for cells in analyses.pairs_of(data, same=same):
-            one, other = (data.cells[i] for i in cells)
-            place = data.dataset, one["world"], one["beta"], one["representation"], other["representation"]
-            pair = CellPair(data.attribute, (key_of(one), key_of(other)), marks[key_of(one)], same)
-            found.setdefault(place, []).append(pair)
-    found = {names: pairs for names, pairs in found.items() if not all(pair.same for pair in pairs)}
-    several = len({names[-2:] for names in found}) > 1
+        for i, j in analyses.pairs_of(data, same=same):
+            first, second = data.cells[i], data.cells[j]
+            representations = first["representation"], second["representation"]
+            names = data.dataset, first["world"], first["beta"], *representations
+            pair = CellPair(data.attribute, (key_of(first), key_of(second)), marks[key_of(first)], same)
+            pairs_by_names.setdefault(names, []).append(pair)
+    for names, pairs in list(pairs_by_names.items()):
+        if all(pair.same for pair in pairs):
+            del pairs_by_names[names]
     columns: tuple[str, ...] = ("dataset", "world", "beta")
-    if several:
+    if len({names[-2:] for names in pairs_by_names}) > 1:
         columns += ("first", "second")
-    pages_by_name = {names[: len(columns)]: (names[-2:], pairs) for names, pairs in found.items()}
-    return pages.drawn(run, columns, pages_by_name, _representations)
+    contents = {names[: len(columns)]: (names[-2:], pairs) for names, pairs in pairs_by_names.items()}
+    return pages.drawn(run, columns, contents, _representations)
 
 
-def _representations(run: RunResults, title: str, seen: tuple[Sequence[str], list[CellPair]]) -> Figure:
-    (first, second), every = seen
-    different = [pair for pair in every if not pair.same]
-    panels = group_by(different, lambda pair: pair.attribute)
+def _representations(run: RunResults, title: str, content: tuple[Sequence[str], list[CellPair]]) -> Figure:
+    (first, second), pairs = content
+    different = [pair for pair in pairs if not pair.same]
+    pairs_by_attribute = group_by(different, lambda pair: pair.attribute)
     metrics = two_metrics(run.plan.config)[::-1]
-    n = len(panels)
-    if n > 1:
-        columns = n
+    if len(pairs_by_attribute) > 1:
+        columns = len(pairs_by_attribute)
     else:
         columns = len(metrics)
     if columns == 2:
         width = 3.2
     else:
         width = 2.7
-    same = ", ".join(dict.fromkeys(pair.mark.label for pair in every if pair.same))
-    notes = [f"The same model in both, and not drawn: {same}."] if same else []
+    same = ", ".join(dict.fromkeys(pair.mark.label for pair in pairs if pair.same))
+    notes = []
+    if same:
+        notes.append(f"The same model in both, and not drawn: {same}.")
+    panels = []
+    for metric in metrics:
+        for attribute, own_pairs in pairs_by_attribute.items():
+            draw = partial(_pairs, run, own_pairs, metric)
+            panels.append(Panel(draw, f"{metric}, {attribute}", first, second))
     lacking = ((pair.mark.label, pair.attribute, _lacks(run, pair.keys, metrics)) for pair in different)
     return facet(
         f"{second} against {first}: {title}",
         f"One dot per repeat, {run.plan.config.repeats} of each technique. {pages.rows_tested(run.plan)} "
         "Dashed: the representation makes no difference.",
-        [
-            Panel(partial(_pairs, run, own, metric), f"{metric}, {attribute}", first, second)
-            for metric in metrics
-            for attribute, own in panels.items()
-        ],
+        panels,
         columns,
         (width, width),
         pages.legend_of((pair.mark for pair in different), dots=True),
@@ -311,12 +326,12 @@ def draw_combined(run: RunResults) -> dict[str, Figure]:
 
     There is a panel per metric.
     """
-    found = {
-        names: rows
-        for names, rows in analyses.by_attribute(run).items()
-        if any((names[0], *column) in run.with_results for column in columns_of(rows))
-    }
-    return pages.drawn(run, ("dataset", "representation", "world", "beta"), found, _combined)
+    contents = {}
+    for names, rows in analyses.by_attribute(run).items():
+        places = {(names[0], *column) for column in columns_of(rows)}
+        if places & run.with_results:
+            contents[names] = rows
+    return pages.drawn(run, ("dataset", "representation", "world", "beta"), contents, _combined)
 
 
 def _combined(run: RunResults, title: str, rows: Rows) -> Figure:
@@ -340,17 +355,24 @@ def _combined(run: RunResults, title: str, rows: Rows) -> Figure:
 
 def _labels(rows: Rows) -> list[str]:
     """Return techniques with their classifiers, where there are several."""
-    several = len({classifier for _, classifier in rows}) > 1
-    return [f"{one} with {other}" if several and other != OWN_MODEL else one for one, other in rows]
+    has_several = len({classifier for _, classifier in rows}) > 1
+    labels = []
+    for technique, classifier in rows:
+        if has_several and classifier != OWN_MODEL:
+            labels.append(f"{technique} with {classifier}")
+        else:
+            labels.append(technique)
+    return labels
 
 
 def _missing_in(run: RunResults, rows: Rows, metric: str) -> list[str]:
     """Say which rows lack values of a metric, and in which columns."""
-    lacking = (
-        (label, ", ".join(map(str, column)), pages.shortfall(run, key, run.get(key, metric).mean.n))
-        for label, own in zip(_labels(rows), rows.values(), strict=True)
-        for column, key in ((column, key_of(cell)) for column, cell in own.items())
-    )
+    lacking = []
+    for label, cells in zip(_labels(rows), rows.values(), strict=True):
+        for column, cell in cells.items():
+            key = key_of(cell)
+            why = pages.shortfall(run, key, run.get(key, metric).mean.n)
+            lacking.append((label, ", ".join(map(str, column)), why))
     return pages.missing(lacking, " ({})", "; ")
 
 
@@ -359,33 +381,38 @@ def draw_overview(run: RunResults) -> dict[str, Figure]:
 
     All techniques on all data sets, as Friedler et al. (2019) look at them.
     """
-    found = {
-        ("all" if how == "original" else how, *place): rows
-        for (how, *place), rows in analyses.of_every_dataset(run).items()
-        if not run.with_results.isdisjoint(columns_of(rows))
-    }
-    return pages.drawn(run, ("representation", "world", "beta"), found, _overview)
+    contents = {}
+    for (representation, world, beta), rows in analyses.of_every_dataset(run).items():
+        if not run.with_results.isdisjoint(columns_of(rows)):
+            name = "all" if representation == "original" else representation
+            contents[name, world, beta] = rows
+    return pages.drawn(run, ("representation", "world", "beta"), contents, _overview)
 
 
 def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
     places = [column for column in columns_of(rows) if column in run.with_results]
     metrics = two_metrics(run.plan.config)[::-1]
     labels = _labels(rows)
-    called = names_of(run.plan.config).dataset
+    display_name = names_of(run.plan.config).dataset
     across = min(len(places), MOST_ACROSS)
-    widths = (text_width(f"{called(name)},", canvas.NORMAL, "bold") for column in places for name in column)
+    names = chain.from_iterable(places)
+    widths = [text_width(f"{display_name(name)},", canvas.NORMAL, "bold") for name in names]
 
     def panel(metric: str, k: int) -> Panel:
         """Return the panel of a metric and of the k-th data set and attribute."""
-        own = [{places[k]: of[places[k]]} if places[k] in of else {} for of in rows.values()]
-        draw = partial(_levels, run, own, [""] * len(labels) if k % across else labels, metric)
-        return Panel(draw, ", ".join(map(called, places[k])), metric)
+        column = places[k]
+        own_cells = [{column: cells[column]} if column in cells else {} for cells in rows.values()]
+        draw = partial(_levels, run, own_cells, [""] * len(labels) if k % across else labels, metric)
+        return Panel(draw, ", ".join(map(display_name, column)), metric)
 
+    panels: list[Panel | None] = []
+    for metric in metrics:
+        panels += canvas.blocks([metric], range(len(places)), across, panel)
     return facet(
         ": ".join(filter(None, ("All techniques on all data sets", title.removeprefix("all").lstrip(", ")))),
         f"{pages.means_text(run.plan)} By the groups of the attribute that each technique works on. "
         "Dashed line: the ideal.",
-        [one for name in metrics for one in canvas.blocks([name], range(len(places)), across, panel)],
+        panels,
         across,
         (max(1.6, *widths), 0.17 * len(rows) + 0.1),
         notes=_missing_in(run, rows, metrics[1]),
@@ -395,48 +422,50 @@ def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
 
 def draw_metric_pairs(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, world and β: a panel per pair of metrics, a dot per repeat of a cell."""
-    found = {
-        names: seen if len(seen.values) and len(seen.values.columns) > 1 else None
-        for names, seen in analyses.by_dataset(run).items()
-    }
-    return pages.drawn(run, ("dataset", "world", "beta"), found, _metric_pairs)
+    contents: dict[Names, Observations | None] = {}
+    for names, observed in analyses.by_dataset(run).items():
+        has_pairs = len(observed.values) > 0 and len(observed.values.columns) > 1
+        contents[names] = observed if has_pairs else None
+    return pages.drawn(run, ("dataset", "world", "beta"), contents, _metric_pairs)
 
 
-def _metric_pairs(run: RunResults, title: str, seen: Observations) -> Figure:
-    every = list(map(str, seen.values))
-    names = every[:MOST_METRICS]
-    own = seen.techniques.groupby(list(TECHNIQUE), sort=False).groups
-    looks = pages.technique_looks(run.plan)
-    marks = {look: seen.values.loc[own[key]] for key, look in looks.items() if key in own}
-    panels = [
-        Panel(partial(_dots, seen, marks, x, y), "", x, y) if names.index(x) <= i else None
-        for i, y in enumerate(names[1:])
-        for x in names[:-1]
-    ]
-    notes = [f"Of {len(every)} metrics the first {len(names)}; metric_pairs.csv has all pairs."]
+def _metric_pairs(run: RunResults, title: str, observed: Observations) -> Figure:
+    all_metrics = list(map(str, observed.values))
+    metrics = all_metrics[:MOST_METRICS]
+    rows_of_technique = observed.techniques.groupby(list(TECHNIQUE), sort=False).groups
+    marks = {}
+    for technique, look in pages.technique_looks(run.plan).items():
+        if technique in rows_of_technique:
+            marks[look] = observed.values.loc[rows_of_technique[technique]]
+    # Below the diagonal alone: above it the same pairs would come again.
+    panels: list[Panel | None] = []
+    for i, y in enumerate(metrics[1:]):
+        for j, x in enumerate(metrics[:-1]):
+            panels.append(Panel(partial(_dots, observed, marks, x, y), "", x, y) if j <= i else None)
+    notes = [f"Of {len(all_metrics)} metrics the first {len(metrics)}; metric_pairs.csv has all pairs."]
     return facet(
         f"Metric against metric: {title}",
-        _about(seen) + " A dot is a repeat.",
+        _about(observed) + " A dot is a repeat.",
         panels,
-        len(names) - 1,
+        len(metrics) - 1,
         (1.5, 1.5),
         pages.legend_of((Mark(look, "", "o") for look in marks), dots=True),
-        notes if len(every) > len(names) else (),
+        notes if len(all_metrics) > len(metrics) else (),
         alike=True,
         handle=0.12,
     )
 
 
 def _dots(
-    seen: Observations, marks: Mapping[pages.TechniqueLook, pd.DataFrame], x: str, y: str, ax: Axes
+    observed: Observations, marks: Mapping[pages.TechniqueLook, pd.DataFrame], x: str, y: str, ax: Axes
 ) -> None:
     for i, (look, values) in enumerate(marks.items()):
         dot = look.dot(2.6) | {"mfc": pages.fill_of(look), "mec": look.colour, "ls": "", "alpha": 0.6}
         ax.plot(values[x], values[y], gid=f"dots-{x}-{y}-{i}", **dot)
-    r = seen.values[[x, y]].round(analyses.DIGITS).corr(min_periods=analyses.FEWEST).to_numpy()[0, 1]
+    r = observed.values[[x, y]].round(analyses.DIGITS).corr(min_periods=analyses.FEWEST).to_numpy()[0, 1]
     if np.isfinite(r):
         ax.set_title(f"r = {_short(r)}", loc="right", fontsize=SMALL, pad=2)
-    ax.set(xlim=canvas.around(seen.values[x], 0.06), ylim=canvas.around(seen.values[y], 0.06))
+    ax.set(xlim=canvas.around(observed.values[x], 0.06), ylim=canvas.around(observed.values[y], 0.06))
     ax.locator_params(nbins=4)
 
 
@@ -448,13 +477,13 @@ def _attribute_look(k: int) -> Look:
 
 
 def _levels(run: RunResults, rows: Sequence[Cells], labels: Sequence[str], metric: str, ax: Axes) -> None:
-    columns = tuple(dict.fromkeys(column for own in rows for column in own))
-    for i, own in enumerate(rows):
+    columns = tuple(dict.fromkeys(chain.from_iterable(rows)))
+    for i, cells in enumerate(rows):
         for k, column in enumerate(columns):
-            if column in own:
+            if column in cells:
                 gid = f"{metric}-{i}-{'-'.join(map(str, column))}"
                 y = i + APART * (k - (len(columns) - 1) / 2)
-                mean = run.get(key_of(own[column]), metric).mean
+                mean = run.get(key_of(cells[column]), metric).mean
                 canvas.dots(ax, vars(mean), canvas.exactly(y), gid, _attribute_look(k))
     ideal = find_metric(metric).ideal
     left, right = ax.get_xlim()

@@ -1,0 +1,9 @@
+"""All that the report of a run can be made of: its own parts, and those of papers. A new one is a line."""
+
+from fairbench_cli.papers import friedler_parts
+from fairbench_cli.report import parts
+from fairbench_cli.report.parts.part import figures_of, tables_of
+
+PARTS = (*parts.PARTS, *friedler_parts.PARTS)
+TABLES = tables_of(PARTS)
+FIGURES = figures_of(PARTS)

@@ -1,0 +1,21 @@
+"""What each technique changes: its differences to none, and which techniques others dominate."""
+
+import pandas as pd
+
+from fairbench_cli.report.paired import paired_of, paired_table, pareto_of, pareto_table
+from fairbench_cli.report.parts.part import RunPart
+from fairbench_cli.report.results import RunResults
+
+
+def paired_of_metrics(run: RunResults) -> pd.DataFrame:
+    """Return paired.csv: the differences to none in the metrics of the config."""
+    paired = paired_of(run)
+    return paired[paired["metric"].isin(run.plan.config.at_hand)]
+
+
+DIFFERENCES = RunPart(
+    "differences",
+    frames={"paired": paired_of_metrics, "pareto": pareto_of},
+    tables={"difference-to-none": paired_table, "pareto": pareto_table},
+    figures={"pareto": "report.figures.fronts:draw_pareto"},
+)

@@ -1,0 +1,16 @@
+"""Every acceptance rate: what moving the thresholds of groups reaches, and which techniques are above."""
+
+from fairbench_cli.report.frontier import distance_frame, frontier_frame, frontier_table
+from fairbench_cli.report.parts.part import RunPart
+from fairbench_cli.report.results import sweep_frame
+
+SWEEP = RunPart(
+    "sweep",
+    wanted=lambda plan: plan.config.sweep is not None,
+    frames={"sweep": sweep_frame, "frontier": frontier_frame, "frontier_distance": distance_frame},
+    tables={"frontier": frontier_table},
+    figures={
+        "sweep": "report.figures.acceptance:draw_sweep",
+        "frontier": "report.figures.fronts:draw_frontier",
+    },
+)
