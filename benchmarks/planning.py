@@ -13,7 +13,7 @@ import numpy as np
 from statsmodels.stats.power import NormalIndPower
 from statsmodels.stats.proportion import power_proportions_2indep, proportion_effectsize
 
-from fairbench_cli.audit.compare.kernel import compared, ruled, weigh
+from fairbench_cli.audit.compare.kernel import adjust_tests, compare_slice, decide_by_evidence
 from fairbench_cli.audit.compare.verdict import decide
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.tally import Slice
@@ -35,10 +35,10 @@ def verdicts(sizes: list[int], rates: list[float], runs: int, seed: str) -> tupl
         n[:, 0, 1], n[:, 0, 0] = hits, np.array(sizes) - hits
         part = Slice("", "", "g", Counts(names, n), n.astype(np.int64), n, labelled=False)
         config = CONFIG.model_copy(update={"references": {"g": "g0"}, "ref_method": "given"})
-        tests = compared(part, ONE, config).tests
-        (evidence,), _ = weigh([tests], [ONE], config)
+        tests = compare_slice(part, ONE, config).tests
+        (evidence,), _ = adjust_tests([tests], [ONE], config)
         point = decide(hits[1], sizes[1], hits[0], sizes[0], 0.8)
-        verdict, _ = ruled(point, tests, evidence, 1, 0, config)
+        verdict, _ = decide_by_evidence(point, tests, evidence, 1, 0, config)
         fails += verdict == "fail"
         passes += verdict == "pass"
     return fails / runs, passes / runs

@@ -2,7 +2,7 @@
 
 ``python benchmarks/verdicts.py [runs] [part ...]`` simulates audits of worlds whose truth is known: 2,000 per
 point, unless said otherwise. Parts: fair, gap, weights, references, clusters, sizes, matched, odds, gates,
-pooled, scan (all, if none is named). It prints a Markdown table of each, the points next to those of
+scan (all, if none is named). It prints a Markdown table of each, the points next to those of
 ``tests/reference/verdicts`` where the design is the same, and the largest differences from these. Every point
 has a seed of its own.
 """
@@ -19,21 +19,25 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.compare.effective import RateRows, own_rows, rate_rows
-from fairbench_cli.audit.compare.kernel import Tests, compared, ruled, tests_of, weigh
+from fairbench_cli.audit.compare.effective import RateRows, group_rate_rows, rate_rows
+from fairbench_cli.audit.compare.kernel import (
+    Tests,
+    adjust_tests,
+    compare_slice,
+    compute_tests,
+    decide_by_evidence,
+)
 from fairbench_cli.audit.compare.report import Report
-from fairbench_cli.audit.compare.verdict import all_of, decide, decide_metric, tau_of
+from fairbench_cli.audit.compare.verdict import combine_verdicts, decide, decide_metric, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import can_decide, canonical, kind
-from fairbench_cli.audit.parts.by_name import Requested, RequestedTest, parts_tested, requested
+from fairbench_cli.audit.parts.by_name import Requested, RequestedTest, compute_requested, tested_names
 from fairbench_cli.audit.parts.subgroups import Joint, Subgroup, find_subgroups
 from fairbench_cli.audit.parts.trends import FEW_OVER
 from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Counts, Floats
-from fairbench_cli.measures.pooling import pooled_rates
 from fairbench_cli.measures.rates import numerators_and_denominators
 from fairbench_cli.measures.registry import COUNT_METRICS, find_metric, measure
-from fairbench_cli.measures.score_test import wilson_interval
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.trend import ratio_trend
 
@@ -145,7 +149,7 @@ def _counts(rng: np.random.Generator, world: World, runs: int, attribute: int) -
 
 def _of_slices(slices: Sequence[Slice]) -> Iterator[Tests]:
     """Yield the tests of the selection rate of many slices with as many groups."""
-    rows = [own_rows(part, ONE) for part in slices]
+    rows = [group_rate_rows(part, ONE) for part in slices]
     joined = RateRows(*(np.concatenate([vars(each)[key] for each in rows]) for key in vars(rows[0])))
     return _together(joined, np.stack([part.counts.group_total for part in slices]), ONE)
 
@@ -158,18 +162,18 @@ def _together(rows: RateRows, totals: Floats, names: tuple[str, ...]) -> Iterato
     runs, groups = totals.shape
     at = totals.argmax(1)
     ref = rows.take(np.repeat(np.arange(runs) * groups + at, groups))
-    compared = np.repeat((np.arange(groups) != at[:, None]).ravel()[:, None], len(names), axis=1)
+    compare_slice = np.repeat((np.arange(groups) != at[:, None]).ravel()[:, None], len(names), axis=1)
     zeros = np.zeros(len(names), dtype=np.intp)
-    every = tests_of(names, zeros, rows, ref, compared, np.full(len(names), TAU), 0.95)
+    every = compute_tests(names, zeros, rows, ref, compare_slice, np.full(len(names), TAU), 0.95)
     for run in range(runs):
         of = slice(run * groups, (run + 1) * groups)
         some = {
             key: value[of]
             for key, value in vars(every).items()
-            if isinstance(value, np.ndarray) and key not in ("at", "pairs", "pairs_outside")
+            if isinstance(value, np.ndarray) and key not in ("reference_indices", "pairs", "pairs_outside")
         }
         own, other = (RateRows(*(part[of] for part in vars(side).values())) for side in (rows, ref))
-        yield replace(every, at=np.full(len(names), at[run]), rows=own, ref=other, **some)
+        yield replace(every, reference_indices=np.full(len(names), at[run]), rows=own, ref=other, **some)
 
 
 def _weighted(rng: np.random.Generator, n: Floats, law: Law) -> Slice:
@@ -191,14 +195,14 @@ def slice_of(selected: Floats, squares: Floats, rows: Floats, clusters: Clusters
 
 
 def _test(part: Slice, config: AuditConfig) -> Tests:
-    return compared(part, ONE, config).tests
+    return compare_slice(part, ONE, config).tests
 
 
 def _found(runs: Iterable[Sequence[Tests]]) -> Found:
     """Return how often audits end in each verdict, given the tests of their attributes."""
     config, seen = AuditConfig(), []
     for tests in runs:
-        evidence, _ = weigh(tests, [frozenset(one.names) for one in tests], config)
+        evidence, _ = adjust_tests(tests, [frozenset(one.names) for one in tests], config)
         verdicts, points, outside = [], [], False
         for one, known in zip(tests, evidence, strict=True):
             for g, m in zip(*np.nonzero(one.compared), strict=True):
@@ -206,10 +210,10 @@ def _found(runs: Iterable[Sequence[Tests]]) -> Found:
                 if one.rows.scaled.any():
                     sides = (one.rows.above, one.rows.below, one.ref.above, one.ref.below)
                 points.append(decide(*(float(side[g, m]) for side in sides), TAU))
-                verdicts.append(ruled(points[-1], one, known, g, m, config)[0])
+                verdicts.append(decide_by_evidence(points[-1], one, known, g, m, config)[0])
                 outside |= verdicts[-1] == "fail" and bool(known.outside[g, m])
-        verdict = all_of(verdicts)
-        seen.append((verdict == "fail", all_of(points) == "fail", outside, verdict == "pass"))
+        verdict = combine_verdicts(verdicts)
+        seen.append((verdict == "fail", combine_verdicts(points) == "fail", outside, verdict == "pass"))
     return Found(*map(float, np.mean(seen, axis=0)))
 
 
@@ -391,13 +395,13 @@ def matched(runs: int) -> None:
             for ratio in (1.0, 0.8, 0.6)
         )
         each, passed, found = (_found([_test(one, config)] for one in drawn) for drawn in (fair, low, unfair))
-        limits = [compared(one, ONE, config).ratio_limits for one in fair]
+        limits = [compare_slice(one, ONE, config).ratio_limits for one in fair]
         holds = np.mean([low[0, 0] <= 1 <= high[0, 0] for low, high in limits])
         apart = []
         for one in unfair:
             own, ref = rate_rows(one, ONE, at)
             known = np.array([[True], [False]])
-            apart.append([tests_of(ONE, at, own, ref, known, np.full(1, TAU), 0.95)])
+            apart.append([compute_tests(ONE, at, own, ref, known, np.full(1, TAU), 0.95)])
         print(
             f"| {mean}{'' if law == 'equal' else f' ({law})'} | {people:,} | {rate} | {icc} "
             f"| {each.fails:.3f} | {passed.passes:.3f} "
@@ -534,7 +538,7 @@ def labelled(rng: np.random.Generator, world: Labelled) -> Slice:
 def by_name(part: Slice, config: AuditConfig) -> Requested:
     """Return what an audit finds of the metrics that it is asked for by name."""
     empty = Report(config, "", 0, False, (part,), (), (), (), (), 0)
-    return requested((), empty)
+    return compute_requested((), empty)
 
 
 COIN = (0.25, 0.25, 0.25, 0.25)
@@ -579,7 +583,7 @@ def once(names: Sequence[str]) -> tuple[str, ...]:
     """Return metrics without those that have the values and tests of one before them by another name."""
     some = Counts(("g", "r"), np.random.default_rng(0).integers(1, 50, (9, 2, 2, 2)).astype(np.float64))
     found = {
-        (parts_tested(find_metric(n))[1:], measure(n, some).round(9).tobytes()): n for n in reversed(names)
+        (tested_names(find_metric(n))[1:], measure(n, some).round(9).tobytes()): n for n in reversed(names)
     }
     return tuple(name for name in names if name in found.values())
 
@@ -645,88 +649,6 @@ def gates(runs: int) -> None:
 
 
 @dataclass(frozen=True)
-class Rates:
-    """Groups whose rates are pooled: how many, of what sizes, and how their true rates are spread.
-
-    `sizes` is the rows of each, or lognormal around them (σ = 1.2) with 3 at least; `spread` is the standard
-    deviation of the rates (a beta distribution), or "outlier": one group in four has twice the rate.
-    """
-
-    groups: int
-    rows: int
-    lognormal: bool
-    rate: float
-    spread: float | str
-
-    def draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], Floats]:
-        """Return the rows and the true rate of each group."""
-        sizes = np.full(self.groups, self.rows)
-        if self.lognormal:
-            sizes = np.maximum(3, np.rint(self.rows * rng.lognormal(0, 1.2, self.groups))).astype(np.int64)
-        if self.spread == "outlier":
-            alone = np.arange(self.groups) < max(1, self.groups // 4)
-            return sizes, np.where(alone, 2 * self.rate, self.rate)
-        if not self.spread:
-            return sizes, np.full(self.groups, self.rate)
-        prior = self.rate * (1 - self.rate) / float(self.spread) ** 2 - 1
-        return sizes, rng.beta(self.rate * prior, (1 - self.rate) * prior, self.groups)
-
-
-def pooled(runs: int) -> None:
-    """Print how often pooled intervals, and Wilson's, hold the true rates, and how wide they are.
-
-    Over sizes of 40, 200, and lognormal around 20, and rates of .1 and .3; true rates are drawn in each run.
-    """
-    _head(
-        *(
-            "groups",
-            "spread",
-            "pooled: holds, mean",
-            "smallest",
-            "the worst group",
-            "Wilson: mean",
-            "smallest",
-        ),
-        *("width, of Wilson's", "error, of the measured rate's"),
-    )
-    for groups, spread in product((2, 6, 12), (0.0, 0.05, 0.15, "outlier")):
-        found = np.array(
-            [
-                _pooled(Rates(groups, *sizes, rate, spread), runs)
-                for sizes, rate in product(((40, False), (200, False), (20, True)), (0.1, 0.3))
-            ]
-        )
-        holds, worst, wilsons, width, error = found.T
-        print(
-            f"| {groups} | {spread} | {holds.mean():.3f} | {holds.min():.3f} | {worst.min():.3f} "
-            f"| {wilsons.mean():.3f} | {wilsons.min():.3f} | {width.mean():.2f} | {error.mean():.2f} |",
-            flush=True,
-        )
-
-
-def _pooled(world: Rates, runs: int) -> tuple[float, float, float, float, float]:
-    """Return how often pooled intervals hold, of all groups and of the worst, and Wilson's; width, error."""
-    rng = np.random.default_rng(zlib.crc32(repr(world).encode()))
-    seen = []
-    for _ in range(runs):
-        sizes, rates = world.draw(rng)
-        hits = rng.binomial(sizes, rates)
-        both = pooled_rates(hits, sizes), (hits / sizes, *wilson_interval(hits, sizes))
-        seen.append(
-            [
-                [(low <= rates) & (rates <= high), high - low, (value - rates) ** 2]
-                for value, low, high in both
-            ]
-        )
-    (inside, width, error), (own_inside, own_width, own_error) = np.mean(np.array(seen, dtype=float), axis=0)
-    return (
-        *(inside.mean(), inside.min(), own_inside.mean()),
-        width.mean() / own_width.mean(),
-        np.sqrt(error.mean() / own_error.mean()),
-    )
-
-
-@dataclass(frozen=True)
 class Searched:
     """Rows of three attributes of 5, 2 and 3 levels of unequal shares, in which subgroups are searched.
 
@@ -775,7 +697,7 @@ def _holds(one: Subgroup, joint: Joint, expected: Floats) -> bool:
     for name, level in one.levels.items():
         at = joint.names.index(name)
         inside &= joint.codes[:, at] == joint.levels[at].index(level)
-    rows = joint.part.counts.group_total
+    rows = joint.group_counts.counts.group_total
     rate, others = (expected[some].sum() / rows[some].sum() for some in (inside, ~inside))
     ratio, difference = one.ratio, one.difference
     return ratio.low <= rate / others <= ratio.high and difference.low <= rate - others <= difference.high
@@ -861,7 +783,6 @@ PARTS = {
     "matched": matched,
     "odds": odds,
     "gates": gates,
-    "pooled": pooled,
     "scan": scan,
     "trends": trends,
 }

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.parts.explained import Explanation, of_decisions, stratified
+from fairbench_cli.audit.parts.explained import Explanation, stratify, to_counts
 from fairbench_cli.audit.scan.roles import MOST_CODES
 from fairbench_cli.audit.scan.strata import MOST_STRATA
 from fairbench_cli.base.errors import UserError, suggest, user_error
@@ -346,8 +346,8 @@ def _explained(dataset: Dataset, rates: AttributeRates, strata: Sequence[Strata]
     for columns, names, row_strata in strata:
         if not set(columns) & set(rows.protected):
             n = np.bincount(4 * row_strata + 2 * rows.s + rows.y, minlength=4 * len(names))
-            decisions = of_decisions(n.reshape(-1, 2, 2).astype(np.float64))
-            columns_explained.append(stratified(CROSS.join(columns), names, decisions, 1.0, AuditConfig()))
+            decisions = to_counts(n.reshape(-1, 2, 2).astype(np.float64))
+            columns_explained.append(stratify(CROSS.join(columns), names, decisions, 1.0, AuditConfig()))
     sizes = (int(rates.deprived.rows), int(rates.favoured.rows))
     groups = (rates.deprived.group, rates.favoured.group)
     return Explanation(rates.attribute, *groups, *sizes, rates.gap, tuple(columns_explained))

@@ -348,7 +348,7 @@ def _columns_table(sheet: Datasheet, view: View) -> TextTable:
         "column": lambda column: TableCell(column.name),
         "is": lambda column: TableCell(_role(sheet, column)),
         "levels": lambda column: writing.count_cell(len(column.levels)),
-        "in declared order": lambda column: TableCell(_format_levels(column, view.shown or MOST_LEVELS)),
+        "in declared order": lambda column: TableCell(_format_levels(column, view.max_rows or MOST_LEVELS)),
     }
     if sheet.origin == "card":
         del columns["levels"], columns["in declared order"]

@@ -47,12 +47,12 @@ class AuditResult:
         Parameters
         ----------
         table : str
-            "disparities", "groups", "verdicts", "impact", "pooled", "subgroups", "scores", "calibration" or
+            "disparities", "groups", "verdicts", "impact", "subgroups", "scores", "calibration" or
             "thresholds".
             Every comparison of a group with its reference; counts and rates of every group; the verdicts; the
-            impact ratios of the presets eeoc and ll144; pooled rates with ``pooled``; with ``scan`` the
-            subgroups that stand out; with ``curves`` what the scores of a group are worth,
-            the share of label 1 by score, and verdicts and selection rates by threshold.
+            impact ratios of the presets eeoc and ll144; with ``scan`` the subgroups that stand out; with
+            ``curves`` what the scores of a group are worth, the share of label 1 by score, and selection
+            rates by threshold.
 
         Raises
         ------
@@ -106,10 +106,10 @@ class AuditResult:
         ArgumentError
             When the answer speaks of no such attribute, or of none at all.
         """
-        from fairbench_cli.audit.show.document import charts_of
+        from fairbench_cli.audit.show.document import attribute_charts
         from fairbench_cli.document.notebook import ShownChart
 
-        charts = charts_of(self.report)
+        charts = attribute_charts(self.report)
         if not charts:
             raise ArgumentError(Problem("the audit compares no groups", "look at to_pandas('groups')"))
         if attribute is None:

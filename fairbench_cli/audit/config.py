@@ -478,10 +478,7 @@ class AuditConfig(StrictModel):
     )
     title: str | None = Field(None, min_length=1, description="What the page and its file are headed by.")
     curves: bool = Field(
-        False, description="Also AUC, calibration and more of the scores, and the verdict at all thresholds."
-    )
-    pooled: bool = Field(
-        False, description="Also rates of groups drawn towards each other, the fewer rows the more."
+        False, description="Also AUC, calibration and more of the scores, and selection rates by threshold."
     )
     scan: bool = Field(
         False, description="Also the subgroup that stands out most, of all combinations of attributes."
@@ -564,8 +561,11 @@ class AuditConfig(StrictModel):
         >>> AuditConfig(min_group=5).resolved()["min-group"]
         5
         """
-        unused = {name for name in ("pooled", "scan") if not getattr(self, name)}
-        unused |= {"fail", "failing_metrics", *(() if self.explained_by else ("neighbours", "margin"))}
+        unused = {"fail", "failing_metrics"}
+        if not self.scan:
+            unused |= {"scan"}
+        if not self.explained_by:
+            unused |= {"neighbours", "margin"}
         if self.top_k or self.top_share:
             unused |= set()
         else:

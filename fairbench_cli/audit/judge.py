@@ -7,9 +7,15 @@ from types import MappingProxyType
 from typing import Any
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.kernel import report_of
+from fairbench_cli.audit.compare.kernel import compare_slices
 from fairbench_cli.audit.compare.report import Gate, GroupRow, Place, Report
-from fairbench_cli.audit.compare.verdict import all_of, check_names, deciding_names, gate, verdicts_of
+from fairbench_cli.audit.compare.verdict import (
+    check_names,
+    combine_verdicts,
+    decide_attributes,
+    decide_gate,
+    deciding_names,
+)
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.scan.scan import Scan
@@ -22,7 +28,9 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 def read(scan: Scan) -> dict[str, Any]:
     """Return the data that the parts of an audit need of the rows, by the keys of the parts."""
-    return {audit_part.key: audit_part.read(scan) for audit_part in PARTS if audit_part.wanted(scan.config)}
+    return {
+        audit_part.key: audit_part.read(scan) for audit_part in PARTS if audit_part.is_requested(scan.config)
+    }
 
 
 def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) -> Report:
@@ -48,7 +56,7 @@ def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) ->
     findings = {
         audit_part.key: audit_part.judge(seen.get(audit_part.key, ()), base)
         for audit_part in PARTS
-        if audit_part.wanted(config)
+        if audit_part.is_requested(config)
     }
     return _add_verdicts(replace(base, found=findings))
 
@@ -56,12 +64,12 @@ def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) ->
 def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
     """Return the report before any part is judged."""
     deciding = deciding_names(tally, config)
-    slices = [references.kept(group_counts, config) for group_counts in tally.slices]
+    slices = [references.without_excluded_groups(group_counts, config) for group_counts in tally.slices]
     if tally.last:
         compared_by = references.common_references(slices, config)
     else:
         compared_by = config
-    report = report_of(
+    report = compare_slices(
         tally.slices,
         deciding,
         config,
@@ -85,16 +93,16 @@ def _add_verdicts(report: Report) -> Report:
     for audit_part, finding in parts_of(report):
         for key, name, verdict in audit_part.verdicts(finding):
             verdicts_of_parts.setdefault(key, []).append((name, verdict))
-    report = replace(report, verdicts=verdicts_of(report, verdicts_of_parts))
+    report = replace(report, verdicts=decide_attributes(report, verdicts_of_parts))
     judged = () if report.without_verdict else report.judged
     last_rows = [row for row in report.disparities if report.last in ("", row.model)]
-    stop = gate(report.judged, last_rows, report.config)
+    stop = decide_gate(report.judged, last_rows, report.config)
     worse = [
         reason for audit_part, finding in parts_of(report) if (reason := audit_part.worse(finding, report))
     ]
     if worse and not stop.stops:
         stop = Gate(stops=True, reason=worse[0])
-    return replace(report, verdict=all_of(row.verdict for row in judged), gate=stop)
+    return replace(report, verdict=combine_verdicts(row.verdict for row in judged), gate=stop)
 
 
 def _describe_comparison(tally: Tally, config: AuditConfig) -> list[str]:

@@ -183,7 +183,7 @@ class AuditPlan:
 
         if table not in TABLES:
             raise ArgumentError(Problem(f'there is no table called "{table}"', suggest(table, TABLES)))
-        return pd.DataFrame(_table_rows(self, table), columns=writing.columns_of(TABLES[table]))
+        return pd.DataFrame(_table_rows(self, table), columns=writing.flat_columns(TABLES[table]))
 
     def to(self, name: str) -> str:
         """Write it in a format: "csv" (what the rows show), "json", "markdown" or "html"."""
@@ -249,8 +249,10 @@ def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConf
     family = 0
     # Nobody is selected yet: a reference that will be chosen by its rate is, for now, the largest group.
     chosen = config.model_copy(update={"ref_method": "majority"})
-    for group_counts in (references.kept(group_counts, config) for group_counts in tally.slices):
-        by_rate = references.chosen_by_rate(group_counts, config)
+    for group_counts in (
+        references.without_excluded_groups(group_counts, config) for group_counts in tally.slices
+    ):
+        by_rate = references.is_chosen_by_rate(group_counts, config)
         pairs = list(_pair_groups(group_counts, chosen if by_rate else config))
         compared += pairs
         groups = int(references.comparable(group_counts, config).sum())
@@ -456,7 +458,7 @@ Columns = dict[str, Callable[[Any], TableCell]]
 
 def _describe_pair(row: PlannedPair) -> str:
     """Return who is compared: "race: black against white"."""
-    return f"{row.attribute}: {writing.named(row.group)} against {writing.named(row.reference)}"
+    return f"{row.attribute}: {writing.format_group(row.group)} against {writing.format_group(row.reference)}"
 
 
 def _table_of_shown(plan: AuditPlan) -> TextTable:
@@ -580,11 +582,11 @@ TABLES: dict[str, type[PlannedPair]] = {"shown": ShownRatios, "needed": NeededRo
 
 def _table_rows(plan: AuditPlan, table: str) -> list[Row]:
     """Return the rows of a table, as CSV files and frames have them."""
-    return [writing.flat(row) for row in getattr(plan, table)]
+    return [writing.flatten(row) for row in getattr(plan, table)]
 
 
 def _to_csv(plan: AuditPlan, table: str = "shown") -> str:
-    return csv_text(_table_rows(plan, table), writing.columns_of(TABLES[table]), ("false", "true"))
+    return csv_text(_table_rows(plan, table), writing.flat_columns(TABLES[table]), ("false", "true"))
 
 
 def _to_json(plan: AuditPlan) -> str:

@@ -23,7 +23,7 @@ PANELS = {
     "Comparison and verdict": "ref ref-method tau metric decision rule preset min-group min-share exclude "
     "fail fail-on",
     "Intervals": "draws seed confidence",
-    "Small groups": "pooled scan",
+    "Small groups": "scan",
     "Explanation": "explain neighbours margin",
     OUTPUT: "title",
     "Planning": "rate ratio power comparisons counted",
@@ -259,7 +259,7 @@ def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str |
 
 def _print(report: "Report", format_: str, everything: bool) -> None:
     """Print the report in a format."""
-    from fairbench_cli.audit.show.document import audit_document, gate_words
+    from fairbench_cli.audit.show.document import audit_document, describe_gate
     from fairbench_cli.audit.show.formats import write
     from fairbench_cli.cli.console import print_document, print_text, talk
 
@@ -268,4 +268,4 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
     else:
         print_text(write(report, format_), format_)
         if report.gate.stops:
-            talk(gate_words(report))
+            talk(describe_gate(report))

@@ -1,7 +1,7 @@
 """Charts for pages, as inline SVG: axes, marks on them, and two layouts, rows and a plot.
 
 Colours are given as attributes, for printers, and as classes, which a page's style may lay over them. A
-verdict is told by its mark, symbol or pattern, and a line by its dashes and marks, not by colour alone. What
+verdict is told by its mark, and a line by its dashes and marks, not by colour alone. What
 a mark shows is its title, which pages show to a pointer and say to those who cannot see it.
 """
 
@@ -26,7 +26,6 @@ LETTER = 12  # and as much a letter, where they are long
 MOST_NAME = 34  # characters of a name
 MOST_RATIO = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
 MOST_MARKS = 10  # on a line
-SYMBOL = 12  # a symbol takes so much width
 
 # What a technique changes against another one: the mark's form says it, and its colour again.
 Form = Literal["base", "better", "over", "worse", "open", "same", "up", "down", "constant", "labels", "known"]
@@ -248,32 +247,6 @@ def arrow(axis: Axis, start: float, end: float, look: Look, tooltip: str, drop: 
     return stroke(f"arrow {look}", d, tooltip, COLOURS.get(look, SOFT), 2)
 
 
-def strip(axis: Axis, low: float, high: float, look: Look, symbol: str, tooltip: str, name: str) -> str:
-    """Return a part of a strip: a colour, one of the `patterns(name)`, and a symbol where there is room."""
-    x_left = axis.position(low)
-    x_right = axis.position(high)
-    elements = [box(f"bar {look}", axis, low, high, 20, tooltip)]
-    if look != "pass":
-        elements.append(box("pattern", axis, low, high, 20, tooltip, f"url(#{name}-{look})"))
-    if x_right - x_left >= SYMBOL:
-        elements.append(
-            element("circle", "disc", tooltip, cx=(x_left + x_right) / 2, cy=0, r=7.5, fill=PAPER)
-        )
-        elements.append(text_element("name", (x_left + x_right) / 2, 4, symbol, "middle", bold=True))
-    return "".join(elements)
-
-
-def patterns(name: str) -> str:
-    """Return the patterns of what fails (lines) and is not decided (dots); `name` is unique in a page."""
-    lines = stroke("hatch", "M-1 7L7 -1M-1 1L1 -1M5 7L7 5", "", PAPER, 1.2)
-    dots = element("circle", "dotted", cx=3, cy=3, r=1.1, fill=PAPER)
-    size = {"width": 6, "height": 6}
-    return "".join(
-        element("pattern", "", "", inside, id=f"{name}-{look}", patternUnits="userSpaceOnUse", **size)
-        for look, inside in (("fail", lines), ("undecided", dots))
-    )
-
-
 def scatter(points: Iterable[Point], look: int) -> str:
     """Return a mark at each place of a picture, of the look of a line."""
     colour, _, d = LINES[look % len(LINES)]
@@ -330,29 +303,23 @@ class ChartRow:
     muted: bool = False
 
 
-def row_chart(
-    title: str, axis: Axis, rows: Sequence[ChartRow], key: str = "", levels: Sequence[tuple[float, str]] = ()
-) -> str:
-    """Return a picture of rows over an axis, with lines through all of them at `levels`."""
+def row_chart(title: str, axis: Axis, rows: Sequence[ChartRow], key: str = "") -> str:
+    """Return a picture of rows over an axis."""
     bottom = 4.0 + STEP * len(rows)
     elements = []
     for i, row in enumerate(rows):
         y = STEP * i + 17
-        elements.append(
-            text_element("said" if row.muted else "name", SIDE, y, shorten(row.name), bold=not row.muted)
-        )
-        elements.append(
-            text_element("said", WIDTH - SIDE, y, row.value_text, "end") if row.value_text else ""
-        )
+        kind = "said" if row.muted else "name"
+        elements.append(text_element(kind, SIDE, y, shorten(row.name), bold=not row.muted))
+        if row.value_text:
+            elements.append(text_element("said", WIDTH - SIDE, y, row.value_text, "end"))
         elements.append(_move_down(y + 13, *row.marks))
-    for value, label in levels:
-        elements.append(_move_down(bottom / 2 + 2, rule("here", axis, value, bottom - 4, label)))
-        elements.append(
-            text_element("tick", axis.position(value), bottom + 29, label, _text_anchor(axis.position(value)))
-        )
-    end = bottom + (34 if levels else 20)
-    elements += [horizontal_axis(axis, bottom), text_element("tick", SIDE, end + 12, key) if key else ""]
-    return picture(title, end + (18 if key else 0), elements)
+    elements.append(horizontal_axis(axis, bottom))
+    height = bottom + 20
+    if key:
+        elements.append(text_element("tick", SIDE, height + 12, key))
+        height += 18
+    return picture(title, height, elements)
 
 
 @dataclass(frozen=True)

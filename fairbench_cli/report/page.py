@@ -152,7 +152,7 @@ def _panels_of(run: RunResults, metrics: Sequence[str], metric: str, n_runs: int
 
 
 def _places_of(panels: Sequence[PanelNumbers]) -> dict[str, list[str]]:
-    """Return what names panels in a table, by the head of its column: of each panel, where they differ."""
+    """Return the names of panels in a table, by the head of its column: of each panel, where they differ."""
     columns = {
         "data set": [panel.dataset for panel in panels],
         "attribute": [panel.of["attribute"] for panel in panels],

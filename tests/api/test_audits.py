@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import fairbench_cli as fb
-from fairbench_cli.audit.show.tables import document
+from fairbench_cli.audit.show.tables import to_document
 
 ROWS = 600
 OPTIONS = {"attributes": ["race", "sex", "size"], "draws": 20, "intersect": ["race,sex"], "threshold": 0.5}
@@ -29,7 +29,7 @@ def rows() -> dict[str, list[object]]:
 
 def found(result: object) -> dict[str, object]:
     """Return all that was found, apart from where it was read."""
-    return document(result.report) | {"source": ""}
+    return to_document(result.report) | {"source": ""}
 
 
 class Stream:

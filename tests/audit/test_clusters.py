@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairbench_cli as fb
-from fairbench_cli.audit.compare.effective import factor_together, own_rows, rate_rows, rows_of_people
+from fairbench_cli.audit.compare.effective import factor_together, group_rate_rows, rate_rows, rows_of_people
 from fairbench_cli.audit.compare.references import REST
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
@@ -92,7 +92,7 @@ def test_one_row_each_changes_nothing(cells: list[int]) -> None:
     n[np.arange(len(cells)), np.array(cells) // 2, np.array(cells) % 2] = 1
     group = np.arange(len(cells)) % 2
     part = clustered(np.arange(len(cells)), group, n, 2)
-    own = own_rows(part, NAMES)
+    own = group_rate_rows(part, NAMES)
     assert not own.scaled.any()
     np.testing.assert_array_equal(own.above, own.plain_above)
     np.testing.assert_array_equal(own.below, own.plain_below)
@@ -114,7 +114,7 @@ def test_rows_of_alike_people_are_worth_the_people() -> None:
     n = np.zeros((400, 2, 2))
     n[:, 0, 1], n[:, 0, 0] = 10 * hits, 10 * (1 - hits)
     part = clustered(np.arange(400), np.repeat([0, 1], 200), n, 2)
-    own = own_rows(part, ("selection-rate",))
+    own = group_rate_rows(part, ("selection-rate",))
     assert own.scaled.all()
     assert own.below.ravel() == pytest.approx([199, 199])
     assert own.above.ravel() == pytest.approx([199 * 0.3, 199 * 0.4])

@@ -11,7 +11,7 @@ from conftest import law
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairbench_cli.audit.compare.effective import MANY, own_rows, rate_rows
+from fairbench_cli.audit.compare.effective import MANY, group_rate_rows, rate_rows
 from fairbench_cli.audit.compare.references import REST
 from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.config import AuditConfig
@@ -129,9 +129,9 @@ def test_equal_weights_are_no_weights(cells: list[Cells], weight: float) -> None
         for mine, theirs in zip(plain, alike, strict=True):
             for key, values in vars(mine).items():
                 np.testing.assert_allclose(getattr(theirs, key), values, rtol=1e-9, err_msg=key)
-    by_group = own_rows(weighted(part, scales), SHOWN)
+    by_group = group_rate_rows(weighted(part, scales), SHOWN)
     of_group = [i for i, name in enumerate(SHOWN)]
-    np.testing.assert_allclose(by_group.below[:, of_group], own_rows(part, SHOWN).below, rtol=1e-9)
+    np.testing.assert_allclose(by_group.below[:, of_group], group_rate_rows(part, SHOWN).below, rtol=1e-9)
 
 
 def test_weights_times_a_constant_change_nothing() -> None:
@@ -167,7 +167,7 @@ def test_a_group_without_the_heavy_rows_of_others_is_worth_less_than_its_rows() 
         squares=squares,
         labelled=False,
     )
-    found = own_rows(part, ("selection-rate",))
+    found = group_rate_rows(part, ("selection-rate",))
     scale = 500 / 804  # to a mean weight of 1
     spread = (15 + scale**2 * 6534) * 165 / (15 + scale * 454) ** 2
     lost = (35 + scale**2 * 350) * 385 / (35 + scale * 350) ** 2
@@ -194,7 +194,7 @@ def test_golden_weights(pair: tuple[dict[str, str], dict[str, str]]) -> None:
         squares=cells("sww1", "sww0"),
         labelled=False,
     )
-    rows = own_rows(part, ("selection-rate",))
+    rows = group_rate_rows(part, ("selection-rate",))
     for g, row in enumerate(pair[::-1]):
         assert float(rows.below[g, 0]) == pytest.approx(float(row["n_eff"]), abs=1e-6)
     limits = ratio_interval(rows.above[0, 0], rows.below[0, 0], rows.above[1, 0], rows.below[1, 0])
@@ -213,7 +213,7 @@ def test_weights_need_five_expected_rows_to_fail() -> None:
 
 def test_a_share_of_all_selected_is_a_count_of_rows() -> None:
     part = compas().slices[0]
-    rows = own_rows(part, ("selected-share",))
+    rows = group_rate_rows(part, ("selected-share",))
     assert (rows.below == MANY).all()
     np.testing.assert_array_equal(rows.above[:, 0], part.counts.predicted[:, 1])
     report = judge(compas(), AuditConfig(metrics=("selected-share",)))

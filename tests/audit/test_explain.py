@@ -13,7 +13,7 @@ import fairbench_cli as fb
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.audit.parts.explained import of_decisions, read, standard_errors, stratified
+from fairbench_cli.audit.parts.explained import read_behind, standard_errors, stratify, to_counts
 from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.strata import read_people
 from fairbench_cli.base.errors import UserError
@@ -152,7 +152,7 @@ def test_intervals_cover_what_they_should():
         z = (rng.random(400) < 0.3 + 0.4 * f).astype(int)
         y = (rng.random(400) < 0.2 + 0.3 * z + 0.2 * ~f).astype(int)
         counts = count_by_stratum(Rows(1 - f, y, y, strata=z))
-        found = stratified("z", ("0", "1"), counts, 1.0, AuditConfig()).unexplained
+        found = stratify("z", ("0", "1"), counts, 1.0, AuditConfig()).unexplained
         hits += found.low <= -0.2 <= found.high
     assert 183 <= hits <= 198
 
@@ -172,7 +172,7 @@ def test_intervals_of_small_strata_hold_their_estimate_and_cover_the_truth(many,
     truth = among_compared = 0
     for seed in range(200):
         cells = small_strata(np.random.default_rng(seed), 600, many)
-        found = stratified("z", ("",) * len(cells), of_decisions(cells), 1.0, AuditConfig())
+        found = stratify("z", ("",) * len(cells), to_counts(cells), 1.0, AuditConfig())
         for part in (found.explained, found.unexplained):
             assert part.low < part.value < part.high
         left = found.unexplained
@@ -190,8 +190,8 @@ def test_standard_errors_are_those_of_leaving_out_every_row_in_turn():
     for place in zip(*np.nonzero(cells), strict=True):
         fewer = cells.copy()
         fewer[place] -= 1
-        explained += [float(explained_difference(of_decisions(fewer)))] * int(cells[place])
-        unexplained += [float(unexplained_difference(of_decisions(fewer)))] * int(cells[place])
+        explained += [float(explained_difference(to_counts(fewer)))] * int(cells[place])
+        unexplained += [float(unexplained_difference(to_counts(fewer)))] * int(cells[place])
     assert len(explained) == 60
     expected = [np.sqrt(59 / 60 * np.sum((np.array(v) - np.mean(v)) ** 2)) for v in (explained, unexplained)]
     assert standard_errors(cells) == pytest.approx(expected)
@@ -477,7 +477,7 @@ def test_standard_input_and_a_frame_are_explained_as_a_file_is(table, monkeypatc
 
     def behind(source):
         with open_scan(source, config) as scan:
-            return read(scan)
+            return read_behind(scan)
 
     expected = behind("people.csv")
     with Path("people.csv").open("rb") as stdin:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.compare import kernel
-from fairbench_cli.audit.compare.kernel import adjust, distinct, weigh
+from fairbench_cli.audit.compare.kernel import adjust, adjust_tests, find_shared_tests
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.measures.significance import holm
@@ -70,9 +70,9 @@ def test_where_nothing_else_is_said_all_decide(found):
 
 
 def weighed(slices: Sequence[kernel.Tests], deciding: Sequence[frozenset[str]], config: AuditConfig):
-    """Return what `weigh` does, as it was written before there was a family: column by column."""
+    """Return what `adjust_tests` does, as it was written before there was a family: column by column."""
     alpha = 1 - config.confidence
-    shared = [distinct(one.names, one.at) for one in slices]
+    shared = [find_shared_tests(one.names, one.reference_indices) for one in slices]
     own = [
         [m for m, name in enumerate(one.names) if name in known]
         for one, known in zip(slices, deciding, strict=True)
@@ -97,7 +97,7 @@ def _adjusted(slices, columns, *, outside):
     parts = []
     for one, chosen in zip(slices, columns, strict=True):
         p = one.outside if outside else one.p
-        values = np.where(np.isnan(p) | one.few, 1.0, p)
+        values = np.where(np.isnan(p) | one.too_few, 1.0, p)
         own = np.where(one.compared, values, np.nan)[:, chosen]
         parts.append(np.concatenate([own, (one.pairs_outside if outside else one.pairs)[:, chosen]]).ravel())
     flat = holm(np.concatenate([*parts, np.empty(0)]))
@@ -120,7 +120,7 @@ def test_evidence_is_that_of_each_column_by_itself(seed):
         pairs = int(rng.integers(0, 3)) if rng.random() < 0.5 else 0
         p, outside = (rng.random((groups, len(names))) ** 6 for _ in range(2))
         p[rng.random(p.shape) < 0.1] = np.nan
-        p = p[:, distinct(names, at)]
+        p = p[:, find_shared_tests(names, at)]
         few, compared = rng.random(p.shape) < 0.1, np.broadcast_to(rng.random((groups, 1)) < 0.8, p.shape)
         p, outside = (np.where(compared, values, np.nan) for values in (p, outside))
         other = [
@@ -129,7 +129,9 @@ def test_evidence_is_that_of_each_column_by_itself(seed):
         slices.append(kernel.Tests(names, at, None, None, compared, p, outside, few, few, few, *other))
         deciding.append(frozenset(name for name in names if rng.random() < 0.5))
     config = AuditConfig(confidence=0.9)
-    (found, size), (expected, expected_size) = (make(slices, deciding, config) for make in (weigh, weighed))
+    (found, size), (expected, expected_size) = (
+        make(slices, deciding, config) for make in (adjust_tests, weighed)
+    )
     assert size == expected_size
     for one, other in zip(found, expected, strict=True):
         for mine, theirs in zip(vars(one).values(), other, strict=True):

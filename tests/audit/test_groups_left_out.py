@@ -3,7 +3,7 @@
 import pytest
 from audit_counts import Cells, one, slice_of, tally_of
 
-from fairbench_cli.audit.compare.references import comparable, kept, references
+from fairbench_cli.audit.compare.references import comparable, find_references, without_excluded_groups
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.judge import judge
@@ -70,7 +70,7 @@ def test_a_group_under_the_share_is_shown_and_not_compared() -> None:
     part = tally.slices[0]
     highest = AuditConfig(ref_method="maximum", min_share=0.06, min_group=1)
     assert judge(tally, highest).family == 3 * 5
-    assert references(part, ("fnr",), highest).tolist() == [0]
+    assert find_references(part, ("fnr",), highest).tolist() == [0]
     # Of those left: "Other" has 62 of 1,262 rows.
     assert comparable(part, AuditConfig(min_share=62 / 1262, exclude=(MISSING,))).tolist() == [
         True,
@@ -85,7 +85,7 @@ def test_a_group_under_the_share_is_shown_and_not_compared() -> None:
 def test_one_row_of_nobody_known_is_no_reference() -> None:
     part = slice_of(BOTH, attribute="race × sex", intersection=True)
     for method in ("majority", "maximum", "minimum"):
-        at = references(part, ("selection-rate", "fpr"), AuditConfig(ref_method=method))  # type: ignore[arg-type]
+        at = find_references(part, ("selection-rate", "fpr"), AuditConfig(ref_method=method))  # type: ignore[arg-type]
         assert {part.counts.groups[g] for g in at} <= {"a × f", "a × m"}
     named = AuditConfig(draws=0, references={"race × sex": f"{MISSING} × m"})
     report = judge(tally_of(part), named)
@@ -95,7 +95,7 @@ def test_one_row_of_nobody_known_is_no_reference() -> None:
 
 def test_what_is_kept_is_the_same_slice_without_the_group() -> None:
     part = slice_of(RACE)
-    assert kept(part, AuditConfig()) is part
-    without = kept(part, AuditConfig(exclude=("Other",)))
+    assert without_excluded_groups(part, AuditConfig()) is part
+    without = without_excluded_groups(part, AuditConfig(exclude=("Other",)))
     assert without.counts.groups == ("a", "b", MISSING)
     assert without.rows.tolist() == [600, 600, 84]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from fairbench_cli.audit.compare.references import REST, REST_NAME, references
+from fairbench_cli.audit.compare.references import REST, REST_NAME, find_references
 from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.judge import judge
@@ -105,18 +105,18 @@ def test_majority_breaks_ties_by_name_and_never_takes_the_missing() -> None:
         MISSING: (9, 9, 9, 9),
     }
     part = slice_of(groups)
-    assert references(part, ("fpr", "tpr"), QUICK).tolist() == [1, 1]
+    assert find_references(part, ("fpr", "tpr"), QUICK).tolist() == [1, 1]
     given_missing = AuditConfig(references={"race": MISSING})
-    assert references(part, ("fpr", "tpr"), given_missing).tolist() == [3, 3]
+    assert find_references(part, ("fpr", "tpr"), given_missing).tolist() == [3, 3]
 
 
 def test_minimum_and_maximum_are_per_measure_and_skip_undefined() -> None:
     groups: dict[str, Cells] = {"a": (0, 0, 0, 9), "b": (6, 1, 4, 9), "c": (8, 5, 2, 5), "d": (8, 5, 2, 5)}
     part = slice_of(groups)
-    assert references(part, ("fpr", "tpr"), AuditConfig(ref_method="minimum")).tolist() == [0, 1]
-    assert references(part, ("fpr", "tpr"), AuditConfig(ref_method="maximum")).tolist() == [2, 2]
+    assert find_references(part, ("fpr", "tpr"), AuditConfig(ref_method="minimum")).tolist() == [0, 1]
+    assert find_references(part, ("fpr", "tpr"), AuditConfig(ref_method="maximum")).tolist() == [2, 2]
     undefined = slice_of({MISSING: (1, 1, 1, 1), "b": (0, 0, 0, 0)})
-    assert references(undefined, ("fpr",), AuditConfig(ref_method="minimum")).tolist() == [1]
+    assert find_references(undefined, ("fpr",), AuditConfig(ref_method="minimum")).tolist() == [1]
 
 
 def test_rest_is_everybody_else() -> None:
@@ -126,15 +126,15 @@ def test_rest_is_everybody_else() -> None:
     assert (found.reference, found.reference_value) == (REST_NAME, 29 / 53)
     assert of(audit, "a", "selected-share").reference_value == 43 / 63
     assert not any(one.is_reference for one in audit.disparities)
-    assert references(slice_of(groups), ("fpr",), AuditConfig(ref_method="rest")).tolist() == [REST]
+    assert find_references(slice_of(groups), ("fpr",), AuditConfig(ref_method="rest")).tolist() == [REST]
 
 
 def test_an_intersection_takes_the_references_of_its_attributes() -> None:
     groups: dict[str, Cells] = {"x × f": (9, 9, 9, 9), "x × m": (1, 1, 1, 1), "y × m": (1, 1, 1, 1)}
     part = slice_of(groups, attribute="race × sex", intersection=True)
     both = AuditConfig(references={"race": "y", "sex": "m"})
-    assert references(part, ("fpr",), both).tolist() == [2]
-    assert references(part, ("fpr",), AuditConfig(references={"race": "y"})).tolist() == [0]
+    assert find_references(part, ("fpr",), both).tolist() == [2]
+    assert find_references(part, ("fpr",), AuditConfig(references={"race": "y"})).tolist() == [0]
     assert judge(tally_of(part), AuditConfig(draws=0, references={"race × sex": "x × m"})).verdicts
 
 
@@ -147,7 +147,7 @@ def test_an_intersection_takes_the_references_of_its_attributes() -> None:
 )
 def test_wrong_references(references: dict[str, str], what: str, fix: str) -> None:
     with pytest.raises(UserError) as caught:
-        judge(one(TWO), AuditConfig(references=references))
+        judge(one(TWO), AuditConfig(references=find_references))
     assert (caught.value.problems[0].what, caught.value.problems[0].fix) == (what, fix)
 
 

@@ -39,7 +39,6 @@ ASKING = {  # what asks for a part, by its key
     "changes": {"score": ["score", "other"]},
     "rates": {},
     "requested": {"metric": ["fpr", "phi"]},
-    "pooled": {"pooled": True},
     "subgroups": {"scan": True},
     "curves": {"curves": True, "threshold": 0.5},
     "explanations": {"explain": "hours"},

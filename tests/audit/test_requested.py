@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.compare.effective import rows_per_weight
 from fairbench_cli.audit.compare.report import Interval
-from fairbench_cli.audit.compare.verdict import all_of, decide_metric
+from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_metric
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import COMPARED, can_decide, canonical, kind, needs_labels
-from fairbench_cli.audit.parts.by_name import closed_form, parts_tested, requested_sections
+from fairbench_cli.audit.parts.by_name import find_closed_form, requested_sections, tested_names
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.formats import write
 from fairbench_cli.base.errors import UserError
@@ -60,8 +60,8 @@ def test_every_metric_of_counts_is_that_of_the_group_and_its_reference():
             np.testing.assert_array_equal(row.values[name].value, measure(name, pair), name)
             if not all(
                 map(
-                    closed_form,
-                    parts_tested(find_metric(name)) if find_metric(name).tested == "parts" else [name],
+                    find_closed_form,
+                    tested_names(find_metric(name)) if find_metric(name).tested == "parts" else [name],
                 )
             ):
                 assert np.isnan([row.values[name].low, row.values[name].high]).all()
@@ -205,7 +205,7 @@ def test_a_console_shows_twelve_lines_unless_all():
     ((short,), (full,)) = (requested_sections(found, report, View(shown)) for shown in (12, None))
     parts = sum(len(find_metric(name).farthest_of) for name in NAMES)
     assert (len(short.tables[0].rows), len(full.tables[0].rows)) == (12, len(NAMES) + parts)
-    assert short.tables[0].omitted == f"and {len(NAMES) + parts - 12} more: see --all"
+    assert short.tables[0].more == f"and {len(NAMES) + parts - 12} more: see --all"
 
 
 def test_labels_audited_as_scores_are_what_the_measure_of_labels_says(preds):
@@ -326,7 +326,7 @@ def test_every_metric_that_can_decide_says_what_is_tested() -> None:
             entry.tested == "limit" or (not entry.p_value and entry.tested in ("parts", "rate"))
         )
         assert entry.p_value <= (entry.tested == "rate")
-        for part in parts_tested(entry):
+        for part in tested_names(entry):
             assert can_decide(part)
             assert find_metric(part).tested == "ideal" or part == name
             assert needs_labels(part) <= needs_labels(name)
@@ -346,7 +346,7 @@ def test_a_largest_value_is_off_its_limit_where_one_part_is(cells: list[int], ta
         if find_metric(name).tested == "parts":
             parts = [off(part) for part in find_metric(name).farthest_of]
             if "undecided" not in parts:
-                assert off(name) == all_of(parts), name
+                assert off(name) == combine_verdicts(parts), name
 
 
 def test_equalised_odds_fails_by_the_rate_that_fails_and_says_which() -> None:

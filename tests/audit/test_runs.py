@@ -58,7 +58,7 @@ def test_it_is_the_audit_of_the_rows_that_the_counts_stand_for(finished: Finishe
 def test_the_command_takes_folders_and_their_names(finished: Finished, say, tmp_path: Path):
     Path("results").mkdir()
     Path("results/small").symlink_to(finished.folder)
-    done = say("audit", "small", "--only", ONE, "--intersect", "race,sex", "--pooled")
+    done = say("audit", "small", "--only", ONE, "--intersect", "race,sex")
     assert done.code == 0
     plain(done.out)
     assert "500 test rows of repeat 0 (of 2)" in " ".join(done.out.split())

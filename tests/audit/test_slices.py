@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fairbench_cli.audit import audit
-from fairbench_cli.audit.parts.trends import times, trend_words
+from fairbench_cli.audit.parts.trends import describe_trend, parse_times
 from fairbench_cli.audit.show.document import audit_document, to_html
 from fairbench_cli.audit.show.headline import headline
 
@@ -52,7 +52,7 @@ def test_what_is_said_of_a_trend_is_what_the_numbers_say(planted):
     assert found.slices == tuple(QUARTERS)
     text = headline(result.report).sentence
     for one in found.trends:
-        said = trend_words(found, one, one.metric)
+        said = describe_trend(found, one, one.metric)
         moved = one.p_holm < 0.05
         steady = not moved and one.change.low >= 0.8 and one.change.high <= 1.25
         word = (
@@ -121,11 +121,11 @@ def test_weights_count_as_the_rows_that_they_are_worth():
 
 
 def test_times():
-    assert times(["2013-12-30", "2014-01-02"]) == [735232.0, 735235.0]
-    assert times(["2013 K4", "2014 K1"]) == times(["2013Q4", "2014Q1"])
-    assert times(["1", "2.5", "x"]) is None
-    assert times(["2014Q1", "2013Q4"]) is None  # not in their order
-    assert times(["2014W05", "2014W52"]) is not None
+    assert parse_times(["2013-12-30", "2014-01-02"]) == [735232.0, 735235.0]
+    assert parse_times(["2013 K4", "2014 K1"]) == parse_times(["2013Q4", "2014Q1"])
+    assert parse_times(["1", "2.5", "x"]) is None
+    assert parse_times(["2014Q1", "2013Q4"]) is None  # not in their order
+    assert parse_times(["2014W05", "2014W52"]) is not None
 
 
 def test_quarters_of_pandas_and_the_chart_of_slices(planted):

@@ -1,7 +1,6 @@
-"""Small groups: rates that are pooled in part, and the subgroup that stands out, as an audit has them."""
+"""Small groups: the subgroup that stands out, as an audit has it."""
 
 import json
-import math
 from types import ModuleType
 
 import numpy as np
@@ -12,7 +11,6 @@ from conftest import study_of, two_lines
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.show.formats import FORMATS, write, write_folder
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.measures.pooling import pooled_rates
 
 
 @pytest.fixture(scope="module")
@@ -37,42 +35,6 @@ def people(rows: int = 2000, seed: int = 3, planted: float = 0.25) -> pd.DataFra
 
 FRAME = people()
 SCAN = {"scan": True, "label": "label", "attributes": ["race", "sex", "age"], "draws": 200}
-
-
-def test_pooled_rates_are_of_the_rows_of_an_attribute():
-    report = audit(FRAME, label="label", pooled=True, intersect="race,sex", exclude="age=(missing)").report
-    rows = report.found["pooled"]
-    assert {row.attribute for row in rows} == {"race", "sex", "age", "race × sex"}
-    assert "(missing)" not in {row.group for row in rows}
-    assert {row.metric for row in rows} == set(report.groups[0].metrics) - {"selected-share", "group-share"}
-    for metric, event in (("selection-rate", FRAME.label >= 0), ("fpr", FRAME.label == 0)):
-        groups = FRAME[event].groupby("race").score
-        value, low, high = pooled_rates(groups.sum(), groups.count())
-        found = [row.pooled for row in rows if (row.attribute, row.metric) == ("race", metric)]
-        assert [(one.value, one.low, one.high) for one in found] == list(zip(value, low, high, strict=True))
-    row = rows[0]
-    assert row.measured == next(each for each in report.groups if each.group == row.group).metrics[row.metric]
-
-
-def test_weights_and_people_pool_as_what_their_rows_are_worth():
-    heavy = FRAME.assign(w=np.random.default_rng(1).lognormal(0, 1.5, len(FRAME)))
-    plain, weighted = (
-        audit(heavy, attributes=["race"], pooled=True, **how).report.found["pooled"]
-        for how in ({}, {"weight": "w"})
-    )
-    person = np.arange(len(FRAME)) // 4
-    alike = FRAME.assign(
-        person=person, score=FRAME.score.to_numpy()[4 * person], race=FRAME.race.to_numpy()[4 * person]
-    )
-    rows, clustered = (
-        audit(alike, attributes=["race"], pooled=True, **how).report.found["pooled"]
-        for how in ({}, {"cluster": "person"})
-    )
-    for narrow, wide in ((plain, weighted), (rows, clustered)):
-        width = [sum(row.pooled.high - row.pooled.low for row in each) for each in (narrow, wide)]
-        assert width[1] > 1.2 * width[0]
-    alone = audit(FRAME.assign(sex="f"), attributes=["sex"], pooled=True).report.found["pooled"]
-    assert all(math.isnan(row.pooled.value) for row in alone)
 
 
 def test_a_planted_subgroup_is_found_and_shown(tmp_path):
@@ -195,19 +157,10 @@ def test_few_draws_are_said_to_show_nothing():
 
 def test_nothing_of_this_is_in_an_audit_that_does_not_ask():
     document = json.loads(audit(FRAME, label="label").to_json())
-    assert not {"pooled", "scan", "subgroups"} & {*document, *document["config"]}
+    assert not {"scan", "subgroups"} & {*document, *document["config"]}
 
 
 # How often they are wrong: slices of the studies, with limits of three standard errors.
-
-
-def test_pooled_intervals_hold(study):
-    for world in (study.Rates(6, 40, False, 0.3, 0.1), study.Rates(4, 20, True, 0.2, 0.05)):
-        holds, _, wilsons, width, error = study._pooled(world, 60)
-        assert holds > 0.93 - 3 * 0.015
-        assert wilsons > 0.9
-        assert width < 0.95
-        assert error < 0.95
 
 
 @pytest.mark.parametrize("people", [0.0, 3.0])

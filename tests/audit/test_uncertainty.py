@@ -16,7 +16,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 
 from fairbench_cli.audit.compare.effective import rate_rows
 from fairbench_cli.audit.compare.kernel import difference_limits, rate_limits
-from fairbench_cli.audit.compare.references import REST, both_parts
+from fairbench_cli.audit.compare.references import REST, rates_and_references
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
@@ -62,7 +62,7 @@ def coverage(reference: int) -> dict[tuple[str, str], float]:
             "ratio": ratio_interval(rows.above, rows.below, ref.above, ref.below, 0.95),
             "difference": difference_limits(NAMES, rows, ref, 0.95),
         }
-        above, below, ref_above, ref_below = both_parts(p, NAMES, at)
+        above, below, ref_above, ref_below = rates_and_references(p, NAMES, at)
         rate, ref = divide(above, below), divide(ref_above, ref_below)
         truths = {"rate": rate, "ratio": rate / ref, "difference": rate - ref}
         for kind, truth in truths.items():

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.compare.report import Disparity, Gate, Interval
-from fairbench_cli.audit.compare.verdict import all_of, decide, decide_metric, roll_ups
+from fairbench_cli.audit.compare.verdict import combine_roll_ups, combine_verdicts, decide, decide_metric
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import INTERVENTIONS, ROLL_UPS, can_decide, canonical
@@ -75,13 +75,13 @@ VALUES: tuple[Verdict, ...] = ("pass", "fail", "undecided")
 @pytest.mark.parametrize(("first", "second"), list(product(VALUES, VALUES)))
 def test_kleene(first: Verdict, second: Verdict) -> None:
     truth: dict[Verdict, float] = {"fail": 0, "undecided": 0.5, "pass": 1}
-    assert truth[all_of([first, second])] == min(truth[first], truth[second])
+    assert truth[combine_verdicts([first, second])] == min(truth[first], truth[second])
 
 
 def test_roll_ups_name_their_measures() -> None:
     every: dict[str, Verdict] = {name: "pass" for names in ROLL_UPS.values() for name in names}
-    assert set(roll_ups(every)) == set(ROLL_UPS)
-    failing = roll_ups(every | {"fpr": "fail"})
+    assert set(combine_roll_ups(every)) == set(ROLL_UPS)
+    failing = combine_roll_ups(every | {"fpr": "fail"})
     assert [name for name, found in failing.items() if found == "fail"] == [
         "type-i-parity",
         "equalised-odds-parity",

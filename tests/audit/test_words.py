@@ -15,18 +15,18 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.audit.parts.findings import beyond, differs
-from fairbench_cli.audit.parts.rates import decisive, failures, reason_words, worst_first
+from fairbench_cli.audit.parts.rates import deciding_rows, describe_reason, summarise_failures, worst_first
 from fairbench_cli.audit.parts.writing import LIMIT_OPEN, p_value
 from fairbench_cli.audit.show.document import (
     audit_document,
-    gate_words,
+    describe_gate,
     rate_legend,
     to_html,
     to_markdown,
     to_notebook,
     verdict_legend,
 )
-from fairbench_cli.audit.show.headline import HARMED, headline, sentence
+from fairbench_cli.audit.show.headline import HARMED, describe_comparison, headline
 from fairbench_cli.cli.console import print_document
 from fairbench_cli.measures.rates import EVENTS
 
@@ -266,9 +266,9 @@ def test_both_questions_are_answered_by_the_numbers():
     """Nine pairs of answers at most: those that can be come up, and say what p, interval and τ say."""
     seen = set()
     for report in random_audits():
-        rows = [row for verdict in report.verdicts for row in decisive(verdict, report)]
+        rows = [row for verdict in report.verdicts for row in deciding_rows(verdict, report)]
         for row in rows:
-            text = sentence(row, report).text
+            text = describe_comparison(row, report).text
             tested = not (math.isnan(row.p) or row.reason == "few")
             shown = tested and row.p_holm < 0.05
             low, high = row.ratio.low >= 0.8, row.ratio.high <= 1.25
@@ -286,7 +286,7 @@ def test_both_questions_are_answered_by_the_numbers():
                 assert row.ratio.low < 0.8 or row.ratio.value < 0.8 or math.isnan(row.ratio.value)
             assert ("allowed for every value that fits" in text) == (row.verdict == "pass") == (low and high)
             assert ("shown outside" in text) == (answers[1] == "shown")
-            words = reason_words(row, report)
+            words = describe_reason(row, report)
             assert not (shown and ("too few rows" in words or "could be chance" in words))
             assert (words == LIMIT_OPEN) == (shown and row.verdict == "undecided")
     possible = {("shown", "shown"), ("shown", "within"), ("shown", "open")}
@@ -322,12 +322,12 @@ def test_all_nine_pairs_of_answers_have_words(first, second):
     row = replace(row, shown_outside=False, reason="")
     row = replace(row, **numbers, **limit)
     assert (differs(row, 0.95), beyond(row)) == (first, second)
-    assert f"{said}{words}" in sentence(row, report).text
+    assert f"{said}{words}" in describe_comparison(row, report).text
 
 
 def test_the_headline_answers_both_questions():
     for report in random_audits():
-        rows = [row for verdict in report.verdicts for row in decisive(verdict, report)]
+        rows = [row for verdict in report.verdicts for row in deciding_rows(verdict, report)]
         shown = [row for row in rows if differs(row, 0.95) == "shown"]
         text = headline(report).sentence
         assert ("rates differ by more than chance" in text) == bool(shown)
@@ -352,7 +352,7 @@ def test_small_groups_and_missing_values_lead_nothing():
     assert first.text.endswith(
         " Of 2 groups of fewer than 30 rows or without a value ((missing), c) 2 comparisons fail."
     )
-    order = [row.group for row in worst_first(decisive(report.verdicts[0], report), {"(missing)", "c"})]
+    order = [row.group for row in worst_first(deciding_rows(report.verdicts[0], report), {"(missing)", "c"})]
     assert order[0] == "b"
     text = of({"a": (400, 600), "b": (38, 62), "(missing)": (20, 30), "c": (5, 9)})
     assert (
@@ -397,11 +397,11 @@ def test_no_abbreviation_is_unexplained():
 
 
 def test_a_single_comparison_is_not_counted():
-    assert failures([]) == "0 of 0 comparisons fail."
+    assert summarise_failures([]) == "0 of 0 comparisons fail."
     report = of({"a": (400, 600), "b": (150, 850)})
     row = next(row for row in report.disparities if row.group == "b")
     assert "1 comparisons" not in to_markdown(report)
-    assert failures([row]) == "The only comparison fails."
+    assert summarise_failures([row]) == "The only comparison fails."
 
 
 def test_shown_outside_is_explained_where_chance_does_not_decide():
@@ -415,6 +415,6 @@ def test_shown_outside_is_explained_where_chance_does_not_decide():
 
 def test_the_gate_in_words():
     groups = {"a": (400, 600), "b": (150, 850)}
-    assert gate_words(of(groups)) == ""
-    assert gate_words(of(groups, fail=True)) == "Gate: stops, exit code 1: g fails."
-    assert gate_words(of(groups, fail=True, tau={"default": 0.2})) == "Gate: does not stop."
+    assert describe_gate(of(groups)) == ""
+    assert describe_gate(of(groups, fail=True)) == "Gate: stops, exit code 1: g fails."
+    assert describe_gate(of(groups, fail=True, tau={"default": 0.2})) == "Gate: does not stop."

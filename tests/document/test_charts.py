@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.compare.report import Interval
-from fairbench_cli.audit.parts.rates import Bar, ratio_panel, value_panel
+from fairbench_cli.audit.parts.rates import Bar, plot_ratios, plot_values
 from fairbench_cli.document.charts import WIDTH, Axis, ChartLine, plot_lines, ratio_axis
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -28,7 +28,7 @@ def marks(svg: str) -> list[ET.Element]:
     return found
 
 
-@pytest.mark.parametrize("panel", [value_panel, ratio_panel])
+@pytest.mark.parametrize("panel", [plot_values, plot_ratios])
 def test_every_mark_says_what_it_shows(panel):
     looks = ("pass", "fail", "undecided", "outside", "inside", "reference")
     values = (Interval(0.5, 0.3, 0.7), Interval(0, NAN, NAN), Interval(INF, 2, INF), Interval(NAN, NAN, NAN))
@@ -69,8 +69,8 @@ def test_ticks_are_few_within_the_axis_and_apart(low, span, log):
 @settings(max_examples=60)
 def test_a_ratio_and_its_inverse_are_equally_far_from_1(ratios, tau):
     axis = ratio_axis(ratios, [], tau)
-    assert axis.position(tau) >= axis.start - 1e-9
+    assert axis.at(tau) >= axis.start - 1e-9
     for ratio in ratios:
-        assert axis.start <= axis.position(ratio) <= axis.end
+        assert axis.start <= axis.at(ratio) <= axis.end
         if 0 < ratio < INF and 1 / ratio < INF:
-            assert np.isclose(axis.position(ratio) + axis.position(1 / ratio), axis.start + axis.end)
+            assert np.isclose(axis.at(ratio) + axis.at(1 / ratio), axis.start + axis.end)

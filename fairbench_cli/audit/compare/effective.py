@@ -56,101 +56,103 @@ class RateRows:
         """Return the rows of other groups: one for each place, or for each place and rate."""
         columns = np.arange(self.above.shape[1])
         if groups.ndim == 2:
-            at = groups
+            indices = groups
         else:
-            at = groups[:, None]
-        return RateRows(*(side[at, columns] for side in vars(self).values()))
+            indices = groups[:, None]
+        return RateRows(*(side[indices, columns] for side in vars(self).values()))
 
-    def scale(self, by: Floats) -> "RateRows":
+    def scale(self, factor: Floats) -> "RateRows":
         """Return them worth `by` of it; the limitless total of a share stays."""
-        below = np.where(self.below >= MANY, self.below, self.below * by)
-        return RateRows(self.above * by, below, self.scaled | (by != 1), self.plain_above, self.plain_below)
+        below = np.where(self.below >= MANY, self.below, self.below * factor)
+        return RateRows(
+            self.above * factor, below, self.scaled | (factor != 1), self.plain_above, self.plain_below
+        )
 
 
-def of_all(names: Sequence[str]) -> Bools:
+def is_share(names: Sequence[str]) -> Bools:
     """Return which rates are shares: what a group has of the sum of all groups."""
     return np.array([RATES[name].of_all for name in names], dtype=bool)
 
 
-def own_rows(part: Slice, names: Sequence[str]) -> RateRows:
+def group_rate_rows(group_counts: Slice, names: Sequence[str]) -> RateRows:
     """Return the rows behind the rates of each group."""
-    return _worth(part, names, rest=False)
+    return _effective_rows(group_counts, names, of_rest=False)
 
 
 def rate_rows(
-    part: Slice, names: Sequence[str], at: Ints, *, matched: bool = False
+    group_counts: Slice, names: Sequence[str], reference_indices: Ints, *, matched: bool = False
 ) -> tuple[RateRows, RateRows]:
     """Return the rows behind the rates of each group, and of its reference.
 
     Parameters
     ----------
-    part : Slice
+    group_counts : Slice
         Of G groups.
     names : sequence of str
         Rates.
-    at : array of int, shape (rates,)
-        Reference groups, see `judge.references`.
+    reference_indices : array of int, shape (rates,)
+        Reference groups, see `references.find_references`.
     matched : bool
         Whether rows may be worth more where people who do well in a group do so in its reference, too. They
         are worth it in a comparison with the reference alone.
     """
-    own = own_rows(part, names)
-    rest = bool((at == REST).all())
-    if rest:
-        ref = _worth(part, names, rest=True)
+    group_rows = group_rate_rows(group_counts, names)
+    against_rest = bool((reference_indices == REST).all())
+    if against_rest:
+        ref = _effective_rows(group_counts, names, of_rest=True)
     else:
-        ref = own.take(np.broadcast_to(at, own.above.shape))
-    if part.clusters is None:
-        return own, ref
-    factor = factor_together(part.clusters, names, at, own.above.shape)
+        ref = group_rows.take(np.broadcast_to(reference_indices, group_rows.above.shape))
+    if group_counts.clusters is None:
+        return group_rows, ref
+    factor = factor_together(group_counts.clusters, names, reference_indices, group_rows.above.shape)
     if matched:
         factor = factor
     else:
         factor = np.minimum(factor, 1.0)
-    return own.scale(factor), ref.scale(factor)
+    return group_rows.scale(factor), ref.scale(factor)
 
 
-def rows_per_weight(part: Slice, groups: Sequence[int] | None = None) -> Floats:
+def rows_per_weight(group_counts: Slice, groups: Sequence[int] | None = None) -> Floats:
     """Return the rows that a unit of weight is worth: of each group, or of all in `groups` together.
 
     For what is counted and is no rate of one group; those have `rate_rows`. It is the least that a unit is
     worth in a rate of all rows of a group; where people have several, of those with one label, too.
     """
-    known = OF_EVERYBODY if part.clusters is None else (*OF_EVERYBODY, *BY_LABEL)
-    names = defined(known, part.labelled)
-    worth = own_rows(part, names).below
-    everybody = part.counts.group_total[:, None]
+    rates = OF_EVERYBODY if group_counts.clusters is None else (*OF_EVERYBODY, *BY_LABEL)
+    names = defined(rates, group_counts.labelled)
+    worth = group_rate_rows(group_counts, names).below
+    everybody = group_counts.counts.group_total[:, None]
     weight = np.where(
-        np.isin(names, BY_LABEL), numerators_and_denominators(part.counts.n, names)[1], everybody
+        np.isin(names, BY_LABEL), numerators_and_denominators(group_counts.counts.n, names)[1], everybody
     )
     if groups is not None:
         worth = worth[list(groups)].sum(0)
         weight = weight[list(groups)].sum(0)
-    found: Floats = np.where(weight > 0, divide(worth, weight), 1.0).min(-1)
-    return found
+    least: Floats = np.where(weight > 0, divide(worth, weight), 1.0).min(-1)
+    return least
 
 
-def _sides(part: Slice, names: Sequence[str], *, rest: bool) -> Floats:
+def _sides(group_counts: Slice, names: Sequence[str], *, of_rest: bool) -> Floats:
     """Return sums of each group, or of all other groups: (3, 2, groups, rates).
 
     The first axis has weights, rows and squared weights; the second what is above the bar of a rate, and
     what is below it and not above.
     """
-    cells = part.cells
-    if rest:
-        others = 1 - np.eye(cells.shape[1])
-        cells = np.stack([np.tensordot(others, each, 1) for each in cells])
+    cells = group_counts.cells
+    if of_rest:
+        is_other = 1 - np.eye(cells.shape[1])
+        cells = np.stack([np.tensordot(is_other, group_cells, 1) for group_cells in cells])
     above, below = numerators_and_denominators(cells, names)
-    return np.stack([above, np.where(of_all(names), 0.0, below - above)], axis=1)
+    return np.stack([above, np.where(is_share(names), 0.0, below - above)], axis=1)
 
 
-def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
+def _effective_rows(group_counts: Slice, names: Sequence[str], *, of_rest: bool) -> RateRows:
     """Return effective and plain rows above and below the bar, of each group or of everybody else."""
-    of_each = _sides(part, names, rest=False)
-    weights, rows, squares = _sides(part, names, rest=True) if rest else of_each
+    of_each = _sides(group_counts, names, of_rest=False)
+    weights, rows, squares = _sides(group_counts, names, of_rest=True) if of_rest else of_each
     weight = weights.sum(0)
     square = squares.sum(0)
-    many = rows.sum(0)
+    n_rows = rows.sum(0)
     rate = divide(weights[0], weight)
     kish = divide(weight**2, square)
     linear = divide((1 - rate) ** 2 * squares[0] + rate**2 * squares[1], weight**2)
@@ -160,22 +162,22 @@ def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
     # A group that shows no spread of weights while others do may have missed its heavy rows by chance.
     each_weight, each_many, each_square = of_each.sum(1)
     uneven = divide(each_weight**2, each_square) < each_many * (1 - EQUAL)
-    equal = ~(kish < many * (1 - EQUAL)) & ~uneven.any(0)
-    worth = np.where(equal, many, np.fmin(worth, many))
-    if part.clusters is not None:
-        people = rows_of_people(part.clusters, names, many, rest=rest)
-        equal &= ~(people < many * (1 - EQUAL))
+    equal = ~(kish < n_rows * (1 - EQUAL)) & ~uneven.any(0)
+    worth = np.where(equal, n_rows, np.fmin(worth, n_rows))
+    if group_counts.clusters is not None:
+        people = rows_of_people(group_counts.clusters, names, n_rows, of_rest=of_rest)
+        equal &= ~(people < n_rows * (1 - EQUAL))
         worth = np.fmin(worth, people)
     above = np.where(equal, rows[0], rate * worth)
     # Of a share of all selected: what the selected rows are worth, of a number without limit.
-    shares = of_all(names)
-    limitless = np.full_like(worth, 0.0 if rest and len(worth) == 1 else MANY)
+    shares = is_share(names)
+    limitless = np.full_like(worth, 0.0 if of_rest and len(worth) == 1 else MANY)
     return RateRows(
         np.where(shares, worth, above),
         np.where(shares, limitless, worth),
-        ~equal & (many > 0),
+        ~equal & (n_rows > 0),
         rows[0],
-        np.where(shares, limitless, many),
+        np.where(shares, limitless, n_rows),
     )
 
 
@@ -200,10 +202,10 @@ def _pooled_variance(of_each: Floats, weights: Floats, rows: Floats) -> Floats:
 def _entries(n: Floats, names: Sequence[str]) -> Floats:
     """Return the weight of each person and group in each numerator, and in all: (2, entries, rates)."""
     above, below = numerators_and_denominators(n, names)
-    return np.stack([above, np.where(of_all(names), above, below)])
+    return np.stack([above, np.where(is_share(names), above, below)])
 
 
-def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, rest: bool) -> Floats:
+def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, of_rest: bool) -> Floats:
     """Return the number of independent rows behind each rate, of each group or of everybody else.
 
     Parameters
@@ -214,7 +216,7 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, re
         Rates.
     rows : array, shape (groups, rates)
         How many there are.
-    rest : bool
+    of_rest : bool
         Whether of all other groups together, in which a person may be several times.
 
     Returns
@@ -227,21 +229,23 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, re
     sums = np.stack(
         [*_by_group(entries, clusters.group, groups), _by_group(squares[1], clusters.group, groups)]
     )
-    alike = _likeness(entries, squares, divide(sums[0], sums[1]), clusters.group, rest=rest)
-    above, total, square = sums.sum(1, keepdims=True) - sums if rest else sums
-    moments = _moments(entries, clusters, groups, rest=rest)
+    alike = _estimate_likeness(entries, squares, divide(sums[0], sums[1]), clusters.group, of_rest=of_rest)
+    above, total, square = sums.sum(1, keepdims=True) - sums if of_rest else sums
+    moments = _moments(entries, clusters, groups, of_rest=of_rest)
     rate = divide(above, total)
     _, _, second, people = moments
     with np.errstate(invalid="ignore"):
         variance = divide(people, people - 1) * divide(_spread(moments, rate), total**2)
     between = np.where(people > 1, divide(rate * (1 - rate), variance), np.nan)  # one person is one row
-    known = divide(total**2, square + np.where(of_all(names), 1.0, alike) * (second - square))
-    found = np.fmin(np.where(np.isfinite(between), between, known), known)
+    from_sizes = divide(total**2, square + np.where(is_share(names), 1.0, alike) * (second - square))
+    n_independent = np.fmin(np.where(np.isfinite(between), between, from_sizes), from_sizes)
     single = divide(total**2, second) >= rows * (1 - EQUAL)  # one row of each
-    return np.where(single, rows, np.fmin(found, rows))
+    return np.where(single, rows, np.fmin(n_independent, rows))
 
 
-def _likeness(entries: Floats, squares: Floats, rate: Floats, group: Ints, *, rest: bool) -> Floats:
+def _estimate_likeness(
+    entries: Floats, squares: Floats, rate: Floats, group: Ints, *, of_rest: bool
+) -> Floats:
     """Return how alike the rows of a person are, from 0 to 1: of each group, or of everybody else.
 
     The correlation of two rows of one person, as the mean over people with several rows. It is that of all
@@ -255,19 +259,21 @@ def _likeness(entries: Floats, squares: Floats, rate: Floats, group: Ints, *, re
     room = total**2 - square  # Σ over pairs of different rows of the products of their weights
     several = room > EQUAL * total**2
     products = np.where(several, divide(away - itself, room), 0.0)
-    found, people = (_by_group(each, group, len(rate)) for each in (products, several))
+    likeness, people = (_by_group(values, group, len(rate)) for values in (products, several))
     most = np.where(people > 0, people * rate * (1 - rate), 0.0)
-    sums = np.stack([found, most, np.maximum(people - 1, 0)])
+    sums = np.stack([likeness, most, np.maximum(people - 1, 0)])
 
-    def with_added(found: Floats, most: Floats, free: Floats) -> Floats:
-        alike = np.where(most > 0, np.clip(divide(found, most), 0.0, 1.0), 1.0)
+    def with_added(likeness: Floats, most: Floats, free: Floats) -> Floats:
+        alike = np.where(most > 0, np.clip(divide(likeness, most), 0.0, 1.0), 1.0)
         return (free * alike + ALIKE) / (free + ALIKE)
 
     everybody = sums.sum(1)
-    return np.maximum(with_added(*everybody), with_added(*(everybody[:, None] - sums if rest else sums)))
+    return np.maximum(with_added(*everybody), with_added(*(everybody[:, None] - sums if of_rest else sums)))
 
 
-def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: tuple[int, int]) -> Floats:
+def factor_together(
+    clusters: Clusters, names: Sequence[str], reference_indices: Ints, shape: tuple[int, int]
+) -> Floats:
     """Return how many times the rows are worth where people are in a group and in its reference.
 
     Where the same people do well in both (one employer has two applications of each group), the comparison is
@@ -283,53 +289,55 @@ def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: t
     """
     person = clusters.person
     group = clusters.group
-    rest = bool((at == REST).all())
+    against_rest = bool((reference_indices == REST).all())
     if len(np.unique(person)) == len(person):
         return np.ones(shape)
     entries = _entries(clusters.n, names)
     sums = _by_group(entries, group, shape[0])
-    moments = _moments(entries, clusters, shape[0], rest=rest)
-    if rest:
+    moments = _moments(entries, clusters, shape[0], of_rest=against_rest)
+    if against_rest:
         reference = sums.sum(1, keepdims=True) - sums
         partner = [_by_person(side, clusters)[person] - side for side in entries]
     else:
         columns = np.arange(len(names))
-        inside = group[:, None] == at
-        reference, moments = (side[:, at, columns][:, None] for side in (sums, moments))
+        inside = group[:, None] == reference_indices
+        reference, moments = (side[:, reference_indices, columns][:, None] for side in (sums, moments))
         of_partner = (_by_person(np.where(inside, side, 0.0), clusters)[person] for side in entries)
         partner = [np.where(inside, 0.0, side) for side in of_partner]  # the reference itself has none
     ref_above, ref_total = (np.broadcast_to(side, shape) for side in reference)
 
     def influence(counted: Sequence[Floats] | Floats, hits: Floats, weight: Floats) -> Floats:
-        found = divide(counted[0] - divide(hits, weight)[group] * counted[1], hits[group])
-        return np.where(np.isfinite(found), found, 0.0)
+        influences = divide(counted[0] - divide(hits, weight)[group] * counted[1], hits[group])
+        return np.where(np.isfinite(influences), influences, 0.0)
 
-    own = influence(entries, *sums)
-    other = influence(partner, ref_above, ref_total)
+    own_influence = influence(entries, *sums)
+    reference_influence = influence(partner, ref_above, ref_total)
     of_reference = divide(_spread(moments, divide(ref_above, ref_total)), ref_above**2)
-    separate = _by_group(own**2, group, shape[0]) + np.where(np.isfinite(of_reference), of_reference, 0.0)
-    joint = separate - 2 * _by_group(own * other, group, shape[0])
+    separate = _by_group(own_influence**2, group, shape[0]) + np.where(
+        np.isfinite(of_reference), of_reference, 0.0
+    )
+    joint = separate - 2 * _by_group(own_influence * reference_influence, group, shape[0])
     size = divide(entries[1].sum(0), (entries[1] > 0).sum(0))
     apart = joint + ALIKE * size**2 * (divide(1.0, sums[0] ** 2) + divide(1.0, ref_above**2)) / 2
     factor = divide(separate, np.where(joint > separate, joint, np.fmin(apart, separate)))
-    itself = np.arange(shape[0])[:, None] == at
+    itself = np.arange(shape[0])[:, None] == reference_indices
     return np.where(itself | np.isnan(factor), 1.0, factor)
 
 
 def _by_group(values: Floats, group: Ints, groups: int) -> Floats:
     """Sum values by group: (..., entries, rates) becomes (..., groups, rates)."""
-    found = np.zeros((*values.shape[:-2], groups, values.shape[-1]))
-    for at in np.ndindex(values.shape[:-2]):
-        for m, column in enumerate(values[at].T):
-            found[at][:, m] = np.bincount(group, column, minlength=groups)
-    return found
+    sums = np.zeros((*values.shape[:-2], groups, values.shape[-1]))
+    for index in np.ndindex(values.shape[:-2]):
+        for m, column in enumerate(values[index].T):
+            sums[index][:, m] = np.bincount(group, column, minlength=groups)
+    return sums
 
 
 def _by_person(values: Floats, clusters: Clusters) -> Floats:
     return _by_group(values, clusters.person, int(clusters.person.max(initial=-1)) + 1)
 
 
-def _moments(entries: Floats, clusters: Clusters, groups: int, *, rest: bool) -> Floats:
+def _moments(entries: Floats, clusters: Clusters, groups: int, *, of_rest: bool) -> Floats:
     """Return Σ above², Σ above·all, Σ all² and how many people have rows: (4, groups, rates).
 
     Of all other groups together: of everybody, with the people of the group as they are without it.
@@ -340,18 +348,18 @@ def _moments(entries: Floats, clusters: Clusters, groups: int, *, rest: bool) ->
         return above**2, above * total, total**2, total > 0
 
     def summed(counted: Floats) -> Floats:
-        return np.stack([_by_group(each, clusters.group, groups) for each in squares(counted)])
+        return np.stack([_by_group(product, clusters.group, groups) for product in squares(counted)])
 
-    if not rest:
+    if not of_rest:
         return summed(entries)
-    whole = _by_person(entries, clusters)
-    mine = whole[:, clusters.person]
-    everybody = np.stack([each.sum(0, keepdims=True) for each in squares(whole)])
+    by_person = _by_person(entries, clusters)
+    mine = by_person[:, clusters.person]
+    everybody = np.stack([product.sum(0, keepdims=True) for product in squares(by_person)])
     return everybody - summed(mine) + summed(mine - entries)
 
 
 def _spread(moments: Floats, rate: Floats) -> Floats:
     """Return the sum of the squared distances of people from a rate."""
-    first, mixed, second, _ = moments
-    found: Floats = np.maximum(first - 2 * rate * mixed + rate**2 * second, 0.0)
-    return found
+    squared_hits, mixed, squared_weights, _ = moments
+    spread: Floats = np.maximum(squared_hits - 2 * rate * mixed + rate**2 * squared_weights, 0.0)
+    return spread

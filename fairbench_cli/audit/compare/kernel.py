@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.effective import RateRows, of_all, own_rows, rate_rows
+from fairbench_cli.audit.compare.effective import RateRows, group_rate_rows, is_share, rate_rows
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools, Ints
 from fairbench_cli.audit.compare.report import (
     ALL,
@@ -75,14 +75,14 @@ class Tests:
     """
 
     names: tuple[str, ...]
-    at: Ints
+    reference_indices: Ints
     rows: RateRows
     ref: RateRows
     compared: Bools
     p: Floats
     outside: Floats
     exact: Bools
-    few: Bools
+    too_few: Bools
     within: Bools
     pairs: Floats
     pairs_outside: Floats
@@ -121,38 +121,40 @@ class Compared:
         Its taus, confidence and rule, and how references are chosen.
     """
 
-    part: Slice
+    group_counts: Slice
     names: tuple[str, ...]
-    at: Ints
+    reference_indices: Ints
     config: AuditConfig
 
     @cached_property
-    def counted(self) -> tuple[Floats, Floats, Floats, Floats]:
+    def numerators_and_denominators(self) -> tuple[Floats, Floats, Floats, Floats]:
         """What is over and under the bar of the rates, then of the references'."""
-        return references.both_parts(self.part.counts.n, self.names, self.at)
+        return references.rates_and_references(self.group_counts.counts.n, self.names, self.reference_indices)
 
     @cached_property
     def value(self) -> Floats:
         """The rates."""
-        return divide(*self.counted[:2])
+        return divide(*self.numerators_and_denominators[:2])
 
     @cached_property
     def reference_value(self) -> Floats:
         """The references' rates."""
-        return divide(*self.counted[2:])
+        return divide(*self.numerators_and_denominators[2:])
 
     @cached_property
     def rows(self) -> tuple[RateRows, RateRows]:
         """The rows behind the rates, and behind the references'."""
         # A reference that its rate has chosen is compared by all pairs of groups.
-        matched = not references.chosen_by_rate(self.part, self.config)
-        return rate_rows(self.part, self.names, self.at, matched=matched)
+        matched = not references.is_chosen_by_rate(self.group_counts, self.config)
+        return rate_rows(self.group_counts, self.names, self.reference_indices, matched=matched)
 
     @cached_property
     def ratio_limits(self) -> Limits:
         """Miettinen and Nurminen's intervals of the ratios."""
-        own, ref = self.rows
-        return score_test.ratio_interval(own.above, own.below, ref.above, ref.below, self.config.confidence)
+        group_rows, ref = self.rows
+        return score_test.ratio_interval(
+            group_rows.above, group_rows.below, ref.above, ref.below, self.config.confidence
+        )
 
     @cached_property
     def difference_limits(self) -> Limits:
@@ -162,13 +164,15 @@ class Compared:
     @cached_property
     def tests(self) -> Tests:
         """The tests of each group's rates against its reference's."""
-        known = references.comparable(self.part, self.config)
+        is_comparable = references.comparable(self.group_counts, self.config)
         config = self.config
-        compared = known[:, None] & ~self.itself
-        found = tests_of(self.names, self.at, *self.rows, compared, self.taus, config.confidence)
-        if references.chosen_by_rate(self.part, config):
-            return with_pairs(found, known, self.taus)
-        return found
+        compared = is_comparable[:, None] & ~self.itself
+        tests = compute_tests(
+            self.names, self.reference_indices, *self.rows, compared, self.taus, config.confidence
+        )
+        if references.is_chosen_by_rate(self.group_counts, config):
+            return with_pairs(tests, is_comparable, self.taus)
+        return tests
 
     @cached_property
     def taus(self) -> Floats:
@@ -178,8 +182,10 @@ class Compared:
     @cached_property
     def itself(self) -> Bools:
         """Which groups are the references themselves."""
-        found: Bools = np.arange(len(self.part.counts.groups))[:, None] == self.at
-        return found
+        is_reference: Bools = (
+            np.arange(len(self.group_counts.counts.groups))[:, None] == self.reference_indices
+        )
+        return is_reference
 
     @cached_property
     def ratio(self) -> Intervals:
@@ -193,35 +199,43 @@ class Compared:
 
     def _estimates(self, values: Floats, limits: Limits) -> Intervals:
         """Return values with their limits; that of a reference against itself is no estimate."""
-        return intervals(values, *(np.where(self.itself, values, each) for each in limits))
+        return intervals(values, *(np.where(self.itself, values, limit) for limit in limits))
 
     def pair(self, g: int, m: int) -> Pair:
         """Return the names of a group and of its reference."""
-        groups = self.part.counts.groups
-        at = int(self.at[m])
-        return Pair(*self.part.place, groups[g], REST_NAME if at == REST else groups[at])
+        groups = self.group_counts.counts.groups
+        reference_index = int(self.reference_indices[m])
+        return Pair(
+            *self.group_counts.place,
+            groups[g],
+            REST_NAME if reference_index == REST else groups[reference_index],
+        )
 
     def behind(self, g: int, m: int) -> tuple[float, float, float, float]:
         """Return the numerator and denominator of a group's rate, then of its reference's."""
-        above, below, ref_above, ref_below = (float(side[g, m]) for side in self.counted)
+        above, below, ref_above, ref_below = (float(side[g, m]) for side in self.numerators_and_denominators)
         return above, below, ref_above, ref_below
 
-    def ruling(self, evidence: Evidence, g: int, m: int) -> tuple[Verdict, Verdict, Reason]:
+    def decide(self, evidence: Evidence, g: int, m: int) -> tuple[Verdict, Verdict, Reason]:
         """Return whether the ratio itself lies within τ, the verdict, and why it is not decided."""
         point = decide(*self.behind(g, m), float(self.taus[m]))
-        return point, *ruled(point, self.tests, evidence, g, m, self.config)
+        return point, *decide_by_evidence(point, self.tests, evidence, g, m, self.config)
 
 
-def compared(part: Slice, names: Sequence[str], config: AuditConfig) -> Compared:
+def compare_slice(group_counts: Slice, names: Sequence[str], config: AuditConfig) -> Compared:
     """Return the comparisons of some rates of a slice with the references that are given or chosen."""
-    return Compared(part, tuple(names), references.references(part, names, config), config)
+    return Compared(
+        group_counts, tuple(names), references.find_references(group_counts, names, config), config
+    )
 
 
-def wanted_rates(
-    part: Slice, names: Sequence[str], deciding: Sequence[str], config: AuditConfig
+def family_rates(
+    group_counts: Slice, names: Sequence[str], deciding: Sequence[str], config: AuditConfig
 ) -> frozenset[str]:
     """Return the rates of a slice that the verdict or the gate depends on."""
-    gate = [canonical(name) for attribute, name in config.fail_on if attribute in ("", part.attribute)]
+    gate = [
+        canonical(name) for attribute, name in config.fail_on if attribute in ("", group_counts.attribute)
+    ]
     rates = {rate for name in (*deciding, *gate) for rate in ROLL_UPS.get(name, (name,))}
     return frozenset(rates & set(names))
 
@@ -249,19 +263,19 @@ def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confi
     ref_below = _below(names, ref, total)
     p = divide(rows.above, below)
     q = divide(ref.above, ref_below)
-    rho = np.where(of_all(names), -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
+    rho = np.where(is_share(names), -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
     rho = np.where(np.isnan(rho), 0.0, rho)
     return score_test.difference_interval(rows.above, below, ref.above, ref_below, confidence, rho)
 
 
 def _below(names: Sequence[str], rows: RateRows, total: Floats) -> Floats:
     """Return the denominator of each rate; of a share of a list, the list."""
-    return np.where(of_all(names) & (rows.below > 0), total, rows.below)
+    return np.where(is_share(names) & (rows.below > 0), total, rows.below)
 
 
-def tests_of(
+def compute_tests(
     names: Sequence[str],
-    at: Ints,
+    reference_indices: Ints,
     rows: RateRows,
     ref: RateRows,
     compared: Bools,
@@ -269,37 +283,47 @@ def tests_of(
     confidence: float,
 ) -> Tests:
     """Return the tests of rates, given the rows behind them and behind their references."""
-    p, outside, exact, few = _tested(rows, ref, taus)
+    p, outside, exact, too_few = _compute_p_values(rows, ref, taus)
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     counted = (rows.above, rows.below, ref.above, ref.below)
     with np.errstate(invalid="ignore"):
         within = (score_test.score_z(*counted, taus) > z) & (score_test.score_z(*counted, 1 / taus) < -z)
     p, outside = (np.where(compared, values, np.nan) for values in (p, outside))
     none = np.empty((0, len(names)))
-    p = p[:, distinct(names, at)]
-    return Tests(tuple(names), at, rows, ref, compared, p, outside, exact, few, within, none, none)
+    p = p[:, find_shared_tests(names, reference_indices)]
+    return Tests(
+        tuple(names), reference_indices, rows, ref, compared, p, outside, exact, too_few, within, none, none
+    )
 
 
-def with_pairs(found: Tests, known: Bools, taus: Floats) -> Tests:
-    """Return tests with those of all other pairs of the groups that are `known`.
+def with_pairs(tests: Tests, is_comparable: Bools, taus: Floats) -> Tests:
+    """Return tests with those of all other pairs of the groups where `is_comparable`.
 
     A reference that the data chose, as it has the highest rate, is the most extreme of all pairs.
     """
-    first, second = np.triu_indices(len(known), 1)
-    other = (known[first] & known[second])[:, None]
-    other = other & (first[:, None] != found.at) & (second[:, None] != found.at)
-    p, outside, _, few = _tested(found.rows.take(first), found.rows.take(second), taus)
-    pairs, pairs_outside = (np.where(other, _or_one(values, few), np.nan) for values in (p, outside))
-    return replace(found, pairs=pairs, pairs_outside=pairs_outside)
+    first_groups, second_groups = np.triu_indices(len(is_comparable), 1)
+    is_other_pair = (is_comparable[first_groups] & is_comparable[second_groups])[:, None]
+    is_other_pair = (
+        is_other_pair
+        & (first_groups[:, None] != tests.reference_indices)
+        & (second_groups[:, None] != tests.reference_indices)
+    )
+    p, outside, _, too_few = _compute_p_values(
+        tests.rows.take(first_groups), tests.rows.take(second_groups), taus
+    )
+    pairs, pairs_outside = (
+        np.where(is_other_pair, _p_or_one(values, too_few), np.nan) for values in (p, outside)
+    )
+    return replace(tests, pairs=pairs, pairs_outside=pairs_outside)
 
 
-def _tested(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floats, Floats, Bools, Bools]:
+def _compute_p_values(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floats, Floats, Bools, Bools]:
     """Return p-values of equal rates and of a ratio within τ, which are exact, and where rows are too few."""
     counted = (rows.above, rows.below, ref.above, ref.below)
-    plain = (rows.plain_above, rows.plain_below, ref.plain_above, ref.plain_below)
+    unweighted = (rows.plain_above, rows.plain_below, ref.plain_above, ref.plain_below)
     p, exact = score_test.equal_rates(*counted)
     enough = (
-        np.fmin(score_test.smallest_expected_count(*counted), score_test.smallest_expected_count(*plain))
+        np.fmin(score_test.smallest_expected_count(*counted), score_test.smallest_expected_count(*unweighted))
         >= score_test.FEW_EXPECTED
     )
     return p, score_test.outside_band_p(*counted, taus), exact, (rows.scaled | ref.scaled) & ~enough
@@ -328,27 +352,31 @@ def adjust(
     >>> [p.tolist() for p in adjusted], size
     ([[[0.02, 0.06]], [[0.03], [nan]]], 2)
     """
-    every = [np.concatenate(both) for both in zip(tables, pairs, strict=True)] if pairs else tables
-    deciding = every
+    families = (
+        [np.concatenate(table_and_pairs) for table_and_pairs in zip(tables, pairs, strict=True)]
+        if pairs
+        else tables
+    )
+    deciding = families
     if decide:
-        both = zip(decide, every, strict=True)
-        deciding = [np.where(decides, tests, np.nan) for decides, tests in both]
+        pairs_of_tables = zip(decide, families, strict=True)
+        deciding = [np.where(decides, tests, np.nan) for decides, tests in pairs_of_tables]
     tested = _flat(deciding)
-    adjusted = holm(_flat(every))
+    adjusted = holm(_flat(families))
     adjusted = np.where(np.isnan(tested), adjusted, holm(tested))
-    found = []
-    first = 0
-    for table, tests in zip(tables, every, strict=True):  # those of its pairs come after a table's own
-        found.append(adjusted[first : first + table.size].reshape(table.shape))
-        first += tests.size
-    return found, int((~np.isnan(tested)).sum())
+    adjusted_tables = []
+    start = 0
+    for table, tests in zip(tables, families, strict=True):  # those of its pairs come after a table's own
+        adjusted_tables.append(adjusted[start : start + table.size].reshape(table.shape))
+        start += tests.size
+    return adjusted_tables, int((~np.isnan(tested)).sum())
 
 
 def _flat(tables: Sequence[Floats]) -> Floats:
     return np.concatenate([np.empty(0), *map(np.ravel, tables)])
 
 
-def weigh(
+def adjust_tests(
     slices: Sequence[Tests], deciding: Sequence[Collection[str]], config: AuditConfig
 ) -> tuple[list[Evidence], int]:
     """Return the evidence of what is beyond chance on each slice, and the size of the family.
@@ -365,31 +393,31 @@ def weigh(
     """
     equal: list[tuple[Floats, Bools, Floats]] = []
     far: list[tuple[Floats, Bools, Floats]] = []
-    columns = [distinct(tests.names, tests.at) for tests in slices]
-    for tests, wanted, column in zip(slices, deciding, columns, strict=True):
-        decides = np.array([name in wanted for name in tests.names], dtype=bool)
-        every = np.arange(len(column))
-        own = column == every  # the others share its test
+    columns = [find_shared_tests(tests.names, tests.reference_indices) for tests in slices]
+    for tests, deciding_names, column in zip(slices, deciding, columns, strict=True):
+        decides = np.array([name in deciding_names for name in tests.names], dtype=bool)
+        indices = np.arange(len(column))
+        has_own_test = column == indices  # the others share its test
         p, outside = (
-            np.where(tests.compared, _or_one(values, tests.few), np.nan)
+            np.where(tests.compared, _p_or_one(values, tests.too_few), np.nan)
             for values in (tests.p, tests.outside)
         )
-        pairs = np.where(own, tests.pairs, np.nan)
-        equal.append((np.where(own, p, np.nan), np.isin(every, column[decides]), pairs))
+        pairs = np.where(has_own_test, tests.pairs, np.nan)
+        equal.append((np.where(has_own_test, p, np.nan), np.isin(indices, column[decides]), pairs))
         far.append((outside, decides, tests.pairs_outside))
     of_equal, family = adjust(*zip(*equal, strict=True))
     of_far, _ = adjust(*zip(*far, strict=True))
-    found = []
+    all_evidence = []
     alpha = config.alpha
     for tests, column, p, p_far in zip(slices, columns, of_equal, of_far, strict=True):
         p_holm = np.where(np.isnan(tests.p), np.nan, p[:, column])
         with np.errstate(invalid="ignore"):
             differs = p_holm < alpha
-            found.append(Evidence(p_holm, differs, differs & (p_far < alpha)))
-    return found, family
+            all_evidence.append(Evidence(p_holm, differs, differs & (p_far < alpha)))
+    return all_evidence, family
 
 
-def distinct(names: Sequence[str], at: Ints) -> Ints:
+def find_shared_tests(names: Sequence[str], reference_indices: Ints) -> Ints:
     """Which column holds each rate's test: complements with the same reference share one.
 
     >>> distinct(["fpr", "tpr", "tnr"], np.array([0, 0, 0])).tolist()
@@ -398,18 +426,18 @@ def distinct(names: Sequence[str], at: Ints) -> Ints:
     columns = np.arange(len(names))
     for m, name in enumerate(names):
         complement = RATES[name].complement
-        if complement in names[:m] and at[names.index(complement)] == at[m]:
+        if complement in names[:m] and reference_indices[names.index(complement)] == reference_indices[m]:
             columns[m] = names.index(complement)
     return columns
 
 
-def ruled(
+def decide_by_evidence(
     point: Verdict, tests: Tests, evidence: Evidence, g: int, m: int, config: AuditConfig
 ) -> tuple[Verdict, Reason]:
     """Return the verdict, and why it is not decided."""
     if point == "undecided":
         return "undecided", "no rows"
-    if config.rule == "point" or g == tests.at[m]:
+    if config.rule == "point" or g == tests.reference_indices[m]:
         return point, ""
     if point == "pass":
         if tests.within[g, m]:
@@ -417,16 +445,16 @@ def ruled(
         return ("undecided", "wide")
     if evidence.differs[g, m]:
         return "fail", ""
-    return "undecided", "few" if tests.few[g, m] else "chance"
+    return "undecided", "few" if tests.too_few[g, m] else "chance"
 
 
-def _or_one(p: Floats, few: Bools) -> Floats:
+def _p_or_one(p: Floats, too_few: Bools) -> Floats:
     """Return p-values, 1 where there is no test or too little to reject anything."""
-    return np.where(np.isnan(p) | few, 1.0, p)
+    return np.where(np.isnan(p) | too_few, 1.0, p)
 
 
-def report_of(
-    slices: Sequence[Slice], deciding: Sequence[str], config: AuditConfig, common: AuditConfig, **more: Any
+def compare_slices(
+    slices: Sequence[Slice], deciding: Sequence[str], config: AuditConfig, common: AuditConfig, **extra: Any
 ) -> Report:
     """Return the groups of slices and their comparisons as a report, before anything is judged.
 
@@ -440,38 +468,43 @@ def report_of(
         References, taus, confidence, rule.
     common : AuditConfig
         The configuration with the references that all slices have in common.
-    more
+    extra
         What else the report says.
     """
-    inside = [references.kept(part, config) for part in slices]
-    tables = [compared(part, defined(COMPARED, part.labelled), common) for part in inside]
-    wanted = [wanted_rates(table.part, table.names, deciding, common) for table in tables]
-    evidence, family = weigh([table.tests for table in tables], wanted, common)
-    each = zip(tables, evidence, wanted, strict=True)
+    inside = [references.without_excluded_groups(group_counts, config) for group_counts in slices]
+    tables = [
+        compare_slice(group_counts, defined(COMPARED, group_counts.labelled), common)
+        for group_counts in inside
+    ]
+    deciding_names = [family_rates(table.group_counts, table.names, deciding, common) for table in tables]
+    evidence, family = adjust_tests([table.tests for table in tables], deciding_names, common)
+    compared_slices = zip(tables, evidence, deciding_names, strict=True)
     return Report(
         config=config,
         slices=tuple(slices),
         decided_by=tuple(deciding),
         overall=tuple(overall_rows(slices, config)),
-        groups=tuple(row for part in inside for row in group_rows(part, config)),
-        disparities=tuple(row for one in each for row in _disparities(*one, family)),
+        groups=tuple(row for group_counts in inside for row in group_rows(group_counts, config)),
+        disparities=tuple(
+            row for compared_slice in compared_slices for row in _disparities(*compared_slice, family)
+        ),
         family=family,
-        **more,
+        **extra,
     )
 
 
 def _disparities(
-    table: Compared, evidence: Evidence, wanted: frozenset[str], family: int
+    table: Compared, evidence: Evidence, deciding_names: frozenset[str], family: int
 ) -> Iterator[Disparity]:
     """Yield the comparisons of a slice; `family` is how many there are whose p-values are adjusted."""
     tests = table.tests
-    places = np.argwhere(table.itself | tests.compared).tolist()
-    rulings = [table.ruling(evidence, g, m) for g, m in places]
+    indices = np.argwhere(table.itself | tests.compared).tolist()
+    rulings = [table.decide(evidence, g, m) for g, m in indices]
     still = np.zeros(tests.compared.shape, dtype=bool)
-    for (g, m), (_, _, reason) in zip(places, rulings, strict=True):
+    for (g, m), (_, _, reason) in zip(indices, rulings, strict=True):
         still[g, m] = reason in CAN_DECIDE
-    needed = _needed(table, still, family)
-    for (g, m), (point, verdict, reason) in zip(places, rulings, strict=True):
+    n_needed = _estimate_rows_needed(table, still, family)
+    for (g, m), (point, verdict, reason) in zip(indices, rulings, strict=True):
         name = table.names[m]
         itself = bool(table.itself[g, m])
         behind = table.behind(g, m)
@@ -490,51 +523,51 @@ def _disparities(
             verdict=verdict,
             shown_outside=verdict == "fail" and bool(evidence.outside[g, m]),
             reason=reason,
-            rows_needed=float(needed[g, m]),
+            rows_needed=float(n_needed[g, m]),
             is_reference=itself,
-            deciding=name in wanted and not itself,
+            deciding=name in deciding_names and not itself,
             behind=behind[:2],
             reference_behind=behind[2:],
         )
 
 
-def _needed(table: Compared, still: Bools, family: int) -> Floats:
+def _estimate_rows_needed(table: Compared, still: Bools, family: int) -> Floats:
     """Return about how many rows of both groups would decide, were the rates as measured, where known."""
-    rows = table.part.rows
-    found = np.full(still.shape, np.nan)
-    still = still & ~of_all(table.names)
+    rows = table.group_counts.rows
+    totals = np.full(still.shape, np.nan)
+    still = still & ~is_share(table.names)
     for tau in np.unique(table.taus[still.any(0)]).tolist():
         g, m = np.nonzero(still & (table.taus == tau))  # all of them at once
-        at = table.at[m]
+        reference_indices = table.reference_indices[m]
         x, n, y, k = (side[g, m] for counted in table.rows for side in (counted.above, counted.below))
         rule = Criterion(tau, max(1, family), table.config.confidence)
-        needed = rows_needed(divide(y, k), divide(x * k, n * y), divide(n, n + k), rule)
-        both = np.where(at == REST, rows.sum(), rows[g] + rows[at])
+        n_counted = rows_needed(divide(y, k), divide(x * k, n * y), divide(n, n + k), rule)
+        n_both = np.where(reference_indices == REST, rows.sum(), rows[g] + rows[reference_indices])
         # As many times the rows at hand as the rate needs of those that it counts.
-        total = divide(needed, n + k) * both
-        found[g, m] = np.where(total > both, total, np.nan)
-    return found
+        total = divide(n_counted, n + k) * n_both
+        totals[g, m] = np.where(total > n_both, total, np.nan)
+    return totals
 
 
-def group_rows(part: Slice, config: AuditConfig) -> list[GroupRow]:
+def group_rows(group_counts: Slice, config: AuditConfig) -> list[GroupRow]:
     """Return counts and rates of each group."""
-    names = defined(SHOWN, part.labelled)
-    above, below = numerators_and_denominators(part.counts.n, names)
+    names = defined(SHOWN, group_counts.labelled)
+    above, below = numerators_and_denominators(group_counts.counts.n, names)
     rates = divide(above, below)
-    limits = rate_limits(names, own_rows(part, names), config.confidence)
+    limits = rate_limits(names, group_rate_rows(group_counts, names), config.confidence)
     # The share of all rows that the only group has is 1, and no estimate.
-    known = of_all(names) & (len(rates) == 1)
-    metrics = intervals(rates, *(np.where(known, rates, each) for each in limits))
+    is_whole = is_share(names) & (len(rates) == 1)
+    metrics = intervals(rates, *(np.where(is_whole, rates, limit) for limit in limits))
     return [
         GroupRow(
-            *(*part.place, group),
-            rows=int(part.rows[g]),
-            small=bool(part.rows[g] < config.min_group),
-            counts=_counts(part.counts.n[g], part.labelled),
+            *(*group_counts.place, group),
+            rows=int(group_counts.rows[g]),
+            small=bool(group_counts.rows[g] < config.min_group),
+            counts=_counts(group_counts.counts.n[g], group_counts.labelled),
             metrics=dict(zip(names, metrics[g], strict=True)),
             behind={name: (float(above[g, m]), float(below[g, m])) for m, name in enumerate(names)},
         )
-        for g, group in enumerate(part.counts.groups)
+        for g, group in enumerate(group_counts.counts.groups)
     ]
 
 
@@ -549,12 +582,16 @@ def _counts(n: Floats, labelled: bool) -> dict[str, float]:
 
 def overall_rows(slices: Sequence[Slice], config: AuditConfig) -> list[GroupRow]:
     """Return one row for everybody per model and decision."""
-    first: dict[tuple[str, str], Slice] = {}
-    for part in slices:
-        first.setdefault(part.place[:2], part)
+    first_slices: dict[tuple[str, str], Slice] = {}
+    for group_counts in slices:
+        first_slices.setdefault(group_counts.place[:2], group_counts)
     rows: list[GroupRow] = []
-    for part in first.values():
-        clusters = part.clusters and replace(part.clusters, group=np.zeros_like(part.clusters.group))
-        whole = {"attribute": ALL, "intersection": False, "clusters": clusters}
-        rows += group_rows(part.with_cells(part.cells.sum(1, keepdims=True), (ALL,), **whole), config)
+    for group_counts in first_slices.values():
+        clusters = group_counts.clusters and replace(
+            group_counts.clusters, group=np.zeros_like(group_counts.clusters.group)
+        )
+        changes = {"attribute": ALL, "intersection": False, "clusters": clusters}
+        rows += group_rows(
+            group_counts.with_cells(group_counts.cells.sum(1, keepdims=True), (ALL,), **changes), config
+        )
     return rows

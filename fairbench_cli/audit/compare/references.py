@@ -22,7 +22,7 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
 
-def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
+def find_references(group_counts: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
     """Index of the reference group for each measure, or `REST`.
 
     A reference given for the attribute (for an intersection: for each of its attributes) comes first; then
@@ -35,23 +35,42 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
     UserError
         When the reference given is not a group of the attribute.
     """
-    groups = part.counts.groups
-    given = _given(part, config)
-    if given is not None or config.ref_method == "rest":
-        return np.full(len(names), REST if given is None else groups.index(given), dtype=np.intp)
-    known = np.array([MISSING not in group.split(CROSS) for group in groups])
-    large = part.rows >= config.min_group
-    share = comparable(part, config)
-    may = next(some for some in (known & large & share, known & share, share, share | True) if some.any())
+    groups = group_counts.counts.groups
+    given_reference = _find_named_reference(group_counts, config)
+    if given_reference is not None or config.ref_method == "rest":
+        return np.full(
+            len(names), REST if given_reference is None else groups.index(given_reference), dtype=np.intp
+        )
+    is_known = np.array([MISSING not in group.split(CROSS) for group in groups])
+    is_large = group_counts.rows >= config.min_group
+    is_comparable = comparable(group_counts, config)
+    may_be_chosen = next(
+        candidates
+        for candidates in (
+            is_known & is_large & is_comparable,
+            is_known & is_comparable,
+            is_comparable,
+            is_comparable | True,
+        )
+        if candidates.any()
+    )
     if config.ref_method in ("minimum", "maximum"):
-        rates = divide(*numerators_and_denominators(part.counts.n, names))
+        rates = divide(*numerators_and_denominators(group_counts.counts.n, names))
         if config.ref_method == "minimum":
-            down = rates
+            rank_values = rates
         else:
-            down = -rates
-        undefined = np.where(may, 1e300, np.inf)[:, None]  # the first that may be is taken when all are
-        return np.asarray(np.argmin(np.where(may[:, None] & ~np.isnan(down), down, undefined), axis=0))
-    return np.full(len(names), np.argmax(np.where(may, part.counts.group_total, -1.0)), dtype=np.intp)
+            rank_values = -rates
+        undefined = np.where(may_be_chosen, 1e300, np.inf)[
+            :, None
+        ]  # the first that may be is taken when all are
+        return np.asarray(
+            np.argmin(
+                np.where(may_be_chosen[:, None] & ~np.isnan(rank_values), rank_values, undefined), axis=0
+            )
+        )
+    return np.full(
+        len(names), np.argmax(np.where(may_be_chosen, group_counts.counts.group_total, -1.0)), dtype=np.intp
+    )
 
 
 def common_references(slices: Sequence[Slice], config: AuditConfig) -> AuditConfig:
@@ -62,82 +81,104 @@ def common_references(slices: Sequence[Slice], config: AuditConfig) -> AuditConf
     """
     if config.ref_method not in ("given", "majority"):
         return config
-    found = {}
-    for attribute, parts_of in group_by(slices, lambda part: part.attribute).items():
-        everywhere = sorted(set.intersection(*(set(part.counts.groups) for part in parts_of)))
-        known = [group for group in everywhere if MISSING not in group.split(CROSS)]
-        places = {group: [(part, part.counts.groups.index(group)) for part in parts_of] for group in known}
-        rows = {group: sum(int(part.rows[g]) for part, g in at) for group, at in places.items()}
-        weight = {group: sum(part.counts.group_total[g] for part, g in at) for group, at in places.items()}
-        large = [group for group in known if rows[group] >= config.min_group]
-        if known and all(_given(part, config) is None for part in parts_of):
-            found[attribute] = max(large or known, key=weight.__getitem__)
-    return config.model_copy(update={"references": {**config.references, **found}})
+    chosen = {}
+    for attribute, attribute_slices in group_by(slices, lambda group_counts: group_counts.attribute).items():
+        everywhere = sorted(
+            set.intersection(*(set(group_counts.counts.groups) for group_counts in attribute_slices))
+        )
+        known_groups = [group for group in everywhere if MISSING not in group.split(CROSS)]
+        indices = {
+            group: [
+                (group_counts, group_counts.counts.groups.index(group)) for group_counts in attribute_slices
+            ]
+            for group in known_groups
+        }
+        rows = {
+            group: sum(int(group_counts.rows[g]) for group_counts, g in slices_with_group)
+            for group, slices_with_group in indices.items()
+        }
+        weight = {
+            group: sum(group_counts.counts.group_total[g] for group_counts, g in slices_with_group)
+            for group, slices_with_group in indices.items()
+        }
+        large = [group for group in known_groups if rows[group] >= config.min_group]
+        if known_groups and all(
+            _find_named_reference(group_counts, config) is None for group_counts in attribute_slices
+        ):
+            chosen[attribute] = max(large or known_groups, key=weight.__getitem__)
+    return config.model_copy(update={"references": {**config.references, **chosen}})
 
 
-def usual_reference(part: Slice, config: AuditConfig) -> int:
+def usual_reference(group_counts: Slice, config: AuditConfig) -> int:
     """Return the reference of a slice's selection rate, or `REST`; of scores and plans, too."""
-    return int(references(part, ("selection-rate",), config)[0])
+    return int(find_references(group_counts, ("selection-rate",), config)[0])
 
 
-def chosen_by_rate(part: Slice, config: AuditConfig) -> bool:
+def is_chosen_by_rate(group_counts: Slice, config: AuditConfig) -> bool:
     """Return whether the reference is the group with the highest or lowest rate: one that the data chose."""
-    return config.ref_method in ("minimum", "maximum") and _given(part, config) is None
+    return config.ref_method in ("minimum", "maximum") and _find_named_reference(group_counts, config) is None
 
 
-def excluded(part: Slice, config: AuditConfig) -> Bools:
+def excluded(group_counts: Slice, config: AuditConfig) -> Bools:
     """Return which groups are left out: they, or a part of them, are among `exclude`."""
     out = set(config.exclude)
-    return np.array([bool(out & _levels(part, group)) for group in part.counts.groups], dtype=bool)
+    return np.array(
+        [bool(out & _levels(group_counts, group)) for group in group_counts.counts.groups], dtype=bool
+    )
 
 
-def comparable(part: Slice, config: AuditConfig) -> Bools:
+def comparable(group_counts: Slice, config: AuditConfig) -> Bools:
     """Return which groups are compared: not left out, and with `min_share` of the rows that are not.
 
     A reference that was named is compared with, whatever its share.
     """
-    inside = ~excluded(part, config)
-    given = _given(part, config)
-    least = Fraction(str(config.min_share)) * int(part.rows[inside].sum())
+    inside = ~excluded(group_counts, config)
+    given_reference = _find_named_reference(group_counts, config)
+    least = Fraction(str(config.min_share)) * int(group_counts.rows[inside].sum())
     enough = [
-        group == given or (rows >= least and (rows > 0 or least == 0))
-        for group, rows in zip(part.counts.groups, part.rows.tolist(), strict=True)
+        group == given_reference or (rows >= least and (rows > 0 or least == 0))
+        for group, rows in zip(group_counts.counts.groups, group_counts.rows.tolist(), strict=True)
     ]
     return np.asarray(inside & np.array(enough, dtype=bool))
 
 
-def kept(part: Slice, config: AuditConfig) -> Slice:
+def without_excluded_groups(group_counts: Slice, config: AuditConfig) -> Slice:
     """Return a slice without the groups that are left out."""
-    return without(part, excluded(part, config))
+    return without_groups(group_counts, excluded(group_counts, config))
 
 
-def without(part: Slice, out: Bools) -> Slice:
+def without_groups(group_counts: Slice, out: Bools) -> Slice:
     """Return a slice without some of its groups."""
     if not out.any():
-        return part
+        return group_counts
     stays = ~out
-    clusters = part.clusters
+    clusters = group_counts.clusters
     if clusters is not None:
-        own = stays[clusters.group]
-        place = (np.cumsum(stays) - 1)[clusters.group[own]]
-        clusters = Clusters(clusters.person[own], place, clusters.n[own], clusters.squares[own])
-    groups = tuple(compress(part.counts.groups, stays))
-    return part.with_cells(part.cells[:, stays], groups, clusters=clusters)
+        stays_in = stays[clusters.group]
+        new_indices = (np.cumsum(stays) - 1)[clusters.group[stays_in]]
+        clusters = Clusters(
+            clusters.person[stays_in], new_indices, clusters.n[stays_in], clusters.squares[stays_in]
+        )
+    groups = tuple(compress(group_counts.counts.groups, stays))
+    return group_counts.with_cells(group_counts.cells[:, stays], groups, clusters=clusters)
 
 
-def both_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, Floats, Floats, Floats]:
+def rates_and_references(
+    n: Floats, names: Sequence[str], reference_indices: Ints
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the numerators and denominators of each group's rates, then of its reference's.
 
     Each has the shape (..., groups, rates).
     """
     above, below = numerators_and_denominators(n, names)
-    if (at == REST).all():
+    if (reference_indices == REST).all():
         everybody = n.sum(-3)
         all_others = everybody * float(n.shape[-3] > 1)  # the rest of one group is nobody, and has no share
         return above, below, *numerators_and_denominators(everybody[..., None, :, :] - n, names, all_others)
     columns = np.arange(len(names))
     ref_above, ref_below = (
-        np.broadcast_to(side[..., at, columns][..., None, :], side.shape) for side in (above, below)
+        np.broadcast_to(side[..., reference_indices, columns][..., None, :], side.shape)
+        for side in (above, below)
     )
     return above, below, ref_above, ref_below
 
@@ -150,15 +191,18 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
     UserError
         Naming all that are wrong.
     """
-    attributes = {part.attribute for part in tally.slices}
-    known = attributes | {name for attribute in attributes for name in attribute.split(CROSS)}
+    attributes = {group_counts.attribute for group_counts in tally.slices}
+    names = attributes | {name for attribute in attributes for name in attribute.split(CROSS)}
     problems = [
         Problem(f"no attribute called {format_value(name)}", suggest(name, attributes), Flag("ref"))
         for name in config.references
-        if name not in known
+        if name not in names
     ]
     levels = {
-        level for part in tally.slices for group in part.counts.groups for level in _levels(part, group)
+        level
+        for group_counts in tally.slices
+        for group in group_counts.counts.groups
+        for level in _levels(group_counts, group)
     }
     problems += [
         Problem(f"no group called {format_value(text)}", suggest(text, levels), Flag("exclude"))
@@ -167,43 +211,43 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
     ]
     if problems:
         raise UserError(*problems)
-    for part in tally.slices:
-        given = _given(part, config)
-        out = excluded(part, config)
+    for group_counts in tally.slices:
+        given_reference = _find_named_reference(group_counts, config)
+        out = excluded(group_counts, config)
         if out.all():
-            if part.model:
-                of_model = f" in {config.sliced_by or 'model'} {format_value(part.model)}"
+            if group_counts.model:
+                of_model = f" in {config.sliced_by or 'model'} {format_value(group_counts.model)}"
             else:
                 of_model = ""
-            what = f"all groups of {format_value(part.attribute)}{of_model} are left out"
-            raise user_error(what, "leave out fewer groups, or audit other attributes", Flag("exclude"))
-        if given is not None and out[part.counts.groups.index(given)]:
-            left_out = (f"the reference {format_value(given)} is left out by ", Flag("exclude"))
+            problem = f"all groups of {format_value(group_counts.attribute)}{of_model} are left out"
+            raise user_error(problem, "leave out fewer groups, or audit other attributes", Flag("exclude"))
+        if given_reference is not None and out[group_counts.counts.groups.index(given_reference)]:
+            left_out = (f"the reference {format_value(given_reference)} is left out by ", Flag("exclude"))
             raise user_error(left_out, "name another reference, or keep it", Flag("ref"))
 
 
-def _levels(part: Slice, group: str) -> set[str]:
+def _levels(group_counts: Slice, group: str) -> set[str]:
     """Return the names that `exclude` may call a group by: its own, its parts, these with their attribute."""
-    names = part.attribute.split(CROSS)
-    each = [(part.attribute, group), *zip(names, group.split(CROSS), strict=False)]
-    return {text for name, value in each for text in (value, f"{name}={value}")}
+    names = group_counts.attribute.split(CROSS)
+    names_and_values = [(group_counts.attribute, group), *zip(names, group.split(CROSS), strict=False)]
+    return {text for name, value in names_and_values for text in (value, f"{name}={value}")}
 
 
-def _given(part: Slice, config: AuditConfig) -> str | None:
+def _find_named_reference(group_counts: Slice, config: AuditConfig) -> str | None:
     """Find the reference given for this attribute, or for each attribute of an intersection."""
-    groups = part.counts.groups
-    name = config.references.get(part.attribute)
+    groups = group_counts.counts.groups
+    name = config.references.get(group_counts.attribute)
     if name is None:
-        attributes = part.attribute.split(CROSS)
+        attributes = group_counts.attribute.split(CROSS)
         name = CROSS.join(config.references.get(attribute, "") for attribute in attributes)
-        if part.intersection and name in groups:
+        if group_counts.intersection and name in groups:
             return name
         return None
     if name not in groups:
-        what = f"attribute {format_value(part.attribute)} has no group {format_value(name)}"
-        if part.model:
-            of_model = f" in model {format_value(part.model)}"
+        problem = f"attribute {format_value(group_counts.attribute)} has no group {format_value(name)}"
+        if group_counts.model:
+            of_model = f" in model {format_value(group_counts.model)}"
         else:
             of_model = ""
-        raise user_error(what + of_model, suggest(name, groups), Flag("ref"))
+        raise user_error(problem + of_model, suggest(name, groups), Flag("ref"))
     return name

@@ -221,22 +221,22 @@ class Report:
     @cached_property
     def deciding(self) -> tuple[str, ...]:
         """The rates that decide, with roll-ups spelled out, in the order in which they are computed."""
-        wanted = {part for name in self.decided_by for part in ROLL_UPS.get(name, (name,))}
-        return tuple(name for name in COMPARED if name in wanted)
+        deciding = {rate for name in self.decided_by for rate in ROLL_UPS.get(name, (name,))}
+        return tuple(name for name in COMPARED if name in deciding)
 
     @cached_property
     def by_audit(self) -> dict[tuple[str, str, str], tuple[list[Disparity], list[GroupRow]]]:
         """Comparisons and groups by model, decision and attribute."""
-        found: dict[tuple[str, str, str], tuple[list[Disparity], list[GroupRow]]] = {
-            part.place: ([], []) for part in self.slices
+        rows_by_place: dict[tuple[str, str, str], tuple[list[Disparity], list[GroupRow]]] = {
+            group_counts.place: ([], []) for group_counts in self.slices
         }
         for row in self.disparities:
-            found[row.place][0].append(row)
+            rows_by_place[row.place][0].append(row)
         for group in self.groups:
-            found[group.place][1].append(group)
-        return found
+            rows_by_place[group.place][1].append(group)
+        return rows_by_place
 
     @cached_property
     def several(self) -> bool:
         """Whether there is more than one pair of model and decision."""
-        return len({part.place[:2] for part in self.slices}) > 1
+        return len({group_counts.place[:2] for group_counts in self.slices}) > 1

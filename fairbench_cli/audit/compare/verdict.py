@@ -20,7 +20,7 @@ def deciding_names(tally: Tally, config: AuditConfig) -> tuple[str, ...]:
     """Return the rates and roll-ups that decide, or the default ones."""
     if config.measures is not None:
         return tuple(dict.fromkeys(map(metrics.canonical, config.measures)))
-    return metrics.defined(metrics.DEFAULT, _labelled(tally))
+    return metrics.defined(metrics.DEFAULT, _has_labels(tally))
 
 
 def requested_names(config: AuditConfig) -> tuple[str, ...]:
@@ -39,26 +39,28 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
         attributes that were not audited.
     """
     problems = []
-    if not _labelled(tally):
+    if not _has_labels(tally):
         gate_names = (name for _, name in config.fail_on)
-        named = (*deciding_names(tally, config), *requested_names(config), *gate_names)
+        names = (*deciding_names(tally, config), *requested_names(config), *gate_names)
         needing = [
-            name for name in dict.fromkeys(map(metrics.canonical, named)) if metrics.needs_labels(name)
+            name for name in dict.fromkeys(map(metrics.canonical, names)) if metrics.needs_labels(name)
         ]
         if needing:
             without = " or ".join(metrics.defined(metrics.COMPARED, labelled=False))
             fix = f"give the label column, or choose another metric, such as {without}"
-            what = f"{', '.join(needing)} cannot be computed without labels"
-            problems.append(Problem(what, fix, Flag("metric")))
-    attributes = {part.attribute for part in tally.slices}
+            problem = f"{', '.join(needing)} cannot be computed without labels"
+            problems.append(Problem(problem, fix, Flag("metric")))
+    attributes = {group_counts.attribute for group_counts in tally.slices}
     for attribute, name in config.fail_on:
         if attribute and attribute not in attributes:
-            what = f"no attribute called {format_value(attribute)} was audited"
-            problems.append(Problem(what, suggest(attribute, attributes), Flag("fail-on")))
+            problem = f"no attribute called {format_value(attribute)} was audited"
+            problems.append(Problem(problem, suggest(attribute, attributes), Flag("fail-on")))
         if not metrics.can_decide(metrics.canonical(name)):
-            what = f"{name} has no value from which it passes, so it cannot decide"
+            problem = f"{name} has no value from which it passes, so it cannot decide"
             problems.append(
-                Problem(what, ("name another metric; ", Flag("metric"), " shows this one"), Flag("fail-on"))
+                Problem(
+                    problem, ("name another metric; ", Flag("metric"), " shows this one"), Flag("fail-on")
+                )
             )
     if problems:
         raise UserError(*problems)
@@ -100,7 +102,7 @@ def decide(above: float, below: float, ref_above: float, ref_below: float, tau: 
 
 
 def decide_metric(
-    entry: Metric, known: Interval, tau: float, config: AuditConfig, p_holm: float = math.nan
+    entry: Metric, estimate: Interval, tau: float, config: AuditConfig, p_holm: float = math.nan
 ) -> Verdict | None:
     """Decide on a metric by `metrics.bounds`; None when it cannot decide.
 
@@ -119,17 +121,17 @@ def decide_metric(
     limits = metrics.bounds(entry, tau, config.confidence)
     if limits is None:
         return None
-    if math.isnan(known.value):
+    if math.isnan(estimate.value):
         return "undecided"
     low = limits[0] - TOLERANCE * abs(limits[0])
     high = limits[1] + TOLERANCE * abs(limits[1])
-    inside = low <= known.value <= high
+    inside = low <= estimate.value <= high
     if config.rule == "point":
         if inside:
             return "pass"
         return "fail"
     if inside:
-        sure = not entry.p_value and low <= known.low and known.high <= high
+        sure = not entry.p_value and low <= estimate.low and estimate.high <= high
         if sure:
             return "pass"
         return "undecided"
@@ -138,7 +140,7 @@ def decide_metric(
     return "undecided"
 
 
-def all_of(values: Iterable[Verdict]) -> Verdict:
+def combine_verdicts(values: Iterable[Verdict]) -> Verdict:
     """Return Kleene's "and": fail if one fails, else undecided if one is (or there is none), else pass.
 
     >>> all_of(["pass", "undecided"]), all_of(["undecided", "fail"]), all_of([])
@@ -152,43 +154,45 @@ def all_of(values: Iterable[Verdict]) -> Verdict:
     return "pass"
 
 
-def roll_ups(by_metric: Mapping[str, Verdict]) -> dict[str, Verdict]:
+def combine_roll_ups(by_metric: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """Return the roll-ups of metrics; one with a metric that is not there (no labels) is left out.
 
     >>> roll_ups({"selected-share": "fail", "selection-rate": "pass"})
     {'unsupervised-parity': 'fail'}
     """
     return {
-        name: all_of(by_metric[metric] for metric in parts)
-        for name, parts in metrics.ROLL_UPS.items()
-        if all(metric in by_metric for metric in parts)
+        name: combine_verdicts(by_metric[metric] for metric in members)
+        for name, members in metrics.ROLL_UPS.items()
+        if all(metric in by_metric for metric in members)
     }
 
 
-def verdicts_of(
-    report: Report, more: Mapping[Place, Sequence[tuple[str, Verdict]]]
+def decide_attributes(
+    report: Report, extra_verdicts: Mapping[Place, Sequence[tuple[str, Verdict]]]
 ) -> tuple[AttributeVerdict, ...]:
     """Return the verdict on each attribute: fail if a group fails, else undecided if one is, else pass.
 
-    The reference itself decides nothing; where there is nobody else, nothing is decidable. `more` are
-    verdicts on other metrics, by their names.
+    The reference itself decides nothing; where there is nobody else, nothing is decidable. `extra_verdicts`
+    are verdicts on other metrics, by their names.
     """
-    found = []
-    for place, (rows, _) in report.by_audit.items():
+    verdicts = []
+    for key, (rows, _) in report.by_audit.items():
         by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in rows}
         for row in rows:
             if not row.is_reference:
                 by_metric[row.metric].append(row.verdict)
-        for name, verdict in more.get(Place(*place), ()):
+        for name, verdict in extra_verdicts.get(Place(*key), ()):
             by_metric.setdefault(name, []).append(verdict)
-        decided = {name: all_of(values) for name, values in by_metric.items()}
-        decided |= roll_ups(decided)
-        over_all = all_of(decided.get(name, "undecided") for name in report.decided_by)
-        found.append(AttributeVerdict(*place, by_metric=decided, verdict=over_all))
-    return tuple(found)
+        decided = {name: combine_verdicts(values) for name, values in by_metric.items()}
+        decided |= combine_roll_ups(decided)
+        over_all = combine_verdicts(decided.get(name, "undecided") for name in report.decided_by)
+        verdicts.append(AttributeVerdict(*key, by_metric=decided, verdict=over_all))
+    return tuple(verdicts)
 
 
-def gate(verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity], config: AuditConfig) -> Gate:
+def decide_gate(
+    verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity], config: AuditConfig
+) -> Gate:
     """Return whether to stop: where something fails, or nothing at all could be decided.
 
     With "undecided" among what `fail_on` names, whatever does not pass stops.
@@ -205,18 +209,18 @@ def gate(verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity],
             for row in verdicts
             if attribute in ("", row.attribute)
         }
-    known = all_of(watched.values())
-    failing = [name for name, found in watched.items() if found == "fail"]
+    combined = combine_verdicts(watched.values())
+    failing = [name for name, verdict in watched.items() if verdict == "fail"]
     decided = any(row.deciding and row.verdict != "undecided" for row in disparities)
     reason = ""
-    if known == "fail":
+    if combined == "fail":
         reason = f"{', '.join(failing)} {'fails' if len(failing) == 1 else 'fail'}"
-    elif known == "undecided" and UNDECIDED in config.failing_metrics:
+    elif combined == "undecided" and UNDECIDED in config.failing_metrics:
         reason = "not everything passes"
-    elif known == "undecided" and not decided and "pass" not in watched.values():
+    elif combined == "undecided" and not decided and "pass" not in watched.values():
         reason = "nothing could be decided"
     return Gate(stops=bool(reason), reason=reason)
 
 
-def _labelled(tally: Tally) -> bool:
-    return all(part.labelled for part in tally.slices)
+def _has_labels(tally: Tally) -> bool:
+    return all(group_counts.labelled for group_counts in tally.slices)

@@ -9,8 +9,7 @@ from fairbench_cli.audit.parts.changes import CHANGES
 from fairbench_cli.audit.parts.curves import CURVES
 from fairbench_cli.audit.parts.explained import EXPLAINED
 from fairbench_cli.audit.parts.guidelines import GUIDELINES
-from fairbench_cli.audit.parts.part import Part, Whole
-from fairbench_cli.audit.parts.pooled import POOLED
+from fairbench_cli.audit.parts.part import AllRows, Part
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
 from fairbench_cli.audit.parts.subgroups import SUBGROUPS
 from fairbench_cli.audit.parts.trends import TRENDS
@@ -21,7 +20,6 @@ PARTS: tuple[Part[Any, Any], ...] = (
     CHANGES,
     RATES_OF_GROUPS,
     BY_NAME,
-    POOLED,
     SUBGROUPS,
     CURVES,
     EXPLAINED,
@@ -33,6 +31,6 @@ def parts_of(report: Report) -> Iterator[tuple[Part[Any, Any], Any]]:
     return ((part, report.found[part.key]) for part in PARTS if part.key in report.found)
 
 
-def whole_of(report: Report) -> Whole | None:
+def find_all_rows(report: Report) -> AllRows | None:
     """Return the audit that the answer is of, where it is another than this one."""
-    return next((whole for part, found in parts_of(report) if (whole := part.whole(found, report))), None)
+    return next((whole for part, found in parts_of(report) if (whole := part.all_rows(found, report))), None)

@@ -25,7 +25,7 @@ from fairbench_cli.audit.compare.effective import rows_per_weight
 from fairbench_cli.audit.compare.kernel import Compared, Limits, adjust
 from fairbench_cli.audit.compare.references import REST, REST_NAME
 from fairbench_cli.audit.compare.report import Interval, Pair, Place, Reason, Report
-from fairbench_cli.audit.compare.verdict import all_of, decide_metric, requested_names, tau_of
+from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_metric, requested_names, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, needs_labels
 from fairbench_cli.audit.parts import writing
@@ -101,21 +101,21 @@ class Requested:
 class _Tested:
     """A value with its interval, and the p-value of "it is ideal"; NaN where there is none."""
 
-    known: Interval
+    interval: Interval
     p: float = math.nan
     drawn: bool = False
 
     @property
     def member(self) -> float:
         """The p-value in its family: 1 where there is no test, NaN where there is no value."""
-        if math.isnan(self.known.value):
+        if math.isnan(self.interval.value):
             return math.nan
         if math.isnan(self.p):
             return 1.0
         return self.p
 
 
-def requested(_: tuple[()], base: Report) -> Requested:
+def compute_requested(_: tuple[()], base: Report) -> Requested:
     """Return metrics of every group of each slice but the reference, which is that of the selection rate.
 
     The group is taken for the deprived one and decision 1 for the favourable one. Tests are of the rows that
@@ -125,60 +125,64 @@ def requested(_: tuple[()], base: Report) -> Requested:
     config = base.config
     names = requested_names(base.config)
     deciding = [name for name in names if bounds(find_metric(name), tau_of(name, config), config.confidence)]
-    tests = {name: parts_tested(find_metric(name)) for name in deciding}
+    tests = {name: tested_names(find_metric(name)) for name in deciding}
     columns = list(dict.fromkeys(chain.from_iterable(tests.values())))
-    found = []
-    others = 0
-    for part in (references.kept(each, config) for each in base.slices):
-        pairs = _tested_pairs(part, dict.fromkeys((*columns, *names)), config)
-        found += pairs
+    tested_pairs = []
+    n_other_pairs = 0
+    for group_counts in (
+        references.without_excluded_groups(compared_slice, config) for compared_slice in base.slices
+    ):
+        slice_pairs = _tested_pairs(group_counts, dict.fromkeys((*columns, *names)), config)
+        tested_pairs += slice_pairs
         # A reference that the data chose is the extreme one of all pairs: the others count as tests, too.
-        if references.chosen_by_rate(part, config):
-            others += math.comb(len(pairs), 2)
-    p = np.array([[values[name].member for name in columns] for _, values in found])
-    p = p.reshape(len(found), len(columns))
-    (adjusted,) = adjust([p], pairs=[np.ones((others, len(columns)))])[0]
+        if references.is_chosen_by_rate(group_counts, config):
+            n_other_pairs += math.comb(len(slice_pairs), 2)
+    p = np.array([[values[name].member for name in columns] for _, values in tested_pairs])
+    p = p.reshape(len(tested_pairs), len(columns))
+    (adjusted,) = adjust([p], pairs=[np.ones((n_other_pairs, len(columns)))])[0]
     rows = []
     decided = []
-    for (pair, values), each in zip(found, adjusted.tolist(), strict=True):
-        p_holm = dict(zip(columns, each, strict=True))
+    for (pair, values), p_values in zip(tested_pairs, adjusted.tolist(), strict=True):
+        p_holm = dict(zip(columns, p_values, strict=True))
         verdicts = {}
         for name in deciding:
-            own = [_decided(pair, name, test, values, p_holm[test], config) for test in tests[name]]
-            verdicts[name] = all_of(test.verdict for test in own)
-            decided += own
-        known = {name: values[name].known for name in names}
-        rows.append(RequestedRow(**vars(pair), values=known, verdicts=verdicts))
-    asked = [values[name] for _, values in found for name in names]
-    bounded = {tested.drawn for tested in asked if not math.isnan(tested.known.low)}
+            metric_tests = [
+                _decide_test(pair, name, test, values, p_holm[test], config) for test in tests[name]
+            ]
+            verdicts[name] = combine_verdicts(test.verdict for test in metric_tests)
+            decided += metric_tests
+        intervals = {name: values[name].interval for name in names}
+        rows.append(RequestedRow(**vars(pair), values=intervals, verdicts=verdicts))
+    requested_values = [values[name] for _, values in tested_pairs for name in names]
+    bounded = {tested.drawn for tested in requested_values if not math.isnan(tested.interval.low)}
     return Requested(tuple(rows), tuple(decided), closed=False in bounded, drawn=True in bounded)
 
 
-def parts_tested(entry: Metric) -> tuple[str, ...]:
+def tested_names(entry: Metric) -> tuple[str, ...]:
     """Return the names of what is tested for a metric: its parts, its rate, or the metric itself.
 
     >>> [parts_tested(find(name)) for name in ("equalised-odds", "chi-squared-p", "phi")]
     [('tpr-difference', 'fpr-difference'), ('selection-rate-difference',), ('phi',)]
     """
-    of = {"parts": entry.farthest_of, "rate": (f"{entry.equal}-difference",)}
-    return of.get(entry.tested, (entry.name,))
+    names_by_kind = {"parts": entry.farthest_of, "rate": (f"{entry.equal}-difference",)}
+    return names_by_kind.get(entry.tested, (entry.name,))
 
 
-def _decided(
+def _decide_test(
     pair: Pair, name: str, test: str, values: dict[str, _Tested], p_holm: float, config: AuditConfig
 ) -> RequestedTest:
     """Return the decision of one test on a metric."""
     entry = find_metric(name)
     tau = tau_of(name, config)
     tested = values[test]
-    judged, known = (
-        (find_metric(test), tested.known) if entry.tested == "parts" else (entry, values[name].known)
+    judged, interval = (
+        (find_metric(test), tested.interval) if entry.tested == "parts" else (entry, values[name].interval)
     )
-    verdict = decide_metric(judged, known, tau, config, p_holm) or "undecided"
+    verdict = decide_metric(judged, interval, tau, config, p_holm) or "undecided"
     reason: Reason = ""
-    if verdict == "undecided" and math.isnan(known.value):
+    if verdict == "undecided" and math.isnan(interval.value):
         reason = "no rows"
-    elif verdict == "undecided" and decide_metric(judged, known, tau, POINT) == "fail":
+    elif verdict == "undecided" and decide_metric(judged, interval, tau, POINT) == "fail":
         if math.isnan(tested.p):
             reason = "few"
         else:
@@ -186,7 +190,7 @@ def _decided(
     elif verdict == "undecided":
         if judged.p_value:
             reason = "chance"
-        elif math.isnan(known.low):
+        elif math.isnan(interval.low):
             reason = "few"
         else:
             reason = "wide"
@@ -198,7 +202,7 @@ def _decided(
         **vars(pair),
         metric=name,
         tested=test,
-        value=tested.known,
+        value=tested.interval,
         p=tested.p,
         p_holm=p_holm,
         verdict=verdict,
@@ -207,83 +211,95 @@ def _decided(
 
 
 def _tested_pairs(
-    part: Slice, names: Iterable[str], config: AuditConfig
+    group_counts: Slice, names: Iterable[str], config: AuditConfig
 ) -> list[tuple[Pair, dict[str, _Tested]]]:
     """Return each group of a slice with its reference, and metrics of the two by name, tested.
 
     In `names` a metric that is the farthest of several parts comes after these.
     """
-    groups = part.counts.groups
-    at = references.references(part, ("selection-rate",), config)
-    reference = int(at[0])
+    groups = group_counts.counts.groups
+    reference_indices = references.find_references(group_counts, ("selection-rate",), config)
+    reference = int(reference_indices[0])
     if reference == REST:
         against = REST_NAME
     else:
         against = groups[reference]
-    others = [g for g in np.flatnonzero(references.comparable(part, config)).tolist() if g != reference]
-    n, worth = _counted(part, others, reference)
+    other_groups = [
+        g for g in np.flatnonzero(references.comparable(group_counts, config)).tolist() if g != reference
+    ]
+    n, worth = _count_pairs(group_counts, other_groups, reference)
     rows = n * worth[..., None, None]
     entries = {name: find_metric(name) for name in names}
-    forms = {name: form for name in entries if (form := closed_form(name)) and (rows.sum((2, 3)) > 0).all()}
-    tables = {name: Compared(part, (rate,), at, config) for name, (rate, _) in forms.items()}
+    forms = {
+        name: form for name in entries if (form := find_closed_form(name)) and (rows.sum((2, 3)) > 0).all()
+    }
+    tables = {
+        name: Compared(group_counts, (rate,), reference_indices, config) for name, (rate, _) in forms.items()
+    }
     # What is said is of the weights; a test is of the rows that they are worth.
     values = {
         name: measure(entry, Counts(NAMED, rows if entry.is_test else n)).tolist()
         for name, entry in entries.items()
         if name not in forms
     }
-    everybody = float((part.counts.n * rows_per_weight(part)[:, None, None]).sum())
+    everybody = float((group_counts.counts.n * rows_per_weight(group_counts)[:, None, None]).sum())
     drawing = config.draws > 0 and everybody > 0 and len(groups) <= MOST_GROUPS
-    found = []
-    for i, g in enumerate(others):
+    pairs = []
+    for i, g in enumerate(other_groups):
         tested: dict[str, _Tested] = {}
         draws: Counts | None = None  # those of the pair, which all its metrics share
         for name, entry in entries.items():
             if name in forms:
-                tested[name] = _of_rate(tables[name], forms[name][1], g)
+                tested[name] = _rate_test(tables[name], forms[name][1], g)
             elif entry.tested == "parts":
-                parts = [tested[test] for test in entry.farthest_of]
-                tested[name] = _farthest(entry, values[name][i], parts)
-            elif drawing and _enough(entry, rows[i]):
+                tested_parts = [tested[test] for test in entry.farthest_of]
+                tested[name] = _farthest(entry, values[name][i], tested_parts)
+            elif drawing and _has_enough_rows(entry, rows[i]):
                 if draws is None:
-                    drawn = _draw(rows[i], everybody, config, (*part.place, groups[g]))
+                    drawn = _draw_pairs(rows[i], everybody, config, (*group_counts.place, groups[g]))
                     draws = Counts(NAMED, drawn / np.where(worth[i] > 0, worth[i], 1.0)[:, None, None])
                 tau = tau_of(name, config)
-                tested[name] = _of_draws(entry, values[name][i], measure(name, draws), tau, config.confidence)
+                tested[name] = _test_by_draws(
+                    entry, values[name][i], measure(name, draws), tau, config.confidence
+                )
             else:
                 tested[name] = _Tested(Interval(values[name][i], math.nan, math.nan))
-        found.append((Pair(*part.place, groups[g], against), tested))
-    return found
+        pairs.append((Pair(*group_counts.place, groups[g], against), tested))
+    return pairs
 
 
-def _counted(part: Slice, others: Sequence[int], reference: int) -> tuple[Floats, Floats]:
+def _count_pairs(group_counts: Slice, other_groups: Sequence[int], reference: int) -> tuple[Floats, Floats]:
     """Return the counts of groups and their reference, and how many rows a unit of each is worth.
 
     Shapes (groups, 2, 2, 2), the last axes labels and predictions, and (groups, 2).
     """
-    n = part.counts.n
-    worth = rows_per_weight(part)
+    n = group_counts.counts.n
+    worth = rows_per_weight(group_counts)
     if reference == REST:
-        favoured = n.sum(0) - n[others]
-        without = ([h for h in range(len(n)) if h != g] for g in others)
-        of_reference = np.array([float(rows_per_weight(part, rest)) for rest in without])
+        favoured = n.sum(0) - n[other_groups]
+        without = ([h for h in range(len(n)) if h != g] for g in other_groups)
+        of_reference = np.array(
+            [float(rows_per_weight(group_counts, remaining_groups)) for remaining_groups in without]
+        )
     else:
-        favoured = np.broadcast_to(n[reference], n[others].shape)
-        of_reference = np.full(len(others), worth[reference])
-    return np.stack([n[others], favoured], axis=1), np.stack([worth[others], of_reference], axis=1)
+        favoured = np.broadcast_to(n[reference], n[other_groups].shape)
+        of_reference = np.full(len(other_groups), worth[reference])
+    return np.stack([n[other_groups], favoured], axis=1), np.stack(
+        [worth[other_groups], of_reference], axis=1
+    )
 
 
-def _farthest(entry: Metric, value: float, parts: Sequence[_Tested]) -> _Tested:
+def _farthest(entry: Metric, value: float, tested_parts: Sequence[_Tested]) -> _Tested:
     """Return a largest value with its interval: from the nearest all parts may be to the farthest of one.
 
     >>> both = [_Tested(Interval(0.1, -0.3, 0.2)), _Tested(Interval(-0.3, -0.5, -0.1), drawn=True)]
-    >>> _farthest(find("equalised-odds"), 0.3, both).known
+    >>> _farthest(find("equalised-odds"), 0.3, both).interval
     Interval(value=0.3, low=0.1, high=0.5)
-    >>> _farthest(find("tpr-worst-ratio"), 0.5, [_Tested(Interval(2.0, 0.8, 4.0))]).known
+    >>> _farthest(find("tpr-worst-ratio"), 0.5, [_Tested(Interval(2.0, 0.8, 4.0))]).interval
     Interval(value=0.5, low=0.25, high=1.0)
     """
     ideal = float(entry.ideal or 0)
-    ends = np.array([(part.known.low, part.known.high) for part in parts])
+    ends = np.array([(tested_part.interval.low, tested_part.interval.high) for tested_part in tested_parts])
     if np.isnan(ends).any():
         return _Tested(Interval(value, math.nan, math.nan))
     within = (ends[:, 0] <= ideal) & (ideal <= ends[:, 1])
@@ -297,11 +313,11 @@ def _farthest(entry: Metric, value: float, parts: Sequence[_Tested]) -> _Tested:
         pick = (np.max, np.min)
     far = pick[0](folded, axis=1)
     near = np.where(within, ideal, pick[1](folded, axis=1))
-    known = Interval(value, *sorted((float(pick[0](near)), float(pick[0](far)))))
-    return _Tested(known, drawn=any(part.drawn for part in parts))
+    interval = Interval(value, *sorted((float(pick[0](near)), float(pick[0](far)))))
+    return _Tested(interval, drawn=any(tested_part.drawn for tested_part in tested_parts))
 
 
-def closed_form(name: str) -> tuple[str, str] | None:
+def find_closed_form(name: str) -> tuple[str, str] | None:
     """Return the rate and the comparison, where a metric is a difference or ratio of one rate.
 
     >>> closed_form("fpr-ratio"), closed_form("demographic_parity_difference"), closed_form("phi")
@@ -309,19 +325,23 @@ def closed_form(name: str) -> tuple[str, str] | None:
     """
     for spelled in (name, find_metric(name).alias_of):
         rate, _, comparison = spelled.rpartition("-")
-        known = RATES.get(rate)
-        if known and comparison in ("difference", "ratio") and not (known.of_all or known.mean_of):
+        rate_definition = RATES.get(rate)
+        if (
+            rate_definition
+            and comparison in ("difference", "ratio")
+            and not (rate_definition.of_all or rate_definition.mean_of)
+        ):
             return rate, comparison
     return None
 
 
-def _of_rate(table: Compared, comparison: str, g: int) -> _Tested:
+def _rate_test(table: Compared, comparison: str, g: int) -> _Tested:
     """Return the difference or ratio of the only rate of a table, with its interval and test."""
-    known = (table.difference if comparison == "difference" else table.ratio)[g, 0]
-    return _Tested(known, math.nan if table.tests.few[g, 0] else float(table.tests.p[g, 0]))
+    interval = (table.difference if comparison == "difference" else table.ratio)[g, 0]
+    return _Tested(interval, math.nan if table.tests.too_few[g, 0] else float(table.tests.p[g, 0]))
 
 
-def _enough(entry: Metric, rows: Floats) -> bool:
+def _has_enough_rows(entry: Metric, rows: Floats) -> bool:
     """Return whether each of the counts behind a metric of a pair has rows enough, and it is no test."""
     if entry.on == "labels":
         behind = rows.sum(-1)
@@ -333,15 +353,15 @@ def _enough(entry: Metric, rows: Floats) -> bool:
     return bool(behind.min() >= ENOUGH) and not is_test
 
 
-def _draw(pair: Floats, everybody: float, config: AuditConfig, place: tuple[str, ...]) -> Floats:
+def _draw_pairs(pair: Floats, everybody: float, config: AuditConfig, stream_key: tuple[str, ...]) -> Floats:
     """Resample all rows, and count those of the pair: a multinomial with the other groups in one cell."""
     cells = np.append(pair.ravel(), max(everybody - pair.sum(), 0.0))
-    rng = stream(config.seed, "by name", *place)
+    rng = stream(config.seed, "by name", *stream_key)
     drawn = rng.multinomial(round(cells.sum()), cells / cells.sum(), size=config.draws)[:, :-1]
     return drawn.reshape(-1, *pair.shape).astype(np.float64)
 
 
-def _of_draws(entry: Metric, value: float, drawn: Floats, tau: float, confidence: float) -> _Tested:
+def _test_by_draws(entry: Metric, value: float, drawn: Floats, tau: float, confidence: float) -> _Tested:
     """Return percentiles of draws, and a normal test by their spread; of ratios, on a logarithm."""
     low, high = percentiles(drawn, (1 - confidence) / 2)
     p = math.nan
@@ -363,51 +383,54 @@ def _of_draws(entry: Metric, value: float, drawn: Floats, tau: float, confidence
 def percentiles(values: Floats, tail: float) -> Limits:
     """Return order statistics at both tails of the defined draws, outward: (..., draws) becomes (...)."""
     ordered = np.sort(values, axis=-1)  # NaN last
-    last = np.maximum((~np.isnan(ordered)).sum(-1) - 1, 0)
-    ends = np.stack([np.floor(tail * last), np.ceil((1 - tail) * last)], axis=-1).astype(np.intp)
+    last_index = np.maximum((~np.isnan(ordered)).sum(-1) - 1, 0)
+    ends = np.stack([np.floor(tail * last_index), np.ceil((1 - tail) * last_index)], axis=-1).astype(np.intp)
     low, high = np.moveaxis(np.take_along_axis(ordered, ends, axis=-1), -1, 0)
     return low, high
 
 
-def requested_sections(found: Requested, report: Report, view: View) -> tuple[Section, ...]:
+def requested_sections(requested: Requested, report: Report, view: View) -> tuple[Section, ...]:
     """Return a section of the metrics asked for by name, if any: a table for each attribute."""
-    if not found.rows:
+    if not requested.rows:
         return ()
-    kinds = {find_metric(test.metric).tested for test in found.tests}
+    kinds = {find_metric(test.metric).tested for test in requested.tests}
     how = "".join(f" {TESTED[kind]}" for kind in TESTED if kind in kinds)
+    level = f"{100 * report.config.confidence:g} %"
     sentences = (
         "The group is taken for the deprived, its reference for the favoured and being selected for the "
         "favourable outcome: where that hurts, read them the other way.",
-        f"{_intervals(found, f'{100 * report.config.confidence:g} %')}Tests have no interval, and a metric "
+        f"{_describe_intervals(requested, level)}Tests have no interval, and a metric "
         "that is no difference or ratio of one rate has none where one of the counts behind it is below "
         f"{ENOUGH}.{how} These verdicts count with --fail-on alone; p (Holm) is adjusted for all that is "
-        f"tested here.{_allowed(found, report.config)}",
+        f"tested here.{_describe_limits(requested, report.config)}",
     )
-    tests = group_by(found.tests, lambda test: (*test.place, test.group, test.metric))
-    slices = group_by(found.rows, lambda row: (*row.place, row.reference))
+    tests = group_by(requested.tests, lambda test: (*test.place, test.group, test.metric))
+    slices = group_by(requested.rows, lambda row: (*row.place, row.reference))
     tables = tuple(_table(rows, tests, report, view) for rows in slices.values())
     return (Section("Metrics asked for by name", sentences, tables),)
 
 
-def _allowed(found: Requested, config: AuditConfig) -> str:
+def _describe_limits(requested: Requested, config: AuditConfig) -> str:
     """Return within which limits what is tested passes."""
-    known: dict[str, list[str]] = {}
-    for metric, tested in dict.fromkeys((test.metric, test.tested) for test in found.tests):
+    names_by_limits: dict[str, list[str]] = {}
+    for metric, tested in dict.fromkeys((test.metric, test.tested) for test in requested.tests):
         entry = find_metric(tested if find_metric(metric).tested == "parts" else metric)
         limits = bounds(entry, tau_of(metric, config), config.confidence)
         if limits:
             low = max(limits[0], entry.low)
             high = min(limits[1], entry.high)
-            known.setdefault(f"from {low:.3g} to {high:.3g}", []).append(entry.name)
-    said = "; ".join(f"{join_names(list(dict.fromkeys(names)))} {limits}" for limits, names in known.items())
-    if said:
-        return f" Allowed: {said}."
+            names_by_limits.setdefault(f"from {low:.3g} to {high:.3g}", []).append(entry.name)
+    clauses = "; ".join(
+        f"{join_names(list(dict.fromkeys(names)))} {limits}" for limits, names in names_by_limits.items()
+    )
+    if clauses:
+        return f" Allowed: {clauses}."
     return ""
 
 
-def _intervals(found: Requested, level: str) -> str:
+def _describe_intervals(requested: Requested, level: str) -> str:
     """Return how the intervals were made, if there are any."""
-    how = INTERVALS.get((found.closed, found.drawn))
+    how = INTERVALS.get((requested.closed, requested.drawn))
     if how:
         return f"Brackets hold {level} {how}. "
     return ""
@@ -425,12 +448,12 @@ def _table(
     rows: list[RequestedRow], tests: Mapping[Any, list[RequestedTest]], report: Report, view: View
 ) -> TextTable:
     """Return the metrics of each group, each followed by the differences that it is the largest of."""
-    first = rows[0]
-    small = {row.group for row in report.groups if row.small and row.attribute == first.attribute}
+    first_row = rows[0]
+    small = {row.group for row in report.groups if row.small and row.attribute == first_row.attribute}
     lines = []
     for row in rows:
         group = writing.group_cell(row.group, row.group in small)
-        for name, known in row.values.items():
+        for name, interval in row.values.items():
             entry = find_metric(name)
             tested = tests.get((*row.place, row.group, name), [])
             verdict = row.verdicts.get(name)
@@ -438,37 +461,39 @@ def _table(
                 reasons = {test.reason for test in tested}
             else:
                 reasons = set()
-            reason: Reason = next((one for one in writing.REASONS if one in reasons), "")
+            reason: Reason = next(
+                (possible_reason for possible_reason in writing.REASONS if possible_reason in reasons), ""
+            )
             least_p = min((test.p_holm for test in tested if not math.isnan(test.p_holm)), default=math.nan)
             if entry.p_value:
-                value = writing.p_cell(known.value)
+                value = writing.p_cell(interval.value)
             else:
-                value = writing.fine_cell(known)
+                value = writing.fine_cell(interval)
             if entry.ideal is None:
                 best = NOTHING
             else:
                 best = TableCell(f"{entry.ideal:g}", "", entry.ideal)
-            parts = tested if entry.tested == "parts" else []
-            p = _p_cells(tested[0] if tested and not parts else None)
+            part_tests = tested if entry.tested == "parts" else []
+            p = _p_cells(tested[0] if tested and not part_tests else None)
             lines.append(
                 (group, TableCell(name), value, best, *p, _verdict(verdict, reason, least_p, report))
             )
-            for test in parts:
-                part = TableCell(f"of which {test.tested}")
+            for test in part_tests:
+                part_cell = TableCell(f"of which {test.tested}")
                 value = writing.fine_cell(test.value)
                 decided = _verdict(test.verdict, test.reason, test.p_holm, report)
-                lines.append((group, part, value, NOTHING, *_p_cells(test), decided))
+                lines.append((group, part_cell, value, NOTHING, *_p_cells(test), decided))
     heads = ("group", "metric", "value", "at best", "p", "p (Holm)", "verdict")
     if view.brief:
         heads = _without_best(heads)
         lines = [_without_best(line) for line in lines]
     if report.several:
-        where = f" ({writing.place(first.model, first.decision)})"
+        where = f" ({writing.format_place(first_row.model, first_row.decision)})"
     else:
         where = ""
-    title = f"{first.attribute}, against {first.reference}{where}"
-    shown, more = view.cut(lines)
-    return TextTable(title, heads, tuple(shown), more)
+    title = f"{first_row.attribute}, against {first_row.reference}{where}"
+    shown_lines, remark = view.cut(lines)
+    return TextTable(title, heads, tuple(shown_lines), remark)
 
 
 NOTHING = TableCell("", "", math.nan)
@@ -484,32 +509,32 @@ def _p_cells(test: RequestedTest | None) -> tuple[TableCell, TableCell]:
 
 
 def _verdict(verdict: Verdict | None, reason: Reason, p_holm: float, report: Report) -> TableCell:
-    why = writing.reason_words(reason, p_holm, report.config.confidence)
+    why = writing.describe_reason(reason, p_holm, report.config.confidence)
     if verdict:
-        words = VERDICTS[verdict] + (f": {why}" if why else "")
+        verdict_text = VERDICTS[verdict] + (f": {why}" if why else "")
     else:
-        words = writing.DASH
-    return TableCell(words, verdict=verdict)
+        verdict_text = writing.DASH
+    return TableCell(verdict_text, verdict=verdict)
 
 
-def verdicts(found: Requested) -> Iterator[tuple[Place, str, Verdict]]:
+def verdicts(requested: Requested) -> Iterator[tuple[Place, str, Verdict]]:
     """Yield the verdicts, by place and metric."""
-    for row in found.rows:
+    for row in requested.rows:
         for name, verdict in row.verdicts.items():
             yield Place(*row.place), name, verdict
 
 
-def _data(found: Requested) -> dict[str, object]:
+def _select_json(requested: Requested) -> dict[str, object]:
     """Return the rows and tests for JSON, without those that are empty."""
-    kept = {"requested": found.rows, "requested_tests": found.tests}
-    return {key: rows for key, rows in kept.items() if rows}
+    rows_by_key = {"requested": requested.rows, "requested_tests": requested.tests}
+    return {key: rows for key, rows in rows_by_key.items() if rows}
 
 
 BY_NAME = Part[tuple[()], Requested](
     "requested",
-    wanted=lambda config: bool(requested_names(config)),
-    judge=requested,
+    is_requested=lambda config: bool(requested_names(config)),
+    judge=compute_requested,
     sections=requested_sections,
-    data=_data,
+    data=_select_json,
     verdicts=verdicts,
 )

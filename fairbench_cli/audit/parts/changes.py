@@ -2,7 +2,7 @@
 
 A disparity is smaller when its ratio is closer to 1 on a log scale: 0.5 and 2 are equally far. It is better,
 or worse, where "the ratios are equally far from 1" is rejected after Holm over all changes that decide.
-`measures.paired_change` has the variances, docs/audit.md how often this is wrong.
+`measures.change` has the variances, docs/audit.md how often this is wrong.
 """
 
 import math
@@ -14,7 +14,13 @@ from typing import Literal
 import numpy as np
 
 from fairbench_cli.audit.compare.kernel import Compared, adjust
-from fairbench_cli.audit.compare.references import REST, Ints, common_references, kept, references
+from fairbench_cli.audit.compare.references import (
+    REST,
+    Ints,
+    common_references,
+    find_references,
+    without_excluded_groups,
+)
 from fairbench_cli.audit.compare.report import ALL, Interval, Report, intervals
 from fairbench_cli.audit.compare.verdict import tau_of
 from fairbench_cli.audit.config import WORSE, AuditConfig
@@ -66,8 +72,8 @@ class Change:
     difference_change : Interval
         difference_after − difference_before.
     p, p_holm : float
-        Of the hypothesis that the ratios are equally far from 1, see `measures.paired_change.same_size_p`;
-        and adjusted over all changes that decide. NaN where nothing is tested.
+        Of the hypothesis that the ratios are equally far from 1, see `measures.change.same_size_p`; and
+        adjusted over all changes that decide. NaN where nothing is tested.
     tau : float
     word : {"better", "worse", "undecided"}
         Whether the ratio is closer to 1 than before, by more than chance, or farther away.
@@ -138,39 +144,43 @@ def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
     base : Report
         Groups without a disparity are left out; disparities say which metrics decide.
     """
-    config = common_references([kept(part, base.config) for part in base.slices], base.config)
+    config = common_references(
+        [without_excluded_groups(group_counts, base.config) for group_counts in base.slices], base.config
+    )
     groups = {(row.model, row.attribute, row.group) for row in base.disparities}
     deciding = {(row.attribute, row.metric) for row in base.disparities if row.deciding}
-    joints = [_only(joint, groups) for joint in joints]
+    joints = [_select_groups(joint, groups) for joint in joints]
     rates: list[RateChange] = []
     for of_pair in group_by(joints, lambda joint: (joint.before, joint.after)).values():
-        for joint in (_everybody(of_pair[0]), *of_pair):
+        for joint in (_merge_groups(of_pair[0]), *of_pair):
             rates += _rate_changes(joint, config)
-    changes = [change for joint in joints for change in _changes(joint, deciding, config)]
-    return Changes(tuple(_decided(changes, config)), tuple(rates))
+    changes = [change for joint in joints for change in _compute_changes(joint, deciding, config)]
+    return Changes(tuple(_add_verdicts(changes, config)), tuple(rates))
 
 
-def worse(found: Changes, report: Report) -> str:
+def describe_worse(changes: Changes, report: Report) -> str:
     """Return the disparities that became worse at last, as text, where a gate asks; empty if none did."""
-    rows = [row for row in found.changes if row.after == report.last and row.deciding and row.word == "worse"]
+    rows = [
+        row for row in changes.changes if row.after == report.last and row.deciding and row.word == "worse"
+    ]
     if WORSE not in report.config.failing_metrics or not rows:
         return ""
-    named = [f"{row.attribute}:{row.metric} of {row.group}" for row in rows]
-    return f"worse than {rows[0].before}: {join_names(named, 3)}"
+    worse_rates = [f"{row.attribute}:{row.metric} of {row.group}" for row in rows]
+    return f"worse than {rows[0].before}: {join_names(worse_rates, 3)}"
 
 
-def _only(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
+def _select_groups(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
     """Return a joint with those of its groups that are among `groups`, before or after."""
-    places = [
+    kept_indices = [
         g
         for g, group in enumerate(joint.groups)
         if groups & {(model, joint.attribute, group) for model in (joint.before, joint.after)}
     ]
-    sides = joint.sides.merge_groups(np.eye(len(joint.groups))[places])
-    return replace(joint, groups=tuple(joint.groups[g] for g in places), sides=sides)
+    sides = joint.sides.merge_groups(np.eye(len(joint.groups))[kept_indices])
+    return replace(joint, groups=tuple(joint.groups[g] for g in kept_indices), sides=sides)
 
 
-def _everybody(joint: BeforeAfter) -> BeforeAfter:
+def _merge_groups(joint: BeforeAfter) -> BeforeAfter:
     """Return everybody as one group."""
     sides = joint.sides.merge_groups(np.ones((1, len(joint.groups))))
     return replace(joint, attribute=ALL, groups=(ALL,), sides=sides)
@@ -179,10 +189,10 @@ def _everybody(joint: BeforeAfter) -> BeforeAfter:
 def _slices(joint: BeforeAfter) -> list[Slice]:
     """Return the groups before, after, and both together."""
     sides = joint.sides
-    cells = (sides.halves(each) for each in (sides.n, sides.rows, sides.squares))
+    cells = (sides.halves(group_cells) for group_cells in (sides.n, sides.rows, sides.squares))
     before, after = map(np.stack, zip(*cells, strict=True))
     n, rows, squares = before
-    part = Slice(
+    group_counts = Slice(
         model="",
         decision="",
         attribute=joint.attribute,
@@ -192,30 +202,32 @@ def _slices(joint: BeforeAfter) -> list[Slice]:
         labelled=joint.labelled,
         intersection=joint.intersection,
     )
-    return [part.with_cells(each) for each in (before, after, before + after)]
+    return [group_counts.with_cells(side_cells) for side_cells in (before, after, before + after)]
 
 
-def _changes(joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditConfig) -> Iterator[Change]:
+def _compute_changes(
+    joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditConfig
+) -> Iterator[Change]:
     """Yield the changes of each group and rate, each tested alone: nothing is decided yet."""
-    *parts, together = _slices(joint)
+    *sides_counts, together = _slices(joint)
     names = defined(COMPARED, joint.labelled)
-    at = references(together, names, config)
-    sides = [Compared(part, names, at, config) for part in parts]
-    own = rate_changes(joint.sides, names)
-    ref = _of_reference(joint.sides, names, at)
-    values = divide(own.before, ref.before), divide(own.after, ref.after)
-    ratios = [intervals(each, *side.ratio_limits) for each, side in zip(values, sides, strict=True)]
-    apart = own.before - ref.before, own.after - ref.after
-    differences = [intervals(each, *side.difference_limits) for each, side in zip(apart, sides, strict=True)]
-    spread = own.change + ref.change
-    points = own.points + ref.points
+    reference_indices = find_references(together, names, config)
+    sides = [Compared(side_counts, names, reference_indices, config) for side_counts in sides_counts]
+    group_changes = rate_changes(joint.sides, names)
+    ref = _reference_changes(joint.sides, names, reference_indices)
+    values = divide(group_changes.before, ref.before), divide(group_changes.after, ref.after)
+    ratios = [intervals(rates, *side.ratio_limits) for rates, side in zip(values, sides, strict=True)]
+    apart = group_changes.before - ref.before, group_changes.after - ref.after
+    differences = [intervals(gaps, *side.difference_limits) for gaps, side in zip(apart, sides, strict=True)]
+    spread = group_changes.change + ref.change
+    points = group_changes.points + ref.points
     with np.errstate(divide="ignore", invalid="ignore"):
-        first, last = map(np.log, values)
-        change = last - first
-        total = last + first
-    p = same_size_p(change, spread, total, own.total + ref.total)
-    moved = own.moved + ref.moved
-    fewest = np.minimum(own.fewest, ref.fewest)
+        log_before, log_after = map(np.log, values)
+        change = log_after - log_before
+        total = log_after + log_before
+    p = same_size_p(change, spread, total, group_changes.total + ref.total)
+    moved = group_changes.moved + ref.moved
+    fewest = np.minimum(group_changes.fewest, ref.fewest)
     turned = normal_p(divide(change, np.sqrt(spread))) < config.alpha
     undefined = ~np.isfinite(change)
     kinds = [undefined, moved == 0, (fewest < FEW_OVER) | (moved < FEW_MOVED), p < config.alpha, turned]
@@ -224,8 +236,8 @@ def _changes(joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditCo
         pair = sides[0].pair(g, m)
         name = names[m]
         reason = reasons[g][m]
-        ratio_before, ratio_after = (each[g, m] for each in ratios)
-        difference_before, difference_after = (each[g, m] for each in differences)
+        ratio_before, ratio_after = (side_ratios[g, m] for side_ratios in ratios)
+        difference_before, difference_after = (side_differences[g, m] for side_differences in differences)
         if reason == "no rows":
             times = math.nan
         else:
@@ -239,9 +251,9 @@ def _changes(joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditCo
             group=pair.group,
             reference=pair.reference,
             metric=name,
-            value_before=float(own.before[g, m]),
-            value_after=float(own.after[g, m]),
-            value_change=_rate_interval(own, g, m, config.confidence),
+            value_before=float(group_changes.before[g, m]),
+            value_after=float(group_changes.after[g, m]),
+            value_change=_rate_interval(group_changes, g, m, config.confidence),
             ratio_before=ratio_before,
             ratio_after=ratio_after,
             ratio_change=Interval(*(math.exp(end) for end in (log.value, log.low, log.high))),
@@ -257,17 +269,22 @@ def _changes(joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditCo
         )
 
 
-def _of_reference(sides: TwoSides, names: Sequence[str], at: Ints) -> RateChanges:
+def _reference_changes(sides: TwoSides, names: Sequence[str], reference_indices: Ints) -> RateChanges:
     """Return the same of each group's reference."""
     members = np.eye(len(sides.n))
-    if (at == REST).all():
+    if (reference_indices == REST).all():
         return rate_changes(sides.merge_groups(1 - members), names)
-    found = rate_changes(sides, names)
+    group_changes = rate_changes(sides, names)
     columns = np.arange(len(names))
-    return RateChanges(*(np.broadcast_to(each[at, columns], each.shape) for each in vars(found).values()))
+    return RateChanges(
+        *(
+            np.broadcast_to(array[reference_indices, columns], array.shape)
+            for array in vars(group_changes).values()
+        )
+    )
 
 
-def _decided(changes: Sequence[Change], config: AuditConfig) -> Iterator[Change]:
+def _add_verdicts(changes: Sequence[Change], config: AuditConfig) -> Iterator[Change]:
     """Yield what is decided: by Holm over all changes that decide, and of the others over all.
 
     One that cannot be tested counts with a p-value of 1.
@@ -278,8 +295,12 @@ def _decided(changes: Sequence[Change], config: AuditConfig) -> Iterator[Change]
         if math.isnan(row.p):
             yield row
         elif p_holm < config.alpha:
-            first, last = (abs(math.log(ratio.value)) for ratio in (row.ratio_before, row.ratio_after))
-            yield replace(row, p_holm=p_holm, word="better" if last < first else "worse", reason="")
+            size_before, size_after = (
+                abs(math.log(ratio.value)) for ratio in (row.ratio_before, row.ratio_after)
+            )
+            yield replace(
+                row, p_holm=p_holm, word="better" if size_after < size_before else "worse", reason=""
+            )
         else:
             yield replace(row, p_holm=p_holm, reason=row.reason or "chance")
 
@@ -293,23 +314,25 @@ def _interval(value: float, variance: float, confidence: float) -> Interval:
     return Interval(value, value - half, value + half)
 
 
-def _rate_interval(own: RateChanges, g: int, m: int, confidence: float) -> Interval:
-    return _interval(float(own.after[g, m] - own.before[g, m]), float(own.points[g, m]), confidence)
+def _rate_interval(changes: RateChanges, g: int, m: int, confidence: float) -> Interval:
+    return _interval(
+        float(changes.after[g, m] - changes.before[g, m]), float(changes.points[g, m]), confidence
+    )
 
 
 def _rate_changes(joint: BeforeAfter, config: AuditConfig) -> Iterator[RateChange]:
     """Yield how each rate of each group changed."""
     names = defined(COMPARED, joint.labelled)
-    own = rate_changes(joint.sides, names)
+    changes = rate_changes(joint.sides, names)
     for g, group in enumerate(joint.groups):
         for m, name in enumerate(names):
-            change = _rate_interval(own, g, m, config.confidence)
-            enough = own.moved[g, m] >= FEW_MOVED and own.points[g, m] > 0
+            change = _rate_interval(changes, g, m, config.confidence)
+            enough = changes.moved[g, m] >= FEW_MOVED and changes.points[g, m] > 0
             if enough:
-                p = float(normal_p(change.value / math.sqrt(own.points[g, m])))
+                p = float(normal_p(change.value / math.sqrt(changes.points[g, m])))
             else:
                 p = math.nan
-            values = float(own.before[g, m]), float(own.after[g, m])
+            values = float(changes.before[g, m]), float(changes.after[g, m])
             yield RateChange(joint.before, joint.after, joint.attribute, group, name, *values, change, p)
 
 
@@ -329,18 +352,18 @@ REASONS = {
 OVERALL = ("accuracy", "selection-rate")  # of all rows, in a sentence
 
 
-def change_sections(found: Changes, report: Report, view: View) -> tuple[Section, ...]:
+def change_sections(changes: Changes, report: Report, view: View) -> tuple[Section, ...]:
     """Return a section for each pair of models, or slices, that are compared; none where none are.
 
     A brief view has no columns that 80 characters have no room for, and no rates of groups.
     """
-    pairs = dict.fromkeys((row.before, row.after) for row in found.changes)
-    if not pairs or (report.config.sliced_by and view.brief and view.shown is not None):
+    pairs = dict.fromkeys((row.before, row.after) for row in changes.changes)
+    if not pairs or (report.config.sliced_by and view.brief and view.max_rows is not None):
         return ()
-    sections = [_pair(before, after, found, report, view) for before, after in pairs]
+    sections = [_pair_section(before, after, changes, report, view) for before, after in pairs]
     if report.config.sliced_by:
         sections = [replace(section, folded=True) for section in sections]
-    family = format_count(found.family, "comparison")
+    family = format_count(changes.family, "comparison")
     percent = f"{100 * report.config.confidence:g} %"
     notes = [
         "better: the ratio is closer to 1 than before (0.5 and 2 are equally far), by more than chance. "
@@ -350,35 +373,37 @@ def change_sections(found: Changes, report: Report, view: View) -> tuple[Section
         f"too few rows: fewer than {FEW_OVER} behind a rate, or fewer than {FEW_MOVED} counted differently. "
         "turned around: the ratio was on the other side of 1, and about as far.",
     ]
-    if any(row.reason == "same" for row in found.changes):
+    if any(row.reason == "same" for row in changes.changes):
         notes.append("nothing moved: each row is counted as before.")
     if report.config.fail or report.config.failing_metrics:
-        notes.append(f"--fail and --fail-on go by {_called(found.changes[-1].after, report)}.")
+        notes.append(f"--fail and --fail-on go by {_model_name(changes.changes[-1].after, report)}.")
     return (*sections, Section("In the tables of changes", notes=tuple(notes)))
 
 
-def _pair(before: str, after: str, found: Changes, report: Report, view: View) -> Section:
+def _pair_section(before: str, after: str, changes: Changes, report: Report, view: View) -> Section:
     """Return the section of one pair."""
-    every = [row for row in found.changes if (row.before, row.after) == (before, after)]
-    rows = [row for row in every if row.deciding]
-    others = [row for row in every if not row.deciding]
-    rates = [row for row in found.rate_changes if (row.before, row.after) == (before, after)]
+    pair_changes = [row for row in changes.changes if (row.before, row.after) == (before, after)]
+    rows = [row for row in pair_changes if row.deciding]
+    not_deciding = [row for row in pair_changes if not row.deciding]
+    rates = [row for row in changes.rate_changes if (row.before, row.after) == (before, after)]
     overall = [row for row in rates if row.attribute == ALL]
     decided = _worst_first([row for row in rows if row.word != "undecided"])
-    said = [_sentence(row, report) for row in decided[: None if view.shown is None else MOST_SENTENCES]]
-    more = len(decided) - len(said)
-    if more:
-        said.append(f"And {more} more: see the table.")
+    sentences = [
+        _describe_change(row, report) for row in decided[: None if view.max_rows is None else MOST_SENTENCES]
+    ]
+    n_more = len(decided) - len(sentences)
+    if n_more:
+        sentences.append(f"And {n_more} more: see the table.")
     tables = []
     make = _brief_table if view.brief else _table
     for attribute, of_attribute in group_by(rows, lambda row: row.attribute).items():
         ordered = _worst_first(of_attribute)
-        title = f"{attribute}: ratios to {_references(ordered)}"
-        tables.append(make(title, ordered, found, report, view))
+        title = f"{attribute}: ratios to {_reference_name(ordered)}"
+        tables.append(make(title, ordered, changes, report, view))
     if not view.brief:
         title = "Other metrics, which do not decide"
-        if others:
-            tables += [_table(title, _worst_first(others), found, report, view)]
+        if not_deciding:
+            tables += [_table(title, _worst_first(not_deciding), changes, report, view)]
         of_groups = [row for row in rates if row.attribute != ALL]
         tables += [
             _rate_table("All rows", overall, ()),
@@ -386,43 +411,50 @@ def _pair(before: str, after: str, found: Changes, report: Report, view: View) -
         ]
     ordered = sorted(rows, key=lambda row: (row.attribute, COMPARED.index(row.metric)))
     figures = tuple(
-        Chart(f"{attribute}: {RATES[metric].label}, ratio before and after", _figure(same))
-        for (attribute, metric), same in group_by(ordered, lambda row: (row.attribute, row.metric)).items()
+        Chart(f"{attribute}: {RATES[metric].label}, ratio before and after", _plot_changes(rate_changes))
+        for (attribute, metric), rate_changes in group_by(
+            ordered, lambda row: (row.attribute, row.metric)
+        ).items()
     )
-    title = f"From {_called(before, report)} to {_called(after, report)}: {_title(rows)}"
-    return Section(title, (_counted(rows), *said, *_all_rows(overall)), tuple(tables), charts=figures)
+    title = f"From {_model_name(before, report)} to {_model_name(after, report)}: {_outcome_title(rows)}"
+    return Section(
+        title,
+        (_summarise_counts(rows), *sentences, *_describe_overall(overall)),
+        tuple(tables),
+        charts=figures,
+    )
 
 
-def _called(model: str, report: Report) -> str:
+def _model_name(model: str, report: Report) -> str:
     return f"{report.config.sliced_by or 'model'} {model}"
 
 
-def in_short(found: Changes, report: Report) -> str:
+def summarise_changes(changes: Changes, report: Report) -> str:
     """Return how many disparities became better or worse, in a sentence; empty where nothing is compared."""
-    pairs = list(dict.fromkeys((row.before, row.after) for row in found.changes))
+    pairs = list(dict.fromkeys((row.before, row.after) for row in changes.changes))
     if not pairs:
         return ""
     (before, after), sliced = pairs[0], report.config.sliced_by
     if len(pairs) == 1:
-        where = f"From {_called(before, report)} to {_called(after, report)}"
+        where = f"From {_model_name(before, report)} to {_model_name(after, report)}"
     else:
         if sliced:
             where = f"From one {sliced} to the next"
         else:
-            where = f"Compared with {_called(before, report)}"
-    return f"{where}: {_title([row for row in found.changes if row.deciding])}."
+            where = f"Compared with {_model_name(before, report)}"
+    return f"{where}: {_outcome_title([row for row in changes.changes if row.deciding])}."
 
 
-def _title(rows: Sequence[Change]) -> str:
-    words = [row.word for row in rows]
-    parts = [f"{words.count(word)} {WORDS[word]}" for word in ("worse", "better") if word in words]
-    return ", ".join(parts) or "nothing decided"
+def _outcome_title(rows: Sequence[Change]) -> str:
+    outcomes = [row.word for row in rows]
+    clauses = [f"{outcomes.count(word)} {WORDS[word]}" for word in ("worse", "better") if word in outcomes]
+    return ", ".join(clauses) or "nothing decided"
 
 
-def _counted(rows: Sequence[Change]) -> str:
+def _summarise_counts(rows: Sequence[Change]) -> str:
     """Return how many disparities became better, worse, or are not decided."""
-    words = [row.word for row in rows]
-    better, worse, still = (words.count(word) for word in WORDS)
+    outcomes = [row.word for row in rows]
+    better, worse, still = (outcomes.count(word) for word in WORDS)
     if still == 1:
         verb = "is"
     else:
@@ -430,51 +462,53 @@ def _counted(rows: Sequence[Change]) -> str:
     if not better + worse:
         return f"No disparity became larger or smaller by more than chance: {still} {verb} not decided."
     if still:
-        rest = f"; {still} {verb} not decided"
+        remaining_text = f"; {still} {verb} not decided"
     else:
-        rest = ""
-    many = f"{len(rows)} {'disparity' if len(rows) == 1 else 'disparities'}"
-    return f"Of {many} {worse} became larger and {better} smaller by more than chance{rest}."
+        remaining_text = ""
+    count_text = f"{len(rows)} {'disparity' if len(rows) == 1 else 'disparities'}"
+    return f"Of {count_text} {worse} became larger and {better} smaller by more than chance{remaining_text}."
 
 
-def _sentence(row: Change, report: Report) -> str:
+def _describe_change(row: Change, report: Report) -> str:
     """Return the sentence on a disparity's change: who is treated more, or less, equally, and by how much."""
     if row.word == "better":
-        more = "more"
+        comparative = "more"
     else:
-        more = "less"
-    who = f"{writing.named(row.group)} ({row.attribute})"
+        comparative = "less"
+    who = f"{writing.format_group(row.group)} ({row.attribute})"
     if report.config.sliced_by:
-        first = f"In {_called(row.after, report)} {who} is treated {more} equally than in {row.before}"
+        subject = (
+            f"In {_model_name(row.after, report)} {who} is treated {comparative} equally than in {row.before}"
+        )
     else:
-        first = f"Model {row.after} treats {who} {more} equally than {row.before}"
+        subject = f"Model {row.after} treats {who} {comparative} equally than {row.before}"
     low, high = (writing.number(end, 2) for end in (row.ratio_change.low, row.ratio_change.high))
-    before, after = (writing.ratio(one.value, row.tau, 2) for one in (row.ratio_before, row.ratio_after))
+    before, after = (writing.ratio(ratio.value, row.tau, 2) for ratio in (row.ratio_before, row.ratio_after))
     return (
-        f"{first}: {RATES[row.metric].label} ratio to {writing.named(row.reference)} {before} → {after} "
-        f"({writing.number(row.ratio_change.value, 2)} times, {low} to {high}): {WORDS[row.word]}."
+        f"{subject}: {RATES[row.metric].label} ratio to {writing.format_group(row.reference)} {before} → "
+        f"{after} ({writing.number(row.ratio_change.value, 2)} times, {low} to {high}): {WORDS[row.word]}."
     )
 
 
-def _all_rows(rows: Sequence[RateChange]) -> tuple[str, ...]:
+def _describe_overall(rows: Sequence[RateChange]) -> tuple[str, ...]:
     """Return how the overall rates changed."""
-    known = {row.metric: row for row in rows}
-    parts = []
-    for row in (known[name] for name in OVERALL if name in known):
+    row_by_metric = {row.metric: row for row in rows}
+    clauses = []
+    for row in (row_by_metric[name] for name in OVERALL if name in row_by_metric):
         change = f"{row.change.value:+.3f}, {row.change.low:+.3f} to {row.change.high:+.3f}"
         if math.isfinite(row.change.low):
             moved = change
         else:
             moved = "no row moved"
         before, after = (writing.number(value) for value in (row.value_before, row.value_after))
-        parts.append(f"{RATES[row.metric].label} {before} → {after} ({moved})")
-    if parts:
-        return (f"All rows: {', '.join(parts)}.",)
+        clauses.append(f"{RATES[row.metric].label} {before} → {after} ({moved})")
+    if clauses:
+        return (f"All rows: {', '.join(clauses)}.",)
     return ()
 
 
-def _references(rows: Sequence[Change]) -> str:
-    names = list(dict.fromkeys(writing.named(row.reference) for row in rows))
+def _reference_name(rows: Sequence[Change]) -> str:
+    names = list(dict.fromkeys(writing.format_group(row.reference) for row in rows))
     if len(names) == 1:
         return names[0]
     return "the reference of each"
@@ -485,16 +519,18 @@ def _worst_first(rows: Sequence[Change]) -> list[Change]:
     return sorted(rows, key=lambda row: (order[row.word], 2.0 if math.isnan(row.p) else row.p))
 
 
-def _reason(row: Change, found: Changes, report: Report) -> str:
+def _describe_reason(row: Change, changes: Changes, report: Report) -> str:
     """Return why a change is not decided; of chance, whether it alone would be."""
     if row.deciding:
-        of = writing.among(row.p, found.family, report.config.confidence)
+        among = writing.among_text(row.p, changes.family, report.config.confidence)
     else:
-        of = ""
-    return REASONS[row.reason] + (of if row.reason == "chance" else "")
+        among = ""
+    return REASONS[row.reason] + (among if row.reason == "chance" else "")
 
 
-def _brief_table(title: str, rows: Sequence[Change], found: Changes, report: Report, view: View) -> TextTable:
+def _brief_table(
+    title: str, rows: Sequence[Change], changes: Changes, report: Report, view: View
+) -> TextTable:
     """Return the changes as they fit 80 columns."""
     columns: dict[str, Callable[[Change], TableCell]] = {
         "group": lambda row: writing.group_cell(row.group, small=False),
@@ -504,18 +540,18 @@ def _brief_table(title: str, rows: Sequence[Change], found: Changes, report: Rep
         "change": lambda row: writing.fine_cell(row.ratio_change, 2),
         "p (Holm)": lambda row: writing.both_p_cell(row.p, row.p_holm),
         "disparity": lambda row: TableCell(
-            _reason(row, found, report) or WORDS[row.word], verdict=LOOKS[row.word]
+            _describe_reason(row, changes, report) or WORDS[row.word], verdict=LOOKS[row.word]
         ),
     }
     return table_of(title, columns, *view.cut(rows))
 
 
-def _table(title: str, rows: Sequence[Change], found: Changes, report: Report, _: View) -> TextTable:
+def _table(title: str, rows: Sequence[Change], changes: Changes, report: Report, _: View) -> TextTable:
     """Return the changes with all their numbers."""
 
     def word(row: Change) -> TableCell:
         if row.reason:
-            reason = f": {_reason(row, found, report)}"
+            reason = f": {_describe_reason(row, changes, report)}"
         else:
             reason = ""
         return TableCell(WORDS[row.word] + reason, verdict=LOOKS[row.word])
@@ -537,11 +573,11 @@ def _table(title: str, rows: Sequence[Change], found: Changes, report: Report, _
     return table_of(title, columns, rows)
 
 
-def _rate_table(title: str, rows: Sequence[RateChange], places: Sequence[str]) -> TextTable:
-    """Return how rates changed; `places` are columns that say whose they are."""
+def _rate_table(title: str, rows: Sequence[RateChange], key_columns: Sequence[str]) -> TextTable:
+    """Return how rates changed; `key_columns` say whose they are."""
     columns: dict[str, Callable[[RateChange], TableCell]] = {
         name: (lambda row, name=name: TableCell(getattr(row, name)))  # type: ignore[misc]
-        for name in places
+        for name in key_columns
     }
     columns |= {
         "metric": lambda row: TableCell(row.metric),
@@ -553,12 +589,14 @@ def _rate_table(title: str, rows: Sequence[RateChange], places: Sequence[str]) -
     return table_of(title, columns, rows)
 
 
-def _figure(rows: Sequence[Change]) -> str:
+def _plot_changes(rows: Sequence[Change]) -> str:
     """Draw the changes of one rate: a ring before, a mark after, an arrow between them, intervals thin."""
     rows = rows[:MOST_GROUPS]
-    ratios = [one for row in rows for one in (row.ratio_before, row.ratio_after)]
+    ratios = [ratio for row in rows for ratio in (row.ratio_before, row.ratio_after)]
     axis = ratio_axis(
-        [one.value for one in ratios], [end for one in ratios for end in (one.low, one.high)], rows[0].tau
+        [ratio.value for ratio in ratios],
+        [end for ratio in ratios for end in (ratio.low, ratio.high)],
+        rows[0].tau,
     )
     drawn = []
     for row in rows:
@@ -567,35 +605,37 @@ def _figure(rows: Sequence[Change]) -> str:
         before = row.ratio_before
         after = row.ratio_after
         moved = f"{writing.number(before.value, 2)} → {writing.number(after.value, 2)}"
-        said = f"{row.group}: {moved} {row.word}"
+        tooltip = f"{row.group}: {moved} {row.word}"
         marks = [band(axis, row.tau), rule("one", axis, 1.0, 18, "equal to the reference")]
         if not (math.isnan(before.value) or math.isnan(after.value)):
-            first, last = (f"{row.group}, {when}" for when in ("before", "after"))
+            before_label, after_label = (f"{row.group}, {when}" for when in ("before", "after"))
             marks += [
-                arrow(axis, before.value, after.value, look, said, DROP),
-                whisker(axis, before.low, before.high, said, -DROP),
-                whisker(axis, after.low, after.high, said, DROP),
-                dot(axis, before.value, "reference", f"{first}: {writing.number(before.value)}", -DROP),
-                dot(axis, after.value, look, f"{last}: {writing.number(after.value)}", DROP),
+                arrow(axis, before.value, after.value, look, tooltip, DROP),
+                whisker(axis, before.low, before.high, tooltip, -DROP),
+                whisker(axis, after.low, after.high, tooltip, DROP),
+                dot(
+                    axis, before.value, "reference", f"{before_label}: {writing.number(before.value)}", -DROP
+                ),
+                dot(axis, after.value, look, f"{after_label}: {writing.number(after.value)}", DROP),
             ]
         drawn.append(ChartRow(row.group, f"{moved} {word}", marks))
     title = "; ".join(f"{row.name} {row.value_text}" for row in drawn)
     return row_chart(title, axis, drawn, "ring: before; mark: after; shaded: from τ to 1/τ")
 
 
-def change_rows(found: Changes, _: Report) -> Iterable[Row]:
+def change_rows(changes: Changes, _: Report) -> Iterable[Row]:
     """Yield what became of every disparity; an interval takes three columns."""
-    return map(writing.flat, found.changes)
+    return map(writing.flatten, changes.changes)
 
 
 CHANGES = Part[Sequence[BeforeAfter], Changes](
     "changes",
-    wanted=lambda config: config.compares,
+    is_requested=lambda config: config.compares,
     read=read_sides,
     judge=find_changes,
     tables={"changes": change_rows},
     sections=change_sections,
-    data=lambda found: vars(found) if found.changes else {},
-    summary=in_short,
-    worse=worse,
+    data=lambda changes: vars(changes) if changes.changes else {},
+    summary=summarise_changes,
+    worse=describe_worse,
 )

@@ -121,7 +121,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, eq=False)
-class Behind:
+class StrataAndPeople:
     """What explanations are made of: strata by attribute, with notes on how columns were cut, and people."""
 
     strata: dict[str, tuple[Strata, ...]]
@@ -129,12 +129,12 @@ class Behind:
     people: People
 
 
-def read(scan: Scan) -> Behind:
+def read_behind(scan: Scan) -> StrataAndPeople:
     """Return strata and people of the rows."""
-    return Behind(*read_strata(scan), read_people(scan))
+    return StrataAndPeople(*read_strata(scan), read_people(scan))
 
 
-def explain(behind: Behind, base: Report) -> tuple[Explanation, ...]:
+def explain(behind: StrataAndPeople, base: Report) -> tuple[Explanation, ...]:
     """Explain the difference between every group and its reference, in the order of the audit.
 
     Groups of fewer rows than `min_group` are named in a note; where an attribute has no others, its largest
@@ -148,155 +148,183 @@ def explain(behind: Behind, base: Report) -> tuple[Explanation, ...]:
         When there are too many groups.
     """
     config = base.config
-    slices = [(part, _pairs(part, config)) for part in base.slices if part.attribute in behind.strata]
-    many = sum(min(rows) >= config.min_group for _, pairs in slices for rows in pairs.values())
-    if many > MOST_COMPARED:
-        what = f"{many} groups of {len(slices)} attributes are too many to explain"
+    slices = [
+        (group_counts, _pairs(group_counts, config))
+        for group_counts in base.slices
+        if group_counts.attribute in behind.strata
+    ]
+    n_comparisons = sum(min(rows) >= config.min_group for _, pairs in slices for rows in pairs.values())
+    if n_comparisons > MOST_COMPARED:
+        subject = f"{n_comparisons} groups of {len(slices)} attributes are too many to explain"
         fix = ("name the protected attributes with ", Flag("attribute"), ", or raise ", Flag("min-group"))
-        raise user_error(f"{what}; at most {MOST_COMPARED} are", fix, Flag("explain"))
+        raise user_error(f"{subject}; at most {MOST_COMPARED} are", fix, Flag("explain"))
     return tuple(
-        found for part, pairs in slices for found in _explanations(part, pairs, behind, many, config)
+        explanation
+        for group_counts, pairs in slices
+        for explanation in _explanations(group_counts, pairs, behind, n_comparisons, config)
     )
 
 
-def _pairs(part: Slice, config: AuditConfig) -> Pairs:
+def _pairs(group_counts: Slice, config: AuditConfig) -> Pairs:
     """Return each group with its reference, by their places, and how many rows both have."""
-    at = usual_reference(part, config)
-    own = part.rows.tolist()
+    reference = usual_reference(group_counts, config)
+    n_rows = group_counts.rows.tolist()
     return {
-        (g, at): (own[g], sum(own) - own[g] if at == REST else own[at])
-        for g in np.flatnonzero(comparable(part, config)).tolist()
-        if g != at
+        (g, reference): (n_rows[g], sum(n_rows) - n_rows[g] if reference == REST else n_rows[reference])
+        for g in np.flatnonzero(comparable(group_counts, config)).tolist()
+        if g != reference
     }
 
 
 def _explanations(
-    part: Slice, pairs: Pairs, behind: Behind, many: int, config: AuditConfig
+    group_counts: Slice, pairs: Pairs, behind: StrataAndPeople, n_comparisons: int, config: AuditConfig
 ) -> Iterator[Explanation]:
     """Yield an explanation of each group with rows enough; the first carries the notes on the attribute."""
     least = config.min_group
-    names = part.counts.groups
-    few = f"fewer than {least} rows, not explained."
-    own = [names[g] for (g, _), (mine, _) in pairs.items() if mine < least]
-    other = [names[g] for (g, _), (mine, theirs) in pairs.items() if theirs < least <= mine]
-    notes = [f"{join_names(own)}: {few}"] if own else []
-    if other:
-        notes += [f"{join_names(other)}: the reference has {few}"]
+    names = group_counts.counts.groups
+    too_few = f"fewer than {least} rows, not explained."
+    small_groups = [names[g] for (g, _), (mine, _) in pairs.items() if mine < least]
+    small_references = [names[g] for (g, _), (mine, theirs) in pairs.items() if theirs < least <= mine]
+    notes = [f"{join_names(small_groups)}: {too_few}"] if small_groups else []
+    if small_references:
+        notes += [f"{join_names(small_references)}: the reference has {too_few}"]
     enough = [pair for pair, rows in pairs.items() if min(rows) >= least]
     largest = [max(pairs, key=lambda pair: pairs[pair][0])] if pairs else []
-    worth = float(rows_per_weight(part, range(len(part.rows))))
-    for g, at in enough or largest:  # where none has rows enough, the difference of the largest alone
-        if at == REST:
+    worth = float(rows_per_weight(group_counts, range(len(group_counts.rows))))
+    for g, reference_index in (
+        enough or largest
+    ):  # where none has rows enough, the difference of the largest alone
+        if reference_index == REST:
             reference = REST_NAME
         else:
-            reference = names[at]
-        named = (part.attribute, names[g], reference, *pairs[g, at])
-        found = Explanation(*named, _difference(part, g, at, config), notes=(*notes, *behind.notes))
+            reference = names[reference_index]
+        named = (group_counts.attribute, names[g], reference, *pairs[g, reference_index])
+        explanation = Explanation(
+            *named, _difference(group_counts, g, reference_index, config), notes=(*notes, *behind.notes)
+        )
         if not enough:
-            yield found
+            yield explanation
             return
-        parts = []
-        for strata in behind.strata[part.attribute]:
-            n = two(strata.n, g, at)
-            some = n.sum((-2, -1)) > 0
-            kept = tuple(compress(strata.names, some))
-            parts.append(stratified(strata.by, kept, of_decisions(n[some]), worth, config))
-        yield _with_people(replace(found, parts=tuple(parts)), behind, at == REST, many, worth, config)
+        explained_parts = []
+        for strata in behind.strata[group_counts.attribute]:
+            n = select_pair(strata.n, g, reference_index)
+            has_rows = n.sum((-2, -1)) > 0
+            stratum_names = tuple(compress(strata.names, has_rows))
+            explained_parts.append(stratify(strata.by, stratum_names, to_counts(n[has_rows]), worth, config))
+        yield _add_people(
+            replace(explanation, parts=tuple(explained_parts)),
+            behind,
+            reference_index == REST,
+            n_comparisons,
+            worth,
+            config,
+        )
         notes = []
 
 
-def _difference(part: Slice, g: int, at: int, config: AuditConfig) -> Interval:
+def _difference(group_counts: Slice, g: int, reference: int, config: AuditConfig) -> Interval:
     """Return the difference of selection rates, group − reference, with Newcombe's interval."""
-    overall = of_decisions(two(part.counts.predicted, g, at))
-    worth = float(rows_per_weight(part, range(len(part.rows)) if at == REST else (g, at)))
+    overall = to_counts(select_pair(group_counts.counts.predicted, g, reference))
+    worth = float(
+        rows_per_weight(group_counts, range(len(group_counts.rows)) if reference == REST else (g, reference))
+    )
     low, high = _limits(overall.predicted * worth, config.confidence)
-    return Interval(_no_dust(-float(discrimination(overall))), float(low), float(high))
+    return Interval(_drop_rounding(-float(discrimination(overall))), float(low), float(high))
 
 
-def two(n: Floats, g: int, at: int) -> Floats:
+def select_pair(n: Floats, g: int, reference: int) -> Floats:
     """Return counts of a group and its reference, or of all others: (..., groups, 2) becomes (..., 2, 2)."""
-    own = n[..., g, :]
-    return np.stack([own, n.sum(-2) - own if at == REST else n[..., at, :]], -2)
+    group_counts = n[..., g, :]
+    return np.stack(
+        [group_counts, n.sum(-2) - group_counts if reference == REST else n[..., reference, :]], -2
+    )
 
 
-def _with_people(
-    found: Explanation, behind: Behind, rest: bool, many: int, worth: float, config: AuditConfig
+def _add_people(
+    explanation: Explanation,
+    behind: StrataAndPeople,
+    against_rest: bool,
+    n_comparisons: int,
+    worth: float,
+    config: AuditConfig,
 ) -> Explanation:
     """Return an explanation with what the rows of the group and of its reference add to it.
 
     Parameters
     ----------
-    rest : bool
+    against_rest : bool
         Whether the reference is all other groups: its name alone does not say so, a group may have the same.
-    many : int
+    n_comparisons : int
         How many comparisons share the time there is for neighbours.
     worth : float
         Rows that a unit of weight is worth.
     """
     people = behind.people
     if config.attributes is None:
-        hidden = {found.attribute}
+        hidden = {explanation.attribute}
     else:
         hidden = set(behind.strata)
-    groups = people.groups[found.attribute]
-    deprived = groups == found.group
-    if rest:
+    groups = people.groups[explanation.attribute]
+    deprived = groups == explanation.group
+    if against_rest:
         favoured = ~deprived
     else:
-        favoured = groups == found.reference
-    both = deprived | favoured
-    shown = [name not in hidden for name in people.names]
-    decision = people.decision[both]
+        favoured = groups == explanation.reference
+    is_compared = deprived | favoured
+    is_feature = [name not in hidden for name in people.names]
+    decision = people.decision[is_compared]
     rows = Rows(
-        favoured[both].astype(np.int64),
+        favoured[is_compared].astype(np.int64),
         decision,
         decision,
-        features=people.features[both][:, shown],
-        nominal=tuple(compress(people.nominal, shown)),
-        weights=None if people.weights is None else people.weights[both],
+        features=people.features[is_compared][:, is_feature],
+        nominal=tuple(compress(people.nominal, is_feature)),
+        weights=None if people.weights is None else people.weights[is_compared],
     )
-    features = tuple(dict.fromkeys(compress(people.names, shown)))
-    notes = [*found.notes, *people.notes]
+    features = tuple(dict.fromkeys(compress(people.names, is_feature)))
+    notes = [*explanation.notes, *people.notes]
     if min(deprived.sum(), favoured.sum()) < FEWEST_ROWS or not features:
         if features:
             why = "too few of the rows that were read"
         else:
             why = "no column is left to describe a person"
         notes.append(f"No propensity, neighbours or redlining: {why}.")
-        return replace(found, features=features, notes=tuple(notes))
+        return replace(explanation, features=features, notes=tuple(notes))
     chances = estimate_propensity(rows).round(DECIMALS)
     codes, tops = cut_into_ranges(chances, RANGES, rows.weights)
     spans = ((chances[codes == i].min(), chances[codes == i].max()) for i in range(len(tops)))
     names = tuple(f"{low:.3f}–{high:.3f}" for low, high in spans)
     clusters = cluster_strata(rows)
     numbers = tuple(f"cluster {i + 1}" for i in range(int(clusters.max()) + 1))
-    parts = (
-        *found.parts,
-        stratified("propensity", names, count_by_stratum(rows, codes), worth, config),
-        stratified("clusters", numbers, count_by_stratum(rows, clusters), worth, config),
+    explained_parts = (
+        *explanation.parts,
+        stratify("propensity", names, count_by_stratum(rows, codes), worth, config),
+        stratify("clusters", numbers, count_by_stratum(rows, clusters), worth, config),
     )
     metrics: dict[str, Interval] = {}
     if rows.weights is not None:
         notes.append("No situation testing or consistency: neighbours know no weights.")
     else:
-        metrics, more = _neighbours(rows, many, config)
-        notes += more
+        metrics, neighbour_notes = _compare_neighbours(rows, n_comparisons, config)
+        notes += neighbour_notes
     guessed = conditional.predicted_groups(rows)
     limits = conditional.balanced_error_interval(replace(guessed, n=guessed.n * worth), config.confidence)
     metrics["redlining-potential"] = Interval(conditional.balanced_error(guessed), *limits)
-    return replace(found, parts=parts, metrics=metrics, features=features, notes=tuple(notes))
+    return replace(explanation, parts=explained_parts, metrics=metrics, features=features, notes=tuple(notes))
 
 
-def _neighbours(rows: Rows, many: int, config: AuditConfig) -> tuple[dict[str, Interval], list[str]]:
+def _compare_neighbours(
+    rows: Rows, n_comparisons: int, config: AuditConfig
+) -> tuple[dict[str, Interval], list[str]]:
     """Compare people alike, without intervals: rows share neighbours, so they are not independent."""
-    most = max(MOST_PAIRS // many, FEWEST_PAIRS)
+    most = max(MOST_PAIRS // n_comparisons, FEWEST_PAIRS)
     near = find_neighbours(rows, config.neighbours, most=most)
-    found = {
+    values = {
         "situation-testing": share_treated_worse(near, config.margin),
         "situation-testing-reverse": share_treated_better(near, config.margin),
         "consistency": mean_agreement(near),
     }
-    metrics = {name: Interval(float(value[0]), np.nan, np.nan) for name, value in found.items()}
+    metrics = {name: Interval(float(value[0]), np.nan, np.nan) for name, value in values.items()}
     notes = ["Situation testing and consistency have no intervals: rows share neighbours."]
     if len(near.row_indices) < len(rows.s):
         notes.append(
@@ -308,8 +336,8 @@ def _neighbours(rows: Rows, many: int, config: AuditConfig) -> tuple[dict[str, I
     return metrics, notes
 
 
-def stratified(
-    by: str, names: tuple[str, ...], counts: Counts, worth: float, config: AuditConfig
+def stratify(
+    name: str, names: tuple[str, ...], counts: Counts, worth: float, config: AuditConfig
 ) -> Stratified:
     """Return the difference taken apart by strata: what they explain, and what they leave.
 
@@ -321,7 +349,7 @@ def stratified(
 
     Parameters
     ----------
-    by : str
+    name : str
         What the strata are of.
     names : tuple of str
         Of the strata.
@@ -340,12 +368,12 @@ def stratified(
     lift = conditional.belift_by_stratum(counts)
     within = intervals(differences, *_limits(worthy.predicted, config.confidence))
     columns = (*counts.group_total.T, rate, reference, within, lift)
-    strata = tuple(Stratum(*row) for row in zip(names, *(each.tolist() for each in columns), strict=True))
+    strata = tuple(Stratum(*row) for row in zip(names, *(column.tolist() for column in columns), strict=True))
     enough = (worthy.group_total[:, 0] >= config.min_group) & ~np.isnan(lift)
     return Stratified(
-        by,
-        _about(-float(conditional.explained_difference(counts)), z * errors[0]),
-        _about(-float(conditional.unexplained_difference(counts)), z * errors[1]),
+        name,
+        _bounded_interval(-float(conditional.explained_difference(counts)), z * errors[0]),
+        _bounded_interval(-float(conditional.unexplained_difference(counts)), z * errors[1]),
         float(conditional.comparable_share(counts)),
         float(cochran_mantel_haenszel(worthy)),
         float(cochran_mantel_haenszel_p(worthy)),
@@ -377,10 +405,13 @@ def standard_errors(cells: Floats) -> tuple[float, float]:
     # Only the stratum of the row changes: its share of the sums is computed again.
     totals = rows.sum(0) - rows + own_rows
     within = summed.sum(0) - summed + own_differences[..., None] * own_rows
-    left = divide(within, totals).sum(-1) / 2
+    unexplained_difference = divide(within, totals).sum(-1) / 2
     rates = divide(cells[..., 1].sum(0) + (fewer - cells)[..., 1], totals)
-    whole = rates[..., 1] - rates[..., 0]
-    explained, unexplained = (_spread(np.moveaxis(each, -1, 0), times) for each in (whole - left, left))
+    difference = rates[..., 1] - rates[..., 0]
+    explained, unexplained = (
+        _spread(np.moveaxis(values_without, -1, 0), times)
+        for values_without in (difference - unexplained_difference, unexplained_difference)
+    )
     return explained, unexplained
 
 
@@ -393,32 +424,32 @@ def _rows_and_differences(cells: Floats) -> tuple[Floats, Floats]:
 
 def _spread(values: Floats, times: Floats) -> float:
     """Jackknife standard error: each value is that without one of `times` rows."""
-    many = float(times.sum())
-    there = times > 0
-    if many < 2:
+    total = float(times.sum())
+    has_rows = times > 0
+    if total < 2:
         return np.nan
-    some = values[there]
-    often = times[there]
-    away = some - (often @ some) / many
-    return float(np.sqrt((many - 1) / many * (often @ away**2)))
+    without_row = values[has_rows]
+    often = times[has_rows]
+    away = without_row - (often @ without_row) / total
+    return float(np.sqrt((total - 1) / total * (often @ away**2)))
 
 
-def _about(value: float, half: float) -> Interval:
+def _bounded_interval(value: float, half: float) -> Interval:
     """Return a difference with its limits, none beyond −1 and 1."""
-    middle = _no_dust(value)
+    middle = _drop_rounding(value)
     if np.isnan(value + half):
         return Interval(middle, np.nan, np.nan)
     return Interval(middle, max(-1.0, middle - half), min(1.0, middle + half))
 
 
-def _no_dust(value: float) -> float:
+def _drop_rounding(value: float) -> float:
     """Return a difference; 0 for what is but rounding."""
     if abs(value) < DUST:
         return 0.0
     return value
 
 
-def of_decisions(n: Floats) -> Counts:
+def to_counts(n: Floats) -> Counts:
     """Return counts by stratum, group and decision, shape (..., 2, 2), as `Counts`; all labels are 0."""
     full = np.zeros((*n.shape[:-1], 2, 2))
     full[..., 0, :] = n
@@ -433,108 +464,126 @@ def _limits(cells: Floats, confidence: float) -> tuple[Floats, Floats]:
 
 
 def explanation_section(
-    each: Explanation, config: AuditConfig, view: View, selected: str = "is selected"
+    explanation: Explanation, config: AuditConfig, view: View, selected: str = "is selected"
 ) -> Section:
     """Return an explanation in words and tables; `selected` says what a group is more or less often."""
-    sentences = [_overall_words(each, selected), *_turned(each, selected)]
-    if each.features:
-        sentences.append(f"A person is described by {', '.join(each.features)}.")
-    few = [part for part in each.parts if part.compared < FEW_COMPARED]
-    some = [part for part in each.parts if FEW_COMPARED <= part.compared < 1]
-    tables = [_parts_table(each), _belift(each, config)] if each.parts else []
-    if each.metrics:
-        tables += [_row_metrics(each, config)]
-    tables += [_strata_table(part, view) for part in each.parts]
-    both = f"{each.group} ({each.rows} rows) and {each.reference} ({each.reference_rows})"
+    sentences = [_describe_difference(explanation, selected), *_describe_paradox(explanation, selected)]
+    if explanation.features:
+        sentences.append(f"A person is described by {', '.join(explanation.features)}.")
+    poorly_compared = [
+        stratified_part for stratified_part in explanation.parts if stratified_part.compared < FEW_COMPARED
+    ]
+    partly_compared = [
+        stratified_part
+        for stratified_part in explanation.parts
+        if FEW_COMPARED <= stratified_part.compared < 1
+    ]
+    tables = [_parts_table(explanation), _belift_table(explanation, config)] if explanation.parts else []
+    if explanation.metrics:
+        tables += [_metrics_table(explanation, config)]
+    tables += [_strata_table(stratified_part, view) for stratified_part in explanation.parts]
+    group_text = f"{explanation.group} ({explanation.rows} rows)"
+    groups_text = f"{group_text} and {explanation.reference} ({explanation.reference_rows})"
     return Section(
-        f"{each.attribute}: what is behind the difference of {both}",
-        (*sentences, *([_alone(few)] if few else [])),
+        f"{explanation.attribute}: what is behind the difference of {groups_text}",
+        (*sentences, *([_describe_incomplete(poorly_compared)] if poorly_compared else [])),
         tuple(tables),
-        (*each.notes, *([_alone(some)] if some else []), *([CMH] if each.parts else [])),
+        (
+            *explanation.notes,
+            *([_describe_incomplete(partly_compared)] if partly_compared else []),
+            *([CMH] if explanation.parts else []),
+        ),
     )
 
 
-def _overall_words(each: Explanation, selected: str) -> str:
+def _describe_difference(explanation: Explanation, selected: str) -> str:
     """Return who is selected more often."""
-    value = writing.number(abs(each.difference.value))
+    value = writing.number(abs(explanation.difference.value))
     if value == writing.DASH:
         return "The difference is not defined."
-    said = writing.with_interval(each.difference)
+    difference_text = writing.with_interval(explanation.difference)
     if value == writing.number(0.0):
-        return f"{each.group} {selected} as often as {each.reference}: the difference is {said}."
-    if each.difference.value < 0:
-        often = "less"
+        often = "as often as"
+    elif explanation.difference.value < 0:
+        often = "less often than"
     else:
-        often = "more"
-    return f"{each.group} {selected} {often} often than {each.reference}: the difference is {said}."
+        often = "more often than"
+    clause = f"{explanation.group} {selected} {often} {explanation.reference}"
+    return f"{clause}: the difference is {difference_text}."
 
 
-def _turned(each: Explanation, selected: str) -> list[str]:
+def _describe_paradox(explanation: Explanation, selected: str) -> list[str]:
     """Return that a difference which is beyond chance goes the other way within strata; else nothing.
 
     Of strata that compare few of the rows nothing is said.
     """
-    whole = each.difference
-    if not (whole.low > 0 or whole.high < 0):
+    difference = explanation.difference
+    if not (difference.low > 0 or difference.high < 0):
         return []
-    less, more = ("less", "more") if whole.value < 0 else ("more", "less")
+    group_adverb, other_adverb = ("less", "more") if difference.value < 0 else ("more", "less")
     turned: list[str] = []
     chance: list[str] = []
-    for part in each.parts:
-        left = part.unexplained
-        if part.compared >= FEW_COMPARED and left.value * whole.value < 0:
-            said = f"{part.by}, {writing.with_interval(left)}"
-            (chance if left.low <= 0 <= left.high else turned).append(said)
-    words = (
-        f"Simpson's paradox: {each.group} {selected} {less} often of all, but {more} often within strata of"
+    for stratified_part in explanation.parts:
+        unexplained = stratified_part.unexplained
+        if stratified_part.compared >= FEW_COMPARED and unexplained.value * difference.value < 0:
+            clause = f"{stratified_part.by}, {writing.with_interval(unexplained)}"
+            (chance if unexplained.low <= 0 <= unexplained.high else turned).append(clause)
+    paradox = (
+        f"Simpson's paradox: {explanation.group} {selected} {group_adverb} often of all, but {other_adverb} "
+        "often within strata of"
     )
-    found = [f"{words} {'; '.join(turned)}."] if turned else []
-    rest = f"It is explained by {'; '.join(chance)}: what is left may be chance, and goes the other way."
-    return found + ([rest] if chance else [])
+    sentences = [f"{paradox} {'; '.join(turned)}."] if turned else []
+    explained_sentence = (
+        f"It is explained by {'; '.join(chance)}: what is left may be chance, and goes the other way."
+    )
+    return sentences + ([explained_sentence] if chance else [])
 
 
-def _alone(parts: list[Stratified]) -> str:
+def _describe_incomplete(incomplete: list[Stratified]) -> str:
     """Return for which part of the rows there is nobody to compare them with."""
-    shares = ", ".join(f"{writing.percent(1 - part.compared)} ({part.by})" for part in parts)
+    shares = ", ".join(
+        f"{writing.percent(1 - stratified_part.compared)} ({stratified_part.by})"
+        for stratified_part in incomplete
+    )
     return (
         "Not all can be compared: rows in strata of one group, whose difference counts as explained, are "
         f"{shares} of all."
     )
 
 
-def _parts_table(each: Explanation) -> TextTable:
+def _parts_table(explanation: Explanation) -> TextTable:
     columns: dict[str, Callable[[Stratified], TableCell]] = {
-        "explained by": lambda part: TableCell(part.by),
-        "explained": lambda part: writing.fine_cell(part.explained),
-        "unexplained": lambda part: writing.fine_cell(part.unexplained),
-        "compared": lambda part: TableCell(writing.percent(part.compared), "", part.compared),
-        "CMH p": lambda part: writing.p_cell(part.cmh_p),
+        "explained by": lambda row: TableCell(row.by),
+        "explained": lambda row: writing.fine_cell(row.explained),
+        "unexplained": lambda row: writing.fine_cell(row.unexplained),
+        "compared": lambda row: TableCell(writing.percent(row.compared), "", row.compared),
+        "CMH p": lambda row: writing.p_cell(row.cmh_p),
     }
     title = "What is explained, and what is left; compared: rows in strata with both groups"
-    return table_of(title, columns, each.parts)
+    return table_of(title, columns, explanation.parts)
 
 
-def _belift(each: Explanation, config: AuditConfig) -> TextTable:
-    def least(part: Stratified) -> Stratum:
-        if part.least_belift is None:
+def _belift_table(explanation: Explanation, config: AuditConfig) -> TextTable:
+    def least(row: Stratified) -> Stratum:
+        if row.least_belift is None:
             return NO_STRATUM
-        return part.strata[part.least_belift]
+        return row.strata[row.least_belift]
 
     columns: dict[str, Callable[[Stratified], TableCell]] = {
-        "explained by": lambda part: TableCell(part.by),
-        "stratum": lambda part: TableCell(least(part).name),
-        "rows": lambda part: writing.count_cell(least(part).rows),
-        "belift": lambda part: writing.number_cell(least(part).belift),
+        "explained by": lambda row: TableCell(row.by),
+        "stratum": lambda row: TableCell(least(row).name),
+        "rows": lambda row: writing.count_cell(least(row).rows),
+        "belift": lambda row: writing.number_cell(least(row).belift),
     }
-    title = f"Least belift, rate of {each.group} in a stratum / rate of all; strata with fewer than "
-    return table_of(f"{title}{config.min_group} left out", columns, each.parts)
+    title = f"Least belift, rate of {explanation.group} in a stratum / rate of all; strata with fewer than "
+    return table_of(f"{title}{config.min_group} left out", columns, explanation.parts)
 
 
-def _row_metrics(each: Explanation, config: AuditConfig) -> TextTable:
+def _metrics_table(explanation: Explanation, config: AuditConfig) -> TextTable:
     k = config.neighbours
     margin = f"{config.margin:g}"
-    group = each.group
-    reference = each.reference
+    group = explanation.group
+    reference = explanation.reference
     meaning = {
         "situation-testing": f"share of {group} whose {k} most alike of {reference} are selected more often "
         f"than their {k} most alike of {group}, by {margin} or more",
@@ -548,29 +597,33 @@ def _row_metrics(each: Explanation, config: AuditConfig) -> TextTable:
         "what it says": lambda row: TableCell(meaning[row[0]]),
         "value": lambda row: writing.fine_cell(row[1]),
     }
-    return table_of("Among people alike", columns, [*each.metrics.items()])
+    return table_of("Among people alike", columns, [*explanation.metrics.items()])
 
 
-def _strata_table(part: Stratified, view: View) -> TextTable:
-    size = sorted((-(one.rows + one.reference_rows), i) for i, one in enumerate(part.strata))
-    largest, more = view.cut(size, lambda _: "smaller")
+def _strata_table(stratified_part: Stratified, view: View) -> TextTable:
+    size = sorted(
+        (-(stratum.rows + stratum.reference_rows), i) for i, stratum in enumerate(stratified_part.strata)
+    )
+    largest, remark = view.cut(size, lambda _: "smaller")
     columns: dict[str, Callable[[Stratum], TableCell]] = {
-        "stratum": lambda one: TableCell(one.name),
-        "rows": lambda one: writing.count_cell(one.rows),
-        "rate": lambda one: writing.number_cell(one.rate),
-        "ref. rows": lambda one: writing.count_cell(one.reference_rows),
-        "ref. rate": lambda one: writing.number_cell(one.reference_rate),
-        "difference": lambda one: writing.fine_cell(one.difference),
+        "stratum": lambda stratum: TableCell(stratum.name),
+        "rows": lambda stratum: writing.count_cell(stratum.rows),
+        "rate": lambda stratum: writing.number_cell(stratum.rate),
+        "ref. rows": lambda stratum: writing.count_cell(stratum.reference_rows),
+        "ref. rate": lambda stratum: writing.number_cell(stratum.reference_rate),
+        "difference": lambda stratum: writing.fine_cell(stratum.difference),
     }
-    kept = [part.strata[i] for i in sorted(i for _, i in largest)]
-    return table_of(f"Strata of {part.by}", columns, kept, more)
+    strata = [stratified_part.strata[i] for i in sorted(i for _, i in largest)]
+    return table_of(f"Strata of {stratified_part.by}", columns, strata, remark)
 
 
-EXPLAINED = Part[Behind, tuple[Explanation, ...]](
+EXPLAINED = Part[StrataAndPeople, tuple[Explanation, ...]](
     "explanations",
-    wanted=lambda config: bool(config.explained_by),
-    read=read,
+    is_requested=lambda config: bool(config.explained_by),
+    read=read_behind,
     judge=explain,
-    sections=lambda found, report, view: [explanation_section(each, report.config, view) for each in found],
-    data=lambda found: {"explanations": found},
+    sections=lambda explanations, report, view: [
+        explanation_section(explanation, report.config, view) for explanation in explanations
+    ],
+    data=lambda explanations: {"explanations": explanations},
 )

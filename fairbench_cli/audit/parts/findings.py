@@ -38,7 +38,7 @@ def beyond(row: Disparity) -> Beyond:
     return "open"
 
 
-def allowed(tau: float) -> str:
+def format_limits(tau: float) -> str:
     """Return the limits of a ratio.
 
     >>> allowed(0.8), allowed(0.9)
@@ -47,26 +47,26 @@ def allowed(tau: float) -> str:
     return f"{tau:g} to {1 / tau:.3g}"
 
 
-def too_far(row: Disparity) -> str:
+def describe_side(row: Disparity) -> str:
     """Return on which side of the limits the ratio is, or may be: "less than the 0.8 allowed"."""
     low = row.ratio.low
     high = row.ratio.high
     if row.point == "fail":
-        less = row.ratio.value < row.tau
+        is_below = row.ratio.value < row.tau
     else:
-        less = low < row.tau
+        is_below = low < row.tau
     if row.point == "fail":
-        more = row.ratio.value > 1 / row.tau
+        is_above = row.ratio.value > 1 / row.tau
     else:
-        more = high > 1 / row.tau
-    if less == more:
+        is_above = high > 1 / row.tau
+    if is_below == is_above:
         return f"less than {row.tau:g} or more than the {1 / row.tau:.3g} allowed"
-    if less:
+    if is_below:
         return f"less than the {row.tau:g} allowed"
     return f"more than the {1 / row.tau:.3g} allowed"
 
 
-def finding(row: Disparity, report: Report) -> str:
+def describe_finding(row: Disparity, report: Report) -> str:
     """Return the answers to both questions and the verdict, as the end of a sentence on the ratio.
 
     The interval before it is of this comparison alone, what is shown is over all that decide: where they seem
@@ -80,34 +80,34 @@ def finding(row: Disparity, report: Report) -> str:
         return f"{within}: {VERDICTS[row.verdict]}, chance not looked at"
     if row.reason == "no rows":
         return f"; {writing.REASONS['no rows']}: {VERDICTS['undecided']}"
-    return f"{_difference(row, report)}{_limit(row, report)}: {verdict_words(row)}"
+    return f"{_describe_difference(row, report)}{_describe_limit(row, report)}: {describe_verdict(row)}"
 
 
-def verdict_words(row: Disparity) -> str:
+def describe_verdict(row: Disparity) -> str:
     """Return the verdict on a comparison: "fails, shown outside"."""
     return VERDICTS[row.verdict] + (", shown outside" if row.shown_outside else "")
 
 
-def _difference(row: Disparity, report: Report) -> str:
+def _describe_difference(row: Disparity, report: Report) -> str:
     """Return whether the rates differ: ", more than chance would do"; nothing where they do not at hand."""
-    found = differs(row, report.config.confidence)
+    answer = differs(row, report.config.confidence)
     alone = writing.p_value(row.p)
     if row.value == row.reference_value:
         return ""
-    if found == "shown":
+    if answer == "shown":
         return ", more than chance would do"
-    if found == "untested":
+    if answer == "untested":
         return ", from rows that are worth too few to test"
     if row.p < report.config.alpha:
-        of = f"not among {report.family:,} comparisons (p {writing.p_value(row.p_holm)})"
-        return f", more than chance would do taken alone (p {alone}), {of}, so it could be chance"
+        qualification = f"not among {report.family:,} comparisons (p {writing.p_value(row.p_holm)})"
+        return f", more than chance would do taken alone (p {alone}), {qualification}, so it could be chance"
     if row.test == "fisher":
-        by = " by Fisher's exact test"
+        test_text = " by Fisher's exact test"
     else:
-        by = ""
-    if by and not _holds_1(row):
-        by += ", which few rows mislead less than the interval"
-    return f", which could be chance (p {alone}{by})"
+        test_text = ""
+    if test_text and not _holds_1(row):
+        test_text += ", which few rows mislead less than the interval"
+    return f", which could be chance (p {alone}{test_text})"
 
 
 def _holds_1(row: Disparity) -> bool:
@@ -115,13 +115,13 @@ def _holds_1(row: Disparity) -> bool:
     return not (row.ratio.low > 1 or row.ratio.high < 1)
 
 
-def _limit(row: Disparity, report: Report) -> str:
+def _describe_limit(row: Disparity, report: Report) -> str:
     """Return whether the ratio is beyond the limits: ", and shown to be less than the 0.8 allowed"."""
-    found = beyond(row)
-    far = too_far(row)
-    if found == "within":
-        return f"{_and(row)} within the {allowed(row.tau)} allowed for every value that fits the data"
-    if found == "shown":
+    answer = beyond(row)
+    far = describe_side(row)
+    if answer == "within":
+        return f"{_and(row)} within the {format_limits(row.tau)} allowed for every value that fits the data"
+    if answer == "shown":
         return f", and shown to be {far}"
     if row.verdict != "fail":
         return f"; whether it is {far} is open"

@@ -158,63 +158,68 @@ class ImpactTable(Place):
 UNTESTED = Chance(UNDEFINED, math.nan, math.nan, math.nan, "")
 
 
-def impact(_: tuple[()], base: Report) -> tuple[ImpactTable, ...]:
+def compute_impact(_: tuple[()], base: Report) -> tuple[ImpactTable, ...]:
     """Return the impact ratios of each attribute and intersection."""
     config = base.config
-    pairs = [_pairs(part, config) for part in base.slices]
+    pairs = [_compare_pairs(group_counts, config) for group_counts in base.slices]
     adjusted = adjust([p for _, p, _ in pairs])[0]
     family = sum(len(p) for _, p, _ in pairs)
-    found = []
-    for part, (which, p, exact), p_holm in zip(base.slices, pairs, adjusted, strict=True):
-        each = zip(p.tolist(), p_holm.tolist(), exact.tolist(), strict=True)
-        tests = dict(zip(map(tuple, which), each, strict=True))
-        found.append(_impact_table(part, tests, family, config))
-    return tuple(found)
+    impact_tables = []
+    for group_counts, (pair, p, exact), p_holm in zip(base.slices, pairs, adjusted, strict=True):
+        pair_tests = zip(p.tolist(), p_holm.tolist(), exact.tolist(), strict=True)
+        tests = dict(zip(map(tuple, pair), pair_tests, strict=True))
+        impact_tables.append(_impact_table(group_counts, tests, family, config))
+    return tuple(impact_tables)
 
 
-def _pairs(part: Slice, config: AuditConfig) -> tuple[Floats, Floats, Bools]:
+def _compare_pairs(group_counts: Slice, config: AuditConfig) -> tuple[Floats, Floats, Bools]:
     """Return all pairs of categories that are compared, their p-values, and which are of Fisher's test."""
-    at = np.flatnonzero(comparable(part, config))
-    first, second = (at[each] for each in np.triu_indices(len(at), 1))
-    selected = part.counts.predicted[:, 1]
-    rows = part.rows.astype(np.float64)
-    p, exact = equal_rates(selected[first], rows[first], selected[second], rows[second])
-    return np.stack([first, second], axis=1), p, exact
+    compared = np.flatnonzero(comparable(group_counts, config))
+    first_groups, second_groups = (compared[indices] for indices in np.triu_indices(len(compared), 1))
+    selected = group_counts.counts.predicted[:, 1]
+    rows = group_counts.rows.astype(np.float64)
+    p, exact = equal_rates(
+        selected[first_groups], rows[first_groups], selected[second_groups], rows[second_groups]
+    )
+    return np.stack([first_groups, second_groups], axis=1), p, exact
 
 
 def _impact_table(
-    part: Slice, tests: dict[tuple[int, int], tuple[float, float, bool]], family: int, config: AuditConfig
+    group_counts: Slice,
+    tests: dict[tuple[int, int], tuple[float, float, bool]],
+    family: int,
+    config: AuditConfig,
 ) -> ImpactTable:
-    rows = part.rows
-    selected = np.rint(part.counts.predicted[:, 1]).astype(np.int64)
-    known = ~excluded(part, config)
-    may = comparable(part, config)
+    rows = group_counts.rows
+    selected = np.rint(group_counts.counts.predicted[:, 1]).astype(np.int64)
+    is_known = ~excluded(group_counts, config)
+    may = comparable(group_counts, config)
     with np.errstate(invalid="ignore"):
         rates = selected / rows
     if may.any():
         top = int(np.argmax(np.where(may & (rows > 0), rates, -1.0)))
     else:
         top = -1
-    all_known = int(rows[known].sum())
-    found = []
-    for g in np.flatnonzero(known).tolist():
+    all_known = int(rows[is_known].sum())
+    impact_rows = []
+    for g in np.flatnonzero(is_known).tolist():
         against = may[g] and g != top
         counted = (int(selected[g]), int(rows[g]), int(selected[top]), int(rows[top]))
         if against:
-            chance = _chance(counted, tests[min(g, top), max(g, top)], config)
+            chance = _compute_chance(counted, tests[min(g, top), max(g, top)], config)
         else:
             chance = None
         if against and config.preset == "eeoc":
-            rule = _four_fifths(*counted)
+            rule = _apply_four_fifths(*counted)
         else:
             rule = None
         if may[g] and rates[top] > 0:
             ratio = float(rates[g] / rates[top])
         else:
             ratio = math.nan
-        found.append(
+        impact_rows.append(
             ImpactRow(
-                group=part.counts.groups[g],
+                group=group_counts.counts.groups[g],
                 rows=int(rows[g]),
                 selected=int(selected[g]),
                 share=int(rows[g]) / all_known,
@@ -227,13 +232,13 @@ def _impact_table(
             )
         )
     if top >= 0:
-        highest = part.counts.groups[top]
+        highest = group_counts.counts.groups[top]
     else:
         highest = ""
-    return ImpactTable(*part.place, highest, int(rows[~known].sum()), family, tuple(found))
+    return ImpactTable(*group_counts.place, highest, int(rows[~is_known].sum()), family, tuple(impact_rows))
 
 
-def _chance(counted: Sequence[int], test: tuple[float, float, bool], config: AuditConfig) -> Chance:
+def _compute_chance(counted: Sequence[int], test: tuple[float, float, bool], config: AuditConfig) -> Chance:
     above, below, ref_above, ref_below = counted
     if ref_above:
         value = above * ref_below / (ref_above * below)
@@ -247,7 +252,7 @@ def _chance(counted: Sequence[int], test: tuple[float, float, bool], config: Aud
     )
 
 
-def _four_fifths(above: int, below: int, ref_above: int, ref_below: int) -> FourFifths:
+def _apply_four_fifths(above: int, below: int, ref_above: int, ref_below: int) -> FourFifths:
     """Return the result of the rule for a group against that with the highest rate.
 
     >>> _four_fifths(6, 12, 9, 12)
@@ -262,62 +267,64 @@ def _four_fifths(above: int, below: int, ref_above: int, ref_below: int) -> Four
     )
 
 
-def summary(found: Sequence[ImpactTable], report: Report) -> str:
+def summarise_impact(tables: Sequence[ImpactTable], report: Report) -> str:
     """Return in a sentence the lowest ratios, where a rule has no pass mark; else who is below four fifths.
 
     Significance is that of each pair alone there, as practice has it; the verdict, after Holm, comes before.
     """
     if not report.without_verdict:
-        return _alone(found, report)
-    parts = []
-    for table in found:
-        known = [row for row in table.rows if not math.isnan(row.ratio)]
-        if known:
-            low = min(known, key=lambda row: row.ratio)
-            parts.append(
+        return _summarise_four_fifths(tables, report)
+    clauses = []
+    for table in tables:
+        defined_rows = [row for row in table.rows if not math.isnan(row.ratio)]
+        if defined_rows:
+            low = min(defined_rows, key=lambda row: row.ratio)
+            clauses.append(
                 f"{_title(table, report)} {writing.number(low.ratio)} ({low.group}, against {table.highest})"
             )
-    more = len(parts) - MOST_NAMED
-    said = "; ".join(parts[:MOST_NAMED]) + (f"; and {more} more tables" if more > 0 else "")
-    if parts:
-        return f"Lowest impact ratios: {said}."
+    n_more = len(clauses) - MOST_NAMED
+    ratios_text = "; ".join(clauses[:MOST_NAMED]) + (f"; and {n_more} more tables" if n_more > 0 else "")
+    if clauses:
+        return f"Lowest impact ratios: {ratios_text}."
     return "There are no impact ratios to show."
 
 
-def _alone(found: Sequence[ImpactTable], report: Report) -> str:
+def _summarise_four_fifths(tables: Sequence[ImpactTable], report: Report) -> str:
     """Return who is below four fifths, those first whose rate differs significantly taken alone."""
     alpha = report.config.alpha
     names: dict[tuple[bool, bool], list[str]] = {}
-    for table in found:
+    for table in tables:
         for row in _against_the_highest(table):
             if row.chance and row.four_fifths:
                 p = f"{row.group} (p {writing.p_value(row.chance.p)})"
                 names.setdefault((row.four_fifths.below, row.chance.p < alpha), []).append(p)
-    said = [f"{words}: {join_names(names[kind])}" for kind, words in ALONE.items() if kind in names]
+    clauses = [f"{answer}: {join_names(names[kind])}" for kind, answer in ALONE.items() if kind in names]
     alone = "Four fifths and significance, each pair tested alone as practice has it: "
-    return f"{alone}{'; '.join(said) or 'nobody is below, and no difference is significant'}."
+    return f"{alone}{'; '.join(clauses) or 'nobody is below, and no difference is significant'}."
 
 
-def impact_sections(found: Sequence[ImpactTable], report: Report, view: View) -> tuple[Section, ...]:
+def impact_sections(tables: Sequence[ImpactTable], report: Report, view: View) -> tuple[Section, ...]:
     """Return the tables of the rule, and how they are to be read."""
-    pairs = format_count(found[0].family, "pair")
+    pairs = format_count(tables[0].family, "pair")
     if report.without_verdict:
         make = _law_sections
     else:
         make = _guideline_sections
-    return tuple(make(found, pairs, report, view))
+    return tuple(make(tables, pairs, report, view))
 
 
-def _law_sections(found: Sequence[ImpactTable], pairs: str, report: Report, view: View) -> Iterable[Section]:
+def _law_sections(tables: Sequence[ImpactTable], pairs: str, report: Report, view: View) -> Iterable[Section]:
     """Yield the sections of ``--preset ll144``: the law's tables, then statistics.
 
     None of them says that something passes or fails.
     """
-    yield Section(TITLES["ll144"], (_what_is_counted(found), NO_LIMIT))
-    for table in found:
+    yield Section(TITLES["ll144"], (_describe_rate(tables), NO_LIMIT))
+    for table in tables:
         title = f"Impact ratios by {_title(table, report)}"
-        yield Section(title, tables=(_rates(table, title, view),), notes=_notes(table, report))
-    tested = [table for table in found if any(row.chance for row in table.rows)]
+        yield Section(
+            title, tables=(_law_table(table, title, view),), notes=_describe_left_out(table, report)
+        )
+    tested = [table for table in tables if any(row.chance for row in table.rows)]
     statistics = (
         "Std. dev.: the difference from the highest rate in standard deviations. p: how likely chance "
         f"alone makes such a difference, two-sided; p (Holm): adjusted for {pairs} of categories. "
@@ -327,16 +334,16 @@ def _law_sections(found: Sequence[ImpactTable], pairs: str, report: Report, view
         yield Section(
             "Statistics of ours, which the law does not ask for",
             (statistics,),
-            tuple(_statistics(table, _title(table, report), view) for table in tested),
+            tuple(_statistics_table(table, _title(table, report), view) for table in tested),
         )
-    out = dict.fromkeys(row.group for table in found for row in table.rows if row.left_out)
+    out = dict.fromkeys(row.group for table in tables for row in table.rows if row.left_out)
     least = writing.percent(report.config.min_share)
     why = (SMALL_OUT.format(least=least, names=", ".join(out)),) if out else ()
     yield Section("To be published with the tables; fill in", notes=(*TO_PUBLISH, *why))
 
 
 def _guideline_sections(
-    found: Sequence[ImpactTable], pairs: str, report: Report, view: View
+    tables: Sequence[ImpactTable], pairs: str, report: Report, view: View
 ) -> Iterable[Section]:
     """Yield the sections of ``--preset eeoc``: how to read its tables, then four fifths and chance."""
     level = f"{100 * report.config.confidence:g} %"
@@ -357,39 +364,45 @@ def _guideline_sections(
             "round.",
         ),
     )
-    judged = {one.place: one for one in report.verdicts}
-    for table in found:
-        tables = (_two_answers(table, report), _how_far(table))
-        notes = _notes(table, report)
+    judged = {verdict.place: verdict for verdict in report.verdicts}
+    for table in tables:
+        answers = (_four_fifths_table(table, report), _distance_table(table))
+        notes = _describe_left_out(table, report)
         if view.brief:  # no other section has its verdict
-            yield judged_section(judged[table.place], report, tables, notes)
+            yield judged_section(judged[table.place], report, answers, notes)
         else:
-            yield Section(f"Four fifths: {_title(table, report)}", tables=tables, notes=notes)
+            yield Section(f"Four fifths: {_title(table, report)}", tables=answers, notes=notes)
 
 
 def _title(table: ImpactTable, report: Report) -> str:
-    return table.attribute + (f" ({writing.place(table.model, table.decision)})" if report.several else "")
+    return table.attribute + (
+        f" ({writing.format_place(table.model, table.decision)})" if report.several else ""
+    )
 
 
-def _scored(table: ImpactTable) -> bool:
+def _is_scored(table: ImpactTable) -> bool:
     return table.decision.startswith(ABOVE_MEDIAN)
 
 
-def _what_is_counted(tables: Sequence[ImpactTable]) -> str:
+def _describe_rate(tables: Sequence[ImpactTable]) -> str:
     ratio = "Impact ratio: that rate over the highest in the table."
-    if not _scored(tables[0]):
+    if not _is_scored(tables[0]):
         return f"Selection rate: the share of a category that is selected. {ratio}"
-    decisions = "; ".join(dict.fromkeys(writing.place(table.model, table.decision) for table in tables))
+    decisions = "; ".join(
+        dict.fromkeys(writing.format_place(table.model, table.decision) for table in tables)
+    )
     return (
         "Scoring rate: the share of a category with a score above the median of all rows, those of unknown "
         f"category among them; scores at the median are not above it. Here: {decisions}. {ratio}"
     )
 
 
-def _notes(table: ImpactTable, report: Report) -> tuple[str, ...]:
+def _describe_left_out(table: ImpactTable, report: Report) -> tuple[str, ...]:
     """Return who is not in a table, and which categories have no ratio."""
-    known = sum(row.rows for row in table.rows)
-    notes = [f"Not included, because the category is not known: {table.unknown} of {known + table.unknown}."]
+    n_known = sum(row.rows for row in table.rows)
+    notes = [
+        f"Not included, because the category is not known: {table.unknown} of {n_known + table.unknown}."
+    ]
     unclear = [row.group for row in table.rows if LOOK_MISSING & {*row.group.lower().split(CROSS)}]
     if unclear:
         advice = "if that means that the category is not known, leave it out with --exclude"
@@ -397,15 +410,15 @@ def _notes(table: ImpactTable, report: Report) -> tuple[str, ...]:
     small = sum(row.left_out for row in table.rows)
     if small:
         least = writing.percent(report.config.min_share)
-        what = f"{small} with fewer than {least} of the {known} rows in the table"
-        notes.append(f"Marked *: {what}; not compared, and not taken for the highest.")
+        subject = f"{small} with fewer than {least} of the {n_known} rows in the table"
+        notes.append(f"Marked *: {subject}; not compared, and not taken for the highest.")
     return tuple(notes)
 
 
 Columns = dict[str, Callable[[ImpactRow], TableCell]]
 
 
-def _counted(category: str, people: str, selected: str, rate: str) -> Columns:
+def _rate_columns(category: str, people: str, selected: str, rate: str) -> Columns:
     """Return the columns that all tables of rates have."""
     return {
         category: lambda row: writing.group_cell(row.group, row.left_out),
@@ -417,48 +430,48 @@ def _counted(category: str, people: str, selected: str, rate: str) -> Columns:
     }
 
 
-def _rates(table: ImpactTable, title: str, view: View) -> TextTable:
+def _law_table(table: ImpactTable, title: str, view: View) -> TextTable:
     """Return the law's table."""
-    if _scored(table):
+    if _is_scored(table):
         heads = ("above the median", "scoring rate")
     else:
         heads = ("selected", "selection rate")
-    columns = _counted("category", "applicants", *heads)
+    columns = _rate_columns("category", "applicants", *heads)
     columns["impact ratio"] = lambda row: writing.number_cell(row.ratio)
     return table_of(title, columns, *view.cut(table.rows))
 
 
-def _two_answers(table: ImpactTable, report: Report) -> TextTable:
+def _four_fifths_table(table: ImpactTable, report: Report) -> TextTable:
     """Return the table of the rule of four fifths and a test, next to each other."""
     alpha = report.config.alpha
-    columns = _counted("group", "applicants", "selected", "rate") | {
+    columns = _rate_columns("group", "applicants", "selected", "rate") | {
         "ratio": lambda row: TableCell(
-            "highest" if row.highest else writing.number(row.ratio), _limits(row), row.ratio
+            "highest" if row.highest else writing.number(row.ratio), _limits_text(row), row.ratio
         ),
-        "below 4/5": lambda row: _yes(row.four_fifths.below if row.four_fifths else None),
-        "significant": lambda row: _yes(row.chance.p < alpha if row.chance else None),
-        "after Holm": lambda row: _yes(row.chance.p_holm < alpha if row.chance else None),
+        "below 4/5": lambda row: _yes_cell(row.four_fifths.below if row.four_fifths else None),
+        "significant": lambda row: _yes_cell(row.chance.p < alpha if row.chance else None),
+        "after Holm": lambda row: _yes_cell(row.chance.p_holm < alpha if row.chance else None),
     }
     return table_of(f"Against {table.highest}" if table.highest else "", columns, table.rows)
 
 
-def _how_far(table: ImpactTable) -> TextTable:
+def _distance_table(table: ImpactTable) -> TextTable:
     """Return by how much, and how surely, groups are below the highest."""
 
     def rule(row: ImpactRow) -> FourFifths:
         return row.four_fifths or FourFifths(below=False, to_reach=0, one_person=False, shortfall=math.nan)
 
-    columns = _tested("group") | {
+    columns = _columns_of_tests("group") | {
         "shortfall": lambda row: TableCell(writing.number(rule(row).shortfall, 1), "", rule(row).shortfall),
         "to reach 4/5": lambda row: TableCell(str(rule(row).to_reach), "", rule(row).to_reach),
-        "one person": lambda row: _yes(rule(row).one_person),
+        "one person": lambda row: _yes_cell(rule(row).one_person),
     }
     return table_of("How far, and how surely", columns, _against_the_highest(table))
 
 
-def _statistics(table: ImpactTable, title: str, view: View) -> TextTable:
-    columns = _tested("category")
-    columns["impact ratio"] = lambda row: writing.number_cell(row.ratio, _limits(row))
+def _statistics_table(table: ImpactTable, title: str, view: View) -> TextTable:
+    columns = _columns_of_tests("category")
+    columns["impact ratio"] = lambda row: writing.number_cell(row.ratio, _limits_text(row))
     return table_of(title, columns, *view.cut(_against_the_highest(table)))
 
 
@@ -466,7 +479,7 @@ def _against_the_highest(table: ImpactTable) -> list[ImpactRow]:
     return [row for row in table.rows if row.chance is not None]
 
 
-def _tested(category: str) -> Columns:
+def _columns_of_tests(category: str) -> Columns:
     """Return the columns that all tables of tests have."""
 
     def z(row: ImpactRow) -> TableCell:
@@ -481,38 +494,40 @@ def _tested(category: str) -> Columns:
     }
 
 
-def _yes(value: bool | None) -> TableCell:
+def _yes_cell(value: bool | None) -> TableCell:
     return TableCell(writing.DASH if value is None else "yes" if value else "no")
 
 
-def _limits(row: ImpactRow) -> str:
+def _limits_text(row: ImpactRow) -> str:
     if row.chance:
         return writing.interval(row.chance.ratio, 2)
     return ""
 
 
-def impact_rows(found: Sequence[ImpactTable], report: Report) -> Iterable[Row]:
+def impact_rows(tables: Sequence[ImpactTable], report: Report) -> Iterable[Row]:
     """Yield the impact ratio of every category, statistics, and what the rule of four fifths says."""
-    for table in found:
+    for table in tables:
         for row in table.rows:
             chance = row.chance or UNTESTED
             rule = row.four_fifths
-            own: Row = {**writing.flat(table, "highest", "unknown", "family"), "category": row.group}
-            own |= {"rows": row.rows, "selected": row.selected, "rate": row.rate}
-            own |= {"impact_ratio": row.ratio, "highest": row.highest, "share": row.share}
-            own |= {"left_out": row.left_out, "unknown": table.unknown}
-            own |= {"ratio_low": chance.ratio.low, "ratio_high": chance.ratio.high}
-            own |= writing.flat(chance, "ratio")
+            cells: Row = {**writing.flatten(table, "highest", "unknown", "family"), "category": row.group}
+            cells |= {"rows": row.rows, "selected": row.selected, "rate": row.rate}
+            cells |= {"impact_ratio": row.ratio, "highest": row.highest, "share": row.share}
+            cells |= {"left_out": row.left_out, "unknown": table.unknown}
+            cells |= {"ratio_low": chance.ratio.low, "ratio_high": chance.ratio.high}
+            cells |= writing.flatten(chance, "ratio")
             if report.config.preset == "eeoc":
-                own |= {one.name: getattr(rule, one.name, None) for one in fields(FourFifths)}
-            yield own
+                cells |= {
+                    rule_field.name: getattr(rule, rule_field.name, None) for rule_field in fields(FourFifths)
+                }
+            yield cells
 
 
 GUIDELINES = Part[tuple[()], tuple[ImpactTable, ...]](
     "impact",
-    wanted=lambda config: config.preset in EXCLUDING,
-    judge=impact,
+    is_requested=lambda config: config.preset in EXCLUDING,
+    judge=compute_impact,
     tables={"impact": impact_rows},
     sections=impact_sections,
-    summary=summary,
+    summary=summarise_impact,
 )

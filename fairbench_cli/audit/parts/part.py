@@ -25,13 +25,13 @@ class View:
 
     Parameters
     ----------
-    shown : int or None
+    max_rows : int or None
         How many rows of a table; None: all.
     brief : bool
         Whether to leave out what 80 columns have no room for.
     """
 
-    shown: int | None = None
+    max_rows: int | None = None
     brief: bool = False
 
     def cut(
@@ -42,40 +42,40 @@ class View:
         >>> View(2).cut("abc"), View(1).cut("abc", "".join)
         (('ab', 'and 1 more: see --all'), ('a', 'and 2 more (bc): see --all'))
         """
-        left_out = [] if self.shown is None else rows[self.shown :]
+        left_out = [] if self.max_rows is None else rows[self.max_rows :]
         if kinds and left_out:
-            of = f" ({kinds(left_out)})"
+            kinds_text = f" ({kinds(left_out)})"
         else:
-            of = ""
-        return rows[: self.shown], f"and {len(left_out):,} more{of}: see --all" if left_out else ""
+            kinds_text = ""
+        return rows[: self.max_rows], f"and {len(left_out):,} more{kinds_text}: see --all" if left_out else ""
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class AllRows:
     """The audit of all rows, of which the answer is where an audit is of slices of them.
 
     Parameters
     ----------
     report : Report
-    about : str
+    name : str
         What the slices are together: "all 8 slices by quarter".
-    said, drawn : callable
-        What is said, and drawn, of a comparison over the slices, given its groups and its rate.
+    describe, plot : callable
+        A sentence on, and a chart of, a comparison over the slices, given its groups and its rate.
     """
 
     report: Report
-    about: str
-    said: Callable[[Pair, str], str]
-    drawn: Callable[[Pair, str], Chart]
+    name: str
+    describe: Callable[[Pair, str], str]
+    plot: Callable[[Pair, str], Chart]
 
 
-def stream(seed: int, *place: str) -> np.random.Generator:
+def stream(seed: int, *stream_key: str) -> np.random.Generator:
     """Return random numbers of a place's own: one more attribute changes no other's intervals."""
-    key = "\x1f".join([str(seed), *place])
+    key = "\x1f".join([str(seed), *stream_key])
     return np.random.default_rng(int.from_bytes(hashlib.sha256(key.encode()).digest()))
 
 
-def _nothing(*_: Any) -> Any:
+def _return_nothing(*_: Any) -> Any:
     return ()
 
 
@@ -90,7 +90,7 @@ class Part(Generic[Seen, Found]):
     ----------
     key : str
         Its name in `Report.found`, and in JSON.
-    wanted : callable
+    is_requested : callable
         Whether a configuration asks for it.
     judge : callable
         What it finds, given what it has read.
@@ -109,18 +109,18 @@ class Part(Generic[Seen, Found]):
         Verdicts that count for an attribute, by place and metric.
     worse : callable
         Why to stop, where a gate asks for it and the verdicts do not.
-    whole : callable
+    all_rows : callable
         The audit that the answer is of, where it is another.
     """
 
     key: str
-    wanted: Callable[[AuditConfig], bool]
+    is_requested: Callable[[AuditConfig], bool]
     judge: Callable[[Seen, Report], Found]
-    read: Callable[[Scan], Seen] = _nothing
+    read: Callable[[Scan], Seen] = _return_nothing
     tables: Mapping[str, Callable[[Found, Report], Iterable[Row]]] = field(default_factory=dict)
-    sections: Callable[[Found, Report, View], Sequence[Section]] = _nothing
+    sections: Callable[[Found, Report, View], Sequence[Section]] = _return_nothing
     data: Callable[[Found], Mapping[str, Any]] | None = None
-    summary: Callable[[Found, Report], str] = lambda _found, _report: ""
-    verdicts: Callable[[Found], Iterable[tuple[Place, str, Verdict]]] = _nothing
-    worse: Callable[[Found, Report], str] = lambda _found, _report: ""
-    whole: Callable[[Found, Report], Whole | None] = lambda _found, _report: None
+    summary: Callable[[Found, Report], str] = lambda _findings, _report: ""
+    verdicts: Callable[[Found], Iterable[tuple[Place, str, Verdict]]] = _return_nothing
+    worse: Callable[[Found, Report], str] = lambda _findings, _report: ""
+    all_rows: Callable[[Found, Report], AllRows | None] = lambda _findings, _report: None

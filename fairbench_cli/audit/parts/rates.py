@@ -16,7 +16,7 @@ from fairbench_cli.audit.compare.report import (
 )
 from fairbench_cli.audit.config import EXCLUDING, MISSING
 from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.findings import verdict_words
+from fairbench_cli.audit.parts.findings import describe_verdict
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, ratio_axis, row_chart, rule, whisker
@@ -42,18 +42,18 @@ LOOKS: dict[Verdict, Look] = {"pass": "inside", "fail": "outside", "undecided": 
 def group_table_rows(_: None, report: Report) -> Iterable[Row]:
     """Yield counts and metrics of every group, the overall rows first; counts have no interval."""
     for row in (*report.overall, *report.groups):
-        own = writing.flat(row)
+        own = writing.flatten(row)
         for name, value in row.counts.items():
             yield {**own, "metric": name, **vars(UNDEFINED), "value": value}
-        for name, known in row.metrics.items():
-            yield {**own, "metric": name, **vars(known)}
+        for name, estimate in row.metrics.items():
+            yield {**own, "metric": name, **vars(estimate)}
 
 
 def disparity_rows(_: None, report: Report) -> Iterable[Row]:
     """Yield every comparison; an interval takes three columns."""
     if report.without_verdict:
         return ()
-    return map(writing.flat, report.disparities)
+    return map(writing.flatten, report.disparities)
 
 
 def verdict_rows(_: None, report: Report) -> Iterable[Row]:
@@ -62,7 +62,7 @@ def verdict_rows(_: None, report: Report) -> Iterable[Row]:
         return
     for row in report.verdicts:
         for metric, verdict in row.by_metric.items():
-            yield {**writing.flat(row, "verdict"), "metric": metric, "verdict": verdict}
+            yield {**writing.flatten(row, "verdict"), "metric": metric, "verdict": verdict}
     yield {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "verdict": report.verdict}
 
 
@@ -71,32 +71,32 @@ def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
     if report.without_verdict or (view.brief and report.config.preset in EXCLUDING):
         return ()  # the tables of the rule have these comparisons
     sliced = report.config.sliced_by is not None
-    if sliced and view.brief and view.shown is not None:
+    if sliced and view.brief and view.max_rows is not None:
         return ()  # all slices together are shown, and the verdict on each
-    found = attribute_sections(report, view, "a")
+    sections = attribute_sections(report, view, "a")
     if view.brief:
-        return found
+        return sections
     if sliced:
-        found = [replace(section, folded=True) for section in found]
+        sections = [replace(section, folded=True) for section in sections]
     else:
-        found = found
-    named = dict.fromkeys(name for row in report.verdicts for name in row.by_metric)
-    others = [name for name in named if name not in report.deciding]
-    if others:
+        sections = sections
+    metrics = dict.fromkeys(name for row in report.verdicts for name in row.by_metric)
+    other_metrics = [name for name in metrics if name not in report.deciding]
+    if other_metrics:
         title = "Verdicts by attribute on what does not decide"
-        table = verdict_table(title, report, others, {name: name for name in others})
+        table = verdict_table(title, report, other_metrics, {name: name for name in other_metrics})
         title = "Other metrics and roll-ups, which do not decide"
-        found.append(Section(title, tables=(table,), folded=sliced))
+        sections.append(Section(title, tables=(table,), folded=sliced))
     everybody = group_table("All rows", report.overall)
-    return (*found, Section("All rows", tables=(everybody,), folded=sliced))
+    return (*sections, Section("All rows", tables=(everybody,), folded=sliced))
 
 
 def attribute_sections(report: Report, view: View, anchor: str) -> list[Section]:
     """Return a section an attribute; those of a page have an anchor, with their number."""
     if view.brief:
         return [_brief_section(verdict, report, view) for verdict in report.verdicts]
-    each = enumerate(report.verdicts, start=1)
-    return [_whole_section(f"{anchor}{i}", verdict, report) for i, verdict in each]
+    numbered = enumerate(report.verdicts, start=1)
+    return [_full_section(f"{anchor}{i}", verdict, report) for i, verdict in numbered]
 
 
 def verdict_table(
@@ -116,7 +116,7 @@ def verdict_table(
         "attribute": lambda line: TableCell(line[1].attribute, link=f"{anchor}{line[0]}")
     }
     if report.several:
-        columns["model, decision"] = lambda line: TableCell(where(line[1], report))
+        columns["model, decision"] = lambda line: TableCell(place_name(line[1], report))
     if decides:
         columns["verdict"] = lambda line: _verdict_cell(line[1].verdict)
     columns |= {
@@ -132,21 +132,21 @@ def _verdict_cell(verdict: Verdict | None) -> TableCell:
     return TableCell("")
 
 
-def where(at: Place, report: Report) -> str:
+def place_name(place: Place, report: Report) -> str:
     """Name the model, or slice, and the decision of an attribute."""
-    return writing.place(at.model, at.decision, report.config.sliced_by)
+    return writing.format_place(place.model, place.decision, report.config.sliced_by)
 
 
-def in_brackets(at: Place, report: Report) -> str:
+def bracketed_place(place: Place, report: Report) -> str:
     """Name them in brackets after a blank, where there are several."""
     if report.several:
-        return f" ({where(at, report)})"
+        return f" ({place_name(place, report)})"
     return ""
 
 
 def _brief_section(verdict: AttributeVerdict, report: Report, view: View) -> Section:
     """Return the comparisons of an attribute."""
-    table = _brief_table(decisive(verdict, report), of_attribute(verdict, report)[1], report, view)
+    table = _brief_table(deciding_rows(verdict, report), rows_of_attribute(verdict, report)[1], report, view)
     return judged_section(verdict, report, (table,))
 
 
@@ -154,35 +154,35 @@ def judged_section(
     verdict: AttributeVerdict, report: Report, tables: tuple[TextTable, ...], notes: tuple[str, ...] = ()
 ) -> Section:
     """Return a section under the verdict on an attribute, with how many of its comparisons fail."""
-    rows = decisive(verdict, report)
-    every, _ = of_attribute(verdict, report)
-    references = list(dict.fromkeys(row.reference for row in every if row.metric in report.deciding))
+    rows = deciding_rows(verdict, report)
+    all_rows, _ = rows_of_attribute(verdict, report)
+    references = list(dict.fromkeys(row.reference for row in all_rows if row.metric in report.deciding))
     if len(references) == 1:
         against = f", against {references[0]}"
     else:
         against = ""
-    title = f"{verdict.attribute}: {VERDICTS[verdict.verdict]}{against}{in_brackets(verdict, report)}"
-    return Section(title, (failures(rows),) if rows else (), tables, notes, verdict.verdict)
+    title = f"{verdict.attribute}: {VERDICTS[verdict.verdict]}{against}{bracketed_place(verdict, report)}"
+    return Section(title, (summarise_failures(rows),) if rows else (), tables, notes, verdict.verdict)
 
 
-def _whole_section(anchor: str, verdict: AttributeVerdict, report: Report) -> Section:
+def _full_section(anchor: str, verdict: AttributeVerdict, report: Report) -> Section:
     """Return the comparisons and the groups of an attribute, with figures."""
-    rows, groups = of_attribute(verdict, report)
-    compared = decisive(verdict, report)
-    others = [row for row in rows if row.metric not in report.deciding and not row.is_reference]
+    rows, groups = rows_of_attribute(verdict, report)
+    compared = deciding_rows(verdict, report)
+    other_rows = [row for row in rows if row.metric not in report.deciding and not row.is_reference]
     if report.several:
-        name = f"{verdict.attribute}, {where(verdict, report)}"
+        name = f"{verdict.attribute}, {place_name(verdict, report)}"
     else:
         name = verdict.attribute
     tables = (
         _comparison_table(f"{name}: comparisons, worst first", compared, groups, report),
-        _comparison_table(f"{name}: other metrics, which do not decide", others, groups, report),
+        _comparison_table(f"{name}: other metrics, which do not decide", other_rows, groups, report),
         group_table(f"{name}: groups", groups),
     )
     panels = [
-        _panel(metric, each, groups, report)
+        _plot_panel(metric, metric_rows, groups, report)
         for metric in report.deciding
-        if (each := [row for row in rows if row.metric == metric])
+        if (metric_rows := [row for row in rows if row.metric == metric])
     ]
     figures = (
         Section("Group metrics", charts=tuple(values for values, _ in panels)),
@@ -190,7 +190,7 @@ def _whole_section(anchor: str, verdict: AttributeVerdict, report: Report) -> Se
     )
     return Section(
         name,
-        (failures(compared) if compared else "There is nothing to compare.",),
+        (summarise_failures(compared) if compared else "There is nothing to compare.",),
         verdict=verdict.verdict,
         sections=(
             *(figures if panels else ()),
@@ -200,33 +200,35 @@ def _whole_section(anchor: str, verdict: AttributeVerdict, report: Report) -> Se
     )
 
 
-def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow], report: Report) -> tuple[Chart, Chart]:
+def _plot_panel(
+    metric: str, rows: list[Disparity], groups: list[GroupRow], report: Report
+) -> tuple[Chart, Chart]:
     """Return the two figures of one metric."""
     of_group = {row.group: row for row in groups}
     untested = report.config.rule == "point"
     minor = minor_groups(groups)
     ordered = worst_first(rows, minor)  # references, which are always shown, and minor groups come last
-    shown = [row for i, row in enumerate(ordered) if i < MOST_BARS or row.is_reference]
+    drawn_rows = [row for i, row in enumerate(ordered) if i < MOST_BARS or row.is_reference]
     values = []
     ratios = []
-    for row in shown:
-        own = of_group[row.group]
-        name = row.group + ("*" if own.small else "")
+    for row in drawn_rows:
+        group_row = of_group[row.group]
+        name = row.group + ("*" if group_row.small else "")
         look: Look = LOOKS[row.verdict] if untested else row.verdict
         symbol = (UNTESTED if untested else SYMBOLS)[row.verdict]
         if row.is_reference:
             look = "reference"
             symbol = ""
-        said = f"{writing.number(row.value)} ({writing.fraction(row.behind)})"
-        values.append(Bar(name, said, own.metrics[metric], look, symbol))
+        value_text = f"{writing.number(row.value)} ({writing.fraction(row.behind)})"
+        values.append(Bar(name, value_text, group_row.metrics[metric], look, symbol))
         ratios.append(Bar(name, _ratio_text(row), row.ratio, look, symbol))
-    references = {row.reference_value for row in shown if not math.isnan(row.reference_value)}
+    references = {row.reference_value for row in drawn_rows if not math.isnan(row.reference_value)}
     if len(references) == 1:
         line = references.pop()
     else:
         line = math.nan
     label = RATES[metric].label
-    left_out = len(rows) - len(shown)
+    left_out = len(rows) - len(drawn_rows)
     if label != metric:
         caption = label
     else:
@@ -234,8 +236,8 @@ def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow], report: R
     if left_out:
         caption += f" ({left_out} more groups in the table)"
     return (
-        Chart(metric, value_panel(f"{label} by group", values, line), caption.strip()),
-        Chart(metric, ratio_panel(f"{label}, ratio to the reference", ratios, rows[0].tau), caption.strip()),
+        Chart(metric, plot_values(f"{label} by group", values, line), caption.strip()),
+        Chart(metric, plot_ratios(f"{label}, ratio to the reference", ratios, rows[0].tau), caption.strip()),
     )
 
 
@@ -256,54 +258,56 @@ class Bar:
     """
 
     name: str
-    said: str
-    known: Interval
+    value_text: str
+    estimate: Interval
     look: Look
     symbol: str = ""
 
     @property
     def title(self) -> str:
         """Group and value in words."""
-        return f"{self.name}: {self.said}"
+        return f"{self.name}: {self.value_text}"
 
 
-def value_panel(title: str, bars: Sequence[Bar], reference: float) -> str:
+def plot_values(title: str, bars: Sequence[Bar], reference: float) -> str:
     """Draw values from 0 on, with a dashed line at the reference's."""
-    axis = rate_axis([bar.known for bar in bars], [reference])
+    axis = rate_axis([bar.estimate for bar in bars], [reference])
     rows = []
     for bar in bars:
         marks = [box("track", axis, axis.low, axis.high, 8, bar.title)]
-        if math.isfinite(bar.known.value):
-            marks.append(box(f"bar {bar.look}", axis, 0, bar.known.value, 8, bar.title))
-            marks.append(whisker(axis, bar.known.low, bar.known.high, bar.title))
+        if math.isfinite(bar.estimate.value):
+            marks.append(box(f"bar {bar.look}", axis, 0, bar.estimate.value, 8, bar.title))
+            marks.append(whisker(axis, bar.estimate.low, bar.estimate.high, bar.title))
         if math.isfinite(reference):
             marks.append(rule("ref", axis, reference, 16, f"reference: {reference:.3f}", "3 2"))
-        rows.append(ChartRow(f"{bar.symbol} {bar.name}".strip(), bar.said, marks))
-    return row_chart(_all_bars(title, bars), axis, rows)
+        rows.append(ChartRow(f"{bar.symbol} {bar.name}".strip(), bar.value_text, marks))
+    return row_chart(_describe_bars(title, bars), axis, rows)
 
 
-def rate_axis(known: Iterable[Interval], references: Iterable[float], *, percent: bool = False) -> Axis:
+def rate_axis(estimates: Iterable[Interval], references: Iterable[float], *, percent: bool = False) -> Axis:
     """Return an axis from 0 with room for rates, their intervals and those of references."""
-    ends = [end for one in known for end in (one.value, one.high)]
+    ends = [end for estimate in estimates for end in (estimate.value, estimate.high)]
     return Axis(
         0.0, _round_up(max([0.0, *(x for x in (*ends, *references) if math.isfinite(x))])), percent=percent
     )
 
 
-def ratio_panel(title: str, bars: Sequence[Bar], tau: float) -> str:
+def plot_ratios(title: str, bars: Sequence[Bar], tau: float) -> str:
     """Draw ratios from 1 on, on a log axis with the band [τ, 1/τ]."""
     axis = ratio_axis(
-        [bar.known.value for bar in bars], [x for bar in bars for x in (bar.known.low, bar.known.high)], tau
+        [bar.estimate.value for bar in bars],
+        [x for bar in bars for x in (bar.estimate.low, bar.estimate.high)],
+        tau,
     )
     rows = []
     for bar in bars:
         marks = [band(axis, tau), rule("one", axis, 1.0, 16, "equal to the reference")]
-        if not math.isnan(bar.known.value):
-            marks.append(box(f"bar {bar.look}", axis, 1.0, bar.known.value, 8, bar.title))
-            marks.append(whisker(axis, bar.known.low, bar.known.high, bar.title))
-            marks.append(dot(axis, bar.known.value, bar.look, bar.title))
-        rows.append(ChartRow(f"{bar.symbol} {bar.name}".strip(), bar.said, marks))
-    return row_chart(_all_bars(title, bars), axis, rows)
+        if not math.isnan(bar.estimate.value):
+            marks.append(box(f"bar {bar.look}", axis, 1.0, bar.estimate.value, 8, bar.title))
+            marks.append(whisker(axis, bar.estimate.low, bar.estimate.high, bar.title))
+            marks.append(dot(axis, bar.estimate.value, bar.look, bar.title))
+        rows.append(ChartRow(f"{bar.symbol} {bar.name}".strip(), bar.value_text, marks))
+    return row_chart(_describe_bars(title, bars), axis, rows)
 
 
 def band(axis: Axis, tau: float) -> str:
@@ -311,8 +315,8 @@ def band(axis: Axis, tau: float) -> str:
     return box("band", axis, tau, 1 / tau, 18, f"allowed: {tau:.4g} to {1 / tau:.4g}")
 
 
-def _all_bars(title: str, bars: Sequence[Bar]) -> str:
-    return f"{title}: {'; '.join(f'{bar.name} {bar.said}' for bar in bars)}"
+def _describe_bars(title: str, bars: Sequence[Bar]) -> str:
+    return f"{title}: {'; '.join(f'{bar.name} {bar.value_text}' for bar in bars)}"
 
 
 def _round_up(value: float) -> float:
@@ -338,36 +342,36 @@ def _ratio_text(row: Disparity) -> str:
     return f"{writing.ratio(row.ratio.value, row.tau)} {writing.interval(row.ratio, 2)}".strip()
 
 
-def failures(rows: Sequence[Disparity]) -> str:
+def summarise_failures(rows: Sequence[Disparity]) -> str:
     """Return how many comparisons fail: "7 of 25 comparisons fail, 3 pass, 15 are not decided."."""
     if len(rows) == 1:
         only = rows[0].verdict
         return f"The only comparison {'is ' if only == 'undecided' else ''}{VERDICTS[only]}."
     kinds = [row.verdict for row in rows]
     failing, passing, still = (kinds.count(kind) for kind in ("fail", "pass", "undecided"))
-    parts = [f"{failing} of {len(rows)} comparisons {'fails' if failing == 1 else 'fail'}"]
+    clauses = [f"{failing} of {len(rows)} comparisons {'fails' if failing == 1 else 'fail'}"]
     if passing:
-        parts += [f"{passing} {'passes' if passing == 1 else 'pass'}"]
+        clauses += [f"{passing} {'passes' if passing == 1 else 'pass'}"]
     if still:
-        parts += [f"{still} {'is' if still == 1 else 'are'} not decided"]
-    return ", ".join(parts) + "."
+        clauses += [f"{still} {'is' if still == 1 else 'are'} not decided"]
+    return ", ".join(clauses) + "."
 
 
-def _in_words(row: Disparity, report: Report) -> str:
+def _verdict_text(row: Disparity, report: Report) -> str:
     """Return the verdict on a comparison: "fails, shown outside", "not decided: could be chance among 25"."""
     if row.is_reference:
         return "reference"
-    return verdict_words(row) + (f": {reason_words(row, report)}" if row.reason else "")
+    return describe_verdict(row) + (f": {describe_reason(row, report)}" if row.reason else "")
 
 
-def reason_words(row: Disparity, report: Report) -> str:
+def describe_reason(row: Disparity, report: Report) -> str:
     """Return why a comparison is not decided; of chance, whether it alone would be."""
     if row.deciding:
-        of = writing.among(row.p, report.family, report.config.confidence)
+        among = writing.among_text(row.p, report.family, report.config.confidence)
     else:
-        of = ""
-    why = writing.reason_words(row.reason, row.p_holm, report.config.confidence)
-    return why + (of if row.reason == "chance" else "")
+        among = ""
+    why = writing.describe_reason(row.reason, row.p_holm, report.config.confidence)
+    return why + (among if row.reason == "chance" else "")
 
 
 def rank(row: Disparity) -> int:
@@ -388,16 +392,16 @@ def minor_groups(groups: Iterable[GroupRow]) -> frozenset[str]:
     return frozenset(row.group for row in groups if row.small or MISSING in row.group.split(CROSS))
 
 
-def minor_words(groups: Iterable[str], report: Report) -> str:
+def describe_minor(groups: Iterable[str], report: Report) -> str:
     """Return the reason why groups are minor: "of fewer than 30 rows", "without a value", or either."""
     missing = [MISSING in group.split(CROSS) for group in groups]
-    few = f"of fewer than {report.config.min_group:,} rows"
-    none = "without a value"
+    small_text = f"of fewer than {report.config.min_group:,} rows"
+    missing_text = "without a value"
     if all(missing):
-        return none
+        return missing_text
     if any(missing):
-        return f"{few} or {none}"
-    return few
+        return f"{small_text} or {missing_text}"
+    return small_text
 
 
 def worst_first(rows: Iterable[Disparity], minor: Collection[str] = ()) -> list[Disparity]:
@@ -408,13 +412,13 @@ def worst_first(rows: Iterable[Disparity], minor: Collection[str] = ()) -> list[
     """
 
     def key(row: Disparity) -> tuple[float, ...]:
-        last = not row.is_reference and row.group in minor
+        is_minor = not row.is_reference and row.group in minor
         low, high = (abs(_log(limit)) for limit in (row.ratio.low, row.ratio.high))
         point = abs(_log(row.ratio.value))
         if row.verdict == "undecided":
-            return last, rank(row), 2.0 if math.isnan(row.p) else row.p, -point
+            return is_minor, rank(row), 2.0 if math.isnan(row.p) else row.p, -point
         surely = abs(_log(writing.nearest_to(1.0, row.ratio)))
-        return last, rank(row), -(surely if row.verdict == "fail" else max(low, high)), -point
+        return is_minor, rank(row), -(surely if row.verdict == "fail" else max(low, high)), -point
 
     return sorted(rows, key=key)
 
@@ -430,14 +434,14 @@ def _log(value: float) -> float:
     return math.log(value)
 
 
-def of_attribute(at: Place, report: Report) -> tuple[list[Disparity], list[GroupRow]]:
+def rows_of_attribute(place: Place, report: Report) -> tuple[list[Disparity], list[GroupRow]]:
     """Return the comparisons and the groups of an attribute under a model and a decision."""
-    return report.by_audit[at.place]
+    return report.by_audit[place.place]
 
 
-def decisive(at: Place, report: Report) -> list[Disparity]:
+def deciding_rows(place: Place, report: Report) -> list[Disparity]:
     """Return the comparisons that decide on an attribute under a model and a decision."""
-    rows, _ = of_attribute(at, report)
+    rows, _ = rows_of_attribute(place, report)
     return [row for row in rows if row.metric in report.deciding and not row.is_reference]
 
 
@@ -450,10 +454,10 @@ def _comparison_table(
 
     def verdict(row: Disparity) -> TableCell:
         decides = row.deciding or row.is_reference
-        words = _in_words(row, report)
+        verdict_text = _verdict_text(row, report)
         if decides:
-            return TableCell(words, verdict=row.verdict)
-        return TableCell(f"({words})")
+            return TableCell(verdict_text, verdict=row.verdict)
+        return TableCell(f"({verdict_text})")
 
     columns: dict[str, Callable[[Disparity], TableCell]] = {
         "group": lambda row: writing.group_cell(row.group, row.group in small, muted=row.group in minor),
@@ -499,18 +503,21 @@ def _brief_table(
         "ratio": lambda row: writing.ratio_cell(row.ratio, row.tau, 2),
         "p (Holm)": lambda row: writing.both_p_cell(row.p, row.p_holm),
         "verdict": lambda row: TableCell(
-            reason_words(row, report) or _in_words(row, report), verdict=row.verdict
+            describe_reason(row, report) or _verdict_text(row, report), verdict=row.verdict
         ),
     }
-    shown, more = view.cut(ordered, in_kinds)
-    return table_of("", columns, shown, more if rows else "nothing to compare")
+    shown_rows, remark = view.cut(ordered, count_verdicts)
+    return table_of("", columns, shown_rows, remark if rows else "nothing to compare")
 
 
-def in_kinds(rows: Sequence[Disparity]) -> str:
+def count_verdicts(rows: Sequence[Disparity]) -> str:
     """Return how many comparisons pass, fail and are not decided: "2 pass, 11 not decided"."""
-    said = {"pass": "pass", "fail": "fail", "undecided": "not decided"}
-    kinds = ((sum(row.verdict == kind for row in rows), words) for kind, words in said.items())
-    return ", ".join(f"{n} {words}" for n, words in kinds if n)
+    verdict_texts = {"pass": "pass", "fail": "fail", "undecided": "not decided"}
+    kinds = (
+        (sum(row.verdict == kind for row in rows), verdict_text)
+        for kind, verdict_text in verdict_texts.items()
+    )
+    return ", ".join(f"{n} {verdict_text}" for n, verdict_text in kinds if n)
 
 
 def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
@@ -521,7 +528,7 @@ def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
         "group": lambda row: writing.group_cell(row.group, row.small, muted=row.group in minor)
     }
     if len({(row.model, row.decision) for row in rows}) > 1:
-        columns["model, decision"] = lambda row: TableCell(writing.place(row.model, row.decision))
+        columns["model, decision"] = lambda row: TableCell(writing.format_place(row.model, row.decision))
     columns["rows"] = lambda row: writing.count_cell(row.rows)
     columns |= {
         name: (lambda row, name=name: writing.count_cell(row.counts[name]))  # type: ignore[misc]
@@ -536,7 +543,7 @@ def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
 
 RATES_OF_GROUPS = Part[tuple[()], None](
     "rates",
-    wanted=lambda _: True,
+    is_requested=lambda _: True,
     judge=lambda _seen, _base: None,
     tables={"groups": group_table_rows, "disparities": disparity_rows, "verdicts": verdict_rows},
     sections=rate_sections,

@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.compare.references import Bools, excluded, without
+from fairbench_cli.audit.compare.references import Bools, excluded, without_groups
 from fairbench_cli.audit.compare.report import Interval, Intervals, Place, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import defined
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, Row, View, stream
-from fairbench_cli.audit.parts.rates import in_brackets, where
+from fairbench_cli.audit.parts.rates import bracketed_place, place_name
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, counted_jointly, parts_of_groups, with_clusters
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.errors import Flag, UserError, user_error
@@ -49,7 +49,7 @@ class Joint:
 
     Parameters
     ----------
-    part : Slice
+    group_counts : Slice
         Its groups are the combinations that occur.
     names : tuple of str
         The attributes.
@@ -59,7 +59,7 @@ class Joint:
         The level of each group.
     """
 
-    part: Slice
+    group_counts: Slice
     names: tuple[str, ...]
     levels: tuple[tuple[str, ...], ...]
     codes: NDArray[np.int64]
@@ -131,19 +131,21 @@ class _Rows:
     cells: NDArray[np.intp]
     above: Floats
     below: Floats
-    some: Subgroups
+    candidates: Subgroups
 
     def deals(self, draws: int, seed: int) -> Iterator[Floats]:
         """Yield deals of the outcomes, of rows or of people."""
-        part = self.joint.part
-        clusters = self.joint.part.clusters
-        rng = stream(seed, "subgroups", *part.place, self.metric)
+        group_counts = self.joint.group_counts
+        clusters = self.joint.group_counts.clusters
+        rng = stream(seed, "subgroups", *group_counts.place, self.metric)
         if clusters is None:
             return deal_rows(self.above, self.below, draws, rng)
         above, below = (side[:, 0] for side in numerators_and_denominators(clusters.n, (self.metric,)))
-        place = np.searchsorted(self.cells, clusters.group)
-        some = below > 0
-        return deal_people(place[some], above[some], below[some], len(self.cells), draws, rng)
+        cell_of_person = np.searchsorted(self.cells, clusters.group)
+        has_weight = below > 0
+        return deal_people(
+            cell_of_person[has_weight], above[has_weight], below[has_weight], len(self.cells), draws, rng
+        )
 
 
 def read_joint(scan: Scan) -> tuple[Joint, ...]:
@@ -156,38 +158,43 @@ def read_joint(scan: Scan) -> tuple[Joint, ...]:
         several groups.
     """
     if scan.weighted:
-        what = "subgroups are searched by letting rows change places, and rows of different weight cannot"
-        raise user_error(what, ("leave out the weights, or ", SCAN), SCAN)
+        problem = "subgroups are searched by letting rows change places, and rows of different weight cannot"
+        raise user_error(problem, ("leave out the weights, or ", SCAN), SCAN)
     names = tuple(scan.roles.attributes)
     try:
         joint = counted_jointly(scan)
-    except TooManyGroups as found:
-        raise _too_many(found.count, names) from None
-    most = max(len(part.counts.groups) for part in joint.tally.slices)
+    except TooManyGroups as error:
+        raise _too_many_error(error.count, names) from None
+    most = max(len(group_counts.counts.groups) for group_counts in joint.tally.slices)
     if most * 2 ** len(names) > MOST_MEMBERS:
-        raise _too_many(str(most), names)
+        raise _too_many_error(str(most), names)
     slices = joint.tally.slices
     if scan.roles.cluster is not None:
         slices, _ = with_clusters(joint, scan.roles.cluster)
         column = scan.source.columns[scan.roles.cluster]
-        for part in slices:
-            if part.clusters is not None and len(np.unique(part.clusters.person)) < len(part.clusters.person):
-                what = f"some {column} have rows in several groups, and cannot change places with others"
+        for group_counts in slices:
+            if group_counts.clusters is not None and len(np.unique(group_counts.clusters.person)) < len(
+                group_counts.clusters.person
+            ):
+                problem = f"some {column} have rows in several groups, and cannot change places with others"
                 fix = (f"audit attributes that do not vary within one {column}, or leave out ", SCAN)
-                raise user_error(what, fix, SCAN)
-    return tuple(_joint(joint, part, names) for part in slices)
+                raise user_error(problem, fix, SCAN)
+    return tuple(_to_joint(joint, group_counts, names) for group_counts in slices)
 
 
-def _joint(scan: Scan, part: Slice, names: tuple[str, ...]) -> Joint:
-    columns = list(zip(*parts_of_groups(scan, part, names), strict=True))
+def _to_joint(scan: Scan, group_counts: Slice, names: tuple[str, ...]) -> Joint:
+    columns = list(zip(*parts_of_groups(scan, group_counts, names), strict=True))
     levels = tuple(tuple(sorted(set(column))) for column in columns)
-    codes = [[known.index(level) for level in column] for known, column in zip(levels, columns, strict=True)]
-    return Joint(part, names, levels, np.array(codes, dtype=np.int64).T)
+    codes = [
+        [attribute_levels.index(level) for level in column]
+        for attribute_levels, column in zip(levels, columns, strict=True)
+    ]
+    return Joint(group_counts, names, levels, np.array(codes, dtype=np.int64).T)
 
 
-def _too_many(combinations: str, names: tuple[str, ...]) -> UserError:
-    what = f"{len(names)} attributes have {combinations} combinations, too many to search all subgroups of"
-    return user_error(what, ("name fewer with ", Flag("attribute")), SCAN)
+def _too_many_error(combinations: str, names: tuple[str, ...]) -> UserError:
+    problem = f"{len(names)} attributes have {combinations} combinations, too many to search all subgroups of"
+    return user_error(problem, ("name fewer with ", Flag("attribute")), SCAN)
 
 
 def find_subgroups(read: Sequence[Joint], names: Sequence[str], config: AuditConfig) -> tuple[Subgroup, ...]:
@@ -197,61 +204,63 @@ def find_subgroups(read: Sequence[Joint], names: Sequence[str], config: AuditCon
     counts. A share of all selected is no rate of a subgroup, and not searched; nor is a rate of 0 or 1, or
     one without such subgroups: these do not count among the searches that p-values are adjusted for.
     """
-    found = []
+    rate_rows = []
     names = [name for name in names if not RATES[name].of_all]
-    for joint in (_kept(each, excluded(each.part, config)) for each in read):
-        for name in defined(names, joint.part.labelled):
-            above, below = (side[:, 0] for side in numerators_and_denominators(joint.part.counts.n, (name,)))
+    for joint in (_without_groups(joint, excluded(joint.group_counts, config)) for joint in read):
+        for name in defined(names, joint.group_counts.labelled):
+            above, below = (
+                side[:, 0] for side in numerators_and_denominators(joint.group_counts.counts.n, (name,))
+            )
             cells = np.flatnonzero(below > 0)
             if len(cells) > 1 and 0 < above.sum() < below.sum():
-                some = _large_enough(joint.codes[cells], below[cells], config)
-                if len(some.levels):
-                    found.append(_Rows(joint, name, cells, above[cells], below[cells], some))
-    return tuple(one for rows in found for one in _searched(rows, config, len(found)))
+                large_subgroups = _select_large(joint.codes[cells], below[cells], config)
+                if len(large_subgroups.levels):
+                    rate_rows.append(_Rows(joint, name, cells, above[cells], below[cells], large_subgroups))
+    return tuple(subgroup for rows in rate_rows for subgroup in _search_rows(rows, config, len(rate_rows)))
 
 
-def _kept(joint: Joint, out: Bools) -> Joint:
-    return Joint(without(joint.part, out), joint.names, joint.levels, joint.codes[~out])
+def _without_groups(joint: Joint, out: Bools) -> Joint:
+    return Joint(without_groups(joint.group_counts, out), joint.names, joint.levels, joint.codes[~out])
 
 
-def _large_enough(codes: Ints, below: Floats, config: AuditConfig) -> Subgroups:
-    some = enumerate_subgroups(codes)
-    whole = float(below.sum())
-    inside = some.member @ below
-    least = max(config.min_group, config.min_share * whole)
-    return some.select((inside >= least) & (whole - inside >= least))
+def _select_large(codes: Ints, below: Floats, config: AuditConfig) -> Subgroups:
+    candidates = enumerate_subgroups(codes)
+    total = float(below.sum())
+    inside = candidates.member @ below
+    least = max(config.min_group, config.min_share * total)
+    return candidates.select((inside >= least) & (total - inside >= least))
 
 
-def _searched(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subgroup]:
-    some = rows.some
-    whole = float(rows.below.sum())
-    found = find_extremes(some, rows.above, rows.below, rows.deals(config.draws, config.seed))
-    sides = [side for side, at in enumerate(found.best) if at is not None]
-    member = some.member[[at for at in found.best if at is not None]]
+def _search_rows(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subgroup]:
+    candidates = rows.candidates
+    total = float(rows.below.sum())
+    searched = find_extremes(candidates, rows.above, rows.below, rows.deals(config.draws, config.seed))
+    sides = [side for side, best_index in enumerate(searched.best) if best_index is not None]
+    member = candidates.member[[best_index for best_index in searched.best if best_index is not None]]
     within = member @ rows.above, member @ rows.below
-    counted = np.stack([*within, rows.above.sum() - within[0], whole - within[1]])
+    counted = np.stack([*within, rows.above.sum() - within[0], total - within[1]])
     alpha = config.alpha
-    effects = _effects(counted, found.limit(alpha / family))
+    effects = _estimate_effects(counted, searched.limit(alpha / family))
     for side, behind, ratio, difference in zip(sides, counted.T.tolist(), *effects, strict=True):
-        p = found.p(side)
+        p = searched.p(side)
         p_adjusted = min(1.0, family * p)
-        levels, own = _levels(rows.joint, some.levels[found.best[side]])
+        levels, is_inside = _levels(rows.joint, candidates.levels[searched.best[side]])
         yield Subgroup(
-            *rows.joint.part.place,
+            *rows.joint.group_counts.place,
             metric=rows.metric,
             side=SIDES[side],
             subgroup=", ".join(f"{name} = {level}" for name, level in levels.items()),
             levels=levels,
-            rows=int(rows.joint.part.rows[own].sum()),
+            rows=int(rows.joint.group_counts.rows[is_inside].sum()),
             value=behind[0] / behind[1],
             others_value=behind[2] / behind[3],
             ratio=ratio,
             difference=difference,
-            likelihood_ratio=found.ratios[side],
+            likelihood_ratio=searched.ratios[side],
             p=p,
             p_adjusted=p_adjusted,
             stands_out=p_adjusted < alpha,
-            searched=len(some.levels),
+            searched=len(candidates.levels),
             behind=(behind[0], behind[1]),
             others_behind=(behind[2], behind[3]),
         )
@@ -260,15 +269,15 @@ def _searched(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subgrou
 def _levels(joint: Joint, codes: Ints) -> tuple[dict[str, str], Bools]:
     """Return the levels of a subgroup by attribute, and which combinations it has."""
     levels = {
-        name: known[code]
-        for name, known, code in zip(joint.names, joint.levels, codes.tolist(), strict=True)
+        name: attribute_levels[code]
+        for name, attribute_levels, code in zip(joint.names, joint.levels, codes.tolist(), strict=True)
         if code != ANY
     }
-    own: Bools = ((joint.codes == codes) | (codes == ANY)).all(1)
-    return levels, own
+    is_inside: Bools = ((joint.codes == codes) | (codes == ANY)).all(1)
+    return levels, is_inside
 
 
-def _effects(counted: Floats, limit: float) -> tuple[Intervals, Intervals]:
+def _estimate_effects(counted: Floats, limit: float) -> tuple[Intervals, Intervals]:
     """Return ratios and differences, with intervals as wide as likelihood ratios up to `limit` make them.
 
     Likelihood ratios are counted in rows: half of the rows have half of the ratio.
@@ -277,49 +286,49 @@ def _effects(counted: Floats, limit: float) -> tuple[Intervals, Intervals]:
     fewer = max(1.0, (z / FARTHEST) ** 2)
     confidence = 1 - float(normal_p(min(z, FARTHEST)))
     rate = divide(counted[0], counted[1])
-    others = divide(counted[2], counted[3])
+    others_rate = divide(counted[2], counted[3])
     above, below, ref_above, ref_below = counted / fewer
     scaled = (above, below, ref_above, ref_below, confidence)
     ratio = ratio_interval(*scaled)
     difference = difference_interval(*scaled)
-    return intervals(divide(rate, others), *ratio), intervals(rate - others, *difference)
+    return intervals(divide(rate, others_rate), *ratio), intervals(rate - others_rate, *difference)
 
 
-def in_short(found: Sequence[Subgroup], report: Report) -> str:
+def summarise_subgroups(subgroups: Sequence[Subgroup], report: Report) -> str:
     """Return which subgroup stands out most, if one does."""
-    standing = [one for one in found if one.stands_out]
+    standing = [subgroup for subgroup in subgroups if subgroup.stands_out]
     if not standing:
-        if found:
+        if subgroups:
             return "No subgroup stands out by more than chance."
         return ""
-    first = min(standing, key=lambda one: (one.p_adjusted, -one.likelihood_ratio))
-    if first.side == "higher":
+    clearest = min(standing, key=lambda subgroup: (subgroup.p_adjusted, -subgroup.likelihood_ratio))
+    if clearest.side == "higher":
         often = "more"
     else:
         often = "less"
     return (
-        f"Of {writing.thousands(first.searched)} subgroups, {writing.named(first.subgroup)} stands out most"
-        f"{in_brackets(first, report)}: {RATES[first.metric].label} {format_percent(first.value)}, "
-        f"of all others {format_percent(first.others_value)}: {often} than chance would do "
-        f"(p {writing.p_value(first.p_adjusted)} over all that were searched)."
+        f"Of {writing.thousands(clearest.searched)} subgroups, {writing.format_group(clearest.subgroup)} "
+        f"stands out most{bracketed_place(clearest, report)}: {RATES[clearest.metric].label} "
+        f"{format_percent(clearest.value)}, of all others {format_percent(clearest.others_value)}: {often} "
+        f"than chance would do (p {writing.p_value(clearest.p_adjusted)} over all that were searched)."
     )
 
 
-def subgroup_rows(found: Sequence[Subgroup], _: Report) -> Iterable[Row]:
+def subgroup_rows(subgroups: Sequence[Subgroup], _: Report) -> Iterable[Row]:
     """Return a row a subgroup; an interval takes three columns."""
-    return map(writing.flat, found)
+    return map(writing.flatten, subgroups)
 
 
-def subgroup_sections(found: Sequence[Subgroup], report: Report, view: View) -> tuple[Section, ...]:
+def subgroup_sections(subgroups: Sequence[Subgroup], report: Report, view: View) -> tuple[Section, ...]:
     """Return a section with a table for each model and decision."""
     config = report.config
     title = "Subgroups that stand out"
     least = f"{config.min_group} rows" + (f" and {100 * config.min_share:g} %" if config.min_share else "")
-    if not found:
+    if not subgroups:
         return (Section(title, (f"No subgroup of {least}, with as many other rows, has another rate.",)),)
-    names = found[0].attribute
-    many = max(one.searched for one in found)
-    tests = len({(one.model, one.decision, one.metric) for one in found})
+    names = subgroups[0].attribute
+    n_searched = max(subgroup.searched for subgroup in subgroups)
+    tests = len({(subgroup.model, subgroup.decision, subgroup.metric) for subgroup in subgroups})
     if config.cluster:
         who = f"people, among those of as many rows, by {config.cluster}"
     else:
@@ -329,23 +338,24 @@ def subgroup_sections(found: Sequence[Subgroup], report: Report, view: View) -> 
     else:
         whom = "All groups"
     sentences = (
-        f"{whom} of {names} were searched, up to {writing.thousands(many)} subgroups of at least "
+        f"{whom} of {names} were searched, up to {writing.thousands(n_searched)} subgroups of at least "
         f"{least}, for the one whose rate is most clearly below, or above, that of all other rows.",
     )
     level = f"{100 * config.confidence:g} %"
     notes = (
         f"p: how often a search as wide finds as much where there is nothing: outcomes were dealt out "
-        f"{config.draws} times among {who}. It is over all subgroups, {_over(tests)}below and above.",
+        f"{config.draws} times among {who}. It is over all subgroups, {_searches_text(tests)}below and "
+        "above.",
         f"Brackets are {level} intervals that hold for all of these at once, as the subgroup was chosen for "
         "its rate. These lines decide nothing.",
         *_few_draws(tests, report),
     )
-    places = group_by(found, lambda one: (one.model, one.decision))
-    tables = tuple(_table(rows, report, view) for rows in places.values())
+    by_decision = group_by(subgroups, lambda subgroup: (subgroup.model, subgroup.decision))
+    tables = tuple(_table(rows, report, view) for rows in by_decision.values())
     return (Section(title, sentences, tables, notes),)
 
 
-def _over(tests: int) -> str:
+def _searches_text(tests: int) -> str:
     if tests > 1:
         return f"all {tests} searches of a rate, "
     return ""
@@ -361,21 +371,21 @@ def _few_draws(tests: int, report: Report) -> Iterator[str]:
 
 
 def _table(rows: Sequence[Subgroup], report: Report, view: View) -> TextTable:
-    def subgroup(one: Subgroup) -> TableCell:
-        return TableCell(one.subgroup, f"{one.side}, {'stands out' if one.stands_out else 'could be chance'}")
+    def subgroup(row: Subgroup) -> TableCell:
+        return TableCell(row.subgroup, f"{row.side}, {'stands out' if row.stands_out else 'could be chance'}")
 
     columns: dict[str, Callable[[Subgroup], TableCell]] = {
         "subgroup": subgroup,
-        "metric": lambda one: TableCell(one.metric),
-        "value": lambda one: writing.number_cell(one.value, writing.fraction(one.behind)),
-        "all others": lambda one: writing.number_cell(one.others_value, writing.fraction(one.others_behind)),
-        "ratio": lambda one: writing.fine_cell(one.ratio, 2),
+        "metric": lambda row: TableCell(row.metric),
+        "value": lambda row: writing.number_cell(row.value, writing.fraction(row.behind)),
+        "all others": lambda row: writing.number_cell(row.others_value, writing.fraction(row.others_behind)),
+        "ratio": lambda row: writing.fine_cell(row.ratio, 2),
     }
     if not view.brief:
-        columns["difference"] = lambda one: writing.fine_cell(one.difference)
-    columns["p"] = lambda one: writing.p_cell(one.p_adjusted)
+        columns["difference"] = lambda row: writing.fine_cell(row.difference)
+    columns["p"] = lambda row: writing.p_cell(row.p_adjusted)
     if report.several:
-        title = where(rows[0], report)
+        title = place_name(rows[0], report)
     else:
         title = ""
     return table_of(title, columns, *view.cut(rows))
@@ -383,11 +393,11 @@ def _table(rows: Sequence[Subgroup], report: Report, view: View) -> TextTable:
 
 SUBGROUPS = Part[Sequence[Joint], tuple[Subgroup, ...]](
     "subgroups",
-    wanted=lambda config: config.scan,
+    is_requested=lambda config: config.scan,
     read=read_joint,
     judge=lambda read, base: find_subgroups(read, base.deciding, base.config),
     tables={"subgroups": subgroup_rows},
     sections=subgroup_sections,
-    data=lambda found: {"subgroups": found},
-    summary=in_short,
+    data=lambda subgroups: {"subgroups": subgroups},
+    summary=summarise_subgroups,
 )

@@ -16,14 +16,14 @@ from typing import Literal
 import numpy as np
 
 from fairbench_cli.audit.compare.effective import rate_rows
-from fairbench_cli.audit.compare.kernel import report_of
-from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, kept
+from fairbench_cli.audit.compare.kernel import compare_slices
+from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, without_excluded_groups
 from fairbench_cli.audit.compare.report import Disparity, Interval, Pair, Place, Report, intervals
-from fairbench_cli.audit.compare.verdict import all_of, verdicts_of
+from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_attributes
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.parts import rates, writing
-from fairbench_cli.audit.parts.findings import allowed, differs
-from fairbench_cli.audit.parts.part import Part, Row, View, Whole
+from fairbench_cli.audit.parts.findings import differs, format_limits
+from fairbench_cli.audit.parts.part import AllRows, Part, Row, View
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, join_names
@@ -84,7 +84,7 @@ class Trend(Pair):
 
 
 @dataclass(frozen=True, eq=False)
-class Over:
+class SliceTrends:
     """The audit of all slices together, their names, and the trends; none where they have no order."""
 
     report: Report
@@ -93,7 +93,7 @@ class Over:
     ordered: bool
 
 
-def times(names: Sequence[str]) -> list[float] | None:
+def parse_times(names: Sequence[str]) -> list[float] | None:
     """Return when slices are: numbers, years, quarters, months, weeks or days; None where that is not known.
 
     >>> times(["2013Q4", "2014Q1", "2014Q3"]), times(["2013-11", "2014-02"]), times(["3", "4", "10"])
@@ -101,29 +101,31 @@ def times(names: Sequence[str]) -> list[float] | None:
     >>> times(["north", "south"]) is None
     True
     """
-    found = _numbers(names) or _days(names)
-    for form, many in () if found else PERIODS:
-        each = [form.fullmatch(name) for name in names]
-        if all(each):
-            found = [many * float(one[1]) + float(one[2]) - 1 for one in each if one]
+    slice_times = _parse_numbers(names) or _parse_days(names)
+    for form, periods_a_year in () if slice_times else PERIODS:
+        matches = [form.fullmatch(name) for name in names]
+        if all(matches):
+            slice_times = [
+                periods_a_year * float(match[1]) + float(match[2]) - 1 for match in matches if match
+            ]
             break
-    rising = found is not None and all(a < b for a, b in pairwise(found))
+    rising = slice_times is not None and all(a < b for a, b in pairwise(slice_times))
     if rising:
-        return found
+        return slice_times
     return None
 
 
-def _numbers(names: Sequence[str]) -> list[float] | None:
+def _parse_numbers(names: Sequence[str]) -> list[float] | None:
     try:
-        found = [float(name) for name in names]
+        values = [float(name) for name in names]
     except ValueError:
         return None
-    if all(map(math.isfinite, found)):
-        return found
+    if all(map(math.isfinite, values)):
+        return values
     return None
 
 
-def _days(names: Sequence[str]) -> list[float] | None:
+def _parse_days(names: Sequence[str]) -> list[float] | None:
     from datetime import date
 
     try:
@@ -132,26 +134,29 @@ def _days(names: Sequence[str]) -> list[float] | None:
         return None
 
 
-def look_over(_: tuple[()], base: Report) -> Over:
+def find_trends(_: tuple[()], base: Report) -> SliceTrends:
     """Return the audit of all slices together, and the trends of the rates that decide."""
-    whole = _whole(base)
-    names = tuple(dict.fromkeys(part.model for part in base.slices))
+    all_rows = _audit_all_rows(base)
+    names = tuple(dict.fromkeys(group_counts.model for group_counts in base.slices))
     if len(names) >= LEAST:
-        when = times(names)
+        when = parse_times(names)
     else:
         when = None
-    trends = tuple(_trends(whole, base, when)) if when else ()
-    return Over(whole, names, trends, when is not None)
+    trends = tuple(_compute_trends(all_rows, base, when)) if when else ()
+    return SliceTrends(all_rows, names, trends, when is not None)
 
 
-def _whole(base: Report) -> Report:
+def _audit_all_rows(base: Report) -> Report:
     """Return the audit of all rows: of the slices of each attribute as one."""
     config = base.config.model_copy(update={"sliced_by": None})
     slices = [
-        _together(parts, config) for parts in group_by(base.slices, lambda part: part.attribute).values()
+        _merge_slices(attribute_slices, config)
+        for attribute_slices in group_by(base.slices, lambda group_counts: group_counts.attribute).values()
     ]
-    compared_by = common_references([kept(part, config) for part in base.slices], config)
-    report = report_of(
+    compared_by = common_references(
+        [without_excluded_groups(group_counts, config) for group_counts in base.slices], config
+    )
+    report = compare_slices(
         slices,
         base.decided_by,
         config,
@@ -161,30 +166,32 @@ def _whole(base: Report) -> Report:
         weighted=base.weighted,
         found={"rates": None},
     )
-    verdicts = verdicts_of(report, {})
-    return replace(report, verdicts=verdicts, verdict=all_of(row.verdict for row in verdicts))
+    verdicts = decide_attributes(report, {})
+    return replace(report, verdicts=verdicts, verdict=combine_verdicts(row.verdict for row in verdicts))
 
 
-def _together(parts: Sequence[Slice], config: AuditConfig) -> Slice:
+def _merge_slices(slices: Sequence[Slice], config: AuditConfig) -> Slice:
     """Return slices of an attribute as one."""
-    known = {group for part in parts for group in part.counts.groups}
-    groups = sorted(known, key=lambda group: (group == MISSING, group))
+    names = {group for group_counts in slices for group in group_counts.counts.groups}
+    groups = sorted(names, key=lambda group: (group == MISSING, group))
     cells = np.zeros((3, len(groups), 2, 2))
-    for part in parts:
-        cells[:, [groups.index(group) for group in part.counts.groups]] += part.cells
-    return parts[0].with_cells(cells, tuple(groups), model="", decision=str(config.decisions[0]))
+    for group_counts in slices:
+        cells[:, [groups.index(group) for group in group_counts.counts.groups]] += group_counts.cells
+    return slices[0].with_cells(cells, tuple(groups), model="", decision=str(config.decisions[0]))
 
 
-def _trends(whole: Report, base: Report, when: Sequence[float]) -> Iterator[Trend]:
+def _compute_trends(all_rows: Report, base: Report, when: Sequence[float]) -> Iterator[Trend]:
     """Yield the trends of the comparisons that decide, adjusted for each other."""
     config = base.config
-    rows = [row for row in whole.disparities if row.metric in base.deciding and not row.is_reference]
-    counted = _counted([kept(part, config) for part in base.slices], rows)
+    rows = [row for row in all_rows.disparities if row.metric in base.deciding and not row.is_reference]
+    counted = _count_rates(
+        [without_excluded_groups(group_counts, config) for group_counts in base.slices], rows
+    )
     above, below, ref_above, ref_below = counted
     fit = ratio_trend(above, below, ref_above, ref_below, when, config.confidence)
     changes = intervals(fit.change, fit.low, fit.high)
-    few = counted.sum(-1)[[0, 2]].min(0) < FEW_OVER
-    p = np.where(few, np.nan, fit.p)
+    has_few = counted.sum(-1)[[0, 2]].min(0) < FEW_OVER
+    p = np.where(has_few, np.nan, fit.p)
     adjusted = holm(np.where(np.isnan(p), 1.0, p))
     for i, row in enumerate(rows):
         tested = not math.isnan(p[i])
@@ -210,64 +217,66 @@ def _trends(whole: Report, base: Report, when: Sequence[float]) -> Iterator[Tren
         )
 
 
-def _counted(parts: Sequence[Slice], rows: Sequence[Disparity]) -> Floats:
+def _count_rates(group_counts: Sequence[Slice], rows: Sequence[Disparity]) -> Floats:
     """Return the numerators and denominators of rates and their references, (4, comparisons, slices)."""
     names = tuple(dict.fromkeys(row.metric for row in rows))
-    slices = list(dict.fromkeys(part.model for part in parts))
+    slices = list(dict.fromkeys(counts.model for counts in group_counts))
     found = np.zeros((4, len(rows), len(slices)))
-    for part in parts:
-        t = slices.index(part.model)
-        places = {group: g for g, group in enumerate(part.counts.groups)}
-        own, rest = rate_rows(part, names, np.full(len(names), REST))
+    for counts in group_counts:
+        t = slices.index(counts.model)
+        index_of_group = {group: g for g, group in enumerate(counts.counts.groups)}
+        group_rows, remaining_rows = rate_rows(counts, names, np.full(len(names), REST))
         for i, row in enumerate(rows):
-            if row.attribute != part.attribute:
+            if row.attribute != counts.attribute:
                 continue
             m = names.index(row.metric)
-            at = places.get(row.group)
+            group_index = index_of_group.get(row.group)
             if row.reference == REST_NAME:
-                against = (rest, at)
+                against = (remaining_rows, group_index)
             else:
-                against = (own, places.get(row.reference))
-            for side, (counted, g) in zip((slice(2), slice(2, 4)), ((own, at), against), strict=True):
+                against = (group_rows, index_of_group.get(row.reference))
+            for side, (counted, g) in zip(
+                (slice(2), slice(2, 4)), ((group_rows, group_index), against), strict=True
+            ):
                 if g is not None:
                     found[side, i, t] = counted.above[g, m], counted.below[g, m]
     return np.nan_to_num(found)
 
 
-def about(found: Over, report: Report) -> str:
+def slices_name(trends: SliceTrends, report: Report) -> str:
     """Return the name of the slices together: "all 8 slices by quarter"."""
-    many = len(found.slices)
-    return f"{'both' if many == 2 else f'all {many}'} slices by {report.config.sliced_by}"
+    n_slices = len(trends.slices)
+    return f"{'both' if n_slices == 2 else f'all {n_slices}'} slices by {report.config.sliced_by}"
 
 
-def in_short(found: Over, report: Report) -> str:
+def summarise_trends(trends: SliceTrends, report: Report) -> str:
     """Return how many trends are shown, and the verdict on the last slice."""
-    last = [row for verdict in report.judged for row in rates.decisive(verdict, report)]
+    last_rows = [row for verdict in report.judged for row in rates.deciding_rows(verdict, report)]
     if report.config.fail or report.config.failing_metrics:
-        by = "by which the gate goes, "
+        gate_text = "by which the gate goes, "
     else:
-        by = ""
-    if last:
-        said = rates.failures(last)
+        gate_text = ""
+    if last_rows:
+        summary = rates.summarise_failures(last_rows)
     else:
-        said = "there is nothing to compare."
+        summary = "there is nothing to compare."
     if report.verdict == "undecided":
         verdict = "is not decided"
     else:
         verdict = VERDICTS[report.verdict]
-    end = f" The last, {report.last}, {by}{verdict}: {said[0].lower()}{said[1:]}"
-    if not found.ordered:
-        return f"No trend is tested: {_why_not(found, report)}.{end}"
-    parts = [] if any(row.word in MOVES for row in found.trends) else ["none is shown"]
-    for word, (one, many) in VERBS.items():
-        rows = [row for row in found.trends if row.word == word]
+    end = f" The last, {report.last}, {gate_text}{verdict}: {summary[0].lower()}{summary[1:]}"
+    if not trends.ordered:
+        return f"No trend is tested: {_describe_no_trend(trends, report)}.{end}"
+    clauses = [] if any(row.word in MOVES for row in trends.trends) else ["none is shown"]
+    for word, (singular, plural) in VERBS.items():
+        rows = [row for row in trends.trends if row.word == word]
         if rows:
             if word in MOVES:
-                which = _those(rows)
+                subject = _name_ratios(rows)
             else:
-                which = f"{len(rows):,} of {len(found.trends):,}"
-            parts.append(f"{which} {one if len(rows) == 1 else many}")
-    return f"Trend over the slices: {'; '.join(parts)}.{end}"
+                subject = f"{len(rows):,} of {len(trends.trends):,}"
+            clauses.append(f"{subject} {singular if len(rows) == 1 else plural}")
+    return f"Trend over the slices: {'; '.join(clauses)}.{end}"
 
 
 MOVES = ("rises", "falls")
@@ -280,102 +289,128 @@ VERBS: dict[Word, tuple[str, str]] = {
 MOST_NAMED = 3
 
 
-def _those(rows: Sequence[Trend]) -> str:
+def _name_ratios(rows: Sequence[Trend]) -> str:
     """Return which ratios: "selection rate of African-American (race)"; the last of many are counted."""
-    named = [f"{RATES[row.metric].label} of {writing.named(row.group)} ({row.attribute})" for row in rows]
-    return join_names(named, MOST_NAMED)
+    ratio_names = [
+        f"{RATES[row.metric].label} of {writing.format_group(row.group)} ({row.attribute})" for row in rows
+    ]
+    return join_names(ratio_names, MOST_NAMED)
 
 
-def _why_not(found: Over, report: Report) -> str:
-    if len(found.slices) < LEAST:
-        return f"{len(found.slices)} slices are too few for one"
+def _describe_no_trend(trends: SliceTrends, report: Report) -> str:
+    if len(trends.slices) < LEAST:
+        return f"{len(trends.slices)} slices are too few for one"
     return f"the values of {report.config.sliced_by} are no numbers or dates in their order"
 
 
-def trend_words(found: Over, row: Pair, metric: str) -> str:
+def describe_trend(trends: SliceTrends, row: Pair, metric: str) -> str:
     """Return the trend of a comparison in a sentence; empty where none is tested."""
-    place = row.attribute, row.group, metric
-    one = next((one for one in found.trends if (one.attribute, one.group, one.metric) == place), None)
-    if one is None:
+    key = row.attribute, row.group, metric
+    trend = next(
+        (trend for trend in trends.trends if (trend.attribute, trend.group, trend.metric) == key), None
+    )
+    if trend is None:
         return ""
-    first, last = (writing.ratio(value, one.tau, 2) for value in (one.ratio_first, one.ratio_last))
-    span = f"From {found.slices[0]} to {found.slices[-1]} the ratio"
-    if one.reason == "few":
+    first_ratio, last_ratio = (
+        writing.ratio(value, trend.tau, 2) for value in (trend.ratio_first, trend.ratio_last)
+    )
+    span = f"From {trends.slices[0]} to {trends.slices[-1]} the ratio"
+    if trend.reason == "few":
         return f"{span} has too few rows for a trend."
-    change, low, high = (writing.number(value, 2) for value in vars(one.change).values())
-    line = f"goes from {first} to {last} on the fitted line ({change} times, {low} to {high})"
-    if one.word in ("rises", "falls"):
-        return f"{span} {one.word}: it {line}, more than chance would do."
-    if one.word == "steady":
-        return f"{span} is steady: it {line}, {allowed(one.tau)} times at most for every value that fits."
-    chance = f"which could be chance (p {writing.p_value(one.p)})"
+    change, low, high = (writing.number(value, 2) for value in vars(trend.change).values())
+    line = f"goes from {first_ratio} to {last_ratio} on the fitted line ({change} times, {low} to {high})"
+    if trend.word in ("rises", "falls"):
+        return f"{span} {trend.word}: it {line}, more than chance would do."
+    if trend.word == "steady":
+        limits = format_limits(trend.tau)
+        return f"{span} is steady: it {line}, {limits} times at most for every value that fits."
+    chance = f"which could be chance (p {writing.p_value(trend.p)})"
     return f"{span} {line}, {chance}; whether it is steady is open."
 
 
-def slice_chart(found: Over, report: Report, row: Pair, metric: str, *, rest: bool = True) -> Chart:
+def plot_slices(
+    trends: SliceTrends, report: Report, row: Pair, metric: str, *, fold_rest: bool = True
+) -> Chart:
     """Return the ratios of an attribute's groups slice by slice, that of `row` first.
 
-    Groups of which nothing is shown over all slices, and those that are too many, are folded; without `rest`
-    they are named below it.
+    Groups of which nothing is shown over all slices, and those that are too many, are folded; without
+    `fold_rest` they are named below it.
     """
-    rows, groups = rates.of_attribute(Place("", row.decision, row.attribute), found.report)
+    rows, groups = rates.rows_of_attribute(Place("", row.decision, row.attribute), trends.report)
     minor = rates.minor_groups(groups)
-    own = [one for one in rates.worst_first(rows, minor) if one.metric == metric and not one.is_reference]
-    confidence = found.report.config.confidence
-    clear = [one for one in own if one.verdict != "undecided" or differs(one, confidence) == "shown"]
-    main = [one for one in own if one in clear or one.group == row.group][:MOST_LINES]
-    others = [one for one in own if one not in main]
+    ordered = [
+        row_of_group
+        for row_of_group in rates.worst_first(rows, minor)
+        if row_of_group.metric == metric and not row_of_group.is_reference
+    ]
+    confidence = trends.report.config.confidence
+    clear = [
+        row_of_group
+        for row_of_group in ordered
+        if row_of_group.verdict != "undecided" or differs(row_of_group, confidence) == "shown"
+    ]
+    main = [
+        row_of_group for row_of_group in ordered if row_of_group in clear or row_of_group.group == row.group
+    ][:MOST_LINES]
+    not_drawn = [row_of_group for row_of_group in ordered if row_of_group not in main]
     label = RATES[metric].label
-    against = {writing.named(one.reference) for one in own}
+    against = {writing.format_group(row_of_group.reference) for row_of_group in ordered}
     if len(against) == 1:
-        to = against.pop()
+        reference_text = against.pop()
     else:
-        to = "the reference"
-    title = f"{row.attribute}: {label}, ratio to {to} by {report.config.sliced_by}"
+        reference_text = "the reference"
+    title = f"{row.attribute}: {label}, ratio to {reference_text} by {report.config.sliced_by}"
     folded: tuple[Chart, ...] = ()
-    head = f"{format_count(len(others), 'more group')}: "
-    head += join_names([writing.named(one.group) for one in others])
-    if others and rest:
-        folded = (Chart(head, _lines(f"{title}; {head}", found, report, others[:MOST_LINES])),)
-    if others and not rest:
+    head = f"{format_count(len(not_drawn), 'more group')}: "
+    head += join_names([writing.format_group(row_of_group.group) for row_of_group in not_drawn])
+    if not_drawn and fold_rest:
+        folded = (Chart(head, _plot_lines(f"{title}; {head}", trends, report, not_drawn[:MOST_LINES])),)
+    if not_drawn and not fold_rest:
         caption = f"not drawn, {head}"
     else:
         caption = ""
-    return Chart(title, _lines(title, found, report, main), caption, folded=folded)
+    return Chart(title, _plot_lines(title, trends, report, main), caption, folded=folded)
 
 
-def _lines(title: str, found: Over, report: Report, rows: Sequence[Disparity]) -> str:
+def _plot_lines(title: str, trends: SliceTrends, report: Report, rows: Sequence[Disparity]) -> str:
     """Draw the ratios of comparisons in each slice, their intervals as bands, on a log axis."""
-    places = {name: float(i) for i, name in enumerate(found.slices)}
+    index_of_slice = {name: float(i) for i, name in enumerate(trends.slices)}
     lines = []
     seen = []
     for row in rows:
         points = []
         limits = []
-        for one in report.disparities:
-            known = one.ratio
-            at = places[one.model]
-            same = (one.attribute, one.group, one.metric) == (row.attribute, row.group, row.metric)
-            if not same or one.is_reference or math.isnan(known.value):
+        for slice_row in report.disparities:
+            estimate = slice_row.ratio
+            slice_index = index_of_slice[slice_row.model]
+            is_same = (slice_row.attribute, slice_row.group, slice_row.metric) == (
+                row.attribute,
+                row.group,
+                row.metric,
+            )
+            if not is_same or slice_row.is_reference or math.isnan(estimate.value):
                 continue
-            seen.append(known)
-            value = writing.ratio(known.value, one.tau, 2)
-            words = f"{writing.fraction(one.behind)} against {writing.fraction(one.reference_behind)}"
-            said = f"{one.model}, {row.group}: {value} times {writing.interval(known, 2)} ({words})"
-            points.append((at, known.value, said))
-            if not math.isnan(known.low):
-                limits.append((at, known.low, known.high))
+            seen.append(estimate)
+            value = writing.ratio(estimate.value, slice_row.tau, 2)
+            counts_text = (
+                f"{writing.fraction(slice_row.behind)} against {writing.fraction(slice_row.reference_behind)}"
+            )
+            limits_text = writing.interval(estimate, 2)
+            tooltip = f"{slice_row.model}, {row.group}: {value} times {limits_text} ({counts_text})"
+            points.append((slice_index, estimate.value, tooltip))
+            if not math.isnan(estimate.low):
+                limits.append((slice_index, estimate.low, estimate.high))
         if len(row.group) <= SHORT:
             name = row.group
         else:
             name = f"{row.group[: SHORT - 1]}…"
         lines.append(ChartLine(name, points, limits))
     tau = rows[0].tau
-    y = charts.ratio_axis([one.value for one in seen if 0 < one.value < math.inf], [], tau)
+    y = charts.ratio_axis([estimate.value for estimate in seen if 0 < estimate.value < math.inf], [], tau)
     y = replace(y, start=HIGH, end=charts.SIDE)  # what is beyond stands at its ends
-    x = Axis(0.0, max(1.0, len(places) - 1.0), 44.0, charts.WIDTH - ROOM, names=tuple(found.slices))
+    x = Axis(0.0, max(1.0, len(index_of_slice) - 1.0), 44.0, charts.WIDTH - ROOM, names=tuple(trends.slices))
     band = charts.element(
-        *("rect", "band", f"allowed: {allowed(tau)}"),
+        *("rect", "band", f"allowed: {format_limits(tau)}"),
         x=x.start,
         y=y.position(1 / tau),
         width=x.end - x.start,
@@ -384,76 +419,78 @@ def _lines(title: str, found: Over, report: Report, rows: Sequence[Disparity]) -
     )
     level_one = charts.stroke("one", f"M{x.start} {y.position(1.0)}H{x.end}", "equal to the reference")
     level = f"{100 * report.config.confidence:g} %"
-    key = f"band: {allowed(tau)} is allowed; shaded: {level} intervals"
+    key = f"band: {format_limits(tau)} is allowed; shaded: {level} intervals"
     return charts.plot_lines(title, x, y, lines, "", key, band + level_one, names_beside=True)
 
 
-def trend_sections(found: Over, report: Report, view: View) -> Sequence[Section]:
+def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[Section]:
     """Return all slices together, the trends, and the verdicts on the slices; these follow, each apart."""
-    whole = found.report
+    all_rows = trends.report
     sliced = report.config.sliced_by
-    shown = () if view.brief else report.deciding
-    heads = {name: RATES[name].label for name in shown}
-    of_each = rates.verdict_table("", report, shown, heads, decides=True)
+    metrics = () if view.brief else report.deciding
+    heads = {name: RATES[name].label for name in metrics}
+    of_each = rates.verdict_table("", report, metrics, heads, decides=True)
     tables = []
-    sections = rates.attribute_sections(whole, view, "w")
+    sections = rates.attribute_sections(all_rows, view, "w")
     if not view.brief:
-        tables = [rates.verdict_table("", whole, shown, heads, decides=True, anchor="w")]
+        tables = [rates.verdict_table("", all_rows, metrics, heads, decides=True, anchor="w")]
         sections = [replace(section, folded=True) for section in sections]
-    if view.shown is None:
-        place = "below"
+    if view.max_rows is None:
+        hint = "below"
     else:
-        place = "see --all"
+        hint = "see --all"
     return (
         Section(
-            f"{about(found, report).capitalize()} together", tables=tuple(tables), sections=tuple(sections)
+            f"{slices_name(trends, report).capitalize()} together",
+            tables=tuple(tables),
+            sections=tuple(sections),
         ),
-        _trend_section(found, report, view),
+        _trend_section(trends, report, view),
         Section(
             f"Each {sliced}",
             tables=(of_each,),
-            notes=(f"The comparisons of each, and what changed from one to the next: {place}.",),
+            notes=(f"The comparisons of each, and what changed from one to the next: {hint}.",),
         ),
     )
 
 
-def _trend_section(found: Over, report: Report, view: View) -> Section:
+def _trend_section(trends: SliceTrends, report: Report, view: View) -> Section:
     """Return the ratios slice by slice, as charts for a page, and their trends."""
     sentences = []
     notes = []
-    if found.ordered:
-        many = format_count(len(found.trends), "trend")
+    if trends.ordered:
+        count_text = format_count(len(trends.trends), "trend")
         level = f"{100 * report.config.confidence:g} %"
-        first = found.slices[0]
-        last = found.slices[-1]
+        first_slice = trends.slices[0]
+        last_slice = trends.slices[-1]
         notes = [
             "rises, falls: the ratio is not the same in all slices, by more than chance. steady: it changes "
             "by no more than is allowed, for every value that fits the data.",
-            f"change: the ratio in {last} over that in {first} on the fitted line, with its {level} "
-            f"interval. p (Holm): alone, and adjusted for {many}, by which it is decided.",
+            f"change: the ratio in {last_slice} over that in {first_slice} on the fitted line, with its "
+            f"{level} interval. p (Holm): alone, and adjusted for {count_text}, by which it is decided.",
         ]
     else:
-        sentences = [f"No trend is tested: {_why_not(found, report)}."]
-    by_attribute = group_by(found.trends, lambda row: row.attribute)
-    tables = tuple(_trend_table(rows, found, view) for rows in by_attribute.values())
-    drawn = () if view.brief else tuple(_charts(found, report))
+        sentences = [f"No trend is tested: {_describe_no_trend(trends, report)}."]
+    by_attribute = group_by(trends.trends, lambda row: row.attribute)
+    tables = tuple(_trend_table(rows, trends, view) for rows in by_attribute.values())
+    drawn = () if view.brief else tuple(_charts(trends, report))
     title = f"Trends by {report.config.sliced_by}"
     return Section(title, tuple(sentences), tables, tuple(notes), charts=drawn)
 
 
-def _charts(found: Over, report: Report) -> Iterator[Chart]:
+def _charts(trends: SliceTrends, report: Report) -> Iterator[Chart]:
     """Yield a chart of each attribute and rate."""
-    for verdict in found.report.verdicts:
-        rows = rates.decisive(verdict, found.report)
-        minor = rates.minor_groups(rates.of_attribute(verdict, found.report)[1])
+    for verdict in trends.report.verdicts:
+        rows = rates.deciding_rows(verdict, trends.report)
+        minor = rates.minor_groups(rates.rows_of_attribute(verdict, trends.report)[1])
         for metric in dict.fromkeys(row.metric for row in rows):
-            first = rates.worst_first([row for row in rows if row.metric == metric], minor)[0]
-            yield slice_chart(found, report, first, metric, rest=False)
+            worst_row = rates.worst_first([row for row in rows if row.metric == metric], minor)[0]
+            yield plot_slices(trends, report, worst_row, metric, fold_rest=False)
 
 
-def _trend_table(rows: Sequence[Trend], found: Over, view: View) -> TextTable:
+def _trend_table(rows: Sequence[Trend], trends: SliceTrends, view: View) -> TextTable:
     """Return trends, those that are shown first, minor groups last."""
-    groups = found.report.by_audit["", rows[0].decision, rows[0].attribute][1]
+    groups = trends.report.by_audit["", rows[0].decision, rows[0].attribute][1]
     minor = rates.minor_groups(groups)
     small = {row.group for row in groups if row.small}
     order = {"rises": 0, "falls": 0, "undecided": 1, "steady": 2}
@@ -464,21 +501,21 @@ def _trend_table(rows: Sequence[Trend], found: Over, view: View) -> TextTable:
     def word(row: Trend) -> TableCell:
         why = REASONS[row.reason]
         if row.word == "undecided":
-            words = VERDICTS["undecided"]
+            trend_text = VERDICTS["undecided"]
         else:
-            words = row.word
+            trend_text = row.word
         if why:
             if view.brief:
-                words = why
+                trend_text = why
             else:
-                words = f"{words}: {why}"
-        return TableCell(words, verdict="undecided" if row.reason else None)
+                trend_text = f"{trend_text}: {why}"
+        return TableCell(trend_text, verdict="undecided" if row.reason else None)
 
     columns: dict[str, Callable[[Trend], TableCell]] = {
         "group": lambda row: writing.group_cell(row.group, row.group in small, muted=row.group in minor),
         "metric": lambda row: TableCell(row.metric),
-        found.slices[0]: lambda row: writing.number_cell(row.ratio_first),
-        found.slices[-1]: lambda row: writing.number_cell(row.ratio_last),
+        trends.slices[0]: lambda row: writing.number_cell(row.ratio_first),
+        trends.slices[-1]: lambda row: writing.number_cell(row.ratio_last),
         "change": lambda row: writing.fine_cell(row.change, 2),
         "p (Holm)": lambda row: writing.both_p_cell(row.p, row.p_holm),
         "trend": word,
@@ -488,34 +525,34 @@ def _trend_table(rows: Sequence[Trend], found: Over, view: View) -> TextTable:
     return table_of(title, columns, *view.cut(ordered))
 
 
-def trend_rows(found: Over, _: Report) -> Iterable[Row]:
+def trend_rows(trends: SliceTrends, _: Report) -> Iterable[Row]:
     """Yield the trends; an interval takes three columns."""
-    return map(writing.flat, found.trends)
+    return map(writing.flatten, trends.trends)
 
 
-def _data(found: Over) -> dict[str, object]:
-    whole = found.report
-    parts = {name: getattr(whole, name) for name in ("verdict", "verdicts", "family", "disparities")}
-    return {"slices": {**parts, "trends": found.trends}}
+def _select_json(trends: SliceTrends) -> dict[str, object]:
+    all_rows = trends.report
+    cells = {name: getattr(all_rows, name) for name in ("verdict", "verdicts", "family", "disparities")}
+    return {"slices": {**cells, "trends": trends.trends}}
 
 
-def whole_of(found: Over, report: Report) -> Whole:
+def to_all_rows(trends: SliceTrends, report: Report) -> AllRows:
     """Return the audit of all slices, with what is said and drawn of its comparisons over them."""
-    return Whole(
-        found.report,
-        about(found, report),
-        lambda row, metric: trend_words(found, row, metric),
-        lambda row, metric: slice_chart(found, report, row, metric),
+    return AllRows(
+        trends.report,
+        slices_name(trends, report),
+        lambda row, metric: describe_trend(trends, row, metric),
+        lambda row, metric: plot_slices(trends, report, row, metric),
     )
 
 
-TRENDS = Part[tuple[()], Over](
+TRENDS = Part[tuple[()], SliceTrends](
     "slices",
-    wanted=lambda config: config.sliced_by is not None,
-    judge=look_over,
+    is_requested=lambda config: config.sliced_by is not None,
+    judge=find_trends,
     tables={"trends": trend_rows},
     sections=trend_sections,
-    data=_data,
-    summary=in_short,
-    whole=whole_of,
+    data=_select_json,
+    summary=summarise_trends,
+    all_rows=to_all_rows,
 )

@@ -58,20 +58,20 @@ def ratio(value: float, tau: float, least: int = 3) -> str:
     return number(value, least)
 
 
-def interval(known: Interval, digits: int = 3) -> str:
+def interval(estimate: Interval, digits: int = 3) -> str:
     """Write the interval alone; empty where there is none."""
-    if math.isnan(known.low) or math.isnan(known.high):
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
         return ""
-    return f"[{number(known.low, digits)}, {number(known.high, digits)}]"
+    return f"[{number(estimate.low, digits)}, {number(estimate.high, digits)}]"
 
 
-def with_interval(known: Interval) -> str:
+def with_interval(estimate: Interval) -> str:
     """Write a value with its interval, if it has one.
 
     >>> with_interval(Interval(0.5, 0.25, 0.75)), with_interval(Interval(0.5, math.nan, math.nan))
     ('0.500 [0.250, 0.750]', '0.500')
     """
-    return f"{number(known.value)} {interval(known)}".rstrip()
+    return f"{number(estimate.value)} {interval(estimate)}".rstrip()
 
 
 def count(value: float) -> str:
@@ -98,7 +98,7 @@ def thousands(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def about(value: float) -> float:
+def round_up_count(value: float) -> float:
     """Round up to two digits; NaN stays.
 
     >>> about(1511.2), about(31.0), about(213)
@@ -110,14 +110,14 @@ def about(value: float) -> float:
     return math.ceil(value / step * (1 - 1e-12)) * step
 
 
-def nearest_to(best: float, known: Interval) -> float:
+def nearest_to(best: float, estimate: Interval) -> float:
     """Return the value of an interval that is nearest to another: `best` itself where it is inside.
 
     >>> nearest_to(1.0, Interval(0.5, 0.4, 0.6)), nearest_to(1.0, Interval(0.9, 0.7, 1.2))
     (0.6, 1.0)
     """
-    bounded = not (math.isnan(known.low) or math.isnan(known.high))
-    low, high = (known.low, known.high) if bounded else (known.value, known.value)
+    bounded = not (math.isnan(estimate.low) or math.isnan(estimate.high))
+    low, high = (estimate.low, estimate.high) if bounded else (estimate.value, estimate.value)
     return min(max(best, low), high)
 
 
@@ -152,7 +152,7 @@ def p_value(value: float) -> str:
     return f"{value:.0e}"
 
 
-def rows_words(least: float, most: float) -> str:
+def describe_rows_needed(least: float, most: float) -> str:
     """Write how many rows would decide the first and the last of several rates; empty where no number would.
 
     From `MANY_ROWS` on a number says more than is known, and stands as its order of magnitude.
@@ -167,36 +167,36 @@ def rows_words(least: float, most: float) -> str:
     if math.isnan(least):
         return ""
     if least < MANY_ROWS:
-        first = thousands(least)
+        low_text = thousands(least)
     else:
-        first = _order_of(least)
+        low_text = _order_of_magnitude(least)
     if math.isnan(most):
-        return f"{first} or more"
+        return f"{low_text} or more"
     if least < MANY_ROWS:
-        about = "about "
+        approximately = "about "
     else:
-        about = ""
+        approximately = ""
     if most < MANY_ROWS:
-        last = thousands(most)
+        high_text = thousands(most)
     else:
-        last = _order_of(most)
-    if about and most >= MANY_ROWS:
-        return f"{about}{first} for the first rate, {last} for the last"
-    return f"{about}{first}" + ("" if last == first else f" to {last}")
+        high_text = _order_of_magnitude(most)
+    if approximately and most >= MANY_ROWS:
+        return f"{approximately}{low_text} for the first rate, {high_text} for the last"
+    return f"{approximately}{low_text}" + ("" if high_text == low_text else f" to {high_text}")
 
 
-def _order_of(rows: float) -> str:
+def _order_of_magnitude(rows: float) -> str:
     """Return the order of magnitude of very many rows.
 
     >>> [_order_of(10.0**power) for power in (5, 6, 7, 8, 9)]
     ['hundreds of thousands', 'millions', 'tens of millions', 'hundreds of millions', 'billions']
     """
     power = math.floor(math.log10(rows))
-    parts = {5: "hundreds of thousands", 6: "millions", 7: "tens of millions", 8: "hundreds of millions"}
-    return parts.get(power, "billions")
+    orders = {5: "hundreds of thousands", 6: "millions", 7: "tens of millions", 8: "hundreds of millions"}
+    return orders.get(power, "billions")
 
 
-def reason_words(reason: Reason, p_holm: float, confidence: float) -> str:
+def describe_reason(reason: Reason, p_holm: float, confidence: float) -> str:
     """Return why something is not decided; where a difference is shown that only the limit is open.
 
     >>> reason_words("wide", 0.3, 0.95), reason_words("wide", 0.01, 0.95)
@@ -207,7 +207,7 @@ def reason_words(reason: Reason, p_holm: float, confidence: float) -> str:
     return REASONS[reason]
 
 
-def among(p: float, family: int, confidence: float) -> str:
+def among_text(p: float, family: int, confidence: float) -> str:
     """Return the addition to "could be chance" where a comparison alone would not be: that it is one of many.
 
     >>> among(0.02, 1500, 0.95), among(0.2, 15, 0.95)
@@ -225,12 +225,12 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def place(model: str, decision: str, kind: str | None = None) -> str:
+def format_place(model: str, decision: str, kind: str | None = None) -> str:
     """Name a model, or what it is (kind), and a decision: "model a, top 100"; "month 2, top 100"."""
-    return ", ".join(part for part in (f"{kind or 'model'} {model}" if model else "", decision) if part)
+    return ", ".join(clause for clause in (f"{kind or 'model'} {model}" if model else "", decision) if clause)
 
 
-def named(group: str) -> str:
+def format_group(group: str) -> str:
     """Return the name of a group in a sentence; a long name is cut."""
     if len(group) <= MOST_NAME:
         short = group
@@ -251,14 +251,14 @@ def number_cell(value: float, fine: str = "") -> TableCell:
     return TableCell(number(value), fine, value)
 
 
-def fine_cell(known: Interval, digits: int = 3) -> TableCell:
+def fine_cell(estimate: Interval, digits: int = 3) -> TableCell:
     """Return a number with its interval in small print."""
-    return TableCell(number(known.value, digits), interval(known, digits), known.value)
+    return TableCell(number(estimate.value, digits), interval(estimate, digits), estimate.value)
 
 
-def ratio_cell(known: Interval, tau: float, digits: int = 3) -> TableCell:
+def ratio_cell(estimate: Interval, tau: float, digits: int = 3) -> TableCell:
     """Return a ratio, by which one sees on which side of τ it is, with its interval in small print."""
-    return TableCell(ratio(known.value, tau), interval(known, digits), known.value)
+    return TableCell(ratio(estimate.value, tau), interval(estimate, digits), estimate.value)
 
 
 def count_cell(value: float) -> TableCell:
@@ -276,32 +276,32 @@ def both_p_cell(p: float, p_holm: float) -> TableCell:
     return TableCell(p_value(p), "" if math.isnan(p_holm) else f"({p_value(p_holm)})", p)
 
 
-def flat(row: Any, *left_out: str) -> Row:
+def flatten(row: Any, *left_out: str) -> Row:
     """Return the fields of a row of a report for a table: three of an interval, none of what holds several.
 
     >>> flat(Interval(0.5, 0.25, 0.75), "low")
     {'value': 0.5, 'high': 0.75}
     """
-    found: Row = {}
-    for name in (each.name for each in fields(row) if each.name not in left_out):
+    cells: Row = {}
+    for name in (row_field.name for row_field in fields(row) if row_field.name not in left_out):
         value = getattr(row, name)
         if isinstance(value, Interval):
-            found |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+            cells |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
         elif not isinstance(value, tuple | dict):
-            found[name] = value
-    return found
+            cells[name] = value
+    return cells
 
 
-def columns_of(kind: type) -> tuple[str, ...]:
-    """Return the columns that `flat` gives rows of a kind.
+def flat_columns(kind: type) -> tuple[str, ...]:
+    """Return the columns that `flatten` gives rows of a kind.
 
     >>> columns_of(Interval)
     ('value', 'low', 'high')
     """
-    found: list[str] = []
-    for each in fields(kind):
-        if each.type is Interval:
-            found += [each.name, f"{each.name}_low", f"{each.name}_high"]
-        elif get_origin(each.type) not in (tuple, dict):
-            found.append(each.name)
-    return tuple(found)
+    columns: list[str] = []
+    for row_field in fields(kind):
+        if row_field.type is Interval:
+            columns += [row_field.name, f"{row_field.name}_low", f"{row_field.name}_high"]
+        elif get_origin(row_field.type) not in (tuple, dict):
+            columns.append(row_field.name)
+    return tuple(columns)

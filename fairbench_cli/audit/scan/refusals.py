@@ -5,15 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Any
 
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.source import FRAME, LONGEST, NOT_UTF8, Source, readable, too_long
 from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, user_error
 from fairbench_cli.base.safe_text import format_count
-
-if TYPE_CHECKING:
-    from _csv import Reader
 
 MOST_CLASSES = 20  # a column of more different numbers holds a quantity
 MOST_NAMED = 6
@@ -93,7 +90,7 @@ def _find_error_in_text(source: Source) -> UserError | None:
 
 
 @contextmanager
-def _records(source: Source) -> Iterator["Reader"]:
+def _records(source: Source) -> Iterator[Any]:
     """Open a text table for the module csv, which takes cells as long as a row may be."""
     before = csv.field_size_limit(LONGEST)
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench_cli.audit.compare.references import references, without
+from fairbench_cli.audit.compare.references import find_references, without_groups
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.compare.verdict import tau_of
 from fairbench_cli.audit.config import MISSING
@@ -70,9 +70,14 @@ def write_compat(report: Report, folder: Path) -> tuple[str, ...]:
 
 def compat_files(report: Report) -> dict[str, str]:
     """Return the texts that `write_compat` writes, by file name."""
-    if not all(part.labelled for part in report.slices):
+    if not all(group_counts.labelled for group_counts in report.slices):
         raise user_error("Aequitas needs labels", "give the label column", Flag("preset"))
-    rows = [row for part in report.slices if not part.intersection for row in _slice_rows(part, report)]
+    rows = [
+        row
+        for group_counts in report.slices
+        if not group_counts.intersection
+        for row in _slice_rows(group_counts, report)
+    ]
     attributes = _attribute_rows(rows)
     keys = (*_KEYS, "attribute_value")
     disparity = _disparity_columns(report)
@@ -82,19 +87,19 @@ def compat_files(report: Report) -> dict[str, str]:
         "fairness_groups.csv": csv_text(rows, (*keys, *_FAIRNESS)),
         "fairness_attributes.csv": csv_text(attributes, (*_KEYS, *_FAIRNESS)),
         "full.csv": csv_text(rows, (*_GROUP, *disparity, *_FAIRNESS)),
-        "overall.json": json.dumps(_overall(attributes), indent=1),
+        "overall.json": json.dumps(_combine_attributes(attributes), indent=1),
     }
 
 
-def pair_rule(one: bool | None, other: bool | None) -> bool | None:
+def pair_rule(first_verdict: bool | None, second_verdict: bool | None) -> bool | None:
     """Return two verdicts joined as Aequitas does: undefined with fair is unfair.
 
     >>> pair_rule(None, True), pair_rule(None, None), pair_rule(True, True)
     (False, None, True)
     """
-    if one is None and other is None:
+    if first_verdict is None and second_verdict is None:
         return None
-    return one is True and other is True
+    return first_verdict is True and second_verdict is True
 
 
 def _disparity_columns(report: Report) -> tuple[str, ...]:
@@ -105,26 +110,26 @@ def _disparity_columns(report: Report) -> tuple[str, ...]:
     return tuple(name for side in zip(*columns, strict=True) for name in side)
 
 
-def _slice_rows(part: Slice, report: Report) -> list[Row]:
+def _slice_rows(group_counts: Slice, report: Report) -> list[Row]:
     """Return everything about each group of one attribute, by column."""
-    k = round(float(part.counts.predicted[:, 1].sum()))
-    total = round(float(part.counts.total))
-    seen = without(part, np.array([group == MISSING for group in part.counts.groups]))
-    known = seen.counts.groups
-    if not known:
+    k = round(float(group_counts.counts.predicted[:, 1].sum()))
+    total = round(float(group_counts.counts.total))
+    seen = without_groups(group_counts, np.array([group == MISSING for group in group_counts.counts.groups]))
+    groups = seen.counts.groups
+    if not groups:
         return []
     ours = list(_OURS.values())
-    rates = divide(*numerators_and_denominators(seen.counts.n, ours, part.counts.overall))
-    at = dict(zip(_OURS, references(seen, ours, report.config), strict=True))
-    model: Value = part.model if any(one.model for one in report.slices) else 0
+    rates = divide(*numerators_and_denominators(seen.counts.n, ours, group_counts.counts.overall))
+    reference_indices = dict(zip(_OURS, find_references(seen, ours, report.config), strict=True))
+    model: Value = group_counts.model if any(audited_slice.model for audited_slice in report.slices) else 0
     rows = []
-    for g, group in enumerate(known):
+    for g, group in enumerate(groups):
         cells = dict(zip(CELLS, (round(float(cell)) for cell in seen.counts.n[g].ravel()), strict=True))
         row: Row = {
             "model_id": model,
-            "score_threshold": _threshold(part, report),
+            "score_threshold": _threshold(group_counts, report),
             "k": k,
-            "attribute_name": part.attribute,
+            "attribute_name": group_counts.attribute,
             "attribute_value": group,
             **cells,
             "pp": cells["tp"] + cells["fp"],
@@ -137,22 +142,22 @@ def _slice_rows(part: Slice, report: Report) -> list[Row]:
         }
         for name in _COMPARED:
             m = list(_OURS).index(name)
-            ratio = float(divide(rates[g, m], rates[at[name], m]))
+            ratio = float(divide(rates[g, m], rates[reference_indices[name], m]))
             row[f"{name}_disparity"] = INFINITE if math.isinf(ratio) else ratio
-            row[f"{name}_ref_group_value"] = known[at[name]]
-        rows.append(row | _fairness(row, report))
+            row[f"{name}_ref_group_value"] = groups[reference_indices[name]]
+        rows.append(row | _decide_fairness(row, report))
     return rows
 
 
-def _fairness(row: Mapping[str, Value], report: Report) -> dict[str, bool | None]:
+def _decide_fairness(row: Mapping[str, Value], report: Report) -> dict[str, bool | None]:
     """Decide on one group, in binary floats."""
     fair: dict[str, bool | None] = {}
     for parity, name in _PARITY.items():
         ratio = float(row[f"{name}_disparity"] or 0)
         tau = tau_of(_OURS[name], report.config)
         fair[parity] = None if math.isnan(ratio) else tau <= ratio <= 1 / tau
-    for name, (one, other) in _PAIRS.items():
-        fair[name] = pair_rule(fair[one], fair[other])
+    for name, (first_parity, second_parity) in _PAIRS.items():
+        fair[name] = pair_rule(fair[first_parity], fair[second_parity])
     return fair
 
 
@@ -163,27 +168,27 @@ def _attribute_rows(rows: Sequence[Row]) -> list[Row]:
     for key in sorted(slices, key=lambda key: [*map(str, key)]):
         rolled.append(dict(zip(_KEYS, key, strict=True)))
         for name in _FAIRNESS:
-            known = [row[name] for row in slices[key] if row[name] is not None]
-            rolled[-1][name] = all(known) if known else None
+            defined = [row[name] for row in slices[key] if row[name] is not None]
+            rolled[-1][name] = all(defined) if defined else None
     return rolled
 
 
-def _overall(attributes: Sequence[Row]) -> dict[str, bool]:
+def _combine_attributes(attributes: Sequence[Row]) -> dict[str, bool]:
     """Roll everything up, models and thresholds together; undefined counts as fair."""
-    found = {
+    parities = {
         name: all(row[name] is not False for row in attributes)
         for name in ("Unsupervised Fairness", "Supervised Fairness")
     }
-    return found | {"Overall Fairness": all(found.values())}
+    return parities | {"Overall Fairness": all(parities.values())}
 
 
-def _threshold(part: Slice, report: Report) -> str:
+def _threshold(group_counts: Slice, report: Report) -> str:
     """Name a decision as Aequitas does: "binary 0/1", "5_val", "300_abs", "0.1_pct"."""
     for decision in report.config.decisions:
-        if decision.kind != "binary" and (part.decision + " ").startswith(f"{decision} "):
+        if decision.kind != "binary" and (group_counts.decision + " ").startswith(f"{decision} "):
             value = int(decision.value) if float(decision.value).is_integer() else decision.value
             value = float(value) if decision.kind == "top-share" else value
             return f"{value}_{_THRESHOLDS[decision.kind]}"
-    if part.decision == "binary":
+    if group_counts.decision == "binary":
         return "binary 0/1"
-    return part.decision
+    return group_counts.decision

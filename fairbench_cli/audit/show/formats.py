@@ -39,8 +39,8 @@ def write(report: "Report", name: str) -> str:
         For verdicts where there are none.
     """
     if report.without_verdict and name == "verdicts":
-        what = f"preset {report.config.preset} has no pass mark, so there are no verdicts"
-        raise user_error(what, "print the impact ratios: --format csv", "--format")
+        problem = f"preset {report.config.preset} has no pass mark, so there are no verdicts"
+        raise user_error(problem, "print the impact ratios: --format csv", "--format")
     text: str = resolve_name(FORMATS[name][1])(report)
     return text
 
@@ -72,8 +72,8 @@ def write_folder(report: "Report", folder: Path) -> list[str]:
 
     left_out = VERDICTS if report.without_verdict else ()
     texts = {file: write(report, name) for name, (file, _) in FORMATS.items() if name not in left_out}
-    more = [name for name in tables_of(report) if name not in TABLES]
-    texts |= {file_of(name): to_csv(report, name) for name in more}
+    extra_tables = [name for name in tables_of(report) if name not in TABLES]
+    texts |= {file_of(name): to_csv(report, name) for name in extra_tables}
     write_files(folder, texts)
     for name in (name for part, _ in parts_of(report) for name in part.tables if name not in TABLES):
         if file_of(name) not in texts:

@@ -14,15 +14,15 @@ from typing import Any
 
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, GroupRow, Pair, Place, Report
 from fairbench_cli.audit.config import Effect
-from fairbench_cli.audit.parts import parts_of, whole_of, writing
-from fairbench_cli.audit.parts.findings import allowed, beyond, differs, finding
+from fairbench_cli.audit.parts import find_all_rows, parts_of, writing
+from fairbench_cli.audit.parts.findings import beyond, describe_finding, differs, format_limits
 from fairbench_cli.audit.parts.rates import (
-    decisive,
-    in_brackets,
+    bracketed_place,
+    deciding_rows,
+    describe_minor,
     minor_groups,
-    minor_words,
-    of_attribute,
     rank,
+    rows_of_attribute,
     worst_first,
 )
 from fairbench_cli.audit.show.label_direction import label_warning
@@ -110,16 +110,16 @@ class Headline:
     def lines(self, *, everything: bool = False) -> tuple[list[tuple[Verdict, str]], list[str]]:
         """Return the sentences with their verdicts, and what is open; a last line counts what is left out."""
         if everything:
-            most = None
+            n_shown = None
         else:
-            most = MOST_LINES
-        sentences = [(one.verdict, one.text) for one in self.sentences[:most]]
-        still = [one.text for one in self.open[:most]]
-        if more := len(self.sentences) - len(sentences):
-            sentences.append((self.sentences[len(sentences)].verdict, f"and {more} more, below."))
-        if more := len(self.open) - len(still):
-            still.append(f"and {more} more, below.")
-        return sentences, still
+            n_shown = MOST_LINES
+        sentences = [(sentence.verdict, sentence.text) for sentence in self.sentences[:n_shown]]
+        open_texts = [attribute.text for attribute in self.open[:n_shown]]
+        if n_more := len(self.sentences) - len(sentences):
+            sentences.append((self.sentences[len(sentences)].verdict, f"and {n_more} more, below."))
+        if n_more := len(self.open) - len(open_texts):
+            open_texts.append(f"and {n_more} more, below.")
+        return sentences, open_texts
 
 
 def headline(report: Report) -> Headline:
@@ -135,77 +135,97 @@ def headline(report: Report) -> Headline:
 
 
 def _headline(report: Report) -> Headline:
-    short = " ".join(filter(None, (part.summary(found, report) for part, found in parts_of(report))))
+    summaries = " ".join(
+        filter(None, (part.summary(findings, report) for part, findings in parts_of(report)))
+    )
     if report.without_verdict:
-        return Headline(None, short)
-    if whole := whole_of(report):
-        first = _headline(whole.report)
-        said = tuple(
-            replace(one, text=f"{one.text} {whole.said(one, one.metric)}".rstrip()) for one in first.sentences
+        return Headline(None, summaries)
+    if all_slices := find_all_rows(report):
+        answer = _headline(all_slices.report)
+        sentences = tuple(
+            replace(
+                sentence, text=f"{sentence.text} {all_slices.describe(sentence, sentence.metric)}".rstrip()
+            )
+            for sentence in answer.sentences
         )
-        text = first.sentence.replace(":", f", {whole.about} together:", 1)
-        return replace(first, sentence=f"{text} {short}", sentences=said)
-    every = [(at, minor_groups(of_attribute(at, report)[1])) for at in report.verdicts]
-    worst = [(at, minor, rows) for at, minor in every if (rows := worst_first(decisive(at, report), minor))]
+        text = answer.sentence.replace(":", f", {all_slices.name} together:", 1)
+        return replace(answer, sentence=f"{text} {summaries}", sentences=sentences)
+    attributes = [
+        (verdict, minor_groups(rows_of_attribute(verdict, report)[1])) for verdict in report.verdicts
+    ]
+    worst = [
+        (verdict, minor, rows)
+        for verdict, minor in attributes
+        if (rows := worst_first(deciding_rows(verdict, report), minor))
+    ]
 
-    def order_of(one: tuple[AttributeVerdict, frozenset[str], list[Disparity]]) -> tuple[Any, ...]:
+    def order_of(judged: tuple[AttributeVerdict, frozenset[str], list[Disparity]]) -> tuple[Any, ...]:
         """Return the sort key: what counts first, what is not of minor groups, what concerns most people."""
-        at, minor, (row, *_) = one
-        return at not in report.judged, row.group in minor, rank(row), -_weight(row)
+        verdict, minor, (row, *_) = judged
+        return verdict not in report.judged, row.group in minor, rank(row), -_people_concerned(row)
 
     worst.sort(key=order_of)
-    found = tuple(_of_attribute(rows, minor, report) for _, minor, rows in worst)
-    order = [at for at, *_ in worst]
-    order += [at for at in report.verdicts if at not in order]
-    still = tuple(one for at in order if (one := open_attribute(at, report)) is not None)
-    return Headline(report.verdict, f"{_overall(report, order)} {short}".rstrip(), found, still)
+    answer_sentences = tuple(_describe_attribute(rows, minor, report) for _, minor, rows in worst)
+    order = [verdict for verdict, *_ in worst]
+    order += [verdict for verdict in report.verdicts if verdict not in order]
+    open_attributes = tuple(
+        open_rates for verdict in order if (open_rates := open_attribute(verdict, report)) is not None
+    )
+    return Headline(
+        report.verdict,
+        f"{_describe_overall(report, order)} {summaries}".rstrip(),
+        answer_sentences,
+        open_attributes,
+    )
 
 
-def _of_attribute(rows: Sequence[Disparity], minor: frozenset[str], report: Report) -> Sentence:
+def _describe_attribute(rows: Sequence[Disparity], minor: frozenset[str], report: Report) -> Sentence:
     """Return the sentence on an attribute, of its worst comparison and of how many more fail.
 
     Where there are other groups, `minor` ones may make its verdict worse than the comparison's.
     """
-    worst, *others = rows
-    failing = [row for row in others if row.verdict == "fail"]
+    worst, *remaining = rows
+    failing = [row for row in remaining if row.verdict == "fail"]
     if worst.group in minor:
-        return sentence(worst, report, len(failing), f", all groups {minor_words([worst.group], report)}")
-    behind = [row for row in failing if row.group in minor]
-    first = sentence(worst, report, len(failing) - len(behind))
-    if not behind:
-        return first
-    more = f"Of {_counted_minor(dict.fromkeys(row.group for row in behind), report)}"
-    if len(behind) == 1:
+        return describe_comparison(
+            worst, report, len(failing), f", all groups {describe_minor([worst.group], report)}"
+        )
+    minor_failing = [row for row in failing if row.group in minor]
+    answer = describe_comparison(worst, report, len(failing) - len(minor_failing))
+    if not minor_failing:
+        return answer
+    remark = f"Of {_name_minor(dict.fromkeys(row.group for row in minor_failing), report)}"
+    if len(minor_failing) == 1:
         verb = "fails"
     else:
         verb = "fail"
-    text = f"{first.text} {more} {format_count(len(behind), 'comparison')} {verb}."
-    return replace(first, text=text, verdict="fail")
+    text = f"{answer.text} {remark} {format_count(len(minor_failing), 'comparison')} {verb}."
+    return replace(answer, text=text, verdict="fail")
 
 
-def _counted_minor(names: Iterable[str], report: Report) -> str:
+def _name_minor(names: Iterable[str], report: Report) -> str:
     """Return how many minor groups these are, why they are, and which."""
     groups = list(names)
-    which = join_names([writing.named(group) for group in groups])
-    return f"{format_count(len(groups), 'group')} {minor_words(groups, report)} ({which})"
+    names_text = join_names([writing.format_group(group) for group in groups])
+    return f"{format_count(len(groups), 'group')} {describe_minor(groups, report)} ({names_text})"
 
 
-def sentence(row: Disparity, report: Report, more: int = 0, about: str = "") -> Sentence:
-    """Return a comparison in words, and how many `more` of the attribute fail; what is said `about` it."""
-    harmed = _harmed(row, report.config.effect)
+def describe_comparison(row: Disparity, report: Report, n_more: int = 0, addition: str = "") -> Sentence:
+    """Return a comparison in words, with an `addition` to its attribute; `n_more` of this fail, too."""
+    harmed = _harmed_group(row, report.config.effect)
     if harmed and row.verdict == "fail":
-        who = f", to the disadvantage of {writing.named(harmed)}"
+        who = f", to the disadvantage of {writing.format_group(harmed)}"
     else:
         who = ""
-    said = f"{_rates(row)}{_times(row)}{finding(row, report)}{who}"
-    text = f"{row.attribute}{in_brackets(row, report)}{about}: {said}."
-    if more:
-        text += f" {more:,} more comparison{'s fail' if more > 1 else ' fails'}."
+    clause = f"{_describe_rates(row)}{_describe_ratio(row)}{describe_finding(row, report)}{who}"
+    text = f"{row.attribute}{bracketed_place(row, report)}{addition}: {clause}."
+    if n_more:
+        text += f" {n_more:,} more comparison{'s fail' if n_more > 1 else ' fails'}."
     pair = (*row.place, row.group, row.reference)
     return Sentence(*pair, row.metric, row.verdict, row.shown_outside, harmed, text)
 
 
-def meaning(name: str) -> str:
+def rate_meaning(name: str) -> str:
     """Return a rate in words.
 
     >>> meaning("fpr"), meaning("selection-rate")
@@ -220,10 +240,10 @@ def meaning(name: str) -> str:
     return f"share of {among}"
 
 
-def _rates(row: Disparity) -> str:
+def _describe_rates(row: Disparity) -> str:
     """Return both rates: "Female are selected in 6.0 % of cases, Male in 15.9 % (selection rate)"."""
-    group = writing.named(row.group)
-    reference = writing.named(row.reference)
+    group = writing.format_group(row.group)
+    reference = writing.format_group(row.reference)
     label = RATES[row.metric].label
     if row.reason == "no rows":
         return f"{group} against {reference} by {label}"
@@ -239,40 +259,40 @@ def _rates(row: Disparity) -> str:
     return f"{group} are {event} in {mine} of cases, {reference} in {theirs} ({label})"
 
 
-def _times(row: Disparity) -> str:
+def _describe_ratio(row: Disparity) -> str:
     """Return the ratio with its interval: ": 0.38 times as often (0.28 to 0.49)"."""
-    known = row.ratio
+    ratio = row.ratio
     often = "as often"
     if row.metric not in EVENTS:
         often = "as large"
     elif not EVENTS[row.metric][0]:
         often = "as many"
-    if math.isnan(known.value):
+    if math.isnan(ratio.value):
         if row.value == row.reference_value == 0:
             return f": equally {often.removeprefix('as ')}"
         return ""
     low, high, value = (
-        writing.ratio(part, row.tau, 2 if part == 0 or part >= 0.1 else 3)
-        for part in (known.low, known.high, known.value)
+        writing.ratio(limit, row.tau, 2 if limit == 0 or limit >= 0.1 else 3)
+        for limit in (ratio.low, ratio.high, ratio.value)
     )
-    if math.isinf(known.value):
-        if known.low > 0:
+    if math.isinf(ratio.value):
+        if ratio.low > 0:
             return f": at least {low} times {often}"
         return ""
-    if known.value == 0:
-        if math.isfinite(known.high):
+    if ratio.value == 0:
+        if math.isfinite(ratio.high):
             return f": at most {high} times {often}"
         return ""
-    if math.isnan(known.low):
+    if math.isnan(ratio.low):
         limits = ""
-    elif math.isfinite(known.high):
+    elif math.isfinite(ratio.high):
         limits = f" ({low} to {high})"
     else:
         limits = ""
     return f": {value} times {often}{limits}"
 
 
-def _harmed(row: Disparity, effect: Effect | None) -> str:
+def _harmed_group(row: Disparity, effect: Effect | None) -> str:
     """Return which of both groups a gap harms; nobody where that is not known."""
     if effect:
         higher = HARMED[effect].get(row.metric, 0)
@@ -285,7 +305,7 @@ def _harmed(row: Disparity, effect: Effect | None) -> str:
     return row.reference
 
 
-def _weight(row: Disparity) -> float:
+def _people_concerned(row: Disparity) -> float:
     """Return the number that attributes of the same verdict are ordered by; NaN counts as 0."""
     if row.verdict != "fail":
         return 0.0
@@ -296,21 +316,29 @@ def _weight(row: Disparity) -> float:
     return people
 
 
-def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
+def _describe_overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
     """Return the verdict on everything, and whether rates differ; attributes in the order of their sentences.
 
     These are two questions: rates may be shown to differ where it is open whether by more than is allowed.
     """
     judged = [verdict for verdict in order if verdict in report.judged]
-    kinds = {kind: [one for one in judged if one.verdict == kind] for kind in VERDICTS}
-    by = {kind: _attributes(some, report) for kind, some in kinds.items()}
-    limits = _limits(report)
+    kinds = {kind: [verdict for verdict in judged if verdict.verdict == kind] for kind in VERDICTS}
+    names = {kind: _name_attributes(verdicts, report) for kind, verdicts in kinds.items()}
+    limits = _describe_limits(report)
     tested = report.config.rule != "point"
-    shown = [(one, _verdicts_of_shown(one, report)) for one in judged if one.verdict != "fail" and tested]
-    too_much = _attributes([one for one, kinds_of in shown if "undecided" in kinds_of], report)
-    allowed = _attributes([one for one, kinds_of in shown if kinds_of == {"pass"}], report)
-    if by["pass"]:
-        passing = f" Passes: {by['pass']}."
+    with_difference = [
+        (verdict, _verdicts_of_shown(verdict, report))
+        for verdict in judged
+        if verdict.verdict != "fail" and tested
+    ]
+    too_much = _name_attributes(
+        [verdict for verdict, kinds_of in with_difference if "undecided" in kinds_of], report
+    )
+    allowed = _name_attributes(
+        [verdict for verdict, kinds_of in with_difference if kinds_of == {"pass"}], report
+    )
+    if names["pass"]:
+        passing = f" Passes: {names['pass']}."
     else:
         passing = ""
     if allowed:
@@ -322,10 +350,10 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
             chance = "rates differ by more than chance, and "
         else:
             chance = ""
-        text = f"Fails: in {by['fail']} {chance}the measured gap is larger than allowed ({limits})."
+        text = f"Fails: in {names['fail']} {chance}the measured gap is larger than allowed ({limits})."
         if tested:
-            text += _truly_larger(kinds["fail"], report)
-        text += passing + (f" Not decided: {by['undecided']}." if by["undecided"] else "")
+            text += _describe_true_gap(kinds["fail"], report)
+        text += passing + (f" Not decided: {names['undecided']}." if names["undecided"] else "")
         if too_much:
             text += f" In {too_much}, too, rates differ by more than chance; whether by too much is open."
         text += within
@@ -334,11 +362,11 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
             sure = ", for every value that fits the data"
         else:
             sure = ""
-        text = f"Passes: in {by['pass']} no gap is larger than allowed{sure} ({limits})."
+        text = f"Passes: in {names['pass']} no gap is larger than allowed{sure} ({limits})."
         if tested:
             text += within or " No difference is shown."
     else:
-        rows = [row for verdict in judged for row in decisive(verdict, report)]
+        rows = [row for verdict in judged for row in deciding_rows(verdict, report)]
         n = sum(row.verdict == "undecided" for row in rows)
         still = f"{n:,} of {format_count(len(rows), 'comparison')} {'is' if n == 1 else 'are'} open"
         if not rows:
@@ -354,112 +382,122 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
                 none = "no difference is shown, and a gap larger than allowed is not ruled out"
             text = f"Not decided: {none} ({limits}); {still}.{passing}{within}"
     if report.last:
-        text = text.replace(":", f", {writing.place(report.last, '', report.config.sliced_by)}:", 1)
+        text = text.replace(":", f", {writing.format_place(report.last, '', report.config.sliced_by)}:", 1)
     return text + (" Chance was not looked at." if not tested else "")
 
 
 def _verdicts_of_shown(verdict: AttributeVerdict, report: Report) -> set[Verdict]:
     """Return the verdicts on the comparisons of an attribute whose rates are shown to differ."""
-    rows = decisive(verdict, report)
+    rows = deciding_rows(verdict, report)
     return {row.verdict for row in rows if differs(row, report.config.confidence) == "shown"}
 
 
-def _truly_larger(failing: Sequence[AttributeVerdict], report: Report) -> str:
+def _describe_true_gap(failing: Sequence[AttributeVerdict], report: Report) -> str:
     """Return of which attributes it is shown that the true gap is larger than allowed, too."""
-    sure = [one for one in failing if any(beyond(row) == "shown" for row in decisive(one, report))]
-    still = [one for one in failing if one not in sure]
+    sure = [
+        verdict
+        for verdict in failing
+        if any(beyond(row) == "shown" for row in deciding_rows(verdict, report))
+    ]
+    still = [verdict for verdict in failing if verdict not in sure]
     if not sure or not still:
         return f" That the true gap is, too, is {'shown' if sure else 'open'}."
-    shown, others = (_attributes(some, report) for some in (sure, still))
-    return f" That the true gap is, too, is shown in {shown} and open in {others}."
+    shown_names, open_names = (_name_attributes(verdicts, report) for verdicts in (sure, still))
+    return f" That the true gap is, too, is shown in {shown_names} and open in {open_names}."
 
 
-def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> str:
+def _name_attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> str:
     """Return the attributes of some verdicts, each once, and in which of its audits if it has several.
 
     They are joined as "race, sex and age"; the last ones are counted where there are many.
     """
     names = []
-    for attribute, some in group_by(verdicts, lambda one: one.attribute).items():
-        n = sum(one.attribute == attribute for one in report.judged)
-        audits = f" ({len(some)} of {n} audits)"
+    for attribute, of_attribute_verdicts in group_by(verdicts, lambda verdict: verdict.attribute).items():
+        n = sum(verdict.attribute == attribute for verdict in report.judged)
+        audits = f" ({len(of_attribute_verdicts)} of {n} audits)"
         if n == 1:
             audits = ""
-        elif len(some) == n:
+        elif len(of_attribute_verdicts) == n:
             audits = f" ({'both' if n == 2 else f'all {n}'} audits)"
-        elif len(some) == 1:
-            apart = len({one.decision for one in report.judged}) > 1 or not some[0].model
+        elif len(of_attribute_verdicts) == 1:
+            apart = (
+                len({verdict.decision for verdict in report.judged}) > 1 or not of_attribute_verdicts[0].model
+            )
             if apart:
-                decision = some[0].decision
+                decision = of_attribute_verdicts[0].decision
             else:
                 decision = ""
-            audits = f" ({writing.place(some[0].model, decision, report.config.sliced_by)})"
+            model = of_attribute_verdicts[0].model
+            audits = f" ({writing.format_place(model, decision, report.config.sliced_by)})"
         names.append(attribute + audits)
     if len(names) > MOST_NAMES:
         names[MOST_NAMES - 1 :] = [f"{len(names) - MOST_NAMES + 1} more"]
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def _limits(report: Report) -> str:
+def _describe_limits(report: Report) -> str:
     """Return which ratios are allowed: "allowed: 0.8 to 1.25 times, false positive rate 0.9 to 1.11"."""
     config = report.config
     if config.preset == "eeoc":
         return "allowed: four fifths of the highest rate"
     deciding = [row for row in report.disparities if row.metric in report.deciding]
     taus = {row.metric: row.tau for row in deciding if row.tau != config.tau}
-    more = "".join(f", {RATES[name].label} {allowed(tau)}" for name, tau in taus.items())
-    return f"allowed: {allowed(config.tau)} times the reference's rate{more}"
+    other_limits = "".join(f", {RATES[name].label} {format_limits(tau)}" for name, tau in taus.items())
+    return f"allowed: {format_limits(config.tau)} times the reference's rate{other_limits}"
 
 
 def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute | None:
     """Return the undecided groups and rates of an attribute; None where all is decided."""
-    sizes = {row.group: row for row in of_attribute(verdict, report)[1]}
+    sizes = {row.group: row for row in rows_of_attribute(verdict, report)[1]}
     minor = minor_groups(sizes.values())
     groups = []
     apart = {}
-    for group, rows in group_by(decisive(verdict, report), lambda row: row.group).items():
+    for group, rows in group_by(deciding_rows(verdict, report), lambda row: row.group).items():
         still = [row for row in rows if row.verdict == "undecided"]
         if still:
-            needed = [_own_rows(row, sizes) for row in still]
-            least = min((n for n in needed if not math.isnan(n)), default=math.nan)
-            if any(map(math.isnan, needed)):
+            rows_needed = [_rows_needed(row, sizes) for row in still]
+            least = min((n for n in rows_needed if not math.isnan(n)), default=math.nan)
+            if any(map(math.isnan, rows_needed)):
                 most = math.nan
             else:
-                most = max(needed)
+                most = max(rows_needed)
             names = tuple(row.metric for row in still)
             groups.append(OpenGroup(group, sizes[group].rows, names, len(rows), least, most))
             apart[group] = sum(differs(row, report.config.confidence) == "shown" for row in still)
     if not groups:
         return None
-    groups.sort(key=lambda one: (one.group in minor, -len(one.metrics) / one.compared, one.rows))
-    major = [one for one in groups if one.group not in minor]
-    parts = [_open_words(one, apart[one.group], first=one is major[0]) for one in major[:MOST_GROUPS]]
+    groups.sort(key=lambda group: (group.group in minor, -len(group.metrics) / group.compared, group.rows))
+    major = [open_group for open_group in groups if open_group.group not in minor]
+    clauses = [
+        _describe_open_group(open_group, apart[open_group.group], first=open_group is major[0])
+        for open_group in major[:MOST_GROUPS]
+    ]
     if len(major) > MOST_GROUPS:
-        parts.append(f"{len(major) - MOST_GROUPS:,} more groups")
-    if few := [one.group for one in groups if one.group in minor]:
-        parts.append(_counted_minor(few, report))
-    text = f"{verdict.attribute}{in_brackets(verdict, report)}: {'; '.join(parts)}."
+        clauses.append(f"{len(major) - MOST_GROUPS:,} more groups")
+    if minor_names := [open_group.group for open_group in groups if open_group.group in minor]:
+        clauses.append(_name_minor(minor_names, report))
+    text = f"{verdict.attribute}{bracketed_place(verdict, report)}: {'; '.join(clauses)}."
     return OpenAttribute(*verdict.place, tuple(groups), text)
 
 
-def _own_rows(row: Disparity, sizes: dict[str, GroupRow]) -> float:
+def _rows_needed(row: Disparity, sizes: dict[str, GroupRow]) -> float:
     """Return about how many rows of the group itself would decide a comparison, rounded up; or NaN."""
     mine = sizes[row.group].rows
-    whole = row.reference not in sizes  # everybody else
-    if whole:
-        both = sum(one.rows for one in sizes.values())
+    against_rest = row.reference not in sizes  # everybody else
+    if against_rest:
+        n_both = sum(row_of_group.rows for row_of_group in sizes.values())
     else:
-        both = mine + sizes[row.reference].rows
-    if both:
-        needed = row.rows_needed * mine / both
+        n_both = mine + sizes[row.reference].rows
+    if n_both:
+        n_needed = row.rows_needed * mine / n_both
     else:
-        needed = math.nan
-    if needed <= MOST_ROWS:
-        return writing.about(needed)
+        n_needed = math.nan
+    if n_needed <= MOST_ROWS:
+        return writing.round_up_count(n_needed)
     return math.nan
 
 
-def _open_words(one: OpenGroup, apart: int, *, first: bool) -> str:
+def _describe_open_group(open_group: OpenGroup, apart: int, *, first: bool) -> str:
     """Return a group that is open: "Asian on 5 of 5 rates (31 rows; about 220 to 1,600 would decide)".
 
     On how many of these its rates are shown to be `apart` is said: what is open there is the limit alone.
@@ -468,21 +506,22 @@ def _open_words(one: OpenGroup, apart: int, *, first: bool) -> str:
         rates = " rates"
     else:
         rates = ""
-    if len(one.metrics) == one.compared == 1:
-        on = ""
-    elif one.compared == 1 or len(one.metrics) > 1:
-        on = f" on {len(one.metrics)} of {one.compared}{rates}"
+    if len(open_group.metrics) == open_group.compared == 1:
+        on_rates = ""
+    elif open_group.compared == 1 or len(open_group.metrics) > 1:
+        on_rates = f" on {len(open_group.metrics)} of {open_group.compared}{rates}"
     else:
-        on = f" on {RATES[one.metrics[0]].label}"
+        on_rates = f" on {RATES[open_group.metrics[0]].label}"
     if apart:
-        on += ", differing beyond chance" + (f" on {apart}" if apart < len(one.metrics) else "")
-    needed = writing.rows_words(one.least_needed, one.most_needed)
-    if needed:
-        needed = f"; {needed}" + (" would decide" if first else "")
+        on_rates += ", differing beyond chance" + (f" on {apart}" if apart < len(open_group.metrics) else "")
+    needed_text = writing.describe_rows_needed(open_group.least_needed, open_group.most_needed)
+    if needed_text:
+        needed_text = f"; {needed_text}" + (" would decide" if first else "")
     else:
-        needed = ""
-    if one.rows == 1:
-        rows = " row"
+        needed_text = ""
+    if open_group.rows == 1:
+        rows_text = " row"
     else:
-        rows = " rows"
-    return f"{writing.named(one.group)}{on} ({writing.thousands(one.rows)}{rows}{needed})"
+        rows_text = " rows"
+    count_text = f"{writing.thousands(open_group.rows)}{rows_text}"
+    return f"{writing.format_group(open_group.group)}{on_rates} ({count_text}{needed_text})"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fairbench_cli.audit.compare.report import GroupRow, Interval, Report
-from fairbench_cli.audit.parts import parts_of, whole_of, writing
+from fairbench_cli.audit.parts import find_all_rows, parts_of, writing
 from fairbench_cli.audit.parts.curves import CURVES, ScoreCurves
 from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.measures.scores import Estimate, subtract
@@ -29,19 +29,19 @@ def label_warning(report: Report) -> str:
     str
         Sentences, the first that holds for the first decision of which one does.
     """
-    whole = whole_of(report)
-    if whole:
-        together = whole.report
+    all_slices = find_all_rows(report)
+    if all_slices:
+        all_rows = all_slices.report
     else:
-        together = report
-    with_labels = [row for row in together.overall if "tp" in row.counts]
+        all_rows = report
+    with_labels = [row for row in all_rows.overall if "tp" in row.counts]
     # A list of the highest scores is as long as it was asked for, and may well disagree with most labels.
     has_lists = not {decision.kind for decision in report.config.decisions} <= {"binary", "threshold"}
     against = [row for row in with_labels if decision_auc(row).high < HALF]
     if against:
-        where = _where(against, with_labels, together)
-        selected, others = (format_percent(against[0].metrics[name].value) for name in ("ppv", "for"))
-        shares = f"of those selected {selected} should be, of those not selected {others}"
+        where = _place_text(against, with_labels, all_rows)
+        selected, not_selected = (format_percent(against[0].metrics[name].value) for name in ("ppv", "for"))
+        shares = f"of those selected {selected} should be, of those not selected {not_selected}"
         return f"The label runs against the score{where}: {shares}. {ADVICE}"
     if curves := next(_models_with_scores_against(report), None):
         if curves.model:
@@ -55,7 +55,7 @@ def label_warning(report: Report) -> str:
     ]
     if disagreeing and not has_lists:
         agree = format_percent(disagreeing[0].metrics["accuracy"].value)
-        where = _where(disagreeing, with_labels, together)
+        where = _place_text(disagreeing, with_labels, all_rows)
         return f"Most decisions disagree with the label{where}: {agree} agree. {ADVICE}"
     return ""
 
@@ -84,17 +84,17 @@ def _models_with_scores_against(report: Report) -> Iterator[ScoreCurves]:
                 yield attribute_curves
 
 
-def _where(rows: Sequence[GroupRow], every: Sequence[GroupRow], report: Report) -> str:
+def _place_text(rows: Sequence[GroupRow], all_rows: Sequence[GroupRow], report: Report) -> str:
     """Return of which model and decision something is said, where it is not said of all."""
-    if len(rows) == len(every):
+    if len(rows) == len(all_rows):
         return ""
-    first = rows[0]
-    if len({row.model for row in every}) > 1:
-        model = first.model
+    first_row = rows[0]
+    if len({row.model for row in all_rows}) > 1:
+        model = first_row.model
     else:
         model = ""
-    if len({row.decision for row in every}) > 1:
-        decision = first.decision
+    if len({row.decision for row in all_rows}) > 1:
+        decision = first_row.decision
     else:
         decision = ""
-    return f" ({writing.place(model, decision, report.config.sliced_by)})"
+    return f" ({writing.format_place(model, decision, report.config.sliced_by)})"

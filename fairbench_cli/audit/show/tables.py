@@ -16,7 +16,7 @@ from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.parts.part import Row, Value
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
-from fairbench_cli.audit.parts.writing import columns_of, flat
+from fairbench_cli.audit.parts.writing import flat_columns, flatten
 from fairbench_cli.audit.show.document import source_name
 from fairbench_cli.audit.show.headline import headline
 from fairbench_cli.base.errors import UserError, user_error
@@ -46,19 +46,19 @@ def tables_of(report: Report) -> dict[str, Callable[[], Iterable[Row]]]:
 
     Where nothing passes or fails, the tables that say so are left out.
     """
-    found = {
-        name: partial(make, of_part, report)
-        for part, of_part in parts_of(report)
+    makers = {
+        name: partial(make, findings, report)
+        for part, findings in parts_of(report)
         for name, make in part.tables.items()
     }
     always = () if report.without_verdict else TABLES
-    return {name: make for name, make in found.items() if name in always or any(make())}
+    return {name: make for name, make in makers.items() if name in always or any(make())}
 
 
 def to_csv(report: Report, table: str) -> str:
     """Write a table of `tables_of` as CSV."""
     rows = list(tables_of(report)[table]())
-    return csv_text(rows, rows[0] if rows else columns_of(Disparity), ("false", "true"))
+    return csv_text(rows, rows[0] if rows else flat_columns(Disparity), ("false", "true"))
 
 
 def groups_csv(report: Report) -> str:
@@ -98,9 +98,9 @@ def csv_text(rows: Iterable[Row], columns: Iterable[str], truth: tuple[str, str]
     return file.getvalue()
 
 
-def document(report: Report) -> dict[str, Any]:
+def to_document(report: Report) -> dict[str, Any]:
     """Return the audit as plain data: NaN becomes None, an infinite ratio the text "inf"."""
-    found: dict[str, Any] = {
+    content: dict[str, Any] = {
         "format": FORMAT,
         "verdict": None if report.without_verdict else report.verdict,
         "headline": headline(report),
@@ -112,24 +112,24 @@ def document(report: Report) -> dict[str, Any]:
         "metrics": report.decided_by,
         "family": report.family,
     }
-    found |= {
+    content |= {
         name: getattr(report, name) for name in ("overall", "groups", "disparities", "verdicts", "notes")
     }
     if report.without_verdict:
-        del found["disparities"], found["verdicts"], found["metrics"]
-    for part, of_part in parts_of(report):
+        del content["disparities"], content["verdicts"], content["metrics"]
+    for part, findings in parts_of(report):
         if part.data:
-            found |= part.data(of_part)
-        elif of_part:
-            found |= {part.key: of_part}
+            content |= part.data(findings)
+        elif findings:
+            content |= {part.key: findings}
         else:
-            found |= {}
-    return {key: _plain(value) for key, value in found.items()}
+            content |= {}
+    return {key: _to_plain(value) for key, value in content.items()}
 
 
 def to_json(report: Report) -> str:
     """Write the document; the same audit gives the same bytes."""
-    return json_text(document(report))
+    return json_text(to_document(report))
 
 
 def to_ci(report: Report) -> str:
@@ -142,7 +142,7 @@ def to_ci(report: Report) -> str:
     counts = Counter(row.verdict for row in deciding)
     comparisons = {verdict: counts[verdict] for verdict in ("fail", "pass", "undecided")}
     judged = () if report.without_verdict else report.judged
-    found: dict[str, Any] = {
+    content: dict[str, Any] = {
         "format": CI_FORMAT,
         "verdict": None if report.without_verdict else report.verdict,
         "headline": headline(report).sentence,
@@ -164,25 +164,25 @@ def to_ci(report: Report) -> str:
         ],
         "failing": [
             {name: cells[name] for name in CI_COLUMNS}
-            for cells in (flat(row) for row in deciding if row.verdict == "fail")
+            for cells in (flatten(row) for row in deciding if row.verdict == "fail")
         ],
     }
-    return json_text(found)
+    return json_text(content)
 
 
-def json_text(found: Mapping[str, Any]) -> str:
+def json_text(content: Mapping[str, Any]) -> str:
     """Write data as JSON, NaN as null."""
-    return escape_unseen(json.dumps(_plain(found), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+    return escape_unseen(json.dumps(_to_plain(content), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """Return a value without NaN and infinity; tuples become lists, data classes mappings."""
     if is_dataclass(value):
         value = vars(value)
     if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {key: _to_plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [_to_plain(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         if math.isnan(value):
             return None
@@ -223,49 +223,57 @@ def to_database(report: Report, url: str) -> str:
     try:
         import sqlalchemy as sql
     except ModuleNotFoundError:
-        raise _missing("SQLAlchemy") from None
+        raise _missing_error("SQLAlchemy") from None
     name = audit_id(report)
-    shown = ""
+    address = ""
     tables = {PREFIX + table: list(make()) for table, make in tables_of(report).items()}
-    rows = {table: found for table, found in tables.items() if found}
+    filled_tables = {table: table_rows for table, table_rows in tables.items() if table_rows}
     try:
         parsed = sql.make_url(url)
         if "@" in (parsed.host or ""):
             raise user_error("the address has two @", "write an @ of the password as %40", "--to-db")
         if _is_in_memory(parsed):
-            what = "a database in memory is gone when the audit ends"
-            raise user_error(what, "name a file, such as sqlite:///audits.db", "--to-db")
-        shown = f" {parsed.set(query={}).render_as_string(hide_password=True)}"  # what follows may be secret
+            problem = "a database in memory is gone when the audit ends"
+            raise user_error(problem, "name a file, such as sqlite:///audits.db", "--to-db")
+        address = (
+            f" {parsed.set(query={}).render_as_string(hide_password=True)}"  # what follows may be secret
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("error", sql.exc.SAWarning)  # of options that the driver would ignore
             engine = sql.create_engine(parsed)
         try:
-            metadata = _metadata(rows)
+            metadata = _metadata(filled_tables)
             with engine.begin() as connection:
                 metadata.create_all(connection)
                 for table in metadata.sorted_tables:
                     connection.execute(table.delete().where(table.c.audit_id == name))
                     numbered = [
-                        {"audit_id": name, "position": i, **{head: _null(cell) for head, cell in row.items()}}
-                        for i, row in enumerate(rows[table.name])
+                        {
+                            "audit_id": name,
+                            "position": i,
+                            **{head: _to_null(cell) for head, cell in row.items()},
+                        }
+                        for i, row in enumerate(filled_tables[table.name])
                     ]
                     connection.execute(table.insert(), numbered)
         finally:
             engine.dispose()
     except UnicodeEncodeError:
-        what = f"the address {format_path(url)} is not UTF-8"
-        raise user_error(what, "name another database", "--to-db") from None
+        problem = f"the address {format_path(url)} is not UTF-8"
+        raise user_error(problem, "name another database", "--to-db") from None
     except ModuleNotFoundError as error:
-        raise _missing(str(error.name)) from None
+        raise _missing_error(str(error.name)) from None
     except (ValueError, TypeError):  # whose text may hold the password
-        what = f"the address of the database{shown} cannot be read: its port or an option may be no number"
+        problem = (
+            f"the address of the database{address} cannot be read: its port or an option may be no number"
+        )
         raise user_error(
-            what, f"{ADDRESS_FIX}; write a : or @ of the password as %3A or %40", "--to-db"
+            problem, f"{ADDRESS_FIX}; write a : or @ of the password as %3A or %40", "--to-db"
         ) from None
     except (sql.exc.SQLAlchemyError, sql.exc.SAWarning) as error:
         reason = str(getattr(error, "orig", None) or error).strip().splitlines()
-        what = f"cannot write to the database{shown}: {reason[0] if reason else type(error).__name__}"
-        raise user_error(what, f"{ADDRESS_FIX}, its server, user and permissions", "--to-db") from None
+        problem = f"cannot write to the database{address}: {reason[0] if reason else type(error).__name__}"
+        raise user_error(problem, f"{ADDRESS_FIX}, its server, user and permissions", "--to-db") from None
     return name
 
 
@@ -284,18 +292,20 @@ def _metadata(tables: dict[str, list[Row]]) -> "MetaData":
     types: dict[type, Any] = {bool: sql.Boolean, int: sql.BigInteger, float: sql.Double, str: sql.Text}
     metadata = sql.MetaData()
     for name, rows in tables.items():
-        first = {head: next((row[head] for row in rows if row[head] is not None), "") for head in rows[0]}
+        first_values = {
+            head: next((row[head] for row in rows if row[head] is not None), "") for head in rows[0]
+        }
         sql.Table(
             name,
             metadata,
             sql.Column("audit_id", sql.String(64), primary_key=True),
             sql.Column("position", sql.Integer, primary_key=True, autoincrement=False),
-            *(sql.Column(head, types[type(cell)]()) for head, cell in first.items()),
+            *(sql.Column(head, types[type(cell)]()) for head, cell in first_values.items()),
         )
     return metadata
 
 
-def _null(cell: Value) -> Value:
+def _to_null(cell: Value) -> Value:
     """Return a cell as the driver takes it: NaN is NULL, NUL characters become visible."""
     if isinstance(cell, str):
         return cell.replace("\0", "␀")
@@ -304,6 +314,6 @@ def _null(cell: Value) -> Value:
     return cell
 
 
-def _missing(library: str) -> UserError:
-    what = f"--to-db needs {library}, which is not installed"
-    return user_error(what, "pip install 'fairbench-cli[db]'", "--to-db")
+def _missing_error(library: str) -> UserError:
+    problem = f"--to-db needs {library}, which is not installed"
+    return user_error(problem, "pip install 'fairbench-cli[db]'", "--to-db")
