@@ -205,7 +205,7 @@ def test_a_console_shows_twelve_lines_unless_all():
     ((short,), (full,)) = (requested_sections(found, report, View(shown)) for shown in (12, None))
     parts = sum(len(find_metric(name).farthest_of) for name in NAMES)
     assert (len(short.tables[0].rows), len(full.tables[0].rows)) == (12, len(NAMES) + parts)
-    assert short.tables[0].more == f"and {len(NAMES) + parts - 12} more: see --all"
+    assert short.tables[0].omitted == f"and {len(NAMES) + parts - 12} more: see --all"
 
 
 def test_labels_audited_as_scores_are_what_the_measure_of_labels_says(preds):

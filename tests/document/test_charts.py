@@ -69,8 +69,8 @@ def test_ticks_are_few_within_the_axis_and_apart(low, span, log):
 @settings(max_examples=60)
 def test_a_ratio_and_its_inverse_are_equally_far_from_1(ratios, tau):
     axis = ratio_axis(ratios, [], tau)
-    assert axis.at(tau) >= axis.start - 1e-9
+    assert axis.position(tau) >= axis.start - 1e-9
     for ratio in ratios:
-        assert axis.start <= axis.at(ratio) <= axis.end
+        assert axis.start <= axis.position(ratio) <= axis.end
         if 0 < ratio < INF and 1 / ratio < INF:
-            assert np.isclose(axis.at(ratio) + axis.at(1 / ratio), axis.start + axis.end)
+            assert np.isclose(axis.position(ratio) + axis.position(1 / ratio), axis.start + axis.end)
