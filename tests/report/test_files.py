@@ -330,4 +330,4 @@ def test_a_table_that_is_no_longer_asked_for_goes(finished: Finished, say, tmp_p
     del plan["sha256"]
     (copy / "plan.json").write_text(json.dumps(plan | {"config": plan["config"] | {"tables": []}}))
     assert say("report", copy).code == 0
-    assert {path.stem for path in (copy / "tables").iterdir()} == {"difference-to-none", "pareto", "numbers"}
+    assert {path.stem for path in (copy / "tables").iterdir()} == {"difference-to-none", "pareto"}

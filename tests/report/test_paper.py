@@ -156,7 +156,7 @@ def test_names_are_shown_and_decide_nothing(tmp_path, finished: Finished):
     plain = read_config(write_config(tmp_path / "c.yaml", interventions=["none"], classifiers=["tree"]))
     assert [spec.decisive for spec in config.classifiers] == [spec.decisive for spec in plain.classifiers]
     assert config.interventions[0] == plain.interventions[0]
-    assert plain.plain()["interventions"] == [
+    assert plain.to_config()["interventions"] == [
         {"none": {"include_protected": False, "representation": "original"}}
     ]
     # A run that has them shows them in tables; its files of numbers keep the names of results.
