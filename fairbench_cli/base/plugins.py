@@ -119,7 +119,7 @@ def find_code(name: str, group: str, base: Path) -> CodeOrigin | None:
         origin = CodeOrigin(f"{path}:{attribute}", f"sha256:{digest_sources(_read_sources_or_refuse(path))}")
     elif is_plugin(name):
         module, _, attribute = name.rpartition(":")
-        if not all(word.isidentifier() for word in (*module.split("."), *attribute.split("."))):
+        if not all(word.isidentifier() for word in module.split(".") + attribute.split(".")):
             fix = "write ./mine.py:NAME or package.module:NAME"
             raise user_error(f"{name} names neither a file of Python nor a module", fix)
         _import_module(module)

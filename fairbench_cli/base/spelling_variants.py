@@ -21,7 +21,7 @@ _LATIN = str.maketrans(
 
 # Cells that say that a number is unknown or could not be computed, in small letters; no value is meant.
 NO_VALUE = frozenset(
-    [*("", "?", "na", "n/a", "#n/a", "nan", "-nan", "null", "<na>"), *("inf", "-inf", "+inf")]
+    ["", "?", "na", "n/a", "#n/a", "nan", "-nan", "null", "<na>", "inf", "-inf", "+inf"]
     + [f"{sign}infinity" for sign in ("", "-", "+")]
 )
 

@@ -50,8 +50,9 @@ class YamlDocument:
         """
         known_path: KeyPath = ()
         for key in key_path:
-            if isinstance(key, str) or (*known_path, key) in self.spots:
-                known_path = (*known_path, key)
+            longer_path = (*known_path, key)
+            if isinstance(key, str) or longer_path in self.spots:
+                known_path = longer_path
         while known_path and known_path not in self.spots:
             known_path = known_path[:-1]
         return self.spots.get(known_path, self.name)

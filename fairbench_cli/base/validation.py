@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Annotated, Any, Self, get_args, get_origin
 
 from pydantic import (
@@ -224,7 +225,7 @@ class Several:
         try:
             values = handler(tuple(listed))
         except ValidationError as error:
-            details = [*_details(error), *_details(twice)]
+            details = list(chain(_details(error), _details(twice)))
             raise ValidationError.from_exception_data(error.title, details) from None
         if twice.error_count():
             raise twice
@@ -307,7 +308,7 @@ def to_findings(error: ValidationError, *around: str) -> Iterator[Finding]:
         if finding["type"] == "too_short" and finding["input"]:
             continue  # pydantic counts the items that are right; those that are not have their own finding
         key_path: KeyPath = tuple(key for key in finding["loc"] if key != "[key]")
-        name = ".".join(key for key in (*around, *key_path) if isinstance(key, str))
+        name = ".".join(key for key in around + key_path if isinstance(key, str))
         yield key_path, _problem(finding, name)
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Literal
 
@@ -146,12 +146,15 @@ def round_step(rough: float) -> float:
 
 def ratio_axis(ratios: Sequence[float], limits: Iterable[float], tau: float) -> Axis:
     """Return a log axis around 1 with room for the band [τ, 1/τ], ratios and their limits."""
-    finite = (max(x, 1 / x) for x in (*ratios, *limits) if math.isfinite(x) and x > 0)
+    farthest = max(1.25 / tau, 2.0)
+    for ratio in chain(ratios, limits):
+        if math.isfinite(ratio) and ratio > 0:
+            farthest = max(farthest, ratio, 1 / ratio)
     unbounded = any(x == 0 or math.isinf(x) for x in ratios)
     if unbounded:
         edge = MOST_RATIO
     else:
-        edge = min(MOST_RATIO, 1.05 * max(1.25 / tau, 2.0, *finite))
+        edge = min(MOST_RATIO, 1.05 * farthest)
     return Axis(1 / edge, edge, log=True)
 
 
@@ -362,7 +365,9 @@ def plot_lines(
         points = _place_points(x, y, chart_line.points)
         stride = max(1, math.ceil(len(chart_line.points) / MOST_MARKS))
         elements += [line(points, i, chart_line.name), scatter(points[(stride - 1) // 2 :: stride], i)]
-        ends += [(*point[:2], chart_line.name) for point in points[-1:]]
+        if points:
+            x_end, y_end, _ = points[-1]
+            ends.append((x_end, y_end, chart_line.name))
         if not names_beside:
             sample = [
                 (float(x_sample), level - 4, chart_line.name) for x_sample in (SIDE, SIDE + 17, SIDE + 34)
@@ -373,8 +378,10 @@ def plot_lines(
     if names_beside:
         elements += _separate_names(ends, [], y.start)
         level -= 14
-    elements.append(text_element("tick", SIDE, level, key) if key else "")
-    return picture(title, level + (12 if key else -4), elements)
+    if not key:
+        return picture(title, level - 4, elements)
+    elements.append(text_element("tick", SIDE, level, key))
+    return picture(title, level + 12, elements)
 
 
 def form_list(meanings: Iterable[tuple[Form, str]]) -> str:
@@ -435,7 +442,8 @@ def plot_paths(
     for look, track in enumerate(tracks):
         points = _place_points(x, y, track.points)
         elements += _draw_path(points, look)
-        ends += [(*point[:2], track.name) for point in points[-1:]]
+        x_end, y_end, _ = points[-1]
+        ends.append((x_end, y_end, track.name))
         marks += points
     elements += _separate_names(ends, marks, y.start)
     return picture(title, y.start + 38, elements)

@@ -23,7 +23,7 @@ def _rows(section: Section) -> Iterator[dict[str, str]]:
     for table in section.tables:
         names = ("block", *(table.keys or table.heads))
         for row in table.rows:
-            texts = (section.title, *(cell.full_text for cell in row))
+            texts = [section.title] + [cell.full_text for cell in row]
             lines = (text.replace("\r", "\n") for text in texts)  # a "\r" would not be quoted
             yield dict(zip(names, lines, strict=True))
     for within in section.sections:

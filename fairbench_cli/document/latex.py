@@ -121,8 +121,10 @@ class _Layout:
 
     def name_width(self, column: int) -> float:
         """Return the least width of a column of names: what it needs, up to `LEAST_NAME`."""
-        cells = [self.table.heads[column], *(row[column].full_text for row in chain(*self.rows.values()))]
-        return min(LEAST_NAME, max(map(width, cells)))
+        widths = [width(self.table.heads[column])]
+        for rows in self.rows.values():
+            widths += [width(row[column].full_text) for row in rows]
+        return min(LEAST_NAME, max(widths))
 
     def wraps(self, column: int) -> bool:
         """Return whether a column of names wraps: the first, which takes what is left, and wide ones."""
@@ -130,7 +132,8 @@ class _Layout:
 
     def height(self, row: Row) -> float:
         """Reckon the height of a row in points, of all pieces together."""
-        lines = max([1, *(math.ceil(width(row[j].full_text) / LEAST_NAME) for j in self.names)])
+        lines = max((math.ceil(width(row[j].full_text) / LEAST_NAME) for j in self.names), default=1)
+        lines = max(lines, 1)  # an empty name, too, has a line
         return LINE * lines * len(self.pieces)
 
 
@@ -147,9 +150,10 @@ def _split_pages(
     layout: _Layout, title: str, label: str, facts: Sequence[str]
 ) -> Iterator[tuple[_Layout, str, str]]:
     """Yield the parts of a table that fit a page, each with its title and label; best between its parts."""
-    texts = [f"{title}, part 1 of 2", *layout.table.marks]
-    room = PAGE - CAPTION * math.ceil(1.2 * width(f"Table 10: {' '.join(texts)}") / TEXT)
-    room -= FINE * math.ceil(0.9 * width(" ".join([*facts, layout.table.omitted])) / TEXT)
+    caption = " ".join(["Table 10:", f"{title}, part 1 of 2", *layout.table.marks])
+    below = " ".join([*facts, layout.table.omitted])
+    room = PAGE - CAPTION * math.ceil(1.2 * width(caption) / TEXT)
+    room -= FINE * math.ceil(0.9 * width(below) / TEXT)
     room -= RULES * len(layout.pieces)
     pages: list[dict[str, list[Row]]] = [{}]
     # what the head of a part takes
@@ -174,7 +178,9 @@ def _split_pages(
 
 def _write_float(layout: _Layout, title: str, label: str, facts: tuple[str, ...]) -> str:
     caption = " ".join([f"{title}.", *layout.table.marks])
-    below = " ".join([*facts, *filter(None, [layout.table.omitted])])
+    if layout.table.omitted:
+        facts = (*facts, layout.table.omitted)
+    below = " ".join(facts)
     small = f"\\par\\smallskip\n\\parbox{{\\linewidth}}{{\\scriptsize\\raggedright {escaped(below)}}}\n"
     pieces = "\\par\\medskip\n".join(_write_piece(layout, columns) for columns in layout.pieces)
     return (
@@ -202,7 +208,7 @@ def _write_piece(layout: _Layout, columns: Sequence[int]) -> str:
             texts = [breakable(row[j].full_text) for j in names]
             if once and k and row[names[0]].full_text == rows[k - 1][names[0]].full_text:
                 texts[0] = ""
-            lines.append(_row([*texts, *(_cell(row[j]) for j in columns)]))
+            lines.append(_row(texts + [_cell(row[j]) for j in columns]))
     body = "\n".join(lines)
     return (
         f"\\begin{{tabularx}}{{\\linewidth}}{{@{{}}{''.join(sides)}{'r' * len(columns)}@{{}}}}\n\\toprule\n"
@@ -252,13 +258,11 @@ def _without_sign(cell: TableCell) -> str:
 def column_width(table: TextTable, column: int) -> float:
     """Reckon the width of a column of numbers in points; its head may wrap between words."""
     words_of_head = re.split(r"[ -]", table.heads[column].replace(" = ", "="))
-    cells = [row[column] for row in table.rows]
-    return max(
-        [
-            *map(width, words_of_head),
-            *(width(_without_sign(cell)) + 0.9 * width(cell.spread) for cell in cells),
-        ]
-    )
+    widths = [width(word) for word in words_of_head]
+    for row in table.rows:
+        cell = row[column]
+        widths.append(width(_without_sign(cell)) + 0.9 * width(cell.spread))
+    return max(widths)
 
 
 def width(text: str) -> float:

@@ -36,12 +36,14 @@ def notebook(document: Document) -> str:
                 for statement in answer.statements
             )
         )
-        blocks += [figure(statement.chart) for statement in answer.statements if statement.chart is not None][
-            :1
-        ]
-        still = [with_symbol(escape(text), marks["undecided"]) for text in answer.open]
-        blocks.append(_lines(["Not decided:", *still] if still else []))
-        blocks.append(_small([answer.consequence.text] if answer.consequence else []))
+        charts = [statement.chart for statement in answer.statements if statement.chart is not None]
+        if charts:
+            blocks.append(figure(charts[0]))
+        if answer.open:
+            undecided = [with_symbol(escape(text), marks["undecided"]) for text in answer.open]
+            blocks.append(_lines(["Not decided:", *undecided]))
+        if answer.consequence:
+            blocks.append(_small([answer.consequence.text]))
     blocks.append(_small(document.facts))
     blocks += [_section(section, marks) for section in document.sections]
     blocks.append(_list(document.notes))
@@ -114,10 +116,13 @@ def _list(notes: Iterable[str]) -> str:
 
 def _section(section: Section, marks: Marks) -> str:
     title = with_symbol(f"<strong>{escape(section.title)}</strong>", marks[section.verdict])
-    blocks = [f"<p>{title}</p>"] if section.title else []
+    blocks = []
+    if section.title:
+        blocks.append(f"<p>{title}</p>")
     blocks += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]
     blocks += [_table(table, marks, section.title) for table in section.tables]
-    blocks += [_list(section.notes), *(_section(subsection, marks) for subsection in section.sections)]
+    blocks.append(_list(section.notes))
+    blocks += [_section(subsection, marks) for subsection in section.sections]
     return "".join(blocks)
 
 

@@ -101,7 +101,8 @@ def worst_ratio(counts: Counts, rate: str) -> Floats:
 
     The smallest ratio of any two groups.
     """
-    return divide(*_lowest_and_highest(counts, rate))
+    low, high = _lowest_and_highest(counts, rate)
+    return divide(low, high)
 
 
 def farthest_difference(counts: Counts, rate: str) -> Floats:

@@ -68,7 +68,7 @@ class ProtectedAttributes:
     @property
     def all_names(self) -> tuple[str, ...]:
         """Names of the attributes and of the joint ones."""
-        return (*self.names, *(joint.name for joint in self.joint))
+        return self.names + tuple(joint.name for joint in self.joint)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ class ProtectedAttributes:
         indices = [self._index(attribute) for attribute in attributes]
         sizes = [len(attribute.levels) for attribute in self.attributes]
         leading = counts.n.ndim - 3
-        n = counts.n.reshape(*counts.n.shape[:-3], *sizes, 2, 2)
+        n = counts.n.reshape(*counts.n.shape[:-3], *sizes, 2, 2)  # an axis for each attribute
         n = n.sum(tuple(leading + i for i in range(len(sizes)) if i not in indices))
         # What is left is in the order of the attributes; change it to the order of the names.
         order = sorted(indices)

@@ -287,7 +287,8 @@ def mean_comparison(counts: Counts, rate: str) -> Floats:
 
 def mean_ratio(counts: Counts, rate: str) -> Floats:
     """Return the mean of X(s) / X(r) over the other groups s, as `mean_over_all` and `quotient` say."""
-    return _nan_without_rows(counts, mean_over_all(quotient(*_other_and_reference_rates(counts, rate))))
+    other_rates, reference = _other_and_reference_rates(counts, rate)
+    return _nan_without_rows(counts, mean_over_all(quotient(other_rates, reference)))
 
 
 def _other_and_reference_rates(counts: Counts, rate: str) -> tuple[Floats, Floats]:

@@ -129,7 +129,7 @@ def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
         share = np.where(of_all, 0.0, _added_share(below[s], denominators[s]))
         log.append(_added_share(above[s], numerators[s]) - share)
         rate_terms.append(_added_share(above[s], denominators[s]) - rate[s][:, None] * share)
-    squares = _squared_weights(sides, np.maximum(*below))
+    squares = _squared_weights(sides, np.maximum(below[0], below[1]))
     worth = divide(sides.n[..., None] ** 2, np.max(squares, axis=0))  # effective rows of each kind
     moved = (above[0] != above[1]) | (below[0] != below[1])
 
@@ -147,7 +147,7 @@ def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
         change=variance(log[1] - log[0]),
         total=variance(log[1] + log[0]),
         points=np.where(of_all, np.nan, variance(rate_terms[1] - rate_terms[0])),
-        fewest=np.minimum(*(rows(counted > 0) for counted in above)),
+        fewest=np.minimum(rows(above[0] > 0), rows(above[1] > 0)),
         moved=rows(moved),
     )
 
@@ -177,7 +177,7 @@ def same_size_p(change: Floats, change_variance: Floats, total: Floats, total_va
     for log_ratio, variance in ((change, change_variance), (total, total_variance)):
         z = np.where(variance == 0, 0.0, divide(log_ratio, np.sqrt(variance)))  # nothing moved
         p.append(normal_p(z))
-    return np.maximum(*p)
+    return np.maximum(p[0], p[1])
 
 
 def _counted_kinds(names: Sequence[str], paired: bool) -> tuple[list[Floats], list[Floats]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from inspect import cleandoc, signature
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, Literal, get_type_hints
 
 import numpy as np
@@ -180,8 +180,14 @@ FUNCTIONS: tuple[Metric, ...] = (
 
 # Absolute measures of two groups (Žliobaitė 2017, §4.2) that are taken over more groups, and within strata.
 _ABSOLUTE = (
-    *("discrimination", "normalised-discrimination", "impact-ratio", "elift", "odds-ratio"),
-    *("mutual-information", "phi", "auc-between-groups"),
+    "discrimination",
+    "normalised-discrimination",
+    "impact-ratio",
+    "elift",
+    "odds-ratio",
+    "mutual-information",
+    "phi",
+    "auc-between-groups",
 )
 
 
@@ -218,7 +224,7 @@ def _within(metric: Metric) -> Metric:
 
 
 def _list_metrics() -> dict[str, Metric]:
-    metrics = {metric.name: metric for metric in (*compositions(), *FUNCTIONS)}
+    metrics = {metric.name: metric for metric in chain(compositions(), FUNCTIONS)}
     metrics |= {alias.name: alias_metric(alias, metrics) for alias in ALIASES}
     for name in _ABSOLUTE:
         for metric in (_weighted(metrics[name]), _within(metrics[name])):
@@ -238,9 +244,24 @@ ROW_METRICS = {name: metric for name, metric in METRICS.items() if metric.needs 
 
 # What a run computes when its config does not say.
 DEFAULT_METRICS = (
-    *("accuracy", "tpr", "tnr", "bcr", "kappa", "acceptance-rate", "discrimination"),
-    *("normalised-discrimination", "impact-ratio", "likelihood-ratio", "elift", "elift-as-printed"),
-    *("odds-ratio", "mutual-information", "phi", "auc-between-groups", "overestimation", "underestimation"),
+    "accuracy",
+    "tpr",
+    "tnr",
+    "bcr",
+    "kappa",
+    "acceptance-rate",
+    "discrimination",
+    "normalised-discrimination",
+    "impact-ratio",
+    "likelihood-ratio",
+    "elift",
+    "elift-as-printed",
+    "odds-ratio",
+    "mutual-information",
+    "phi",
+    "auc-between-groups",
+    "overestimation",
+    "underestimation",
 )
 
 

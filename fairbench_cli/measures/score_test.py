@@ -60,7 +60,8 @@ def difference_interval(
 
 def _estimate(above: ArrayLike, below: ArrayLike, confidence: float) -> tuple[Floats, Floats, Floats]:
     """Return a rate and its Wilson limits."""
-    return (divide(above, below), *wilson_interval(above, below, confidence))
+    low, high = wilson_interval(above, below, confidence)
+    return divide(above, below), low, high
 
 
 def _hypotenuse(first_side: Floats, second_side: Floats, rho: Floats) -> Floats:

@@ -173,7 +173,7 @@ def _frame(simulation: Simulation, deprived: float, accepted: float) -> pd.DataF
 
 
 ENDS = (-1.0, 0.0, 1.0)
-HEADS = ("metric", *(f"d = {end:g}".replace("-", "−") for end in ENDS))
+HEADS = ["metric"] + [f"d = {end:g}".replace("-", "−") for end in ENDS]
 
 _EXPLAINED = (
     "Ranges are of the means over the settings. A measure is compared with the truth twice: by its mean over "
@@ -205,7 +205,8 @@ def _summary(simulation: Simulation, frame: pd.DataFrame) -> TextTable:
     rows = []
     for metric in simulation.metrics:
         of_metric = frame[frame["metric"] == metric]
-        rows.append([metric, *(_range(of_metric.loc[of_metric["truth"] == end, "mean"]) for end in ENDS)])
+        ranges = [_range(of_metric.loc[of_metric["truth"] == end, "mean"]) for end in ENDS]
+        rows.append([metric, *ranges])
     return plain_table("", HEADS, rows, 1)
 
 
@@ -251,8 +252,9 @@ def _panels(simulation: Simulation, off: pd.DataFrame) -> TextTable:
     texts = {setting: f"{mean:.3f} / {pooled:.3f}" for setting, mean, pooled in most.itertuples(name=None)}
     rows = []
     for deprived in simulation.deprived:
-        rows.append([f"{deprived:g}", *(texts[deprived, accepted] for accepted in simulation.accepted)])
-    return plain_table("", ["P(s=g)", *(f"P(+) = {accepted:g}" for accepted in simulation.accepted)], rows, 1)
+        rows.append([f"{deprived:g}"] + [texts[deprived, accepted] for accepted in simulation.accepted])
+    heads = ["P(s=g)"] + [f"P(+) = {accepted:g}" for accepted in simulation.accepted]
+    return plain_table("", heads, rows, 1)
 
 
 def _range(means: "pd.Series[float]") -> str:
