@@ -13,7 +13,7 @@ import numpy as np
 from statsmodels.stats.power import NormalIndPower
 from statsmodels.stats.proportion import power_proportions_2indep, proportion_effectsize
 
-from fairbench_cli.audit.compare.kernel import adjust_tests, compare_slice, decide_by_evidence
+from fairbench_cli.audit.compare.compare_rates import adjust_tests, compare_slice, decide_by_evidence
 from fairbench_cli.audit.compare.verdict import decide
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.tally import Slice

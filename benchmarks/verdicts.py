@@ -19,19 +19,24 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.compare.effective import RateRows, group_rate_rows, rate_rows
-from fairbench_cli.audit.compare.kernel import (
+from fairbench_cli.audit.compare.compare_rates import (
     Tests,
     adjust_tests,
     compare_slice,
     compute_tests,
     decide_by_evidence,
 )
+from fairbench_cli.audit.compare.effective_sizes import RateRows, group_rate_rows, rate_rows
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide, decide_metric, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import can_decide, canonical, kind
-from fairbench_cli.audit.parts.by_name import Requested, RequestedTest, compute_requested, tested_names
+from fairbench_cli.audit.parts.requested_metrics import (
+    Requested,
+    RequestedTest,
+    compute_requested,
+    parts_to_test,
+)
 from fairbench_cli.audit.parts.subgroups import Joint, Subgroup, find_subgroups
 from fairbench_cli.audit.parts.trends import FEW_OVER
 from fairbench_cli.audit.scan.tally import Clusters, Slice
@@ -583,7 +588,7 @@ def once(names: Sequence[str]) -> tuple[str, ...]:
     """Return metrics without those that have the values and tests of one before them by another name."""
     some = Counts(("g", "r"), np.random.default_rng(0).integers(1, 50, (9, 2, 2, 2)).astype(np.float64))
     found = {
-        (tested_names(find_metric(n))[1:], measure(n, some).round(9).tobytes()): n for n in reversed(names)
+        (parts_to_test(find_metric(n))[1:], measure(n, some).round(9).tobytes()): n for n in reversed(names)
     }
     return tuple(name for name in names if name in found.values())
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.parts.explained import Explanation, stratify, to_counts
+from fairbench_cli.audit.parts.explanations import Explanation, stratify, to_counts
 from fairbench_cli.audit.scan.roles import MOST_CODES
 from fairbench_cli.audit.scan.strata import MOST_STRATA
 from fairbench_cli.base.errors import UserError, suggest, user_error

@@ -8,8 +8,8 @@ from typing import Any, get_args
 from fairbench_cli.api.datasheet import AttributeRates, Datasheet, GroupRate, gap_of
 from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.explained import explanation_section
+from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.parts.explanations import explanation_section
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
 from fairbench_cli.base.grouping import group_by
@@ -88,8 +88,8 @@ def _gap(rates: AttributeRates, sheet: Datasheet) -> Statement:
     if gap.value < 0:
         gap = Interval(-gap.value, -gap.high, -gap.low)
         word = "less"
-    points = writing.interval(Interval(100 * gap.value, 100 * gap.low, 100 * gap.high), 1)
-    far = f"{writing.number(100 * gap.value, 1)} points {points}".rstrip()
+    points = formatting.interval(Interval(100 * gap.value, 100 * gap.low, 100 * gap.high), 1)
+    far = f"{formatting.number(100 * gap.value, 1)} points {points}".rstrip()
     groups = rates.deprived.group, rates.favoured.group
     text = f"{rates.attribute}: {shares[0]} of {groups[0]}, {far} {word} than of {groups[1]} ({shares[1]})"
     return Statement(text, None, _chart(rates, sheet) if rates.levels else None)
@@ -105,7 +105,7 @@ def _chart(rates: AttributeRates, sheet: Datasheet) -> Chart:
     rows = []
     for level in drawn:
         rate = format_percent(level.rate.value)
-        tooltip = f"{level.group}, {level.side}: {rate} of {writing.thousands(level.rows)} rows"
+        tooltip = f"{level.group}, {level.side}: {rate} of {formatting.thousands(level.rows)} rows"
         mark = dot(axis, level.rate.value, "reference" if level.side == "favoured" else "undecided", tooltip)
         rows.append(
             ChartRow(level.group, rate, [whisker(axis, level.rate.low, level.rate.high, tooltip), mark])
@@ -211,7 +211,7 @@ def _group_tables(sheet: Datasheet, view: View) -> Iterator[TextTable]:
             yield _rates_table(attribute_rates.attribute, attribute_rates.levels, sheet, view, expected_rates)
     for attribute, rates in {} if sheet.attributes else expected.items():
         heads = ("level", f"P({sheet.card.outcome}), by the card")
-        cells = ((level, writing.number_cell(rate)) for level, rate in rates.items())
+        cells = ((level, formatting.number_cell(rate)) for level, rate in rates.items())
         yield plain_table(attribute, heads, cells, 1)
 
 
@@ -230,12 +230,12 @@ def _rates_table(
     columns: dict[str, Callable[[GroupRate], TableCell]] = {
         "level": lambda group: TableCell(group.group),
         "group": lambda group: TableCell(group.side or ""),
-        f"P({sheet.card.outcome})": lambda group: writing.fine_cell(group.rate),
-        "rows": lambda group: TableCell(writing.thousands(group.rows), "", group.rows),
+        f"P({sheet.card.outcome})": lambda group: formatting.fine_cell(group.rate),
+        "rows": lambda group: TableCell(formatting.thousands(group.rows), "", group.rows),
         "of rows": lambda group: _percent(group.rows / everybody),
     }
     if expected:
-        columns["in the data"] = lambda group: writing.number_cell(expected.get(group.group, math.nan))
+        columns["in the data"] = lambda group: formatting.number_cell(expected.get(group.group, math.nan))
     drawn, n_more = view.cut(groups)
     if not any(group.side for group in drawn):
         del columns["group"]
@@ -251,13 +251,13 @@ def _missing_table(missing: Sequence[MissingCells], view: View) -> TextTable:
         return lambda column: (
             _percent(column.groups[attribute][side])
             if attribute in column.groups
-            else TableCell(writing.DASH)
+            else TableCell(formatting.DASH)
         )
 
     columns: dict[str, Callable[[MissingCells], TableCell]] = {
         "column": lambda column: TableCell(column.column),
         "missing become": lambda column: TableCell(column.becomes),
-        "cells": lambda column: writing.count_cell(column.cells),
+        "cells": lambda column: formatting.count_cell(column.cells),
         "of rows": lambda column: _percent(column.share),
     }
     attributes: dict[str, None] = {}
@@ -274,16 +274,16 @@ def _unknown(sheet: Datasheet) -> Iterator[Section]:
     groups = {rates.attribute: rates for rates in sheet.attributes if rates.levels}
     for unknown in (unknown for unknown in sheet.unknown if unknown.attribute in groups):
         shares = [
-            (level, writing.count_cell(k), _percent(k / n if n else math.nan))
+            (level, formatting.count_cell(k), _percent(k / n if n else math.nan))
             for level, (k, n) in unknown.unknown.items()
         ]
         readings: list[tuple[str | TableCell, ...]] = []
         for policy in unknown.policies:
             is_of_card = policy.policy == sheet.card.label.unknown_as
-            gap = writing.fine_cell(gap_of(policy.deprived, policy.favoured))
+            gap = formatting.fine_cell(gap_of(policy.deprived, policy.favoured))
             reading = f"{READINGS[policy.policy]}{'; this card' if is_of_card else ''}"
             readings.append(
-                (reading, writing.count_cell(policy.rows), *map(writing.number_cell, policy.rates), gap)
+                (reading, formatting.count_cell(policy.rows), *map(formatting.number_cell, policy.rates), gap)
             )
         deprived = groups[unknown.attribute].deprived.group
         favoured = groups[unknown.attribute].favoured.group
@@ -347,7 +347,7 @@ def _columns_table(sheet: Datasheet, view: View) -> TextTable:
     columns: dict[str, Callable[[Column], TableCell]] = {
         "column": lambda column: TableCell(column.name),
         "is": lambda column: TableCell(_role(sheet, column)),
-        "levels": lambda column: writing.count_cell(len(column.levels)),
+        "levels": lambda column: formatting.count_cell(len(column.levels)),
         "in declared order": lambda column: TableCell(_format_levels(column, view.max_rows or MOST_LEVELS)),
     }
     if sheet.origin == "card":

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.kernel import compare_slices
+from fairbench_cli.audit.compare.compare_rates import compare_slices
 from fairbench_cli.audit.compare.report import Gate, GroupRow, Place, Report
 from fairbench_cli.audit.compare.verdict import (
     check_names,

@@ -17,7 +17,7 @@ import numpy as np
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.config import USED_BY_PLANS, PlanConfig
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Row
 from fairbench_cli.audit.scan.open import count_groups
 from fairbench_cli.audit.scan.tally import Slice, Tally
@@ -183,7 +183,7 @@ class AuditPlan:
 
         if table not in TABLES:
             raise ArgumentError(Problem(f'there is no table called "{table}"', suggest(table, TABLES)))
-        return pd.DataFrame(_table_rows(self, table), columns=writing.flat_columns(TABLES[table]))
+        return pd.DataFrame(_table_rows(self, table), columns=formatting.flat_columns(TABLES[table]))
 
     def to(self, name: str) -> str:
         """Write it in a format: "csv" (what the rows show), "json", "markdown" or "html"."""
@@ -200,7 +200,7 @@ class AuditPlan:
 
     def __repr__(self) -> str:
         n_comparisons = format_count(len(self.compared), "comparison")
-        return f"<Plan of {n_comparisons}: {writing.thousands(self.total)} rows>"
+        return f"<Plan of {n_comparisons}: {formatting.thousands(self.total)} rows>"
 
 
 def plan(
@@ -377,13 +377,13 @@ def plan_document(plan: AuditPlan) -> Document:
     allowed = f"{rule.tau:g} to {1 / rule.tau:.3g}"
     family = format_count(plan.family, "comparison")
     if config.counted < 1:
-        counted = f"; the rate counts {writing.percent(config.counted)} of the rows"
+        counted = f"; the rate counts {formatting.percent(config.counted)} of the rows"
     else:
         counted = ""
     facts = (
-        f"{plan.source}: {writing.thousands(plan.total)} rows; allowed: {allowed} times the reference's "
+        f"{plan.source}: {formatting.thousands(plan.total)} rows; allowed: {allowed} times the reference's "
         f"rate; tests at {100 * (1 - rule.confidence):.3g} % after Holm over {family}; "
-        f"power {writing.percent(config.power)}{counted}.",
+        f"power {formatting.percent(config.power)}{counted}.",
     )
     sections = (
         Section("What these rows can show", tables=(_table_of_shown(plan),), notes=_table_notes(plan)),
@@ -405,8 +405,8 @@ def _make_answer(plan: AuditPlan) -> Answer:
     if len(rows) > MOST_SAID:
         statements += [Statement(f"and {len(rows) - MOST_SAID} more, below.")]
     text = (
-        f"With a probability of {writing.percent(plan.config.power)}, where the rate of the reference is "
-        f"{writing.percent(rate)}, an audit of these rows would find:"
+        f"With a probability of {formatting.percent(plan.config.power)}, where the rate of the reference is "
+        f"{formatting.percent(rate)}, an audit of these rows would find:"
     )
     return Answer(Statement(text), tuple(statements))
 
@@ -427,20 +427,20 @@ def _describe_ratios(row: ShownRatios) -> str:
 
 
 def _describe_rows(row: PlannedPair) -> str:
-    return f"{writing.thousands(row.rows)} and {writing.thousands(row.reference_rows)} rows"
+    return f"{formatting.thousands(row.rows)} and {formatting.thousands(row.reference_rows)} rows"
 
 
 def _format_down(value: float) -> str:
     """Write a ratio rounded down: at most what was found."""
     if math.isnan(value):
-        return writing.DASH
+        return formatting.DASH
     return f"{math.floor(100 * value + 1e-6) / 100:.2f}"
 
 
 def _format_up(value: float) -> str:
     """Write a ratio rounded up."""
     if math.isnan(value):
-        return writing.DASH
+        return formatting.DASH
     return f"{math.ceil(100 * value - 1e-6) / 100:.2f}"
 
 
@@ -450,7 +450,7 @@ def _chance_cell(chance: float) -> TableCell:
 
 
 def _rows_cell(rows: float) -> TableCell:
-    return TableCell(writing.thousands(rows), "", rows)
+    return TableCell(formatting.thousands(rows), "", rows)
 
 
 Columns = dict[str, Callable[[Any], TableCell]]
@@ -458,7 +458,8 @@ Columns = dict[str, Callable[[Any], TableCell]]
 
 def _describe_pair(row: PlannedPair) -> str:
     """Return who is compared: "race: black against white"."""
-    return f"{row.attribute}: {writing.format_group(row.group)} against {writing.format_group(row.reference)}"
+    reference = formatting.format_group(row.reference)
+    return f"{row.attribute}: {formatting.format_group(row.group)} against {reference}"
 
 
 def _table_of_shown(plan: AuditPlan) -> TextTable:
@@ -582,11 +583,11 @@ TABLES: dict[str, type[PlannedPair]] = {"shown": ShownRatios, "needed": NeededRo
 
 def _table_rows(plan: AuditPlan, table: str) -> list[Row]:
     """Return the rows of a table, as CSV files and frames have them."""
-    return [writing.flatten(row) for row in getattr(plan, table)]
+    return [formatting.flatten(row) for row in getattr(plan, table)]
 
 
 def _to_csv(plan: AuditPlan, table: str = "shown") -> str:
-    return csv_text(_table_rows(plan, table), writing.flat_columns(TABLES[table]), ("false", "true"))
+    return csv_text(_table_rows(plan, table), formatting.flat_columns(TABLES[table]), ("false", "true"))
 
 
 def _to_json(plan: AuditPlan) -> str:

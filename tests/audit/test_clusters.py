@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairbench_cli as fb
-from fairbench_cli.audit.compare.effective import factor_together, group_rate_rows, rate_rows, rows_of_people
+from fairbench_cli.audit.compare.effective_sizes import (
+    factor_together,
+    group_rate_rows,
+    rate_rows,
+    rows_of_people,
+)
 from fairbench_cli.audit.compare.references import REST
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
@@ -74,14 +79,14 @@ def test_rows_are_worth_what_people_differ(people: int) -> None:
     group = rng.integers(0, 3, people)
     part = clustered(np.arange(people), group, rng.integers(0, 3, (people, 2, 2)), 3)
     rows, others = np.full((3, 3), 1e9), np.full((2, 3), 1e9)
-    found = rows_of_people(part.clusters, NAMES, rows, rest=False)
+    found = rows_of_people(part.clusters, NAMES, rows, of_rest=False)
     expected = [[by_definition(part, name, g) for name in NAMES] for g in range(3)]
     np.testing.assert_allclose(found, expected)
     # Everybody else, of people in one group each, is the two other groups as one, but for how alike rows are:
     # that is looked for within groups.
     two = clustered(np.arange(people), np.minimum(group, 1), part.clusters.n, 2)
-    rest = rows_of_people(part.clusters, NAMES, rows, rest=True)
-    as_one = rows_of_people(two.clusters, NAMES, others, rest=False)[1]
+    rest = rows_of_people(part.clusters, NAMES, rows, of_rest=True)
+    as_one = rows_of_people(two.clusters, NAMES, others, of_rest=False)[1]
     np.testing.assert_allclose(rest[0], as_one, rtol=0.1)
     assert (factor_together(part.clusters, NAMES, np.zeros(3, np.intp), (3, 3)) == 1).all()
 
@@ -104,7 +109,7 @@ def test_all_rows_of_one_person_are_one_row(weights: float) -> None:
     """Whatever rounding makes of a variance that is 0."""
     cells = np.array([[[30.0, 7.0], [11.0, 5.0]]]) * weights
     clusters = Clusters(np.array([0]), np.array([0]), cells, cells * weights)
-    found = rows_of_people(clusters, NAMES, np.full((1, 3), 20.0), rest=False)
+    found = rows_of_people(clusters, NAMES, np.full((1, 3), 20.0), of_rest=False)
     np.testing.assert_allclose(found, 1.0)
 
 
@@ -127,7 +132,7 @@ def test_equal_weights_of_people_change_nothing() -> None:
     heavy = Clusters(np.arange(60), group, cells * 0.3, cells * 0.3**2)
     for rest in (False, True):
         rows = np.full((3, 3), 1e9)
-        found = (rows_of_people(of, NAMES, rows, rest=rest) for of in (plain, heavy))
+        found = (rows_of_people(of, NAMES, rows, of_rest=rest) for of in (plain, heavy))
         np.testing.assert_allclose(*found)
 
 
@@ -143,7 +148,7 @@ def test_one_person_more_is_no_cliff() -> None:
                 Clusters(np.arange(k), np.zeros(k, int), n[:k], n[:k]),
                 ("selection-rate",),
                 np.full((1, 1), 5.0 * k),
-                rest=False,
+                of_rest=False,
             )[0, 0]
         )
         for k in (99, 100, 101)

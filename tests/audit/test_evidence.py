@@ -11,7 +11,7 @@ from conftest import law
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairbench_cli.audit.compare.effective import MANY, group_rate_rows, rate_rows
+from fairbench_cli.audit.compare.effective_sizes import MANY, group_rate_rows, rate_rows
 from fairbench_cli.audit.compare.references import REST
 from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.config import AuditConfig

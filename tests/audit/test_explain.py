@@ -13,7 +13,7 @@ import fairbench_cli as fb
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.audit.parts.explained import read_behind, standard_errors, stratify, to_counts
+from fairbench_cli.audit.parts.explanations import read_behind, standard_errors, stratify, to_counts
 from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.strata import read_people
 from fairbench_cli.base.errors import UserError

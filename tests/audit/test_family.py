@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairbench_cli.audit.compare import kernel
-from fairbench_cli.audit.compare.kernel import adjust, adjust_tests, find_shared_tests
+from fairbench_cli.audit.compare import compare_rates
+from fairbench_cli.audit.compare.compare_rates import adjust, adjust_tests, find_shared_tests
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.measures.significance import holm
@@ -69,7 +69,7 @@ def test_where_nothing_else_is_said_all_decide(found):
     assert adjust(p, pairs=pairs)[1] == sum((~np.isnan(table)).sum() for table in (*p, *pairs))
 
 
-def weighed(slices: Sequence[kernel.Tests], deciding: Sequence[frozenset[str]], config: AuditConfig):
+def weighed(slices: Sequence[compare_rates.Tests], deciding: Sequence[frozenset[str]], config: AuditConfig):
     """Return what `adjust_tests` does, as it was written before there was a family: column by column."""
     alpha = 1 - config.confidence
     shared = [find_shared_tests(one.names, one.reference_indices) for one in slices]
@@ -126,7 +126,7 @@ def test_evidence_is_that_of_each_column_by_itself(seed):
         other = [
             np.where(rng.random((pairs, 1)) < 0.9, rng.random((pairs, len(names))), np.nan) for _ in "ab"
         ]
-        slices.append(kernel.Tests(names, at, None, None, compared, p, outside, few, few, few, *other))
+        slices.append(compare_rates.Tests(names, at, None, None, compared, p, outside, few, few, few, *other))
         deciding.append(frozenset(name for name in names if rng.random() < 0.5))
     config = AuditConfig(confidence=0.9)
     (found, size), (expected, expected_size) = (

@@ -14,7 +14,7 @@ from statsmodels.api import OLS, add_constant
 from statsmodels.stats.oaxaca import OaxacaBlinder
 
 from fairbench_cli.audit.api import AuditResult, audit
-from fairbench_cli.audit.compare.effective import rate_rows
+from fairbench_cli.audit.compare.effective_sizes import rate_rows
 from fairbench_cli.audit.compare.references import REST
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config

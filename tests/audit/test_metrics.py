@@ -147,7 +147,7 @@ def test_an_intersection_takes_the_references_of_its_attributes() -> None:
 )
 def test_wrong_references(references: dict[str, str], what: str, fix: str) -> None:
     with pytest.raises(UserError) as caught:
-        judge(one(TWO), AuditConfig(references=find_references))
+        judge(one(TWO), AuditConfig(references=references))
     assert (caught.value.problems[0].what, caught.value.problems[0].fix) == (what, fix)
 
 

@@ -15,7 +15,7 @@ from audit_sample import DECIDING, SCRIPT, sample_audit
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
-from fairbench_cli.audit.parts.writing import DASH, p_value
+from fairbench_cli.audit.parts.formatting import DASH, p_value
 from fairbench_cli.audit.show.document import SHOWN, audit_document, to_html, to_markdown
 from fairbench_cli.audit.show.formats import FORMATS, write, write_folder
 from fairbench_cli.audit.show.headline import headline

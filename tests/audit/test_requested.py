@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit import audit
-from fairbench_cli.audit.compare.effective import rows_per_weight
+from fairbench_cli.audit.compare.effective_sizes import rows_per_weight
 from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_metric
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import COMPARED, can_decide, canonical, kind, needs_labels
-from fairbench_cli.audit.parts.by_name import find_closed_form, requested_sections, tested_names
 from fairbench_cli.audit.parts.part import View
+from fairbench_cli.audit.parts.requested_metrics import find_closed_form, parts_to_test, requested_sections
 from fairbench_cli.audit.show.formats import write
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.document.model import Verdict
@@ -61,7 +61,7 @@ def test_every_metric_of_counts_is_that_of_the_group_and_its_reference():
             if not all(
                 map(
                     find_closed_form,
-                    tested_names(find_metric(name)) if find_metric(name).tested == "parts" else [name],
+                    parts_to_test(find_metric(name)) if find_metric(name).tested == "parts" else [name],
                 )
             ):
                 assert np.isnan([row.values[name].low, row.values[name].high]).all()
@@ -326,7 +326,7 @@ def test_every_metric_that_can_decide_says_what_is_tested() -> None:
             entry.tested == "limit" or (not entry.p_value and entry.tested in ("parts", "rate"))
         )
         assert entry.p_value <= (entry.tested == "rate")
-        for part in tested_names(entry):
+        for part in parts_to_test(entry):
             assert can_decide(part)
             assert find_metric(part).tested == "ideal" or part == name
             assert needs_labels(part) <= needs_labels(name)

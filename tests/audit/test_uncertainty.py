@@ -14,8 +14,8 @@ from scipy.stats import fisher_exact
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint, proportions_ztest
 
-from fairbench_cli.audit.compare.effective import rate_rows
-from fairbench_cli.audit.compare.kernel import difference_limits, rate_limits
+from fairbench_cli.audit.compare.compare_rates import difference_limits, rate_limits
+from fairbench_cli.audit.compare.effective_sizes import rate_rows
 from fairbench_cli.audit.compare.references import REST, rates_and_references
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.config import AuditConfig

@@ -15,8 +15,8 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.audit.parts.findings import beyond, differs
+from fairbench_cli.audit.parts.formatting import LIMIT_OPEN, p_value
 from fairbench_cli.audit.parts.rates import deciding_rows, describe_reason, summarise_failures, worst_first
-from fairbench_cli.audit.parts.writing import LIMIT_OPEN, p_value
 from fairbench_cli.audit.show.document import (
     audit_document,
     describe_gate,

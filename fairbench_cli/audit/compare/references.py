@@ -83,24 +83,16 @@ def common_references(slices: Sequence[Slice], config: AuditConfig) -> AuditConf
         return config
     chosen = {}
     for attribute, attribute_slices in group_by(slices, lambda group_counts: group_counts.attribute).items():
-        everywhere = sorted(
-            set.intersection(*(set(group_counts.counts.groups) for group_counts in attribute_slices))
-        )
+        groups_of_slices = [set(group_counts.counts.groups) for group_counts in attribute_slices]
+        everywhere = sorted(set.intersection(*groups_of_slices))
         known_groups = [group for group in everywhere if MISSING not in group.split(CROSS)]
-        indices = {
-            group: [
-                (group_counts, group_counts.counts.groups.index(group)) for group_counts in attribute_slices
-            ]
-            for group in known_groups
-        }
-        rows = {
-            group: sum(int(group_counts.rows[g]) for group_counts, g in slices_with_group)
-            for group, slices_with_group in indices.items()
-        }
-        weight = {
-            group: sum(group_counts.counts.group_total[g] for group_counts, g in slices_with_group)
-            for group, slices_with_group in indices.items()
-        }
+        rows: dict[str, int] = dict.fromkeys(known_groups, 0)
+        weight: dict[str, float] = dict.fromkeys(known_groups, 0)
+        for group in known_groups:
+            for group_counts in attribute_slices:
+                g = group_counts.counts.groups.index(group)
+                rows[group] += int(group_counts.rows[g])
+                weight[group] += group_counts.counts.group_total[g]
         large = [group for group in known_groups if rows[group] >= config.min_group]
         if known_groups and all(
             _find_named_reference(group_counts, config) is None for group_counts in attribute_slices
@@ -192,18 +184,18 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
         Naming all that are wrong.
     """
     attributes = {group_counts.attribute for group_counts in tally.slices}
-    names = attributes | {name for attribute in attributes for name in attribute.split(CROSS)}
+    names = set(attributes)
+    for attribute in attributes:
+        names.update(attribute.split(CROSS))
     problems = [
         Problem(f"no attribute called {format_value(name)}", suggest(name, attributes), Flag("ref"))
         for name in config.references
         if name not in names
     ]
-    levels = {
-        level
-        for group_counts in tally.slices
-        for group in group_counts.counts.groups
-        for level in _levels(group_counts, group)
-    }
+    levels: set[str] = set()
+    for group_counts in tally.slices:
+        for group in group_counts.counts.groups:
+            levels |= _levels(group_counts, group)
     problems += [
         Problem(f"no group called {format_value(text)}", suggest(text, levels), Flag("exclude"))
         for text in config.exclude
@@ -229,8 +221,12 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
 def _levels(group_counts: Slice, group: str) -> set[str]:
     """Return the names that `exclude` may call a group by: its own, its parts, these with their attribute."""
     names = group_counts.attribute.split(CROSS)
-    names_and_values = [(group_counts.attribute, group), *zip(names, group.split(CROSS), strict=False)]
-    return {text for name, value in names_and_values for text in (value, f"{name}={value}")}
+    names_and_values = [(group_counts.attribute, group)]
+    names_and_values += zip(names, group.split(CROSS), strict=False)
+    levels = set()
+    for name, value in names_and_values:
+        levels |= {value, f"{name}={value}"}
+    return levels
 
 
 def _find_named_reference(group_counts: Slice, config: AuditConfig) -> str | None:

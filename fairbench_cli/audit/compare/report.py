@@ -104,7 +104,7 @@ class Disparity(Pair):
     point : {"pass", "fail", "undecided"}
         Whether the ratio itself lies within τ, whatever chance does.
     verdict : {"pass", "fail", "undecided"}
-        See `compare.kernel`; under ``rule="point"`` the same as `point`.
+        See `compare.compare_rates`; under ``rule="point"`` the same as `point`.
     shown_outside : bool
         Of a failure: whether the ratio is outside τ by more than chance, not only different from 1.
     reason : {"no rows", "chance", "few", "wide", ""}
@@ -221,7 +221,9 @@ class Report:
     @cached_property
     def deciding(self) -> tuple[str, ...]:
         """The rates that decide, with roll-ups spelled out, in the order in which they are computed."""
-        deciding = {rate for name in self.decided_by for rate in ROLL_UPS.get(name, (name,))}
+        deciding: set[str] = set()
+        for name in self.decided_by:
+            deciding.update(ROLL_UPS.get(name, (name,)))
         return tuple(name for name in COMPARED if name in deciding)
 
     @cached_property

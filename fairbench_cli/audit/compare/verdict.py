@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import chain
 
 from fairbench_cli.audit import metrics
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Interval, Place, Report
@@ -26,7 +27,7 @@ def deciding_names(tally: Tally, config: AuditConfig) -> tuple[str, ...]:
 def requested_names(config: AuditConfig) -> tuple[str, ...]:
     """Return the metrics to compute for each group and its reference, those of the gate among them."""
     gate = (metric for _, metric in config.fail_on if metrics.kind(metric) == "counts")
-    return tuple(dict.fromkeys(map(metrics.canonical, (*config.requested, *gate))))
+    return tuple(dict.fromkeys(map(metrics.canonical, chain(config.requested, gate))))
 
 
 def check_names(tally: Tally, config: AuditConfig) -> None:
@@ -41,7 +42,7 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
     problems = []
     if not _has_labels(tally):
         gate_names = (name for _, name in config.fail_on)
-        names = (*deciding_names(tally, config), *requested_names(config), *gate_names)
+        names = chain(deciding_names(tally, config), requested_names(config), gate_names)
         needing = [
             name for name in dict.fromkeys(map(metrics.canonical, names)) if metrics.needs_labels(name)
         ]
@@ -143,7 +144,7 @@ def decide_metric(
 def combine_verdicts(values: Iterable[Verdict]) -> Verdict:
     """Return Kleene's "and": fail if one fails, else undecided if one is (or there is none), else pass.
 
-    >>> all_of(["pass", "undecided"]), all_of(["undecided", "fail"]), all_of([])
+    >>> combine_verdicts(["pass", "undecided"]), combine_verdicts(["undecided", "fail"]), combine_verdicts([])
     ('undecided', 'fail', 'undecided')
     """
     seen = set(values)
@@ -157,14 +158,14 @@ def combine_verdicts(values: Iterable[Verdict]) -> Verdict:
 def combine_roll_ups(by_metric: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """Return the roll-ups of metrics; one with a metric that is not there (no labels) is left out.
 
-    >>> roll_ups({"selected-share": "fail", "selection-rate": "pass"})
+    >>> combine_roll_ups({"selected-share": "fail", "selection-rate": "pass"})
     {'unsupervised-parity': 'fail'}
     """
-    return {
-        name: combine_verdicts(by_metric[metric] for metric in members)
-        for name, members in metrics.ROLL_UPS.items()
-        if all(metric in by_metric for metric in members)
-    }
+    by_roll_up = {}
+    for name, members in metrics.ROLL_UPS.items():
+        if all(metric in by_metric for metric in members):
+            by_roll_up[name] = combine_verdicts(by_metric[metric] for metric in members)
+    return by_roll_up
 
 
 def decide_attributes(
@@ -201,20 +202,19 @@ def decide_gate(
         return Gate(stops=False)
     watched: dict[str, Verdict] = {row.attribute: row.verdict for row in verdicts}
     if config.fail_on:
-        watched = {
-            f"{row.attribute}:{metrics.canonical(name)}": row.by_metric.get(
-                metrics.canonical(name), "undecided"
-            )
-            for attribute, name in config.fail_on
-            for row in verdicts
-            if attribute in ("", row.attribute)
-        }
+        watched = {}
+        for attribute, name in config.fail_on:
+            metric = metrics.canonical(name)
+            for row in verdicts:
+                if attribute in ("", row.attribute):
+                    watched[f"{row.attribute}:{metric}"] = row.by_metric.get(metric, "undecided")
     combined = combine_verdicts(watched.values())
     failing = [name for name, verdict in watched.items() if verdict == "fail"]
     decided = any(row.deciding and row.verdict != "undecided" for row in disparities)
     reason = ""
     if combined == "fail":
-        reason = f"{', '.join(failing)} {'fails' if len(failing) == 1 else 'fail'}"
+        verb = "fails" if len(failing) == 1 else "fail"
+        reason = f"{', '.join(failing)} {verb}"
     elif combined == "undecided" and UNDECIDED in config.failing_metrics:
         reason = "not everything passes"
     elif combined == "undecided" and not decided and "pass" not in watched.values():

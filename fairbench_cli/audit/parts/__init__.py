@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from fairbench_cli.audit.compare.report import Report
-from fairbench_cli.audit.parts.by_name import BY_NAME
 from fairbench_cli.audit.parts.changes import CHANGES
 from fairbench_cli.audit.parts.curves import CURVES
-from fairbench_cli.audit.parts.explained import EXPLAINED
+from fairbench_cli.audit.parts.explanations import EXPLAINED
 from fairbench_cli.audit.parts.guidelines import GUIDELINES
 from fairbench_cli.audit.parts.part import AllRows, Part
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
+from fairbench_cli.audit.parts.requested_metrics import BY_NAME
 from fairbench_cli.audit.parts.subgroups import SUBGROUPS
 from fairbench_cli.audit.parts.trends import TRENDS
 

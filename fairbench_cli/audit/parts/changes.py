@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairbench_cli.audit.compare.kernel import Compared, adjust
+from fairbench_cli.audit.compare.compare_rates import Compared, adjust
 from fairbench_cli.audit.compare.references import (
     REST,
     Ints,
@@ -25,7 +25,7 @@ from fairbench_cli.audit.compare.report import ALL, Interval, Report, intervals
 from fairbench_cli.audit.compare.verdict import tau_of
 from fairbench_cli.audit.config import WORSE, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, defined
-from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import band
 from fairbench_cli.audit.scan.pairs import read_sides
@@ -154,7 +154,9 @@ def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
     for of_pair in group_by(joints, lambda joint: (joint.before, joint.after)).values():
         for joint in (_merge_groups(of_pair[0]), *of_pair):
             rates += _rate_changes(joint, config)
-    changes = [change for joint in joints for change in _compute_changes(joint, deciding, config)]
+    changes: list[Change] = []
+    for joint in joints:
+        changes += _compute_changes(joint, deciding, config)
     return Changes(tuple(_add_verdicts(changes, config)), tuple(rates))
 
 
@@ -171,11 +173,12 @@ def describe_worse(changes: Changes, report: Report) -> str:
 
 def _select_groups(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
     """Return a joint with those of its groups that are among `groups`, before or after."""
-    kept_indices = [
-        g
-        for g, group in enumerate(joint.groups)
-        if groups & {(model, joint.attribute, group) for model in (joint.before, joint.after)}
-    ]
+    kept_indices = []
+    for g, group in enumerate(joint.groups):
+        before = (joint.before, joint.attribute, group)
+        after = (joint.after, joint.attribute, group)
+        if before in groups or after in groups:
+            kept_indices.append(g)
     sides = joint.sides.merge_groups(np.eye(len(joint.groups))[kept_indices])
     return replace(joint, groups=tuple(joint.groups[g] for g in kept_indices), sides=sides)
 
@@ -209,16 +212,22 @@ def _compute_changes(
     joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditConfig
 ) -> Iterator[Change]:
     """Yield the changes of each group and rate, each tested alone: nothing is decided yet."""
-    *sides_counts, together = _slices(joint)
+    before_counts, after_counts, together = _slices(joint)
     names = defined(COMPARED, joint.labelled)
     reference_indices = find_references(together, names, config)
-    sides = [Compared(side_counts, names, reference_indices, config) for side_counts in sides_counts]
+    sides = [Compared(counts, names, reference_indices, config) for counts in (before_counts, after_counts)]
     group_changes = rate_changes(joint.sides, names)
     ref = _reference_changes(joint.sides, names, reference_indices)
     values = divide(group_changes.before, ref.before), divide(group_changes.after, ref.after)
-    ratios = [intervals(rates, *side.ratio_limits) for rates, side in zip(values, sides, strict=True)]
+    ratios = []
+    for rates, side in zip(values, sides, strict=True):
+        low, high = side.ratio_limits
+        ratios.append(intervals(rates, low, high))
     apart = group_changes.before - ref.before, group_changes.after - ref.after
-    differences = [intervals(gaps, *side.difference_limits) for gaps, side in zip(apart, sides, strict=True)]
+    differences = []
+    for gaps, side in zip(apart, sides, strict=True):
+        low, high = side.difference_limits
+        differences.append(intervals(gaps, low, high))
     spread = group_changes.change + ref.change
     points = group_changes.points + ref.points
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -276,12 +285,10 @@ def _reference_changes(sides: TwoSides, names: Sequence[str], reference_indices:
         return rate_changes(sides.merge_groups(1 - members), names)
     group_changes = rate_changes(sides, names)
     columns = np.arange(len(names))
-    return RateChanges(
-        *(
-            np.broadcast_to(array[reference_indices, columns], array.shape)
-            for array in vars(group_changes).values()
-        )
-    )
+    of_references = {}
+    for name, array in vars(group_changes).items():
+        of_references[name] = np.broadcast_to(array[reference_indices, columns], array.shape)
+    return RateChanges(**of_references)
 
 
 def _add_verdicts(changes: Sequence[Change], config: AuditConfig) -> Iterator[Change]:
@@ -410,18 +417,17 @@ def _pair_section(before: str, after: str, changes: Changes, report: Report, vie
             _rate_table("Rates of each group", of_groups, ("attribute", "group")),
         ]
     ordered = sorted(rows, key=lambda row: (row.attribute, COMPARED.index(row.metric)))
-    figures = tuple(
-        Chart(f"{attribute}: {RATES[metric].label}, ratio before and after", _plot_changes(rate_changes))
-        for (attribute, metric), rate_changes in group_by(
-            ordered, lambda row: (row.attribute, row.metric)
-        ).items()
-    )
+    by_rate = group_by(ordered, lambda row: (row.attribute, row.metric))
+    figures = []
+    for (attribute, metric), rate_rows in by_rate.items():
+        title = f"{attribute}: {RATES[metric].label}, ratio before and after"
+        figures.append(Chart(title, _plot_changes(rate_rows)))
     title = f"From {_model_name(before, report)} to {_model_name(after, report)}: {_outcome_title(rows)}"
     return Section(
         title,
         (_summarise_counts(rows), *sentences, *_describe_overall(overall)),
         tuple(tables),
-        charts=figures,
+        charts=tuple(figures),
     )
 
 
@@ -475,18 +481,20 @@ def _describe_change(row: Change, report: Report) -> str:
         comparative = "more"
     else:
         comparative = "less"
-    who = f"{writing.format_group(row.group)} ({row.attribute})"
+    who = f"{formatting.format_group(row.group)} ({row.attribute})"
     if report.config.sliced_by:
         subject = (
             f"In {_model_name(row.after, report)} {who} is treated {comparative} equally than in {row.before}"
         )
     else:
         subject = f"Model {row.after} treats {who} {comparative} equally than {row.before}"
-    low, high = (writing.number(end, 2) for end in (row.ratio_change.low, row.ratio_change.high))
-    before, after = (writing.ratio(ratio.value, row.tau, 2) for ratio in (row.ratio_before, row.ratio_after))
+    low, high = (formatting.number(end, 2) for end in (row.ratio_change.low, row.ratio_change.high))
+    before, after = (
+        formatting.ratio(ratio.value, row.tau, 2) for ratio in (row.ratio_before, row.ratio_after)
+    )
     return (
-        f"{subject}: {RATES[row.metric].label} ratio to {writing.format_group(row.reference)} {before} → "
-        f"{after} ({writing.number(row.ratio_change.value, 2)} times, {low} to {high}): {WORDS[row.word]}."
+        f"{subject}: {RATES[row.metric].label} ratio to {formatting.format_group(row.reference)} {before} → "
+        f"{after} ({formatting.number(row.ratio_change.value, 2)} times, {low} to {high}): {WORDS[row.word]}."
     )
 
 
@@ -500,7 +508,7 @@ def _describe_overall(rows: Sequence[RateChange]) -> tuple[str, ...]:
             moved = change
         else:
             moved = "no row moved"
-        before, after = (writing.number(value) for value in (row.value_before, row.value_after))
+        before, after = (formatting.number(value) for value in (row.value_before, row.value_after))
         clauses.append(f"{RATES[row.metric].label} {before} → {after} ({moved})")
     if clauses:
         return (f"All rows: {', '.join(clauses)}.",)
@@ -508,7 +516,7 @@ def _describe_overall(rows: Sequence[RateChange]) -> tuple[str, ...]:
 
 
 def _reference_name(rows: Sequence[Change]) -> str:
-    names = list(dict.fromkeys(writing.format_group(row.reference) for row in rows))
+    names = list(dict.fromkeys(formatting.format_group(row.reference) for row in rows))
     if len(names) == 1:
         return names[0]
     return "the reference of each"
@@ -522,7 +530,7 @@ def _worst_first(rows: Sequence[Change]) -> list[Change]:
 def _describe_reason(row: Change, changes: Changes, report: Report) -> str:
     """Return why a change is not decided; of chance, whether it alone would be."""
     if row.deciding:
-        among = writing.among_text(row.p, changes.family, report.config.confidence)
+        among = formatting.among_text(row.p, changes.family, report.config.confidence)
     else:
         among = ""
     return REASONS[row.reason] + (among if row.reason == "chance" else "")
@@ -533,17 +541,17 @@ def _brief_table(
 ) -> TextTable:
     """Return the changes as they fit 80 columns."""
     columns: dict[str, Callable[[Change], TableCell]] = {
-        "group": lambda row: writing.group_cell(row.group, small=False),
+        "group": lambda row: formatting.group_cell(row.group, small=False),
         "metric": lambda row: TableCell(row.metric),
-        "before": lambda row: writing.number_cell(row.ratio_before.value),
-        "after": lambda row: writing.number_cell(row.ratio_after.value),
-        "change": lambda row: writing.fine_cell(row.ratio_change, 2),
-        "p (Holm)": lambda row: writing.both_p_cell(row.p, row.p_holm),
+        "before": lambda row: formatting.number_cell(row.ratio_before.value),
+        "after": lambda row: formatting.number_cell(row.ratio_after.value),
+        "change": lambda row: formatting.fine_cell(row.ratio_change, 2),
+        "p (Holm)": lambda row: formatting.both_p_cell(row.p, row.p_holm),
         "disparity": lambda row: TableCell(
             _describe_reason(row, changes, report) or WORDS[row.word], verdict=LOOKS[row.word]
         ),
     }
-    return table_of(title, columns, *view.cut(rows))
+    return view.table(title, columns, rows)
 
 
 def _table(title: str, rows: Sequence[Change], changes: Changes, report: Report, _: View) -> TextTable:
@@ -560,14 +568,14 @@ def _table(title: str, rows: Sequence[Change], changes: Changes, report: Report,
         "group": lambda row: TableCell(row.group),
         "reference": lambda row: TableCell(row.reference),
         "metric": lambda row: TableCell(row.metric),
-        "ratio before": lambda row: writing.ratio_cell(row.ratio_before, row.tau),
-        "ratio after": lambda row: writing.ratio_cell(row.ratio_after, row.tau),
-        "change (times)": lambda row: writing.fine_cell(row.ratio_change),
-        "difference before": lambda row: writing.fine_cell(row.difference_before),
-        "difference after": lambda row: writing.fine_cell(row.difference_after),
-        "change": lambda row: writing.fine_cell(row.difference_change),
-        "p": lambda row: writing.p_cell(row.p),
-        "p (Holm)": lambda row: writing.p_cell(row.p_holm),
+        "ratio before": lambda row: formatting.ratio_cell(row.ratio_before, row.tau),
+        "ratio after": lambda row: formatting.ratio_cell(row.ratio_after, row.tau),
+        "change (times)": lambda row: formatting.fine_cell(row.ratio_change),
+        "difference before": lambda row: formatting.fine_cell(row.difference_before),
+        "difference after": lambda row: formatting.fine_cell(row.difference_after),
+        "change": lambda row: formatting.fine_cell(row.difference_change),
+        "p": lambda row: formatting.p_cell(row.p),
+        "p (Holm)": lambda row: formatting.p_cell(row.p_holm),
         "disparity": word,
     }
     return table_of(title, columns, rows)
@@ -581,10 +589,10 @@ def _rate_table(title: str, rows: Sequence[RateChange], key_columns: Sequence[st
     }
     columns |= {
         "metric": lambda row: TableCell(row.metric),
-        "before": lambda row: writing.number_cell(row.value_before),
-        "after": lambda row: writing.number_cell(row.value_after),
-        "change": lambda row: writing.fine_cell(row.change),
-        "p": lambda row: writing.p_cell(row.p),
+        "before": lambda row: formatting.number_cell(row.value_before),
+        "after": lambda row: formatting.number_cell(row.value_after),
+        "change": lambda row: formatting.fine_cell(row.change),
+        "p": lambda row: formatting.p_cell(row.p),
     }
     return table_of(title, columns, rows)
 
@@ -592,19 +600,18 @@ def _rate_table(title: str, rows: Sequence[RateChange], key_columns: Sequence[st
 def _plot_changes(rows: Sequence[Change]) -> str:
     """Draw the changes of one rate: a ring before, a mark after, an arrow between them, intervals thin."""
     rows = rows[:MOST_GROUPS]
-    ratios = [ratio for row in rows for ratio in (row.ratio_before, row.ratio_after)]
-    axis = ratio_axis(
-        [ratio.value for ratio in ratios],
-        [end for ratio in ratios for end in (ratio.low, ratio.high)],
-        rows[0].tau,
-    )
+    ratios = [row.ratio_before for row in rows] + [row.ratio_after for row in rows]
+    limits = [ratio.low for ratio in ratios] + [ratio.high for ratio in ratios]
+    axis = ratio_axis([ratio.value for ratio in ratios], limits, rows[0].tau)
     drawn = []
     for row in rows:
         look = LOOKS[row.word]
-        word = f"{SYMBOLS[look]} {'' if row.word == 'undecided' else row.word}".rstrip()
+        word = SYMBOLS[look]
+        if row.word != "undecided":
+            word += f" {row.word}"
         before = row.ratio_before
         after = row.ratio_after
-        moved = f"{writing.number(before.value, 2)} → {writing.number(after.value, 2)}"
+        moved = f"{formatting.number(before.value, 2)} → {formatting.number(after.value, 2)}"
         tooltip = f"{row.group}: {moved} {row.word}"
         marks = [band(axis, row.tau), rule("one", axis, 1.0, 18, "equal to the reference")]
         if not (math.isnan(before.value) or math.isnan(after.value)):
@@ -614,9 +621,13 @@ def _plot_changes(rows: Sequence[Change]) -> str:
                 whisker(axis, before.low, before.high, tooltip, -DROP),
                 whisker(axis, after.low, after.high, tooltip, DROP),
                 dot(
-                    axis, before.value, "reference", f"{before_label}: {writing.number(before.value)}", -DROP
+                    axis,
+                    before.value,
+                    "reference",
+                    f"{before_label}: {formatting.number(before.value)}",
+                    -DROP,
                 ),
-                dot(axis, after.value, look, f"{after_label}: {writing.number(after.value)}", DROP),
+                dot(axis, after.value, look, f"{after_label}: {formatting.number(after.value)}", DROP),
             ]
         drawn.append(ChartRow(row.group, f"{moved} {word}", marks))
     title = "; ".join(f"{row.name} {row.value_text}" for row in drawn)
@@ -625,7 +636,7 @@ def _plot_changes(rows: Sequence[Change]) -> str:
 
 def change_rows(changes: Changes, _: Report) -> Iterable[Row]:
     """Yield what became of every disparity; an interval takes three columns."""
-    return map(writing.flatten, changes.changes)
+    return map(formatting.flatten, changes.changes)
 
 
 CHANGES = Part[Sequence[BeforeAfter], Changes](

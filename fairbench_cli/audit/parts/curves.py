@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fairbench_cli.audit.compare.effective import group_rate_rows
+from fairbench_cli.audit.compare.effective_sizes import group_rate_rows
 from fairbench_cli.audit.compare.references import (
     REST_NAME,
     Bools,
@@ -17,9 +17,9 @@ from fairbench_cli.audit.compare.references import (
 )
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.by_name import ENOUGH
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.requested_metrics import ENOUGH
 from fairbench_cli.audit.scan.scores import read_scores
 from fairbench_cli.audit.scan.tally import Scores, Slice
 from fairbench_cli.base.grouping import group_by
@@ -118,10 +118,10 @@ class ScoreCurves:
 
 def judge_curves(read: Sequence[Scores], base: Report) -> tuple[ScoreCurves, ...]:
     """Return the curves of every attribute under every model, those of a model together."""
-    by_model = group_by(read, lambda scores: scores.part.model)
-    return tuple(
-        _compute_curves(scores, base.config) for of_model in by_model.values() for scores in of_model
-    )
+    curves = []
+    for model_scores in group_by(read, lambda scores: scores.part.model).values():
+        curves += [_compute_curves(scores, base.config) for scores in model_scores]
+    return tuple(curves)
 
 
 def _select_ranges(scores: Scores, ranges: Floats, chosen: Bools) -> Slice:
@@ -162,14 +162,14 @@ def _compute_curves(scores: Scores, config: AuditConfig) -> ScoreCurves:
     else:
         name = groups[reference[0]]
     estimates = _estimate_measures(scores, config.confidence)
-    values = {measure: intervals(*estimate) for measure, estimate in estimates.items()}
-    apart = {
-        measure: intervals(
-            *measures.subtract((value, low, high), (value[reference], low[reference], high[reference]))
-        )
-        for measure, (value, low, high) in estimates.items()
-        if measure != TO_REFERENCE
-    }
+    values = {}
+    apart = {}
+    for measure, (value, low, high) in estimates.items():
+        values[measure] = intervals(value, low, high)
+        if measure != TO_REFERENCE:
+            of_reference = (value[reference], low[reference], high[reference])
+            value, low, high = measures.subtract((value, low, high), of_reference)
+            apart[measure] = intervals(value, low, high)
     if group_counts.labelled:
         bins = _compute_bins(scores, config.confidence)
     else:
@@ -178,10 +178,8 @@ def _compute_curves(scores: Scores, config: AuditConfig) -> ScoreCurves:
     for g in np.flatnonzero(~excluded(group_counts, config)).tolist():
         itself = bool(reference[g] == g)
         size = int(group_counts.rows[g])
-        group_values, differences = (
-            {measure: of_groups[g] for measure, of_groups in measures_of_groups.items()}
-            for measures_of_groups in (values, apart)
-        )
+        group_values = {measure: of_groups[g] for measure, of_groups in values.items()}
+        differences = {measure: of_groups[g] for measure, of_groups in apart.items()}
         if itself:
             del group_values[TO_REFERENCE]
             differences = {}
@@ -225,15 +223,18 @@ def _estimate_measures(scores: Scores, confidence: float) -> dict[str, Estimate]
 def _compute_bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBin, ...]]:
     """Return the bins of each group."""
     bins: list[list[CalibrationBin]] = [[] for _ in scores.part.counts.groups]
-    for b, (lowest, highest) in enumerate(zip(*(limits.tolist() for limits in scores.ends), strict=True)):
+    lowest, highest = scores.ends
+    for b in range(len(lowest)):
         bin_counts = _select_ranges(scores, scores.bins, np.arange(scores.bins.shape[1]) == b)
         rows = group_rate_rows(bin_counts, ("ppv",))  # of the rows of the bin, the positive
         weight, n_rows, _, scored = scores.bins[:, b].sum(-1)
         rate = divide(scores.bins[0, b, :, 1], weight)
         mean = divide(scored, weight)
-        observed = intervals(rate, *wilson_interval(rows.above[:, 0], rows.below[:, 0], confidence))
+        low, high = wilson_interval(rows.above[:, 0], rows.below[:, 0], confidence)
+        observed = intervals(rate, low, high)
+        ends = (float(lowest[b]), float(highest[b]))
         for g in np.flatnonzero(n_rows).tolist():
-            bins[g].append(CalibrationBin(lowest, highest, int(n_rows[g]), float(mean[g]), observed[g]))
+            bins[g].append(CalibrationBin(*ends, int(n_rows[g]), float(mean[g]), observed[g]))
     return [tuple(group_bins) for group_bins in bins]
 
 
@@ -267,12 +268,17 @@ def plot_calibration(curves: ScoreCurves) -> str:
             if score_bin.rows >= ENOUGH:
                 x = score_bin.mean_score
                 rate = score_bin.rate
-                rate_text = f"{writing.with_interval(rate)} have label 1 where the mean score is {x:.4g}"
+                rate_text = f"{formatting.with_interval(rate)} have label 1 where the mean score is {x:.4g}"
                 points.append((x, rate.value, f"{group.group}: {rate_text}"))
-                limits += [] if math.isnan(rate.low) else [(x, rate.low, rate.high)]
+                if not math.isnan(rate.low):
+                    limits.append((x, rate.low, rate.high))
                 scores.append(x)
         lines.append(ChartLine(_line_name(group), points, limits))
-    low, high = (0.0, 1.0) if probabilities else (min(scores, default=0.0), max(scores, default=0.0))
+    if probabilities:
+        low, high = (0.0, 1.0)
+    else:
+        low = min(scores, default=0.0)
+        high = max(scores, default=0.0)
     if low == high:
         low = low - 0.5
         high = high + 0.5
@@ -313,7 +319,12 @@ def _drawn_groups(curves: ScoreCurves) -> list[ScoreRow]:
 
 
 def _line_name(row: ScoreRow) -> str:
-    return f"{row.group}{'*' if row.small else ''}{' (reference)' if row.is_reference else ''}"
+    name = row.group
+    if row.small:
+        name += "*"
+    if row.is_reference:
+        name += " (reference)"
+    return name
 
 
 def _edges(thresholds: Sequence[float]) -> list[float]:
@@ -370,9 +381,10 @@ def curve_sections(all_curves: Sequence[ScoreCurves], report: Report, view: View
         else:
             where = ""
         sections += [_score_section(attribute_curves, where, report, view) for attribute_curves in curves]
-    measured = {
-        name for attribute_curves in all_curves for row in attribute_curves.groups for name in row.values
-    }
+    measured: set[str] = set()
+    for attribute_curves in all_curves:
+        for row in attribute_curves.groups:
+            measured.update(row.values)
     meanings = (f"{label}: {meaning}." for name, (label, meaning) in MEASURES.items() if name in measured)
     return (*sections, Section("What the measures of scores mean", notes=tuple(meanings)))
 
@@ -380,7 +392,7 @@ def curve_sections(all_curves: Sequence[ScoreCurves], report: Report, view: View
 def format_span(low: float, high: float, digits: int = 6) -> str:
     """Write a range of scores.
 
-    >>> span(2.0, 4.0), span(0.25, 0.25), span(0.123456, 0.5, 3)
+    >>> format_span(2.0, 4.0), format_span(0.25, 0.25), format_span(0.123456, 0.5, 3)
     ('2 to 4', '0.25', '0.123 to 0.5')
     """
     if low == high:
@@ -390,18 +402,25 @@ def format_span(low: float, high: float, digits: int = 6) -> str:
 
 def _score_section(curves: ScoreCurves, where: str, report: Report, view: View) -> Section:
     """Return the section on the scores of an attribute's groups."""
-    lines = [(row, name) for name in MEASURES for row in curves.groups if name in row.values]
+    lines = []
+    for name in MEASURES:
+        lines += [(row, name) for row in curves.groups if name in row.values]
     columns: dict[str, Callable[[tuple[ScoreRow, str]], TableCell]] = {
-        "group": lambda line: writing.group_cell(line[0].group, line[0].small),
+        "group": lambda line: formatting.group_cell(line[0].group, line[0].small),
         "measure": lambda line: TableCell(MEASURES[line[1]][0]),
-        "value": lambda line: writing.fine_cell(line[0].values[line[1]]),
+        "value": lambda line: formatting.fine_cell(line[0].values[line[1]]),
     }
     if curves.reference:
-        columns["difference from the reference"] = lambda line: _difference_cell(*line)
+        columns["difference from the reference"] = lambda line: _difference_cell(line[0], line[1])
     shown_lines = lines[: view.max_rows]
-    bins = [(row, score_bin) for row in curves.groups for score_bin in row.bins]
-    left_out = [f"{len(lines) - len(shown_lines)} more"] if len(shown_lines) < len(lines) else []
-    left_out += ["the calibration curve"] if bins and view.max_rows is not None else []
+    bins = []
+    for row in curves.groups:
+        bins += [(row, score_bin) for score_bin in row.bins]
+    left_out = []
+    if len(shown_lines) < len(lines):
+        left_out.append(f"{len(lines) - len(shown_lines)} more")
+    if bins and view.max_rows is not None:
+        left_out.append("the calibration curve")
     if left_out:
         remark = f"and {' and '.join(left_out)}: see --all"
     else:
@@ -410,7 +429,8 @@ def _score_section(curves: ScoreCurves, where: str, report: Report, view: View) 
     if bins and view.max_rows is None:
         tables.append(_bin_table(bins))
     figures = [Chart("Selection rate by threshold", plot_rates(curves))]
-    figures += [Chart("Calibration: share with label 1 by score", plot_calibration(curves))] if bins else []
+    if bins:
+        figures.append(Chart("Calibration: share with label 1 by score", plot_calibration(curves)))
     title = f"{curves.attribute}: what the scores are worth{where}"
     return Section(title, _describe_differences(curves, report), tuple(tables), charts=tuple(figures))
 
@@ -425,26 +445,30 @@ def _describe_differences(curves: ScoreCurves, report: Report) -> tuple[str, ...
         return (brackets,)
     clauses = []
     for name, (label, _) in MEASURES.items():
-        compared = [(row, row.values if name == TO_REFERENCE else row.differences) for row in curves.groups]
-        outside = [
-            f"{row.group} {intervals_by_measure[name].value:+.3f}"
-            for row, intervals_by_measure in compared
-            if name in intervals_by_measure
-            and (intervals_by_measure[name].low > 0 or intervals_by_measure[name].high < 0)
-        ]
-        clauses += [f"{label} ({', '.join(outside)})"] if outside else []
+        outside = []
+        for row in curves.groups:
+            if name == TO_REFERENCE:
+                interval = row.values.get(name, UNDEFINED)
+            else:
+                interval = row.differences.get(name, UNDEFINED)
+            if interval.low > 0 or interval.high < 0:
+                outside.append(f"{row.group} {interval.value:+.3f}")
+        if outside:
+            clauses.append(f"{label} ({', '.join(outside)})")
     against = f"from {curves.reference}"
-    sentence = f"Differences {against} whose intervals leave out 0: {'; '.join(clauses)}."
-    return (sentence if clauses else f"No difference {against} has an interval that leaves out 0.", brackets)
+    sentence = f"No difference {against} has an interval that leaves out 0."
+    if clauses:
+        sentence = f"Differences {against} whose intervals leave out 0: {'; '.join(clauses)}."
+    return (sentence, brackets)
 
 
 def _bin_table(lines: Sequence[tuple[ScoreRow, CalibrationBin]]) -> TextTable:
     columns: dict[str, Callable[[tuple[ScoreRow, CalibrationBin]], TableCell]] = {
-        "group": lambda line: writing.group_cell(line[0].group, line[0].small),
+        "group": lambda line: formatting.group_cell(line[0].group, line[0].small),
         "scores": lambda line: TableCell(format_span(line[1].low, line[1].high)),
         "rows": lambda line: TableCell(str(line[1].rows), "", line[1].rows),
-        "mean score": lambda line: writing.number_cell(line[1].mean_score),
-        "share with label 1": lambda line: writing.fine_cell(line[1].rate),
+        "mean score": lambda line: formatting.number_cell(line[1].mean_score),
+        "share with label 1": lambda line: formatting.fine_cell(line[1].rate),
     }
     return table_of("Calibration: what happened, by score", columns, lines)
 
@@ -453,8 +477,8 @@ def _difference_cell(row: ScoreRow, name: str) -> TableCell:
     if row.is_reference:
         return TableCell("reference")
     if name in row.differences:
-        return writing.fine_cell(row.differences[name])
-    return TableCell(writing.DASH)
+        return formatting.fine_cell(row.differences[name])
+    return TableCell(formatting.DASH)
 
 
 def score_rows(all_curves: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
@@ -487,7 +511,7 @@ def threshold_rows(all_curves: Sequence[ScoreCurves], _: Report) -> Iterable[Row
     for curves in all_curves:
         for row in curves.thresholds:
             key_cells: Row = {"model": curves.model, "attribute": curves.attribute}
-            key_cells |= writing.flatten(row)
+            key_cells |= formatting.flatten(row)
             for group, rate in row.rates.items():
                 yield {**key_cells, "group": group, "selection_rate": rate}
 

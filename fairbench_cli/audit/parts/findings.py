@@ -9,7 +9,7 @@ import math
 from typing import Literal
 
 from fairbench_cli.audit.compare.report import Disparity, Report
-from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.document.model import VERDICTS
 from fairbench_cli.measures.significance import alpha_level
 
@@ -41,7 +41,7 @@ def beyond(row: Disparity) -> Beyond:
 def format_limits(tau: float) -> str:
     """Return the limits of a ratio.
 
-    >>> allowed(0.8), allowed(0.9)
+    >>> format_limits(0.8), format_limits(0.9)
     ('0.8 to 1.25', '0.9 to 1.11')
     """
     return f"{tau:g} to {1 / tau:.3g}"
@@ -79,7 +79,7 @@ def describe_finding(row: Disparity, report: Report) -> str:
             within = ", more than is allowed"
         return f"{within}: {VERDICTS[row.verdict]}, chance not looked at"
     if row.reason == "no rows":
-        return f"; {writing.REASONS['no rows']}: {VERDICTS['undecided']}"
+        return f"; {formatting.REASONS['no rows']}: {VERDICTS['undecided']}"
     return f"{_describe_difference(row, report)}{_describe_limit(row, report)}: {describe_verdict(row)}"
 
 
@@ -91,7 +91,7 @@ def describe_verdict(row: Disparity) -> str:
 def _describe_difference(row: Disparity, report: Report) -> str:
     """Return whether the rates differ: ", more than chance would do"; nothing where they do not at hand."""
     answer = differs(row, report.config.confidence)
-    alone = writing.p_value(row.p)
+    alone = formatting.p_value(row.p)
     if row.value == row.reference_value:
         return ""
     if answer == "shown":
@@ -99,7 +99,7 @@ def _describe_difference(row: Disparity, report: Report) -> str:
     if answer == "untested":
         return ", from rows that are worth too few to test"
     if row.p < report.config.alpha:
-        qualification = f"not among {report.family:,} comparisons (p {writing.p_value(row.p_holm)})"
+        qualification = f"not among {report.family:,} comparisons (p {formatting.p_value(row.p_holm)})"
         return f", more than chance would do taken alone (p {alone}), {qualification}, so it could be chance"
     if row.test == "fisher":
         test_text = " by Fisher's exact test"

@@ -12,12 +12,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairbench_cli.audit.compare.kernel import adjust
+from fairbench_cli.audit.compare.compare_rates import adjust
 from fairbench_cli.audit.compare.references import Bools, comparable, excluded
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Place, Report, Test
 from fairbench_cli.audit.compare.verdict import decide
 from fairbench_cli.audit.config import ABOVE_MEDIAN, EXCLUDING, FOUR_FIFTHS, AuditConfig
-from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import judged_section
 from fairbench_cli.audit.scan.open import LOOK_MISSING
@@ -255,7 +255,7 @@ def _compute_chance(counted: Sequence[int], test: tuple[float, float, bool], con
 def _apply_four_fifths(above: int, below: int, ref_above: int, ref_below: int) -> FourFifths:
     """Return the result of the rule for a group against that with the highest rate.
 
-    >>> _four_fifths(6, 12, 9, 12)
+    >>> _apply_four_fifths(6, 12, 9, 12)
     FourFifths(below=True, to_reach=2, one_person=False, shortfall=1.5)
     """
     enough = math.ceil(Fraction(str(FOUR_FIFTHS)) * ref_above * below / ref_below)
@@ -279,11 +279,12 @@ def summarise_impact(tables: Sequence[ImpactTable], report: Report) -> str:
         defined_rows = [row for row in table.rows if not math.isnan(row.ratio)]
         if defined_rows:
             low = min(defined_rows, key=lambda row: row.ratio)
-            clauses.append(
-                f"{_title(table, report)} {writing.number(low.ratio)} ({low.group}, against {table.highest})"
-            )
+            ratio = formatting.number(low.ratio)
+            clauses.append(f"{_title(table, report)} {ratio} ({low.group}, against {table.highest})")
     n_more = len(clauses) - MOST_NAMED
-    ratios_text = "; ".join(clauses[:MOST_NAMED]) + (f"; and {n_more} more tables" if n_more > 0 else "")
+    ratios_text = "; ".join(clauses[:MOST_NAMED])
+    if n_more > 0:
+        ratios_text += f"; and {n_more} more tables"
     if clauses:
         return f"Lowest impact ratios: {ratios_text}."
     return "There are no impact ratios to show."
@@ -296,7 +297,7 @@ def _summarise_four_fifths(tables: Sequence[ImpactTable], report: Report) -> str
     for table in tables:
         for row in _against_the_highest(table):
             if row.chance and row.four_fifths:
-                p = f"{row.group} (p {writing.p_value(row.chance.p)})"
+                p = f"{row.group} (p {formatting.p_value(row.chance.p)})"
                 names.setdefault((row.four_fifths.below, row.chance.p < alpha), []).append(p)
     clauses = [f"{answer}: {join_names(names[kind])}" for kind, answer in ALONE.items() if kind in names]
     alone = "Four fifths and significance, each pair tested alone as practice has it: "
@@ -324,7 +325,7 @@ def _law_sections(tables: Sequence[ImpactTable], pairs: str, report: Report, vie
         yield Section(
             title, tables=(_law_table(table, title, view),), notes=_describe_left_out(table, report)
         )
-    tested = [table for table in tables if any(row.chance for row in table.rows)]
+    tested = [table for table in tables if _against_the_highest(table)]
     statistics = (
         "Std. dev.: the difference from the highest rate in standard deviations. p: how likely chance "
         f"alone makes such a difference, two-sided; p (Holm): adjusted for {pairs} of categories. "
@@ -336,10 +337,14 @@ def _law_sections(tables: Sequence[ImpactTable], pairs: str, report: Report, vie
             (statistics,),
             tuple(_statistics_table(table, _title(table, report), view) for table in tested),
         )
-    out = dict.fromkeys(row.group for table in tables for row in table.rows if row.left_out)
-    least = writing.percent(report.config.min_share)
-    why = (SMALL_OUT.format(least=least, names=", ".join(out)),) if out else ()
-    yield Section("To be published with the tables; fill in", notes=(*TO_PUBLISH, *why))
+    out: dict[str, None] = {}
+    for table in tables:
+        out |= dict.fromkeys(row.group for row in table.rows if row.left_out)
+    least = formatting.percent(report.config.min_share)
+    to_fill_in = list(TO_PUBLISH)
+    if out:
+        to_fill_in.append(SMALL_OUT.format(least=least, names=", ".join(out)))
+    yield Section("To be published with the tables; fill in", notes=tuple(to_fill_in))
 
 
 def _guideline_sections(
@@ -375,9 +380,9 @@ def _guideline_sections(
 
 
 def _title(table: ImpactTable, report: Report) -> str:
-    return table.attribute + (
-        f" ({writing.format_place(table.model, table.decision)})" if report.several else ""
-    )
+    if report.several:
+        return f"{table.attribute} ({formatting.format_place(table.model, table.decision)})"
+    return table.attribute
 
 
 def _is_scored(table: ImpactTable) -> bool:
@@ -389,7 +394,7 @@ def _describe_rate(tables: Sequence[ImpactTable]) -> str:
     if not _is_scored(tables[0]):
         return f"Selection rate: the share of a category that is selected. {ratio}"
     decisions = "; ".join(
-        dict.fromkeys(writing.format_place(table.model, table.decision) for table in tables)
+        dict.fromkeys(formatting.format_place(table.model, table.decision) for table in tables)
     )
     return (
         "Scoring rate: the share of a category with a score above the median of all rows, those of unknown "
@@ -403,13 +408,13 @@ def _describe_left_out(table: ImpactTable, report: Report) -> tuple[str, ...]:
     notes = [
         f"Not included, because the category is not known: {table.unknown} of {n_known + table.unknown}."
     ]
-    unclear = [row.group for row in table.rows if LOOK_MISSING & {*row.group.lower().split(CROSS)}]
+    unclear = [row.group for row in table.rows if LOOK_MISSING & set(row.group.lower().split(CROSS))]
     if unclear:
         advice = "if that means that the category is not known, leave it out with --exclude"
         notes.append(f"Included as a category: {', '.join(map(format_value, unclear))}; {advice}.")
     small = sum(row.left_out for row in table.rows)
     if small:
-        least = writing.percent(report.config.min_share)
+        least = formatting.percent(report.config.min_share)
         subject = f"{small} with fewer than {least} of the {n_known} rows in the table"
         notes.append(f"Marked *: {subject}; not compared, and not taken for the highest.")
     return tuple(notes)
@@ -421,11 +426,11 @@ Columns = dict[str, Callable[[ImpactRow], TableCell]]
 def _rate_columns(category: str, people: str, selected: str, rate: str) -> Columns:
     """Return the columns that all tables of rates have."""
     return {
-        category: lambda row: writing.group_cell(row.group, row.left_out),
+        category: lambda row: formatting.group_cell(row.group, row.left_out),
         people: lambda row: TableCell(str(row.rows), "", row.rows),
         selected: lambda row: TableCell(str(row.selected), "", row.selected),
         rate: lambda row: TableCell(
-            writing.DASH if math.isnan(row.rate) else f"{100 * row.rate:.1f} %", "", row.rate
+            formatting.DASH if math.isnan(row.rate) else f"{100 * row.rate:.1f} %", "", row.rate
         ),
     }
 
@@ -436,9 +441,9 @@ def _law_table(table: ImpactTable, title: str, view: View) -> TextTable:
         heads = ("above the median", "scoring rate")
     else:
         heads = ("selected", "selection rate")
-    columns = _rate_columns("category", "applicants", *heads)
-    columns["impact ratio"] = lambda row: writing.number_cell(row.ratio)
-    return table_of(title, columns, *view.cut(table.rows))
+    columns = _rate_columns("category", "applicants", heads[0], heads[1])
+    columns["impact ratio"] = lambda row: formatting.number_cell(row.ratio)
+    return view.table(title, columns, table.rows)
 
 
 def _four_fifths_table(table: ImpactTable, report: Report) -> TextTable:
@@ -446,7 +451,7 @@ def _four_fifths_table(table: ImpactTable, report: Report) -> TextTable:
     alpha = report.config.alpha
     columns = _rate_columns("group", "applicants", "selected", "rate") | {
         "ratio": lambda row: TableCell(
-            "highest" if row.highest else writing.number(row.ratio), _limits_text(row), row.ratio
+            "highest" if row.highest else formatting.number(row.ratio), _limits_text(row), row.ratio
         ),
         "below 4/5": lambda row: _yes_cell(row.four_fifths.below if row.four_fifths else None),
         "significant": lambda row: _yes_cell(row.chance.p < alpha if row.chance else None),
@@ -462,7 +467,9 @@ def _distance_table(table: ImpactTable) -> TextTable:
         return row.four_fifths or FourFifths(below=False, to_reach=0, one_person=False, shortfall=math.nan)
 
     columns = _columns_of_tests("group") | {
-        "shortfall": lambda row: TableCell(writing.number(rule(row).shortfall, 1), "", rule(row).shortfall),
+        "shortfall": lambda row: TableCell(
+            formatting.number(rule(row).shortfall, 1), "", rule(row).shortfall
+        ),
         "to reach 4/5": lambda row: TableCell(str(rule(row).to_reach), "", rule(row).to_reach),
         "one person": lambda row: _yes_cell(rule(row).one_person),
     }
@@ -471,8 +478,8 @@ def _distance_table(table: ImpactTable) -> TextTable:
 
 def _statistics_table(table: ImpactTable, title: str, view: View) -> TextTable:
     columns = _columns_of_tests("category")
-    columns["impact ratio"] = lambda row: writing.number_cell(row.ratio, _limits_text(row))
-    return table_of(title, columns, *view.cut(_against_the_highest(table)))
+    columns["impact ratio"] = lambda row: formatting.number_cell(row.ratio, _limits_text(row))
+    return view.table(title, columns, _against_the_highest(table))
 
 
 def _against_the_highest(table: ImpactTable) -> list[ImpactRow]:
@@ -484,23 +491,25 @@ def _columns_of_tests(category: str) -> Columns:
 
     def z(row: ImpactRow) -> TableCell:
         value = (row.chance or UNTESTED).z
-        return TableCell(writing.number(value, 1), "", value)
+        return TableCell(formatting.number(value, 1), "", value)
 
     return {
-        category: lambda row: writing.group_cell(row.group, row.left_out),
+        category: lambda row: formatting.group_cell(row.group, row.left_out),
         "std. dev.": z,
-        "p": lambda row: writing.p_cell((row.chance or UNTESTED).p),
-        "p (Holm)": lambda row: writing.p_cell((row.chance or UNTESTED).p_holm),
+        "p": lambda row: formatting.p_cell((row.chance or UNTESTED).p),
+        "p (Holm)": lambda row: formatting.p_cell((row.chance or UNTESTED).p_holm),
     }
 
 
 def _yes_cell(value: bool | None) -> TableCell:
-    return TableCell(writing.DASH if value is None else "yes" if value else "no")
+    if value is None:
+        return TableCell(formatting.DASH)
+    return TableCell("yes" if value else "no")
 
 
 def _limits_text(row: ImpactRow) -> str:
     if row.chance:
-        return writing.interval(row.chance.ratio, 2)
+        return formatting.interval(row.chance.ratio, 2)
     return ""
 
 
@@ -510,12 +519,12 @@ def impact_rows(tables: Sequence[ImpactTable], report: Report) -> Iterable[Row]:
         for row in table.rows:
             chance = row.chance or UNTESTED
             rule = row.four_fifths
-            cells: Row = {**writing.flatten(table, "highest", "unknown", "family"), "category": row.group}
+            cells: Row = {**formatting.flatten(table, "highest", "unknown", "family"), "category": row.group}
             cells |= {"rows": row.rows, "selected": row.selected, "rate": row.rate}
             cells |= {"impact_ratio": row.ratio, "highest": row.highest, "share": row.share}
             cells |= {"left_out": row.left_out, "unknown": table.unknown}
             cells |= {"ratio_low": chance.ratio.low, "ratio_high": chance.ratio.high}
-            cells |= writing.flatten(chance, "ratio")
+            cells |= formatting.flatten(chance, "ratio")
             if report.config.preset == "eeoc":
                 cells |= {
                     rule_field.name: getattr(rule, rule_field.name, None) for rule_field in fields(FourFifths)

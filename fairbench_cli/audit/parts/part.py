@@ -10,7 +10,7 @@ import numpy as np
 from fairbench_cli.audit.compare.report import Pair, Place, Report
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.scan import Scan
-from fairbench_cli.document.model import Chart, Section, Verdict
+from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, Verdict, table_of
 
 Seen = TypeVar("Seen")
 Found = TypeVar("Found")
@@ -42,12 +42,24 @@ class View:
         >>> View(2).cut("abc"), View(1).cut("abc", "".join)
         (('ab', 'and 1 more: see --all'), ('a', 'and 2 more (bc): see --all'))
         """
-        left_out = [] if self.max_rows is None else rows[self.max_rows :]
+        left_out: Sequence[Any] = ()
+        if self.max_rows is not None:
+            left_out = rows[self.max_rows :]
         if kinds and left_out:
             kinds_text = f" ({kinds(left_out)})"
         else:
             kinds_text = ""
-        return rows[: self.max_rows], f"and {len(left_out):,} more{kinds_text}: see --all" if left_out else ""
+        remark = ""
+        if left_out:
+            remark = f"and {len(left_out):,} more{kinds_text}: see --all"
+        return rows[: self.max_rows], remark
+
+    def table(
+        self, title: str, columns: dict[str, Callable[[Any], TableCell]], rows: Sequence[Any]
+    ) -> TextTable:
+        """Return a table of the rows that are shown."""
+        shown_rows, remark = self.cut(rows)
+        return table_of(title, columns, shown_rows, remark)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from fairbench_cli.audit.compare.report import (
     Report,
 )
 from fairbench_cli.audit.config import EXCLUDING, MISSING
-from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.findings import describe_verdict
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.base.safe_text import format_count
@@ -41,19 +41,19 @@ LOOKS: dict[Verdict, Look] = {"pass": "inside", "fail": "outside", "undecided": 
 
 def group_table_rows(_: None, report: Report) -> Iterable[Row]:
     """Yield counts and metrics of every group, the overall rows first; counts have no interval."""
-    for row in (*report.overall, *report.groups):
-        own = writing.flatten(row)
+    for row in report.overall + report.groups:
+        key_cells = formatting.flatten(row)
         for name, value in row.counts.items():
-            yield {**own, "metric": name, **vars(UNDEFINED), "value": value}
+            yield {**key_cells, "metric": name, **vars(UNDEFINED), "value": value}
         for name, estimate in row.metrics.items():
-            yield {**own, "metric": name, **vars(estimate)}
+            yield {**key_cells, "metric": name, **vars(estimate)}
 
 
 def disparity_rows(_: None, report: Report) -> Iterable[Row]:
     """Yield every comparison; an interval takes three columns."""
     if report.without_verdict:
         return ()
-    return map(writing.flatten, report.disparities)
+    return map(formatting.flatten, report.disparities)
 
 
 def verdict_rows(_: None, report: Report) -> Iterable[Row]:
@@ -62,7 +62,7 @@ def verdict_rows(_: None, report: Report) -> Iterable[Row]:
         return
     for row in report.verdicts:
         for metric, verdict in row.by_metric.items():
-            yield {**writing.flatten(row, "verdict"), "metric": metric, "verdict": verdict}
+            yield {**formatting.flatten(row, "verdict"), "metric": metric, "verdict": verdict}
     yield {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "verdict": report.verdict}
 
 
@@ -80,7 +80,9 @@ def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
         sections = [replace(section, folded=True) for section in sections]
     else:
         sections = sections
-    metrics = dict.fromkeys(name for row in report.verdicts for name in row.by_metric)
+    metrics: dict[str, None] = {}
+    for row in report.verdicts:
+        metrics |= dict.fromkeys(row.by_metric)
     other_metrics = [name for name in metrics if name not in report.deciding]
     if other_metrics:
         title = "Verdicts by attribute on what does not decide"
@@ -134,7 +136,7 @@ def _verdict_cell(verdict: Verdict | None) -> TableCell:
 
 def place_name(place: Place, report: Report) -> str:
     """Name the model, or slice, and the decision of an attribute."""
-    return writing.format_place(place.model, place.decision, report.config.sliced_by)
+    return formatting.format_place(place.model, place.decision, report.config.sliced_by)
 
 
 def bracketed_place(place: Place, report: Report) -> str:
@@ -179,25 +181,22 @@ def _full_section(anchor: str, verdict: AttributeVerdict, report: Report) -> Sec
         _comparison_table(f"{name}: other metrics, which do not decide", other_rows, groups, report),
         group_table(f"{name}: groups", groups),
     )
-    panels = [
-        _plot_panel(metric, metric_rows, groups, report)
-        for metric in report.deciding
-        if (metric_rows := [row for row in rows if row.metric == metric])
-    ]
-    figures = (
-        Section("Group metrics", charts=tuple(values for values, _ in panels)),
-        Section("Disparities: ratio to the reference", charts=tuple(ratios for _, ratios in panels)),
-    )
-    return Section(
-        name,
-        (summarise_failures(compared) if compared else "There is nothing to compare.",),
-        verdict=verdict.verdict,
-        sections=(
-            *(figures if panels else ()),
-            Section("Tables", tables=tuple(table for table in tables if table.rows)),
-        ),
-        anchor=anchor,
-    )
+    panels = []
+    for metric in report.deciding:
+        metric_rows = [row for row in rows if row.metric == metric]
+        if metric_rows:
+            panels.append(_plot_panel(metric, metric_rows, groups, report))
+    sections = []
+    if panels:
+        sections = [
+            Section("Group metrics", charts=tuple(values for values, _ in panels)),
+            Section("Disparities: ratio to the reference", charts=tuple(ratios for _, ratios in panels)),
+        ]
+    sections.append(Section("Tables", tables=tuple(table for table in tables if table.rows)))
+    sentence = "There is nothing to compare."
+    if compared:
+        sentence = summarise_failures(compared)
+    return Section(name, (sentence,), verdict=verdict.verdict, sections=tuple(sections), anchor=anchor)
 
 
 def _plot_panel(
@@ -213,13 +212,18 @@ def _plot_panel(
     ratios = []
     for row in drawn_rows:
         group_row = of_group[row.group]
-        name = row.group + ("*" if group_row.small else "")
-        look: Look = LOOKS[row.verdict] if untested else row.verdict
-        symbol = (UNTESTED if untested else SYMBOLS)[row.verdict]
+        name = row.group
+        if group_row.small:
+            name += "*"
+        look: Look = row.verdict
+        symbol = SYMBOLS[row.verdict]
+        if untested:
+            look = LOOKS[row.verdict]
+            symbol = UNTESTED[row.verdict]
         if row.is_reference:
             look = "reference"
             symbol = ""
-        value_text = f"{writing.number(row.value)} ({writing.fraction(row.behind)})"
+        value_text = f"{formatting.number(row.value)} ({formatting.fraction(row.behind)})"
         values.append(Bar(name, value_text, group_row.metrics[metric], look, symbol))
         ratios.append(Bar(name, _ratio_text(row), row.ratio, look, symbol))
     references = {row.reference_value for row in drawn_rows if not math.isnan(row.reference_value)}
@@ -286,19 +290,20 @@ def plot_values(title: str, bars: Sequence[Bar], reference: float) -> str:
 
 def rate_axis(estimates: Iterable[Interval], references: Iterable[float], *, percent: bool = False) -> Axis:
     """Return an axis from 0 with room for rates, their intervals and those of references."""
-    ends = [end for estimate in estimates for end in (estimate.value, estimate.high)]
-    return Axis(
-        0.0, _round_up(max([0.0, *(x for x in (*ends, *references) if math.isfinite(x))])), percent=percent
-    )
+    highest = 0.0
+    for estimate in estimates:
+        highest = max(
+            [highest] + [value for value in (estimate.value, estimate.high) if math.isfinite(value)]
+        )
+    highest = max([highest] + [value for value in references if math.isfinite(value)])
+    return Axis(0.0, _round_up(highest), percent=percent)
 
 
 def plot_ratios(title: str, bars: Sequence[Bar], tau: float) -> str:
     """Draw ratios from 1 on, on a log axis with the band [τ, 1/τ]."""
-    axis = ratio_axis(
-        [bar.estimate.value for bar in bars],
-        [x for bar in bars for x in (bar.estimate.low, bar.estimate.high)],
-        tau,
-    )
+    ratios = [bar.estimate.value for bar in bars]
+    limits = [bar.estimate.low for bar in bars] + [bar.estimate.high for bar in bars]
+    axis = ratio_axis(ratios, limits, tau)
     rows = []
     for bar in bars:
         marks = [band(axis, tau), rule("one", axis, 1.0, 16, "equal to the reference")]
@@ -339,14 +344,15 @@ def _ratio_text(row: Disparity) -> str:
         if row.verdict == "undecided":
             return "not decided"
         return "both 0"
-    return f"{writing.ratio(row.ratio.value, row.tau)} {writing.interval(row.ratio, 2)}".strip()
+    return f"{formatting.ratio(row.ratio.value, row.tau)} {formatting.interval(row.ratio, 2)}".strip()
 
 
 def summarise_failures(rows: Sequence[Disparity]) -> str:
     """Return how many comparisons fail: "7 of 25 comparisons fail, 3 pass, 15 are not decided."."""
     if len(rows) == 1:
         only = rows[0].verdict
-        return f"The only comparison {'is ' if only == 'undecided' else ''}{VERDICTS[only]}."
+        verb = "is " if only == "undecided" else ""
+        return f"The only comparison {verb}{VERDICTS[only]}."
     kinds = [row.verdict for row in rows]
     failing, passing, still = (kinds.count(kind) for kind in ("fail", "pass", "undecided"))
     clauses = [f"{failing} of {len(rows)} comparisons {'fails' if failing == 1 else 'fail'}"]
@@ -361,17 +367,22 @@ def _verdict_text(row: Disparity, report: Report) -> str:
     """Return the verdict on a comparison: "fails, shown outside", "not decided: could be chance among 25"."""
     if row.is_reference:
         return "reference"
-    return describe_verdict(row) + (f": {describe_reason(row, report)}" if row.reason else "")
+    verdict_text = describe_verdict(row)
+    if row.reason:
+        verdict_text += f": {describe_reason(row, report)}"
+    return verdict_text
 
 
 def describe_reason(row: Disparity, report: Report) -> str:
     """Return why a comparison is not decided; of chance, whether it alone would be."""
     if row.deciding:
-        among = writing.among_text(row.p, report.family, report.config.confidence)
+        among = formatting.among_text(row.p, report.family, report.config.confidence)
     else:
         among = ""
-    why = writing.describe_reason(row.reason, row.p_holm, report.config.confidence)
-    return why + (among if row.reason == "chance" else "")
+    why = formatting.describe_reason(row.reason, row.p_holm, report.config.confidence)
+    if row.reason == "chance":
+        return why + among
+    return why
 
 
 def rank(row: Disparity) -> int:
@@ -417,7 +428,7 @@ def worst_first(rows: Iterable[Disparity], minor: Collection[str] = ()) -> list[
         point = abs(_log(row.ratio.value))
         if row.verdict == "undecided":
             return is_minor, rank(row), 2.0 if math.isnan(row.p) else row.p, -point
-        surely = abs(_log(writing.nearest_to(1.0, row.ratio)))
+        surely = abs(_log(formatting.nearest_to(1.0, row.ratio)))
         return is_minor, rank(row), -(surely if row.verdict == "fail" else max(low, high)), -point
 
     return sorted(rows, key=key)
@@ -460,17 +471,17 @@ def _comparison_table(
         return TableCell(f"({verdict_text})")
 
     columns: dict[str, Callable[[Disparity], TableCell]] = {
-        "group": lambda row: writing.group_cell(row.group, row.group in small, muted=row.group in minor),
+        "group": lambda row: formatting.group_cell(row.group, row.group in small, muted=row.group in minor),
         "metric": lambda row: TableCell(row.metric),
-        "value": lambda row: writing.number_cell(row.value, writing.fraction(row.behind)),
+        "value": lambda row: formatting.number_cell(row.value, formatting.fraction(row.behind)),
         "reference": lambda row: TableCell(row.reference),
-        "reference value": lambda row: writing.number_cell(
-            row.reference_value, writing.fraction(row.reference_behind)
+        "reference value": lambda row: formatting.number_cell(
+            row.reference_value, formatting.fraction(row.reference_behind)
         ),
-        "ratio": lambda row: writing.ratio_cell(row.ratio, row.tau),
-        "difference": lambda row: writing.fine_cell(row.difference),
-        "p": lambda row: writing.p_cell(row.p),
-        "p (Holm)": lambda row: writing.p_cell(row.p_holm),
+        "ratio": lambda row: formatting.ratio_cell(row.ratio, row.tau),
+        "difference": lambda row: formatting.fine_cell(row.difference),
+        "p": lambda row: formatting.p_cell(row.p),
+        "p (Holm)": lambda row: formatting.p_cell(row.p_holm),
         "verdict": verdict,
     }
     return table_of(title, columns, worst_first(rows, minor))
@@ -486,22 +497,22 @@ def _brief_table(
     several = len({row.reference for row in rows}) > 1
 
     def reference(row: Disparity) -> TableCell:
-        return writing.number_cell(
-            row.reference_value, row.reference if several else writing.fraction(row.reference_behind)
+        return formatting.number_cell(
+            row.reference_value, row.reference if several else formatting.fraction(row.reference_behind)
         )
 
     columns: dict[str, Callable[[Disparity], TableCell]] = {
-        "group": lambda row: writing.group_cell(
+        "group": lambda row: formatting.group_cell(
             row.group,
             of_group[row.group].small,
             format_count(of_group[row.group].rows, "row"),
             muted=row.group in minor,
         ),
         "metric": lambda row: TableCell(row.metric),
-        "value": lambda row: writing.number_cell(row.value, writing.fraction(row.behind)),
+        "value": lambda row: formatting.number_cell(row.value, formatting.fraction(row.behind)),
         "reference": reference,
-        "ratio": lambda row: writing.ratio_cell(row.ratio, row.tau, 2),
-        "p (Holm)": lambda row: writing.both_p_cell(row.p, row.p_holm),
+        "ratio": lambda row: formatting.ratio_cell(row.ratio, row.tau, 2),
+        "p (Holm)": lambda row: formatting.both_p_cell(row.p, row.p_holm),
         "verdict": lambda row: TableCell(
             describe_reason(row, report) or _verdict_text(row, report), verdict=row.verdict
         ),
@@ -513,11 +524,12 @@ def _brief_table(
 def count_verdicts(rows: Sequence[Disparity]) -> str:
     """Return how many comparisons pass, fail and are not decided: "2 pass, 11 not decided"."""
     verdict_texts = {"pass": "pass", "fail": "fail", "undecided": "not decided"}
-    kinds = (
-        (sum(row.verdict == kind for row in rows), verdict_text)
-        for kind, verdict_text in verdict_texts.items()
-    )
-    return ", ".join(f"{n} {verdict_text}" for n, verdict_text in kinds if n)
+    clauses = []
+    for kind, verdict_text in verdict_texts.items():
+        n = sum(row.verdict == kind for row in rows)
+        if n:
+            clauses.append(f"{n} {verdict_text}")
+    return ", ".join(clauses)
 
 
 def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
@@ -525,17 +537,17 @@ def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
     cells = ("tp", "fp", "fn", "tn") if "tp" in rows[0].counts else ("pp", "pn")
     minor = minor_groups(rows)
     columns: dict[str, Callable[[GroupRow], TableCell]] = {
-        "group": lambda row: writing.group_cell(row.group, row.small, muted=row.group in minor)
+        "group": lambda row: formatting.group_cell(row.group, row.small, muted=row.group in minor)
     }
     if len({(row.model, row.decision) for row in rows}) > 1:
-        columns["model, decision"] = lambda row: TableCell(writing.format_place(row.model, row.decision))
-    columns["rows"] = lambda row: writing.count_cell(row.rows)
+        columns["model, decision"] = lambda row: TableCell(formatting.format_place(row.model, row.decision))
+    columns["rows"] = lambda row: formatting.count_cell(row.rows)
     columns |= {
-        name: (lambda row, name=name: writing.count_cell(row.counts[name]))  # type: ignore[misc]
+        name: (lambda row, name=name: formatting.count_cell(row.counts[name]))  # type: ignore[misc]
         for name in cells
     }
     columns |= {
-        name: (lambda row, name=name: writing.fine_cell(row.metrics[name]))  # type: ignore[misc]
+        name: (lambda row, name=name: formatting.fine_cell(row.metrics[name]))  # type: ignore[misc]
         for name in rows[0].metrics
     }
     return table_of(title, columns, sorted(rows, key=lambda row: row.group in minor))

@@ -12,7 +12,7 @@ from fairbench_cli.audit.compare.references import Bools, excluded, without_grou
 from fairbench_cli.audit.compare.report import Interval, Intervals, Place, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import defined
-from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, Row, View, stream
 from fairbench_cli.audit.parts.rates import bracketed_place, place_name
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, counted_jointly, parts_of_groups, with_clusters
@@ -20,7 +20,7 @@ from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.errors import Flag, UserError, user_error
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_percent
-from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
+from fairbench_cli.document.model import Section, TableCell, TextTable
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import RATES, numerators_and_denominators
@@ -137,7 +137,8 @@ class _Rows:
         """Yield deals of the outcomes, of rows or of people."""
         group_counts = self.joint.group_counts
         clusters = self.joint.group_counts.clusters
-        rng = stream(seed, "subgroups", *group_counts.place, self.metric)
+        model, decision, attribute = group_counts.place
+        rng = stream(seed, "subgroups", model, decision, attribute, self.metric)
         if clusters is None:
             return deal_rows(self.above, self.below, draws, rng)
         above, below = (side[:, 0] for side in numerators_and_denominators(clusters.n, (self.metric,)))
@@ -185,10 +186,9 @@ def read_joint(scan: Scan) -> tuple[Joint, ...]:
 def _to_joint(scan: Scan, group_counts: Slice, names: tuple[str, ...]) -> Joint:
     columns = list(zip(*parts_of_groups(scan, group_counts, names), strict=True))
     levels = tuple(tuple(sorted(set(column))) for column in columns)
-    codes = [
-        [attribute_levels.index(level) for level in column]
-        for attribute_levels, column in zip(levels, columns, strict=True)
-    ]
+    codes = []
+    for attribute_levels, column in zip(levels, columns, strict=True):
+        codes.append([attribute_levels.index(level) for level in column])
     return Joint(group_counts, names, levels, np.array(codes, dtype=np.int64).T)
 
 
@@ -216,7 +216,10 @@ def find_subgroups(read: Sequence[Joint], names: Sequence[str], config: AuditCon
                 large_subgroups = _select_large(joint.codes[cells], below[cells], config)
                 if len(large_subgroups.levels):
                     rate_rows.append(_Rows(joint, name, cells, above[cells], below[cells], large_subgroups))
-    return tuple(subgroup for rows in rate_rows for subgroup in _search_rows(rows, config, len(rate_rows)))
+    found_subgroups: list[Subgroup] = []
+    for rows in rate_rows:
+        found_subgroups += _search_rows(rows, config, len(rate_rows))
+    return tuple(found_subgroups)
 
 
 def _without_groups(joint: Joint, out: Bools) -> Joint:
@@ -237,11 +240,12 @@ def _search_rows(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subg
     searched = find_extremes(candidates, rows.above, rows.below, rows.deals(config.draws, config.seed))
     sides = [side for side, best_index in enumerate(searched.best) if best_index is not None]
     member = candidates.member[[best_index for best_index in searched.best if best_index is not None]]
-    within = member @ rows.above, member @ rows.below
-    counted = np.stack([*within, rows.above.sum() - within[0], total - within[1]])
+    above = member @ rows.above
+    below = member @ rows.below
+    counted = np.stack([above, below, rows.above.sum() - above, total - below])
     alpha = config.alpha
-    effects = _estimate_effects(counted, searched.limit(alpha / family))
-    for side, behind, ratio, difference in zip(sides, counted.T.tolist(), *effects, strict=True):
+    ratios, differences = _estimate_effects(counted, searched.limit(alpha / family))
+    for side, behind, ratio, difference in zip(sides, counted.T.tolist(), ratios, differences, strict=True):
         p = searched.p(side)
         p_adjusted = min(1.0, family * p)
         levels, is_inside = _levels(rows.joint, candidates.levels[searched.best[side]])
@@ -288,10 +292,10 @@ def _estimate_effects(counted: Floats, limit: float) -> tuple[Intervals, Interva
     rate = divide(counted[0], counted[1])
     others_rate = divide(counted[2], counted[3])
     above, below, ref_above, ref_below = counted / fewer
-    scaled = (above, below, ref_above, ref_below, confidence)
-    ratio = ratio_interval(*scaled)
-    difference = difference_interval(*scaled)
-    return intervals(divide(rate, others_rate), *ratio), intervals(rate - others_rate, *difference)
+    ratio_low, ratio_high = ratio_interval(above, below, ref_above, ref_below, confidence)
+    low, high = difference_interval(above, below, ref_above, ref_below, confidence)
+    ratios = intervals(divide(rate, others_rate), ratio_low, ratio_high)
+    return ratios, intervals(rate - others_rate, low, high)
 
 
 def summarise_subgroups(subgroups: Sequence[Subgroup], report: Report) -> str:
@@ -306,17 +310,19 @@ def summarise_subgroups(subgroups: Sequence[Subgroup], report: Report) -> str:
         often = "more"
     else:
         often = "less"
+    n_searched = formatting.thousands(clearest.searched)
+    subgroup = f"{formatting.format_group(clearest.subgroup)} stands out most"
     return (
-        f"Of {writing.thousands(clearest.searched)} subgroups, {writing.format_group(clearest.subgroup)} "
-        f"stands out most{bracketed_place(clearest, report)}: {RATES[clearest.metric].label} "
-        f"{format_percent(clearest.value)}, of all others {format_percent(clearest.others_value)}: {often} "
-        f"than chance would do (p {writing.p_value(clearest.p_adjusted)} over all that were searched)."
+        f"Of {n_searched} subgroups, {subgroup}{bracketed_place(clearest, report)}: "
+        f"{RATES[clearest.metric].label} {format_percent(clearest.value)}, of all others "
+        f"{format_percent(clearest.others_value)}: {often} than chance would do "
+        f"(p {formatting.p_value(clearest.p_adjusted)} over all that were searched)."
     )
 
 
 def subgroup_rows(subgroups: Sequence[Subgroup], _: Report) -> Iterable[Row]:
     """Return a row a subgroup; an interval takes three columns."""
-    return map(writing.flatten, subgroups)
+    return map(formatting.flatten, subgroups)
 
 
 def subgroup_sections(subgroups: Sequence[Subgroup], report: Report, view: View) -> tuple[Section, ...]:
@@ -338,7 +344,7 @@ def subgroup_sections(subgroups: Sequence[Subgroup], report: Report, view: View)
     else:
         whom = "All groups"
     sentences = (
-        f"{whom} of {names} were searched, up to {writing.thousands(n_searched)} subgroups of at least "
+        f"{whom} of {names} were searched, up to {formatting.thousands(n_searched)} subgroups of at least "
         f"{least}, for the one whose rate is most clearly below, or above, that of all other rows.",
     )
     level = f"{100 * config.confidence:g} %"
@@ -377,18 +383,20 @@ def _table(rows: Sequence[Subgroup], report: Report, view: View) -> TextTable:
     columns: dict[str, Callable[[Subgroup], TableCell]] = {
         "subgroup": subgroup,
         "metric": lambda row: TableCell(row.metric),
-        "value": lambda row: writing.number_cell(row.value, writing.fraction(row.behind)),
-        "all others": lambda row: writing.number_cell(row.others_value, writing.fraction(row.others_behind)),
-        "ratio": lambda row: writing.fine_cell(row.ratio, 2),
+        "value": lambda row: formatting.number_cell(row.value, formatting.fraction(row.behind)),
+        "all others": lambda row: formatting.number_cell(
+            row.others_value, formatting.fraction(row.others_behind)
+        ),
+        "ratio": lambda row: formatting.fine_cell(row.ratio, 2),
     }
     if not view.brief:
-        columns["difference"] = lambda row: writing.fine_cell(row.difference)
-    columns["p"] = lambda row: writing.p_cell(row.p_adjusted)
+        columns["difference"] = lambda row: formatting.fine_cell(row.difference)
+    columns["p"] = lambda row: formatting.p_cell(row.p_adjusted)
     if report.several:
         title = place_name(rows[0], report)
     else:
         title = ""
-    return table_of(title, columns, *view.cut(rows))
+    return view.table(title, columns, rows)
 
 
 SUBGROUPS = Part[Sequence[Joint], tuple[Subgroup, ...]](

@@ -15,13 +15,13 @@ from typing import Literal
 
 import numpy as np
 
-from fairbench_cli.audit.compare.effective import rate_rows
-from fairbench_cli.audit.compare.kernel import compare_slices
+from fairbench_cli.audit.compare.compare_rates import compare_slices
+from fairbench_cli.audit.compare.effective_sizes import rate_rows
 from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, without_excluded_groups
 from fairbench_cli.audit.compare.report import Disparity, Interval, Pair, Place, Report, intervals
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_attributes
 from fairbench_cli.audit.config import MISSING, AuditConfig
-from fairbench_cli.audit.parts import rates, writing
+from fairbench_cli.audit.parts import formatting, rates
 from fairbench_cli.audit.parts.findings import differs, format_limits
 from fairbench_cli.audit.parts.part import AllRows, Part, Row, View
 from fairbench_cli.audit.scan.tally import Slice
@@ -29,7 +29,7 @@ from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine
-from fairbench_cli.document.model import VERDICTS, Chart, Section, TableCell, TextTable, table_of
+from fairbench_cli.document.model import VERDICTS, Chart, Section, TableCell, TextTable
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.significance import holm
@@ -96,9 +96,11 @@ class SliceTrends:
 def parse_times(names: Sequence[str]) -> list[float] | None:
     """Return when slices are: numbers, years, quarters, months, weeks or days; None where that is not known.
 
-    >>> times(["2013Q4", "2014Q1", "2014Q3"]), times(["2013-11", "2014-02"]), times(["3", "4", "10"])
-    ([8055.0, 8056.0, 8058.0], [24166.0, 24169.0], [3.0, 4.0, 10.0])
-    >>> times(["north", "south"]) is None
+    >>> parse_times(["2013Q4", "2014Q1", "2014Q3"]), parse_times(["2013-11", "2014-02"])
+    ([8055.0, 8056.0, 8058.0], [24166.0, 24169.0])
+    >>> parse_times(["3", "4", "10"])
+    [3.0, 4.0, 10.0]
+    >>> parse_times(["north", "south"]) is None
     True
     """
     slice_times = _parse_numbers(names) or _parse_days(names)
@@ -172,7 +174,9 @@ def _audit_all_rows(base: Report) -> Report:
 
 def _merge_slices(slices: Sequence[Slice], config: AuditConfig) -> Slice:
     """Return slices of an attribute as one."""
-    names = {group for group_counts in slices for group in group_counts.counts.groups}
+    names: set[str] = set()
+    for group_counts in slices:
+        names.update(group_counts.counts.groups)
     groups = sorted(names, key=lambda group: (group == MISSING, group))
     cells = np.zeros((3, len(groups), 2, 2))
     for group_counts in slices:
@@ -246,12 +250,16 @@ def _count_rates(group_counts: Sequence[Slice], rows: Sequence[Disparity]) -> Fl
 def slices_name(trends: SliceTrends, report: Report) -> str:
     """Return the name of the slices together: "all 8 slices by quarter"."""
     n_slices = len(trends.slices)
-    return f"{'both' if n_slices == 2 else f'all {n_slices}'} slices by {report.config.sliced_by}"
+    if n_slices == 2:
+        return f"both slices by {report.config.sliced_by}"
+    return f"all {n_slices} slices by {report.config.sliced_by}"
 
 
 def summarise_trends(trends: SliceTrends, report: Report) -> str:
     """Return how many trends are shown, and the verdict on the last slice."""
-    last_rows = [row for verdict in report.judged for row in rates.deciding_rows(verdict, report)]
+    last_rows: list[Disparity] = []
+    for judged_verdict in report.judged:
+        last_rows += rates.deciding_rows(judged_verdict, report)
     if report.config.fail or report.config.failing_metrics:
         gate_text = "by which the gate goes, "
     else:
@@ -267,7 +275,9 @@ def summarise_trends(trends: SliceTrends, report: Report) -> str:
     end = f" The last, {report.last}, {gate_text}{verdict}: {summary[0].lower()}{summary[1:]}"
     if not trends.ordered:
         return f"No trend is tested: {_describe_no_trend(trends, report)}.{end}"
-    clauses = [] if any(row.word in MOVES for row in trends.trends) else ["none is shown"]
+    clauses = []
+    if not any(row.word in MOVES for row in trends.trends):
+        clauses.append("none is shown")
     for word, (singular, plural) in VERBS.items():
         rows = [row for row in trends.trends if row.word == word]
         if rows:
@@ -292,7 +302,7 @@ MOST_NAMED = 3
 def _name_ratios(rows: Sequence[Trend]) -> str:
     """Return which ratios: "selection rate of African-American (race)"; the last of many are counted."""
     ratio_names = [
-        f"{RATES[row.metric].label} of {writing.format_group(row.group)} ({row.attribute})" for row in rows
+        f"{RATES[row.metric].label} of {formatting.format_group(row.group)} ({row.attribute})" for row in rows
     ]
     return join_names(ratio_names, MOST_NAMED)
 
@@ -312,19 +322,19 @@ def describe_trend(trends: SliceTrends, row: Pair, metric: str) -> str:
     if trend is None:
         return ""
     first_ratio, last_ratio = (
-        writing.ratio(value, trend.tau, 2) for value in (trend.ratio_first, trend.ratio_last)
+        formatting.ratio(value, trend.tau, 2) for value in (trend.ratio_first, trend.ratio_last)
     )
     span = f"From {trends.slices[0]} to {trends.slices[-1]} the ratio"
     if trend.reason == "few":
         return f"{span} has too few rows for a trend."
-    change, low, high = (writing.number(value, 2) for value in vars(trend.change).values())
+    change, low, high = (formatting.number(value, 2) for value in vars(trend.change).values())
     line = f"goes from {first_ratio} to {last_ratio} on the fitted line ({change} times, {low} to {high})"
     if trend.word in ("rises", "falls"):
         return f"{span} {trend.word}: it {line}, more than chance would do."
     if trend.word == "steady":
         limits = format_limits(trend.tau)
         return f"{span} is steady: it {line}, {limits} times at most for every value that fits."
-    chance = f"which could be chance (p {writing.p_value(trend.p)})"
+    chance = f"which could be chance (p {formatting.p_value(trend.p)})"
     return f"{span} {line}, {chance}; whether it is steady is open."
 
 
@@ -354,7 +364,7 @@ def plot_slices(
     ][:MOST_LINES]
     not_drawn = [row_of_group for row_of_group in ordered if row_of_group not in main]
     label = RATES[metric].label
-    against = {writing.format_group(row_of_group.reference) for row_of_group in ordered}
+    against = {formatting.format_group(row_of_group.reference) for row_of_group in ordered}
     if len(against) == 1:
         reference_text = against.pop()
     else:
@@ -362,7 +372,7 @@ def plot_slices(
     title = f"{row.attribute}: {label}, ratio to {reference_text} by {report.config.sliced_by}"
     folded: tuple[Chart, ...] = ()
     head = f"{format_count(len(not_drawn), 'more group')}: "
-    head += join_names([writing.format_group(row_of_group.group) for row_of_group in not_drawn])
+    head += join_names([formatting.format_group(row_of_group.group) for row_of_group in not_drawn])
     if not_drawn and fold_rest:
         folded = (Chart(head, _plot_lines(f"{title}; {head}", trends, report, not_drawn[:MOST_LINES])),)
     if not_drawn and not fold_rest:
@@ -391,11 +401,10 @@ def _plot_lines(title: str, trends: SliceTrends, report: Report, rows: Sequence[
             if not is_same or slice_row.is_reference or math.isnan(estimate.value):
                 continue
             seen.append(estimate)
-            value = writing.ratio(estimate.value, slice_row.tau, 2)
-            counts_text = (
-                f"{writing.fraction(slice_row.behind)} against {writing.fraction(slice_row.reference_behind)}"
-            )
-            limits_text = writing.interval(estimate, 2)
+            value = formatting.ratio(estimate.value, slice_row.tau, 2)
+            reference_counts = formatting.fraction(slice_row.reference_behind)
+            counts_text = f"{formatting.fraction(slice_row.behind)} against {reference_counts}"
+            limits_text = formatting.interval(estimate, 2)
             tooltip = f"{slice_row.model}, {row.group}: {value} times {limits_text} ({counts_text})"
             points.append((slice_index, estimate.value, tooltip))
             if not math.isnan(estimate.low):
@@ -512,22 +521,22 @@ def _trend_table(rows: Sequence[Trend], trends: SliceTrends, view: View) -> Text
         return TableCell(trend_text, verdict="undecided" if row.reason else None)
 
     columns: dict[str, Callable[[Trend], TableCell]] = {
-        "group": lambda row: writing.group_cell(row.group, row.group in small, muted=row.group in minor),
+        "group": lambda row: formatting.group_cell(row.group, row.group in small, muted=row.group in minor),
         "metric": lambda row: TableCell(row.metric),
-        trends.slices[0]: lambda row: writing.number_cell(row.ratio_first),
-        trends.slices[-1]: lambda row: writing.number_cell(row.ratio_last),
-        "change": lambda row: writing.fine_cell(row.change, 2),
-        "p (Holm)": lambda row: writing.both_p_cell(row.p, row.p_holm),
+        trends.slices[0]: lambda row: formatting.number_cell(row.ratio_first),
+        trends.slices[-1]: lambda row: formatting.number_cell(row.ratio_last),
+        "change": lambda row: formatting.fine_cell(row.change, 2),
+        "p (Holm)": lambda row: formatting.both_p_cell(row.p, row.p_holm),
         "trend": word,
     }
     ordered = sorted(rows, key=key)
     title = f"{rows[0].attribute}: ratio on the fitted line"
-    return table_of(title, columns, *view.cut(ordered))
+    return view.table(title, columns, ordered)
 
 
 def trend_rows(trends: SliceTrends, _: Report) -> Iterable[Row]:
     """Yield the trends; an interval takes three columns."""
-    return map(writing.flatten, trends.trends)
+    return map(formatting.flatten, trends.trends)
 
 
 def _select_json(trends: SliceTrends) -> dict[str, object]:

@@ -7,6 +7,7 @@ at the boundary, infinite disparities written 10, undefined taken for fair at th
 import json
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -31,11 +32,12 @@ INFINITE = 10.0  # what Aequitas writes for x/0
 
 _KEYS = ("model_id", "score_threshold", "attribute_name")
 _COMPARED = ("ppr", "pprev", "precision", "fdr", "for", "fpr", "fnr", "tpr", "tnr", "npv")
-_GROUP = (
-    *("model_id", "score_threshold", "k", "attribute_name", "attribute_value"),
-    *("accuracy", "tpr", "tnr", "for", "fdr", "fpr", "fnr", "npv", "precision", "pp", "pn", "ppr", "pprev"),
-    *("fp", "fn", "tn", "tp", "group_label_pos", "group_label_neg", "group_size", "total_entities", "prev"),
+_NAMES = ("model_id", "score_threshold", "k", "attribute_name", "attribute_value")
+_RATES = (
+    "accuracy tpr tnr for fdr fpr fnr npv precision pp pn ppr pprev "
+    "fp fn tn tp group_label_pos group_label_neg group_size total_entities prev"
 )
+_GROUP = _NAMES + tuple(_RATES.split())
 _OURS = {name: METRICS[name].alias_of or name for name in _GROUP if name in METRICS}  # its rates
 _PARITY = {
     "Statistical Parity": "ppr",
@@ -50,7 +52,7 @@ _PAIRS = {
     "Unsupervised Fairness": ("Statistical Parity", "Impact Parity"),
     "Supervised Fairness": ("TypeI Parity", "TypeII Parity"),
 }
-_FAIRNESS = (*_PARITY, *_PAIRS)
+_FAIRNESS = tuple(_PARITY) + tuple(_PAIRS)
 _THRESHOLDS = {"threshold": "val", "top-k": "abs", "top-share": "pct"}
 
 
@@ -72,21 +74,19 @@ def compat_files(report: Report) -> dict[str, str]:
     """Return the texts that `write_compat` writes, by file name."""
     if not all(group_counts.labelled for group_counts in report.slices):
         raise user_error("Aequitas needs labels", "give the label column", Flag("preset"))
-    rows = [
-        row
-        for group_counts in report.slices
-        if not group_counts.intersection
-        for row in _slice_rows(group_counts, report)
-    ]
+    rows: list[Row] = []
+    for group_counts in report.slices:
+        if not group_counts.intersection:
+            rows += _slice_rows(group_counts, report)
     attributes = _attribute_rows(rows)
     keys = (*_KEYS, "attribute_value")
     disparity = _disparity_columns(report)
     return {
         "group.csv": csv_text(rows, _GROUP),
-        "disparity.csv": csv_text(rows, (*keys, *disparity)),
-        "fairness_groups.csv": csv_text(rows, (*keys, *_FAIRNESS)),
-        "fairness_attributes.csv": csv_text(attributes, (*_KEYS, *_FAIRNESS)),
-        "full.csv": csv_text(rows, (*_GROUP, *disparity, *_FAIRNESS)),
+        "disparity.csv": csv_text(rows, keys + disparity),
+        "fairness_groups.csv": csv_text(rows, keys + _FAIRNESS),
+        "fairness_attributes.csv": csv_text(attributes, _KEYS + _FAIRNESS),
+        "full.csv": csv_text(rows, _GROUP + disparity + _FAIRNESS),
         "overall.json": json.dumps(_combine_attributes(attributes), indent=1),
     }
 
@@ -104,10 +104,11 @@ def pair_rule(first_verdict: bool | None, second_verdict: bool | None) -> bool |
 
 def _disparity_columns(report: Report) -> tuple[str, ...]:
     """Order disparities and references: side by side for the minimum, else one after another."""
-    columns = [(f"{name}_disparity", f"{name}_ref_group_value") for name in _COMPARED]
+    disparities = [f"{name}_disparity" for name in _COMPARED]
+    reference_values = [f"{name}_ref_group_value" for name in _COMPARED]
     if report.config.ref_method == "minimum":
-        return tuple(name for pair in columns for name in pair)
-    return tuple(name for side in zip(*columns, strict=True) for name in side)
+        return tuple(chain.from_iterable(zip(disparities, reference_values, strict=True)))
+    return tuple(disparities + reference_values)
 
 
 def _slice_rows(group_counts: Slice, report: Report) -> list[Row]:
@@ -119,7 +120,8 @@ def _slice_rows(group_counts: Slice, report: Report) -> list[Row]:
     if not groups:
         return []
     ours = list(_OURS.values())
-    rates = divide(*numerators_and_denominators(seen.counts.n, ours, group_counts.counts.overall))
+    above, below = numerators_and_denominators(seen.counts.n, ours, group_counts.counts.overall)
+    rates = divide(above, below)
     reference_indices = dict(zip(_OURS, find_references(seen, ours, report.config), strict=True))
     model: Value = group_counts.model if any(audited_slice.model for audited_slice in report.slices) else 0
     rows = []
@@ -165,29 +167,34 @@ def _attribute_rows(rows: Sequence[Row]) -> list[Row]:
     """Roll groups up: unfair if one is, undefined if all are, else fair; sorted as pandas groups."""
     slices = group_by(rows, lambda row: tuple(row[key] for key in _KEYS))
     rolled: list[Row] = []
-    for key in sorted(slices, key=lambda key: [*map(str, key)]):
+    for key in sorted(slices, key=lambda key: list(map(str, key))):
         rolled.append(dict(zip(_KEYS, key, strict=True)))
         for name in _FAIRNESS:
             defined = [row[name] for row in slices[key] if row[name] is not None]
-            rolled[-1][name] = all(defined) if defined else None
+            rolled[-1][name] = None
+            if defined:
+                rolled[-1][name] = all(defined)
     return rolled
 
 
 def _combine_attributes(attributes: Sequence[Row]) -> dict[str, bool]:
     """Roll everything up, models and thresholds together; undefined counts as fair."""
-    parities = {
-        name: all(row[name] is not False for row in attributes)
-        for name in ("Unsupervised Fairness", "Supervised Fairness")
-    }
-    return parities | {"Overall Fairness": all(parities.values())}
+    parities = {}
+    for name in ("Unsupervised Fairness", "Supervised Fairness"):
+        parities[name] = all(row[name] is not False for row in attributes)
+    parities["Overall Fairness"] = all(parities.values())
+    return parities
 
 
 def _threshold(group_counts: Slice, report: Report) -> str:
     """Name a decision as Aequitas does: "binary 0/1", "5_val", "300_abs", "0.1_pct"."""
     for decision in report.config.decisions:
         if decision.kind != "binary" and (group_counts.decision + " ").startswith(f"{decision} "):
-            value = int(decision.value) if float(decision.value).is_integer() else decision.value
-            value = float(value) if decision.kind == "top-share" else value
+            value = decision.value
+            if float(value).is_integer():
+                value = int(value)
+            if decision.kind == "top-share":
+                value = float(value)
             return f"{value}_{_THRESHOLDS[decision.kind]}"
     if group_counts.decision == "binary":
         return "binary 0/1"

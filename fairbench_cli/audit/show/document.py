@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from fairbench_cli.audit.compare.report import Disparity, GroupRow, Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE
 from fairbench_cli.audit.metrics import ROLL_UPS
-from fairbench_cli.audit.parts import find_all_rows, parts_of, rates, writing
+from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of, rates
 from fairbench_cli.audit.parts.findings import describe_verdict, differs, format_limits
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.headline import Sentence, headline, rate_meaning
@@ -46,11 +46,12 @@ def audit_document(report: Report, *, everything: bool = True, brief: bool = Fal
     brief : bool
         Whether to leave out the tables of groups, and columns that a narrow page has no room for.
     """
+    view = View(None if everything else SHOWN, brief)
     return Document(
         report.config.title or f"Audit of {source_name(report)}",
         _answer(report, everything=everything),
         (f"{describe_audit(report)}.",),
-        tuple(_sections(report, View(None if everything else SHOWN, brief))),
+        tuple(_sections(report, view)),
         tested=report.config.rule != "point",
     )
 
@@ -93,20 +94,17 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
     answer = headline(report)
     gate = describe_gate(report)
     sentences, still = answer.lines(everything=everything)
-    charts_of_sentences = (
-        [_plot_sentence(sentence, report) for sentence in answer.sentences[: len(sentences)]]
-        if charts
-        else []
-    )
-    return Answer(
-        Statement(answer.sentence, answer.verdict),
-        tuple(
-            Statement(text, verdict, chart)
-            for (verdict, text), chart in zip_longest(sentences, charts_of_sentences)
-        ),
-        tuple(still),
-        Statement(gate, "fail" if report.gate.stops else None) if gate else None,
-    )
+    charts_of_sentences = []
+    if charts:
+        drawn = answer.sentences[: len(sentences)]
+        charts_of_sentences = [_plot_sentence(sentence, report) for sentence in drawn]
+    gate_statement = None
+    if gate:
+        gate_statement = Statement(gate, "fail" if report.gate.stops else None)
+    statements = []
+    for (verdict, text), chart in zip_longest(sentences, charts_of_sentences):
+        statements.append(Statement(text, verdict, chart))
+    return Answer(Statement(answer.sentence, answer.verdict), tuple(statements), tuple(still), gate_statement)
 
 
 def _plot_sentence(sentence: Sentence, report: Report) -> Chart:
@@ -145,7 +143,7 @@ def describe_gate(report: Report) -> str:
     if report.gate.stops:
         return f"Gate: stops, exit code 1: {report.gate.reason}."
     failing_metrics = report.config.failing_metrics
-    if report.verdict != "fail" or report.config.fail or {UNDECIDED, WORSE} & {*failing_metrics}:
+    if report.verdict != "fail" or report.config.fail or {UNDECIDED, WORSE} & set(failing_metrics):
         return "Gate: does not stop."
     verb = "does" if len(failing_metrics) == 1 else "do"
     return f"Gate: does not stop: {', '.join(failing_metrics)} {verb} not fail."
@@ -160,12 +158,12 @@ def source_name(report: Report) -> str:
 
 def describe_audit(report: Report) -> str:
     """Return in a line what was audited and how, after the name of the file."""
-    n_rows = writing.thousands(report.rows)
+    n_rows = formatting.thousands(report.rows)
     if report.weighted:
         weighted = ", weighted"
     else:
         weighted = ""
-    names = (RATES[name].label if name in RATES else name for name in report.decided_by)
+    names = (_rate_label(name) for name in report.decided_by)
     if report.without_verdict:
         decided_by = ""
     else:
@@ -197,8 +195,11 @@ def describe_references(report: Report) -> str:
         has_named_reference = attribute in config.references or set(attribute.split(CROSS)) <= set(
             config.references
         )
-        names = " or ".join(map(writing.format_group, dict.fromkeys(row.reference for row in rows)))
-        clauses.append(f"{attribute} against {names}{'' if has_named_reference else ' (largest)'}")
+        names = " or ".join(map(formatting.format_group, dict.fromkeys(row.reference for row in rows)))
+        clause = f"{attribute} against {names}"
+        if not has_named_reference:
+            clause += " (largest)"
+        clauses.append(clause)
     return ", ".join(clauses)
 
 
@@ -246,9 +247,11 @@ def group_legend(report: Report) -> tuple[str, ...]:
 
 def verdict_legend(report: Report) -> tuple[str, ...]:
     """Return the meanings of the verdicts in this report, those that occur."""
-    rows = [row for verdict in report.verdicts for row in rates.deciding_rows(verdict, report)]
-    limit_open = writing.LIMIT_OPEN
-    wide = writing.REASONS["wide"]
+    rows: list[Disparity] = []
+    for verdict in report.verdicts:
+        rows += rates.deciding_rows(verdict, report)
+    limit_open = formatting.LIMIT_OPEN
+    wide = formatting.REASONS["wide"]
     reasons = {row.reason for row in rows}
     reasons_text = {rates.describe_reason(row, report) for row in rows}
     outside = (
@@ -332,7 +335,7 @@ def plot_rate(sentence: Sentence, report: Report) -> Chart:
     title = f"{sentence.attribute}: {rate_meaning(sentence.metric)}"
     folded: tuple[Chart, ...] = ()
     if open_rows:
-        names = join_names([writing.format_group(row.group) for row in open_rows])
+        names = join_names([formatting.format_group(row.group) for row in open_rows])
         head = f"{format_count(len(open_rows), 'group')} not decided: {names}"
         folded = (Chart(head, _plot_rates(f"{title}: {head}", open_rows, of_group, minor, report)),)
     n_more = len(drawn_rows) - rates.MOST_BARS
@@ -357,11 +360,9 @@ def _plot_rates(
 ) -> str:
     """Return the picture of some groups."""
     most_extreme = rows[: rates.MOST_BARS - 1]
-    drawn_rows = (
-        [row for row in rows if row in most_extreme or row.is_reference]
-        if len(rows) > rates.MOST_BARS
-        else rows
-    )
+    drawn_rows = rows
+    if len(rows) > rates.MOST_BARS:
+        drawn_rows = [row for row in rows if row in most_extreme or row.is_reference]
     estimates = (of_group[row.group].metrics[row.metric] for row in drawn_rows)
     axis = rates.rate_axis(estimates, (row.reference_value for row in drawn_rows), percent=True)
     chart_rows = [
@@ -386,13 +387,20 @@ def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, 
         rate_text = f"{rate}, reference"
     else:
         rate_text = _rate_with_ratio(rate, row)
-    look: Look = "reference" if row.is_reference else rates.LOOKS[row.verdict] if untested else row.verdict
+    look: Look = row.verdict
+    if row.is_reference:
+        look = "reference"
+    elif untested:
+        look = rates.LOOKS[row.verdict]
     if row.is_reference:
         symbol = ""
     else:
-        symbol = (UNTESTED if untested else SYMBOLS)[row.verdict]
+        if untested:
+            symbol = UNTESTED[row.verdict]
+        else:
+            symbol = SYMBOLS[row.verdict]
     ends = f", {format_percent(estimate.low)} to {format_percent(estimate.high)}"
-    title = f"{row.group}: {RATES[row.metric].label} {rate} ({writing.fraction(row.behind)}){ends}"
+    title = f"{row.group}: {RATES[row.metric].label} {rate} ({formatting.fraction(row.behind)}){ends}"
     if row.is_reference:
         title += ""
     else:
@@ -408,13 +416,22 @@ def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, 
     if math.isfinite(row.value):
         marks.append(whisker(axis, estimate.low, estimate.high, title))
         marks.append(dot(axis, row.value, look, title))
-    name = f"{symbol} {row.group}{'*' if group_row.small else ''}".strip()
+    name = f"{symbol} {row.group}".strip()
+    if group_row.small:
+        name += "*"
     return ChartRow(name, rate_text, marks, muted)
 
 
 def _rate_with_ratio(rate: str, row: Disparity) -> str:
     """Return a rate with its ratio: "42.3 %, 1.92 times"."""
-    times = writing.ratio(row.ratio.value, row.tau, 2)
+    times = formatting.ratio(row.ratio.value, row.tau, 2)
     if math.isnan(row.ratio.value):
         return rate
     return f"{rate}, {times} times"
+
+
+def _rate_label(name: str) -> str:
+    """Return the label of a rate; roll-ups have none but their names."""
+    if name in RATES:
+        return RATES[name].label
+    return name

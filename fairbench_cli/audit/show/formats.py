@@ -70,12 +70,15 @@ def write_folder(report: "Report", folder: Path) -> list[str]:
     from fairbench_cli.audit.parts import parts_of
     from fairbench_cli.audit.show.tables import TABLES, tables_of, to_csv
 
-    left_out = VERDICTS if report.without_verdict else ()
-    texts = {file: write(report, name) for name, (file, _) in FORMATS.items() if name not in left_out}
+    texts = {}
+    for name, (file, _) in FORMATS.items():
+        if not (report.without_verdict and name in VERDICTS):
+            texts[file] = write(report, name)
     extra_tables = [name for name in tables_of(report) if name not in TABLES]
     texts |= {file_of(name): to_csv(report, name) for name in extra_tables}
     write_files(folder, texts)
-    for name in (name for part, _ in parts_of(report) for name in part.tables if name not in TABLES):
-        if file_of(name) not in texts:
-            (folder / file_of(name)).unlink(missing_ok=True)
+    for part, _ in parts_of(report):
+        for name in part.tables:
+            if name not in TABLES and file_of(name) not in texts:
+                (folder / file_of(name)).unlink(missing_ok=True)
     return list(texts)

@@ -14,7 +14,7 @@ from typing import Any
 
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, GroupRow, Pair, Place, Report
 from fairbench_cli.audit.config import Effect
-from fairbench_cli.audit.parts import find_all_rows, parts_of, writing
+from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
 from fairbench_cli.audit.parts.findings import beyond, describe_finding, differs, format_limits
 from fairbench_cli.audit.parts.rates import (
     bracketed_place,
@@ -150,32 +150,34 @@ def _headline(report: Report) -> Headline:
         )
         text = answer.sentence.replace(":", f", {all_slices.name} together:", 1)
         return replace(answer, sentence=f"{text} {summaries}", sentences=sentences)
-    attributes = [
-        (verdict, minor_groups(rows_of_attribute(verdict, report)[1])) for verdict in report.verdicts
-    ]
-    worst = [
-        (verdict, minor, rows)
-        for verdict, minor in attributes
-        if (rows := worst_first(deciding_rows(verdict, report), minor))
-    ]
+    # Each attribute with its minor groups and its comparisons, the worst first, where it has some.
+    worst = []
+    for verdict in report.verdicts:
+        minor = minor_groups(rows_of_attribute(verdict, report)[1])
+        rows = worst_first(deciding_rows(verdict, report), minor)
+        if rows:
+            worst.append((verdict, minor, rows))
 
     def order_of(judged: tuple[AttributeVerdict, frozenset[str], list[Disparity]]) -> tuple[Any, ...]:
         """Return the sort key: what counts first, what is not of minor groups, what concerns most people."""
-        verdict, minor, (row, *_) = judged
+        verdict, minor, rows = judged
+        row = rows[0]
         return verdict not in report.judged, row.group in minor, rank(row), -_people_concerned(row)
 
     worst.sort(key=order_of)
     answer_sentences = tuple(_describe_attribute(rows, minor, report) for _, minor, rows in worst)
-    order = [verdict for verdict, *_ in worst]
+    order = [verdict for verdict, _, _ in worst]
     order += [verdict for verdict in report.verdicts if verdict not in order]
-    open_attributes = tuple(
-        open_rates for verdict in order if (open_rates := open_attribute(verdict, report)) is not None
-    )
+    open_attributes = []
+    for verdict in order:
+        open_rates = open_attribute(verdict, report)
+        if open_rates is not None:
+            open_attributes.append(open_rates)
     return Headline(
         report.verdict,
         f"{_describe_overall(report, order)} {summaries}".rstrip(),
         answer_sentences,
-        open_attributes,
+        tuple(open_attributes),
     )
 
 
@@ -206,7 +208,7 @@ def _describe_attribute(rows: Sequence[Disparity], minor: frozenset[str], report
 def _name_minor(names: Iterable[str], report: Report) -> str:
     """Return how many minor groups these are, why they are, and which."""
     groups = list(names)
-    names_text = join_names([writing.format_group(group) for group in groups])
+    names_text = join_names([formatting.format_group(group) for group in groups])
     return f"{format_count(len(groups), 'group')} {describe_minor(groups, report)} ({names_text})"
 
 
@@ -214,21 +216,23 @@ def describe_comparison(row: Disparity, report: Report, n_more: int = 0, additio
     """Return a comparison in words, with an `addition` to its attribute; `n_more` of this fail, too."""
     harmed = _harmed_group(row, report.config.effect)
     if harmed and row.verdict == "fail":
-        who = f", to the disadvantage of {writing.format_group(harmed)}"
+        who = f", to the disadvantage of {formatting.format_group(harmed)}"
     else:
         who = ""
     clause = f"{_describe_rates(row)}{_describe_ratio(row)}{describe_finding(row, report)}{who}"
     text = f"{row.attribute}{bracketed_place(row, report)}{addition}: {clause}."
     if n_more:
-        text += f" {n_more:,} more comparison{'s fail' if n_more > 1 else ' fails'}."
-    pair = (*row.place, row.group, row.reference)
-    return Sentence(*pair, row.metric, row.verdict, row.shown_outside, harmed, text)
+        verb = "fails" if n_more == 1 else "fail"
+        text += f" {format_count(n_more, 'more comparison')} {verb}."
+    return Sentence(
+        *row.place, row.group, row.reference, row.metric, row.verdict, row.shown_outside, harmed, text
+    )
 
 
 def rate_meaning(name: str) -> str:
     """Return a rate in words.
 
-    >>> meaning("fpr"), meaning("selection-rate")
+    >>> rate_meaning("fpr"), rate_meaning("selection-rate")
     ('wrongly selected, of those who should not be selected', 'selected, of all')
     """
     if name not in EVENTS:
@@ -242,8 +246,8 @@ def rate_meaning(name: str) -> str:
 
 def _describe_rates(row: Disparity) -> str:
     """Return both rates: "Female are selected in 6.0 % of cases, Male in 15.9 % (selection rate)"."""
-    group = writing.format_group(row.group)
-    reference = writing.format_group(row.reference)
+    group = formatting.format_group(row.group)
+    reference = formatting.format_group(row.reference)
     label = RATES[row.metric].label
     if row.reason == "no rows":
         return f"{group} against {reference} by {label}"
@@ -271,10 +275,7 @@ def _describe_ratio(row: Disparity) -> str:
         if row.value == row.reference_value == 0:
             return f": equally {often.removeprefix('as ')}"
         return ""
-    low, high, value = (
-        writing.ratio(limit, row.tau, 2 if limit == 0 or limit >= 0.1 else 3)
-        for limit in (ratio.low, ratio.high, ratio.value)
-    )
+    low, high, value = (_format_times(limit, row.tau) for limit in (ratio.low, ratio.high, ratio.value))
     if math.isinf(ratio.value):
         if ratio.low > 0:
             return f": at least {low} times {often}"
@@ -309,7 +310,7 @@ def _people_concerned(row: Disparity) -> float:
     """Return the number that attributes of the same verdict are ordered by; NaN counts as 0."""
     if row.verdict != "fail":
         return 0.0
-    gap = writing.nearest_to(0.0, row.difference) or row.difference.value
+    gap = formatting.nearest_to(0.0, row.difference) or row.difference.value
     people = abs(gap) * row.behind[1]
     if math.isnan(people):
         return 0.0
@@ -322,7 +323,7 @@ def _describe_overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
     These are two questions: rates may be shown to differ where it is open whether by more than is allowed.
     """
     judged = [verdict for verdict in order if verdict in report.judged]
-    kinds = {kind: [verdict for verdict in judged if verdict.verdict == kind] for kind in VERDICTS}
+    kinds = {kind: _with_verdict(judged, kind) for kind in VERDICTS}
     names = {kind: _name_attributes(verdicts, report) for kind, verdicts in kinds.items()}
     limits = _describe_limits(report)
     tested = report.config.rule != "point"
@@ -353,7 +354,9 @@ def _describe_overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
         text = f"Fails: in {names['fail']} {chance}the measured gap is larger than allowed ({limits})."
         if tested:
             text += _describe_true_gap(kinds["fail"], report)
-        text += passing + (f" Not decided: {names['undecided']}." if names["undecided"] else "")
+        text += passing
+        if names["undecided"]:
+            text += f" Not decided: {names['undecided']}."
         if too_much:
             text += f" In {too_much}, too, rates differ by more than chance; whether by too much is open."
         text += within
@@ -366,7 +369,9 @@ def _describe_overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
         if tested:
             text += within or " No difference is shown."
     else:
-        rows = [row for verdict in judged for row in deciding_rows(verdict, report)]
+        rows: list[Disparity] = []
+        for verdict in judged:
+            rows += deciding_rows(verdict, report)
         n = sum(row.verdict == "undecided" for row in rows)
         still = f"{n:,} of {format_count(len(rows), 'comparison')} {'is' if n == 1 else 'are'} open"
         if not rows:
@@ -382,8 +387,10 @@ def _describe_overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
                 none = "no difference is shown, and a gap larger than allowed is not ruled out"
             text = f"Not decided: {none} ({limits}); {still}.{passing}{within}"
     if report.last:
-        text = text.replace(":", f", {writing.format_place(report.last, '', report.config.sliced_by)}:", 1)
-    return text + (" Chance was not looked at." if not tested else "")
+        text = text.replace(":", f", {formatting.format_place(report.last, '', report.config.sliced_by)}:", 1)
+    if not tested:
+        text += " Chance was not looked at."
+    return text
 
 
 def _verdicts_of_shown(verdict: AttributeVerdict, report: Report) -> set[Verdict]:
@@ -394,11 +401,10 @@ def _verdicts_of_shown(verdict: AttributeVerdict, report: Report) -> set[Verdict
 
 def _describe_true_gap(failing: Sequence[AttributeVerdict], report: Report) -> str:
     """Return of which attributes it is shown that the true gap is larger than allowed, too."""
-    sure = [
-        verdict
-        for verdict in failing
-        if any(beyond(row) == "shown" for row in deciding_rows(verdict, report))
-    ]
+    sure = []
+    for verdict in failing:
+        if any(beyond(row) == "shown" for row in deciding_rows(verdict, report)):
+            sure.append(verdict)
     still = [verdict for verdict in failing if verdict not in sure]
     if not sure or not still:
         return f" That the true gap is, too, is {'shown' if sure else 'open'}."
@@ -428,11 +434,13 @@ def _name_attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> st
             else:
                 decision = ""
             model = of_attribute_verdicts[0].model
-            audits = f" ({writing.format_place(model, decision, report.config.sliced_by)})"
+            audits = f" ({formatting.format_place(model, decision, report.config.sliced_by)})"
         names.append(attribute + audits)
     if len(names) > MOST_NAMES:
         names[MOST_NAMES - 1 :] = [f"{len(names) - MOST_NAMES + 1} more"]
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    if len(names) > 1:
+        return f"{', '.join(names[:-1])} and {names[-1]}"
+    return "".join(names)
 
 
 def _describe_limits(report: Report) -> str:
@@ -493,7 +501,7 @@ def _rows_needed(row: Disparity, sizes: dict[str, GroupRow]) -> float:
     else:
         n_needed = math.nan
     if n_needed <= MOST_ROWS:
-        return writing.round_up_count(n_needed)
+        return formatting.round_up_count(n_needed)
     return math.nan
 
 
@@ -513,15 +521,30 @@ def _describe_open_group(open_group: OpenGroup, apart: int, *, first: bool) -> s
     else:
         on_rates = f" on {RATES[open_group.metrics[0]].label}"
     if apart:
-        on_rates += ", differing beyond chance" + (f" on {apart}" if apart < len(open_group.metrics) else "")
-    needed_text = writing.describe_rows_needed(open_group.least_needed, open_group.most_needed)
+        on_rates += ", differing beyond chance"
+        if apart < len(open_group.metrics):
+            on_rates += f" on {apart}"
+    needed_text = formatting.describe_rows_needed(open_group.least_needed, open_group.most_needed)
     if needed_text:
-        needed_text = f"; {needed_text}" + (" would decide" if first else "")
+        needed_text = f"; {needed_text}"
+        if first:
+            needed_text += " would decide"
     else:
         needed_text = ""
     if open_group.rows == 1:
         rows_text = " row"
     else:
         rows_text = " rows"
-    count_text = f"{writing.thousands(open_group.rows)}{rows_text}"
-    return f"{writing.format_group(open_group.group)}{on_rates} ({count_text}{needed_text})"
+    count_text = f"{formatting.thousands(open_group.rows)}{rows_text}"
+    return f"{formatting.format_group(open_group.group)}{on_rates} ({count_text}{needed_text})"
+
+
+def _format_times(value: float, tau: float) -> str:
+    """Return how many times as often, with a third decimal where the number is small."""
+    if 0 < value < 0.1:
+        return formatting.ratio(value, tau, 3)
+    return formatting.ratio(value, tau, 2)
+
+
+def _with_verdict(verdicts: Sequence[AttributeVerdict], kind: Verdict) -> list[AttributeVerdict]:
+    return [verdict for verdict in verdicts if verdict.verdict == kind]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fairbench_cli.audit.compare.report import GroupRow, Interval, Report
-from fairbench_cli.audit.parts import find_all_rows, parts_of, writing
+from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
 from fairbench_cli.audit.parts.curves import CURVES, ScoreCurves
 from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.measures.scores import Estimate, subtract
@@ -97,4 +97,4 @@ def _place_text(rows: Sequence[GroupRow], all_rows: Sequence[GroupRow], report: 
         decision = first_row.decision
     else:
         decision = ""
-    return f" ({writing.format_place(model, decision, report.config.sliced_by)})"
+    return f" ({formatting.format_place(model, decision, report.config.sliced_by)})"

@@ -7,16 +7,17 @@ import json
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from fairbench_cli.audit.compare.report import Disparity, Report
+from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Report
 from fairbench_cli.audit.parts import PARTS, parts_of
+from fairbench_cli.audit.parts.formatting import flat_columns, flatten
 from fairbench_cli.audit.parts.part import Row, Value
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
-from fairbench_cli.audit.parts.writing import flat_columns, flatten
 from fairbench_cli.audit.show.document import source_name
 from fairbench_cli.audit.show.headline import headline
 from fairbench_cli.base.errors import UserError, user_error
@@ -29,16 +30,15 @@ FORMAT = 3
 CI_FORMAT = 1
 """Keys may be added without a new number; none goes, and none changes its meaning."""
 
-CI_COLUMNS = (
-    *("model", "decision", "attribute", "group", "reference", "metric", "value", "reference_value"),
-    *("ratio", "ratio_low", "ratio_high", "difference", "tau", "p_holm", "shown_outside"),
-)
+_PLACE = ("model", "decision", "attribute", "group", "reference", "metric", "value", "reference_value")
+_NUMBERS = ("ratio", "ratio_low", "ratio_high", "difference", "tau", "p_holm", "shown_outside")
+CI_COLUMNS = _PLACE + _NUMBERS
 """Of a comparison that fails."""
 
 PREFIX = "fairbench_audit_"
 ADDRESS_FIX = "check the address (such as sqlite:///audits.db)"
 TABLES = tuple(RATES_OF_GROUPS.tables)  # of every audit
-OPTIONAL = tuple(name for part in PARTS for name in part.tables if name not in TABLES)
+OPTIONAL = tuple(name for name in chain.from_iterable(part.tables for part in PARTS) if name not in TABLES)
 
 
 def tables_of(report: Report) -> dict[str, Callable[[], Iterable[Row]]]:
@@ -46,11 +46,10 @@ def tables_of(report: Report) -> dict[str, Callable[[], Iterable[Row]]]:
 
     Where nothing passes or fails, the tables that say so are left out.
     """
-    makers = {
-        name: partial(make, findings, report)
-        for part, findings in parts_of(report)
-        for name, make in part.tables.items()
-    }
+    makers = {}
+    for part, findings in parts_of(report):
+        for name, make in part.tables.items():
+            makers[name] = partial(make, findings, report)
     always = () if report.without_verdict else TABLES
     return {name: make for name, make in makers.items() if name in always or any(make())}
 
@@ -58,7 +57,10 @@ def tables_of(report: Report) -> dict[str, Callable[[], Iterable[Row]]]:
 def to_csv(report: Report, table: str) -> str:
     """Write a table of `tables_of` as CSV."""
     rows = list(tables_of(report)[table]())
-    return csv_text(rows, rows[0] if rows else flat_columns(Disparity), ("false", "true"))
+    columns: Iterable[str] = flat_columns(Disparity)
+    if rows:
+        columns = rows[0]
+    return csv_text(rows, columns, ("false", "true"))
 
 
 def groups_csv(report: Report) -> str:
@@ -94,7 +96,8 @@ def csv_text(rows: Iterable[Row], columns: Iterable[str], truth: tuple[str, str]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([text(row[column]) for column in columns] for row in rows)
+    for row in rows:
+        writer.writerow([text(row[column]) for column in columns])
     return file.getvalue()
 
 
@@ -138,7 +141,8 @@ def to_ci(report: Report) -> str:
     Of models or slices that are compared it is about the last, as the verdict and the gate are.
     """
     deciding = [row for row in report.disparities if row.deciding and report.last in ("", row.model)]
-    deciding = [] if report.without_verdict else deciding
+    if report.without_verdict:
+        deciding = []
     counts = Counter(row.verdict for row in deciding)
     comparisons = {verdict: counts[verdict] for verdict in ("fail", "pass", "undecided")}
     judged = () if report.without_verdict else report.judged
@@ -152,22 +156,25 @@ def to_ci(report: Report) -> str:
         "gate": {"stops": report.gate.stops, "reason": report.gate.reason},
         "exit_code": int(report.gate.stops),
         "comparisons": None if report.without_verdict else comparisons,
-        "attributes": [
-            {
-                "model": row.model,
-                "decision": row.decision,
-                "attribute": row.attribute,
-                "verdict": row.verdict,
-                "failing": [name for name in report.deciding if row.by_metric.get(name) == "fail"],
-            }
-            for row in judged
-        ],
-        "failing": [
-            {name: cells[name] for name in CI_COLUMNS}
-            for cells in (flatten(row) for row in deciding if row.verdict == "fail")
-        ],
+        "attributes": [_ci_attribute(row, report) for row in judged],
+        "failing": [_ci_comparison(row) for row in deciding if row.verdict == "fail"],
     }
     return json_text(content)
+
+
+def _ci_attribute(verdict: AttributeVerdict, report: Report) -> dict[str, Any]:
+    return {
+        "model": verdict.model,
+        "decision": verdict.decision,
+        "attribute": verdict.attribute,
+        "verdict": verdict.verdict,
+        "failing": [name for name in report.deciding if verdict.by_metric.get(name) == "fail"],
+    }
+
+
+def _ci_comparison(row: Disparity) -> Row:
+    cells = flatten(row)
+    return {name: cells[name] for name in CI_COLUMNS}
 
 
 def json_text(content: Mapping[str, Any]) -> str:
@@ -247,14 +254,10 @@ def to_database(report: Report, url: str) -> str:
                 metadata.create_all(connection)
                 for table in metadata.sorted_tables:
                     connection.execute(table.delete().where(table.c.audit_id == name))
-                    numbered = [
-                        {
-                            "audit_id": name,
-                            "position": i,
-                            **{head: _to_null(cell) for head, cell in row.items()},
-                        }
-                        for i, row in enumerate(filled_tables[table.name])
-                    ]
+                    numbered = []
+                    for i, row in enumerate(filled_tables[table.name]):
+                        cells = {head: _to_null(cell) for head, cell in row.items()}
+                        numbered.append({"audit_id": name, "position": i, **cells})
                     connection.execute(table.insert(), numbered)
         finally:
             engine.dispose()
@@ -292,9 +295,7 @@ def _metadata(tables: dict[str, list[Row]]) -> "MetaData":
     types: dict[type, Any] = {bool: sql.Boolean, int: sql.BigInteger, float: sql.Double, str: sql.Text}
     metadata = sql.MetaData()
     for name, rows in tables.items():
-        first_values = {
-            head: next((row[head] for row in rows if row[head] is not None), "") for head in rows[0]
-        }
+        first_values = {head: _first_value(rows, head) for head in rows[0]}
         sql.Table(
             name,
             metadata,
@@ -303,6 +304,11 @@ def _metadata(tables: dict[str, list[Row]]) -> "MetaData":
             *(sql.Column(head, types[type(cell)]()) for head, cell in first_values.items()),
         )
     return metadata
+
+
+def _first_value(rows: Sequence[Row], column: str) -> Value:
+    """Return the first value of a column that is not None, or an empty text."""
+    return next((row[column] for row in rows if row[column] is not None), "")
 
 
 def _to_null(cell: Value) -> Value:

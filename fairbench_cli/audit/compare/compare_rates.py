@@ -14,13 +14,14 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.effective import RateRows, group_rate_rows, is_share, rate_rows
+from fairbench_cli.audit.compare.effective_sizes import RateRows, group_rate_rows, is_share, rate_rows
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools, Ints
 from fairbench_cli.audit.compare.report import (
     ALL,
@@ -134,12 +135,14 @@ class Compared:
     @cached_property
     def value(self) -> Floats:
         """The rates."""
-        return divide(*self.numerators_and_denominators[:2])
+        above, below, _, _ = self.numerators_and_denominators
+        return divide(above, below)
 
     @cached_property
     def reference_value(self) -> Floats:
         """The references' rates."""
-        return divide(*self.numerators_and_denominators[2:])
+        _, _, above, below = self.numerators_and_denominators
+        return divide(above, below)
 
     @cached_property
     def rows(self) -> tuple[RateRows, RateRows]:
@@ -159,7 +162,8 @@ class Compared:
     @cached_property
     def difference_limits(self) -> Limits:
         """Newcombe's intervals of the differences."""
-        return difference_limits(self.names, *self.rows, self.config.confidence)
+        rows, ref = self.rows
+        return difference_limits(self.names, rows, ref, self.config.confidence)
 
     @cached_property
     def tests(self) -> Tests:
@@ -199,7 +203,8 @@ class Compared:
 
     def _estimates(self, values: Floats, limits: Limits) -> Intervals:
         """Return values with their limits; that of a reference against itself is no estimate."""
-        return intervals(values, *(np.where(self.itself, values, limit) for limit in limits))
+        low, high = (np.where(self.itself, values, limit) for limit in limits)
+        return intervals(values, low, high)
 
     def pair(self, g: int, m: int) -> Pair:
         """Return the names of a group and of its reference."""
@@ -218,8 +223,10 @@ class Compared:
 
     def decide(self, evidence: Evidence, g: int, m: int) -> tuple[Verdict, Verdict, Reason]:
         """Return whether the ratio itself lies within τ, the verdict, and why it is not decided."""
-        point = decide(*self.behind(g, m), float(self.taus[m]))
-        return point, *decide_by_evidence(point, self.tests, evidence, g, m, self.config)
+        above, below, ref_above, ref_below = self.behind(g, m)
+        point = decide(above, below, ref_above, ref_below, float(self.taus[m]))
+        verdict, reason = decide_by_evidence(point, self.tests, evidence, g, m, self.config)
+        return point, verdict, reason
 
 
 def compare_slice(group_counts: Slice, names: Sequence[str], config: AuditConfig) -> Compared:
@@ -236,7 +243,9 @@ def family_rates(
     gate = [
         canonical(name) for attribute, name in config.fail_on if attribute in ("", group_counts.attribute)
     ]
-    rates = {rate for name in (*deciding, *gate) for rate in ROLL_UPS.get(name, (name,))}
+    rates: set[str] = set()
+    for name in chain(deciding, gate):
+        rates.update(ROLL_UPS.get(name, (name,)))
     return frozenset(rates & set(names))
 
 
@@ -285,9 +294,11 @@ def compute_tests(
     """Return the tests of rates, given the rows behind them and behind their references."""
     p, outside, exact, too_few = _compute_p_values(rows, ref, taus)
     z = NormalDist().inv_cdf((1 + confidence) / 2)
-    counted = (rows.above, rows.below, ref.above, ref.below)
+    above, below, ref_above, ref_below = rows.above, rows.below, ref.above, ref.below
     with np.errstate(invalid="ignore"):
-        within = (score_test.score_z(*counted, taus) > z) & (score_test.score_z(*counted, 1 / taus) < -z)
+        z_low = score_test.score_z(above, below, ref_above, ref_below, taus)
+        z_high = score_test.score_z(above, below, ref_above, ref_below, 1 / taus)
+        within = (z_low > z) & (z_high < -z)
     p, outside = (np.where(compared, values, np.nan) for values in (p, outside))
     none = np.empty((0, len(names)))
     p = p[:, find_shared_tests(names, reference_indices)]
@@ -319,14 +330,18 @@ def with_pairs(tests: Tests, is_comparable: Bools, taus: Floats) -> Tests:
 
 def _compute_p_values(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floats, Floats, Bools, Bools]:
     """Return p-values of equal rates and of a ratio within τ, which are exact, and where rows are too few."""
-    counted = (rows.above, rows.below, ref.above, ref.below)
-    unweighted = (rows.plain_above, rows.plain_below, ref.plain_above, ref.plain_below)
-    p, exact = score_test.equal_rates(*counted)
-    enough = (
-        np.fmin(score_test.smallest_expected_count(*counted), score_test.smallest_expected_count(*unweighted))
-        >= score_test.FEW_EXPECTED
+    above, below, ref_above, ref_below = rows.above, rows.below, ref.above, ref.below
+    p, exact = score_test.equal_rates(above, below, ref_above, ref_below)
+    outside = score_test.outside_band_p(above, below, ref_above, ref_below, taus)
+    # Weights leave too few rows to test where so few are expected, of the rows or of what they are worth.
+    expected = np.fmin(
+        score_test.smallest_expected_count(above, below, ref_above, ref_below),
+        score_test.smallest_expected_count(
+            rows.plain_above, rows.plain_below, ref.plain_above, ref.plain_below
+        ),
     )
-    return p, score_test.outside_band_p(*counted, taus), exact, (rows.scaled | ref.scaled) & ~enough
+    too_few = (rows.scaled | ref.scaled) & ~(expected >= score_test.FEW_EXPECTED)
+    return p, outside, exact, too_few
 
 
 def adjust(
@@ -352,11 +367,9 @@ def adjust(
     >>> [p.tolist() for p in adjusted], size
     ([[[0.02, 0.06]], [[0.03], [nan]]], 2)
     """
-    families = (
-        [np.concatenate(table_and_pairs) for table_and_pairs in zip(tables, pairs, strict=True)]
-        if pairs
-        else tables
-    )
+    families = tables
+    if pairs:
+        families = [np.concatenate(table_and_pairs) for table_and_pairs in zip(tables, pairs, strict=True)]
     deciding = families
     if decide:
         pairs_of_tables = zip(decide, families, strict=True)
@@ -373,7 +386,7 @@ def adjust(
 
 
 def _flat(tables: Sequence[Floats]) -> Floats:
-    return np.concatenate([np.empty(0), *map(np.ravel, tables)])
+    return np.concatenate([np.empty(0)] + [np.ravel(table) for table in tables])
 
 
 def adjust_tests(
@@ -391,8 +404,12 @@ def adjust_tests(
     config : AuditConfig
         Its confidence.
     """
-    equal: list[tuple[Floats, Bools, Floats]] = []
-    far: list[tuple[Floats, Bools, Floats]] = []
+    equal: list[Floats] = []
+    equal_decides: list[Bools] = []
+    equal_pairs: list[Floats] = []
+    far: list[Floats] = []
+    far_decides: list[Bools] = []
+    far_pairs: list[Floats] = []
     columns = [find_shared_tests(tests.names, tests.reference_indices) for tests in slices]
     for tests, deciding_names, column in zip(slices, deciding, columns, strict=True):
         decides = np.array([name in deciding_names for name in tests.names], dtype=bool)
@@ -402,11 +419,14 @@ def adjust_tests(
             np.where(tests.compared, _p_or_one(values, tests.too_few), np.nan)
             for values in (tests.p, tests.outside)
         )
-        pairs = np.where(has_own_test, tests.pairs, np.nan)
-        equal.append((np.where(has_own_test, p, np.nan), np.isin(indices, column[decides]), pairs))
-        far.append((outside, decides, tests.pairs_outside))
-    of_equal, family = adjust(*zip(*equal, strict=True))
-    of_far, _ = adjust(*zip(*far, strict=True))
+        equal_pairs.append(np.where(has_own_test, tests.pairs, np.nan))
+        equal.append(np.where(has_own_test, p, np.nan))
+        equal_decides.append(np.isin(indices, column[decides]))
+        far.append(outside)
+        far_decides.append(decides)
+        far_pairs.append(tests.pairs_outside)
+    of_equal, family = adjust(equal, equal_decides, equal_pairs)
+    of_far, _ = adjust(far, far_decides, far_pairs)
     all_evidence = []
     alpha = config.alpha
     for tests, column, p, p_far in zip(slices, columns, of_equal, of_far, strict=True):
@@ -420,7 +440,7 @@ def adjust_tests(
 def find_shared_tests(names: Sequence[str], reference_indices: Ints) -> Ints:
     """Which column holds each rate's test: complements with the same reference share one.
 
-    >>> distinct(["fpr", "tpr", "tnr"], np.array([0, 0, 0])).tolist()
+    >>> find_shared_tests(["fpr", "tpr", "tnr"], np.array([0, 0, 0])).tolist()
     [0, 1, 0]
     """
     columns = np.arange(len(names))
@@ -478,16 +498,19 @@ def compare_slices(
     ]
     deciding_names = [family_rates(table.group_counts, table.names, deciding, common) for table in tables]
     evidence, family = adjust_tests([table.tests for table in tables], deciding_names, common)
-    compared_slices = zip(tables, evidence, deciding_names, strict=True)
+    groups: list[GroupRow] = []
+    for group_counts in inside:
+        groups += group_rows(group_counts, config)
+    disparities: list[Disparity] = []
+    for table, table_evidence, rates in zip(tables, evidence, deciding_names, strict=True):
+        disparities += _disparities(table, table_evidence, rates, family)
     return Report(
         config=config,
         slices=tuple(slices),
         decided_by=tuple(deciding),
         overall=tuple(overall_rows(slices, config)),
-        groups=tuple(row for group_counts in inside for row in group_rows(group_counts, config)),
-        disparities=tuple(
-            row for compared_slice in compared_slices for row in _disparities(*compared_slice, family)
-        ),
+        groups=tuple(groups),
+        disparities=tuple(disparities),
         family=family,
         **extra,
     )
@@ -539,7 +562,11 @@ def _estimate_rows_needed(table: Compared, still: Bools, family: int) -> Floats:
     for tau in np.unique(table.taus[still.any(0)]).tolist():
         g, m = np.nonzero(still & (table.taus == tau))  # all of them at once
         reference_indices = table.reference_indices[m]
-        x, n, y, k = (side[g, m] for counted in table.rows for side in (counted.above, counted.below))
+        rows_of_groups, rows_of_references = table.rows
+        x = rows_of_groups.above[g, m]
+        n = rows_of_groups.below[g, m]
+        y = rows_of_references.above[g, m]
+        k = rows_of_references.below[g, m]
         rule = Criterion(tau, max(1, family), table.config.confidence)
         n_counted = rows_needed(divide(y, k), divide(x * k, n * y), divide(n, n + k), rule)
         n_both = np.where(reference_indices == REST, rows.sum(), rows[g] + rows[reference_indices])
@@ -557,18 +584,24 @@ def group_rows(group_counts: Slice, config: AuditConfig) -> list[GroupRow]:
     limits = rate_limits(names, group_rate_rows(group_counts, names), config.confidence)
     # The share of all rows that the only group has is 1, and no estimate.
     is_whole = is_share(names) & (len(rates) == 1)
-    metrics = intervals(rates, *(np.where(is_whole, rates, limit) for limit in limits))
-    return [
-        GroupRow(
-            *(*group_counts.place, group),
-            rows=int(group_counts.rows[g]),
-            small=bool(group_counts.rows[g] < config.min_group),
-            counts=_counts(group_counts.counts.n[g], group_counts.labelled),
-            metrics=dict(zip(names, metrics[g], strict=True)),
-            behind={name: (float(above[g, m]), float(below[g, m])) for m, name in enumerate(names)},
+    low, high = (np.where(is_whole, rates, limit) for limit in limits)
+    metrics = intervals(rates, low, high)
+    rows = []
+    for g, group in enumerate(group_counts.counts.groups):
+        n_rows = int(group_counts.rows[g])
+        behind = {name: (float(above[g, m]), float(below[g, m])) for m, name in enumerate(names)}
+        rows.append(
+            GroupRow(
+                *group_counts.place,
+                group,
+                rows=n_rows,
+                small=n_rows < config.min_group,
+                counts=_counts(group_counts.counts.n[g], group_counts.labelled),
+                metrics=dict(zip(names, metrics[g], strict=True)),
+                behind=behind,
+            )
         )
-        for g, group in enumerate(group_counts.counts.groups)
-    ]
+    return rows
 
 
 def _counts(n: Floats, labelled: bool) -> dict[str, float]:

@@ -59,7 +59,13 @@ class RateRows:
             indices = groups
         else:
             indices = groups[:, None]
-        return RateRows(*(side[indices, columns] for side in vars(self).values()))
+        return RateRows(
+            above=self.above[indices, columns],
+            below=self.below[indices, columns],
+            scaled=self.scaled[indices, columns],
+            plain_above=self.plain_above[indices, columns],
+            plain_below=self.plain_below[indices, columns],
+        )
 
     def scale(self, factor: Floats) -> "RateRows":
         """Return them worth `by` of it; the limitless total of a share stays."""
@@ -118,8 +124,10 @@ def rows_per_weight(group_counts: Slice, groups: Sequence[int] | None = None) ->
     For what is counted and is no rate of one group; those have `rate_rows`. It is the least that a unit is
     worth in a rate of all rows of a group; where people have several, of those with one label, too.
     """
-    rates = OF_EVERYBODY if group_counts.clusters is None else (*OF_EVERYBODY, *BY_LABEL)
-    names = defined(rates, group_counts.labelled)
+    if group_counts.clusters is None:
+        names = defined(OF_EVERYBODY, group_counts.labelled)
+    else:
+        names = defined(OF_EVERYBODY + BY_LABEL, group_counts.labelled)
     worth = group_rate_rows(group_counts, names).below
     everybody = group_counts.counts.group_total[:, None]
     weight = np.where(
@@ -149,7 +157,10 @@ def _sides(group_counts: Slice, names: Sequence[str], *, of_rest: bool) -> Float
 def _effective_rows(group_counts: Slice, names: Sequence[str], *, of_rest: bool) -> RateRows:
     """Return effective and plain rows above and below the bar, of each group or of everybody else."""
     of_each = _sides(group_counts, names, of_rest=False)
-    weights, rows, squares = _sides(group_counts, names, of_rest=True) if of_rest else of_each
+    if of_rest:
+        weights, rows, squares = _sides(group_counts, names, of_rest=True)
+    else:
+        weights, rows, squares = of_each
     weight = weights.sum(0)
     square = squares.sum(0)
     n_rows = rows.sum(0)
@@ -226,11 +237,17 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, of
     """
     groups = len(rows)
     entries, squares = (_entries(cells, names) for cells in (clusters.n, clusters.squares))
-    sums = np.stack(
-        [*_by_group(entries, clusters.group, groups), _by_group(squares[1], clusters.group, groups)]
+    sums = np.concatenate(
+        [
+            _by_group(entries, clusters.group, groups),
+            _by_group(squares[1], clusters.group, groups)[None],
+        ]
     )
     alike = _estimate_likeness(entries, squares, divide(sums[0], sums[1]), clusters.group, of_rest=of_rest)
-    above, total, square = sums.sum(1, keepdims=True) - sums if of_rest else sums
+    if of_rest:
+        above, total, square = sums.sum(1, keepdims=True) - sums
+    else:
+        above, total, square = sums
     moments = _moments(entries, clusters, groups, of_rest=of_rest)
     rate = divide(above, total)
     _, _, second, people = moments
@@ -263,12 +280,17 @@ def _estimate_likeness(
     most = np.where(people > 0, people * rate * (1 - rate), 0.0)
     sums = np.stack([likeness, most, np.maximum(people - 1, 0)])
 
-    def with_added(likeness: Floats, most: Floats, free: Floats) -> Floats:
+    def with_added(sums: Floats) -> Floats:
+        """Return the likeness with `ALIKE` people added; sums of shape (3, …)."""
+        likeness, most, free = sums
         alike = np.where(most > 0, np.clip(divide(likeness, most), 0.0, 1.0), 1.0)
-        return (free * alike + ALIKE) / (free + ALIKE)
+        added: Floats = (free * alike + ALIKE) / (free + ALIKE)
+        return added
 
     everybody = sums.sum(1)
-    return np.maximum(with_added(*everybody), with_added(*(everybody[:, None] - sums if of_rest else sums)))
+    if of_rest:
+        sums = everybody[:, None] - sums
+    return np.maximum(with_added(everybody), with_added(sums))
 
 
 def factor_together(
@@ -310,7 +332,7 @@ def factor_together(
         influences = divide(counted[0] - divide(hits, weight)[group] * counted[1], hits[group])
         return np.where(np.isfinite(influences), influences, 0.0)
 
-    own_influence = influence(entries, *sums)
+    own_influence = influence(entries, sums[0], sums[1])
     reference_influence = influence(partner, ref_above, ref_total)
     of_reference = divide(_spread(moments, divide(ref_above, ref_total)), ref_above**2)
     separate = _by_group(own_influence**2, group, shape[0]) + np.where(

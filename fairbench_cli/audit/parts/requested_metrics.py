@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.effective import rows_per_weight
-from fairbench_cli.audit.compare.kernel import Compared, Limits, adjust
+from fairbench_cli.audit.compare.compare_rates import Compared, Limits, adjust
+from fairbench_cli.audit.compare.effective_sizes import rows_per_weight
 from fairbench_cli.audit.compare.references import REST, REST_NAME
 from fairbench_cli.audit.compare.report import Interval, Pair, Place, Reason, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_metric, requested_names, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, needs_labels
-from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, View, stream
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.grouping import group_by
@@ -125,7 +125,7 @@ def compute_requested(_: tuple[()], base: Report) -> Requested:
     config = base.config
     names = requested_names(base.config)
     deciding = [name for name in names if bounds(find_metric(name), tau_of(name, config), config.confidence)]
-    tests = {name: tested_names(find_metric(name)) for name in deciding}
+    tests = {name: parts_to_test(find_metric(name)) for name in deciding}
     columns = list(dict.fromkeys(chain.from_iterable(tests.values())))
     tested_pairs = []
     n_other_pairs = 0
@@ -137,8 +137,8 @@ def compute_requested(_: tuple[()], base: Report) -> Requested:
         # A reference that the data chose is the extreme one of all pairs: the others count as tests, too.
         if references.is_chosen_by_rate(group_counts, config):
             n_other_pairs += math.comb(len(slice_pairs), 2)
-    p = np.array([[values[name].member for name in columns] for _, values in tested_pairs])
-    p = p.reshape(len(tested_pairs), len(columns))
+    members = [[values[name].member for name in columns] for _, values in tested_pairs]
+    p = np.array(members).reshape(len(tested_pairs), len(columns))
     (adjusted,) = adjust([p], pairs=[np.ones((n_other_pairs, len(columns)))])[0]
     rows = []
     decided = []
@@ -153,15 +153,18 @@ def compute_requested(_: tuple[()], base: Report) -> Requested:
             decided += metric_tests
         intervals = {name: values[name].interval for name in names}
         rows.append(RequestedRow(**vars(pair), values=intervals, verdicts=verdicts))
-    requested_values = [values[name] for _, values in tested_pairs for name in names]
-    bounded = {tested.drawn for tested in requested_values if not math.isnan(tested.interval.low)}
+    bounded: set[bool] = set()
+    for _pair, tested_by_name in tested_pairs:
+        for name in names:
+            if not math.isnan(tested_by_name[name].interval.low):
+                bounded.add(tested_by_name[name].drawn)
     return Requested(tuple(rows), tuple(decided), closed=False in bounded, drawn=True in bounded)
 
 
-def tested_names(entry: Metric) -> tuple[str, ...]:
+def parts_to_test(entry: Metric) -> tuple[str, ...]:
     """Return the names of what is tested for a metric: its parts, its rate, or the metric itself.
 
-    >>> [parts_tested(find(name)) for name in ("equalised-odds", "chi-squared-p", "phi")]
+    >>> [parts_to_test(find(name)) for name in ("equalised-odds", "chi-squared-p", "phi")]
     [('tpr-difference', 'fpr-difference'), ('selection-rate-difference',), ('phi',)]
     """
     names_by_kind = {"parts": entry.farthest_of, "rate": (f"{entry.equal}-difference",)}
@@ -175,9 +178,12 @@ def _decide_test(
     entry = find_metric(name)
     tau = tau_of(name, config)
     tested = values[test]
-    judged, interval = (
-        (find_metric(test), tested.interval) if entry.tested == "parts" else (entry, values[name].interval)
-    )
+    if entry.tested == "parts":
+        judged = find_metric(test)
+        interval = tested.interval
+    else:
+        judged = entry
+        interval = values[name].interval
     verdict = decide_metric(judged, interval, tau, config, p_holm) or "undecided"
     reason: Reason = ""
     if verdict == "undecided" and math.isnan(interval.value):
@@ -277,10 +283,11 @@ def _count_pairs(group_counts: Slice, other_groups: Sequence[int], reference: in
     worth = rows_per_weight(group_counts)
     if reference == REST:
         favoured = n.sum(0) - n[other_groups]
-        without = ([h for h in range(len(n)) if h != g] for g in other_groups)
-        of_reference = np.array(
-            [float(rows_per_weight(group_counts, remaining_groups)) for remaining_groups in without]
-        )
+        worth_of_rest = []
+        for g in other_groups:
+            remaining_groups = [h for h in range(len(n)) if h != g]
+            worth_of_rest.append(float(rows_per_weight(group_counts, remaining_groups)))
+        of_reference = np.array(worth_of_rest)
     else:
         favoured = np.broadcast_to(n[reference], n[other_groups].shape)
         of_reference = np.full(len(other_groups), worth[reference])
@@ -320,8 +327,8 @@ def _farthest(entry: Metric, value: float, tested_parts: Sequence[_Tested]) -> _
 def find_closed_form(name: str) -> tuple[str, str] | None:
     """Return the rate and the comparison, where a metric is a difference or ratio of one rate.
 
-    >>> closed_form("fpr-ratio"), closed_form("demographic_parity_difference"), closed_form("phi")
-    (('fpr', 'ratio'), None, None)
+    >>> [find_closed_form(name) for name in ("fpr-ratio", "demographic_parity_difference", "phi")]
+    [('fpr', 'ratio'), None, None]
     """
     for spelled in (name, find_metric(name).alias_of):
         rate, _, comparison = spelled.rpartition("-")
@@ -337,8 +344,14 @@ def find_closed_form(name: str) -> tuple[str, str] | None:
 
 def _rate_test(table: Compared, comparison: str, g: int) -> _Tested:
     """Return the difference or ratio of the only rate of a table, with its interval and test."""
-    interval = (table.difference if comparison == "difference" else table.ratio)[g, 0]
-    return _Tested(interval, math.nan if table.tests.too_few[g, 0] else float(table.tests.p[g, 0]))
+    if comparison == "difference":
+        interval = table.difference[g, 0]
+    else:
+        interval = table.ratio[g, 0]
+    p = math.nan
+    if not table.tests.too_few[g, 0]:
+        p = float(table.tests.p[g, 0])
+    return _Tested(interval, p)
 
 
 def _has_enough_rows(entry: Metric, rows: Floats) -> bool:
@@ -371,7 +384,10 @@ def _test_by_draws(entry: Metric, value: float, drawn: Floats, tau: float, confi
     if target is not None and not math.isnan(value):
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = np.log if entry.ratio else np.asarray
-            spread = np.nanstd(scale(drawn)[np.isfinite(scale(drawn))]) if np.isfinite(drawn).any() else 0.0
+            spread = 0.0
+            if np.isfinite(drawn).any():
+                scaled = scale(drawn)
+                spread = float(np.nanstd(scaled[np.isfinite(scaled)]))
             away = float(scale(np.float64(value)) - scale(np.float64(target)))
         if spread > 0 and math.isfinite(away):
             p = float(normal_p(away / spread))
@@ -452,7 +468,7 @@ def _table(
     small = {row.group for row in report.groups if row.small and row.attribute == first_row.attribute}
     lines = []
     for row in rows:
-        group = writing.group_cell(row.group, row.group in small)
+        group = formatting.group_cell(row.group, row.group in small)
         for name, interval in row.values.items():
             entry = find_metric(name)
             tested = tests.get((*row.place, row.group, name), [])
@@ -462,25 +478,28 @@ def _table(
             else:
                 reasons = set()
             reason: Reason = next(
-                (possible_reason for possible_reason in writing.REASONS if possible_reason in reasons), ""
+                (possible_reason for possible_reason in formatting.REASONS if possible_reason in reasons), ""
             )
             least_p = min((test.p_holm for test in tested if not math.isnan(test.p_holm)), default=math.nan)
             if entry.p_value:
-                value = writing.p_cell(interval.value)
+                value = formatting.p_cell(interval.value)
             else:
-                value = writing.fine_cell(interval)
+                value = formatting.fine_cell(interval)
             if entry.ideal is None:
                 best = NOTHING
             else:
                 best = TableCell(f"{entry.ideal:g}", "", entry.ideal)
-            part_tests = tested if entry.tested == "parts" else []
-            p = _p_cells(tested[0] if tested and not part_tests else None)
-            lines.append(
-                (group, TableCell(name), value, best, *p, _verdict(verdict, reason, least_p, report))
-            )
+            part_tests = []
+            p_cells = _p_cells(None)
+            if entry.tested == "parts":
+                part_tests = tested
+            elif tested:
+                p_cells = _p_cells(tested[0])
+            verdict_cell = _verdict(verdict, reason, least_p, report)
+            lines.append((group, TableCell(name), value, best, *p_cells, verdict_cell))
             for test in part_tests:
                 part_cell = TableCell(f"of which {test.tested}")
-                value = writing.fine_cell(test.value)
+                value = formatting.fine_cell(test.value)
                 decided = _verdict(test.verdict, test.reason, test.p_holm, report)
                 lines.append((group, part_cell, value, NOTHING, *_p_cells(test), decided))
     heads = ("group", "metric", "value", "at best", "p", "p (Holm)", "verdict")
@@ -488,7 +507,7 @@ def _table(
         heads = _without_best(heads)
         lines = [_without_best(line) for line in lines]
     if report.several:
-        where = f" ({writing.format_place(first_row.model, first_row.decision)})"
+        where = f" ({formatting.format_place(first_row.model, first_row.decision)})"
     else:
         where = ""
     title = f"{first_row.attribute}, against {first_row.reference}{where}"
@@ -504,16 +523,17 @@ def _without_best(cells: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _p_cells(test: RequestedTest | None) -> tuple[TableCell, TableCell]:
-    p, p_holm = (test.p, test.p_holm) if test else (math.nan, math.nan)
-    return writing.p_cell(p), writing.p_cell(p_holm)
+    if test is None:
+        return formatting.p_cell(math.nan), formatting.p_cell(math.nan)
+    return formatting.p_cell(test.p), formatting.p_cell(test.p_holm)
 
 
 def _verdict(verdict: Verdict | None, reason: Reason, p_holm: float, report: Report) -> TableCell:
-    why = writing.describe_reason(reason, p_holm, report.config.confidence)
+    why = formatting.describe_reason(reason, p_holm, report.config.confidence)
     if verdict:
         verdict_text = VERDICTS[verdict] + (f": {why}" if why else "")
     else:
-        verdict_text = writing.DASH
+        verdict_text = formatting.DASH
     return TableCell(verdict_text, verdict=verdict)
 
 

@@ -1,18 +1,18 @@
 """What is behind the differences between groups: by strata of the rows, and among people alike."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from statistics import NormalDist
 
 import numpy as np
 
-from fairbench_cli.audit.compare.effective import rows_per_weight
+from fairbench_cli.audit.compare.effective_sizes import rows_per_weight
 from fairbench_cli.audit.compare.references import REST, REST_NAME, comparable, usual_reference
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, View
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.strata import read_people, read_strata
@@ -69,7 +69,7 @@ class Stratum:
     belift: float  # rate / rate of all
 
 
-NO_STRATUM = Stratum(writing.DASH, math.nan, math.nan, math.nan, math.nan, UNDEFINED, math.nan)
+NO_STRATUM = Stratum(formatting.DASH, math.nan, math.nan, math.nan, math.nan, UNDEFINED, math.nan)
 
 
 @dataclass(frozen=True)
@@ -153,27 +153,32 @@ def explain(behind: StrataAndPeople, base: Report) -> tuple[Explanation, ...]:
         for group_counts in base.slices
         if group_counts.attribute in behind.strata
     ]
-    n_comparisons = sum(min(rows) >= config.min_group for _, pairs in slices for rows in pairs.values())
+    n_comparisons = 0
+    for _, pairs in slices:
+        n_comparisons += sum(min(rows) >= config.min_group for rows in pairs.values())
     if n_comparisons > MOST_COMPARED:
         subject = f"{n_comparisons} groups of {len(slices)} attributes are too many to explain"
         fix = ("name the protected attributes with ", Flag("attribute"), ", or raise ", Flag("min-group"))
         raise user_error(f"{subject}; at most {MOST_COMPARED} are", fix, Flag("explain"))
-    return tuple(
-        explanation
-        for group_counts, pairs in slices
-        for explanation in _explanations(group_counts, pairs, behind, n_comparisons, config)
-    )
+    explanations: list[Explanation] = []
+    for group_counts, pairs in slices:
+        explanations += _explanations(group_counts, pairs, behind, n_comparisons, config)
+    return tuple(explanations)
 
 
 def _pairs(group_counts: Slice, config: AuditConfig) -> Pairs:
     """Return each group with its reference, by their places, and how many rows both have."""
     reference = usual_reference(group_counts, config)
     n_rows = group_counts.rows.tolist()
-    return {
-        (g, reference): (n_rows[g], sum(n_rows) - n_rows[g] if reference == REST else n_rows[reference])
-        for g in np.flatnonzero(comparable(group_counts, config)).tolist()
-        if g != reference
-    }
+    pairs = {}
+    for g in np.flatnonzero(comparable(group_counts, config)).tolist():
+        if g == reference:
+            continue
+        if reference == REST:
+            pairs[g, reference] = (n_rows[g], sum(n_rows) - n_rows[g])
+        else:
+            pairs[g, reference] = (n_rows[g], n_rows[reference])
+    return pairs
 
 
 def _explanations(
@@ -185,22 +190,31 @@ def _explanations(
     too_few = f"fewer than {least} rows, not explained."
     small_groups = [names[g] for (g, _), (mine, _) in pairs.items() if mine < least]
     small_references = [names[g] for (g, _), (mine, theirs) in pairs.items() if theirs < least <= mine]
-    notes = [f"{join_names(small_groups)}: {too_few}"] if small_groups else []
+    notes = []
+    if small_groups:
+        notes.append(f"{join_names(small_groups)}: {too_few}")
     if small_references:
         notes += [f"{join_names(small_references)}: the reference has {too_few}"]
-    enough = [pair for pair, rows in pairs.items() if min(rows) >= least]
-    largest = [max(pairs, key=lambda pair: pairs[pair][0])] if pairs else []
+    explained_pairs = [pair for pair, rows in pairs.items() if min(rows) >= least]
+    enough = bool(explained_pairs)
+    if pairs and not enough:
+        # Where none has rows enough, the difference of the largest alone is shown.
+        explained_pairs = [max(pairs, key=lambda pair: pairs[pair][0])]
     worth = float(rows_per_weight(group_counts, range(len(group_counts.rows))))
-    for g, reference_index in (
-        enough or largest
-    ):  # where none has rows enough, the difference of the largest alone
+    for g, reference_index in explained_pairs:
         if reference_index == REST:
             reference = REST_NAME
         else:
             reference = names[reference_index]
-        named = (group_counts.attribute, names[g], reference, *pairs[g, reference_index])
+        rows, reference_rows = pairs[g, reference_index]
         explanation = Explanation(
-            *named, _difference(group_counts, g, reference_index, config), notes=(*notes, *behind.notes)
+            attribute=group_counts.attribute,
+            group=names[g],
+            reference=reference,
+            rows=rows,
+            reference_rows=reference_rows,
+            difference=_difference(group_counts, g, reference_index, config),
+            notes=(*notes, *behind.notes),
         )
         if not enough:
             yield explanation
@@ -225,9 +239,11 @@ def _explanations(
 def _difference(group_counts: Slice, g: int, reference: int, config: AuditConfig) -> Interval:
     """Return the difference of selection rates, group − reference, with Newcombe's interval."""
     overall = to_counts(select_pair(group_counts.counts.predicted, g, reference))
-    worth = float(
-        rows_per_weight(group_counts, range(len(group_counts.rows)) if reference == REST else (g, reference))
-    )
+    if reference == REST:
+        compared_groups: Sequence[int] = range(len(group_counts.rows))
+    else:
+        compared_groups = (g, reference)
+    worth = float(rows_per_weight(group_counts, compared_groups))
     low, high = _limits(overall.predicted * worth, config.confidence)
     return Interval(_drop_rounding(-float(discrimination(overall))), float(low), float(high))
 
@@ -235,9 +251,11 @@ def _difference(group_counts: Slice, g: int, reference: int, config: AuditConfig
 def select_pair(n: Floats, g: int, reference: int) -> Floats:
     """Return counts of a group and its reference, or of all others: (..., groups, 2) becomes (..., 2, 2)."""
     group_counts = n[..., g, :]
-    return np.stack(
-        [group_counts, n.sum(-2) - group_counts if reference == REST else n[..., reference, :]], -2
-    )
+    if reference == REST:
+        reference_counts = n.sum(-2) - group_counts
+    else:
+        reference_counts = n[..., reference, :]
+    return np.stack([group_counts, reference_counts], -2)
 
 
 def _add_people(
@@ -366,10 +384,26 @@ def stratify(
     rate, reference = acceptance_by_group(counts)
     differences = -conditional.stratum_differences(counts)
     lift = conditional.belift_by_stratum(counts)
-    within = intervals(differences, *_limits(worthy.predicted, config.confidence))
-    columns = (*counts.group_total.T, rate, reference, within, lift)
-    strata = tuple(Stratum(*row) for row in zip(names, *(column.tolist() for column in columns), strict=True))
+    low, high = _limits(worthy.predicted, config.confidence)
+    within = intervals(differences, low, high)
+    rows, reference_rows = counts.group_total.T.tolist()
+    strata = []
+    for i, stratum_name in enumerate(names):
+        strata.append(
+            Stratum(
+                stratum_name,
+                rows[i],
+                reference_rows[i],
+                float(rate[i]),
+                float(reference[i]),
+                within[i],
+                float(lift[i]),
+            )
+        )
     enough = (worthy.group_total[:, 0] >= config.min_group) & ~np.isnan(lift)
+    least_belift = None
+    if enough.any():
+        least_belift = int(np.argmin(np.where(enough, lift, np.inf)))
     return Stratified(
         name,
         _bounded_interval(-float(conditional.explained_difference(counts)), z * errors[0]),
@@ -377,8 +411,8 @@ def stratify(
         float(conditional.comparable_share(counts)),
         float(cochran_mantel_haenszel(worthy)),
         float(cochran_mantel_haenszel_p(worthy)),
-        strata,
-        int(np.argmin(np.where(enough, lift, np.inf))) if enough.any() else None,
+        tuple(strata),
+        least_belift,
     )
 
 
@@ -467,7 +501,8 @@ def explanation_section(
     explanation: Explanation, config: AuditConfig, view: View, selected: str = "is selected"
 ) -> Section:
     """Return an explanation in words and tables; `selected` says what a group is more or less often."""
-    sentences = [_describe_difference(explanation, selected), *_describe_paradox(explanation, selected)]
+    sentences = [_describe_difference(explanation, selected)]
+    sentences += _describe_paradox(explanation, selected)
     if explanation.features:
         sentences.append(f"A person is described by {', '.join(explanation.features)}.")
     poorly_compared = [
@@ -478,31 +513,32 @@ def explanation_section(
         for stratified_part in explanation.parts
         if FEW_COMPARED <= stratified_part.compared < 1
     ]
-    tables = [_parts_table(explanation), _belift_table(explanation, config)] if explanation.parts else []
+    tables = []
+    if explanation.parts:
+        tables += [_parts_table(explanation), _belift_table(explanation, config)]
     if explanation.metrics:
         tables += [_metrics_table(explanation, config)]
     tables += [_strata_table(stratified_part, view) for stratified_part in explanation.parts]
     group_text = f"{explanation.group} ({explanation.rows} rows)"
     groups_text = f"{group_text} and {explanation.reference} ({explanation.reference_rows})"
-    return Section(
-        f"{explanation.attribute}: what is behind the difference of {groups_text}",
-        (*sentences, *([_describe_incomplete(poorly_compared)] if poorly_compared else [])),
-        tuple(tables),
-        (
-            *explanation.notes,
-            *([_describe_incomplete(partly_compared)] if partly_compared else []),
-            *([CMH] if explanation.parts else []),
-        ),
-    )
+    notes = list(explanation.notes)
+    if poorly_compared:
+        sentences.append(_describe_incomplete(poorly_compared))
+    if partly_compared:
+        notes.append(_describe_incomplete(partly_compared))
+    if explanation.parts:
+        notes.append(CMH)
+    title = f"{explanation.attribute}: what is behind the difference of {groups_text}"
+    return Section(title, tuple(sentences), tuple(tables), tuple(notes))
 
 
 def _describe_difference(explanation: Explanation, selected: str) -> str:
     """Return who is selected more often."""
-    value = writing.number(abs(explanation.difference.value))
-    if value == writing.DASH:
+    value = formatting.number(abs(explanation.difference.value))
+    if value == formatting.DASH:
         return "The difference is not defined."
-    difference_text = writing.with_interval(explanation.difference)
-    if value == writing.number(0.0):
+    difference_text = formatting.with_interval(explanation.difference)
+    if value == formatting.number(0.0):
         often = "as often as"
     elif explanation.difference.value < 0:
         often = "less often than"
@@ -520,29 +556,37 @@ def _describe_paradox(explanation: Explanation, selected: str) -> list[str]:
     difference = explanation.difference
     if not (difference.low > 0 or difference.high < 0):
         return []
-    group_adverb, other_adverb = ("less", "more") if difference.value < 0 else ("more", "less")
+    group_adverb, other_adverb = ("more", "less")
+    if difference.value < 0:
+        group_adverb, other_adverb = ("less", "more")
     turned: list[str] = []
     chance: list[str] = []
     for stratified_part in explanation.parts:
         unexplained = stratified_part.unexplained
         if stratified_part.compared >= FEW_COMPARED and unexplained.value * difference.value < 0:
-            clause = f"{stratified_part.by}, {writing.with_interval(unexplained)}"
-            (chance if unexplained.low <= 0 <= unexplained.high else turned).append(clause)
+            clause = f"{stratified_part.by}, {formatting.with_interval(unexplained)}"
+            if unexplained.low <= 0 <= unexplained.high:
+                chance.append(clause)
+            else:
+                turned.append(clause)
     paradox = (
         f"Simpson's paradox: {explanation.group} {selected} {group_adverb} often of all, but {other_adverb} "
         "often within strata of"
     )
-    sentences = [f"{paradox} {'; '.join(turned)}."] if turned else []
-    explained_sentence = (
-        f"It is explained by {'; '.join(chance)}: what is left may be chance, and goes the other way."
-    )
-    return sentences + ([explained_sentence] if chance else [])
+    sentences = []
+    if turned:
+        sentences.append(f"{paradox} {'; '.join(turned)}.")
+    if chance:
+        sentences.append(
+            f"It is explained by {'; '.join(chance)}: what is left may be chance, and goes the other way."
+        )
+    return sentences
 
 
 def _describe_incomplete(incomplete: list[Stratified]) -> str:
     """Return for which part of the rows there is nobody to compare them with."""
     shares = ", ".join(
-        f"{writing.percent(1 - stratified_part.compared)} ({stratified_part.by})"
+        f"{formatting.percent(1 - stratified_part.compared)} ({stratified_part.by})"
         for stratified_part in incomplete
     )
     return (
@@ -554,10 +598,10 @@ def _describe_incomplete(incomplete: list[Stratified]) -> str:
 def _parts_table(explanation: Explanation) -> TextTable:
     columns: dict[str, Callable[[Stratified], TableCell]] = {
         "explained by": lambda row: TableCell(row.by),
-        "explained": lambda row: writing.fine_cell(row.explained),
-        "unexplained": lambda row: writing.fine_cell(row.unexplained),
-        "compared": lambda row: TableCell(writing.percent(row.compared), "", row.compared),
-        "CMH p": lambda row: writing.p_cell(row.cmh_p),
+        "explained": lambda row: formatting.fine_cell(row.explained),
+        "unexplained": lambda row: formatting.fine_cell(row.unexplained),
+        "compared": lambda row: TableCell(formatting.percent(row.compared), "", row.compared),
+        "CMH p": lambda row: formatting.p_cell(row.cmh_p),
     }
     title = "What is explained, and what is left; compared: rows in strata with both groups"
     return table_of(title, columns, explanation.parts)
@@ -572,8 +616,8 @@ def _belift_table(explanation: Explanation, config: AuditConfig) -> TextTable:
     columns: dict[str, Callable[[Stratified], TableCell]] = {
         "explained by": lambda row: TableCell(row.by),
         "stratum": lambda row: TableCell(least(row).name),
-        "rows": lambda row: writing.count_cell(least(row).rows),
-        "belift": lambda row: writing.number_cell(least(row).belift),
+        "rows": lambda row: formatting.count_cell(least(row).rows),
+        "belift": lambda row: formatting.number_cell(least(row).belift),
     }
     title = f"Least belift, rate of {explanation.group} in a stratum / rate of all; strata with fewer than "
     return table_of(f"{title}{config.min_group} left out", columns, explanation.parts)
@@ -595,9 +639,9 @@ def _metrics_table(explanation: Explanation, config: AuditConfig) -> TextTable:
     columns: dict[str, Callable[[tuple[str, Interval]], TableCell]] = {
         "metric": lambda row: TableCell(row[0]),
         "what it says": lambda row: TableCell(meaning[row[0]]),
-        "value": lambda row: writing.fine_cell(row[1]),
+        "value": lambda row: formatting.fine_cell(row[1]),
     }
-    return table_of("Among people alike", columns, [*explanation.metrics.items()])
+    return table_of("Among people alike", columns, list(explanation.metrics.items()))
 
 
 def _strata_table(stratified_part: Stratified, view: View) -> TextTable:
@@ -607,13 +651,14 @@ def _strata_table(stratified_part: Stratified, view: View) -> TextTable:
     largest, remark = view.cut(size, lambda _: "smaller")
     columns: dict[str, Callable[[Stratum], TableCell]] = {
         "stratum": lambda stratum: TableCell(stratum.name),
-        "rows": lambda stratum: writing.count_cell(stratum.rows),
-        "rate": lambda stratum: writing.number_cell(stratum.rate),
-        "ref. rows": lambda stratum: writing.count_cell(stratum.reference_rows),
-        "ref. rate": lambda stratum: writing.number_cell(stratum.reference_rate),
-        "difference": lambda stratum: writing.fine_cell(stratum.difference),
+        "rows": lambda stratum: formatting.count_cell(stratum.rows),
+        "rate": lambda stratum: formatting.number_cell(stratum.rate),
+        "ref. rows": lambda stratum: formatting.count_cell(stratum.reference_rows),
+        "ref. rate": lambda stratum: formatting.number_cell(stratum.reference_rate),
+        "difference": lambda stratum: formatting.fine_cell(stratum.difference),
     }
-    strata = [stratified_part.strata[i] for i in sorted(i for _, i in largest)]
+    indices = sorted(i for _, i in largest)
+    strata = [stratified_part.strata[i] for i in indices]
     return table_of(f"Strata of {stratified_part.by}", columns, strata, remark)
 
 

@@ -81,7 +81,8 @@ def count(value: float) -> str:
     ('1,805', '805', '8.2', '0.013', '1.93e101')
     """
     if value >= LARGE or 0 < value < SMALL:
-        return f"{value:.{3 if value >= LARGE else 2}g}".replace("e+", "e")
+        digits = 3 if value >= LARGE else 2
+        return f"{value:.{digits}g}".replace("e+", "e")
     if float(value).is_integer() or value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}"
@@ -101,7 +102,7 @@ def thousands(value: float) -> str:
 def round_up_count(value: float) -> float:
     """Round up to two digits; NaN stays.
 
-    >>> about(1511.2), about(31.0), about(213)
+    >>> round_up_count(1511.2), round_up_count(31.0), round_up_count(213)
     (1600.0, 31.0, 220.0)
     """
     if not (math.isfinite(value) and value > 0):
@@ -116,8 +117,11 @@ def nearest_to(best: float, estimate: Interval) -> float:
     >>> nearest_to(1.0, Interval(0.5, 0.4, 0.6)), nearest_to(1.0, Interval(0.9, 0.7, 1.2))
     (0.6, 1.0)
     """
-    bounded = not (math.isnan(estimate.low) or math.isnan(estimate.high))
-    low, high = (estimate.low, estimate.high) if bounded else (estimate.value, estimate.value)
+    low = estimate.low
+    high = estimate.high
+    if math.isnan(low) or math.isnan(high):
+        low = estimate.value
+        high = estimate.value
     return min(max(best, low), high)
 
 
@@ -128,13 +132,15 @@ def fraction(behind: tuple[float, float]) -> str:
     ('805/1,795', '217M/2,001M', '12/534,206,568M')
     """
     texts = [count(value) for value in behind]
-    if sum(character != "," for text in texts for character in text) > MOST_DIGITS:
+    n_digits = sum(len(text) - text.count(",") for text in texts)
+    if n_digits > MOST_DIGITS:
         texts = [_millions(value) if 1e6 <= value < LARGE else count(value) for value in behind]
     return "/".join(texts)
 
 
 def _millions(value: float) -> str:
-    return f"{value / 1e6:,.{0 if value >= 1e8 else 1}f}M"
+    digits = 0 if value >= 1e8 else 1
+    return f"{value / 1e6:,.{digits}f}M"
 
 
 def p_value(value: float) -> str:
@@ -157,12 +163,14 @@ def describe_rows_needed(least: float, most: float) -> str:
 
     From `MANY_ROWS` on a number says more than is known, and stands as its order of magnitude.
 
-    >>> rows_words(150.0, 1400.0), rows_words(220.0, 220.0), rows_words(150.0, math.nan)
-    ('about 150 to 1,400', 'about 220', '150 or more')
-    >>> rows_words(1600.0, 4.3e7)
+    >>> [describe_rows_needed(least, most) for least, most in ((150, 1400), (220, 220), (150, math.nan))]
+    ['about 150 to 1,400', 'about 220', '150 or more']
+    >>> describe_rows_needed(1600.0, 4.3e7)
     'about 1,600 for the first rate, tens of millions for the last'
-    >>> rows_words(2e6, 3e6), rows_words(3e5, math.nan), rows_words(3e5, 2e6), rows_words(math.nan, math.nan)
-    ('millions', 'hundreds of thousands or more', 'hundreds of thousands to millions', '')
+    >>> [describe_rows_needed(least, most) for least, most in ((2e6, 3e6), (3e5, math.nan), (3e5, 2e6))]
+    ['millions', 'hundreds of thousands or more', 'hundreds of thousands to millions']
+    >>> describe_rows_needed(math.nan, math.nan)
+    ''
     """
     if math.isnan(least):
         return ""
@@ -182,13 +190,15 @@ def describe_rows_needed(least: float, most: float) -> str:
         high_text = _order_of_magnitude(most)
     if approximately and most >= MANY_ROWS:
         return f"{approximately}{low_text} for the first rate, {high_text} for the last"
-    return f"{approximately}{low_text}" + ("" if high_text == low_text else f" to {high_text}")
+    if high_text == low_text:
+        return f"{approximately}{low_text}"
+    return f"{approximately}{low_text} to {high_text}"
 
 
 def _order_of_magnitude(rows: float) -> str:
     """Return the order of magnitude of very many rows.
 
-    >>> [_order_of(10.0**power) for power in (5, 6, 7, 8, 9)]
+    >>> [_order_of_magnitude(10.0**power) for power in (5, 6, 7, 8, 9)]
     ['hundreds of thousands', 'millions', 'tens of millions', 'hundreds of millions', 'billions']
     """
     power = math.floor(math.log10(rows))
@@ -199,7 +209,7 @@ def _order_of_magnitude(rows: float) -> str:
 def describe_reason(reason: Reason, p_holm: float, confidence: float) -> str:
     """Return why something is not decided; where a difference is shown that only the limit is open.
 
-    >>> reason_words("wide", 0.3, 0.95), reason_words("wide", 0.01, 0.95)
+    >>> describe_reason("wide", 0.3, 0.95), describe_reason("wide", 0.01, 0.95)
     ('too few rows to tell', 'beyond chance, limit open')
     """
     if reason == "wide" and p_holm < alpha_level(confidence):
@@ -210,7 +220,7 @@ def describe_reason(reason: Reason, p_holm: float, confidence: float) -> str:
 def among_text(p: float, family: int, confidence: float) -> str:
     """Return the addition to "could be chance" where a comparison alone would not be: that it is one of many.
 
-    >>> among(0.02, 1500, 0.95), among(0.2, 15, 0.95)
+    >>> among_text(0.02, 1500, 0.95), among_text(0.2, 15, 0.95)
     (' among 1,500', '')
     """
     if p < alpha_level(confidence):
@@ -227,7 +237,12 @@ def percent(share: float) -> str:
 
 def format_place(model: str, decision: str, kind: str | None = None) -> str:
     """Name a model, or what it is (kind), and a decision: "model a, top 100"; "month 2, top 100"."""
-    return ", ".join(clause for clause in (f"{kind or 'model'} {model}" if model else "", decision) if clause)
+    clauses = []
+    if model:
+        clauses.append(f"{kind or 'model'} {model}")
+    if decision:
+        clauses.append(decision)
+    return ", ".join(clauses)
 
 
 def format_group(group: str) -> str:
@@ -279,7 +294,7 @@ def both_p_cell(p: float, p_holm: float) -> TableCell:
 def flatten(row: Any, *left_out: str) -> Row:
     """Return the fields of a row of a report for a table: three of an interval, none of what holds several.
 
-    >>> flat(Interval(0.5, 0.25, 0.75), "low")
+    >>> flatten(Interval(0.5, 0.25, 0.75), "low")
     {'value': 0.5, 'high': 0.75}
     """
     cells: Row = {}
@@ -295,7 +310,7 @@ def flatten(row: Any, *left_out: str) -> Row:
 def flat_columns(kind: type) -> tuple[str, ...]:
     """Return the columns that `flatten` gives rows of a kind.
 
-    >>> columns_of(Interval)
+    >>> flat_columns(Interval)
     ('value', 'low', 'high')
     """
     columns: list[str] = []
