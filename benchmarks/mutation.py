@@ -30,7 +30,7 @@ os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  #
 
 import numpy as np
 
-from fairbench_cli.measures.score_test import wilson
+from fairbench_cli.measures.score_test import wilson_interval
 
 ROOT = Path(__file__).parents[1]
 COPIED = "fairbench_cli", "tests", "configs", "datasets", "pyproject.toml"
@@ -335,7 +335,7 @@ def main() -> None:
                 survivors.append(f"| {mutant.file}:{mutant.line} | `{mutant.what}`{reason} |")
                 print(survivors[-1], flush=True)
     killed = len(chosen) - len(survivors)
-    low, high = wilson(killed, len(chosen))
+    low, high = wilson_interval(killed, len(chosen))
     said = f"{killed} of {len(chosen)} mutants of {given.room} noticed: {killed / len(chosen):.1%}"
     said += f" (95 % interval {low:.1%} to {high:.1%})"
     said += f", {tree.overtime} of them by taking longer than {MOST_SECONDS} s"

@@ -97,7 +97,7 @@ def smallest(runs: int) -> None:
     for n, m in ((20, 60), (50, 500), (200, 1000), (1000, 1000), (100, 5000)):
         for rate in (0.1, 0.3, 0.6):
             design = TwoGroups(n, m, rate, Criterion())
-            low, _ = design.shown()
+            low, _ = design.detectable_ratios()
             if math.isnan(low):
                 continue
             planned = design.chances([low, 1.0]).fails

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairbench_cli.base.checksums import seed_of
+from fairbench_cli.base.checksums import derive_seed
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card, find_card, read_card, shipped_cards
@@ -119,7 +119,7 @@ def measured_stand_in(dataset: Dataset, net: BayesNet, repeats: int = 30) -> Fit
     train, test = min(len(table) // 2, MOST_ROWS), min(len(table) - len(table) // 2, MOST_ROWS)
     found: dict[str, dict[Trained, list[tuple[float, float]]]] = {name: {} for name in CLASSIFIED_BY}
     for repeat in range(repeats):
-        seed = seed_of("stand-in", card.name, repeat)
+        seed = derive_seed("stand-in", card.name, repeat)
         rows = np.random.default_rng(seed).permutation(len(table))
         data = [to_sample(table.take(part), roles) for part in (rows[:train], rows[-test:])]
         drawn, numbers = sample(net, train + test, seed), np.arange(train + test)
@@ -142,7 +142,7 @@ def measured_stand_in(dataset: Dataset, net: BayesNet, repeats: int = 30) -> Fit
         repeats=repeats,
         classifiers={name: {at: _outcome(one) for at, one in own.items()} for name, own in found.items()},
         base_rates={name: _base_rates(dataset.roles(name), table, net) for name in single},
-        worst=_worst(table, net, [seed_of("stand-in", card.name, repeat) for repeat in range(repeats)]),
+        worst=_worst(table, net, [derive_seed("stand-in", card.name, repeat) for repeat in range(repeats)]),
     )
 
 

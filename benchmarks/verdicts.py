@@ -41,8 +41,8 @@ from fairbench_cli.audit.parts.subgroups import Joint, Subgroup, find_subgroups
 from fairbench_cli.audit.parts.trends import FEW_OVER
 from fairbench_cli.audit.scan.slices import Clusters, Slice
 from fairbench_cli.measures.counts import Counts, Floats
-from fairbench_cli.measures.rates import parts
-from fairbench_cli.measures.registry import COUNT_METRICS, find, measure
+from fairbench_cli.measures.rates import numerators_and_denominators
+from fairbench_cli.measures.registry import COUNT_METRICS, find_metric, measure
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.trend import ratio_trend
 
@@ -118,7 +118,10 @@ def simulate(world: World, runs: int) -> Found:
     law, found = LAWS[world.law], []
     for n in counts:
         if law is None:
-            above, below = (side.reshape(-1, len(world.measures)) for side in parts(n, world.measures))
+            above, below = (
+                side.reshape(-1, len(world.measures))
+                for side in numerators_and_denominators(n, world.measures)
+            )
             rows = RateRows(above, below, np.zeros(above.shape, dtype=bool), above, below)
             found.append(_together(rows, n.sum((2, 3)), world.measures))
         else:
@@ -584,7 +587,9 @@ TESTED = ("parts", "rate", "limit", "ideal")
 def once(names: Sequence[str]) -> tuple[str, ...]:
     """Return metrics without those that have the values and tests of one before them by another name."""
     some = Counts(("g", "r"), np.random.default_rng(0).integers(1, 50, (9, 2, 2, 2)).astype(np.float64))
-    found = {(parts_to_test(find(n))[1:], measure(n, some).round(9).tobytes()): n for n in reversed(names)}
+    found = {
+        (parts_to_test(find_metric(n))[1:], measure(n, some).round(9).tobytes()): n for n in reversed(names)
+    }
     return tuple(name for name in names if name in found.values())
 
 
@@ -597,7 +602,7 @@ def levels(world: Labelled, runs: int, names: Sequence[str] = DECIDING, draws: i
     truth = Counts(("g", "r"), 1e9 * shares * np.array(world.cells).reshape(2, 2))
     taus: dict[str, float] = {"default": 0.999}
     for name in names:
-        entry = find(name)
+        entry = find_metric(name)
         if entry.tested == "limit" and entry.ideal is not None:
             reach = max(entry.high - entry.ideal, entry.ideal - entry.low)
             taus[name] = float(np.clip(1 - abs(measure(name, truth) - entry.ideal) / reach, 0.001, 1))
@@ -614,9 +619,9 @@ def _fails_alone(tests: Sequence[RequestedTest], found: Requested, config: Audit
     """Return whether a metric would fail if no other was asked for."""
     adjusted = holm([1.0 if np.isnan(test.p) else test.p for test in tests])
     for test, p in zip(tests, adjusted, strict=True):
-        entry, known = find(test.metric), found.rows[0].values[test.metric]
+        entry, known = find_metric(test.metric), found.rows[0].values[test.metric]
         if entry.tested == "parts":
-            entry, known = find(test.tested), test.value
+            entry, known = find_metric(test.tested), test.value
         if decide_metric(entry, known, tau_of(test.metric, config), config, float(p)) == "fail":
             return True
     return False
@@ -641,7 +646,7 @@ def gates(runs: int) -> None:
         found = levels(world, runs, names)
         for name, level in found.items():
             seen.setdefault(name, []).append(level)
-        by = [[level for name, level in found.items() if find(name).tested == of] for of in TESTED]
+        by = [[level for name, level in found.items() if find_metric(name).tested == of] for of in TESTED]
         texts = " | ".join(f"{np.mean(of):.3f} | {max(of):.3f}" for of in by)
         print(f"| {rows:,} | {share} | {law} | {each} | {texts} |", flush=True)
     far = sorted(seen, key=lambda name: -np.mean(seen[name]))

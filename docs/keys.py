@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from fairbench_cli.base.errors import shown
-from fairbench_cli.base.parameters import parameters_of
+from fairbench_cli.base.errors import format_value
+from fairbench_cli.base.parameters import inspect_parameters
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Representation
@@ -61,7 +61,7 @@ def _components(kind: Registry, also: dict[str, Any], more: tuple[str, ...] = ()
     """
     entries: dict[str, dict[str, Any]] = {}
     for name, entry in kind.items():
-        types = {**parameters_of(entry.load()).types, **also}
+        types = {**inspect_parameters(entry.load()).types, **also}
         entries[name] = {
             "additionalProperties": False,
             "properties": {key: _parameter(key, of) for key, of in types.items()},
@@ -112,7 +112,7 @@ def mechanism_table() -> str:
     """  # noqa: E501 - the table's
     rows = ["| mechanism | strength | other keys | what |", "|---|---|---|---|"]
     for name, entry in MECHANISMS.items():
-        own, takes = entry.load(), parameters_of(entry.load())
+        own, takes = entry.load(), inspect_parameters(entry.load())
         usual = {key: value for key, value in takes.defaults.items() if value is not None}
         others = [f"`{key}: {usual[key]}`" if key in usual else f"`{key}`" for key in takes.types]
         strength = f"`{own.strength}`" if own.strength else "none"
@@ -132,7 +132,7 @@ def _default(value: Any) -> str:
         return f"`[{text}]`" if names else "none"
     if value is None or value == "":
         return "none"
-    return f"`{value}`" if isinstance(value, str) else shown(value)
+    return f"`{value}`" if isinstance(value, str) else format_value(value)
 
 
 TABLES_OF_KEYS = {

@@ -12,7 +12,7 @@ from conftest import environment, fairbench, two_lines, write_config
 
 from fairbench_cli.audit.api import audit
 from fairbench_cli.audit.scan.source import start_database
-from fairbench_cli.base.checksums import FIELD, signed
+from fairbench_cli.base.checksums import FIELD, add_checksum
 
 MARKED = "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\n"
 METRIC = MARKED + "def gap(counts):\n    return counts.group_total[..., 1] - counts.group_total[..., 0]\n"
@@ -119,7 +119,7 @@ def test_names_in_results_are_no_paths_to_write_to(own, say, tmp_path):
     for one in (*plan["datasets"], *plan["cells"]):
         one["dataset"] = "../../../escaped"
     plan.pop(FIELD)
-    (out / "plan.json").write_text(json.dumps(signed(plan)))
+    (out / "plan.json").write_text(json.dumps(add_checksum(plan)))
     before = {path for path in tmp_path.rglob("*") if out not in path.parents}
     assert say("report", out).code == 0
     assert "escaped" in (out / "results.csv").read_text()

@@ -30,8 +30,8 @@ from fairbench_cli.data.locate import (
 from fairbench_cli.data.table import Codes, Column, Floats, Rows, Table
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.rows import RANGES, crossed, ranges
-from fairbench_cli.measures.score_test import difference_interval, wilson
+from fairbench_cli.measures.rows import RANGES, cross_columns, cut_into_ranges
+from fairbench_cli.measures.score_test import difference_interval, wilson_interval
 from fairbench_cli.network.files import Meta, open_network
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import compute_posterior
@@ -222,7 +222,7 @@ def _crossed(columns: Sequence[Codes | Rows]) -> tuple[Rows, Rows]:
     >>> cells.tolist(), at.tolist()
     ([[0, 0], [1, 2]], [1, 0, 1])
     """
-    row_cells = crossed(columns)
+    row_cells = cross_columns(columns)
     first_rows = np.unique(row_cells, return_index=True)[1]
     return np.column_stack([codes[first_rows].astype(np.intp) for codes in columns]), row_cells
 
@@ -252,7 +252,9 @@ def _rates(
     codes_of = dict(zip(names, cells.T, strict=True))
 
     def rate(group: str, counts_of_group: Floats, side: Side | None = None) -> GroupRate:
-        limits = wilson(counts_of_group[1], counts_of_group.sum()) if measured else (math.nan, math.nan)
+        limits = (
+            wilson_interval(counts_of_group[1], counts_of_group.sum()) if measured else (math.nan, math.nan)
+        )
         return GroupRate(
             group,
             float(counts_of_group.sum()),
@@ -331,7 +333,7 @@ def _strata(card: Card, table: Table, column_names: Sequence[str]) -> Strata:
         columns.append(table[name])
         levels.append(column.levels)
         if column.kind == "number" and len(column.levels) > MOST_CODES:
-            columns[-1], tops = ranges(np.asarray(column.values)[table[name]], RANGES)
+            columns[-1], tops = cut_into_ranges(np.asarray(column.values)[table[name]], RANGES)
             levels[-1] = tuple(f"up to {top:g}" for top in tops)
     cells, row_strata = _crossed(columns)
     if len(cells) > MOST_STRATA:

@@ -12,8 +12,8 @@ from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.explanations import explanation_section
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import listed, percent_words
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_percent, join_names
 from fairbench_cli.data.card import Trap
 from fairbench_cli.data.checks.check import MissingCells
 from fairbench_cli.data.checks.groups import Side
@@ -72,7 +72,7 @@ def _answer(sheet: Datasheet) -> Answer:
     """Return how many rows there are and how many have the favourable outcome, and the gap by attribute."""
     if sheet.everybody is None:
         return Answer(Statement(f"{sheet.card.name}: from its card alone; nothing is measured"))
-    share = percent_words(sheet.everybody.rate.value)
+    share = format_percent(sheet.everybody.rate.value)
     if sheet.origin == "network":
         source = "its network, learned from "
     else:
@@ -82,7 +82,7 @@ def _answer(sheet: Datasheet) -> Answer:
 
 
 def _gap(rates: AttributeRates, sheet: Datasheet) -> Statement:
-    shares = [percent_words(group.rate.value) for group in (rates.deprived, rates.favoured)]
+    shares = [format_percent(group.rate.value) for group in (rates.deprived, rates.favoured)]
     gap = rates.gap
     word = "more"
     if gap.value < 0:
@@ -104,14 +104,14 @@ def _chart(rates: AttributeRates, sheet: Datasheet) -> Chart:
     axis = Axis(0.0, min(1.0, 1.05 * highest) or 1.0, percent=True)
     rows = []
     for level in drawn:
-        rate = percent_words(level.rate.value)
+        rate = format_percent(level.rate.value)
         tooltip = f"{level.group}, {level.side}: {rate} of {formatting.thousands(level.rows)} rows"
         mark = dot(axis, level.rate.value, "reference" if level.side == "favoured" else "undecided", tooltip)
         rows.append(
             ChartRow(level.group, rate, [whisker(axis, level.rate.low, level.rate.high, tooltip), mark])
         )
     title = f"{rates.attribute}: share with {sheet.card.outcome}"
-    spoken = "; ".join(f"{row.name}: {row.said}" for row in rows)
+    spoken = "; ".join(f"{row.name}: {row.value_text}" for row in rows)
     n_more = len(ranked) - len(drawn)
     if n_more:
         caption = f"the {MOST_BARS} largest groups; {n_more} more in the table"
@@ -126,7 +126,7 @@ def _facts(sheet: Datasheet) -> tuple[str, ...]:
     """Return the facts to know first: the traps in a line, the licence, and where the numbers are from."""
     card = sheet.card
     kinds = []
-    for kind, traps_of_kind in grouped(card.traps, lambda trap: trap.kind).items():
+    for kind, traps_of_kind in group_by(card.traps, lambda trap: trap.kind).items():
         names = ", ".join(trap.column for trap in traps_of_kind if trap.column)
         kinds.append(f"{kind} ({names})" if names else kind)
     traps = [f"Known traps: {', '.join(kinds)}."] if kinds else []
@@ -243,7 +243,7 @@ def _rates_table(
 
 
 def _percent(share: float) -> TableCell:
-    return TableCell(percent_words(share), "", share)
+    return TableCell(format_percent(share), "", share)
 
 
 def _missing_table(missing: Sequence[MissingCells], view: View) -> TextTable:
@@ -314,7 +314,7 @@ def _traps(sheet: Datasheet, view: View) -> Iterator[Section]:
     tables = (
         plain_table("Known", heads, [row[: len(heads)] for row in trap_rows]),
         plain_table("What data check warns of", ("kind", "column", "what", "what to do"), warning_rows),
-        plain_table("Also noted", ("kind", "column", "what"), noted, more=n_more),
+        plain_table("Also noted", ("kind", "column", "what"), noted, omitted=n_more),
     )
     filled_tables = tuple(table for table in tables if table.rows)
     yield Section("Traps", () if filled_tables else ("No trap is known, and none was found.",), filled_tables)
@@ -326,10 +326,10 @@ def _together(findings: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str],
     >>> _together([("leak", "tells", "a"), ("leak", "tells", "b"), ("weight", "counts", "c")])
     {('leak', 'tells'): 'a, b', ('weight', 'counts'): 'c'}
     """
-    alike = grouped(findings, lambda finding: finding[:2])
+    alike = group_by(findings, lambda finding: finding[:2])
     columns_by_finding = {}
     for key, alike_findings in alike.items():
-        columns_by_finding[key] = listed([column for *_, column in alike_findings])
+        columns_by_finding[key] = join_names([column for *_, column in alike_findings])
     return columns_by_finding
 
 

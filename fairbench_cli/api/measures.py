@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairbench_cli.base.errors import ArgumentError, Problem, suggest, user_error
 from fairbench_cli.measures.counts import Counts, Floats, count
 from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.registry import METRICS, find
+from fairbench_cli.measures.registry import METRICS, find_metric
 from fairbench_cli.measures.registry import measure as of_data
 from fairbench_cli.measures.rows import Rows
 
@@ -110,7 +110,7 @@ def measure(
 
 def _find_metric(name: Any) -> Metric:
     try:
-        return find(name)
+        return find_metric(name)
     except (KeyError, AttributeError):
         raise user_error(f'no metric is called "{name}"', suggest(str(name), METRICS)) from None
 

@@ -10,7 +10,7 @@ import pandas as pd
 from fairbench_cli.api.frames import to_table
 from fairbench_cli.api.objects import plain_value
 from fairbench_cli.base.errors import ArgumentError, Flag, Problem, UserError, suggest, user_error
-from fairbench_cli.base.telling import Tell, to_nobody
+from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
 from fairbench_cli.data.card import Card, find_card, read_card
 from fairbench_cli.data.load import Dataset, load, table_from_csv
 from fairbench_cli.data.locate import file_sha256, find_files
@@ -427,7 +427,7 @@ def learn(
     deprived: Values | None = None,
     favoured: Values | None = None,
     name: str = "frame",
-    tell: Tell = to_nobody,
+    tell: ProgressCallback = ignore_progress,
 ) -> Network:
     """Return the network that is learned from data: structure and tables, as ``fairbench network learn``.
 

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairbench_cli.base.errors import ArgumentError, Problem, shown
-from fairbench_cli.base.parameters import parameters_of
+from fairbench_cli.base.errors import ArgumentError, Problem, format_value
+from fairbench_cli.base.parameters import inspect_parameters
 from fairbench_cli.base.plugins import is_installed, public_name
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.classifiers.registry import CLASSIFIERS
@@ -153,10 +153,10 @@ def parameters_given(thing: Any) -> dict[str, Any]:
             defaults |= kind().get_params(deep=False)
     else:
         values = {}
-        for name in parameters_of(kind).types:
+        for name in inspect_parameters(kind).types:
             if not hasattr(thing, name):
                 problem = f"an object of {kind.__name__} does not keep its parameter {name}"
-                fix = f"give the class and its parameters: {{{kind.__name__}: {{{shown(name)}: …}}}}"
+                fix = f"give the class and its parameters: {{{kind.__name__}: {{{format_value(name)}: …}}}}"
                 raise ArgumentError(Problem(problem, fix))
             values[name] = getattr(thing, name)
     return {

@@ -24,11 +24,11 @@ from sklearn.utils.validation import (
 
 from fairbench_cli.api.frames import fitted, is_number_column, is_one_of, learned, texts_of, to_pandas
 from fairbench_cli.api.objects import component_of, in_lists, parameters_given, plain_value
-from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
-from fairbench_cli.base.parameters import parameters_of
-from fairbench_cli.base.plugins import short
+from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_value, suggest, user_error
+from fairbench_cli.base.parameters import inspect_parameters
+from fairbench_cli.base.plugins import short_name
 from fairbench_cli.base.registry import Registry
-from fairbench_cli.base.validation import findings_of
+from fairbench_cli.base.validation import to_findings
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.foreign import Choice, ForeignEstimator
 from fairbench_cli.classifiers.registry import CLASSIFIERS
@@ -428,7 +428,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         for value in values:
             if str(value) not in levels and not is_one_of(groups, [value]).any():
                 fix = suggest(str(value), levels)
-                raise user_error(f'"{column.name}" has no group {shown(value)}', fix, "deprived")
+                raise user_error(f'"{column.name}" has no group {format_value(value)}', fix, "deprived")
         return tuple(map(str, values))
 
     def _rows(self, X: Any, sensitive_features: Any) -> Sample:
@@ -470,9 +470,9 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(self.technique, str):
             is_registered = self.technique in INTERVENTIONS
             if is_registered:
-                return parameters_of(INTERVENTIONS[self.technique].load()).types
+                return inspect_parameters(INTERVENTIONS[self.technique].load()).types
             return None
-        parameters = parameters_of(self.technique if callable(self.technique) else type(self.technique))
+        parameters = inspect_parameters(self.technique if callable(self.technique) else type(self.technique))
         if parameters.open:
             return None
         return {**parameters.types, **INTERVENTIONS.foreign.options_of(self.technique)}
@@ -497,7 +497,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             parameters = {}
         if self.encoding != "one-hot":
             parameters = parameters | {"encoding": self.encoding}
-        spec = ComponentSpec(short(name), tuple(sorted(parameters.items())))
+        spec = ComponentSpec(short_name(name), tuple(sorted(parameters.items())))
         return ForeignEstimator(partial(clone, estimator), {}, self.encoding), spec
 
 
@@ -517,7 +517,7 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
         try:
             ((spec, extra), *_) = read_entries(kind, [{thing: given_parameters}], {}, ReadContext(Path()))
         except ValidationError as error:
-            raise UserError(*(problem for _, problem in findings_of(error)), surface="python") from None
+            raise UserError(*(problem for _, problem in to_findings(error)), surface="python") from None
         if extra:
             raise ArgumentError(Problem("tune is a key of configs", "search with GridSearchCV"))
         return spec.build(kind), spec
@@ -531,9 +531,9 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
         return _component(kind, name, given_parameters)
     fault = kind.foreign.fault(component)
     if fault is not None:
-        raise ArgumentError(Problem(f"{short(name)} {fault[0]}", fault[1]))
-    all_parameters = dict(parameters_of(component).defaults) | given_parameters
-    spec = ComponentSpec(short(name), tuple(sorted(all_parameters.items())))
+        raise ArgumentError(Problem(f"{short_name(name)} {fault[0]}", fault[1]))
+    all_parameters = dict(inspect_parameters(component).defaults) | given_parameters
+    spec = ComponentSpec(short_name(name), tuple(sorted(all_parameters.items())))
     return (
         thing if component is not thing and not parameters else kind.foreign.make(component, given_parameters)
     ), spec

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
-from fairbench_cli.base.telling import Tell, to_nobody
-from fairbench_cli.base.text import SPELLINGS, printable
+from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_value, suggest, user_error
+from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
+from fairbench_cli.base.safe_text import SPELLINGS, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -230,7 +230,7 @@ def audit(
         filters = (only,) if isinstance(only, str) else tuple(only)
         return AuditResult(run(rows, settings, baseline, filters, repeat))
     except UserError as error:
-        raise UserError(*(problem.spelled("python") for problem in error.problems)) from None
+        raise UserError(*(problem.spell("python") for problem in error.problems)) from None
 
 
 def _values_by_key(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,7 +258,7 @@ def run(
     against: "Frame | None" = None,
     only: Sequence[str] = (),
     repeat: int | None = None,
-    tell: Tell = to_nobody,
+    tell: ProgressCallback = ignore_progress,
 ) -> "Report":
     """Read and judge with a configuration that is checked; `against` is a frame, the baseline.
 
@@ -317,7 +317,7 @@ def frame_of_arrays(
     }
     for name in by_attribute:
         if name in columns_of_arrays:
-            raise user_error(f"an attribute is called {shown(name)}", "rename it", "groups")
+            raise user_error(f"an attribute is called {format_value(name)}", "rename it", "groups")
     try:
         frame = pd.DataFrame(
             values_of | {name: _without_index(values) for name, values in by_attribute.items()}

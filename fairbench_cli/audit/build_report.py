@@ -20,7 +20,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.slices import Tally
-from fairbench_cli.base.text import counted_words, listed
+from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import Verdict
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -158,7 +158,7 @@ def _describe_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConf
             called = f"{group} ({group_counts.attribute})"
             rows = int(group_counts.rows[g])
             if gone[g]:
-                out.append(f"{called}, {counted_words(rows, 'row')}")
+                out.append(f"{called}, {format_count(rows, 'row')}")
             elif not may[g]:
                 not_compared.append(called)
             elif g == reference and rows < config.min_group and len(may) > 1:
@@ -170,4 +170,4 @@ def _describe_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConf
         f"The reference has fewer than {config.min_group} rows": weak,
         f"Marked *: fewer than {config.min_group} rows, read with care": small,
     }
-    return [f"{text}: {listed(list(dict.fromkeys(names)))}." for text, names in notes.items() if names]
+    return [f"{text}: {join_names(list(dict.fromkeys(names)))}." for text, names in notes.items() if names]

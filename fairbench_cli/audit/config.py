@@ -18,12 +18,12 @@ from pydantic import (
 )
 
 from fairbench_cli.audit.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, has_tau, kind
-from fairbench_cli.base.errors import Flag, nearest, shown, suggest
-from fairbench_cli.base.strict_yaml import scalar
+from fairbench_cli.base.errors import Flag, find_nearest, format_value, suggest
+from fairbench_cli.base.strict_yaml import parse_scalar
 from fairbench_cli.base.validation import StrictModel, mistake
+from fairbench_cli.measures.individual_fairness import MARGIN, NEIGHBOURS
 from fairbench_cli.measures.registry import COUNT_METRICS
-from fairbench_cli.measures.significance import alpha_of
-from fairbench_cli.measures.situation import MARGIN, NEIGHBOURS
+from fairbench_cli.measures.significance import alpha_level
 
 Ties = Literal["include", "exclude", "random"]
 RefMethod = Literal["given", "majority", "minimum", "maximum", "rest"]
@@ -183,7 +183,7 @@ def _read_bins(value: Any) -> int | Edges:
         listed = value["edges"]
         closed = value.get("closed", closed)
     if isinstance(listed, str):
-        listed = [scalar(text.strip()) for text in listed.split(",") if text.strip()]
+        listed = [parse_scalar(text.strip()) for text in listed.split(",") if text.strip()]
     if isinstance(listed, list | tuple):
         edges = listed
     else:
@@ -193,9 +193,9 @@ def _read_bins(value: Any) -> int | Edges:
         for edge in edges
     )
     if not edges or not numbers or isinstance(value, bool) or closed not in ("left", "right"):
-        raise mistake(f"a number of bins or edges, not {shown(value)}", "write age=4, or age=25,45,65")
+        raise mistake(f"a number of bins or edges, not {format_value(value)}", "write age=4, or age=25,45,65")
     if any(low >= high for low, high in pairwise(edges)):
-        raise mistake(f"edges rise, and {shown(value)} do not", "write them in order: age=25,45,65")
+        raise mistake(f"edges rise, and {format_value(value)} do not", "write them in order: age=25,45,65")
     return Edges(tuple(map(float, edges)), closed)
 
 
@@ -215,18 +215,20 @@ def _check_metric(text: str, common: tuple[str, ...] = tuple(COMPARED) + tuple(R
     try:
         needs_rows = kind(name) == "rows"
     except KeyError:
-        names = common if nearest(name, common) else set(common) | set(COUNT_METRICS)
-        raise mistake(f"no metric is called {shown(name)}", suggest(name, names)) from None
+        names = common if find_nearest(name, common) else set(common) | set(COUNT_METRICS)
+        raise mistake(f"no metric is called {format_value(name)}", suggest(name, names)) from None
     if needs_rows:
         fix = ("see ", Flag("explain"), ", or a run")
-        raise mistake(f"{shown(name)} needs the rows, and these are counted", fix)
+        raise mistake(f"{format_value(name)} needs the rows, and these are counted", fix)
     return text
 
 
 def _check_metric_with_tau(name: str) -> str:
     """Check the name of a metric that passes by its tau."""
     if name != DEFAULT and not has_tau(_check_metric(name, (*COMPARED, DEFAULT))):
-        raise mistake(f"{shown(name)} does not pass by a tau", "name a rate, or another metric with a range")
+        raise mistake(
+            f"{format_value(name)} does not pass by a tau", "name a rate, or another metric with a range"
+        )
     return name
 
 
@@ -281,7 +283,7 @@ def _values_by_name(
             if name and text:
                 return {name: read(text)}
             if sign or not alone:
-                raise mistake(f"{shown(value)} is not NAME=VALUE", f"write both, such as {example}")
+                raise mistake(f"{format_value(value)} is not NAME=VALUE", f"write both, such as {example}")
             value = read(name)
         if alone:
             return {alone: value}
@@ -309,7 +311,7 @@ def _sets_of_columns(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
         unique: dict[frozenset[str], tuple[str, ...]] = {}
         for names in trimmed:
             if len(names) < least or "" in names or len(set(names)) < len(names):
-                raise mistake(f"{shown(','.join(names))} {wrong}", fix)
+                raise mistake(f"{format_value(','.join(names))} {wrong}", fix)
             unique.setdefault(frozenset(names), names)
         return tuple(unique.values())
 
@@ -319,8 +321,8 @@ def _sets_of_columns(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
 # Of the keys whose values by name are laid over those of a file.
 READERS = {
     "ref": _values_by_name(str, "race=Caucasian", sided=True),
-    "bins": _values_by_name(scalar, "age=4"),
-    "tau": _values_by_name(scalar, "fpr=0.9", DEFAULT),
+    "bins": _values_by_name(parse_scalar, "age=4"),
+    "tau": _values_by_name(parse_scalar, "fpr=0.9", DEFAULT),
     "spellings": _values_by_name(str, "sex=merge", DEFAULT),
 }
 _intersections = _sets_of_columns(2, "is not two or more attributes", "write race,sex")
@@ -525,7 +527,7 @@ class AuditConfig(StrictModel):
     @property
     def alpha(self) -> float:
         """The level below which p-values are significant."""
-        return alpha_of(self.confidence)
+        return alpha_level(self.confidence)
 
     @property
     def tau(self) -> float:

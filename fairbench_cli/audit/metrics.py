@@ -18,8 +18,8 @@ from typing import Literal
 
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES
-from fairbench_cli.measures.registry import find
-from fairbench_cli.measures.significance import alpha_of
+from fairbench_cli.measures.registry import find_metric
+from fairbench_cli.measures.significance import alpha_level
 
 # The rates that are shown, those with counts over and under the bar; and those that groups are compared on in
 # every audit, which predictions change.
@@ -59,7 +59,7 @@ def canonical(name: str) -> str:
     """
     if name in ROLL_UPS:
         return name
-    entry = find(name)
+    entry = find_metric(name)
     if entry.alias_of in RATES:
         rate = entry.alias_of
     else:
@@ -85,7 +85,7 @@ def kind(name: str) -> Literal["rate", "roll-up", "counts", "rows"]:
         return "roll-up"
     if canonical_name in COMPARED:
         return "rate"
-    if find(canonical_name).needs == "counts":
+    if find_metric(canonical_name).needs == "counts":
         return "counts"
     return "rows"
 
@@ -96,7 +96,7 @@ def can_decide(name: str) -> bool:
     >>> can_decide("fpr"), can_decide("tpr-difference"), can_decide("chi-squared")
     (True, True, False)
     """
-    return kind(name) in ("rate", "roll-up") or bounds(find(name), 0.8, 0.95) is not None
+    return kind(name) in ("rate", "roll-up") or bounds(find_metric(name), 0.8, 0.95) is not None
 
 
 def has_tau(name: str) -> bool:
@@ -107,7 +107,9 @@ def has_tau(name: str) -> bool:
     """
     canonical_name = canonical(name)
     return canonical_name in COMPARED or (
-        canonical_name not in ROLL_UPS and not find(canonical_name).p_value and can_decide(canonical_name)
+        canonical_name not in ROLL_UPS
+        and not find_metric(canonical_name).p_value
+        and can_decide(canonical_name)
     )
 
 
@@ -118,7 +120,7 @@ def bounds(entry: Metric, tau: float, confidence: float) -> tuple[float, float] 
     ((-0.25, 0.25), (0.5, 2.0))
     """
     if entry.p_value:
-        return alpha_of(confidence), 1.0
+        return alpha_level(confidence), 1.0
     if entry.ideal is None:
         return None
     if entry.ratio:
@@ -140,4 +142,4 @@ def defined(rates: Iterable[str], labelled: bool) -> tuple[str, ...]:
 
 def needs_labels(name: str) -> bool:
     """Return whether a metric or roll-up, by its canonical name, is undefined without labels."""
-    return any(find(metric).on != "both" for metric in ROLL_UPS.get(name, (name,)))
+    return any(find_metric(metric).on != "both" for metric in ROLL_UPS.get(name, (name,)))

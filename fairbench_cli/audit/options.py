@@ -21,9 +21,9 @@ from fairbench_cli.audit.config import (
     side_of,
 )
 from fairbench_cli.audit.metrics import COMPARED, canonical
-from fairbench_cli.base.errors import Flag, Problem, UserError, Words, shown
-from fairbench_cli.base.strict_yaml import Place, YamlDocument, read_mapping
-from fairbench_cli.base.validation import in_file_order, problems_of, usual
+from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, format_value
+from fairbench_cli.base.strict_yaml import KeyPath, YamlDocument, read_mapping
+from fairbench_cli.base.validation import sort_by_line, to_problems, usual_key
 
 SMALL = 0.02  # of the data: smaller categories may be left out, in both American rules
 OUT = "leave one of the two out"
@@ -43,7 +43,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }
 
 Config = TypeVar("Config", bound=AuditConfig)
-Check = tuple[str, object, str, Words]  # key, whether it is wrong, what is wrong with it, what to do
+Check = tuple[str, object, str, MessageText]  # key, whether it is wrong, what is wrong with it, what to do
 
 
 def read_config(
@@ -78,8 +78,8 @@ def read_config(
     (0.8, {'fpr': 0.9}, ['top 10', 'top 20'])
     """
     keys = {key.replace("_", "-"): value for key, value in options.items() if value is not None}
-    keys = {usual(key): value for key, value in keys.items()}
-    spots: dict[Place, str] = {(key,): before + key for key in keys}
+    keys = {usual_key(key): value for key, value in keys.items()}
+    spots: dict[KeyPath, str] = {(key,): before + key for key in keys}
     if path:
         file = _use_usual_keys(read_mapping(path, "a config", "write `tau: 0.8`"))
     else:
@@ -92,15 +92,15 @@ def read_config(
             Problem(problem, fix, document.where((key,))) for key, wrong, problem, fix in checks if wrong
         ]
     except ValidationError as error:
-        problems = list(problems_of(error, document))
+        problems = list(to_problems(error, document))
     if problems:
-        raise UserError(*in_file_order(problems, document.name))
+        raise UserError(*sort_by_line(problems, document.name))
     return config
 
 
 def _use_usual_keys(document: YamlDocument) -> YamlDocument:
     """Return a file of options with its keys under their usual names; where both are given, both stay."""
-    names = {key: usual(key) if usual(key) not in document.data else key for key in document.data}
+    names = {key: usual_key(key) if usual_key(key) not in document.data else key for key in document.data}
     data = {names[key]: value for key, value in document.data.items()}
     spots = {
         (names.get(key_path[0], key_path[0]), *key_path[1:]) if key_path else key_path: spot
@@ -161,7 +161,7 @@ def _cut_at_sides(config: Config) -> tuple[Config, list[Check]]:
 
 
 def _lay_over_file(
-    options: Mapping[str, Any], document: YamlDocument, spots: dict[Place, str]
+    options: Mapping[str, Any], document: YamlDocument, spots: dict[KeyPath, str]
 ) -> YamlDocument:
     data = dict(document.data)
     if "ref" in options and "ref-method" not in options:
@@ -262,7 +262,7 @@ def _check_comparison(config: AuditConfig) -> Iterator[Check]:
     yield "score", twice, "a column of scores is named twice", "name each once"
     problem = f"{len(scores)} columns of scores are too many to compare"
     yield "score", len(scores) > MOST_SCORES, problem, f"name at most {MOST_SCORES}"
-    problem = f"{shown(str(config.label))} is the label, and one of several scores"
+    problem = f"{format_value(str(config.label))} is the label, and one of several scores"
     yield "label", len(scores) > 1 and config.label in scores, problem, "audit the labels on their own"
     problem = "rows that stand for several people are not paired with those of another file"
     yield "counts", config.counts and config.against, problem, "write a row per person"

@@ -22,8 +22,16 @@ from fairbench_cli.audit.parts.part import Row
 from fairbench_cli.audit.scan.open import count_groups
 from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.audit.show.tables import csv_text, json_text
-from fairbench_cli.base.errors import ArgumentError, Flag, Problem, UserError, shown, suggest, user_error
-from fairbench_cli.base.text import counted_words
+from fairbench_cli.base.errors import (
+    ArgumentError,
+    Flag,
+    Problem,
+    UserError,
+    format_value,
+    suggest,
+    user_error,
+)
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document import charts
 from fairbench_cli.document.html import html
 from fairbench_cli.document.markdown import markdown
@@ -191,7 +199,7 @@ class AuditPlan:
         return notebook(plan_document(self))
 
     def __repr__(self) -> str:
-        n_comparisons = counted_words(len(self.compared), "comparison")
+        n_comparisons = format_count(len(self.compared), "comparison")
         return f"<Plan of {n_comparisons}: {formatting.thousands(self.total)} rows>"
 
 
@@ -230,7 +238,7 @@ def plan(
             path = None
         return make_plan(source, read_config(keys, path, kind=PlanConfig))
     except UserError as error:
-        raise UserError(*(problem.spelled("python") for problem in error.problems)) from None
+        raise UserError(*(problem.spell("python") for problem in error.problems)) from None
 
 
 def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfig) -> AuditPlan:
@@ -291,7 +299,7 @@ def _parse_sizes(text: str) -> dict[str, int]:
     matches = [SIZE.fullmatch(size) for size in text.split(",")]
     sizes = {match[1]: int(match[2]) for match in matches if match}
     if len(sizes) < len(matches):
-        problem = f"{shown(text)} is no file, and no list of group sizes"
+        problem = f"{format_value(text)} is no file, and no list of group sizes"
         raise user_error(problem, "name a file, or write white=1000,black=200")
     return sizes
 
@@ -301,7 +309,7 @@ def _make_slice(attribute: str, sizes: Any) -> Slice:
     if not isinstance(sizes, Mapping) or not all(
         isinstance(rows, int | np.integer) and 0 < rows <= MOST_ROWS for rows in sizes.values()
     ):
-        problem = f"the sizes of {shown(attribute)} are not whole numbers from 1 to 1e12, by group"
+        problem = f"the sizes of {format_value(attribute)} are not whole numbers from 1 to 1e12, by group"
         raise user_error(problem, 'write {"white": 1000, "black": 200}')
     rows_of_group = {
         str(name): int(rows) for name, rows in sorted(sizes.items(), key=lambda item: str(item[0]))
@@ -338,7 +346,12 @@ def _detectable_ratios(pair: PlannedPair, rate: float, times: float, plan: Audit
     equal = design.chances(1.0)
     return ShownRatios(
         *(pair.attribute, pair.group, pair.reference, n, m, rate, times),
-        *(*design.shown(power), *design.passing(power), float(equal.passes), float(equal.fails)),
+        *(
+            *design.detectable_ratios(power),
+            *design.passing_ratios(power),
+            float(equal.passes),
+            float(equal.fails),
+        ),
     )
 
 
@@ -363,7 +376,7 @@ def plan_document(plan: AuditPlan) -> Document:
     config = plan.config
     rule = plan.criterion
     allowed = f"{rule.tau:g} to {1 / rule.tau:.3g}"
-    family = counted_words(plan.family, "comparison")
+    family = format_count(plan.family, "comparison")
     if config.counted < 1:
         counted = f"; the rate counts {formatting.percent(config.counted)} of the rows"
     else:
@@ -544,15 +557,20 @@ def _draw_chart(pair: PlannedPair, plan: AuditPlan) -> Chart:
             and not math.isnan(row.fails_below)
         ]
         lines.append(charts.ChartLine(f"rate of the reference {rate:g}", points))
-    tau_height = y.at(plan.criterion.tau)
+    tau_height = y.position(plan.criterion.tau)
     limit = charts.stroke(
-        "here", f"M{charts.short(x.start, tau_height)}H{charts.short(x.end)}", "τ", dashes="3 2"
+        "here",
+        f"M{charts.format_numbers(x.start, tau_height)}H{charts.format_numbers(x.end)}",
+        "τ",
+        dashes="3 2",
     )
     hand = charts.stroke(
-        "here", f"M{charts.short(x.at(both_rows), y.start)}V{charts.short(y.end)}", "rows at hand"
+        "here",
+        f"M{charts.format_numbers(x.position(both_rows), y.start)}V{charts.format_numbers(y.end)}",
+        "rows at hand",
     )
     title = f"{pair.group} against {pair.reference}: the largest ratio that fails"
-    svg = charts.plot(
+    svg = charts.plot_lines(
         f"{title}; the numbers are in the table",
         *(x, y, lines, "rows of both groups"),
         "dashed: the limit; upright: the rows at hand",

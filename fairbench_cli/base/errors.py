@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.safe_text import printable
 
 MOST_SHOWN = 60  # characters of a value
 MOST_NAMES = 30  # names in a suggestion
@@ -31,9 +31,9 @@ class Flag:
 
     Examples
     --------
-    >>> [Flag("top-k", 100).spelled(surface) for surface in ("command line", "python", "file")]
+    >>> [Flag("top-k", 100).spell(surface) for surface in ("command line", "python", "file")]
     ['--top-k 100', 'top_k=100', 'top-k: 100']
-    >>> [Flag("bins", ("age", 4)).spelled(surface) for surface in ("command line", "python", "file")]
+    >>> [Flag("bins", ("age", 4)).spell(surface) for surface in ("command line", "python", "file")]
     ['--bins age=4', 'bins={"age": 4}', 'bins: {age: 4}']
     """
 
@@ -41,45 +41,47 @@ class Flag:
     value: str | float | tuple[str, str | float] | None = None
     python: str = ""
 
-    def spelled(self, surface: Surface = "command line") -> str:
+    def spell(self, surface: Surface = "command line") -> str:
         """Return it as somebody writes it there."""
         name = self.key
         value = self.value
         if surface == "python" and self.python:
             return self.python
         if surface == "python":
-            given = dict([value]) if isinstance(value, tuple) else value
-            if given is None:
-                written = ""
-            else:
-                written = json.dumps(given, ensure_ascii=False)
-            return f"{name.replace('-', '_')}={written}"
+            name = name.replace("-", "_")
+            if value is None:
+                return f"{name}="
+            if isinstance(value, tuple):
+                return f"{name}={json.dumps(dict([value]), ensure_ascii=False)}"
+            return f"{name}={json.dumps(value, ensure_ascii=False)}"
         if surface == "file":
-            given = f"{{{value[0]}: {value[1]}}}" if isinstance(value, tuple) else value
-            if given is None:
+            if value is None:
                 return name
-            return f"{name}: {given}"
-        given = f"{value[0]}={value[1]}" if isinstance(value, tuple) else value
-        if given is None:
+            if isinstance(value, tuple):
+                return f"{name}: {{{value[0]}: {value[1]}}}"
+            return f"{name}: {value}"
+        if value is None:
             return f"--{name}"
-        return f"--{name} {shlex.quote(str(given))}"
+        if isinstance(value, tuple):
+            value = f"{value[0]}={value[1]}"
+        return f"--{name} {shlex.quote(str(value))}"
 
 
-Words = str | Flag | tuple[str | Flag, ...]
+MessageText = str | Flag | tuple[str | Flag, ...]
 """What a message says: text, an option, or parts of both in a row."""
 
 
-def spelled(words: Words, surface: Surface = "command line") -> str:
+def spell(message: MessageText, surface: Surface = "command line") -> str:
     """Return words as text, with options as they are written there.
 
-    >>> spelled(("use ", Flag("ties", "include"), ", or name fewer"), "python")
+    >>> spell(("use ", Flag("ties", "include"), ", or name fewer"), "python")
     'use ties="include", or name fewer'
     """
-    if isinstance(words, tuple):
-        parts = words
+    if isinstance(message, tuple):
+        pieces = message
     else:
-        parts = (words,)
-    return "".join(part.spelled(surface) if isinstance(part, Flag) else part for part in parts)
+        pieces = (message,)
+    return "".join(piece.spell(surface) if isinstance(piece, Flag) else piece for piece in pieces)
 
 
 @dataclass(frozen=True)
@@ -96,17 +98,19 @@ class Problem:
         ``file:line``, an option, or empty.
     """
 
-    what: Words
-    fix: Words
+    what: MessageText
+    fix: MessageText
     where: str | Flag = ""
 
-    def spelled(self, surface: Surface) -> "Problem":
+    def spell(self, surface: Surface) -> "Problem":
         """Return it as plain text, with options as they are written there."""
-        return Problem(*(spelled(words, surface) for words in (self.what, self.fix, self.where)))
+        return Problem(spell(self.what, surface), spell(self.fix, surface), spell(self.where, surface))
 
     def __str__(self) -> str:
-        what, fix, where = (_one_line(spelled(words)) for words in (self.what, self.fix, self.where))
-        return f"{where}{': ' if where else ''}error: {what}\n  fix: {fix}"
+        where = _to_one_line(spell(self.where))
+        if where:
+            where = f"{where}: "
+        return f"{where}error: {_to_one_line(spell(self.what))}\n  fix: {_to_one_line(spell(self.fix))}"
 
 
 class UserError(Exception):
@@ -116,10 +120,10 @@ class UserError(Exception):
     """
 
     def __init__(self, *problems: Problem, surface: Surface = "command line") -> None:
-        super().__init__("\n".join(str(problem.spelled(surface)) for problem in problems))
+        super().__init__("\n".join(str(problem.spell(surface)) for problem in problems))
         self.problems = problems
 
-    def at(self, where: str | Flag) -> list[Problem]:
+    def reported_at(self, where: str | Flag) -> list[Problem]:
         """Return its problems, said of another place: of the line or the option that led to them."""
         return [replace(problem, where=where) for problem in self.problems]
 
@@ -128,30 +132,30 @@ class ArgumentError(UserError, TypeError):
     """A call from Python with an argument that is not known, or does not fit the others."""
 
 
-def user_error(what: Words, fix: Words, where: str | Flag = "") -> UserError:
+def user_error(message: MessageText, fix: MessageText, where: str | Flag = "") -> UserError:
     """Return the error for a single mistake.
 
     >>> print(user_error("no such file: x.yaml", "check the path"))
     error: no such file: x.yaml
       fix: check the path
     """
-    return UserError(Problem(what, fix, where))
+    return UserError(Problem(message, fix, where))
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def find_nearest(word: str, choices: Iterable[str]) -> str | None:
     """Return the known name that is nearest to a word, in any case.
 
-    >>> nearest("Nmae", ["name", "seed"]), nearest("xyz", ["name", "seed"])
+    >>> find_nearest("Nmae", ["name", "seed"]), find_nearest("xyz", ["name", "seed"])
     ('name', None)
     """
-    by_lower = {name.lower(): name for name in sorted(known, reverse=True)}
+    by_lower = {name.lower(): name for name in sorted(choices, reverse=True)}
     near = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
     if near:
         return by_lower[near[0]]
     return None
 
 
-def suggest(word: str, known: Iterable[str]) -> str:
+def suggest(word: str, choices: Iterable[str]) -> str:
     """Return how to fix an unknown name: the nearest known one, or all of them.
 
     >>> suggest("masaging", ["none", "massaging"])
@@ -161,23 +165,23 @@ def suggest(word: str, known: Iterable[str]) -> str:
     >>> suggest("xyz", [])
     'remove it'
     """
-    names = sorted(known)
+    names = sorted(choices)
     if not names:
         return "remove it"
-    near = nearest(word, names)
+    near = find_nearest(word, names)
     if near is not None:
         return f'did you mean "{near}"?'
     if len(names) > MOST_NAMES:
-        more = f", … ({len(names)} in all)"
+        ellipsis = f", … ({len(names)} in all)"
     else:
-        more = ""
-    return f"use one of: {', '.join(names[:MOST_NAMES])}{more}"
+        ellipsis = ""
+    return f"use one of: {', '.join(names[:MOST_NAMES])}{ellipsis}"
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value as it looks in a YAML file, on one line and not too long.
 
-    >>> print(shown(None), shown(True), shown("x"), shown([1, {"a": 0.5}]))
+    >>> print(format_value(None), format_value(True), format_value("x"), format_value([1, {"a": 0.5}]))
     null true "x" [1, {"a": 0.5}]
     """
     text = json.dumps(value, ensure_ascii=False, default=str)
@@ -186,5 +190,5 @@ def shown(value: Any) -> str:
     return f"{text[: MOST_SHOWN - 1]}…"
 
 
-def _one_line(text: str) -> str:
+def _to_one_line(text: str) -> str:
     return printable(" ".join(text.splitlines()))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fairbench_cli.base.errors import user_error
-from fairbench_cli.base.text import shown_path
+from fairbench_cli.base.safe_text import format_path
 
 PREFIX = "fairbench-"
 HELD = "held"
@@ -23,10 +23,10 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """Of `os.open`: follow no link, and wait for nobody at the other end of a pipe."""
 
 
-def shipped(folder: str) -> Path:
+def shipped_folder(folder: str) -> Path:
     """Return a folder that comes with fairbench: it is in an installed package, or next to it in a checkout.
 
-    >>> (shipped("configs") / "quickstart.yaml").is_file()
+    >>> (shipped_folder("configs") / "quickstart.yaml").is_file()
     True
     """
     package = Path(__file__).parents[1]
@@ -86,12 +86,12 @@ def write_bytes(path: Path, content: bytes) -> None:
         When it cannot be written; what was there before stays.
     """
     if path.is_dir():
-        raise user_error(f"cannot write {shown_path(path)}: it is a folder", "name a file")
+        raise user_error(f"cannot write {format_path(path)}: it is a folder", "name a file")
     try:
         _write_all({path.resolve(): content})
     except OSError as error:
         fix = "check the folder, its permissions and the free space"
-        raise user_error(f"cannot write {shown_path(path)}: {error.strerror}", fix) from None
+        raise user_error(f"cannot write {format_path(path)}: {error.strerror}", fix) from None
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> None:
@@ -110,8 +110,8 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> None:
         if new:
             with suppress(OSError):
                 folder.rmdir()
-        what = f"cannot write to {shown_path(folder)}: {error.strerror}; nothing was written"
-        raise user_error(what, "check the folder, its permissions and the free space") from None
+        problem = f"cannot write to {format_path(folder)}: {error.strerror}; nothing was written"
+        raise user_error(problem, "check the folder, its permissions and the free space") from None
 
 
 def _encoded(text: str) -> bytes:
@@ -127,30 +127,30 @@ def _write_all(contents: Mapping[Path, bytes]) -> None:
     """Write files next to their places, then move all of them there."""
     devices = [path for path in contents if path.exists() and not path.is_file()]  # /dev/null, a pipe
     for folder in {path.parent for path in contents if path not in devices}:
-        sweep_parts(folder)
-    with ExitStack() as held:
-        parts = {path: held.enter_context(_part(path)) for path in contents if path not in devices}
-        for path, part in parts.items():
-            part.write_bytes(contents[path])
+        remove_abandoned_files(folder)
+    with ExitStack() as files:
+        part_files = {path: files.enter_context(_part_file(path)) for path in contents if path not in devices}
+        for path, part_file in part_files.items():
+            part_file.write_bytes(contents[path])
         for path in devices:
             path.write_bytes(contents[path])
-        for path, part in parts.items():
-            part.replace(path)
+        for path, part_file in part_files.items():
+            part_file.replace(path)
 
 
 _PART = re.compile(r"\..+\.[0-9]+-[0-9a-f]{8}\.part")
 
 
 @contextmanager
-def _part(path: Path) -> Iterator[Path]:
+def _part_file(path: Path) -> Iterator[Path]:
     """Make an empty file next to a path, and remove it at the end if it is still there.
 
     A lock, which the system takes back however the process ends, says that it is in use.
     """
     while True:
         # Two machines may write to one folder, from processes of one number.
-        part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
-        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        part_file = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+        file = os.open(part_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         if sys.platform == "win32":  # which moves no open file, and has no such locks
             os.close(file)
             break
@@ -162,27 +162,27 @@ def _part(path: Path) -> Iterator[Path]:
             break
         os.close(file)  # somebody has taken it for one that was left
     try:
-        yield part
+        yield part_file
     finally:
-        part.unlink(missing_ok=True)
+        part_file.unlink(missing_ok=True)
         if sys.platform != "win32":
             os.close(file)
 
 
-def sweep_parts(folder: Path) -> None:
+def remove_abandoned_files(folder: Path) -> None:
     """Remove what processes that were killed while they wrote a file have left in a folder."""
-    left: list[str] = []
+    abandoned: list[str] = []
     with suppress(OSError), os.scandir(folder) as entries:  # it may be written, and not be listed
-        left += [entry.path for entry in entries if _PART.fullmatch(entry.name)]
-    for part in left:
+        abandoned += [entry.path for entry in entries if _PART.fullmatch(entry.name)]
+    for part_file in abandoned:
         with suppress(OSError):  # it is somebody else's, or has just become a file
-            file = os.open(part, os.O_WRONLY | NO_LINK)
+            file = os.open(part_file, os.O_WRONLY | NO_LINK)
             if _try_lock(file):
-                Path(part).unlink()
+                Path(part_file).unlink()
             os.close(file)
 
 
-def keep_inputs(inputs: Iterable[str | Path], outputs: Iterable[str | Path], where: str) -> None:
+def refuse_overwriting(inputs: Iterable[str | Path], outputs: Iterable[str | Path], where: str) -> None:
     """Refuse outputs that are one of the inputs by any name: a link, another spelling of its path.
 
     Parameters
@@ -199,23 +199,23 @@ def keep_inputs(inputs: Iterable[str | Path], outputs: Iterable[str | Path], whe
     """
     read = {_identity(path): path for path in inputs}
     for path in outputs:
-        same = read.get(_identity(path))
-        if same is not None and _identity(path) is not None:
-            what = f"{shown_path(path)} would overwrite the input {shown_path(same)}"
-            raise user_error(what, "write to another file or folder", where)
+        overwritten = read.get(_identity(path))
+        if overwritten is not None and _identity(path) is not None:
+            problem = f"{format_path(path)} would overwrite the input {format_path(overwritten)}"
+            raise user_error(problem, "write to another file or folder", where)
 
 
 def _identity(path: str | Path) -> tuple[int, int] | None:
     """Return the device and inode of a file, whatever its name; None where there is no ordinary file."""
     try:
         if str(path) == "-":
-            found = os.fstat(0)
+            status = os.fstat(0)
         else:
-            found = Path(path).stat()
+            status = Path(path).stat()
     except (OSError, ValueError):
         return None
-    if stat.S_ISREG(found.st_mode):
-        return (found.st_dev, found.st_ino)
+    if stat.S_ISREG(status.st_mode):
+        return (status.st_dev, status.st_ino)
     return None
 
 
@@ -224,7 +224,7 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def open_folder(folder: Path) -> None:
+def make_output_folder(folder: Path) -> None:
     """Make the folder of results and check that it can be written, before any work.
 
     Raises
@@ -244,40 +244,38 @@ def open_folder(folder: Path) -> None:
 
 
 @contextmanager
-def scratch_folder(place: Path | None = None) -> Iterator[Path]:
-    """Make a folder in `place`, by default the system's one for temporary files, and remove it at the end.
+def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
+    """Make a folder in `parent`, by default the system's one for temporary files, and remove it at the end.
 
     A lock on a file in it, which the system takes back however the process ends, says that it is in use. The
     folders of ended processes are removed first.
     """
-    if place is None:
-        place = Path(tempfile.gettempdir())
-    else:
-        place = place
-    sweep(place)
-    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=place))
-    with ExitStack() as held:
+    if parent is None:
+        parent = Path(tempfile.gettempdir())
+    remove_abandoned_folders(parent)
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
+    with ExitStack() as cleanup:
         if sys.platform != "win32":  # which has no such locks, and moves and removes no open file
             file = os.open(folder / "new", os.O_RDWR | os.O_CREAT, 0o600)
-            held.callback(os.close, file)
+            cleanup.callback(os.close, file)
             _try_lock(file)
             (folder / "new").rename(folder / HELD)  # from here on others look at it, and find it locked
-        held.callback(shutil.rmtree, folder, ignore_errors=True)
+        cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
         yield folder
 
 
-def sweep(place: Path) -> None:
+def remove_abandoned_folders(parent: Path) -> None:
     """Remove the folders of processes that have ended without doing so."""
-    for folder in place.glob(f"{PREFIX}*"):
+    for folder in parent.glob(f"{PREFIX}*"):
         try:
             if hasattr(os, "getuid") and folder.lstat().st_uid != os.getuid():
                 continue  # what it says of processes may be wrong
-            held = os.open(folder / HELD, os.O_RDWR)
+            lock = os.open(folder / HELD, os.O_RDWR)
         except OSError:  # being made or removed, or somebody else's
             continue
-        if _try_lock(held):
+        if _try_lock(lock):
             shutil.rmtree(folder, ignore_errors=True)
-        os.close(held)
+        os.close(lock)
 
 
 def _try_lock(descriptor: int) -> bool:

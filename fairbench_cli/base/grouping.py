@@ -7,13 +7,13 @@ Item = TypeVar("Item")
 Key = TypeVar("Key")
 
 
-def grouped(rows: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+def group_by(rows: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
     """Return rows by what they have in common, in the order in which they come.
 
-    >>> grouped(["ab", "c", "de"], len)
+    >>> group_by(["ab", "c", "de"], len)
     {2: ['ab', 'de'], 1: ['c']}
     """
-    found: dict[Key, list[Item]] = {}
+    rows_by_key: dict[Key, list[Item]] = {}
     for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return found
+        rows_by_key.setdefault(key(row), []).append(row)
+    return rows_by_key

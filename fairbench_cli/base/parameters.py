@@ -37,43 +37,47 @@ class Parameters:
     open: bool = False
 
 
-def parameters_of(thing: Callable[..., Any]) -> Parameters:
+def inspect_parameters(thing: Callable[..., Any]) -> Parameters:
     """Return the parameters of a dataclass, of a class's ``__init__`` or of a function.
 
     >>> def make(depth: int, *, leaf=5, **more): ...
-    >>> found = parameters_of(make)
+    >>> found = inspect_parameters(make)
     >>> found.types, found.required, found.open
     ({'depth': <class 'int'>, 'leaf': typing.Any}, ('depth',), True)
     """
     if is_dataclass(thing) and isinstance(thing, type):
-        own = {one.name: one for one in fields(thing) if one.init}
+        own_fields = {parameter.name: parameter for parameter in fields(thing) if parameter.init}
         hints = _hints(thing)
         return Parameters(
-            {name: hints.get(name, Any) for name in own},
+            {name: hints.get(name, Any) for name in own_fields},
             {
-                name: one.default
-                for name, one in own.items()
-                if _can_be_written(one.default) and "later" not in one.metadata
+                name: parameter.default
+                for name, parameter in own_fields.items()
+                if _can_be_written(parameter.default) and "later" not in parameter.metadata
             },
-            tuple(n for n, one in own.items() if one.default is MISSING and one.default_factory is MISSING),
+            tuple(
+                n
+                for n, parameter in own_fields.items()
+                if parameter.default is MISSING and parameter.default_factory is MISSING
+            ),
         )
     hints = _hints(inspect.getattr_static(thing, "__init__") if isinstance(thing, type) else thing)
     try:
-        found = list(inspect.signature(thing).parameters.values())
+        parameters = list(inspect.signature(thing).parameters.values())
     except ValueError:  # compiled, and it does not say
         return Parameters({}, open=True)
-    named = [p for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    named_parameters = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     return Parameters(
-        {p.name: _type(hints.get(p.name, Any), p.default) for p in named},
-        required=tuple(p.name for p in named if p.default is p.empty),
-        open=any(p.kind is p.VAR_KEYWORD for p in found),
+        {p.name: _parameter_type(hints.get(p.name, Any), p.default) for p in named_parameters},
+        required=tuple(p.name for p in named_parameters if p.default is p.empty),
+        open=any(p.kind is p.VAR_KEYWORD for p in parameters),
     )
 
 
-def accepts(function: Any) -> Mapping[str, inspect.Parameter]:
+def signature_parameters(function: Any) -> Mapping[str, inspect.Parameter]:
     """Return the parameters of a class's constructor, a method or a function; none if it has no signature.
 
-    >>> list(accepts(lambda X, y, labels=None: None)), dict(accepts(None))
+    >>> list(signature_parameters(lambda X, y, labels=None: None)), dict(signature_parameters(None))
     (['X', 'y', 'labels'], {})
     """
     try:
@@ -82,7 +86,7 @@ def accepts(function: Any) -> Mapping[str, inspect.Parameter]:
         return {}
 
 
-def checked(of: Any, value: Any) -> Any:
+def convert_value(annotation: Any, value: Any) -> Any:
     """Return a value of a config as the type that an annotation names; as it is where pydantic knows none.
 
     Raises
@@ -90,16 +94,16 @@ def checked(of: Any, value: Any) -> Any:
     pydantic.ValidationError
         When it is of another type.
 
-    >>> checked(float, 1), checked(tuple[int, ...], [1, 2]), checked(Any, [1])
+    >>> convert_value(float, 1), convert_value(tuple[int, ...], [1, 2]), convert_value(Any, [1])
     (1.0, (1, 2), [1])
     """
-    return check_of(of)(value)
+    return value_converter(annotation)(value)
 
 
-def check_of(of: Any) -> Callable[[Any], Any]:
-    """Return the check of many values against one annotation, as `checked` does it."""
+def value_converter(annotation: Any) -> Callable[[Any], Any]:
+    """Return the check of many values against one annotation, as `convert_value` does it."""
     try:
-        adapter: TypeAdapter[Any] = TypeAdapter(of)
+        adapter: TypeAdapter[Any] = TypeAdapter(annotation)
     except PydanticUserError:  # a class of somebody's, which nothing in a config can be
         return lambda value: value
 
@@ -119,7 +123,7 @@ def _hints(thing: Any) -> dict[str, Any]:
         return {}
 
 
-def _type(hint: Any, default: Any) -> Any:
+def _parameter_type(hint: Any, default: Any) -> Any:
     """Return the type of a parameter; None is one of its values where it is its default."""
     return Optional[hint] if default is None and hint is not Any else hint  # noqa: UP045 - not a type yet
 

@@ -62,13 +62,13 @@ class CodeOrigin:
         """
         path, name = _split(self.target)
         if is_file(self.target):
-            module, others = _file_module(path, self.version)
-            _make_way(path.parent, others)
-            return _attribute(module, name, self.target)
+            module, imported_files = _run_file(path, self.version)
+            _give_precedence(path.parent, imported_files)
+            return _find_attribute(module, name, self.target)
         package = self.target.rpartition(":")[0]
-        if self.version.startswith("sha256:") and version_of(package) != self.version:
+        if self.version.startswith("sha256:") and code_version(package) != self.version:
             raise SourceChanged(f"{package} has changed since the run began: run it again")
-        return _attribute(_imported(package), name, self.target)
+        return _find_attribute(_import_module(package), name, self.target)
 
 
 def is_plugin(name: str) -> bool:
@@ -85,10 +85,10 @@ def is_file(name: str) -> bool:
     return name.rpartition(":")[0].endswith(".py")
 
 
-def short(name: str) -> str:
+def short_name(name: str) -> str:
     """Return the name of somebody's code in results: without the folder of its file.
 
-    >>> short("/home/me/mine.py:Thing"), short("sklearn.svm:SVC"), short("massaging")
+    >>> short_name("/home/me/mine.py:Thing"), short_name("sklearn.svm:SVC"), short_name("massaging")
     ('mine.py:Thing', 'sklearn.svm:SVC', 'massaging')
     """
     if is_file(name):
@@ -96,7 +96,7 @@ def short(name: str) -> str:
     return name
 
 
-def find(name: str, group: str, base: Path) -> CodeOrigin | None:
+def find_code(name: str, group: str, base: Path) -> CodeOrigin | None:
     """Return where the code is that a name stands for, imported and there; None for an unknown word.
 
     Parameters
@@ -116,34 +116,34 @@ def find(name: str, group: str, base: Path) -> CodeOrigin | None:
     if is_file(name):
         path, attribute = _split(name)
         path = (base / path.expanduser()).resolve()
-        origin = CodeOrigin(f"{path}:{attribute}", f"sha256:{digest_of(_sources(path))}")
+        origin = CodeOrigin(f"{path}:{attribute}", f"sha256:{digest_sources(_read_sources_or_refuse(path))}")
     elif is_plugin(name):
         module, _, attribute = name.rpartition(":")
-        if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
+        if not all(word.isidentifier() for word in module.split(".") + attribute.split(".")):
             fix = "write ./mine.py:NAME or package.module:NAME"
             raise user_error(f"{name} names neither a file of Python nor a module", fix)
-        _imported(module)
-        origin = CodeOrigin(name, version_of(module))
+        _import_module(module)
+        origin = CodeOrigin(name, code_version(module))
     elif name.endswith(".py"):
         raise user_error(f"{name} does not say which class or function", f"write {name}:NAME")
     else:
-        installed = named_in_packages(group).get(name)
+        installed = entry_points_by_name(group).get(name)
         if installed is None:
             return None
-        _imported(installed.module)
+        _import_module(installed.module)
         package = installed.dist
         if package:
             version = f"{package.name} {package.version}"
         else:
-            version = version_of(installed.module)
+            version = code_version(installed.module)
         origin = CodeOrigin(f"{installed.module}:{installed.attr}", version)
     origin.load()
     return origin
 
 
-def named_in_packages(group: str) -> Mapping[str, EntryPoint]:
+def entry_points_by_name(group: str) -> Mapping[str, EntryPoint]:
     """Return the entry points of a group by name; nothing is imported."""
-    return {one.name: one for one in sorted(entry_points(group=group), key=lambda one: one.value)}
+    return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda entry: entry.value)}
 
 
 def _split(name: str) -> tuple[Path, str]:
@@ -152,7 +152,7 @@ def _split(name: str) -> tuple[Path, str]:
     return Path(file), attribute
 
 
-def _attribute(module: ModuleType, name: str, target: str) -> Any:
+def _find_attribute(module: ModuleType, name: str, target: str) -> Any:
     """Return a class or function of a module, or of a class in it.
 
     Raises
@@ -161,53 +161,55 @@ def _attribute(module: ModuleType, name: str, target: str) -> Any:
         When it has none of that name, or it is something else.
     """
     thing: Any = module
-    for part in name.split("."):
-        if not hasattr(thing, part):
-            own = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-            where = short(target).rpartition(":")[0]
-            raise user_error(f'{where} has no class or function "{name}"', suggest(name, own))
-        thing = getattr(thing, part)
+    for attribute in name.split("."):
+        if not hasattr(thing, attribute):
+            callables = [
+                key for key, value in vars(module).items() if callable(value) and not key.startswith("_")
+            ]
+            where = short_name(target).rpartition(":")[0]
+            raise user_error(f'{where} has no class or function "{name}"', suggest(name, callables))
+        thing = getattr(thing, attribute)
     if not callable(thing):
-        raise user_error(f"{short(target)} is neither a class nor a function", "name one that is")
+        raise user_error(f"{short_name(target)} is neither a class nor a function", "name one that is")
     return thing
 
 
-def _sources(path: Path) -> dict[str, bytes]:
+def _read_sources_or_refuse(path: Path) -> dict[str, bytes]:
     try:
         return read_sources(path, path.parent)
     except OSError as error:
-        what = f"cannot read {path}: {error.strerror}"
-        raise user_error(what, "correct the path") from None
+        problem = f"cannot read {path}: {error.strerror}"
+        raise user_error(problem, "correct the path") from None
 
 
-def clashes(paths: Iterable[Path]) -> list[Problem]:
+def find_clashes(paths: Iterable[Path]) -> list[Problem]:
     """Return the modules of one name, next to files in different folders, that are not the same."""
     problems = []
     seen = dict[str, tuple[Path, bytes]]()
     for path in dict.fromkeys(paths):
-        for file, text in list(_sources(path).items())[1:]:
-            folder, known = seen.setdefault(file, (path.parent, text))
-            if folder != path.parent and known != text:
-                what = f"{path.parent / file} and {folder / file} are imported by one name"
-                problems.append(Problem(what, "rename one of them"))
+        for file, text in list(_read_sources_or_refuse(path).items())[1:]:
+            folder, text_there = seen.setdefault(file, (path.parent, text))
+            if folder != path.parent and text_there != text:
+                problem = f"{path.parent / file} and {folder / file} are imported by one name"
+                problems.append(Problem(problem, "rename one of them"))
     return problems
 
 
 @cache
-def _file_module(path: Path, version: str) -> tuple[ModuleType, tuple[str, ...]]:
+def _run_file(path: Path, version: str) -> tuple[ModuleType, tuple[str, ...]]:
     """Return a file, run as a module, if it is of that version, and the files next to it that it imports.
 
     Modules next to it can be imported from it, as when Python runs it.
     """
-    sources = _sources(path)
-    if f"sha256:{digest_of(sources)}" != version:
+    sources = _read_sources_or_refuse(path)
+    if f"sha256:{digest_sources(sources)}" != version:
         raise SourceChanged(f"{path.name} has changed since the run began: run it again")
-    others = tuple(sources)[1:]
-    _forget(others)  # of an earlier version
-    for other in others:
+    imported_files = tuple(sources)[1:]
+    _forget_modules(imported_files)  # of an earlier version
+    for imported in imported_files:
         # Python takes a compiled copy for current if time (in seconds) and size are: an edit may keep both.
         with suppress(OSError):
-            Path(cache_from_source(str(path.parent / other))).unlink()
+            Path(cache_from_source(str(path.parent / imported))).unlink()
     importlib.invalidate_caches()
     module = ModuleType(f"fairbench_{version[7:19]}_{path.stem}")
     module.__file__ = str(path)
@@ -221,31 +223,38 @@ def _file_module(path: Path, version: str) -> tuple[ModuleType, tuple[str, ...]]
         raise _import_error(path.name, error, path) from None
     finally:
         sys.path.remove(str(path.parent))
-    return module, others
+    return module, imported_files
 
 
-def _make_way(folder: Path, files: Sequence[str]) -> None:
+def _give_precedence(folder: Path, files: Sequence[str]) -> None:
     """Let what the functions of a file import when they run be what is next to it."""
-    _forget(files, unless_in=folder)  # next to another file
+    _forget_modules(files, unless_in=folder)  # next to another file
     if str(folder) in sys.path:
         sys.path.remove(str(folder))
-    rivals = (i for i, entry in enumerate(sys.path) if any((Path(entry) / file).is_file() for file in files))
-    sys.path.insert(next(rivals, len(sys.path)), str(folder))
+
+    def has_rival(entry: str) -> bool:
+        return any((Path(entry) / file).is_file() for file in files)
+
+    first_rival = next((i for i, entry in enumerate(sys.path) if has_rival(entry)), len(sys.path))
+    sys.path.insert(first_rival, str(folder))
 
 
-def _forget(files: Iterable[str], unless_in: Path | None = None) -> None:
+def _forget_modules(files: Iterable[str], unless_in: Path | None = None) -> None:
     """Let modules, and packages around them, be imported anew, unless of an installed package."""
     for file in files:
-        parts = file.removesuffix(".py").removesuffix("/__init__").split("/")
-        for name in (".".join(parts[: n + 1]) for n in range(len(parts))):
-            known = sys.modules.get(name)
-            places = [getattr(known, "__file__", None) or "", *map(str, getattr(known, "__path__", ()))]
-            here = unless_in is not None and all(Path(one).is_relative_to(unless_in) for one in places if one)
-            if known is not None and not here and not any("site-packages" in place for place in places):
+        components = file.removesuffix(".py").removesuffix("/__init__").split("/")
+        for name in (".".join(components[: n + 1]) for n in range(len(components))):
+            module = sys.modules.get(name)
+            if module is None:
+                continue
+            paths = [getattr(module, "__file__", None) or "", *map(str, getattr(module, "__path__", ()))]
+            if any("site-packages" in path for path in paths):
+                continue
+            if unless_in is None or not all(Path(path).is_relative_to(unless_in) for path in paths if path):
                 del sys.modules[name]
 
 
-def _imported(name: str) -> ModuleType:
+def _import_module(name: str) -> ModuleType:
     """Return an installed module, imported.
 
     Raises
@@ -260,8 +269,8 @@ def _imported(name: str) -> ModuleType:
             raise _import_error(name, error) from None
         package, _, missing = error.name.rpartition(".")
         if not package:
-            what = f"the package {error.name} is not installed"
-            raise user_error(what, f"pip install {error.name}, or correct the name") from None
+            problem = f"the package {error.name} is not installed"
+            raise user_error(problem, f"pip install {error.name}, or correct the name") from None
         inside = pkgutil.iter_modules(getattr(sys.modules[package], "__path__", []))
         modules = [module.name for module in inside if not module.name.startswith("_")]
         raise user_error(f'{package} has no module "{missing}"', suggest(missing, modules)) from None
@@ -272,23 +281,23 @@ def _imported(name: str) -> ModuleType:
 def _import_error(name: str, error: BaseException, path: Path | None = None) -> UserError:
     """Return where an import failed: the last line in the file itself, otherwise in what it imports."""
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    own = [frame for frame in frames if path is None or frame[0] == str(path)]
-    (file, line), message = (own or frames)[-1], str(error)
+    own_frames = [frame for frame in frames if path is None or frame[0] == str(path)]
+    (file, line), message = (own_frames or frames)[-1], str(error)
     if isinstance(error, SyntaxError):
         message = error.msg
         if error.filename:
             file = error.filename
             line = error.lineno
-    what = f"cannot import {name}: {file}:{line}: {type(error).__name__}: {message}"
+    problem = f"cannot import {name}: {file}:{line}: {type(error).__name__}: {message}"
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return user_error(what, f"pip install {error.name.partition('.')[0]}, or correct the import")
-    return user_error(what, "correct that line")
+        return user_error(problem, f"pip install {error.name.partition('.')[0]}, or correct the import")
+    return user_error(problem, "correct that line")
 
 
 _packages = cache(packages_distributions)
 
 
-def packages_of(root: str) -> list[str]:
+def installed_packages(root: str) -> list[str]:
     """Return the names of the installed packages that a top-level module comes from."""
     return sorted(set(_packages().get(root, [])))
 
@@ -302,7 +311,11 @@ def is_installed(module: str) -> bool:
     root = module.partition(".")[0]
     if root == "__main__":
         return False
-    return root in sys.stdlib_module_names or root == __name__.partition(".")[0] or bool(packages_of(root))
+    return (
+        root in sys.stdlib_module_names
+        or root == __name__.partition(".")[0]
+        or bool(installed_packages(root))
+    )
 
 
 def public_name(thing: Any) -> str:
@@ -320,13 +333,13 @@ def public_name(thing: Any) -> str:
     return f"{thing.__module__}:{thing.__qualname__}"
 
 
-def version_of(module: str) -> str:
+def code_version(module: str) -> str:
     """Return the version of an imported module's code.
 
     The versions of the packages that it comes from; the sha256 of its file, and of those of its folder that
     it imports, where it is in no package, or in one that is installed to be edited.
     """
-    names = packages_of(module.partition(".")[0])
+    names = installed_packages(module.partition(".")[0])
     edited = [name for name in names if '"editable": true' in (distribution(name).read_text(_DIRECT) or "")]
     spec = find_spec(module)
     if (names and not edited) or spec is None or spec.origin is None or not spec.origin.endswith(".py"):
@@ -334,7 +347,7 @@ def version_of(module: str) -> str:
         return ", ".join(packages) or f"python {platform.python_version()}"
     path = Path(spec.origin).resolve()
     above = module.count(".") + (path.name == "__init__.py")
-    return f"sha256:{digest_of(read_sources(path, path.parents[above]))}"
+    return f"sha256:{digest_sources(read_sources(path, path.parents[above]))}"
 
 
 _DIRECT = "direct_url.json"
@@ -350,20 +363,20 @@ def read_sources(path: Path, root: Path) -> dict[str, bytes]:
     OSError
         When one of them cannot be read.
     """
-    found: dict[str, bytes] = {}
+    sources: dict[str, bytes] = {}
     waiting = [path.relative_to(root)]
     while waiting:
         file = waiting.pop(0)
-        if file.as_posix() not in found:
-            found[file.as_posix()] = text = (root / file).read_bytes()
-            waiting += [other for other in _files_imported(text, file) if (root / other).is_file()]
-    return found
+        if file.as_posix() not in sources:
+            sources[file.as_posix()] = text = (root / file).read_bytes()
+            waiting += [imported for imported in _files_imported(text, file) if (root / imported).is_file()]
+    return sources
 
 
-def digest_of(sources: Mapping[str, bytes]) -> str:
+def digest_sources(sources: Mapping[str, bytes]) -> str:
     """Return the sha256 of a file or, of several, of the list of their names and sha256.
 
-    >>> digest_of({"mine.py": b"x = 1"})[:8], digest_of({"mine.py": b"import a", "a.py": b""})[:8]
+    >>> digest_sources({"mine.py": b"x = 1"})[:8], digest_sources({"mine.py": b"import a", "a.py": b""})[:8]
     ('8ff436de', '327e4446')
     """
     hashes = {name: hashlib.sha256(text).hexdigest() for name, text in sources.items()}
@@ -380,19 +393,23 @@ def imported_roots(path: Path) -> set[str]:
     OSError
         When one of them cannot be read.
     """
-    sources = read_sources(path, path.parent).values()
-    return {names[0] for text in sources for level, names in _imports(text) if not level}
+    roots = set()
+    for text in read_sources(path, path.parent).values():
+        roots |= {names[0] for level, names in _imports(text) if not level}
+    return roots
 
 
 def _files_imported(text: bytes, file: Path) -> Iterator[Path]:
     """Yield the files that the imports of a module may stand for, unless of the standard library or ours."""
     for level, names in _imports(text):
-        parts = (*(file.parts[:-level] if level else ()), *names)
-        if parts[0] in sys.stdlib_module_names or parts[0] == __name__.partition(".")[0]:
+        components = names
+        if level:
+            components = (*file.parts[:-level], *names)
+        if components[0] in sys.stdlib_module_names or components[0] == __name__.partition(".")[0]:
             continue
-        for n in range(1, len(parts) + 1):
-            yield Path(*parts[:n]).with_suffix(".py")
-            yield Path(*parts[:n], "__init__.py")
+        for n in range(1, len(components) + 1):
+            yield Path(*components[:n]).with_suffix(".py")
+            yield Path(*components[:n], "__init__.py")
 
 
 def _imports(text: bytes) -> Iterator[tuple[int, tuple[str, ...]]]:

@@ -12,7 +12,7 @@ import yaml
 from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.base.files import read_text
 
-Place = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 DEEPEST = 50
 MOST_VALUES = (
@@ -40,30 +40,31 @@ class YamlDocument:
     """
 
     data: Any
-    spots: dict[Place, str]
+    spots: dict[KeyPath, str]
     name: str
 
-    def where(self, place: Place) -> str:
+    def where(self, key_path: KeyPath) -> str:
         """Return ``file:line`` (or the flag) of a value, or of the nearest thing around it.
 
         An index that the file does not have is of a value that stands without brackets.
         """
-        there: Place = ()
-        for part in place:
-            if isinstance(part, str) or (*there, part) in self.spots:
-                there = (*there, part)
-        while there and there not in self.spots:
-            there = there[:-1]
-        return self.spots.get(there, self.name)
+        known_path: KeyPath = ()
+        for key in key_path:
+            longer_path = (*known_path, key)
+            if isinstance(key, str) or longer_path in self.spots:
+                known_path = longer_path
+        while known_path and known_path not in self.spots:
+            known_path = known_path[:-1]
+        return self.spots.get(known_path, self.name)
 
 
-def without(spots: dict[Place, str], place: Place) -> dict[Place, str]:
-    """Return the spots less those of the value at `place` and all within it.
+def remove_spots(spots: dict[KeyPath, str], key_path: KeyPath) -> dict[KeyPath, str]:
+    """Return the spots less those of the value at `key_path` and all within it.
 
-    >>> without({(): "f:1", ("a",): "f:1", ("a", 0): "f:2", ("b",): "f:3"}, ("a",))
+    >>> remove_spots({(): "f:1", ("a",): "f:1", ("a", 0): "f:2", ("b",): "f:3"}, ("a",))
     {(): 'f:1', ('b',): 'f:3'}
     """
-    return {key: spot for key, spot in spots.items() if key[: len(place)] != place}
+    return {key: spot for key, spot in spots.items() if key[: len(key_path)] != key_path}
 
 
 def read_yaml(path: Path) -> YamlDocument:
@@ -77,12 +78,12 @@ def read_yaml(path: Path) -> YamlDocument:
     return parse_yaml(read_text(path), str(path))
 
 
-def read_mapping(path: Path, what: str, example: str) -> YamlDocument:
+def read_mapping(path: Path, noun: str, example: str) -> YamlDocument:
     """Return a strict YAML file that holds a mapping.
 
     Parameters
     ----------
-    what, example : str
+    noun, example : str
         For the error: what the file should be, and what to do.
 
     Raises
@@ -92,7 +93,7 @@ def read_mapping(path: Path, what: str, example: str) -> YamlDocument:
     """
     document = read_yaml(path)
     if not isinstance(document.data, dict):
-        raise user_error(f"{what} is a mapping of keys to values", example, document.where(()))
+        raise user_error(f"{noun} is a mapping of keys to values", example, document.where(()))
     return document
 
 
@@ -110,11 +111,11 @@ def parse_yaml(text: str, name: str) -> YamlDocument:
     {'a': 'no', 'b': '10:30', 'c': 0.001, 'd': '5'}
     """
     try:
-        root, tags = _composed(text)
+        root, tags = _compose(text)
     except yaml.YAMLError as error:
         raise UserError(_syntax_problem(error, text, name)) from None
     except RecursionError:
-        raise UserError(_too_much(name)) from None
+        raise UserError(_too_large(name)) from None
     if root is None:
         raise user_error("the file is empty", "write `key: value` lines", f"{name}:1")
     reader = _Reader(name, max(MOST_VALUES, len(text)))
@@ -129,17 +130,17 @@ def parse_yaml(text: str, name: str) -> YamlDocument:
 
 
 @lru_cache(maxsize=128)  # the same cards are read again and again, and nobody changes nodes
-def _composed(text: str) -> tuple[yaml.Node | None, tuple[yaml.TagToken, ...]]:
+def _compose(text: str) -> tuple[yaml.Node | None, tuple[yaml.TagToken, ...]]:
     """Return the root of a text and the tags in it, for which it is scanned again if there may be any."""
     root = yaml.compose(text, Loader=yaml.BaseLoader)
     tokens = yaml.scan(text, Loader=yaml.BaseLoader) if "!" in text else ()
     return root, tuple(token for token in tokens if isinstance(token, yaml.TagToken))
 
 
-def scalar(text: str) -> Any:
+def parse_scalar(text: str) -> Any:
     """Return the value that an unquoted YAML word stands for.
 
-    >>> [scalar(word) for word in ("5", ".25", "no", "true", "007")]
+    >>> [parse_scalar(word) for word in ("5", ".25", "no", "true", "007")]
     [5, 0.25, 'no', True, '007']
     """
     if text in _WORDS:
@@ -173,11 +174,11 @@ def yaml_word(text: str) -> str:
     return written.strip()[1:-1]
 
 
-def laid_over(document: YamlDocument, settings: tuple[str, ...]) -> tuple[YamlDocument, list[Problem]]:
+def override_values(document: YamlDocument, settings: tuple[str, ...]) -> tuple[YamlDocument, list[Problem]]:
     r"""Return a document with ``key=value`` and ``key.key=value`` set; their spot is ``--set KEY``.
 
     >>> document = parse_yaml("name: x\nsample: {from: network}", "x.yaml")
-    >>> document, problems = laid_over(document, ("sample.beta=[0, 1]",))
+    >>> document, problems = override_values(document, ("sample.beta=[0, 1]",))
     >>> document.data["sample"], document.where(("sample", "beta", 1))
     ({'from': 'network', 'beta': [0, 1]}, '--set sample.beta')
     """
@@ -195,29 +196,29 @@ def laid_over(document: YamlDocument, settings: tuple[str, ...]) -> tuple[YamlDo
                 value = parse_yaml(text, flag).data
             else:
                 value = None
-            data = _with(document.data, keys, value)
+            data = _set_value(document.data, keys, value)
         except UserError as error:
             problems += [Problem(p.what, p.fix, flag) for p in error.problems]
         except TypeError:
             fix = "set the whole list, in brackets: KEY=[a, b]"
             problems.append(Problem("a single item of a list cannot be set", fix, flag))
         else:
-            document = YamlDocument(data, _spots(document.spots, tuple(keys), flag), document.name)
+            document = YamlDocument(data, _spots_with_flag(document.spots, tuple(keys), flag), document.name)
     return document, problems
 
 
-def _with(data: Any, keys: list[str], value: Any) -> dict[str, Any]:
+def _set_value(data: Any, keys: list[str], value: Any) -> dict[str, Any]:
     """Return the mapping with the value at ``key.key.…``; `TypeError` when a list stands in the way."""
     if isinstance(data, list):
         raise TypeError
     inner = data if isinstance(data, dict) else {}
-    return inner | {keys[0]: _with(inner.get(keys[0]), keys[1:], value) if len(keys) > 1 else value}
+    return inner | {keys[0]: _set_value(inner.get(keys[0]), keys[1:], value) if len(keys) > 1 else value}
 
 
-def _spots(spots: dict[Place, str], place: Place, flag: str) -> dict[Place, str]:
-    """Return the spots with the flag as that of the value at `place` and of what was made around it."""
-    made = {place[:n]: flag for n in range(1, len(place)) if place[:n] not in spots}
-    return without(spots, place) | made | {place: flag}
+def _spots_with_flag(spots: dict[KeyPath, str], key_path: KeyPath, flag: str) -> dict[KeyPath, str]:
+    """Return the spots with the flag as that of the value at `key_path` and of what was made around it."""
+    new_spots = {key_path[:n]: flag for n in range(1, len(key_path)) if key_path[:n] not in spots}
+    return remove_spots(spots, key_path) | new_spots | {key_path: flag}
 
 
 class _Dumper(yaml.SafeDumper):
@@ -227,15 +228,13 @@ class _Dumper(yaml.SafeDumper):
 
 def _quoted_where_needed(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     """Return a text quoted if strict YAML would read it as something else; PyYAML knows the other cases."""
-    if isinstance(scalar(text), str) and text != "<<":
+    if isinstance(parse_scalar(text), str) and text != "<<":
         style = None
     else:
         style = "'"
     # line ends, which escapes keep
     if set(text) & set("\n\r\x85\u2028\u2029"):
         style = '"'
-    else:
-        style = style
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
@@ -248,31 +247,33 @@ class _Reader:
 
     name: str
     most: int
-    spots: dict[Place, str] = field(default_factory=dict)
+    spots: dict[KeyPath, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
-    def refuse(self, what: str, fix: str, line: int) -> None:
-        self.problems.append(Problem(what, fix, f"{self.name}:{line + 1}"))
+    def refuse(self, problem: str, fix: str, line: int) -> None:
+        self.problems.append(Problem(problem, fix, f"{self.name}:{line + 1}"))
 
-    def plain(self, node: yaml.Node, place: Place, above: tuple[yaml.Node, ...]) -> Any:
+    def plain(self, node: yaml.Node, key_path: KeyPath, above: tuple[yaml.Node, ...]) -> Any:
         line = node.start_mark.line
-        self.spots.setdefault(place, f"{self.name}:{line + 1}")
+        self.spots.setdefault(key_path, f"{self.name}:{line + 1}")
         if any(node is ancestor for ancestor in above):
             self.refuse("an alias that contains itself", "write the value out", line)
             return None
         if len(above) > DEEPEST or len(self.spots) > self.most:
-            raise UserError(_too_much(self.name))
+            raise UserError(_too_large(self.name))
         above = (*above, node)
         if isinstance(node, yaml.SequenceNode):
-            return [self.plain(child, (*place, i), above) for i, child in enumerate(node.value)]
+            return [self.plain(child, (*key_path, i), above) for i, child in enumerate(node.value)]
         if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, place, above)
+            return self._mapping(node, key_path, above)
         text = str(node.value)
         if getattr(node, "style", None) is None:
-            return scalar(text)
+            return parse_scalar(text)
         return text
 
-    def _mapping(self, node: yaml.MappingNode, place: Place, above: tuple[yaml.Node, ...]) -> dict[str, Any]:
+    def _mapping(
+        self, node: yaml.MappingNode, key_path: KeyPath, above: tuple[yaml.Node, ...]
+    ) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
             line = key_node.start_mark.line
@@ -283,16 +284,16 @@ class _Reader:
             if key == "<<" and key_node.style is None:
                 self.refuse("merge keys (<<) are not used here", "write the keys out", line)
             elif key in mapping:
-                first = self.spots[(*place, key)].rpartition(":")[2]
-                what = f'key "{key}" is given twice (first on line {first})'
-                self.refuse(what, "keep one of the two", line)
+                first_line = self.spots[(*key_path, key)].rpartition(":")[2]
+                problem = f'key "{key}" is given twice (first on line {first_line})'
+                self.refuse(problem, "keep one of the two", line)
             else:
-                self.spots[(*place, key)] = f"{self.name}:{line + 1}"
-                mapping[key] = self.plain(value_node, (*place, key), above)
+                self.spots[(*key_path, key)] = f"{self.name}:{line + 1}"
+                mapping[key] = self.plain(value_node, (*key_path, key), above)
         return mapping
 
 
-def _too_much(name: str) -> Problem:
+def _too_large(name: str) -> Problem:
     return Problem("nested too deeply, or too many values", "write a simpler file, with fewer aliases", name)
 
 
@@ -312,17 +313,19 @@ _SLIPS = {
 def _syntax_problem(error: yaml.YAMLError, text: str, name: str) -> Problem:
     if isinstance(error, yaml.reader.ReaderError):
         line = text.count("\n", 0, error.position) + 1
-        what = f"not text: character {error.character:#x}"
-        return Problem(what, "remove it, or check that this is a YAML file", f"{name}:{line}")
+        message = f"not text: character {error.character:#x}"
+        return Problem(message, "remove it, or check that this is a YAML file", f"{name}:{line}")
     mark = getattr(error, "problem_mark", None)
     problem = str(getattr(error, "problem", None) or error)
     if getattr(error, "context", None) == "while scanning a simple key" or problem.endswith(
         ("end of stream", "'<stream end>'")
     ):
         mark = getattr(error, "context_mark", None) or mark  # where it begins, not where it was noticed
-    what, fix = _SLIPS.get(problem, (problem, "check indentation, colons, brackets and quotes around here"))
+    message, fix = _SLIPS.get(
+        problem, (problem, "check indentation, colons, brackets and quotes around here")
+    )
     if mark is not None:
         where = f"{name}:{mark.line + 1}"
     else:
         where = name
-    return Problem(f"not YAML: {what}", fix, where)
+    return Problem(f"not YAML: {message}", fix, where)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Annotated, Any, Self, get_args, get_origin
 
 from pydantic import (
@@ -18,10 +19,10 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
-from fairbench_cli.base.errors import Problem, Words, nearest, shown, spelled, suggest
-from fairbench_cli.base.plugins import short
-from fairbench_cli.base.strict_yaml import Place, YamlDocument
-from fairbench_cli.base.text import SPELLINGS
+from fairbench_cli.base.errors import MessageText, Problem, find_nearest, format_value, spell, suggest
+from fairbench_cli.base.plugins import short_name
+from fairbench_cli.base.safe_text import SPELLINGS
+from fairbench_cli.base.strict_yaml import KeyPath, YamlDocument
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 SHA256 = r"^[0-9a-f]{64}$"
@@ -66,14 +67,14 @@ _BOUNDS = {
 }
 
 
-Finding = tuple[Place, Problem]
+Finding = tuple[KeyPath, Problem]
 """What is wrong with a value, and its place within what was read."""
 
-Conflict = tuple[Place, Words, Words]
+Conflict = tuple[KeyPath, MessageText, MessageText]
 """What one part of a file makes wrong in another: where, what is wrong, what to do."""
 
 
-def usual(key: Any) -> Any:
+def usual_key(key: Any) -> Any:
     """Return the name of a key that may be spelled otherwise, too."""
     if isinstance(key, str):
         return SPELLINGS.get(key, key)
@@ -90,7 +91,9 @@ class StrictModel(BaseModel):
     def _read(cls, data: Any, handler: Any) -> Any:
         """Take keys in other spellings, too, and say of one that is not known what it may be."""
         if isinstance(data, dict) and SPELLINGS.keys() & data.keys():
-            data = {usual(key) if usual(key) not in data else key: value for key, value in data.items()}
+            data = {
+                usual_key(key) if usual_key(key) not in data else key: value for key, value in data.items()
+            }
         try:
             return handler(data)
         except ValidationError as error:
@@ -109,11 +112,11 @@ class FileModel(StrictModel):
 
     _origin: _Origin | None = PrivateAttr(default=None)
 
-    def where(self, *place: str | int) -> str:
+    def where(self, *key_path: str | int) -> str:
         """Return ``file:line`` of a part, for an error message; empty of one that was read from no file."""
         if self._origin is None:
             return ""
-        return self._origin.document.where(place)
+        return self._origin.document.where(key_path)
 
     def read_from(self, document: YamlDocument) -> Self:
         """Return the same with the file that it was read from."""
@@ -122,16 +125,16 @@ class FileModel(StrictModel):
         return copy
 
 
-def mistake(what: str, fix: Words) -> PydanticCustomError:
+def mistake(message: str, fix: MessageText) -> PydanticCustomError:
     """Return the error that a validator raises, with a message and a fix of its own, about the value.
 
     >>> str(mistake("low must be below high", "swap them"))
     'low must be below high'
     """
-    return PydanticCustomError("mistake", "{what}", {"what": what, "fix": fix})
+    return PydanticCustomError("mistake", "{what}", {"what": message, "fix": fix})
 
 
-def refused(*findings: Finding) -> ValidationError:
+def refusal(*findings: Finding) -> ValidationError:
     """Return the error that a validator raises with whole messages, each about a place within the value.
 
     A problem that is somewhere else, in another file, says where.
@@ -143,33 +146,37 @@ def refused(*findings: Finding) -> ValidationError:
                 "type": PydanticCustomError(
                     "refused",
                     "{what}",
-                    {"what": spelled(one.what), "fix": spelled(one.fix), "where": spelled(one.where)},
+                    {"what": spell(problem.what), "fix": spell(problem.fix), "where": spell(problem.where)},
                 ),
-                "loc": place,
+                "loc": key_path,
                 "input": None,
             }
-            for place, one in findings
+            for key_path, problem in findings
         ],
     )
 
 
 def _with_keys(error: ValidationError, model: type[BaseModel]) -> Iterator[InitErrorDetails]:
     """Yield the findings of a model's error; an unknown key says what it may be, one that is missing, too."""
-    known = _fields(model)
-    unknown = [str(one["loc"][-1]) for one in error.errors() if one["type"] == "extra_forbidden"]
+    known_fields = _fields_by_key(model)
+    unknown = [str(finding["loc"][-1]) for finding in error.errors() if finding["type"] == "extra_forbidden"]
     for finding in _details(error):
-        place = finding["loc"]
+        key_path = finding["loc"]
         kind = finding["type"]
-        here = kind == "missing" and len(place) == 1  # in this mapping, not in one within it
+        is_in_this_mapping = kind == "missing" and len(key_path) == 1  # in this mapping, not in one within it
         if kind == "extra_forbidden":
-            key = str(place[-1])
-            above = [name for name, field in known.items() if key in _fields(_model_in(field.annotation))]
+            key = str(key_path[-1])
+            above = [
+                name
+                for name, field in known_fields.items()
+                if key in _fields_by_key(_model_in(field.annotation))
+            ]
             if above:
                 fix = f"write it under `{above[0]}`"
             else:
-                fix = suggest(key, known)
-            yield from _details(refused((place, Problem(f'unknown key "{key}"', fix))))
-        elif not (here and any(nearest(key, [str(place[0])]) for key in unknown)):
+                fix = suggest(key, known_fields)
+            yield from _details(refusal((key_path, Problem(f'unknown key "{key}"', fix))))
+        elif not (is_in_this_mapping and any(find_nearest(key, [str(key_path[0])]) for key in unknown)):
             yield finding
 
 
@@ -178,8 +185,8 @@ def _details(error: ValidationError) -> Iterator[InitErrorDetails]:
     for finding in error.errors():
         kind = finding["type"]
         context = finding.get("ctx", {})
-        own = kind in ("mistake", "refused")
-        again = PydanticCustomError(kind, "{what}", context) if own else kind
+        is_own = kind in ("mistake", "refused")
+        again = PydanticCustomError(kind, "{what}", context) if is_own else kind
         yield {"type": again, "loc": finding["loc"], "input": finding["input"], "ctx": context}
 
 
@@ -202,10 +209,10 @@ class Several:
         return core_schema.no_info_wrap_validator_function(self._read, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: Any) -> Any:
-        found = handler(schema)
+        items_schema = handler(schema)
         if self.alone:
-            return {"anyOf": [found["items"], found]}
-        return found
+            return {"anyOf": [items_schema["items"], items_schema]}
+        return items_schema
 
     def _read(self, value: Any, handler: Any) -> Any:
         if isinstance(value, list | tuple) or not self.alone:
@@ -214,25 +221,25 @@ class Several:
             listed = [value]
         if not isinstance(listed, list | tuple):
             return handler(listed)
-        twice = refused(*self._twice(listed))
+        twice = refusal(*self._repeated_values(listed))
         try:
-            found = handler(tuple(listed))
+            values = handler(tuple(listed))
         except ValidationError as error:
-            details = [*_details(error), *_details(twice)]
+            details = list(chain(_details(error), _details(twice)))
             raise ValidationError.from_exception_data(error.title, details) from None
         if twice.error_count():
             raise twice
-        return found
+        return values
 
-    def _twice(self, listed: Iterable[Any]) -> Iterator[Finding]:
+    def _repeated_values(self, listed: Iterable[Any]) -> Iterator[Finding]:
         """Find words and numbers that stand there again; code is what its name says without its folder."""
         seen = set[Any]()
-        for i, one in enumerate(listed if self.kind else ()):
-            if isinstance(one, bool) or not isinstance(one, str | int | float):
+        for i, value in enumerate(listed if self.kind else ()):
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
                 continue
-            called = short(one) if isinstance(one, str) else one
+            called = short_name(value) if isinstance(value, str) else value
             if called in seen:
-                yield (i,), Problem(f"{self.kind} {shown(called)} is listed twice", "keep one")
+                yield (i,), Problem(f"{self.kind} {format_value(called)} is listed twice", "keep one")
             seen.add(called)
 
 
@@ -259,7 +266,7 @@ class Known:
 
     def _check(self, name: str) -> str:
         if name not in self.names:
-            raise refused(((), Problem(f'unknown {self.kind} "{name}"', suggest(name, self.names))))
+            raise refusal(((), Problem(f'unknown {self.kind} "{name}"', suggest(name, self.names))))
         return name
 
 
@@ -267,10 +274,10 @@ def _quotient(value: Any) -> Any:
     """Return a number written as a quotient, such as ``2/3``; anything else as it is."""
     if not isinstance(value, str):
         return value
-    parts = re.fullmatch(QUOTIENT, value)
-    if parts is None or not int(parts[2]):
+    quotient = re.fullmatch(QUOTIENT, value)
+    if quotient is None or not int(quotient[2]):
         raise mistake("must be a number", "write a number such as 0.5, unquoted, or a quotient such as 2/3")
-    return int(parts[1]) / int(parts[2])
+    return int(quotient[1]) / int(quotient[2])
 
 
 Fraction = Annotated[
@@ -289,33 +296,33 @@ Fraction = Annotated[
 """A number between 0 and 1, which may be written as a quotient."""
 
 
-def problems_of(error: ValidationError, document: YamlDocument) -> Iterator[Problem]:
+def to_problems(error: ValidationError, document: YamlDocument) -> Iterator[Problem]:
     """Yield one problem per finding in a document."""
-    for place, problem in findings_of(error):
-        yield Problem(problem.what, problem.fix, problem.where or document.where(place))
+    for key_path, problem in to_findings(error):
+        yield Problem(problem.what, problem.fix, problem.where or document.where(key_path))
 
 
-def findings_of(error: ValidationError, *around: str) -> Iterator[Finding]:
+def to_findings(error: ValidationError, *around: str) -> Iterator[Finding]:
     """Yield one problem per finding in a value, and its place in it; `around` are the keys before it."""
     for finding in error.errors():
         if finding["type"] == "too_short" and finding["input"]:
             continue  # pydantic counts the items that are right; those that are not have their own finding
-        place: Place = tuple(part for part in finding["loc"] if part != "[key]")
-        name = ".".join(part for part in (*around, *place) if isinstance(part, str))
-        yield place, _problem(finding, name)
+        key_path: KeyPath = tuple(key for key in finding["loc"] if key != "[key]")
+        name = ".".join(key for key in around + key_path if isinstance(key, str))
+        yield key_path, _problem(finding, name)
 
 
-def wording(finding: Any) -> tuple[str, str]:
+def describe_finding(finding: Any) -> tuple[str, str]:
     """Return the problem with a value, and what to do; the first continues "NAME …"."""
     kind = finding["type"]
     context = finding.get("ctx", {})
-    given = shown(finding.get("input"))
+    stated = format_value(finding.get("input"))
     if kind in _PLAIN:
-        what, fix = _PLAIN[kind]
-        return f"{what}, not {given}", fix
+        problem, fix = _PLAIN[kind]
+        return f"{problem}, not {stated}", fix
     if kind == "literal_error":
-        known = [word.strip("'") for word in context["expected"].replace(" or ", ", ").split(", ")]
-        return f"has the unknown value {given}", suggest(str(finding["input"]), known)
+        choices = [word.strip("'") for word in context["expected"].replace(" or ", ", ").split(", ")]
+        return f"has the unknown value {stated}", suggest(str(finding["input"]), choices)
     if kind in _BOUNDS:
         word, key, range_ = _BOUNDS[kind]
         bound = f"{context[key]:.15g}"
@@ -323,17 +330,17 @@ def wording(finding: Any) -> tuple[str, str]:
             fix = f"write {bound} {range_}"
         else:
             fix = f"write a number {word} {bound}"
-        return f"must be {word} {bound}, not {given}", fix
+        return f"must be {word} {bound}, not {stated}", fix
     if kind == "string_pattern_mismatch" and context["pattern"] in _PATTERNS:
-        what, fix = _PATTERNS[context["pattern"]]
-        return f"{what}, not {given}", fix
+        problem, fix = _PATTERNS[context["pattern"]]
+        return f"{problem}, not {stated}", fix
     if kind == "too_short":
         return "must not be empty", "give at least one value"
     message = str(finding["msg"]).removeprefix("Value error, ").removeprefix("Input ")
-    return f"{message}, not {given}", "correct the value"
+    return f"{message}, not {stated}", "correct the value"
 
 
-def in_file_order(problems: Iterable[Problem], name: str) -> list[Problem]:
+def sort_by_line(problems: Iterable[Problem], name: str) -> list[Problem]:
     """Return problems sorted by their line in the file `name`, each once; those from elsewhere come last."""
 
     def line(problem: Problem) -> float:
@@ -353,15 +360,15 @@ def _problem(finding: Any, name: str) -> Problem:
         return Problem(**finding["ctx"])
     if kind == "mistake":
         if name:
-            of = f"{name}: "
+            prefix = f"{name}: "
         else:
-            of = ""
-        return Problem(f"{of}{finding['ctx']['what']}", finding["ctx"]["fix"])
-    what, fix = wording(finding)
-    return Problem(f"{name} {what}", fix)
+            prefix = ""
+        return Problem(f"{prefix}{finding['ctx']['what']}", finding["ctx"]["fix"])
+    problem, fix = describe_finding(finding)
+    return Problem(f"{name} {problem}", fix)
 
 
-def _fields(model: type[BaseModel] | None) -> dict[str, FieldInfo]:
+def _fields_by_key(model: type[BaseModel] | None) -> dict[str, FieldInfo]:
     """Return the fields of a model by the key that a file has."""
     if model is None:
         return {}
@@ -374,7 +381,7 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
         return annotation
     if get_origin(annotation) in (dict, tuple, list):
         return None
-    found = [model for inner in get_args(annotation) if (model := _model_in(inner)) is not None]
-    if found:
-        return found[0]
+    models = [model for inner in get_args(annotation) if (model := _model_in(inner)) is not None]
+    if models:
+        return models[0]
     return None

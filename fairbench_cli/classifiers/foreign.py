@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.base.parameters import accepts, parameters_of
+from fairbench_cli.base.parameters import inspect_parameters, signature_parameters
 from fairbench_cli.classifiers.encode import Encoding
 from fairbench_cli.classifiers.fit import Infeasible, Spec
 from fairbench_cli.classifiers.outputs import as_decisions, as_probabilities, as_scores
@@ -41,7 +41,7 @@ def fault(thing: Any) -> tuple[str, str] | None:
         return None
     if callable(getattr(thing, "fit", None)) and callable(getattr(thing, "predict", None)):
         return None
-    if "classifier" in accepts(getattr(thing, "fit", None)):
+    if "classifier" in signature_parameters(getattr(thing, "fit", None)):
         return "is a technique, not a classifier", "name it under `interventions`"
     return "is not a classifier: it has no fit(X, y) and predict(X)", "name a class that has them"
 
@@ -102,7 +102,7 @@ class ForeignEstimator:
         return WrappedEstimator(self._new(seed % _LARGEST_SEED))
 
     def _new(self, seed: int) -> Any:
-        takes = parameters_of(self.thing).types
+        takes = inspect_parameters(self.thing).types
         ours = {"random_state": seed, "n_jobs": 1}
         keywords = {name: value for name, value in ours.items() if name in takes and _heeds(self.thing, name)}
         # A copy: a function may return one object again and again.
@@ -206,7 +206,7 @@ def weight_name(estimator: Any) -> str | None:
         if name is None:
             return None
         return f"{steps[-1][0]}__{name}"
-    if "sample_weight" in accepts(getattr(estimator, "fit", None)) or _members(estimator):
+    if "sample_weight" in signature_parameters(getattr(estimator, "fit", None)) or _members(estimator):
         return "sample_weight"
     return None
 

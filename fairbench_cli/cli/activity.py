@@ -14,8 +14,8 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from fairbench_cli.base.telling import Far
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.progress_callbacks import PercentDone
+from fairbench_cli.base.safe_text import printable
 
 QUICK = 1.0  # seconds; a command that takes less says nothing
 BETWEEN_LINES = 5.0  # in a pipe, also before the first one
@@ -32,14 +32,14 @@ class Activity:
     """
 
     def __init__(self, what: str) -> None:
-        self._far: Far | None = None
+        self._far: PercentDone | None = None
         self._what = what
         self._console = Console(stderr=True, highlight=False)
         self._ended = Event()
         self._thread = Thread(target=self._watch, daemon=True)
         self._start = time.monotonic()
 
-    def tell(self, what: str, far: Far | None = None) -> None:
+    def tell(self, what: str, far: PercentDone | None = None) -> None:
         """Say what is done from now on; `far` says how far it is, per cent."""
         self._what = what
         self._far = far

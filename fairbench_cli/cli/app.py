@@ -12,8 +12,8 @@ import typer
 from typer.core import TyperGroup
 
 from fairbench_cli import __version__
-from fairbench_cli.base.errors import UserError, shown
-from fairbench_cli.base.text import SPELLINGS, printable, shown_path
+from fairbench_cli.base.errors import UserError, format_value
+from fairbench_cli.base.safe_text import SPELLINGS, format_path, printable
 from fairbench_cli.cli import (
     audit,
     check,
@@ -116,7 +116,9 @@ def run(arguments: list[str]) -> int:
         if error.errno != errno.ENAMETOOLONG:
             raise
         longest = max(Path(os.fsdecode(error.filename or "")).parts, key=len, default="")
-        problem = f"the name {shown(shown_path(longest))} of a file or folder, or its path, is too long"
+        problem = (
+            f"the name {format_value(format_path(longest))} of a file or folder, or its path, is too long"
+        )
         _complain(f"error: {problem}\n  fix: use names of at most 255 bytes, in a path of at most 4,095")
         return 2
     except MemoryError:

@@ -142,7 +142,7 @@ def audit(
     from fairbench_cli.audit.api import run
     from fairbench_cli.audit.config import PLANNED
     from fairbench_cli.audit.options import read_config
-    from fairbench_cli.base.errors import shown, suggest, user_error
+    from fairbench_cli.base.errors import format_value, suggest, user_error
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import talk
     from fairbench_cli.cli.options import results_folder
@@ -150,7 +150,7 @@ def audit(
 
     if format_ not in ("console", *FORMATS):
         fix = suggest(format_, ["console", *FORMATS])
-        raise user_error(f"no format is called {shown(format_)}", fix, "--format")
+        raise user_error(f"no format is called {format_value(format_)}", fix, "--format")
     keys = {key: value for key, value in ctx.obj.items() if not _is_unset(value)}
     if "intersect" in keys:
         keys["intersect"] = [text.split(",") for text in keys["intersect"]]
@@ -190,18 +190,18 @@ def _plan(source: str, keys: dict[str, Any], config: Path | None, output: Path |
     from fairbench_cli.audit.config import PlanConfig
     from fairbench_cli.audit.options import read_config
     from fairbench_cli.audit.planning import WRITERS, files_of, make_plan, plan_document
-    from fairbench_cli.base.errors import shown, suggest, user_error
-    from fairbench_cli.base.files import keep_inputs, write_files
+    from fairbench_cli.base.errors import format_value, suggest, user_error
+    from fairbench_cli.base.files import refuse_overwriting, write_files
     from fairbench_cli.cli.console import print_document, print_text, talk
 
     if format_ not in ("console", *WRITERS):
         fix = suggest(format_, ["console", *WRITERS])
-        raise user_error(f"no format of a plan is called {shown(format_)}", fix, "--format")
+        raise user_error(f"no format of a plan is called {format_value(format_)}", fix, "--format")
     plan_found = make_plan(source, read_config(keys, config, "--", PlanConfig))
     if output is not None:
         files = files_of(plan_found)
         inputs = [path for path in (source, config) if path]
-        keep_inputs(inputs, [output / name for name in files], "--output")
+        refuse_overwriting(inputs, [output / name for name in files], "--output")
         write_files(output, files)
         talk(f"{output}/: {', '.join(files)}")
     if format_ == "console":
@@ -225,18 +225,18 @@ def _keep_inputs(
     """Refuse to overwrite what is read."""
     from fairbench_cli.audit.show.aequitas import FILES
     from fairbench_cli.audit.show.tables import OPTIONAL
-    from fairbench_cli.base.files import keep_inputs
+    from fairbench_cli.base.files import refuse_overwriting
 
     read = [str(path).removeprefix("sqlite:///") for path in inputs if path is not None]
     if output is not None:
         ours = {name for name, _ in FORMATS.values()} | {file_of(name) for name in OPTIONAL}
         names = FILES if preset == "aequitas" else sorted(ours)
-        keep_inputs(read, [output / name for name in names], "--output")
+        refuse_overwriting(read, [output / name for name in names], "--output")
     if pdf is not None:
-        keep_inputs(read, [pdf], "--pdf")
+        refuse_overwriting(read, [pdf], "--pdf")
     if to_db is not None:
         database_file = to_db.partition(":///")[2].partition("?")[0]
-        keep_inputs(read, [database_file.removeprefix("file:")], "--to-db")
+        refuse_overwriting(read, [database_file.removeprefix("file:")], "--to-db")
 
 
 def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str | None) -> None:

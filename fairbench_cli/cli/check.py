@@ -35,7 +35,7 @@ def check(
     Exit code 0: all that was tried holds; 1: something does not; 2: it cannot be tried.
     """
     from fairbench_cli.base.errors import UserError
-    from fairbench_cli.base.strict_yaml import YamlDocument, laid_over, parse_yaml
+    from fairbench_cli.base.strict_yaml import YamlDocument, override_values, parse_yaml
     from fairbench_cli.experiment.config.components import split_name
     from fairbench_cli.experiment.trial import captured, find_components
 
@@ -45,7 +45,7 @@ def check(
     else:
         entry = name
     called, options = split_name(entry)
-    parameters, problems = laid_over(YamlDocument(options, {}, "--set"), tuple(set_ or ()))
+    parameters, problems = override_values(YamlDocument(options, {}, "--set"), tuple(set_ or ()))
     if problems:
         raise UserError(*problems)
     with captured():  # of what is imported

@@ -14,9 +14,17 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from fairbench_cli.base.text import ascii_json, printable
+from fairbench_cli.base.safe_text import ascii_json, printable
 from fairbench_cli.cli.streams import has_unicode, in_its_encoding
-from fairbench_cli.document.model import Document, Section, TableCell, TextTable, Verdict, marked, plain_table
+from fairbench_cli.document.model import (
+    Document,
+    Section,
+    TableCell,
+    TextTable,
+    Verdict,
+    plain_table,
+    with_symbol,
+)
 
 if TYPE_CHECKING:  # pandas comes with it
     from fairbench_cli.experiment.journal.journal import Damage
@@ -168,14 +176,14 @@ def _marked(text: str, mark: str, style: str, *, bold: bool = False) -> None:
         indent = " " * (len(mark) + 1)
     else:
         indent = ""
-    fold(marked(text, mark), style if bold or mark == "?" else "", indent)
+    fold(with_symbol(text, mark), style if bold or mark == "?" else "", indent)
 
 
 def _print_section(section: Section, marks: Marks, within: str = "") -> None:
     """Print a section; the text of one that is `within` another is indented."""
     mark, style = marks[section.verdict]
     if section.title:
-        fold(marked(section.title, mark), style, within[2:], within[2:])
+        fold(with_symbol(section.title, mark), style, within[2:], within[2:])
     for sentence in section.sentences:
         fold(sentence, "", f"{within}  " if within else "", within)
     for table in section.tables:
@@ -288,12 +296,12 @@ def _columns(table: TextTable, marks: Marks, *, stacked: bool) -> list[_Column]:
 
 def _printed_cell(cell: TableCell, marks: Marks, *, stacked: bool) -> _Shown:
     mark, style = marks[cell.verdict] if cell.verdict else ("", "")
-    text = plain(cell.text if stacked else cell.whole, "\n").replace(" %", f"{KEPT}%")
+    text = plain(cell.text if stacked else cell.full_text, "\n").replace(" %", f"{KEPT}%")
     if stacked and cell.fine:
         below = f"\n{plain(cell.fine)}".replace(" ", KEPT)
     else:
         below = ""
-    return _Shown(marked(text, mark) + below, style, len(mark) + 1 if mark else 0)
+    return _Shown(with_symbol(text, mark) + below, style, len(mark) + 1 if mark else 0)
 
 
 def _split_columns(columns: list[_Column], width: int) -> Iterator[list[_Column]]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairbench_cli.base.errors import Problem, UserError, shown, suggest, user_error
+from fairbench_cli.base.errors import Problem, UserError, format_value, suggest, user_error
 from fairbench_cli.base.files import make_folder, write_text
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.cli.console import KEPT, fold, out, print_document, print_rows, print_text, say, talk
 from fairbench_cli.cli.options import DataDir, output_file
 
@@ -96,13 +96,13 @@ def show(
     kind = format_ or ("console" if output is None else ENDINGS.get(output.suffix.lower(), ""))
     if output is not None and kind in ("", "console"):
         if not kind:
-            problem = f"no format is known for {shown(str(output))}"
+            problem = f"no format is known for {format_value(str(output))}"
         else:
             problem = "the console is no file"
         raise user_error(problem, f"end its name in {', '.join(ENDINGS)}, or give --format", "--output")
     choices = ("console", *FORMATS, "croissant")
     if kind not in choices:
-        raise user_error(f"no format is called {shown(kind)}", suggest(kind, choices), "--format")
+        raise user_error(f"no format is called {format_value(kind)}", suggest(kind, choices), "--format")
     if kind == "croissant" and explain:
         raise user_error("Croissant has no place for it", "leave one of the two out", "--explain")
     with Activity(f"reading {name}"):
@@ -246,18 +246,18 @@ def check(
         fold(f"{trap.kind}: {trap.note.strip()} [{'; '.join(evidence)}]", indent="  ")
     if checked.left_out_leaks:
         rows = [
-            [leak.column, leak.how, percent_words(leak.accuracy), percent_words(max(leak.explained, 0))]
+            [leak.column, leak.how, format_percent(leak.accuracy), format_percent(max(leak.explained, 0))]
             for leak in checked.left_out_leaks
         ]
         title = f"columns that give {card.label.column} away, and are left out"
         print_rows(["column", "by", "right alone", "entropy explained"], rows, n_right=2, title=title)
-        say(f"Guessing is right on {percent_words(checked.guessing)} of rows.")
+        say(f"Guessing is right on {format_percent(checked.guessing)} of rows.")
     for kind in dict.fromkeys(finding.kind for finding in checked.noted):
         names = [finding.column for finding in checked.noted if finding.kind == kind]
         fold(f"noted: {kind}: {', '.join(dict.fromkeys(names))}", indent="  ")
     if checked.missing:
         rows = [
-            [cells.column, cells.becomes, f"{cells.cells:,}", percent_words(cells.share)]
+            [cells.column, cells.becomes, f"{cells.cells:,}", format_percent(cells.share)]
             for cells in checked.missing
         ]
         print_rows(["column", "missing become", "cells", "of rows"], rows, n_right=2, title="missing values")
@@ -267,7 +267,7 @@ def check(
             why = "missing values"
         else:
             why = "unknown outcomes"
-        share = percent_words(lost / checked.rows_before)
+        share = format_percent(lost / checked.rows_before)
         say(f"Rows left out for {why}: {lost:,} of {checked.rows_before:,} ({share}).")
     number = len(checked.warnings)
     if not number:
@@ -297,7 +297,7 @@ def _print_versions(name_before: str, name_after: str, versions: "TwoVersions") 
     rows = []
     for group in versions.groups:
         name = f"{group.attribute} {group.group}".strip()
-        counts = [f"{group.before:,}", f"{group.after:,}", percent_words(group.kept_share)]
+        counts = [f"{group.before:,}", f"{group.after:,}", format_percent(group.kept_share)]
         rows.append([name, *counts, f"{group.rate_before:.3f}", f"{group.rate_after:.3f}"])
     heads = ["group", "rows before", "after", "kept", "favourable before", "after"]
     print_rows(heads, rows, n_right=5, title=f"{name_before} (before) and {name_after} (after)")

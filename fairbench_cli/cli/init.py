@@ -13,7 +13,7 @@ import typer
 
 from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.base.files import make_folder, write_text
-from fairbench_cli.base.text import shown_path
+from fairbench_cli.base.safe_text import format_path
 from fairbench_cli.cli.console import print_table, talk
 from fairbench_cli.document.model import plain_table
 
@@ -194,8 +194,8 @@ def _look_at(data: Path) -> None:
 
 def _refuse(data: Path, card: Path, config: Path, *, force: bool) -> None:
     """Raise a mistake where a file would be lost."""
-    if shown_path(_relative(data, card)) != _relative(data, card):
-        problem = f"the name of {shown_path(data)} is not UTF-8, so that no card can hold it"
+    if format_path(_relative(data, card)) != _relative(data, card):
+        problem = f"the name of {format_path(data)} is not UTF-8, so that no card can hold it"
         raise user_error(problem, "rename the file, or its folder")
     for path, flag in ((card, "--card"), (config, "--config")):
         if path.resolve() == data.resolve():

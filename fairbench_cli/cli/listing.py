@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 import typer
 
 from fairbench_cli.base.errors import suggest, user_error
-from fairbench_cli.base.files import read_text, shipped
+from fairbench_cli.base.files import read_text, shipped_folder
 from fairbench_cli.cli.console import out, print_document, print_rows, print_text, say
 from fairbench_cli.document.model import Document, Section, plain_table
 
@@ -67,13 +67,13 @@ def _explain(kind: str, name: str) -> None:
     if kind not in COMPONENTS:
         shows = {"datasets": f"fairbench data show {name}", "configs": f"fairbench plan {name}"}
         raise user_error(f"{kind} are listed by name alone", f"write: {shows.get(kind, 'fairbench list')}")
-    from fairbench_cli.base.plugins import find, named_in_packages
+    from fairbench_cli.base.plugins import entry_points_by_name, find_code
     from fairbench_cli.cli.pages import component_page
 
     registry: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
-    component = registry.get(name) or (find(name, registry.group, Path()) if registry.group else None)
+    component = registry.get(name) or (find_code(name, registry.group, Path()) if registry.group else None)
     if component is None:
-        names = [*registry, *(named_in_packages(registry.group) if registry.group else ())]
+        names = [*registry, *(entry_points_by_name(registry.group) if registry.group else ())]
         raise user_error(f'unknown {registry.name} "{name}"', suggest(name, names))
     thing = component.load()
     if name in registry:
@@ -101,7 +101,7 @@ def _section(kind: str) -> Section:
         cards = [read_card(find_card(name)) for name in known_cards()]
         rows = [[card.name, ", ".join(card.protected), card.title] for card in cards]
         return _table(kind, ["name", "protected", "title"], rows)
-    from fairbench_cli.base.plugins import named_in_packages
+    from fairbench_cli.base.plugins import entry_points_by_name
     from fairbench_cli.experiment.config.components import word
 
     entries: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
@@ -112,7 +112,7 @@ def _section(kind: str) -> Section:
             for field in fields(entry.load())
         )
         rows.append([name, f"{entry.summary}\n{parameters}" if parameters else entry.summary])
-    in_packages = named_in_packages(entries.group) if entries.group else {}
+    in_packages = entry_points_by_name(entries.group) if entries.group else {}
     for name, point in in_packages.items():  # nothing of theirs is run
         if name in entries:  # ours is meant
             continue
@@ -126,7 +126,7 @@ def _section(kind: str) -> Section:
 
 
 def _table(title: str, heads: list[str], rows: list[list[str]], footnote: str = "") -> Section:
-    return Section(title, tables=(plain_table("", heads, rows, more=footnote),))
+    return Section(title, tables=(plain_table("", heads, rows, omitted=footnote),))
 
 
 FIRST = ("tutorial", "howto", "concepts", "guide")  # what to read before the others
@@ -137,7 +137,7 @@ def pages() -> dict[str, Path]:
 
     Those of ``reference/`` are left out, as a site fills them: a terminal has ``list`` and ``--help``.
     """
-    folder = shipped("docs")
+    folder = shipped_folder("docs")
     component = {
         path.stem: path for path in (*sorted(folder.glob("*.md")), *sorted(folder.glob("papers/*.md")))
     }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fairbench_cli.base.errors import UserError, suggest, user_error
-from fairbench_cli.base.files import keep_inputs, make_folder, write_text
+from fairbench_cli.base.files import make_folder, refuse_overwriting, write_text
 from fairbench_cli.cli.console import out, print_rows, say
 from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard, output_file
 
@@ -73,7 +73,7 @@ def learn(
     """Learn structure and CPTs; hill-climbing and tabu agree arc for arc with R's bnlearn 5.2.1."""
     from fairbench_cli.cli.activity import Activity
 
-    keep_inputs([source], [output], "--output")
+    refuse_overwriting([source], [output], "--output")
     with Activity(f"reading {source}") as activity:
         from fairbench_cli.api.network import learn as learn_network
 
@@ -115,7 +115,7 @@ def show(
     try:
         tables = {name: network.cpt(name) for name in node or ()}
     except UserError as error:
-        raise UserError(*error.at("--node")) from None
+        raise UserError(*error.reported_at("--node")) from None
     for name, table in tables.items():
         heads, rows, n_numeric = _cpt_rows(table, out().width)
         title = f"P({name} | {', '.join(network.net.parents_of(name)) or '-'})"
@@ -213,7 +213,7 @@ def sample(
         problem = "without --bias what is recorded is true"
         raise user_error(problem, "give --bias, or leave it out", "--truth")
     if str(output) != "-":
-        keep_inputs([net], [output], "--output")
+        refuse_overwriting([net], [output], "--output")
     biased = _biased(net, beta, bias, card, attribute, shift)
     text = biased.sample(n, seed, truth=truth).to_frame().to_csv(index=False, lineterminator="\n")
     if str(output) == "-":
@@ -246,7 +246,7 @@ def _biased(
     try:
         return network.tilt(beta, attribute, both=shift == "both")
     except UserError as error:
-        raise UserError(*error.at("--card" if card else "--beta")) from None
+        raise UserError(*error.reported_at("--card" if card else "--beta")) from None
 
 
 def _of_world(network: "Network", bias: str | None, attribute: str | None) -> "Network":
@@ -259,7 +259,7 @@ def _of_world(network: "Network", bias: str | None, attribute: str | None) -> "N
     try:
         return network.world(parse_yaml(bias, "--bias").data, attribute)
     except UserError as error:
-        raise UserError(*error.at("--bias")) from None
+        raise UserError(*error.reported_at("--bias")) from None
 
 
 def _check_card(network: "Network", option: str) -> None:

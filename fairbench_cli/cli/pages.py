@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from fairbench_cli.base.errors import shown, suggest, user_error
-from fairbench_cli.base.parameters import parameters_of
+from fairbench_cli.base.errors import format_value, suggest, user_error
+from fairbench_cli.base.parameters import inspect_parameters
 from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.experiment.config.components import word
-from fairbench_cli.measures.aliases import SOURCE
 from fairbench_cli.measures.comparisons import COMPARISONS
+from fairbench_cli.measures.literature_names import SOURCE
 from fairbench_cli.measures.metric import OF_LABELS, Metric
 from fairbench_cli.measures.metric import Section as Kind
 from fairbench_cli.measures.rates import RATES
-from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, find
+from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, find_metric
 
 _FIELD = re.compile(r"^([A-Za-z_][\w, ]*?) : ")
 INCLUDE = "Whether the classifier sees the protected attribute."
@@ -78,7 +78,7 @@ def described(thing: Any) -> dict[str, str]:
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
-    types = parameters_of(thing).types
+    types = inspect_parameters(thing).types
     descriptions = {}
     for key, parameter in inspect.signature(thing).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -219,9 +219,9 @@ def metric_page(name: str) -> Document:
         When there is no such metric.
     """
     try:
-        metric = find(name)
+        metric = find_metric(name)
     except KeyError:
-        raise user_error(f"no metric is called {shown(name)}", suggest(name, METRICS)) from None
+        raise user_error(f"no metric is called {format_value(name)}", suggest(name, METRICS)) from None
     return _page(_metric(metric))
 
 

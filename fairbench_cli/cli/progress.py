@@ -9,8 +9,8 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from fairbench_cli.base.checksums import canonical
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.checksums import canonical_json
+from fairbench_cli.base.safe_text import printable
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import Cell
@@ -171,7 +171,7 @@ def _task_in_words(task: Task) -> str:
 
     cell = task.cell
     technique = technique_label(
-        cell.technique.spec.name, canonical(cell.technique.described), cell.technique.include_protected
+        cell.technique.spec.name, canonical_json(cell.technique.described), cell.technique.include_protected
     )
     bias = [] if cell.real else [f"β {cell.beta:g}"]
     parts = [cell.dataset, cell.attribute, *bias, technique, cell.classifier.name]

@@ -8,7 +8,7 @@ import typer
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import make_folder, write_text
-from fairbench_cli.base.text import counted_words
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.cli import console, options
 from fairbench_cli.cli.options import AllTables, DataDir, Set, config_path
 from fairbench_cli.experiment.config.outputs import TABLES, TestLabels
@@ -221,7 +221,7 @@ def _compare_runs(folders: list[Path], filters: tuple[str, ...], output: Path | 
     from fairbench_cli.report.write import comma_separated
 
     if len(folders) != 2:
-        problem = f"{counted_words(len(folders), 'folder')} and no paper to compare with"
+        problem = f"{format_count(len(folders), 'folder')} and no paper to compare with"
         raise user_error(problem, "give two folders, to compare them with each other, or --paper NAME")
     folder_a, folder_b = folders
     names = _names(folders, alone=True)

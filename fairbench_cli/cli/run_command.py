@@ -48,8 +48,8 @@ def run(
     all_: AllTables = False,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
-    from fairbench_cli.base.telling import to_nobody
-    from fairbench_cli.base.text import counted_words
+    from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
+    from fairbench_cli.base.safe_text import format_count
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import print_report, talk
     from fairbench_cli.cli.plan import bias_lines
@@ -75,7 +75,7 @@ def run(
 
         with ExitStack() as reading:
             if quiet:
-                tell = to_nobody
+                tell: ProgressCallback = ignore_progress
             else:
                 tell = reading.enter_context(Activity("reading")).tell
             filters = tuple(only or ())
@@ -91,7 +91,7 @@ def run(
                 in_shard = ""
             else:
                 in_shard = f" in shard {shard_part}"
-            workers = counted_words(count, "worker")
+            workers = format_count(count, "worker")
             talk(f"{prepared.size} repeats{in_shard}: {prepared.size - todo} done, {todo} to do, {workers}")
             for line in bias_lines(prepared):
                 talk(line)

@@ -23,7 +23,7 @@ def simulate(
     """Simulate decisions of known discrimination, measure it, and draw the measures against the truth."""
     from datetime import UTC, datetime
 
-    from fairbench_cli.base.files import open_folder, write_json
+    from fairbench_cli.base.files import make_output_folder, write_json
     from fairbench_cli.cli.console import print_document, talk
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.versions import provenance
@@ -36,7 +36,7 @@ def simulate(
     simulation = read_simulation(config, tuple(set_ or ()))
     folder = output or Path("results") / simulation.name
     check_folder(folder)
-    open_folder(folder)
+    make_output_folder(folder)
     spoke = start
 
     def listen(n_done: int, n_total: int) -> None:

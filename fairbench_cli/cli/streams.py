@@ -8,7 +8,7 @@ import shutil
 import sys
 from typing import Any, TextIO
 
-from fairbench_cli.base.text import substitute
+from fairbench_cli.base.safe_text import substitute
 
 SUBSTITUTE = "fairbench"  # the error handler's name
 LEFT = (errno.EPIPE, errno.EINVAL)  # the reader has gone; the second is Windows'

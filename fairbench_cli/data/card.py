@@ -17,8 +17,8 @@ from pydantic import (
 )
 
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.base.files import shipped
-from fairbench_cli.base.strict_yaml import Place, YamlDocument, read_mapping, without
+from fairbench_cli.base.files import shipped_folder
+from fairbench_cli.base.strict_yaml import KeyPath, YamlDocument, read_mapping, remove_spots
 from fairbench_cli.base.validation import (
     NAME,
     SHA256,
@@ -26,9 +26,9 @@ from fairbench_cli.base.validation import (
     Conflict,
     FileModel,
     StrictModel,
-    in_file_order,
     mistake,
-    problems_of,
+    sort_by_line,
+    to_problems,
 )
 from fairbench_cli.data.column_card import AnyLevels, Between, ColumnCard, Levels, Text, as_tuple
 from fairbench_cli.data.table import Roles, joint_levels
@@ -353,7 +353,7 @@ class Card(FileModel):
             groups_by_column[column] = groups.deprived, groups.favoured
         return groups_by_column
 
-    def mentions(self) -> Iterator[tuple[str, Place]]:
+    def mentions(self) -> Iterator[tuple[str, KeyPath]]:
         """Yield every column that the card names, and the place where."""
         yield from ((name, ("columns", name)) for name in self.columns if name not in self.sources)
         yield from ((source, ("columns", name, "from")) for name, source in self.sources.items())
@@ -364,7 +364,7 @@ class Card(FileModel):
             yield self.counts, ("counts",)
         yield from self.needed_columns()
 
-    def needed_columns(self) -> Iterator[tuple[str, Place]]:
+    def needed_columns(self) -> Iterator[tuple[str, KeyPath]]:
         """Yield the columns that must not be dropped, and the place that names each."""
         yield self.label.column, ("label", "column")
         for name, protected in self.protected.items():
@@ -421,7 +421,7 @@ class Card(FileModel):
 
 def shipped_cards() -> Path:
     """Return the folder of the cards that come with fairbench."""
-    return shipped("datasets")
+    return shipped_folder("datasets")
 
 
 def card_reference(path: Path) -> str:
@@ -480,12 +480,12 @@ def read_card(path: Path) -> Card:
     try:
         card = Card.model_validate(document.data).read_from(document)
     except ValidationError as error:
-        raise UserError(*in_file_order(problems_of(error, document), document.name)) from None
+        raise UserError(*sort_by_line(to_problems(error, document), document.name)) from None
     problems = [
         Problem(problem, fix, card.where(*key_path)) for key_path, problem, fix in _check_contradictions(card)
     ]
     if problems:
-        raise UserError(*in_file_order(problems, document.name))
+        raise UserError(*sort_by_line(problems, document.name))
     return card
 
 
@@ -513,12 +513,12 @@ def _merge_extended(document: YamlDocument, path: Path, above: tuple[Path, ...])
     data = {key: value for key, value in base.data.items() if key not in NOT_INHERITED}
     spots = base.spots
     for key in NOT_INHERITED:
-        spots = without(spots, (key,))
+        spots = remove_spots(spots, (key,))
     for key, value in changes.data.items():
         merged = isinstance(value, dict) and isinstance(data.get(key), dict)
         data[key] = data[key] | value if merged else value
         for key_path in [(key, inner) for inner in value] if merged else [(key,)]:
-            spots = without(spots, key_path)
+            spots = remove_spots(spots, key_path)
     return YamlDocument(data, spots | changes.spots, changes.name)
 
 

@@ -26,7 +26,7 @@ _REAL = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
 class Misfit(UserError):  # noqa: N818 - the mistake is the card's or the file's
-    """A column that does not fit what is said about it; `at` says it of the file and line.
+    """A column that does not fit what is said about it; `reported_at` says it of the file and line.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from fairbench_cli.base.errors import Problem, UserError
-from fairbench_cli.base.text import slugs
+from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.data.card import Card, DataFile, TrapKind
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.table import Column
@@ -70,7 +70,7 @@ def to_croissant(
     if problems:
         raise UserError(*problems)
     files = card.every_file
-    ids = slugs([file.name] for file in files)
+    ids = make_slugs([file.name] for file in files)
     authors, year = _parse_citation(card.citation)
     metadata: dict[str, Any] = {
         "@context": CONTEXT,
@@ -174,7 +174,7 @@ def _record_set(card: Card, file: str, columns: Sequence[Column]) -> dict[str, A
         columns = (*columns, Column(card.counts, ()))
     else:
         columns = columns
-    for column, column_id in zip(columns, slugs([column.name] for column in columns), strict=True):
+    for column, column_id in zip(columns, make_slugs([column.name] for column in columns), strict=True):
         entry = card.column(column.name)
         if column.name == card.counts:
             kind = "sc:Integer"

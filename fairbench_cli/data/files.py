@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from fairbench_cli.base.errors import shown, user_error
+from fairbench_cli.base.errors import format_value, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.data.columns import relabel_cells, to_categories
 
@@ -120,7 +120,7 @@ def _row_fix(lines: list[str], names: list[str]) -> str:
     else:
         fitting = " "
     if fitting in names[0] and fitting != " ":
-        return f"write separator: {shown(fitting)}"
+        return f"write separator: {format_value(fitting)}"
     return _EVERY_ROW
 
 

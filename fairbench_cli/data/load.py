@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
-from fairbench_cli.base.strict_yaml import Place, yaml_word
-from fairbench_cli.base.twins import NO_VALUE
+from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_value, suggest, user_error
+from fairbench_cli.base.spelling_variants import NO_VALUE
+from fairbench_cli.base.strict_yaml import KeyPath, yaml_word
 from fairbench_cli.data.card import UNKNOWN, Card
 from fairbench_cli.data.columns import (
     GAPS,
@@ -92,8 +92,8 @@ class ReadFiles:
         for file in self.files if misfit.cell is not None else ():
             for line, value in zip(file.lines, file.frame[misfit.column], strict=True):
                 if recode.get(value, value) == misfit.cell:
-                    return misfit.at(f"{file.path}:{line}")
-        return misfit.at(self.card.where("columns", misfit.column))
+                    return misfit.reported_at(f"{file.path}:{line}")
+        return misfit.reported_at(self.card.where("columns", misfit.column))
 
 
 def read_card_files(card: Card, located: LocatedFiles, *, all_columns: bool = True) -> ReadFiles:
@@ -191,7 +191,7 @@ def _join_files(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
         for name in frame.columns:
             columns[name] = join_cells([file.frame[name] for file in files])
         frame = pd.DataFrame(columns)
-    missing: dict[str, Place] = {}
+    missing: dict[str, KeyPath] = {}
     for name, key_path in card.mentions():
         if name not in frame.columns and name not in card.sources:
             missing.setdefault(name, key_path)
@@ -206,7 +206,7 @@ def _join_files(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
             else:
                 found_in = card.separator
             if found_in != card.separator:
-                single += f"; separator: {shown(found_in)} would fit"
+                single += f"; separator: {format_value(found_in)} would fit"
             if len(file_columns) > 1:
                 fix = suggest(name, file_columns)
             else:
@@ -243,7 +243,7 @@ def _refuse_points(card: Card, cells: Cells) -> None:
     for cell in cells.unique():
         if "." in cell and cell not in allowed:
             fix = "write thousands without a point in the file, or recode the cell in the card"
-            raise Misfit(name, f'has {shown(cell)}, and the card says decimal: ","', fix, cell)
+            raise Misfit(name, f'has {format_value(cell)}, and the card says decimal: ","', fix, cell)
 
 
 def _select_kept_rows(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
@@ -277,7 +277,7 @@ def _recode_unknown(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
             problem = f'unknown_as: unfavourable needs one other value of "{label.column}", which has '
             fix = "recode the unfavourable values to one, or write another unknown_as"
             where = card.where("label", "unknown_as")
-            raise user_error(problem + (" and ".join(map(shown, unfavourable)) or "none"), fix, where)
+            raise user_error(problem + (" and ".join(map(format_value, unfavourable)) or "none"), fix, where)
         called = unfavourable[0]
     return frame.assign(**{label.column: replace_cells(cells, unknown, called)})
 
@@ -322,7 +322,7 @@ def _check_levels_and_label(card: Card, frame: pd.DataFrame) -> Iterator[Problem
         odd = [cell for cell in present if cell.lower() in NO_VALUE and cell not in gaps]
         numbers = [cell for cell in present if cell not in odd and cell not in gaps]
         if (kind := find_kind(numbers)) != "nominal":
-            odd_text = "".join(f" and {shown(cell)}" for cell in odd)
+            odd_text = "".join(f" and {format_value(cell)}" for cell in odd)
             problem = f'column "{name}" has {len(numbers)} different numbers{odd_text}, '
             problem += "each of which would be a level"
             if len(present) > len(numbers):
@@ -332,7 +332,7 @@ def _check_levels_and_label(card: Card, frame: pd.DataFrame) -> Iterator[Problem
             fix = f"list it under `columns`: {word}: {{kind: {kind}, bins: {{quantiles: 5}}{level}}}"
             empty = [""] if "" in present and "" not in card.missing else []
             if empty or odd:
-                fix += f", with missing: {shown(empty + odd + list(card.missing))} in the card"
+                fix += f", with missing: {format_value(empty + odd + list(card.missing))} in the card"
             yield Problem(problem, f"{fix}; or as nominal or drop", card.where("columns"))
         elif levels > len(frame) / 2:
             problem = f'column "{name}" has {levels} different values in {len(frame)} rows'
@@ -342,7 +342,7 @@ def _check_levels_and_label(card: Card, frame: pd.DataFrame) -> Iterator[Problem
     unlabelled = label[label.isin(gaps)]
     if len(unlabelled):
         problem = f'{len(unlabelled)} rows have no label in column "{card.label.column}"'
-        listed = shown(list(dict.fromkeys(chain(unlabelled, card.missing))))
+        listed = format_value(list(dict.fromkeys(chain(unlabelled, card.missing))))
         fix = (
             f"leave them out with missing: {listed} and missing_rows: drop, or give them a value with recode"
         )
@@ -677,7 +677,7 @@ def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
         ways = "if_missing: median"
     fix = f"give column {name} {ways}, or leave its rows out with missing_rows: drop"
     if cell not in card.missing:
-        fix = f"write missing: {shown([*card.missing, cell])} in the card, and {fix}"
+        fix = f"write missing: {format_value([*card.missing, cell])} in the card, and {fix}"
     raise Misfit(name, f'should hold {kind} but has "{cell}"', fix, cell)
 
 
@@ -893,4 +893,4 @@ def table_from_csv(path: str | Path) -> Table:
     try:
         return make_table([encode_levels(name, frame[name]) for name in frame.columns])
     except Misfit as misfit:
-        raise UserError(*misfit.at(str(path))) from None
+        raise UserError(*misfit.reported_at(str(path))) from None

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from fairbench_cli.base.errors import Problem, UserError, shown, suggest
-from fairbench_cli.base.strict_yaml import Place, yaml_word
-from fairbench_cli.base.text import listed
-from fairbench_cli.base.twins import MOST_NAMED, NO_VALUE, twins_among
+from fairbench_cli.base.errors import Problem, UserError, format_value, suggest
+from fairbench_cli.base.safe_text import join_names
+from fairbench_cli.base.spelling_variants import MOST_NAMED, NO_VALUE, find_spelling_variants
+from fairbench_cli.base.strict_yaml import KeyPath, yaml_word
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.columns import Misfit
 from fairbench_cli.data.table import Column, Roles
@@ -23,7 +23,7 @@ def check_named_values(
     column: str,
     values: Iterable[str],
     present: Collection[str],
-    key_path: Place,
+    key_path: KeyPath,
     source: str = "data",
 ) -> Iterator[Problem]:
     """Yield a problem for each value of a column that is not there, as a card names it at `key_path`."""
@@ -78,7 +78,7 @@ def _check_roles(
             problem = f"two joint levels of {attribute} are spelt alike"
             problems.append(Problem(problem, "recode one of their parts", card.where("protected", attribute)))
         return problems
-    meanings: list[tuple[str, tuple[str, ...], Place]] = [
+    meanings: list[tuple[str, tuple[str, ...], KeyPath]] = [
         (roles.label, (roles.favourable,), ("label", "favourable")),
         (attribute, roles.deprived, ("protected", attribute, "deprived")),
         (attribute, roles.favoured, ("protected", attribute, "favoured")),
@@ -143,7 +143,7 @@ def find_doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Misfit]:
         rows = {str(value): int(n) for value, n in frame[name].astype(object).value_counts().items()}
         accepted = meanings | set(entry.levels or ())
         label = name == card.label.column
-        for twins in twins_among(rows):
+        for twins in find_spelling_variants(rows):
             new = [value for value in twins.values if value not in accepted]
             if not new or not (accepted & set(twins.values) or name in card.protected):
                 continue
@@ -173,7 +173,7 @@ def _find_no_outcomes(card: Card, name: str, rows: Mapping[str, int], accepted: 
     ]
     if no_outcomes:
         problem = f"has {format_counts(no_outcomes, rows)}, which would count as unfavourable"
-        listed = shown(no_outcomes + list(card.missing))
+        listed = format_value(no_outcomes + list(card.missing))
         fix = f"leave the rows out with missing: {listed} and missing_rows: drop; or, if it is an outcome"
         yield Misfit(name, problem, f"{fix}, list {_format_levels(rows)}", no_outcomes[0])
 
@@ -208,7 +208,7 @@ def format_counts(values: Iterable[str], rows: Mapping[str, int]) -> str:
     """
     clauses = [f"{_quote(value)} ({rows[value]:,} row{'' if rows[value] == 1 else 's'})" for value in values]
     if len(clauses) > MOST_NAMED:
-        return listed(clauses, MOST_NAMED)
+        return join_names(clauses, MOST_NAMED)
     return " and ".join(filter(None, [", ".join(clauses[:-1]), clauses[-1]]))
 
 

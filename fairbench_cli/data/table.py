@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.base.checksums import seed_of
+from fairbench_cli.base.checksums import derive_seed
 from fairbench_cli.base.errors import user_error
 
 if TYPE_CHECKING:  # `fairbench list` and the audit need no pandas
@@ -392,7 +392,7 @@ def add_joint_column(table: Table, name: str, attributes: Sequence[str]) -> Tabl
 
 def split_seed(seed: int, dataset: str, repeat: int) -> int:
     """Return the seed of a repeat's split: the same for every technique, classifier and attribute."""
-    return seed_of(seed, dataset, repeat, "split")
+    return derive_seed(seed, dataset, repeat, "split")
 
 
 def training_size(rows: int, fraction: float) -> int:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import chain, product
 from pathlib import Path
 from typing import Literal
 
@@ -93,10 +94,10 @@ class Axis:
     step: float = 0.0
     names: tuple[str, ...] = ()
 
-    def at(self, value: float) -> float:
+    def position(self, value: float) -> float:
         """Return the place of a value.
 
-        >>> Axis(0.0, 2.0, 10, 110).at(1.5), Axis(0.25, 4.0, 0, 100, log=True).at(0.5)
+        >>> Axis(0.0, 2.0, 10, 110).position(1.5), Axis(0.25, 4.0, 0, 100, log=True).position(0.5)
         (85.0, 25.0)
         """
         inside = max(self.low, min(self.high, value))
@@ -115,22 +116,22 @@ class Axis:
         """
         if self.names:
             wide = LETTER / 2 * max(map(len, self.names)) + LETTER
-            every = math.ceil(wide * (len(self.names) - 1) / abs(self.end - self.start)) or 1
-            return [(self.at(i), shortened(name)) for i, name in enumerate(self.names) if i % every == 0]
+            stride = math.ceil(wide * (len(self.names) - 1) / abs(self.end - self.start)) or 1
+            return [(self.position(i), shorten(name)) for i, name in enumerate(self.names) if i % stride == 0]
         if self.log:
             low = math.log2(self.low)
             high = math.log2(self.high)
             apart = max(APART, LETTER * len(f"{2.0 ** math.floor(high):.6g}"))
-            every = math.ceil(apart * (high - low) / abs(self.end - self.start))
-            first = math.ceil(low / every)
-            last = math.floor(high / every)
-            values = [2.0 ** (every * i) for i in range(first, last + 1)]
+            stride = math.ceil(apart * (high - low) / abs(self.end - self.start))
+            first_tick = math.ceil(low / stride)
+            last_tick = math.floor(high / stride)
+            values = [2.0 ** (stride * i) for i in range(first_tick, last_tick + 1)]
         else:
             step = self.step or round_step((self.high - self.low) / 5)
-            first = math.ceil(self.low / step - 1e-9)
-            last = math.floor(self.high / step + 1e-9)
-            values = [i * step for i in range(first, last + 1)]
-        return [(self.at(x), f"{100 * x:.6g} %" if self.percent else f"{x + 0.0:.6g}") for x in values]
+            first_tick = math.ceil(self.low / step - 1e-9)
+            last_tick = math.floor(self.high / step + 1e-9)
+            values = [i * step for i in range(first_tick, last_tick + 1)]
+        return [(self.position(x), f"{100 * x:.6g} %" if self.percent else f"{x + 0.0:.6g}") for x in values]
 
 
 def round_step(rough: float) -> float:
@@ -145,131 +146,151 @@ def round_step(rough: float) -> float:
 
 def ratio_axis(ratios: Sequence[float], limits: Iterable[float], tau: float) -> Axis:
     """Return a log axis around 1 with room for the band [τ, 1/τ], ratios and their limits."""
-    finite = (max(x, 1 / x) for x in (*ratios, *limits) if math.isfinite(x) and x > 0)
+    farthest = max(1.25 / tau, 2.0)
+    for ratio in chain(ratios, limits):
+        if math.isfinite(ratio) and ratio > 0:
+            farthest = max(farthest, ratio, 1 / ratio)
     unbounded = any(x == 0 or math.isinf(x) for x in ratios)
     if unbounded:
         edge = MOST_RATIO
     else:
-        edge = min(MOST_RATIO, 1.05 * max(1.25 / tau, 2.0, *finite))
+        edge = min(MOST_RATIO, 1.05 * farthest)
     return Axis(1 / edge, edge, log=True)
 
 
-def element(tag: str, kind: str, said: str = "", inside: str = "", **attributes: str | float) -> str:
+def element(tag: str, kind: str, tooltip: str = "", inside: str = "", **attributes: str | float) -> str:
     """Return an element of the class `kind`, with what it shows as its title, without empty attributes."""
-    texts = {name: value if isinstance(value, str) else short(value) for name, value in attributes.items()}
+    texts = {
+        name: value if isinstance(value, str) else format_numbers(value) for name, value in attributes.items()
+    }
     written = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in texts.items() if value)
-    within = (f"<title>{escape(said)}</title>" if said else "") + inside
+    within = (f"<title>{escape(tooltip)}</title>" if tooltip else "") + inside
     return f'<{tag} class="{kind}"{written}' + (f">{within}</{tag}>" if within else "/>")
 
 
-def short(*places: float) -> str:
+def format_numbers(*numbers: float) -> str:
     """Write places with at most two decimals.
 
-    >>> short(12.0), short(0.126, 3.0)
+    >>> format_numbers(12.0), format_numbers(0.126, 3.0)
     ('12', '0.13 3')
     """
-    return " ".join(f"{place:.2f}".rstrip("0").rstrip(".") for place in places)
+    return " ".join(f"{number:.2f}".rstrip("0").rstrip(".") for number in numbers)
 
 
-def text(kind: str, x: float, y: float, words: str, anchor: str = "start", *, bold: bool = False) -> str:
+def text_element(
+    kind: str, x: float, y: float, content: str, anchor: str = "start", *, bold: bool = False
+) -> str:
     """Return a text."""
     if bold:
         weight = "bold"
     else:
         weight = ""
-    return element("text", kind, "", escape(words), x=x, y=y, text_anchor=anchor, font_weight=weight)
+    return element("text", kind, "", escape(content), x=x, y=y, text_anchor=anchor, font_weight=weight)
 
 
-def stroke(kind: str, d: str, said: str = "", colour: str = SOFT, width: float = 1, dashes: str = "") -> str:
+def stroke(
+    kind: str, d: str, tooltip: str = "", colour: str = SOFT, width: float = 1, dashes: str = ""
+) -> str:
     """Return a line along a path."""
     look = {"stroke": colour, "stroke_dasharray": dashes, "fill": "none"}
-    return element("path", kind, said, d=d, stroke_width=width, **look)
+    return element("path", kind, tooltip, d=d, stroke_width=width, **look)
 
 
-def mark(kind: str, d: str, x: float, y: float, said: str, colour: str = INK, fill: str = PAPER) -> str:
+def mark(kind: str, d: str, x: float, y: float, tooltip: str, colour: str = INK, fill: str = PAPER) -> str:
     """Return a small form at a place."""
-    where = f"translate({short(x, y)})"
-    return element("path", kind, said, d=d, transform=where, stroke=colour, stroke_width=1.3, fill=fill)
+    where = f"translate({format_numbers(x, y)})"
+    return element("path", kind, tooltip, d=d, transform=where, stroke=colour, stroke_width=1.3, fill=fill)
 
 
-def box(kind: str, axis: Axis, low: float, high: float, height: float, said: str, fill: str = "") -> str:
+def box(kind: str, axis: Axis, low: float, high: float, height: float, tooltip: str, fill: str = "") -> str:
     """Return a bar, a band or a track: from one value to another, around a height of 0."""
-    left, right = sorted((axis.at(low), axis.at(high)))
-    width = max(1.0, right - left)
+    x_left, x_right = sorted((axis.position(low), axis.position(high)))
+    width = max(1.0, x_right - x_left)
     fill = fill or COLOURS.get(kind.split()[-1], SOFT)
-    return element("rect", kind, said, x=left, y=-height / 2, width=width, height=height, fill=fill)
+    return element("rect", kind, tooltip, x=x_left, y=-height / 2, width=width, height=height, fill=fill)
 
 
-def rule(kind: str, axis: Axis, value: float, height: float, said: str, dashes: str = "") -> str:
+def rule(kind: str, axis: Axis, value: float, height: float, tooltip: str, dashes: str = "") -> str:
     """Return a vertical line at a value, around a height of 0."""
-    return stroke(kind, f"M{short(axis.at(value), -height / 2)}v{short(height)}", said, INK, 1.4, dashes)
+    return stroke(
+        kind,
+        f"M{format_numbers(axis.position(value), -height / 2)}v{format_numbers(height)}",
+        tooltip,
+        INK,
+        1.4,
+        dashes,
+    )
 
 
-def whisker(axis: Axis, low: float, high: float, said: str, y: float = 0.0) -> str:
+def whisker(axis: Axis, low: float, high: float, tooltip: str, y: float = 0.0) -> str:
     """Return an interval; nothing where there is none."""
     if math.isnan(low) or math.isnan(high):
         return ""
-    left = axis.at(low)
-    right = axis.at(high)
-    ends = f"M{short(left, y - 3)}v6M{short(right, y - 3)}v6"
-    return stroke("whisker", f"M{short(left, y)}H{short(right)}{ends}", said, INK, 1.3)
+    x_left = axis.position(low)
+    x_right = axis.position(high)
+    ends = f"M{format_numbers(x_left, y - 3)}v6M{format_numbers(x_right, y - 3)}v6"
+    return stroke(
+        "whisker", f"M{format_numbers(x_left, y)}H{format_numbers(x_right)}{ends}", tooltip, INK, 1.3
+    )
 
 
-def dot(axis: Axis, value: float, look: Look, said: str, y: float = 0.0) -> str:
+def dot(axis: Axis, value: float, look: Look, tooltip: str, y: float = 0.0) -> str:
     """Return the mark of a value: a diamond where it fails, else a disc; hollow where nothing was tested."""
     kind, fill = ("ring", PAPER) if look in HOLLOW else (look, COLOURS.get(look, SOFT))
     if look in ("fail", "outside"):
         d = DIAMOND
     else:
         d = DISC
-    return mark(f"mark {kind}", d, axis.at(value), y, said, fill=fill)
+    return mark(f"mark {kind}", d, axis.position(value), y, tooltip, fill=fill)
 
 
-def arrow(axis: Axis, first: float, last: float, look: Look, said: str, drop: float) -> str:
+def arrow(axis: Axis, start: float, end: float, look: Look, tooltip: str, drop: float) -> str:
     """Return a line from a value, above a height of 0, to another, below it."""
-    d = f"M{short(axis.at(first), -drop)}L{short(axis.at(last), drop)}"
-    return stroke(f"arrow {look}", d, said, COLOURS.get(look, SOFT), 2)
+    d = f"M{format_numbers(axis.position(start), -drop)}L{format_numbers(axis.position(end), drop)}"
+    return stroke(f"arrow {look}", d, tooltip, COLOURS.get(look, SOFT), 2)
 
 
-def scatter(places: Iterable[Point], look: int) -> str:
+def scatter(points: Iterable[Point], look: int) -> str:
     """Return a mark at each place of a picture, of the look of a line."""
     colour, _, d = LINES[look % len(LINES)]
-    return "".join(mark(f"line l{look % len(LINES)} dot", d, x, y, said, colour) for x, y, said in places)
+    return "".join(
+        mark(f"line l{look % len(LINES)} dot", d, x, y, tooltip, colour) for x, y, tooltip in points
+    )
 
 
-def line(places: Sequence[Point], look: int, said: str) -> str:
+def line(points: Sequence[Point], look: int, tooltip: str) -> str:
     """Return a line through places of a picture."""
     colour, dashes, _ = LINES[look % len(LINES)]
-    if places:
-        return stroke(f"line l{look % len(LINES)}", _through(places), said, colour, 1.8, dashes)
+    if points:
+        return stroke(f"line l{look % len(LINES)}", _path_through(points), tooltip, colour, 1.8, dashes)
     return ""
 
 
-def area(x: Axis, y: Axis, limits: Sequence[Limits], look: int, said: str) -> str:
+def area(x: Axis, y: Axis, limits: Sequence[Limits], look: int, tooltip: str) -> str:
     """Return the band of a line: from a lower to an upper value at each place."""
     way = [(a, low, "") for a, low, _ in limits] + [(a, high, "") for a, _, high in reversed(limits)]
-    d = _through(_placed(x, y, way))
+    d = _path_through(_place_points(x, y, way))
     i = look % len(LINES)
     if way:
-        return element("path", f"area a{i}", said, d=f"{d}z", fill=LINES[i][0], fill_opacity=0.13)
+        return element("path", f"area a{i}", tooltip, d=f"{d}z", fill=LINES[i][0], fill_opacity=0.13)
     return ""
 
 
-def _placed(x: Axis, y: Axis, points: Iterable[Point]) -> list[Point]:
+def _place_points(x: Axis, y: Axis, points: Iterable[Point]) -> list[Point]:
     """Return points with their places in a picture for their values."""
-    return [(x.at(a), y.at(b), said) for a, b, said in points]
+    return [(x.position(a), y.position(b), tooltip) for a, b, tooltip in points]
 
 
-def _through(places: Iterable[Point]) -> str:
+def _path_through(points: Iterable[Point]) -> str:
     """Return the path through some places of a picture."""
-    return "M" + "L".join(short(x, y) for x, y, _ in places)
+    return "M" + "L".join(format_numbers(x, y) for x, y, _ in points)
 
 
 def _grid(x: Axis, y: Axis) -> Iterator[str]:
     """Yield a line and a text at each tick of the vertical axis."""
-    for at, words in y.ticks():
-        yield stroke("grid", f"M{short(x.start, at)}H{short(x.end)}", colour="#d5d5d5")
-        yield text("tick", x.start - 5, at + 4, words, "end")
+    for y_tick, label in y.ticks():
+        yield stroke("grid", f"M{format_numbers(x.start, y_tick)}H{format_numbers(x.end)}", colour="#d5d5d5")
+        yield text_element("tick", x.start - 5, y_tick + 4, label, "end")
 
 
 @dataclass(frozen=True)
@@ -280,7 +301,7 @@ class ChartRow:
     """
 
     name: str
-    said: str
+    value_text: str
     marks: Sequence[str]
     muted: bool = False
 
@@ -288,15 +309,20 @@ class ChartRow:
 def row_chart(title: str, axis: Axis, rows: Sequence[ChartRow], key: str = "") -> str:
     """Return a picture of rows over an axis."""
     bottom = 4.0 + STEP * len(rows)
-    parts = []
+    elements = []
     for i, row in enumerate(rows):
         y = STEP * i + 17
-        parts.append(text("said" if row.muted else "name", SIDE, y, shortened(row.name), bold=not row.muted))
-        parts.append(text("said", WIDTH - SIDE, y, row.said, "end") if row.said else "")
-        parts.append(_moved(y + 13, *row.marks))
-    end = bottom + 20
-    parts += [below(axis, bottom), text("tick", SIDE, end + 12, key) if key else ""]
-    return picture(title, end + (18 if key else 0), parts)
+        kind = "said" if row.muted else "name"
+        elements.append(text_element(kind, SIDE, y, shorten(row.name), bold=not row.muted))
+        if row.value_text:
+            elements.append(text_element("said", WIDTH - SIDE, y, row.value_text, "end"))
+        elements.append(_move_down(y + 13, *row.marks))
+    elements.append(horizontal_axis(axis, bottom))
+    height = bottom + 20
+    if key:
+        elements.append(text_element("tick", SIDE, height + 12, key))
+        height += 18
+    return picture(title, height, elements)
 
 
 @dataclass(frozen=True)
@@ -308,104 +334,134 @@ class ChartLine:
     limits: Sequence[Limits] = ()
 
 
-def plot(
+def plot_lines(
     title: str,
     x: Axis,
     y: Axis,
     lines: Sequence[ChartLine],
-    about: str,
+    x_title: str,
     key: str = "",
-    under: str = "",
+    underlay: str = "",
     *,
-    beside: bool = False,
+    names_beside: bool = False,
 ) -> str:
-    """Return a picture of lines with their bands over `about`, then their names and what else is to say.
+    """Return a picture of lines with their bands over `x_title`, then their names and what else is to say.
 
-    Names stand `beside` the ends of their lines, where the horizontal axis leaves room for them, or below.
+    With `names_beside` names stand beside the ends of their lines, where the horizontal axis leaves room for
+    them, else below.
     """
-    parts = [*_grid(x, y), under, below(x, y.start), text("tick", WIDTH / 2, y.start + 30, about, "middle")]
-    parts += [area(x, y, each.limits, i, f"{each.name}: interval") for i, each in enumerate(lines)]
+    elements = [
+        *_grid(x, y),
+        underlay,
+        horizontal_axis(x, y.start),
+        text_element("tick", WIDTH / 2, y.start + 30, x_title, "middle"),
+    ]
+    elements += [
+        area(x, y, chart_line.limits, i, f"{chart_line.name}: interval") for i, chart_line in enumerate(lines)
+    ]
     level = y.start + 48
     ends = []
-    for i, each in enumerate(lines):
-        places = _placed(x, y, each.points)
-        every = max(1, math.ceil(len(each.points) / MOST_MARKS))
-        parts += [line(places, i, each.name), scatter(places[(every - 1) // 2 :: every], i)]
-        ends += [(*place[:2], each.name) for place in places[-1:]]
-        if not beside:
-            sample = [(float(at), level - 4, each.name) for at in (SIDE, SIDE + 17, SIDE + 34)]
-            parts += [line(sample, i, each.name), scatter(sample[1:2], i)]
-            parts.append(text("name", SIDE + 42, level, shortened(each.name)))
+    for i, chart_line in enumerate(lines):
+        points = _place_points(x, y, chart_line.points)
+        stride = max(1, math.ceil(len(chart_line.points) / MOST_MARKS))
+        elements += [line(points, i, chart_line.name), scatter(points[(stride - 1) // 2 :: stride], i)]
+        if points:
+            x_end, y_end, _ = points[-1]
+            ends.append((x_end, y_end, chart_line.name))
+        if not names_beside:
+            sample = [
+                (float(x_sample), level - 4, chart_line.name) for x_sample in (SIDE, SIDE + 17, SIDE + 34)
+            ]
+            elements += [line(sample, i, chart_line.name), scatter(sample[1:2], i)]
+            elements.append(text_element("name", SIDE + 42, level, shorten(chart_line.name)))
             level += 16
-    if beside:
-        parts += _apart(ends, [], y.start)
+    if names_beside:
+        elements += _separate_names(ends, [], y.start)
         level -= 14
-    parts.append(text("tick", SIDE, level, key) if key else "")
-    return picture(title, level + (12 if key else -4), parts)
+    if not key:
+        return picture(title, level - 4, elements)
+    elements.append(text_element("tick", SIDE, level, key))
+    return picture(title, level + 12, elements)
 
 
-def key(words: Iterable[tuple[Form, str]]) -> str:
+def form_list(meanings: Iterable[tuple[Form, str]]) -> str:
     """Return the meanings of the forms of marks, as a list."""
     items = "".join(
         f'<li><svg width="16" height="16" viewBox="-8 -8 16 16" aria-hidden="true"><path class="mark {form}" '
-        f'd="{FORMS[form]}"/></svg>{escape(said)}</li>'
-        for form, said in words
+        f'd="{FORMS[form]}"/></svg>{escape(meaning)}</li>'
+        for form, meaning in meanings
     )
     return f'<ul class="key">{items}</ul>'
 
 
-def cloud(
+def plot_paths(
     title: str,
     x: Axis,
     y: Axis,
     tracks: Sequence[ChartLine],
-    about: str,
+    x_title: str,
     above: str,
     *,
     zero: bool = False,
-    under: Sequence[ChartLine] = (),
+    lines_below: Sequence[ChartLine] = (),
 ) -> str:
     """Return a picture of the ways of techniques, from light to dark marks, each named at its end.
 
     Parameters
     ----------
-    about, above : str
+    x_title, above : str
         What the horizontal and the vertical axis show.
     zero : bool
         Whether a line stands where the horizontal axis is 0.
-    under : sequence of ChartLine
+    lines_below : sequence of ChartLine
         Lines that are drawn first.
     """
-    parts = [text("tick", SIDE, 10, above), *_grid(x, y)]
+    elements = [text_element("tick", SIDE, 10, above), *_grid(x, y)]
     if zero and x.low <= 0 <= x.high:
-        parts.append(stroke("here", f"M{short(x.at(0), y.start)}V{short(y.end)}", "", INK, 1, "3 3"))
-    parts += [below(x, y.start), text("tick", (x.start + x.end) / 2, y.start + 30, about, "middle")]
-    parts += [line(_placed(x, y, each.points), i, each.name) for i, each in enumerate(under)]
+        elements.append(
+            stroke(
+                "here",
+                f"M{format_numbers(x.position(0), y.start)}V{format_numbers(y.end)}",
+                "",
+                INK,
+                1,
+                "3 3",
+            )
+        )
+    elements += [
+        horizontal_axis(x, y.start),
+        text_element("tick", (x.start + x.end) / 2, y.start + 30, x_title, "middle"),
+    ]
+    elements += [
+        line(_place_points(x, y, chart_line.points), i, chart_line.name)
+        for i, chart_line in enumerate(lines_below)
+    ]
     tracks = [track for track in tracks if track.points]
     ends: list[Point] = []
     marks: list[Point] = []
     for look, track in enumerate(tracks):
-        places = _placed(x, y, track.points)
-        parts += _way(places, look)
-        ends += [(*place[:2], track.name) for place in places[-1:]]
-        marks += places
-    parts += _apart(ends, marks, y.start)
-    return picture(title, y.start + 38, parts)
+        points = _place_points(x, y, track.points)
+        elements += _draw_path(points, look)
+        x_end, y_end, _ = points[-1]
+        ends.append((x_end, y_end, track.name))
+        marks += points
+    elements += _separate_names(ends, marks, y.start)
+    return picture(title, y.start + 38, elements)
 
 
-def _way(places: Sequence[Point], look: int) -> Iterator[str]:
+def _draw_path(points: Sequence[Point], look: int) -> Iterator[str]:
     """Yield the way of a technique with the look of a line, from light to dark marks."""
     i = look % len(LINES)
     colour, _, form = LINES[i]
-    if len(places) > 1:
-        yield stroke(f"way l{i}", _through(places), "", colour, 1)
-    last = len(SHADES) - 1
-    for k, (x, y, said) in enumerate(places):
-        if len(places) < 2:
-            shade = last
-        else:
-            shade = k * last // (len(places) - 1)
-        yield mark(f"point l{i} b{shade}", form, x, y, said, colour, SHADES[shade])
+    if len(points) > 1:
+        yield stroke(f"way l{i}", _path_through(points), "", colour, 1)
+    last_shade = len(SHADES) - 1
+    for k, (x, y, tooltip) in enumerate(points):
+        # From light to dark; a single point is where the way ends.
+        shade = last_shade
+        if len(points) > 1:
+            shade = k * last_shade // (len(points) - 1)
+        yield mark(f"point l{i} b{shade}", form, x, y, tooltip, colour, SHADES[shade])
 
 
 SHADES = ("#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
@@ -413,39 +469,48 @@ LINE = 11.0  # between names that would stand on each other
 MOST_ROWS = 12  # a name is so many lines from its point at most
 
 
-def _apart(names: Sequence[Point], marks: Iterable[Point], bottom: float) -> Iterator[str]:
+def _separate_names(names: Sequence[Point], marks: Iterable[Point], bottom: float) -> Iterator[str]:
     """Yield names next to their points, where no mark and no other name is; else farther off, with a line.
 
     Names without such a place are left out.
     """
-    taken = [(a - 5, b - 4, a + 5, b + 4) for a, b, _ in marks]
+    taken_boxes = [(a - 5, b - 4, a + 5, b + 4) for a, b, _ in marks]
     rows = sorted(range(-MOST_ROWS, MOST_ROWS + 1), key=abs)
-    for x, y, name in sorted(names, key=lambda one: one[1]):
-        wide = 6.2 * len(shortened(name))
-        for row, left in ((row, left) for row in rows for left in (False, True)):
-            if left:
+    for x, y, name in sorted(names, key=lambda point: point[1]):
+        wide = 6.2 * len(shorten(name))
+        for row, is_left in product(rows, (False, True)):
+            if is_left:
                 start = x - 7 - wide
             else:
                 start = x + 7
             level = y + LINE * row
-            place = start, level - LINE / 2, start + wide, level + LINE / 2
-            inside = start >= 2 and place[2] <= WIDTH - 2 and place[1] >= 12 and place[3] <= bottom
-            if inside and not any(_overlap(place, other) for other in taken):
-                taken.append(place)
-                if left:
-                    near = place[2]
+            box_of_name = start, level - LINE / 2, start + wide, level + LINE / 2
+            inside = (
+                start >= 2
+                and box_of_name[2] <= WIDTH - 2
+                and box_of_name[1] >= 12
+                and box_of_name[3] <= bottom
+            )
+            if inside and not any(_overlap(box_of_name, taken_box) for taken_box in taken_boxes):
+                taken_boxes.append(box_of_name)
+                if is_left:
+                    near = box_of_name[2]
+                    anchor = "end"
                 else:
                     near = start
-                yield stroke("axis", f"M{short(x, y)}L{short(near, level)}", width=0.6) if row else ""
-                yield text("name", near, level + 4, shortened(name), "end" if left else "start")
+                    anchor = "start"
+                if row:
+                    way = f"M{format_numbers(x, y)}L{format_numbers(near, level)}"
+                    yield stroke("axis", way, width=0.6)
+                yield text_element("name", near, level + 4, shorten(name), anchor)
                 break
 
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
-def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _overlap(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 @dataclass(frozen=True)
@@ -474,36 +539,36 @@ class Drawing:
         write_text(Path(path), self.svg)
 
 
-def picture(title: str, height: float, parts: Iterable[str], width: float = WIDTH) -> str:
+def picture(title: str, height: float, elements: Iterable[str], width: float = WIDTH) -> str:
     """Return an SVG; the title is for those who cannot see it."""
-    wide = short(width)
-    high = short(height)
+    wide = format_numbers(width)
+    high = format_numbers(height)
     size = f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}"'
     ink = f'font-family="system-ui, sans-serif" font-size="11" fill="{INK}"'
-    about = f'role="graphics-document document" aria-label="{escape(title)}"'
-    return f'<svg {about} {size} {ink} xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
+    role = f'role="graphics-document document" aria-label="{escape(title)}"'
+    return f'<svg {role} {size} {ink} xmlns="http://www.w3.org/2000/svg">{"".join(elements)}</svg>'
 
 
-def shortened(name: str) -> str:
+def shorten(name: str) -> str:
     """Return a name that fits into a picture."""
     if len(name) <= MOST_NAME:
         return name
     return f"{name[: MOST_NAME - 1]}…"
 
 
-def _moved(down: float, *parts: str) -> str:
-    return f'<g transform="translate(0 {short(down)})">{"".join(parts)}</g>'
+def _move_down(down: float, *elements: str) -> str:
+    return f'<g transform="translate(0 {format_numbers(down)})">{"".join(elements)}</g>'
 
 
-def below(axis: Axis, y: float) -> str:
+def horizontal_axis(axis: Axis, y: float) -> str:
     """Return a horizontal axis at a height, with texts at its ticks."""
     ticks = axis.ticks()
-    marks = "".join(f"M{short(x, y)}v4" for x, _ in ticks)
-    words = "".join(text("tick", x, y + 15, said, _side(x)) for x, said in ticks)
-    return stroke("axis", f"M{short(axis.start, y)}H{short(axis.end)}{marks}") + words
+    marks = "".join(f"M{format_numbers(x, y)}v4" for x, _ in ticks)
+    labels = "".join(text_element("tick", x, y + 15, label, _text_anchor(x)) for x, label in ticks)
+    return stroke("axis", f"M{format_numbers(axis.start, y)}H{format_numbers(axis.end)}{marks}") + labels
 
 
-def _side(x: float) -> str:
+def _text_anchor(x: float) -> str:
     """Return the side of a text that is at x, such that it stays in the picture."""
     if x < SIDE + 14:
         return "start"

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import TypeVar
 
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import printable, slugs
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import make_slugs, printable
 from fairbench_cli.document.model import Document, Section, TableCell, TextTable
 
 _TEX = {letter: f"\\{letter}" for letter in "{}$&%#_"} | {letter: f"${letter}$" for letter in "<>|"}
@@ -62,13 +62,15 @@ def latex(document: Document) -> str:
     A table that is longer than a page is several. Of tables whose rows stand together by their first cell,
     the last column of words becomes the heads of parts.
     """
-    found = [one for section in document.sections for one in _tables(section)]
-    labels = slugs((*filter(None, [document.title]), title) for title, _ in found)
-    floats = [
-        _float(part, title, f"tab:{label}", document.facts)
-        for (title, table), label in zip(found, labels, strict=True)
-        for part, title, label in _pages(_Layout.of(table), title, label, document.facts)
-    ]
+    titled_tables = list(chain.from_iterable(map(_tables, document.sections)))
+    labels = make_slugs((*filter(None, [document.title]), title) for title, _ in titled_tables)
+    floats = []
+    for (title, table), label in zip(titled_tables, labels, strict=True):
+        pages = _split_pages(_Layout.of_table(table), title, label, document.facts)
+        floats += [
+            _write_float(page, page_title, f"tab:{page_label}", document.facts)
+            for page, page_title, page_label in pages
+        ]
     return HEAD + "\n" + "\n".join(floats)
 
 
@@ -100,27 +102,29 @@ class _Layout:
     pieces: list[list[int]]
 
     @classmethod
-    def of(cls, table: TextTable) -> "_Layout":
+    def of_table(cls, table: TextTable) -> "_Layout":
         """Lay a table out."""
         names = [j for j, number in enumerate(table.numeric) if not number]
         numbers = [j for j, number in enumerate(table.numeric) if number]
         if table.grouped and len(names) > 1:
-            by = names.pop()
+            head_column = names.pop()
+            rows = group_by(table.rows, lambda row: row[head_column].full_text)
         else:
-            by = None
-        rows = grouped(table.rows, lambda row: "" if by is None else row[by].whole)
-        whole = cls(table, rows, names, [numbers])
-        room = TEXT - sum(GAP + whole.name_width(j) for j in names)
+            rows = group_by(table.rows, lambda _: "")
+        one_piece = cls(table, rows, names, [numbers])
+        room = TEXT - sum(GAP + one_piece.name_width(j) for j in names)
         wide = [GAP + column_width(table, j) for j in numbers]
         count = 1
-        while count < len(numbers) and max(map(sum, _even(wide, count))) > room:
+        while count < len(numbers) and max(map(sum, _split_evenly(wide, count))) > room:
             count += 1
-        return replace(whole, pieces=_even(numbers, count))
+        return replace(one_piece, pieces=_split_evenly(numbers, count))
 
     def name_width(self, column: int) -> float:
         """Return the least width of a column of names: what it needs, up to `LEAST_NAME`."""
-        cells = [self.table.heads[column], *(row[column].whole for row in chain(*self.rows.values()))]
-        return min(LEAST_NAME, max(map(width, cells)))
+        widths = [width(self.table.heads[column])]
+        for rows in self.rows.values():
+            widths += [width(row[column].full_text) for row in rows]
+        return min(LEAST_NAME, max(widths))
 
     def wraps(self, column: int) -> bool:
         """Return whether a column of names wraps: the first, which takes what is left, and wide ones."""
@@ -128,53 +132,57 @@ class _Layout:
 
     def height(self, row: Row) -> float:
         """Reckon the height of a row in points, of all pieces together."""
-        lines = max([1, *(math.ceil(width(row[j].whole) / LEAST_NAME) for j in self.names)])
+        lines = max((math.ceil(width(row[j].full_text) / LEAST_NAME) for j in self.names), default=1)
+        lines = max(lines, 1)  # an empty name, too, has a line
         return LINE * lines * len(self.pieces)
 
 
 Item = TypeVar("Item")
 
 
-def _even(items: list[Item], count: int) -> list[list[Item]]:
+def _split_evenly(items: list[Item], count: int) -> list[list[Item]]:
     """Return items in so many pieces, as even as they can be."""
     ends = [round(i * len(items) / count) for i in range(count + 1)]
     return [items[low:high] for low, high in pairwise(ends)]
 
 
-def _pages(
+def _split_pages(
     layout: _Layout, title: str, label: str, facts: Sequence[str]
 ) -> Iterator[tuple[_Layout, str, str]]:
     """Yield the parts of a table that fit a page, each with its title and label; best between its parts."""
-    texts = [f"{title}, part 1 of 2", *layout.table.marks]
-    room = PAGE - CAPTION * math.ceil(1.2 * width(f"Table 10: {' '.join(texts)}") / TEXT)
-    room -= FINE * math.ceil(0.9 * width(" ".join([*facts, layout.table.more])) / TEXT)
+    caption = " ".join(["Table 10:", f"{title}, part 1 of 2", *layout.table.marks])
+    below = " ".join([*facts, layout.table.omitted])
+    room = PAGE - CAPTION * math.ceil(1.2 * width(caption) / TEXT)
+    room -= FINE * math.ceil(0.9 * width(below) / TEXT)
     room -= RULES * len(layout.pieces)
     pages: list[dict[str, list[Row]]] = [{}]
     # what the head of a part takes
-    used = 0.0
-    over = (LINE + 5) * len(layout.pieces)
+    used_height = 0.0
+    head_height = (LINE + 5) * len(layout.pieces)
     for head, rows in layout.rows.items():
         heights = [layout.height(row) for row in rows]
         # The first row of a part looks for room for all of it, the others for themselves.
         for k, (row, height) in enumerate(zip(rows, heights, strict=True)):
-            if pages[-1] and used + over + (height if k else sum(heights)) > room:
+            if pages[-1] and used_height + head_height + (height if k else sum(heights)) > room:
                 pages.append({})
-                used = 0.0
-            used += height + over * (head not in pages[-1])
+                used_height = 0.0
+            used_height += height + head_height * (head not in pages[-1])
             pages[-1].setdefault(head, []).append(row)
     for i, page in enumerate(pages, start=1):
         if len(pages) > 1:
-            more = f", part {i} of {len(pages)}"
+            suffix = f", part {i} of {len(pages)}"
         else:
-            more = ""
-        yield replace(layout, rows=page), title + more, label + (f"-{i}" if i > 1 else "")
+            suffix = ""
+        yield replace(layout, rows=page), title + suffix, label + (f"-{i}" if i > 1 else "")
 
 
-def _float(layout: _Layout, title: str, label: str, facts: tuple[str, ...]) -> str:
+def _write_float(layout: _Layout, title: str, label: str, facts: tuple[str, ...]) -> str:
     caption = " ".join([f"{title}.", *layout.table.marks])
-    below = " ".join([*facts, *filter(None, [layout.table.more])])
+    if layout.table.omitted:
+        facts = (*facts, layout.table.omitted)
+    below = " ".join(facts)
     small = f"\\par\\smallskip\n\\parbox{{\\linewidth}}{{\\scriptsize\\raggedright {escaped(below)}}}\n"
-    pieces = "\\par\\medskip\n".join(_piece(layout, columns) for columns in layout.pieces)
+    pieces = "\\par\\medskip\n".join(_write_piece(layout, columns) for columns in layout.pieces)
     return (
         f"\\begin{{table}}\n\\centering\n\\caption{{{escaped(caption)}}}\n\\label{{{label}}}\n"
         f"\\footnotesize\\setlength{{\\tabcolsep}}{{{GAP / 2:g}pt}}\n{pieces}{small if below else ''}"
@@ -182,7 +190,7 @@ def _float(layout: _Layout, title: str, label: str, facts: tuple[str, ...]) -> s
     )
 
 
-def _piece(layout: _Layout, columns: Sequence[int]) -> str:
+def _write_piece(layout: _Layout, columns: Sequence[int]) -> str:
     table = layout.table
     names = layout.names
     sides = [r">{\raggedright\arraybackslash}X" if layout.wraps(j) else "l" for j in names]
@@ -190,17 +198,17 @@ def _piece(layout: _Layout, columns: Sequence[int]) -> str:
     heads += [_head(table.heads[j], column_width(table, j)) for j in columns]
     lines = [f"{_row(heads)}\n\\midrule"]
     once = table.grouped and len(names) > 1  # what stands in the first column
-    for part, (head, rows) in enumerate(layout.rows.items()):
-        if part > 0:
+    for i, (head, rows) in enumerate(layout.rows.items()):
+        if i > 0:
             lines.append("\\addlinespace")
         if head:
             across = f"\\multicolumn{{{len(heads)}}}{{@{{}}l}}{{\\emph{{{escaped(head)}}}}}"
             lines.append(_row([across]))
         for k, row in enumerate(rows):
-            texts = [breakable(row[j].whole) for j in names]
-            if once and k and row[names[0]].whole == rows[k - 1][names[0]].whole:
+            texts = [breakable(row[j].full_text) for j in names]
+            if once and k and row[names[0]].full_text == rows[k - 1][names[0]].full_text:
                 texts[0] = ""
-            lines.append(_row([*texts, *(_cell(row[j]) for j in columns)]))
+            lines.append(_row(texts + [_cell(row[j]) for j in columns]))
     body = "\n".join(lines)
     return (
         f"\\begin{{tabularx}}{{\\linewidth}}{{@{{}}{''.join(sides)}{'r' * len(columns)}@{{}}}}\n\\toprule\n"
@@ -225,33 +233,36 @@ def _head(text: str, room: float) -> str:
 
 def _cell(cell: TableCell) -> str:
     """Return a number with what it is ±, in bold where it is the best, and with the sign of a difference."""
-    found = _VALUE.fullmatch(_said(cell))
-    if not found or not (cell.spread or cell.best or cell.against):
-        return escaped(cell.whole)
-    number, star, rest = found.groups()
+    match = _VALUE.fullmatch(_without_sign(cell))
+    if not match or not (cell.spread or cell.best or cell.against):
+        return escaped(cell.full_text)
+    number, star, remainder = match.groups()
     if cell.best:
-        own = f"$\\mathbf{{{number}}}$"
+        bold_number = f"$\\mathbf{{{number}}}$"
     else:
-        own = escaped(number)
+        bold_number = escaped(number)
     if cell.spread:
         spread = f"\\,{{\\scriptsize$\\pm${escaped(cell.spread)}}}"
     else:
         spread = ""
-    return f"{own}{star}{spread}{escaped(rest)}{SIGNS[cell.against]}"
+    return f"{bold_number}{star}{spread}{escaped(remainder)}{SIGNS[cell.against]}"
 
 
-def _said(cell: TableCell) -> str:
+def _without_sign(cell: TableCell) -> str:
     """Return the text of a cell, without the word that its sign takes the place of."""
     if cell.against:
-        return cell.whole.removesuffix(f" {cell.against}")
-    return cell.whole
+        return cell.full_text.removesuffix(f" {cell.against}")
+    return cell.full_text
 
 
 def column_width(table: TextTable, column: int) -> float:
     """Reckon the width of a column of numbers in points; its head may wrap between words."""
-    words = re.split(r"[ -]", table.heads[column].replace(" = ", "="))
-    cells = [row[column] for row in table.rows]
-    return max([*map(width, words), *(width(_said(cell)) + 0.9 * width(cell.spread) for cell in cells)])
+    words_of_head = re.split(r"[ -]", table.heads[column].replace(" = ", "="))
+    widths = [width(word) for word in words_of_head]
+    for row in table.rows:
+        cell = row[column]
+        widths.append(width(_without_sign(cell)) + 0.9 * width(cell.spread))
+    return max(widths)
 
 
 def width(text: str) -> float:
@@ -260,10 +271,17 @@ def width(text: str) -> float:
     >>> width("0.125") < width("preferential-sampling") < 100
     True
     """
-    return sum(
-        2.9 if letter in NARROW else 6.9 if letter in WIDE else 5.9 if letter.isupper() else 4.5
-        for letter in text
-    )
+    return sum(map(_letter_width, text))
+
+
+def _letter_width(letter: str) -> float:
+    if letter in NARROW:
+        return 2.9
+    if letter in WIDE:
+        return 6.9
+    if letter.isupper():
+        return 5.9
+    return 4.5
 
 
 def breakable(text: str, room: float = LEAST_NAME) -> str:
@@ -272,18 +290,18 @@ def breakable(text: str, room: float = LEAST_NAME) -> str:
     >>> print(breakable("zafar-dm (constraint=fpr)"), breakable("a_very_long_name_of_a_technique"))
     zafar-dm (constraint=fpr) a\_very\_long\_name\_\allowbreak{}of\_a\_technique
     """
-    words = re.split(r"(?<=[ -])", text.replace("\n", " "))
-    if max(map(width, words)) <= room:
+    words_with_ends = re.split(r"(?<=[ -])", text.replace("\n", " "))
+    if max(map(width, words_with_ends)) <= room:
         return escaped(text)
     pieces = []
-    for word in words:
-        rest = word
-        while width(rest) > room:
-            fits = max(i for i in range(1, len(rest) + 1) if i == 1 or width(rest[:i]) <= room)
-            end = max((i for i in range(1, fits + 1) if rest[i - 1] in SIGNS_TO_BREAK), default=fits)
-            pieces += [escaped(rest[:end]), r"\allowbreak{}"]
-            rest = rest[end:]
-        pieces.append(escaped(rest))
+    for word in words_with_ends:
+        remaining = word
+        while width(remaining) > room:
+            fits = max(i for i in range(1, len(remaining) + 1) if i == 1 or width(remaining[:i]) <= room)
+            end = max((i for i in range(1, fits + 1) if remaining[i - 1] in SIGNS_TO_BREAK), default=fits)
+            pieces += [escaped(remaining[:end]), r"\allowbreak{}"]
+            remaining = remaining[end:]
+        pieces.append(escaped(remaining))
     return re.sub("-(?=-)", "-{}", "".join(pieces))
 
 

@@ -4,8 +4,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from fairbench_cli.base.text import printable
-from fairbench_cli.document.model import Answer, Document, Section, TableCell, TextTable, Verdict, marked
+from fairbench_cli.base.safe_text import printable
+from fairbench_cli.document.model import Answer, Document, Section, TableCell, TextTable, Verdict, with_symbol
 
 Marks = dict[Verdict | None, str]
 
@@ -15,19 +15,21 @@ _FIRST = re.compile(r"^(\d*)([-+=.)])")  # what begins a list or underlines a ti
 
 def markdown(document: Document) -> str:
     """Return a page; the same document gives the same bytes."""
-    parts = [f"# {_escaped(document.title)}"] if document.title else []
+    blocks = []
+    if document.title:
+        blocks.append(f"# {_escaped(document.title)}")
     if document.answer:
-        parts += _answer(document.answer, document.marks)
-    parts += map(_paragraph, document.facts)
+        blocks += _answer(document.answer, document.marks)
+    blocks += map(_paragraph, document.facts)
     for section in document.sections:
-        parts += _section(section, document.marks)
-    parts.append(_list(document.notes))
-    return "\n\n".join(filter(None, parts)) + "\n"
+        blocks += _section(section, document.marks)
+    blocks.append(_list(document.notes))
+    return "\n\n".join(filter(None, blocks)) + "\n"
 
 
 def _answer(answer: Answer, marks: Marks) -> Iterator[str]:
-    yield f"**{_escaped(marked(answer.headline.text, marks[answer.headline.verdict]))}**"
-    yield _list(marked(one.text, marks[one.verdict]) for one in answer.statements)
+    yield f"**{_escaped(with_symbol(answer.headline.text, marks[answer.headline.verdict]))}**"
+    yield _list(with_symbol(statement.text, marks[statement.verdict]) for statement in answer.statements)
     if answer.open:
         yield "Not decided:"
         yield _list(answer.open)
@@ -37,7 +39,7 @@ def _answer(answer: Answer, marks: Marks) -> Iterator[str]:
 
 def _section(section: Section, marks: Marks, head: str = "##") -> Iterator[str]:
     if section.title:
-        yield f"{head} {_escaped(marked(section.title, marks[section.verdict]))}"
+        yield f"{head} {_escaped(with_symbol(section.title, marks[section.verdict]))}"
     yield from map(_paragraph, section.sentences)
     for table in section.tables:
         if table.title not in ("", section.title):
@@ -52,23 +54,23 @@ def _section(section: Section, marks: Marks, head: str = "##") -> Iterator[str]:
 
 def _table(table: TextTable, marks: Marks) -> str:
     """Return a table whose columns are aligned in the source too."""
-    rows = [
-        [_escaped(head) for head in table.heads],
-        *([_cell(cell, marks) for cell in row] for row in table.rows),
-    ]
+    rows = [[_escaped(head) for head in table.heads]]
+    for cells in table.rows:
+        rows.append([_cell(cell, marks) for cell in cells])
     widths = [max(2, *map(_width, column)) for column in zip(*rows, strict=True)]
-    sides = list(zip(widths, table.numeric, strict=True))
-    rule = ["-" * (width - 1) + ":" if number else "-" * width for width, number in sides]
+    rule = []
+    for width, is_number in zip(widths, table.numeric, strict=True):
+        rule.append("-" * (width - 1) + ":" if is_number else "-" * width)
+    rows.insert(1, rule)
     lines = []
-    for row in (rows[0], rule, *rows[1:]):
-        cells = [_filled(cell, *side) for cell, side in zip(row, sides, strict=True)]
-        lines.append(f"| {' | '.join(cells)} |")
+    for row in rows:
+        lines.append(f"| {' | '.join(map(_pad, row, widths, table.numeric))} |")
     return "\n".join(lines)
 
 
-def _filled(cell: str, width: int, number: bool) -> str:
+def _pad(cell: str, width: int, is_number: bool) -> str:
     space = " " * (width - _width(cell))
-    if number:
+    if is_number:
         return space + cell
     return cell + space
 
@@ -79,7 +81,7 @@ def _width(text: str) -> int:
 
 
 def _cell(cell: TableCell, marks: Marks) -> str:
-    return _escaped(marked(cell.whole, marks[cell.verdict]))
+    return _escaped(with_symbol(cell.full_text, marks[cell.verdict]))
 
 
 def _list(items: Iterable[str]) -> str:

@@ -17,10 +17,10 @@ SYMBOLS: dict[Verdict, str] = {"pass": "✓", "fail": "✗", "undecided": "?"}
 UNTESTED: dict[Verdict, str] = {"pass": "(✓)", "fail": "(✗)", "undecided": "?"}
 
 
-def marked(text: str, mark: str) -> str:
+def with_symbol(text: str, mark: str) -> str:
     """Return a text after a symbol, if there is one.
 
-    >>> marked("fails", "✗"), marked("fails", "")
+    >>> with_symbol("fails", "✗"), with_symbol("fails", "")
     ('✗ fails', 'fails')
     """
     if mark:
@@ -63,11 +63,11 @@ class TableCell:
     muted: bool = False
 
     @property
-    def whole(self) -> str:
+    def full_text(self) -> str:
         """Its text with the small print in brackets.
 
-        >>> TableCell("0.5", "[0.4, 0.6]").whole, TableCell("0.5", "2/4").whole, TableCell("a").whole
-        ('0.5 [0.4, 0.6]', '0.5 (2/4)', 'a')
+        >>> TableCell("0.5", "[0.4, 0.6]").full_text, TableCell("0.5", "2/4").full_text
+        ('0.5 [0.4, 0.6]', '0.5 (2/4)')
         """
         if self.fine and not self.fine.startswith(("[", "(")):
             fine = f"({self.fine})"
@@ -90,7 +90,7 @@ class TextTable:
         A head per column.
     rows : tuple of tuple of TableCell
         The rows, of as many cells as there are heads.
-    more : str
+    omitted : str
         What is left out, in words; empty when nothing is. It stands for a table without rows.
     words : int or None
         How many columns, from the left, hold words. None: those without a cell that has a value.
@@ -108,7 +108,7 @@ class TextTable:
     title: str
     heads: tuple[str, ...]
     rows: tuple[tuple[TableCell, ...], ...]
-    more: str = ""
+    omitted: str = ""
     words: int | None = None
     keys: tuple[str, ...] = ()
     grouped: bool = False
@@ -118,8 +118,8 @@ class TextTable:
     @property
     def below(self) -> str:
         """What stands below it: what is left out, or that there is nothing."""
-        if self.more or self.rows or self.key:
-            return self.more
+        if self.omitted or self.rows or self.key:
+            return self.omitted
         return "None."
 
     @cached_property
@@ -127,15 +127,20 @@ class TextTable:
         """Which columns hold numbers."""
         if self.words is not None:
             return tuple(j >= self.words for j in range(len(self.heads)))
-        return tuple(any(row[j].value is not None for row in self.rows) for j in range(len(self.heads)))
+        numeric = []
+        for j in range(len(self.heads)):
+            numeric.append(any(row[j].value is not None for row in self.rows))
+        return tuple(numeric)
 
 
 def table_of(
-    title: str, columns: dict[str, Callable[[Row], TableCell]], rows: Sequence[Row], more: str = ""
+    title: str, columns: dict[str, Callable[[Row], TableCell]], rows: Sequence[Row], omitted: str = ""
 ) -> TextTable:
     """Return a table of rows, given by its head how to write the cell of each column."""
-    cells = tuple(tuple(write(row) for write in columns.values()) for row in rows)
-    return TextTable(title, tuple(columns), cells, more)
+    cells = []
+    for row in rows:
+        cells.append(tuple(write_cell(row) for write_cell in columns.values()))
+    return TextTable(title, tuple(columns), tuple(cells), omitted)
 
 
 def plain_table(
@@ -144,14 +149,18 @@ def plain_table(
     rows: Iterable[Iterable[str | TableCell]],
     words: int | None = None,
     *,
-    more: str = "",
+    omitted: str = "",
     keys: Iterable[str] = (),
     grouped: bool = False,
     marks: Iterable[str] = (),
 ) -> TextTable:
     """Return a table of texts or cells, whose first `words` columns are words; None as in `TextTable`."""
-    cells = tuple(tuple(one if isinstance(one, TableCell) else TableCell(one) for one in row) for row in rows)
-    return TextTable(title, tuple(heads), cells, more, words, tuple(keys), grouped, marks=tuple(marks))
+    cells = []
+    for row in rows:
+        cells.append(tuple(cell if isinstance(cell, TableCell) else TableCell(cell) for cell in row))
+    return TextTable(
+        title, tuple(heads), tuple(cells), omitted, words, tuple(keys), grouped, marks=tuple(marks)
+    )
 
 
 @dataclass(frozen=True)

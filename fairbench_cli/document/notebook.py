@@ -7,8 +7,8 @@ from html import escape
 from pathlib import Path
 
 from fairbench_cli.base.files import write_text
-from fairbench_cli.base.text import printable
-from fairbench_cli.document.model import Chart, Document, Section, TableCell, TextTable, Verdict, marked
+from fairbench_cli.base.safe_text import printable
+from fairbench_cli.document.model import Chart, Document, Section, TableCell, TextTable, Verdict, with_symbol
 
 COLOURS: dict[Verdict, str] = {"pass": "#0072b2", "fail": "#c44e00", "undecided": "#767676"}
 
@@ -21,23 +21,33 @@ def notebook(document: Document) -> str:
         colours = COLOURS
     else:
         colours = dict.fromkeys(COLOURS, COLOURS["undecided"])
-    marks = {
-        verdict: f'<strong style="color: {colours[verdict]}">{mark}</strong>' if verdict else ""
-        for verdict, mark in document.marks.items()
-    }
-    parts = []
+    marks: dict[Verdict | None, str] = {}
+    for verdict, mark in document.marks.items():
+        marks[verdict] = ""
+        if verdict:
+            marks[verdict] = f'<strong style="color: {colours[verdict]}">{mark}</strong>'
+    blocks = []
     if answer := document.answer:
-        first = f"<strong>{escape(answer.headline.text)}</strong>"
-        parts.append(_lines([marked(first, marks[answer.headline.verdict])]))
-        parts.append(_lines(marked(escape(one.text), marks[one.verdict]) for one in answer.statements))
-        parts += [figure(one.chart) for one in answer.statements if one.chart is not None][:1]
-        still = [marked(escape(text), marks["undecided"]) for text in answer.open]
-        parts.append(_lines(["Not decided:", *still] if still else []))
-        parts.append(_small([answer.consequence.text] if answer.consequence else []))
-    parts.append(_small(document.facts))
-    parts += [_section(section, marks) for section in document.sections]
-    parts.append(_list(document.notes))
-    return printable(f"<div>{''.join(parts)}</div>", keep="\n")
+        headline = f"<strong>{escape(answer.headline.text)}</strong>"
+        blocks.append(_lines([with_symbol(headline, marks[answer.headline.verdict])]))
+        blocks.append(
+            _lines(
+                with_symbol(escape(statement.text), marks[statement.verdict])
+                for statement in answer.statements
+            )
+        )
+        charts = [statement.chart for statement in answer.statements if statement.chart is not None]
+        if charts:
+            blocks.append(figure(charts[0]))
+        if answer.open:
+            undecided = [with_symbol(escape(text), marks["undecided"]) for text in answer.open]
+            blocks.append(_lines(["Not decided:", *undecided]))
+        if answer.consequence:
+            blocks.append(_small([answer.consequence.text]))
+    blocks.append(_small(document.facts))
+    blocks += [_section(section, marks) for section in document.sections]
+    blocks.append(_list(document.notes))
+    return printable(f"<div>{''.join(blocks)}</div>", keep="\n")
 
 
 def figure(chart: Chart) -> str:
@@ -105,12 +115,15 @@ def _list(notes: Iterable[str]) -> str:
 
 
 def _section(section: Section, marks: Marks) -> str:
-    title = marked(f"<strong>{escape(section.title)}</strong>", marks[section.verdict])
-    parts = [f"<p>{title}</p>"] if section.title else []
-    parts += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]
-    parts += [_table(table, marks, section.title) for table in section.tables]
-    parts += [_list(section.notes), *(_section(one, marks) for one in section.sections)]
-    return "".join(parts)
+    title = with_symbol(f"<strong>{escape(section.title)}</strong>", marks[section.verdict])
+    blocks = []
+    if section.title:
+        blocks.append(f"<p>{title}</p>")
+    blocks += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]
+    blocks += [_table(table, marks, section.title) for table in section.tables]
+    blocks.append(_list(section.notes))
+    blocks += [_section(subsection, marks) for subsection in section.sections]
+    return "".join(blocks)
 
 
 def _table(table: TextTable, marks: Marks, above: str) -> str:
@@ -136,5 +149,5 @@ def _cells(row: Iterable[TableCell], sides: Iterable[str], marks: Marks) -> Iter
             fine = f" <small>{escape(cell.fine)}</small>"
         else:
             fine = ""
-        text = marked(f"{escape(cell.text)}{fine}", marks[cell.verdict])
+        text = with_symbol(f"{escape(cell.text)}{fine}", marks[cell.verdict])
         yield f'<td style="text-align: {side}">{text}</td>'

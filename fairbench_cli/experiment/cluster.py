@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.files import read_text
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.plugins import CodeOrigin, digest_of, read_sources, version_of
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.plugins import CodeOrigin, code_version, digest_sources, read_sources
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import Population
@@ -99,7 +99,7 @@ def read_code(origin: CodeOrigin) -> dict[str, bytes]:
         files = read_sources(path, path.parent)
     except OSError as error:
         raise user_error(f"cannot read {path}: {error.strerror}", "check its permissions") from None
-    if _SHA256 + digest_of(files) != origin.version:
+    if _SHA256 + digest_sources(files) != origin.version:
         raise user_error(f"{path} has changed since the run began", "run it again")
     return files
 
@@ -159,7 +159,7 @@ class Fingerprint:
         differs = [f"{name} {installed[name]} instead of {sent}" for name, sent in differing.items()]
         for module, sent in self.modules.items():
             try:
-                installed_version = version_of(module)
+                installed_version = code_version(module)
             except (ImportError, ValueError, OSError):
                 installed_version = "none"
             if installed_version != sent:
@@ -622,7 +622,7 @@ def _quiet() -> Iterator[None]:
 
 def _unlike(unlike: Mapping[str, tuple[str, ...]], workers: int) -> UserError:
     """Return the error for workers that would not compute the same numbers, those with one fault together."""
-    by_fault = grouped(sorted(unlike), unlike.__getitem__)
+    by_fault = group_by(sorted(unlike), unlike.__getitem__)
     faults = [f"{', '.join(workers)}: {'; '.join(differs)}" for differs, workers in by_fault.items()]
     problem = f"{len(unlike)} of {workers} workers would not compute the same numbers: {' | '.join(faults)}"
     return user_error(problem, "install there what `pip freeze` lists here, and start them again")

@@ -15,8 +15,8 @@ from pydantic_core import to_jsonable_python
 from fairbench_cli.base.checksums import FIELD, digest
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import make_folder, read_text
+from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
 from fairbench_cli.base.strict_yaml import yaml_word
-from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shipped_network
 from fairbench_cli.data.locate import LocatedFiles, data_folders, file_sha256, has_network, locate_files
 from fairbench_cli.data.roles import resolve_roles
@@ -180,7 +180,7 @@ class PreparedDataset:
 
 
 def prepare_datasets(
-    config: ExperimentConfig, data_dir: Path | None, tell: Tell = to_nobody
+    config: ExperimentConfig, data_dir: Path | None, tell: ProgressCallback = ignore_progress
 ) -> list[PreparedDataset]:
     """Find, load and check every data set of an experiment and learn its structure. Writes nothing.
 
@@ -201,7 +201,7 @@ def prepare_datasets(
         except UserError as error:
             problems.extend(error.problems)
     for i, attribute in enumerate(() if problems else config.attributes):
-        problem = unknown_attribute(attribute, [dataset.protected.known for dataset in prepared])
+        problem = unknown_attribute(attribute, [dataset.protected.all_names for dataset in prepared])
         if problem is not None:
             what = f"attributes: {problem[0]} with groups that fit the data"
             fix = "correct its card"
@@ -216,7 +216,7 @@ def _prepare(
     config: ExperimentConfig,
     data_dir: Path | None,
     rows: "dict[LoadedAs, Dataset]",
-    tell: Tell,
+    tell: ProgressCallback,
 ) -> PreparedDataset:
     path = find_card(spec.card)
     card = read_card(path).with_unknown_as(spec.unknown_as)

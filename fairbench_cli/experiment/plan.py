@@ -11,7 +11,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, Json, TypeAdapter, ValidationError
 
-from fairbench_cli.base.checksums import canonical, digest_of, is_whole, seed_of, signed
+from fairbench_cli.base.checksums import (
+    add_checksum,
+    canonical_json,
+    derive_seed,
+    digest_of_parts,
+    matches_checksum,
+)
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import write_json
 from fairbench_cli.base.strict_yaml import YamlDocument
@@ -108,10 +114,10 @@ class Cell:
             "representation": self.technique.representation,
             "beta": self.beta,
             "intervention": self.technique.spec.name,
-            "parameters": canonical(self.technique.described),
+            "parameters": canonical_json(self.technique.described),
             "include_protected": self.technique.include_protected,
             "classifier": self.classifier.name,
-            "classifier_parameters": canonical(dict(self.classifier.parameters)),
+            "classifier_parameters": canonical_json(dict(self.classifier.parameters)),
         }
 
     def sample_seed(self, repeat: int) -> int:
@@ -122,11 +128,11 @@ class Cell:
         """
         if self.real:
             return split_seed(self.seed, self.dataset, repeat)
-        return seed_of(self.seed, self.dataset, self.attribute, repeat, "train")
+        return derive_seed(self.seed, self.dataset, self.attribute, repeat, "train")
 
     def test_seed(self, repeat: int) -> int:
         """Seed of the test rows, where they are drawn from the network."""
-        return seed_of(self.seed, self.dataset, self.attribute, repeat, "test")
+        return derive_seed(self.seed, self.dataset, self.attribute, repeat, "test")
 
     def technique_seed(self, repeat: int) -> int:
         """Seed of the intervention's own random choices: the same at every β, as the training set's."""
@@ -139,7 +145,7 @@ class Cell:
 
 def component_seed(seed: int, spec: ComponentSpec) -> int:
     """Return the seed of a technique's or a classifier's own random choices, by that of the rows."""
-    return seed_of(seed, spec.name, list(spec.parameters))
+    return derive_seed(seed, spec.name, list(spec.parameters))
 
 
 def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> list[Cell]:
@@ -148,16 +154,16 @@ def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> lis
     unbiased = _of_world(config, UNBIASED)
     real = config.sample.source == "data"
     for dataset in datasets:
-        source = canonical(dataset.decisive)  # long, and the same for all of its cells
+        source = canonical_json(dataset.decisive)  # long, and the same for all of its cells
         worlds = [(world, _of_world(config, world)) for world in config.worlds(dataset.spec)]
         for classifier, technique in product(config.classifiers, config.interventions):
             if not dataset.spec.takes(technique.spec.name, classifier.name):
                 continue
             computed = technique.computed
             decisive = _decisive(config, dataset, computed, classifier)
-            key_parts = {key: canonical(value) for key, value in decisive.items()} | {"source": source}
+            key_parts = {key: canonical_json(value) for key, value in decisive.items()} | {"source": source}
             for world, world_parts in worlds:
-                key = digest_of(key_parts | (world_parts if computed is technique else unbiased))
+                key = digest_of_parts(key_parts | (world_parts if computed is technique else unbiased))
                 cells.append(Cell(*dataset.name, world, technique, classifier, config.seed, real, key))
     return cells
 
@@ -166,10 +172,10 @@ def _of_world(config: ExperimentConfig, world: CellWorld) -> dict[str, str]:
     """Return the canonical JSON of what decides a cell's numbers in a world; without mechanisms that is β."""
     decisive = world.decisive
     if not decisive:
-        return {"beta": canonical(0.0 if world.mechanisms else world.beta)}
-    world_parts = {"beta": canonical(0.0), "world": canonical(decisive)}
+        return {"beta": canonical_json(0.0 if world.mechanisms else world.beta)}
+    world_parts = {"beta": canonical_json(0.0), "world": canonical_json(decisive)}
     if config.test_features == "recorded" and world.features:
-        world_parts["test_features"] = canonical(config.test_features)
+        world_parts["test_features"] = canonical_json(config.test_features)
     return world_parts
 
 
@@ -403,7 +409,7 @@ def write_plan(folder: Path, plan: RunPlan) -> None:
     if not plan.has_worlds:
         cells = [_without_world(cell) for cell in cells]
     data = {"config": plan.config.to_config(), "datasets": plan.datasets, "cells": cells}
-    write_json(folder / FILE, signed(data))
+    write_json(folder / FILE, add_checksum(data))
 
 
 class _Cell(BaseModel):
@@ -496,12 +502,12 @@ def read_plan(folder: Path) -> RunPlan:
         what = f"not the plan of a run: {'.'.join(map(str, first_error['loc']))} {first_error['msg']}"
         raise user_error(what, again, str(path)) from None
     data = json.loads(text)
-    if is_whole(data) is False:
+    if matches_checksum(data) is False:
         raise user_error("the plan was changed or damaged since it was written", again, str(path))
     config, _, problems = parse(YamlDocument(data["config"], {}, str(path)), None)
     if problems:
         raise UserError(*(Problem(problem.what, again, str(path)) for problem in problems))
-    if len({canonical(cell) for cell in data["cells"]}) < len(data["cells"]):
+    if len({canonical_json(cell) for cell in data["cells"]}) < len(data["cells"]):
         raise user_error("not the plan of a run (a cell is listed twice)", again, str(path))
     return RunPlan(config, data["datasets"], [{"world": ""} | cell for cell in data["cells"]])
 

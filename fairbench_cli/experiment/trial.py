@@ -25,10 +25,10 @@ import numpy as np
 from pydantic import ValidationError
 
 from fairbench_cli.base.errors import Problem, UserError, suggest
-from fairbench_cli.base.plugins import find, is_plugin, named_in_packages
+from fairbench_cli.base.plugins import entry_points_by_name, find_code, is_plugin
 from fairbench_cli.base.registry import Registry
-from fairbench_cli.base.text import printable
-from fairbench_cli.base.validation import findings_of
+from fairbench_cli.base.safe_text import printable
+from fairbench_cli.base.validation import to_findings
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier, Infeasible
 from fairbench_cli.classifiers.outputs import WrongOutput
@@ -389,7 +389,7 @@ def _trials(kind: Registry, entry: Any) -> list[Trial]:
     try:
         combinations = components.read_entries(kind, [entry], extra, components.ReadContext(Path()))
     except ValidationError as error:
-        raise UserError(*(problem for _, problem in findings_of(error))) from None
+        raise UserError(*(problem for _, problem in to_findings(error))) from None
     trials: dict[str, Trial] = {}
     for spec, extra_options in combinations:
         tune = extra_options.pop("tune", None)
@@ -419,12 +419,12 @@ def find_components(entry: Any) -> list[Trial]:
         raise UserError(Problem(problem, "write NAME, or 'NAME: {parameter: value}' in quotes"))
     suggestions: list[str] = []
     for kind in (INTERVENTIONS, CLASSIFIERS):
-        if name in kind or name in named_in_packages(kind.group):
+        if name in kind or name in entry_points_by_name(kind.group):
             return _trials(kind, entry)
-        suggestions += [*kind, *named_in_packages(kind.group)]
+        suggestions += [*kind, *entry_points_by_name(kind.group)]
     if not is_plugin(name) and not name.endswith(".py"):
         raise UserError(Problem(f'no technique or classifier is called "{name}"', suggest(name, suggestions)))
-    origin = find(name, "", Path())
+    origin = find_code(name, "", Path())
     if origin is None:
         thing = None
     else:

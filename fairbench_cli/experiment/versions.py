@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairbench_cli.base.plugins import imported_roots, packages_of
+from fairbench_cli.base.plugins import imported_roots, installed_packages
 
 if TYPE_CHECKING:
     from fairbench_cli.base.plugins import CodeOrigin
@@ -105,7 +105,7 @@ def _imported(origins: Iterable["CodeOrigin"]) -> list[str]:
     paths = [origin.path for origin in origins if origin.path is not None]
     roots = set[str]().union(*map(imported_roots, paths))
     roots -= {*sys.stdlib_module_names, *_KNOWN, __name__.partition(".")[0]}
-    return sorted(set[str]().union(*map(packages_of, roots)))
+    return sorted(set[str]().union(*map(installed_packages, roots)))
 
 
 def provenance() -> dict[str, Any]:

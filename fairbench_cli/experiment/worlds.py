@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairbench_cli.base.checksums import digest, is_whole, seed_of, signed
+from fairbench_cli.base.checksums import add_checksum, derive_seed, digest, matches_checksum
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.files import read_text, write_text
 from fairbench_cli.experiment.config.config import ExperimentConfig
@@ -107,7 +107,7 @@ def write_worlds(folder: Path, config: ExperimentConfig, datasets: Iterable[Prep
         if key not in stored_rows:
             stored_rows[key] = world_place.facts()
         facts += [[*world_place.key_columns, *row] for row in stored_rows[key]]
-    text = json.dumps(signed({"worlds": worlds, "facts": facts}), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(add_checksum({"worlds": worlds, "facts": facts}), ensure_ascii=False, allow_nan=False)
     write_text(path, text + "\n")
 
 
@@ -122,7 +122,7 @@ def _world_places(
             continue
         network = network_of(prepared, folder / "networks")
         hidden = tuple(prepared.card.protected) if config.protected_columns == "all" else ()
-        seed = seed_of(config.seed, *prepared.name, "worlds")
+        seed = derive_seed(config.seed, *prepared.name, "worlds")
         edits = () if prepared.without_arc else prepared.edits
         bias = prepared.roles.label, prepared.roles.favourable, prepared.groups, edits
         worlds = UNBIASED, *config.worlds(prepared.spec)
@@ -140,7 +140,7 @@ def _read_stored(path: Path) -> tuple[list[Any], dict[str, list[list[Any]]]]:
     """Return the worlds of a file and their numbers by key; none of a file that is missing or damaged."""
     try:
         stored: Mapping[str, Any] = json.loads(read_text(path)) if path.is_file() else {}
-        if not is_whole(stored):
+        if not matches_checksum(stored):
             return [], {}
         keys = {tuple(name): key for *name, key in stored["worlds"]}
         of_place: dict[tuple[Any, ...], list[list[Any]]] = {name: [] for name in keys}

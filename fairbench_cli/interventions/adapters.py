@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fairbench_cli.base.errors import suggest
-from fairbench_cli.base.parameters import accepts
+from fairbench_cli.base.parameters import signature_parameters
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
 from fairbench_cli.interventions import foreign
@@ -61,7 +61,7 @@ UNKNOWN = (
 
 def is_technique(thing: Any) -> bool:
     """Return whether a class or an object has our ``fit(train, classifier, rng)``."""
-    return {"classifier", "rng"} <= set(accepts(getattr(thing, "fit", None)))
+    return {"classifier", "rng"} <= set(signature_parameters(getattr(thing, "fit", None)))
 
 
 def fault(thing: Any) -> tuple[str, str] | None:
@@ -97,7 +97,7 @@ def make(thing: Any, parameters: Mapping[str, Any]) -> Any:
     options = {name: value for name, value in parameters.items() if name in options_of(thing)}
     constructor_parameters = {name: value for name, value in parameters.items() if name not in options}
     # A function without a parameter that an adapter gives may return a technique.
-    needs_more = FILLED & set(accepts(thing)) - set(constructor_parameters)
+    needs_more = FILLED & set(signature_parameters(thing)) - set(constructor_parameters)
     if not isinstance(thing, type) and not options and not needs_more:
         instance = thing(**constructor_parameters)
         if is_technique(instance):
@@ -115,14 +115,14 @@ def shape_of(thing: Any) -> Shape | None:
     predicts = hasattr(kind, "predict")
     attributes = [] if isinstance(thing, type) else list(getattr(thing, "__dict__", {}).values())
     if (
-        "prot_attr" in accepts(kind)
+        "prot_attr" in signature_parameters(kind)
         or "aif360" in roots
         or any(hasattr(attribute, "prot_attr") for attribute in attributes)
     ):
         if predicts or hasattr(kind, "fit_transform"):
             return "group-index"
         return None
-    parameters = accepts(fit)
+    parameters = signature_parameters(fit)
     passes_on = (
         any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
         and "fairlearn" in roots
@@ -154,13 +154,15 @@ def options_of(thing: Any) -> dict[str, tuple[Any, Any]]:
     """
     if is_technique(thing) or not takes(thing):
         return {}
-    constructor = accepts(thing)
+    constructor = signature_parameters(thing)
     if not isinstance(thing, type):
         return {name: option for name, option in ADAPTER_OPTIONS.items() if name not in constructor}
     shape = shape_of(thing)
     with_group = shape == "sensitive-features" or "sensitive_feature_ids" in constructor
-    with_group |= "sensitive_features" in accepts(getattr(thing, "transform", None))
-    with_group |= shape == "transformer" and "sensitive_features" in accepts(getattr(thing, "fit", None))
+    with_group |= "sensitive_features" in signature_parameters(getattr(thing, "transform", None))
+    with_group |= shape == "transformer" and "sensitive_features" in signature_parameters(
+        getattr(thing, "fit", None)
+    )
     post = "prefit" in constructor
     if shape == "group-index" and hasattr(thing, "predict"):
         post = foreign.post_processes(thing)
@@ -233,7 +235,7 @@ def adapt(
     """
     if not takes(thing):
         raise ValueError(UNKNOWN)
-    accepted = accepts(thing)
+    accepted = signature_parameters(thing)
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
     for name in () if open_ended else set(parameters) - set(accepted):
         raise ValueError(f'it has no parameter "{name}": {suggest(name, accepted)}')

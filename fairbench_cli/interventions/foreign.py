@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.base.errors import nearest
-from fairbench_cli.base.parameters import accepts
+from fairbench_cli.base.errors import find_nearest
+from fairbench_cli.base.parameters import signature_parameters
 from fairbench_cli.classifiers.encode import Encoder, Encoding, fit_encoder
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.classifiers.outputs import as_decisions
@@ -139,7 +139,7 @@ def fits(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     >>> fits(lambda X, y, labels=None: None, {"labels": [0, 1], "pos_label": 1})
     {'labels': [0, 1]}
     """
-    return {name: value for name, value in values.items() if name in accepts(function)}
+    return {name: value for name, value in values.items() if name in signature_parameters(function)}
 
 
 def weights_for(method: Any, weights: Floats | None) -> dict[str, Floats]:
@@ -190,7 +190,7 @@ def resolved(thing: Any, value: Any) -> Any:
     classes = dict(_classes(thing))
     if name in classes:
         return classes[name](**(arguments or {}))
-    near = nearest(name, classes)
+    near = find_nearest(name, classes)
     if near is not None:
         public = thing.__module__.partition("._")[0]
         raise ValueError(f'no class "{name}" in {public}; did you mean "{near}"?')
@@ -285,7 +285,7 @@ class Job:
     @property
     def takes_classifier(self) -> bool:
         """Whether the class or function has a parameter for a classifier."""
-        return bool({"estimator", "base_estimator"} & set(accepts(self.thing)))
+        return bool({"estimator", "base_estimator"} & set(signature_parameters(self.thing)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -464,7 +464,7 @@ def fit_sensitive(job: Job) -> Fitted:
     chance, score = (
         name if model.gives(name, example_rows) else "" for name in ("_pmf_predict", "predict_proba")
     )
-    parameters = accepts(thing.predict)
+    parameters = signature_parameters(thing.predict)
     if not chance and "random_state" in parameters:
         trouble = DRAWN
     else:
@@ -524,7 +524,7 @@ def post_processes(thing: Any) -> bool:
         tags = kind._more_tags(thing)  # of scikit-learn before 1.6
     except (AttributeError, TypeError):
         tags = {}
-    return bool(tags.get("requires_proba")) or "pos_label" in accepts(kind.fit)
+    return bool(tags.get("requires_proba")) or "pos_label" in signature_parameters(kind.fit)
 
 
 def _weighted(job: Job, thing: Any, rows: LibraryRows) -> Fitted:
@@ -584,7 +584,7 @@ def fit_transformer(job: Job) -> Fitted:
     from fairbench_cli.interventions.matrix_classifier import MatrixClassifier
 
     train = job.train
-    drops = "sensitive_feature_ids" in accepts(job.thing)
+    drops = "sensitive_feature_ids" in signature_parameters(job.thing)
     rows = job.rows(one_hot=True, include_protected=False if drops else None)
     indicators = rows.indicators(train)
     width = rows.matrix(train.take(np.arange(1))).shape[1]
@@ -597,7 +597,7 @@ def fit_transformer(job: Job) -> Fitted:
         # Centred, as fairlearn before 0.15 takes one mean of all these columns away.
         means=indicators.mean(axis=0) if drops else None,
         seen=drops and job.classifier.include_protected,
-        needs_group=drops or "sensitive_features" in accepts(thing.transform),
+        needs_group=drops or "sensitive_features" in signature_parameters(thing.transform),
         seed=job.seed,
     )
     label_and_group = {"y": train.y.astype(np.int64), "sensitive_features": rows.group(train)}

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Groups, Metric
-from fairbench_cli.measures.rates import RATES, Rate, parts, rate_by_group
+from fairbench_cli.measures.rates import RATES, Rate, numerators_and_denominators, rate_by_group
 from fairbench_cli.measures.significance import two_proportions
 
 Values = Callable[[Counts, str], Floats]
@@ -92,7 +92,7 @@ def spread(counts: Counts, rate: str) -> Floats:
     >>> float(spread(Counts(("a", "b", "c"), n), "selection-rate"))
     0.75
     """
-    low, high = _ends(counts, rate)
+    low, high = _lowest_and_highest(counts, rate)
     return high - low
 
 
@@ -101,35 +101,36 @@ def worst_ratio(counts: Counts, rate: str) -> Floats:
 
     The smallest ratio of any two groups.
     """
-    return divide(*_ends(counts, rate))
+    low, high = _lowest_and_highest(counts, rate)
+    return divide(low, high)
 
 
 def farthest_difference(counts: Counts, rate: str) -> Floats:
     """Return the one farthest from 0 of X(s) − X(r) over the other groups s."""
-    found = _others(counts, rate) - of_reference(counts, rate)[..., None]
-    return _farthest(found, np.abs(found))
+    differences = _other_rates(counts, rate) - of_reference(counts, rate)[..., None]
+    return _farthest(differences, np.abs(differences))
 
 
 def farthest_ratio(counts: Counts, rate: str) -> Floats:
     """Return the one farthest from 1 on a log scale of X(s) / X(r) over the other groups s."""
-    found = divide(_others(counts, rate), of_reference(counts, rate)[..., None])
+    ratios = divide(_other_rates(counts, rate), of_reference(counts, rate)[..., None])
     with np.errstate(divide="ignore"):
-        return _farthest(found, np.abs(np.log(found)))
+        return _farthest(ratios, np.abs(np.log(ratios)))
 
 
 def mean_difference(counts: Counts, rate: str) -> Floats:
     """Return the mean of X(s) − X(r) over the other groups s."""
-    return _mean(_others(counts, rate) - of_reference(counts, rate)[..., None])
+    return _mean_of_finite(_other_rates(counts, rate) - of_reference(counts, rate)[..., None])
 
 
 def mean_ratio(counts: Counts, rate: str) -> Floats:
     """Return the mean of X(s) / X(r) over the other groups s."""
-    return _mean(divide(_others(counts, rate), of_reference(counts, rate)[..., None]))
+    return _mean_of_finite(divide(_other_rates(counts, rate), of_reference(counts, rate)[..., None]))
 
 
 def mean_of_groups(counts: Counts, rate: str) -> Floats:
     """Return the mean of X(s) over the groups s, each counting once however large."""
-    return _mean(rate_by_group(counts, rate))
+    return _mean_of_finite(rate_by_group(counts, rate))
 
 
 def of_group(counts: Counts, rate: str) -> Floats:
@@ -144,19 +145,19 @@ def of_reference(counts: Counts, rate: str) -> Floats:
 
 def z(counts: Counts, rate: str) -> Floats:
     """Return (X(g) − X(r)) / √(p(1−p)(1/n(g) + 1/n(r))), p the rate of both groups together."""
-    return _test(counts, rate)[0]
+    return _z_and_p(counts, rate)[0]
 
 
 def p(counts: Counts, rate: str) -> Floats:
     """Return the two-sided p-value of z; of Fisher's exact test where a cell expects fewer than 5."""
-    return _test(counts, rate)[1]
+    return _z_and_p(counts, rate)[1]
 
 
 _INFINITE = "NaN when both rates are 0, infinite when only that of the reference is"
 
 COMPARISONS: dict[str, Comparison] = {
-    one.name: one
-    for one in (
+    comparison.name: comparison
+    for comparison in (
         Comparison(difference, -1, 1, 0, "pair"),
         Comparison(ratio, 0, math.inf, 1, "pair", _INFINITE),
         Comparison(spread, 0, 1, 0, "any", farthest_of="difference"),
@@ -174,7 +175,7 @@ COMPARISONS: dict[str, Comparison] = {
 }
 
 
-def metric_of(rate: Rate) -> Metric:
+def rate_metric(rate: Rate) -> Metric:
     """Return the rate over all rows as a metric."""
     return Metric(
         name=rate.name,
@@ -187,11 +188,11 @@ def metric_of(rate: Rate) -> Metric:
         undefined=rate.undefined(""),
         section="rate",
         groups="any",
-        on=_on(rate),
+        on=_speaks_of(rate),
     )
 
 
-def composed(rate: Rate, comparison: Comparison) -> Metric:
+def comparison_metric(rate: Rate, comparison: Comparison) -> Metric:
     """Return ``RATE-COMPARISON`` as a metric."""
     ideal = rate.ideal if comparison.of_rate else comparison.ideal
     if comparison.groups == "pair":
@@ -210,7 +211,7 @@ def composed(rate: Rate, comparison: Comparison) -> Metric:
         undefined="; ".join(filter(None, (undefined, comparison.undefined))),
         section="comparison",
         groups=comparison.groups,
-        on=_on(rate),
+        on=_speaks_of(rate),
         farthest_of=(f"{rate.name}-{comparison.farthest_of}",) if comparison.farthest_of else (),
         equal=rate.name if comparison.name == "p" else "",
     )
@@ -218,14 +219,18 @@ def composed(rate: Rate, comparison: Comparison) -> Metric:
 
 def compositions() -> list[Metric]:
     """Return every rate over all rows, and every comparison of every rate that it has."""
-    found = [metric_of(rate) for rate in RATES.values()]
+    metrics = [rate_metric(rate) for rate in RATES.values()]
     for rate in RATES.values():
         untested = rate.of_all or bool(rate.mean_of)
-        found += [composed(rate, one) for one in COMPARISONS.values() if not (one.is_test and untested)]
-    return found
+        metrics += [
+            comparison_metric(rate, comparison)
+            for comparison in COMPARISONS.values()
+            if not (comparison.is_test and untested)
+        ]
+    return metrics
 
 
-def _on(rate: Rate) -> Literal["predictions", "labels", "both"]:
+def _speaks_of(rate: Rate) -> Literal["predictions", "labels", "both"]:
     if not rate.needs_labels:
         return "both"
     if rate.needs_predictions:
@@ -233,32 +238,32 @@ def _on(rate: Rate) -> Literal["predictions", "labels", "both"]:
     return "labels"
 
 
-def _test(counts: Counts, rate: str) -> tuple[Floats, Floats]:
-    above, below = (side[..., 0] for side in parts(counts.pair.n, [rate]))
+def _z_and_p(counts: Counts, rate: str) -> tuple[Floats, Floats]:
+    above, below = (side[..., 0] for side in numerators_and_denominators(counts.pair.n, [rate]))
     return two_proportions(above[..., 0], below[..., 0], above[..., 1], below[..., 1])
 
 
-def _others(counts: Counts, rate: str) -> Floats:
+def _other_rates(counts: Counts, rate: str) -> Floats:
     """Return the rate of every group that is no part of the reference."""
     return rate_by_group(counts, rate)[..., counts.outside]
 
 
-def _ends(counts: Counts, rate: str) -> tuple[Floats, Floats]:
+def _lowest_and_highest(counts: Counts, rate: str) -> tuple[Floats, Floats]:
     """Return the lowest and the highest rate; NaN when fewer than two groups have one."""
     rates = rate_by_group(counts, rate)
-    known = ~np.isnan(rates)
-    enough = known.sum(-1) > 1
-    low = np.where(known, rates, np.inf).min(-1)
-    high = np.where(known, rates, -np.inf).max(-1)
+    has_value = ~np.isnan(rates)
+    enough = has_value.sum(-1) > 1
+    low = np.where(has_value, rates, np.inf).min(-1)
+    high = np.where(has_value, rates, -np.inf).max(-1)
     return np.where(enough, low, np.nan), np.where(enough, high, np.nan)
 
 
-def _mean(values: Floats) -> Floats:
-    known = ~np.isnan(values)
-    return divide(np.where(known, values, 0.0).sum(-1), known.sum(-1))
+def _mean_of_finite(values: Floats) -> Floats:
+    has_value = ~np.isnan(values)
+    return divide(np.where(has_value, values, 0.0).sum(-1), has_value.sum(-1))
 
 
 def _farthest(values: Floats, distances: Floats) -> Floats:
     """Return the value with the largest distance, the first of equals; NaN when none has one."""
-    at = np.where(np.isnan(distances), -1.0, distances).argmax(-1)[..., None]
-    return np.asarray(np.take_along_axis(values, at, axis=-1)[..., 0])
+    farthest_index = np.where(np.isnan(distances), -1.0, distances).argmax(-1)[..., None]
+    return np.asarray(np.take_along_axis(values, farthest_index, axis=-1)[..., 0])

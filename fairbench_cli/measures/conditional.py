@@ -6,7 +6,7 @@ the labels give ``counts.of_labels()``.
 
 A stratum with one group only has nobody to compare with: the rate of the group that is there stands for both,
 so all of the difference that it makes counts as explained. What is explained and what is not then add up to
-the discrimination whatever the strata; `compared` says how many rows can be compared at all.
+the discrimination whatever the strata; `comparable_share` says how many rows can be compared at all.
 """
 
 import math
@@ -22,7 +22,7 @@ from fairbench_cli.measures.rows import (
     STEPS,
     Rows,
     cluster_strata,
-    counted,
+    count_by_stratum,
     distance_matrix,
     propensity_strata,
 )
@@ -50,8 +50,8 @@ def unexplained_difference(strata: Counts) -> Floats:
     >>> abs(round(float(unexplained_difference(strata)), 12))
     0.0
     """
-    within = _within(strata)
-    return _summed((within[..., 1] - within[..., 0]) * _shares(strata).sum(-1) / 2, strata)
+    within = _rates_within(strata)
+    return _sum_over_strata((within[..., 1] - within[..., 0]) * _shares(strata).sum(-1) / 2, strata)
 
 
 def explained_difference(strata: Counts) -> Floats:
@@ -65,17 +65,17 @@ def explained_difference(strata: Counts) -> Floats:
     0.36
     """
     shares = _shares(strata)
-    return _summed(_within(strata).mean(-1) * (shares[..., 1] - shares[..., 0]), strata)
+    return _sum_over_strata(_rates_within(strata).mean(-1) * (shares[..., 1] - shares[..., 0]), strata)
 
 
 def propensity_difference(rows: Rows) -> float:
     """Unexplained-difference over five ranges of P(s=g|X), by logistic regression, equally large."""
-    return float(unexplained_difference(counted(rows, propensity_strata(rows))))
+    return float(unexplained_difference(count_by_stratum(rows, propensity_strata(rows))))
 
 
 def cluster_difference(rows: Rows) -> float:
     """Unexplained-difference over ten clusters of X, by k-means (fixed seed)."""
-    return float(unexplained_difference(counted(rows, cluster_strata(rows))))
+    return float(unexplained_difference(count_by_stratum(rows, cluster_strata(rows))))
 
 
 def mean_within(values: Floats, strata: Counts) -> Floats:
@@ -101,10 +101,10 @@ def stratum_differences(strata: Counts) -> Floats:
     return discrimination(strata)
 
 
-def compared(strata: Counts) -> Floats:
+def comparable_share(strata: Counts) -> Floats:
     """Share of the rows that stand in a stratum with both groups; NaN when there are no rows."""
-    both = (strata.group_total > 0).all(-1)
-    return divide(np.where(both, strata.total, 0.0).sum(-1), strata.total.sum(-1))
+    has_both = (strata.group_total > 0).all(-1)
+    return divide(np.where(has_both, strata.total, 0.0).sum(-1), strata.total.sum(-1))
 
 
 def belift_by_stratum(strata: Counts) -> Floats:
@@ -131,8 +131,8 @@ def belift(strata: Counts) -> Floats:
     >>> float(belift(Counts(("g", "f"), np.array([stratum, stratum]))))
     0.4
     """
-    each = belift_by_stratum(strata)
-    least = np.where(np.isnan(each), np.inf, each).min(-1, initial=np.inf)
+    belifts = belift_by_stratum(strata)
+    least = np.where(np.isnan(belifts), np.inf, belifts).min(-1, initial=np.inf)
     return np.where(np.isinf(least), np.nan, least)
 
 
@@ -144,13 +144,13 @@ def _shares(strata: Counts) -> Floats:
     return divide(strata.group_total, strata.group_total.sum(-2, keepdims=True))
 
 
-def _summed(parts: Floats, strata: Counts) -> Floats:
+def _sum_over_strata(terms: Floats, strata: Counts) -> Floats:
     """Add up what each stratum makes of the difference; NaN when a group is empty, also without strata."""
-    both = (strata.group_total.sum(-2) > 0).all(-1)
-    return np.asarray(np.where(both, parts.sum(-1), np.nan))
+    has_both = (strata.group_total.sum(-2) > 0).all(-1)
+    return np.asarray(np.where(has_both, terms.sum(-1), np.nan))
 
 
-def _within(strata: Counts) -> Floats:
+def _rates_within(strata: Counts) -> Floats:
     """P(+|zᵢ,s), shape (..., strata, 2); that of the other group where one is empty, 0 where both are."""
     rates = np.stack(acceptance_by_group(strata), -1)
     rates = np.where(np.isnan(rates), rates[..., ::-1], rates)
@@ -193,28 +193,30 @@ def predicted_groups(rows: Rows) -> Counts:
     matrix = distance_matrix(rows)
     if min(np.sum(rows.s == 0), np.sum(rows.s == 1)) < FOLDS:
         return Counts(GROUPS, np.zeros((2, 2, 2)))
-    return count(rows.s, rows.s, _predicted(matrix, rows), GROUPS, rows.weights)
+    return count(rows.s, rows.s, _predict_groups(matrix, rows), GROUPS, rows.weights)
 
 
 def balanced_error(counts: Counts) -> float:
     """Return the mean of both groups' error rates; NaN when a group is empty."""
-    return float(_errors(counts).mean())
+    return float(_group_errors(counts).mean())
 
 
 def balanced_error_interval(counts: Counts, confidence: float = 0.95) -> tuple[float, float]:
     """Interval of `balanced_error` by Newcombe's method 10, for what was trained as it was."""
     wrong = counts.n[[0, 1], [0, 1], [1, 0]]
-    of = counts.group_total
+    group_weight = counts.group_total
     # e₀ + e₁ is one more than the difference of e₀ and 1 − e₁.
-    low, high = difference_interval(wrong[0], of[0], of[1] - wrong[1], of[1], confidence)
+    low, high = difference_interval(
+        wrong[0], group_weight[0], group_weight[1] - wrong[1], group_weight[1], confidence
+    )
     return (float(low) + 1) / 2, (float(high) + 1) / 2
 
 
-def _predicted(matrix: Floats, rows: Rows) -> NDArray[np.intp]:
+def _predict_groups(matrix: Floats, rows: Rows) -> NDArray[np.intp]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold
 
-    found = np.zeros(len(rows.s), dtype=np.intp)
+    predicted = np.zeros(len(rows.s), dtype=np.intp)
     for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(matrix, rows.s):
         weights = rows.mass[train]
         mass = np.bincount(rows.s[train], weights, 2)
@@ -223,11 +225,13 @@ def _predicted(matrix: Floats, rows: Rows) -> NDArray[np.intp]:
         # As class_weight="balanced", which does not look at row weights.
         balanced = weights / mass[rows.s[train]] * mass.sum() / 2
         model = LogisticRegression(max_iter=STEPS, solver="newton-cholesky")
-        found[test] = model.fit(matrix[train], rows.s[train], sample_weight=balanced).predict(matrix[test])
-    return found
+        predicted[test] = model.fit(matrix[train], rows.s[train], sample_weight=balanced).predict(
+            matrix[test]
+        )
+    return predicted
 
 
-def _errors(counts: Counts) -> Floats:
+def _group_errors(counts: Counts) -> Floats:
     if not math.isclose(counts.n[0, 1].sum() + counts.n[1, 0].sum(), 0.0):
         raise ValueError("needs counts of groups by what they are predicted to be")
     return divide(counts.n[[0, 1], [0, 1], [1, 0]], counts.group_total)

@@ -52,11 +52,11 @@ class Counts:
             rows = np.ascontiguousarray(self.n.transpose(*_LAST, *range(n_cases)))
             object.__setattr__(self, "n", rows.transpose(*range(3, self.n.ndim), *_FIRST))
 
-    def __add__(self, other: "Counts") -> "Counts":
+    def __add__(self, addend: "Counts") -> "Counts":
         """Add counts of the same groups: the counts of the rows of both."""
-        if self.groups != other.groups:
-            raise ValueError(f"counts of {self.groups} and of {other.groups} cannot be added")
-        return replace(self, n=self.n + other.n)
+        if self.groups != addend.groups:
+            raise ValueError(f"counts of {self.groups} and of {addend.groups} cannot be added")
+        return replace(self, n=self.n + addend.n)
 
     @cached_property
     def pair(self) -> "Counts":
@@ -71,7 +71,7 @@ class Counts:
             if len(self.groups) != 2:
                 raise ValueError(f"needs two groups, or the name of the reference group; got {self.groups}")
             return self
-        sums = [self.n[..., which, :, :].sum(-3) for which in (self.outside, ~self.outside)]
+        sums = [self.n[..., mask, :, :].sum(-3) for mask in (self.outside, ~self.outside)]
         return Counts(PAIR, np.stack(sums, axis=-3))
 
     @property
@@ -94,27 +94,27 @@ class Counts:
     @cached_property
     def total(self) -> Floats:
         """Weight of all rows, shape (...)."""
-        return _shared(self.labelled.sum(-1).sum(-1))
+        return _read_only(self.labelled.sum(-1).sum(-1))
 
     @cached_property
     def overall(self) -> Floats:
         """Counts by label and prediction over all groups, shape (..., 2, 2)."""
-        return _shared(self.n.sum(-3))
+        return _read_only(self.n.sum(-3))
 
     @cached_property
     def group_total(self) -> Floats:
         """Weight of each group, shape (..., groups)."""
-        return _shared(self.n.sum((-2, -1)))
+        return _read_only(self.n.sum((-2, -1)))
 
     @cached_property
     def labelled(self) -> Floats:
         """Weight of each group's rows by label, shape (..., groups, 2)."""
-        return _shared(self.n.sum(-1))
+        return _read_only(self.n.sum(-1))
 
     @cached_property
     def predicted(self) -> Floats:
         """Weight of each group's rows by prediction, shape (..., groups, 2)."""
-        return _shared(self.n.sum(-2))
+        return _read_only(self.n.sum(-2))
 
     def only(self, *groups: str) -> "Counts":
         """Return the counts of the named groups, in the order given; `ValueError` for an unknown name."""
@@ -178,12 +178,12 @@ def count(
     >>> count([0, 0, 1], [0, 1, 1], [1, 1, 0], ("women", "men")).n.tolist()
     [[[0.0, 1.0], [0.0, 1.0]], [[0.0, 0.0], [1.0, 0.0]]]
     """
-    parts = [np.asarray(part) for part in (s, y, predicted)]
-    if len({part.shape for part in parts}) > 1 or parts[0].ndim != 1:
+    columns = [np.asarray(column) for column in (s, y, predicted)]
+    if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
         raise ValueError("groups, labels and predictions must be three vectors of one length")
-    for name, part in zip(("group", "label", "prediction"), parts, strict=True):
-        if part.dtype.kind not in "bui":
-            numbers = part.astype(np.float64)
+    for name, column in zip(("group", "label", "prediction"), columns, strict=True):
+        if column.dtype.kind not in "bui":
+            numbers = column.astype(np.float64)
             if not (np.isfinite(numbers) & (numbers == np.floor(numbers))).all():
                 raise ValueError(f"a {name} is missing or is not a whole number")
     if weights is None:
@@ -193,9 +193,9 @@ def count(
     if mass is not None and not (np.isfinite(mass) & (mass >= 0)).all():
         raise ValueError("a weight is negative or not a number")
     sizes = (len(groups), 2, 2)
-    if parts[0].size == 0:
+    if columns[0].size == 0:
         return Counts(tuple(groups), np.zeros(sizes))
-    cells = np.ravel_multi_index(tuple(part.astype(np.intp) for part in parts), sizes)
+    cells = np.ravel_multi_index(tuple(column.astype(np.intp) for column in columns), sizes)
     n = np.bincount(cells, mass, minlength=4 * len(groups))
     return Counts(tuple(groups), n.astype(np.float64).reshape(sizes))
 
@@ -230,7 +230,7 @@ def expected_count(s: ArrayLike, y: ArrayLike, chance: ArrayLike, groups: Sequen
     return Counts(tuple(groups), np.stack([labelled - accepted, accepted], axis=-1))
 
 
-def _shared(margin: ArrayLike) -> Floats:
+def _read_only(margin: ArrayLike) -> Floats:
     """Guard a margin that all measures share against being written to."""
     array = np.asarray(margin)
     array.flags.writeable = False
@@ -243,7 +243,7 @@ def as_floats(*numbers: ArrayLike) -> tuple[Floats, ...]:
     >>> [each.tolist() for each in as_floats([1, 2], 3)]
     [[1.0, 2.0], [3.0, 3.0]]
     """
-    return np.broadcast_arrays(*(np.asarray(each, dtype=np.float64) for each in numbers))
+    return np.broadcast_arrays(*(np.asarray(number, dtype=np.float64) for number in numbers))
 
 
 def divide(above: ArrayLike, below: ArrayLike) -> Floats:

@@ -32,11 +32,11 @@ def kappa(counts: Counts) -> Floats:
     0.4
     """
     n = counts.overall
-    right = n[..., 0, 0] + n[..., 1, 1]
+    correct = n[..., 0, 0] + n[..., 1, 1]
     # A and R times the square of the total: 1 − R is exactly zero when it should be.
     chance = (n.sum(-1) * n.sum(-2)).sum(-1)
     square = np.square(counts.total)
-    return divide(right * counts.total - chance, square - chance)
+    return divide(correct * counts.total - chance, square - chance)
 
 
 def f1(counts: Counts) -> Floats:
@@ -61,12 +61,12 @@ def mcc(counts: Counts) -> Floats:
     0.5
     """
     n = counts.overall
-    both = n[..., 0, 0] * n[..., 1, 1] - n[..., 0, 1] * n[..., 1, 0]
+    determinant = n[..., 0, 0] * n[..., 1, 1] - n[..., 0, 1] * n[..., 1, 0]
     # One root for each side: the product of four large counts would round.
     labels = n.sum(-1)
     predictions = n.sum(-2)
     spread = np.sqrt(labels[..., 0] * labels[..., 1]) * np.sqrt(predictions[..., 0] * predictions[..., 1])
-    return divide(both, spread)
+    return divide(determinant, spread)
 
 
 def normalised_discrimination(counts: Counts) -> Floats:
@@ -114,9 +114,8 @@ def odds_ratio(counts: Counts) -> Floats:
     0.3333333333333333
     """
     refused, accepted = np.moveaxis(counts.predicted, -1, 0)
-    (g_refused, f_refused), (g_accepted, f_accepted) = (
-        deprived_and_favoured(counts, each) for each in (refused, accepted)
-    )
+    g_refused, f_refused = deprived_and_favoured(counts, refused)
+    g_accepted, f_accepted = deprived_and_favoured(counts, accepted)
     return divide(g_accepted * f_refused, g_refused * f_accepted)
 
 

@@ -30,7 +30,10 @@ class ProtectedAttribute:
 
 @dataclass(frozen=True)
 class JointAttribute:
-    """A name for an intersection: the joint levels of the attributes that it is made `of`."""
+    """A name for an intersection: the joint levels of the attributes that it is made `of`.
+
+    Its fields are in the keys of cells: renamed, they would start every run of such a data set anew.
+    """
 
     name: str
     of: tuple[str, ...]
@@ -63,9 +66,9 @@ class ProtectedAttributes:
     joint: tuple[JointAttribute, ...] = ()
 
     @property
-    def known(self) -> tuple[str, ...]:
+    def all_names(self) -> tuple[str, ...]:
         """Names of the attributes and of the joint ones."""
-        return (*self.names, *(joint.name for joint in self.joint))
+        return self.names + tuple(joint.name for joint in self.joint)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,12 +78,14 @@ class ProtectedAttributes:
     @property
     def groups(self) -> tuple[str, ...]:
         """Names of the joint levels, the last attribute changing fastest."""
-        return tuple(CROSS.join(levels) for levels in product(*(a.levels for a in self.attributes)))
+        levels_by_attribute = [attribute.levels for attribute in self.attributes]
+        return tuple(CROSS.join(levels) for levels in product(*levels_by_attribute))
 
     @property
     def reference(self) -> tuple[str, ...]:
         """Names of the joint levels that every attribute favours."""
-        return tuple(CROSS.join(levels) for levels in product(*(a.favoured for a in self.attributes)))
+        favoured_by_attribute = [attribute.favoured for attribute in self.attributes]
+        return tuple(CROSS.join(levels) for levels in product(*favoured_by_attribute))
 
     def codes(self, columns: Sequence[ArrayLike]) -> NDArray[np.intp]:
         """Return the joint level of each row, given its level code of every attribute, in their order."""
@@ -90,8 +95,8 @@ class ProtectedAttributes:
     def split(self, groups: ArrayLike) -> dict[str, NDArray[np.intp]]:
         """Return the level codes of every attribute, by name, given joint levels: the inverse of `codes`."""
         sizes = tuple(len(attribute.levels) for attribute in self.attributes)
-        found = np.unravel_index(np.asarray(groups, dtype=np.intp), sizes)
-        return dict(zip(self.names, found, strict=True))
+        level_codes = np.unravel_index(np.asarray(groups, dtype=np.intp), sizes)
+        return dict(zip(self.names, level_codes, strict=True))
 
     def levels(self, counts: Counts, names: Sequence[str]) -> Counts:
         """Return the counts of the joint levels of some attributes, summed over all others.
@@ -110,19 +115,23 @@ class ProtectedAttributes:
         KeyError
             When there is no such attribute.
         """
-        of = {joint.name: joint.of for joint in self.joint}
-        parts = dict.fromkeys(part for name in names for part in of.get(name, (name,)))
-        kept = [self._index(part) for part in parts]
+        attributes_of_joint = {joint.name: joint.of for joint in self.joint}
+        attributes: dict[str, None] = {}  # each once, in the order of the names
+        for name in names:
+            attributes |= dict.fromkeys(attributes_of_joint.get(name, (name,)))
+        indices = [self._index(attribute) for attribute in attributes]
         sizes = [len(attribute.levels) for attribute in self.attributes]
         leading = counts.n.ndim - 3
-        n = counts.n.reshape(*counts.n.shape[:-3], *sizes, 2, 2)
-        n = n.sum(tuple(leading + i for i in range(len(sizes)) if i not in kept))
+        n = counts.n.reshape(*counts.n.shape[:-3], *sizes, 2, 2)  # an axis for each attribute
+        n = n.sum(tuple(leading + i for i in range(len(sizes)) if i not in indices))
         # What is left is in the order of the attributes; change it to the order of the names.
-        order = sorted(kept)
-        n = np.moveaxis(n, [leading + order.index(i) for i in kept], range(leading, leading + len(kept)))
-        some = ProtectedAttributes(tuple(self.attributes[i] for i in kept))
-        groups = some.groups
-        return Counts(groups, n.reshape(*counts.n.shape[:-3], len(groups), 2, 2), some.reference)
+        order = sorted(indices)
+        n = np.moveaxis(
+            n, [leading + order.index(i) for i in indices], range(leading, leading + len(indices))
+        )
+        selected = ProtectedAttributes(tuple(self.attributes[i] for i in indices))
+        groups = selected.groups
+        return Counts(groups, n.reshape(*counts.n.shape[:-3], len(groups), 2, 2), selected.reference)
 
     def pair(self, counts: Counts, names: Sequence[str]) -> Counts:
         """Return the counts of the deprived and the favoured group of an attribute or an intersection.

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairbench_cli.measures.counts import Floats, as_floats, divide
-from fairbench_cli.measures.score_test import FEW_EXPECTED, equal_rates, expected, score_z
+from fairbench_cli.measures.score_test import FEW_EXPECTED, equal_rates, score_z, smallest_expected_count
 from fairbench_cli.measures.significance import normal_p, normal_quantile
 
 MOST_TABLES = 50_000  # that are gone through; with more rows the normal approximation is as good
@@ -34,7 +34,7 @@ TRIED = 14
 ZOOMS = 5
 SAME = 1e-9  # logarithms of ratios that differ by rounding alone
 
-Wanted = Literal["fails", "passes", "both"]
+Verdicts = Literal["fails", "passes", "both"]
 
 
 @dataclass(frozen=True)
@@ -98,38 +98,39 @@ class TwoGroups:
     rate: float
     rule: Criterion
 
-    def chances(self, ratios: ArrayLike, wanted: Wanted = "both") -> Chances:
+    def chances(self, ratios: ArrayLike, verdicts: Verdicts = "both") -> Chances:
         """Return how likely each verdict is, of several true ratios; NaN where a rate would be above 1.
 
-        `wanted` is "fails", "passes" or "both"; what is not wanted may be 0.
+        `verdicts` is "fails", "passes" or "both"; what is not wanted may be 0.
 
         >>> found = TwoGroups(500, 500, 0.3, Criterion()).chances([0.7, 1.0])
         >>> found.fails.round(3).tolist(), found.passes.round(3).tolist()
         ([0.889, 0.022], [0.0, 0.272])
         """
-        given = np.asarray(ratios, dtype=np.float64)
+        true_ratios = np.asarray(ratios, dtype=np.float64)
         if (self.n + 1) * len(self._seen) > MOST_TABLES:
-            return approximate_chances(self.n, self.m, self.rate, given, self.rule, wanted)
-        p = self.rate * given
+            return approximate_chances(self.n, self.m, self.rate, true_ratios, self.rule, verdicts)
+        p = self.rate * true_ratios
         mine = _binomial(range(self.n + 1), self.n, np.where((p >= 0) & (p <= 1), p, np.nan))
-        return Chances(*(mine @ each for each in self._each_count))
+        below, above, passes = self._each_count
+        return Chances(mine @ below, mine @ above, mine @ passes)
 
-    def shown(self, power: float = 0.8) -> tuple[float, float]:
+    def detectable_ratios(self, power: float = 0.8) -> tuple[float, float]:
         """Return the largest ratio below 1, and the smallest above, that fails with a probability of `power`.
 
         NaN where there is none: even a rate of 0, or of 1, would not fail so often.
 
-        >>> [round(ratio, 3) for ratio in TwoGroups(200, 1000, 0.3, Criterion()).shown()]
+        >>> [round(ratio, 3) for ratio in TwoGroups(200, 1000, 0.3, Criterion()).detectable_ratios()]
         [0.683, 1.362]
         """
         return self._nearest(math.log(LEAST), "below", power), self._nearest(
             -math.log(self.rate), "above", power
         )
 
-    def passing(self, power: float = 0.8) -> tuple[float, float]:
+    def passing_ratios(self, power: float = 0.8) -> tuple[float, float]:
         """Return between which true ratios it passes with a probability of `power`; NaN where nowhere.
 
-        >>> [round(ratio, 2) for ratio in TwoGroups(2000, 2000, 0.3, Criterion()).passing()]
+        >>> [round(ratio, 2) for ratio in TwoGroups(2000, 2000, 0.3, Criterion()).passing_ratios()]
         [0.92, 1.1]
         """
         edge = -math.log(self.rule.tau)
@@ -153,10 +154,10 @@ class TwoGroups:
         n = np.full(x.shape, float(self.n))
         m = np.full(x.shape, float(self.m))
         tau = self.rule.tau
-        own = x / n
-        other = y / m
-        below = own < tau * other * (1 - SAME)
-        above = own * tau > other * (1 + SAME)
+        group_rate = x / n
+        reference_rate = y / m
+        below = group_rate < tau * reference_rate * (1 - SAME)
+        above = group_rate * tau > reference_rate * (1 + SAME)
         differ = np.zeros(x.shape, dtype=bool)
         outside = below | above
         p, _ = equal_rates(x[outside], n[outside], y[outside], m[outside])
@@ -169,7 +170,7 @@ class TwoGroups:
     def _nearest(self, far: float, side: str, power: float) -> float:
         """Return the ratio nearest to 1, up to exp(far), at which the chance of a side is `power`."""
         near = 0.0
-        found = math.nan
+        ratio = math.nan
         for _ in range(ZOOMS):
             logs = np.linspace(near, far, TRIED)
             enough = getattr(self.chances(np.exp(logs) * (1 - SAME), "fails"), side) >= power
@@ -178,8 +179,8 @@ class TwoGroups:
             i = max(1, int(np.argmax(enough)))
             near = float(logs[i - 1])
             far = float(logs[i])
-            found = math.exp(far)
-        return found
+            ratio = math.exp(far)
+        return ratio
 
 
 def _binomial(counts: range, n: int, p: Floats) -> Floats:
@@ -190,31 +191,39 @@ def _binomial(counts: range, n: int, p: Floats) -> Floats:
 
 
 def approximate_chances(
-    n: ArrayLike, m: ArrayLike, rate: ArrayLike, ratio: ArrayLike, rule: Criterion, wanted: Wanted = "both"
+    n: ArrayLike,
+    m: ArrayLike,
+    rate: ArrayLike,
+    ratio: ArrayLike,
+    rule: Criterion,
+    verdicts: Verdicts = "both",
 ) -> Chances:
     """Return the chances by the normal approximation; arrays of one shape, also of many designs.
 
-    `wanted` is "fails", "passes" or "both"; what is not wanted is 0.
+    `verdicts` is "fails", "passes" or "both"; what is not wanted is 0.
     """
-    shape = np.broadcast_shapes(*(np.shape(each) for each in (n, m, rate, ratio)))
-    own, other, q, r = (np.asarray(each, dtype=np.float64)[..., None] for each in (n, m, rate, ratio))
+    designs = [np.asarray(number, dtype=np.float64) for number in (n, m, rate, ratio)]
+    shape = np.broadcast_shapes(*(numbers.shape for numbers in designs))
+    # What the reference may show is the last axis.
+    group_rows, reference_rows, q, r = (numbers[..., None] for numbers in designs)
     p = np.where(q * r <= 1, q * r, np.nan)
     u, weights = _nodes()
-    deviation, skew = _normal(q, other)
+    deviation, skew = _normal(q, reference_rows)
     seen = np.clip(q + deviation * (u + skew * (u * u - 1) / 6), 0.0, 1.0)
 
     def expectation(values: Floats) -> Floats:
         return np.asarray(np.clip((values * weights).sum(-1) / weights.sum(), 0.0, 1.0))
 
     below = above = passes = np.zeros(shape)
-    if wanted != "passes":
-        low, high = _rejected(seen, own, other, rule)
-        below = expectation(_at_most(np.minimum(low, rule.tau * seen), p, own))
-        above = expectation(1 - _at_most(np.maximum(high, seen / rule.tau), p, own))
-    if wanted != "fails":
-        ends = ((1 / rule.tau, -rule.limit), (rule.tau, rule.limit))
-        end, start = (_at_most(_edge(seen, own, other, *at), p, own) for at in ends)
-        passes = expectation(np.maximum(end - start, 0.0))
+    if verdicts != "passes":
+        low, high = _rejection_limits(seen, group_rows, reference_rows, rule)
+        below = expectation(_chance_at_most(np.minimum(low, rule.tau * seen), p, group_rows))
+        above = expectation(1 - _chance_at_most(np.maximum(high, seen / rule.tau), p, group_rows))
+    if verdicts != "fails":
+        highest = _rate_at_score(seen, group_rows, reference_rows, 1 / rule.tau, -rule.limit)
+        lowest = _rate_at_score(seen, group_rows, reference_rows, rule.tau, rule.limit)
+        inside = _chance_at_most(highest, p, group_rows) - _chance_at_most(lowest, p, group_rows)
+        passes = expectation(np.maximum(inside, 0.0))
     return Chances(below, above, passes)
 
 
@@ -230,17 +239,17 @@ def _normal(p: Floats, n: Floats) -> tuple[Floats, Floats]:
     return spread / np.sqrt(n), (1 - 2 * p) / (spread * np.sqrt(n))
 
 
-def _at_most(limit: Floats, p: Floats, n: Floats) -> Floats:
+def _chance_at_most(limit: Floats, p: Floats, n: Floats) -> Floats:
     """Return how likely a measured rate is at most a limit: normal, with Edgeworth's term."""
     deviation, skew = _normal(p, n)
     x = np.clip((limit - p) / deviation, -40.0, 40.0)
     tail = normal_p(x) / 2
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-    found: Floats = np.where(x > 0, 1 - tail, tail) - skew * (x * x - 1) * density / 6
-    return np.asarray(np.clip(found, 0.0, 1.0))
+    probability: Floats = np.where(x > 0, 1 - tail, tail) - skew * (x * x - 1) * density / 6
+    return np.asarray(np.clip(probability, 0.0, 1.0))
 
 
-def _rejected(seen: Floats, n: Floats, m: Floats, rule: Criterion) -> tuple[Floats, Floats]:
+def _rejection_limits(seen: Floats, n: Floats, m: Floats, rule: Criterion) -> tuple[Floats, Floats]:
     """Return the rates of the group below and above which equal rates are rejected, given the reference's.
 
     The score test's are the roots of a quadratic. Where a cell expects few, they are as much farther away as
@@ -254,24 +263,24 @@ def _rejected(seen: Floats, n: Floats, m: Floats, rule: Criterion) -> tuple[Floa
     b = factor * share * (1 - 2 * seen)
     c = -factor * seen * (1 - seen)
     root = np.sqrt(b * b - 4 * a * c)
-    found = []
+    limits = []
     for sign in (-1, 1):
         limit = seen + (b + sign * root) / (2 * a)
         hits = np.clip(limit, 0.0, 1.0) * n
-        few = expected(hits, n, seen * m, m) < FEW_EXPECTED
-        found.append(np.where(few, limit + sign * (1 / n + 1 / m) / 2, limit))
-    return found[0], found[1]
+        is_small = smallest_expected_count(hits, n, seen * m, m) < FEW_EXPECTED
+        limits.append(np.where(is_small, limit + sign * (1 / n + 1 / m) / 2, limit))
+    return limits[0], limits[1]
 
 
-def _edge(seen: Floats, n: Floats, m: Floats, ratio: float, z: float) -> Floats:
+def _rate_at_score(seen: Floats, n: Floats, m: Floats, ratio: float, z: float) -> Floats:
     """Return the rate of the group at which "the ratio is `ratio`" has the score z, given the reference's."""
     middle = ratio * seen
     variance = middle * (1 - np.minimum(middle, 1)) / n + ratio**2 * seen * (1 - seen) / m
     away = z * np.sqrt(np.maximum(variance, 1e-18))
     for _ in range(ROUNDS):
-        at = np.clip(middle + away, 0.0, 1.0)
-        score = score_z(at * n, n, seen * m, m, np.asarray(ratio))
-        away = np.where((score * z > 0) & np.isfinite(score), divide((at - middle) * z, score), away)
+        measured = np.clip(middle + away, 0.0, 1.0)
+        score = score_z(measured * n, n, seen * m, m, np.asarray(ratio))
+        away = np.where((score * z > 0) & np.isfinite(score), divide((measured - middle) * z, score), away)
     return np.asarray(middle + away)
 
 
@@ -305,28 +314,28 @@ def rows_needed(
     [732.0, 1981.0]
     """
     q, r, f = as_floats(rate, ratio, share)
-    found = np.full(q.shape, np.nan)
+    rows = np.full(q.shape, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         away = np.abs(np.log(r))
         edge = -math.log(rule.tau)
         inside = (q > 0) & (r > 0) & (np.maximum(q, q * r) < 1 - SAME)  # weights add up to nearly 1, too
-        known = inside & (f > 0) & (f < 1) & (np.abs(away - edge) >= SAME)
-    verdicts: tuple[Wanted, Wanted] = ("fails", "passes")
-    for wanted, some in zip(verdicts, (known & (away > edge), known & (away < edge)), strict=True):
-        if some.any():
-            found[some] = _least_rows(q[some], r[some], f[some], rule, power, wanted)
-    return found
+        solvable = inside & (f > 0) & (f < 1) & (np.abs(away - edge) >= SAME)
+    verdicts: tuple[Verdicts, Verdicts] = ("fails", "passes")
+    for verdict, selected in zip(verdicts, (solvable & (away > edge), solvable & (away < edge)), strict=True):
+        if selected.any():
+            rows[selected] = _least_rows(q[selected], r[selected], f[selected], rule, power, verdict)
+    return rows
 
 
-def _least_rows(q: Floats, r: Floats, f: Floats, rule: Criterion, power: float, wanted: Wanted) -> Floats:
+def _least_rows(q: Floats, r: Floats, f: Floats, rule: Criterion, power: float, verdict: Verdicts) -> Floats:
     """Halve the logarithm of how many rows there may be."""
     low = np.log(2 / np.minimum(f, 1 - f))
     high = np.full(q.shape, math.log(MOST_ROWS))
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         rows = np.exp(middle)
-        found = approximate_chances(rows * f, rows * (1 - f), q, r, rule, wanted)
-        enough = (found.fails if wanted == "fails" else found.passes) >= power
+        chances = approximate_chances(rows * f, rows * (1 - f), q, r, rule, verdict)
+        enough = (chances.fails if verdict == "fails" else chances.passes) >= power
         low = np.where(enough, low, middle)
         high = np.where(enough, middle, high)
     return np.asarray(np.where(high < math.log(MOST_ROWS), np.exp(high), np.nan))

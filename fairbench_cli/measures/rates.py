@@ -34,8 +34,8 @@ class Rate:
     ----------
     name, label : str
         As written in commands, as read by people.
-    event, given : str
-        It is P(event | given, s) for the group s.
+    event, condition : str
+        It is P(event | condition, s) for the group s.
     above, below : tuple of cell names
         What is summed over and under the bar; empty for a mean of other rates.
     ideal : {0, 1} or None
@@ -51,7 +51,7 @@ class Rate:
     name: str
     label: str
     event: str
-    given: str
+    condition: str
     above: tuple[str, ...]
     below: tuple[str, ...]
     ideal: int | None = None
@@ -62,17 +62,19 @@ class Rate:
     @property
     def formula(self) -> str:
         """Return it as a probability given the group s."""
-        return self._probability(self.given if self.of_all else ",".join(filter(None, (self.given, "s"))))
+        if self.of_all:
+            return self._probability(self.condition)
+        return self._probability(f"{self.condition},s" if self.condition else "s")
 
     @property
     def overall_formula(self) -> str:
         """Return it as a probability over all groups."""
-        return self._probability(self.given)
+        return self._probability(self.condition)
 
-    def _probability(self, given: str) -> str:
+    def _probability(self, condition: str) -> str:
         if self.mean_of:
             return f"({' + '.join(map(str.upper, self.mean_of))}) / {len(self.mean_of)}"
-        return f"P({self.event}{'|' if given else ''}{given})"
+        return f"P({self.event}{'|' if condition else ''}{condition})"
 
     @property
     def needs_labels(self) -> bool:
@@ -97,10 +99,10 @@ class Rate:
             if who:
                 return f"NaN when {who} is empty"
             return "NaN when there are no rows"
-        kind, what = lacking.split()
+        kind, noun = lacking.split()
         if who:
             return f"NaN when {who} has no {lacking}"
-        return f"NaN when no {what} is {kind}"
+        return f"NaN when no {noun} is {kind}"
 
 
 RATES: dict[str, Rate] = {
@@ -149,25 +151,29 @@ def rate_by_group(counts: Counts, name: str) -> Floats:
     """
     rate = RATES[name]
     if rate.mean_of:
-        mean: Floats = reduce(add, (rate_by_group(counts, one) for one in rate.mean_of)) / len(rate.mean_of)
+        mean: Floats = reduce(add, (rate_by_group(counts, component) for component in rate.mean_of)) / len(
+            rate.mean_of
+        )
         return mean
-    below = _sum(counts, rate.below)
-    return divide(_sum(counts, rate.above), below.sum(-1, keepdims=True) if rate.of_all else below)
+    below = _sum_cells(counts, rate.below)
+    return divide(_sum_cells(counts, rate.above), below.sum(-1, keepdims=True) if rate.of_all else below)
 
 
-def _sum(counts: Counts, cells: tuple[str, ...]) -> Floats:
+def _sum_cells(counts: Counts, cells: tuple[str, ...]) -> Floats:
     """Return the weight of some cells of each group; margins are computed once for all metrics."""
     margins = {SELECTED: (counts.predicted, 1), REFUSED: (counts.predicted, 0)}
     margins |= {POSITIVE: (counts.labelled, 1), NEGATIVE: (counts.labelled, 0)}
     if cells in margins:
-        margin, at = margins[cells]
-        return margin[..., at]
+        margin, index = margins[cells]
+        return margin[..., index]
     if cells == CELLS:
         return counts.group_total
     return reduce(add, (counts.n[(..., *divmod(CELLS.index(cell), 2))] for cell in cells))
 
 
-def parts(n: Floats, names: Sequence[str], everybody: Floats | None = None) -> tuple[Floats, Floats]:
+def numerators_and_denominators(
+    n: Floats, names: Sequence[str], everybody: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Return the sums over and under the bar of each rate.
 
     Parameters
@@ -185,21 +191,24 @@ def parts(n: Floats, names: Sequence[str], everybody: Floats | None = None) -> t
 
     Examples
     --------
-    >>> above, below = parts(np.array([[[5.0, 1], [2, 2]]]), ["fpr", "ppv"])
+    >>> above, below = numerators_and_denominators(np.array([[[5.0, 1], [2, 2]]]), ["fpr", "ppv"])
     >>> above.tolist(), below.tolist()
     ([[1.0, 2.0]], [[6.0, 3.0]])
     """
     chosen = [RATES[name] for name in names]
     cells = n.reshape(*n.shape[:-2], 4)
     all_cells = (n.sum(-3) if everybody is None else everybody).reshape(*n.shape[:-3], 1, 4)
-    below = selector([rate.below for rate in chosen])
+    below = selection_matrix([rate.below for rate in chosen])
     of_all = np.array([rate.of_all for rate in chosen])
     return (
-        cells @ selector([rate.above for rate in chosen]),
+        cells @ selection_matrix([rate.above for rate in chosen]),
         np.where(of_all, all_cells @ below, cells @ below),
     )
 
 
-def selector(sums: Sequence[tuple[str, ...]]) -> Floats:
+def selection_matrix(sums: Sequence[tuple[str, ...]]) -> Floats:
     """Return a matrix of cells × rates: 1 where the rate sums the cell."""
-    return np.array([[cell in cells for cells in sums] for cell in CELLS], dtype=np.float64)
+    matrix = np.zeros((len(CELLS), len(sums)))
+    for j, cells in enumerate(sums):
+        matrix[[CELLS.index(cell) for cell in cells], j] = 1.0
+    return matrix

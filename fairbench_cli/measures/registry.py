@@ -1,8 +1,8 @@
 """Every metric by name: compositions, functions, rows and aliases. A new one is a function and a line here.
 
 A metric that is defined on predictions and on labels stands here twice: under its name, of the predictions,
-and under its name with ``-of-labels``. `own_metric` makes an entry of a user's function; `aggregate` compares
-pairs of groups by a metric of two (the survey advises the maximum, Žliobaitė 2017).
+and under its name with ``-of-labels``. `custom_metric` makes an entry of a user's function; `aggregate`
+compares pairs of groups by a metric of two (the survey advises the maximum, Žliobaitė 2017).
 """
 
 import math
@@ -10,18 +10,28 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from inspect import cleandoc, signature
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, Literal, get_type_hints
 
 import numpy as np
 
-from fairbench_cli.measures import conditional, functions, significance, situation
-from fairbench_cli.measures.aliases import ALIASES, defined, legacy_metrics
+from fairbench_cli.measures import conditional, functions, significance
 from fairbench_cli.measures.comparisons import compositions
 from fairbench_cli.measures.conditional import redlining_potential
 from fairbench_cli.measures.counts import PAIR, Counts, Floats, divide
+from fairbench_cli.measures.individual_fairness import (
+    consistency,
+    find_neighbours,
+    mean_agreement,
+    share_treated_better,
+    share_treated_worse,
+    situation_testing,
+    situation_testing_reverse,
+    twin_test,
+)
+from fairbench_cli.measures.literature_names import ALIASES, alias_metric, legacy_metrics
 from fairbench_cli.measures.metric import OF_LABELS, Metric, Needs, Section
-from fairbench_cli.measures.rows import Rows, cluster_strata, counted, propensity_strata
+from fairbench_cli.measures.rows import Rows, cluster_strata, count_by_stratum, propensity_strata
 
 On = Literal["predictions", "labels", "both"]
 
@@ -36,7 +46,7 @@ def _metric(
     section: Section,
     undefined: str,
     *,
-    by: str = "",
+    defined_by: str = "",
     source: str = "",
     on: On = "both",
     any_groups: bool = False,
@@ -45,7 +55,7 @@ def _metric(
 ) -> Metric:
     """Return the entry of a function, whose formula is the first line of its docstring.
 
-    `by` is who defined what the survey lists; `source` is for what it does not list so.
+    `defined_by` is who defined what the survey lists; `source` is for what it does not list so.
     """
     return Metric(
         name=function.__name__.replace("_", "-"),
@@ -54,7 +64,7 @@ def _metric(
         high=high,
         ideal=ideal,
         formula=(function.__doc__ or "").partition("\n")[0].removesuffix("."),
-        source=source or "; ".join(filter(None, (by, _SURVEY))),
+        source=source or "; ".join(filter(None, (defined_by, _SURVEY))),
         undefined=f"NaN when {undefined}",
         section=section,
         needs=needs,
@@ -65,7 +75,7 @@ def _metric(
 
 
 def _within_strata(function: Callable[[Counts], Floats], rows: Rows) -> Floats:
-    return function(counted(rows))
+    return function(count_by_stratum(rows))
 
 
 _INF = math.inf
@@ -121,41 +131,63 @@ FUNCTIONS: tuple[Metric, ...] = (
     _metric(functions.phi, -1, 1, 0, "absolute", _ALIKE),
     _metric(functions.auc_between_groups, 0, 1, 0.5, "absolute", _EMPTY),
     _all(functions.one_class_accuracy, 0.5, 1, None, "absolute", "there are no rows"),
-    _all(functions.eta_neutrality, 0, _INF, 0, "absolute", _ALIKE, by="Fukuchi et al. 2013"),
-    _of_predictions(functions.balanced_residuals, -2, 2, 0, "absolute", _EMPTY, by="Calders et al. 2013"),
+    _all(functions.eta_neutrality, 0, _INF, 0, "absolute", _ALIKE, defined_by="Fukuchi et al. 2013"),
+    _of_predictions(
+        functions.balanced_residuals, -2, 2, 0, "absolute", _EMPTY, defined_by="Calders et al. 2013"
+    ),
     _metric(significance.difference_of_means_t, -_INF, _INF, 0, "test", _TWO_T, source=_STUDENT),
     _metric(significance.difference_of_means_p, 0, 1, None, "test", _TWO, equal=_SELECTION),
-    _all(significance.chi_squared, 0, _INF, 0, "test", _ALIKE, by="Pearson 1900"),
+    _all(significance.chi_squared, 0, _INF, 0, "test", _ALIKE, defined_by="Pearson 1900"),
     _all(significance.chi_squared_p, 0, 1, None, "test", _ALIKE, equal=_SELECTION),
-    _metric(significance.mann_whitney_u, 0, _INF, None, "test", _EMPTY, by=_MANN),
+    _metric(significance.mann_whitney_u, 0, _INF, None, "test", _EMPTY, defined_by=_MANN),
     _metric(significance.mann_whitney_p, 0, 1, None, "test", _ALIKE, equal=_SELECTION),
-    _strata(conditional.unexplained_difference, -1, 1, 0, "conditional", _STRATUM, by=_KAMIRAN),
-    _strata(conditional.explained_difference, -1, 1, None, "conditional", _STRATUM, by=_KAMIRAN),
-    _rows(conditional.propensity_difference, -1, 1, 0, "conditional", _STRATUM, by="Calders et al. 2013"),
+    _strata(conditional.unexplained_difference, -1, 1, 0, "conditional", _STRATUM, defined_by=_KAMIRAN),
+    _strata(conditional.explained_difference, -1, 1, None, "conditional", _STRATUM, defined_by=_KAMIRAN),
+    _rows(
+        conditional.propensity_difference, -1, 1, 0, "conditional", _STRATUM, defined_by="Calders et al. 2013"
+    ),
     _rows(conditional.cluster_difference, -1, 1, 0, "conditional", _STRATUM),
-    _strata(conditional.belift, 0, _INF, 1, "conditional", _NO_DEPRIVED, by="Mancuhan & Clifton 2014"),
-    _rows(situation.situation_testing, 0, 1, 0, "situation", _LONELY, by="Luong et al. 2011"),
-    _rows(situation.situation_testing_reverse, 0, 1, 0, "situation", _LONELY, by="Luong et al. 2011"),
-    _rows(situation.consistency, 0, 1, 1, "situation", "there are no k other rows", by="Zemel et al. 2013"),
-    _twins(situation.twin_test, 0, 1, 1, "situation", "a group is empty or the model is not at hand"),
+    _strata(
+        conditional.belift, 0, _INF, 1, "conditional", _NO_DEPRIVED, defined_by="Mancuhan & Clifton 2014"
+    ),
+    _rows(situation_testing, 0, 1, 0, "situation", _LONELY, defined_by="Luong et al. 2011"),
+    _rows(situation_testing_reverse, 0, 1, 0, "situation", _LONELY, defined_by="Luong et al. 2011"),
+    _rows(
+        consistency,
+        0,
+        1,
+        1,
+        "situation",
+        "there are no k other rows",
+        defined_by="Zemel et al. 2013",
+    ),
+    _twins(twin_test, 0, 1, 1, "situation", "a group is empty or the model is not at hand"),
     _scores(significance.auc_between_groups_of_scores, 0, 1, 0.5, "absolute", f"{_NO_SCORES} or {_EMPTY}"),
     # Of the data, whatever is predicted.
-    _rows(redlining_potential, 0, 1, 0.5, "redlining", _FEW_ROWS, by="Feldman et al. 2015", on="labels"),
+    _rows(
+        redlining_potential, 0, 1, 0.5, "redlining", _FEW_ROWS, defined_by="Feldman et al. 2015", on="labels"
+    ),
     _rows(significance.slope_t, -_INF, _INF, 0, "test", f"{_FIXED}; {_EXACT}"),
     _rows(significance.slope_p, 0, 1, None, "test", _FIXED),
     _scores(significance.slope_t_of_scores, -_INF, _INF, 0, "test", f"{_FIXED_SCORES}; {_EXACT}"),
     _scores(significance.slope_p_of_scores, 0, 1, None, "test", _FIXED_SCORES),
-    _scores(significance.mann_whitney_u_of_scores, 0, _INF, None, "test", _NO_GROUP, by=_MANN),
+    _scores(significance.mann_whitney_u_of_scores, 0, _INF, None, "test", _NO_GROUP, defined_by=_MANN),
     _scores(significance.mann_whitney_p_of_scores, 0, 1, None, "test", f"{_NO_GROUP} or {_SCORES}"),
-    _strata(significance.cochran_mantel_haenszel, 0, _INF, 0, "test", _NO_STRATUM, by=_MANTEL),
+    _strata(significance.cochran_mantel_haenszel, 0, _INF, 0, "test", _NO_STRATUM, defined_by=_MANTEL),
     _strata(significance.cochran_mantel_haenszel_p, 0, 1, None, "test", _NO_STRATUM),
 )
 
 
 # Absolute measures of two groups (Žliobaitė 2017, §4.2) that are taken over more groups, and within strata.
 _ABSOLUTE = (
-    *("discrimination", "normalised-discrimination", "impact-ratio", "elift", "odds-ratio"),
-    *("mutual-information", "phi", "auc-between-groups"),
+    "discrimination",
+    "normalised-discrimination",
+    "impact-ratio",
+    "elift",
+    "odds-ratio",
+    "mutual-information",
+    "phi",
+    "auc-between-groups",
 )
 
 
@@ -191,37 +223,54 @@ def _within(metric: Metric) -> Metric:
     )
 
 
-def _every() -> dict[str, Metric]:
-    found = {metric.name: metric for metric in (*compositions(), *FUNCTIONS)}
-    found |= {alias.name: defined(alias, found) for alias in ALIASES}
+def _list_metrics() -> dict[str, Metric]:
+    metrics = {metric.name: metric for metric in chain(compositions(), FUNCTIONS)}
+    metrics |= {alias.name: alias_metric(alias, metrics) for alias in ALIASES}
     for name in _ABSOLUTE:
-        found |= {one.name: one for one in (_weighted(found[name]), _within(found[name]))}
-    found |= legacy_metrics(found)
-    return found | {
-        metric.name: metric
-        for metric in (one.of_labels() for one in found.values() if one.on == "both")
-        if metric.section not in ("rate", "comparison")
-    }
+        for metric in (_weighted(metrics[name]), _within(metrics[name])):
+            metrics[metric.name] = metric
+    metrics |= legacy_metrics(metrics)
+    for metric in list(metrics.values()):
+        # A rate of labels is another rate, the base rate, and not listed twice.
+        if metric.on == "both" and metric.section not in ("rate", "comparison"):
+            of_labels = metric.of_labels()
+            metrics[of_labels.name] = of_labels
+    return metrics
 
 
-METRICS: dict[str, Metric] = _every()
+METRICS: dict[str, Metric] = _list_metrics()
 COUNT_METRICS = {name: metric for name, metric in METRICS.items() if metric.needs == "counts"}
 ROW_METRICS = {name: metric for name, metric in METRICS.items() if metric.needs != "counts"}
 
 # What a run computes when its config does not say.
 DEFAULT_METRICS = (
-    *("accuracy", "tpr", "tnr", "bcr", "kappa", "acceptance-rate", "discrimination"),
-    *("normalised-discrimination", "impact-ratio", "likelihood-ratio", "elift", "elift-as-printed"),
-    *("odds-ratio", "mutual-information", "phi", "auc-between-groups", "overestimation", "underestimation"),
+    "accuracy",
+    "tpr",
+    "tnr",
+    "bcr",
+    "kappa",
+    "acceptance-rate",
+    "discrimination",
+    "normalised-discrimination",
+    "impact-ratio",
+    "likelihood-ratio",
+    "elift",
+    "elift-as-printed",
+    "odds-ratio",
+    "mutual-information",
+    "phi",
+    "auc-between-groups",
+    "overestimation",
+    "underestimation",
 )
 
 
-def spelled(name: str) -> str:
+def normalise_name(name: str) -> str:
     """Return a name as it stands here: fairlearn's underscores, Friedler's capitals and signs are understood.
 
-    >>> spelled("demographic_parity_difference"), spelled("DIbinary")
+    >>> normalise_name("demographic_parity_difference"), normalise_name("DIbinary")
     ('demographic-parity-difference', 'dibinary')
-    >>> spelled("sensitive-calibration+"), spelled("s-TPR")
+    >>> normalise_name("sensitive-calibration+"), normalise_name("s-TPR")
     ('sensitive-calibration-positive', 'sensitive-tpr')
     """
     text = name.lower().replace("_", "-")
@@ -232,9 +281,9 @@ def spelled(name: str) -> str:
     return text
 
 
-def find(name: str) -> Metric:
+def find_metric(name: str) -> Metric:
     """Return the entry of a metric, however it is spelled; `KeyError` when there is none."""
-    return METRICS[spelled(name)]
+    return METRICS[normalise_name(name)]
 
 
 def measure(name: str | Metric, data: Counts | Rows) -> Floats:
@@ -257,17 +306,18 @@ def measure(name: str | Metric, data: Counts | Rows) -> Floats:
     (0.75, 0.2333333333333334)
     """
     if isinstance(name, str):
-        metric = find(name)
+        metric = find_metric(name)
     else:
         metric = name
-    given: Counts | Rows = data.counts() if metric.needs == "counts" and isinstance(data, Rows) else data
-    if metric.needs != "counts" and isinstance(given, Counts):
+    if metric.needs == "counts" and isinstance(data, Rows):
+        data = data.counts()
+    if metric.needs != "counts" and isinstance(data, Counts):
         raise ValueError(f"{metric.name} needs rows, not counts")
-    if isinstance(given, Counts) and metric.groups == "pair":
-        given = given.pair
+    if isinstance(data, Counts) and metric.groups == "pair":
+        data = data.pair
     if metric.name.endswith(OF_LABELS):
-        given = given.of_labels()
-    return np.asarray(metric.function(given), dtype=np.float64)
+        data = data.of_labels()
+    return np.asarray(metric.function(data), dtype=np.float64)
 
 
 def measure_rows(names: Iterable[str], rows: Rows) -> dict[str, float]:
@@ -294,15 +344,15 @@ def measure_rows(names: Iterable[str], rows: Rows) -> dict[str, float]:
     strata = {name: make(rows) for name, make in _OWN_STRATA.items() if name in requested.values()}
     near: dict[str, Any] = {}
     if not _NEIGHBOURS.keys().isdisjoint(requested.values()):
-        found = situation.look_up(rows, outcomes=np.stack([rows.predicted, rows.y], 1))
-        near = {name: of(found) for name, of in _NEIGHBOURS.items()}
+        neighbours = find_neighbours(rows, outcomes=np.stack([rows.predicted, rows.y], 1))
+        near = {name: summarise(neighbours) for name, summarise in _NEIGHBOURS.items()}
     shared: dict[str, float] = {}
     for name, base in requested.items():
         if base in near:
             shared[name] = float(near[base][int(name != base)])
         elif base in strata:
-            of = counted(values[name.removeprefix(base)], strata[base])
-            shared[name] = float(conditional.unexplained_difference(of))
+            counts_by_stratum = count_by_stratum(values[name.removeprefix(base)], strata[base])
+            shared[name] = float(conditional.unexplained_difference(counts_by_stratum))
         else:
             shared[name] = float(measure(name, rows))
     return shared
@@ -310,9 +360,9 @@ def measure_rows(names: Iterable[str], rows: Rows) -> dict[str, float]:
 
 _OWN_STRATA = {"propensity-difference": propensity_strata, "cluster-difference": cluster_strata}
 _NEIGHBOURS = {
-    "situation-testing": situation.against,
-    "situation-testing-reverse": situation.in_favour,
-    "consistency": situation.mean_agreement,
+    "situation-testing": share_treated_worse,
+    "situation-testing-reverse": share_treated_better,
+    "consistency": mean_agreement,
 }
 
 
@@ -327,7 +377,7 @@ _ROWS = Rows(
 )
 
 
-def own_metric(name: str, function: Callable[[Any], Any]) -> Metric:
+def custom_metric(name: str, function: Callable[[Any], Any]) -> Metric:
     """Return the entry of a function; tried out on a few counts or rows.
 
     It takes `Counts` of the deprived and the favoured group, shape (..., 2, 2, 2), and returns one value per
@@ -341,9 +391,9 @@ def own_metric(name: str, function: Callable[[Any], Any]) -> Metric:
         When it takes other arguments, fails, or returns something else.
 
     >>> def gap(counts: Counts) -> object: return counts.group_total[..., 1] - counts.group_total[..., 0]
-    >>> own_metric("gap", gap).needs
+    >>> custom_metric("gap", gap).needs
     'counts'
-    >>> own_metric("gap", lambda counts: 0.5)
+    >>> custom_metric("gap", lambda counts: 0.5)
     Traceback (most recent call last):
     ValueError: returned shape () for counts of shape (3, 2, 2, 2), not (3,)
     """
@@ -360,18 +410,18 @@ def own_metric(name: str, function: Callable[[Any], Any]) -> Metric:
         section="absolute",
         needs="rows" if of_rows else "counts",
     )
-    given: Counts | Rows = _ROWS if of_rows else replace(_COUNTS)
+    example: Counts | Rows = _ROWS if of_rows else replace(_COUNTS)
     try:
-        value = np.asarray(function(given), dtype=np.float64)
+        value = np.asarray(function(example), dtype=np.float64)
     except Exception as error:
         raise ValueError(f"{type(error).__name__} on a few {metric.needs}: {error}") from None
     shape = () if of_rows else (3,)
     if value.shape != shape:
         if of_rows:
-            what = "rows"
+            noun = "rows"
         else:
-            what = f"counts of shape {_COUNTS.n.shape}"
-        raise ValueError(f"returned shape {value.shape} for {what}, not {shape}")
+            noun = f"counts of shape {_COUNTS.n.shape}"
+        raise ValueError(f"returned shape {value.shape} for {noun}, not {shape}")
     return metric
 
 
@@ -387,7 +437,7 @@ Against = Literal["pairs", "rest", "reference"]
 How = Literal["maximum", "weighted-mean", "mean"]
 
 
-def pairs_of(counts: Counts, against: Against = "pairs") -> tuple[Counts, Floats]:
+def pair_groups(counts: Counts, against: Against = "pairs") -> tuple[Counts, Floats]:
     """Return the counts of pairs of groups, and what each counts in a weighted mean.
 
     Parameters
@@ -411,18 +461,18 @@ def pairs_of(counts: Counts, against: Against = "pairs") -> tuple[Counts, Floats
         When there are fewer than two groups, or no reference is named.
     """
     n = counts.n
-    many = range(len(counts.groups))
-    if len(many) < 2:
+    group_indices = range(len(counts.groups))
+    if len(group_indices) < 2:
         raise ValueError(f"needs two groups or more; got {counts.groups}")
-    one = [n[..., g, :, :] for g in many]
+    by_group = [n[..., g, :, :] for g in group_indices]
     if against == "pairs":
-        chosen = [(one[a], one[b]) for a, b in combinations(many, 2)]
+        chosen = [(by_group[a], by_group[b]) for a, b in combinations(group_indices, 2)]
     elif against == "rest":
-        chosen = [(one[g], np.delete(n, g, axis=-3).sum(-3)) for g in many]
+        chosen = [(by_group[g], np.delete(n, g, axis=-3).sum(-3)) for g in group_indices]
     else:
         reference = counts.pair.n[..., 1, :, :]
         names = counts.reference or counts.groups[1:]
-        chosen = [(one[g], reference) for g in many if counts.groups[g] not in names]
+        chosen = [(by_group[g], reference) for g in group_indices if counts.groups[g] not in names]
     two = Counts(("deprived", "favoured"), np.stack([np.stack(pair, -3) for pair in chosen], -4))
     return two, two.total if against == "pairs" else two.group_total[..., 0]
 
@@ -435,7 +485,7 @@ def aggregate(name: str, counts: Counts, against: Against = "pairs", how: How = 
     name : str
         Of the metric.
     counts, against
-        As for `pairs_of`.
+        As for `pair_groups`.
     how : {"maximum", "weighted-mean", "mean"}
         The value farthest from the ideal one (ratios on a log scale; the first of equals), with its sign; the
         mean weighted by the rows of the groups; the plain mean.
@@ -448,7 +498,7 @@ def aggregate(name: str, counts: Counts, against: Against = "pairs", how: How = 
     Raises
     ------
     ValueError
-        As `pairs_of`, and for the maximum of a metric that has no ideal value.
+        As `pair_groups`, and for the maximum of a metric that has no ideal value.
 
     Examples
     --------
@@ -456,15 +506,15 @@ def aggregate(name: str, counts: Counts, against: Against = "pairs", how: How = 
     >>> [float(aggregate("discrimination", three, how=how)) for how in ("maximum", "weighted-mean")]
     [0.75, 0.5]
     """
-    pairs, rows = pairs_of(counts, against)
+    pairs, rows = pair_groups(counts, against)
     values = measure(name, pairs)
-    known = ~np.isnan(values)
+    has_value = ~np.isnan(values)
     if how == "maximum":
-        if find(name).ideal is None:
+        if find_metric(name).ideal is None:
             raise ValueError(f"{name} has no ideal value to be farthest from; take a mean")
-        away = np.where(known, distance(find(name), values), -1.0)
+        away = np.where(has_value, distance(find_metric(name), values), -1.0)
         return np.asarray(np.take_along_axis(values, away.argmax(-1)[..., None], axis=-1)[..., 0])
-    weights = np.where(known, rows if how == "weighted-mean" else 1.0, 0.0)
+    weights = np.where(has_value, rows if how == "weighted-mean" else 1.0, 0.0)
     # Not 0 × ∞: a pair that counts nothing must not undo the mean.
     return divide((np.where(weights > 0, values, 0.0) * weights).sum(-1), weights.sum(-1))
 
@@ -472,9 +522,9 @@ def aggregate(name: str, counts: Counts, against: Against = "pairs", how: How = 
 def distance(metric: Metric, values: Floats) -> Floats:
     """Return how far values are from the ideal of a metric, ratios on a log scale; NaN without one.
 
-    >>> distance(find("impact-ratio"), np.array([0.5, 1, 2, 0, np.nan])).round(3).tolist()
+    >>> distance(find_metric("impact-ratio"), np.array([0.5, 1, 2, 0, np.nan])).round(3).tolist()
     [0.693, 0.0, 0.693, inf, nan]
-    >>> distance(find("accuracy"), np.array([0.75, 1])).tolist()
+    >>> distance(find_metric("accuracy"), np.array([0.75, 1])).tolist()
     [0.25, 0.0]
     """
     if metric.ideal is None:

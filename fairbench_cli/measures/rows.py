@@ -56,14 +56,14 @@ class Rows:
 
     def __post_init__(self) -> None:
         for name in (f.name for f in fields(self) if f.name != "nominal"):
-            part = getattr(self, name)
-            if part is None:
+            values = getattr(self, name)
+            if values is None:
                 continue
-            if len(part) != len(self.s) or part.ndim != (2 if name == "features" else 1):
-                raise ValueError(f"{name} of shape {part.shape} does not fit {len(self.s)} rows")
-            if not np.isfinite(part).all():
+            if len(values) != len(self.s) or values.ndim != (2 if name == "features" else 1):
+                raise ValueError(f"{name} of shape {values.shape} does not fit {len(self.s)} rows")
+            if not np.isfinite(values).all():
                 raise ValueError(f"{name} is missing in some rows")
-            if name in ("s", "y", "predicted") and not np.isin(part, (0, 1)).all():
+            if name in ("s", "y", "predicted") and not np.isin(values, (0, 1)).all():
                 raise ValueError(f"{name} must be 0 or 1")
         if self.features is not None and len(self.nominal) != self.features.shape[1]:
             raise ValueError("nominal must say of every column of features whether it is one of levels")
@@ -91,14 +91,14 @@ class Rows:
         columns = [np.empty((len(self.s), 0))]
         for j, nominal in enumerate(self.nominal):
             column = np.asarray(self.features)[:, [j]]
-            columns.append(column == np.unique(column)[1:] if nominal else standardised(column))
+            columns.append(column == np.unique(column)[1:] if nominal else standardise(column))
         return np.concatenate(columns, axis=1, dtype=np.float64)
 
 
-def standardised(column: ArrayLike) -> Floats:
+def standardise(column: ArrayLike) -> Floats:
     """Return numbers with mean 0 and standard deviation 1; zeros when all are the same.
 
-    >>> standardised([1.7e12 + 1, 1.7e12 + 3]).tolist(), standardised([0.1, 0.1, 0.1]).tolist()
+    >>> standardise([1.7e12 + 1, 1.7e12 + 3]).tolist(), standardise([0.1, 0.1, 0.1]).tolist()
     ([-1.0, 1.0], [0.0, 0.0, 0.0])
     """
     numbers = np.asarray(column, dtype=np.float64)
@@ -116,26 +116,26 @@ SEED = 0  # of whatever a measure draws: the same rows always give the same valu
 DECIMALS = 9  # to which numbers are the same: equal rows may differ in the last bits of a product
 
 
-def crossed(columns: Sequence[ArrayLike]) -> Ints:
+def cross_columns(columns: Sequence[ArrayLike]) -> Ints:
     """Return a stratum for every combination of values that occurs, numbered in sorted order.
 
-    >>> crossed([[0, 0, 1, 1], [5, 7, 5, 5]]).tolist()
+    >>> cross_columns([[0, 0, 1, 1], [5, 7, 5, 5]]).tolist()
     [0, 1, 2, 2]
     """
-    at = np.unique(np.asarray(columns[0]), return_inverse=True)[1]
+    strata = np.unique(np.asarray(columns[0]), return_inverse=True)[1]
     for column in columns[1:]:
         values, codes = np.unique(np.asarray(column), return_inverse=True)
-        at = np.unique(at * len(values) + codes, return_inverse=True)[1]
-    return at
+        strata = np.unique(strata * len(values) + codes, return_inverse=True)[1]
+    return strata
 
 
-def ranges(values: ArrayLike, parts: int, weights: Floats | None = None) -> tuple[Ints, Floats]:
+def cut_into_ranges(values: ArrayLike, n_ranges: int, weights: Floats | None = None) -> tuple[Ints, Floats]:
     """Cut numbers into ranges of equal counts; equal numbers stay together, so ranges may be fewer.
 
     Parameters
     ----------
     values : array of float, shape (rows,)
-    parts : int
+    n_ranges : int
         How many ranges, from 1.
     weights : array of float, shape (rows,), optional
         Row weights, not all 0: ranges are then of equal weight.
@@ -149,23 +149,25 @@ def ranges(values: ArrayLike, parts: int, weights: Floats | None = None) -> tupl
 
     Examples
     --------
-    >>> codes, tops = ranges([1, 2, 2, 3, 9], 2)
+    >>> codes, tops = cut_into_ranges([1, 2, 2, 3, 9], 2)
     >>> codes.tolist(), tops.tolist()
     ([0, 0, 0, 1, 1], [2.0, 9.0])
     """
     numbers = np.asarray(values, dtype=np.float64)
     if not numbers.size:
         return np.zeros(0, dtype=np.intp), np.zeros(0)
-    at = np.arange(1, parts) / parts
-    if parts > 1:
-        cuts = np.quantile(numbers, at, weights=weights, method="inverted_cdf")
+    shares = np.arange(1, n_ranges) / n_ranges
+    if n_ranges > 1:
+        cuts = np.quantile(numbers, shares, weights=weights, method="inverted_cdf")
     else:
         cuts = np.zeros(0)
     tops = np.unique(np.append(cuts, numbers.max()))
     return np.searchsorted(tops, numbers).astype(np.intp), tops
 
 
-def clusters(matrix: Floats, k: int = CLUSTERS, weights: ArrayLike | None = None, seed: int = SEED) -> Ints:
+def find_clusters(
+    matrix: Floats, k: int = CLUSTERS, weights: ArrayLike | None = None, seed: int = SEED
+) -> Ints:
     """Return the cluster of each row, of `k` found by k-means, or of fewer where fewer differ.
 
     Parameters
@@ -192,13 +194,13 @@ def clusters(matrix: Floats, k: int = CLUSTERS, weights: ArrayLike | None = None
     different = len(np.unique(heavy.round(DECIMALS), axis=0))
     if not different:  # no rows, or none of any weight
         return np.zeros(len(matrix), dtype=np.intp)
-    found = KMeans(min(k, different), n_init=3, random_state=seed).fit_predict(matrix, sample_weight=weights)
-    return np.asarray(found, dtype=np.intp)
+    codes = KMeans(min(k, different), n_init=3, random_state=seed).fit_predict(matrix, sample_weight=weights)
+    return np.asarray(codes, dtype=np.intp)
 
 
 def cluster_strata(rows: Rows) -> Ints:
     """Cluster rows by their features, shape (rows,); `ValueError` without features."""
-    return clusters(distance_matrix(rows), weights=rows.weights)
+    return find_clusters(distance_matrix(rows), weights=rows.weights)
 
 
 def distance_matrix(rows: Rows) -> Floats:
@@ -221,16 +223,16 @@ def distance_matrix(rows: Rows) -> Floats:
     """
     if rows.features is None or not rows.features.shape[1]:
         raise ValueError("needs features: columns other than the protected attribute")
-    parts = []
+    coordinates = []
     for column, nominal in zip(np.asarray(rows.features, dtype=np.float64).T, rows.nominal, strict=True):
         if nominal:
-            parts.append((column[:, None] == np.unique(column)) / np.sqrt(2.0))
+            coordinates.append((column[:, None] == np.unique(column)) / np.sqrt(2.0))
         else:
-            parts.append(standardised(column)[:, None])
-    return np.concatenate(parts, axis=1)
+            coordinates.append(standardise(column)[:, None])
+    return np.concatenate(coordinates, axis=1)
 
 
-def counted(rows: Rows, strata: NDArray[Any] | None = None) -> Counts:
+def count_by_stratum(rows: Rows, strata: NDArray[Any] | None = None) -> Counts:
     """Count rows by stratum, group, label and prediction, ``n`` of shape (strata, 2, 2, 2).
 
     Parameters
@@ -245,22 +247,20 @@ def counted(rows: Rows, strata: NDArray[Any] | None = None) -> Counts:
         When there are no strata.
     """
     if strata is None:
-        of = rows.strata
-    else:
-        of = strata
-    if of is None:
+        strata = rows.strata
+    if strata is None:
         raise ValueError("needs strata")
-    found, code = np.unique(of, return_inverse=True)
-    names = tuple(map(str, range(2 * len(found))))
-    both = count(2 * code + rows.s, rows.y, rows.predicted, names, rows.weights)
-    return Counts(GROUPS, both.n.reshape(-1, 2, 2, 2))
+    distinct, code = np.unique(strata, return_inverse=True)
+    names = tuple(map(str, range(2 * len(distinct))))
+    all_counts = count(2 * code + rows.s, rows.y, rows.predicted, names, rows.weights)
+    return Counts(GROUPS, all_counts.n.reshape(-1, 2, 2, 2))
 
 
 RANGES = 5
 STEPS = 1000  # enough for any fit that has a least loss; penalised ones have
 
 
-def propensity(rows: Rows) -> Floats:
+def estimate_propensity(rows: Rows) -> Floats:
     """P(s=g|X) of every row, by logistic regression (Rosenbaum & Rubin 1983; Calders et al. 2013).
 
     Numbers are standardised, levels one-hot, and coefficients penalised by their squares (C = 1), so that
@@ -292,7 +292,7 @@ def propensity_strata(rows: Rows) -> Ints:
     Five ranges take away nine tenths of the bias of what the propensity sums up (Rosenbaum & Rubin 1984).
     Rows with the same features stay together. All rows are one stratum when a group is empty.
     """
-    chances = propensity(rows)
+    chances = estimate_propensity(rows)
     if np.isnan(chances).any():
         return np.zeros(len(chances), dtype=np.intp)
-    return ranges(chances.round(DECIMALS), RANGES, rows.weights)[0]
+    return cut_into_ranges(chances.round(DECIMALS), RANGES, rows.weights)[0]

@@ -17,10 +17,10 @@ from fairbench_cli.measures.counts import Floats, as_floats, divide
 from fairbench_cli.measures.significance import fisher, normal_p, normal_quantile
 
 
-def wilson(above: ArrayLike, below: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
+def wilson_interval(above: ArrayLike, below: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
     """Interval of the rate above / below (Wilson 1927); NaN for 0/0.
 
-    >>> [round(float(limit), 4) for limit in wilson(0, 20)]
+    >>> [round(float(limit), 4) for limit in wilson_interval(0, 20)]
     [0.0, 0.1611]
     """
     x = np.asarray(above, dtype=np.float64)
@@ -60,12 +60,13 @@ def difference_interval(
 
 def _estimate(above: ArrayLike, below: ArrayLike, confidence: float) -> tuple[Floats, Floats, Floats]:
     """Return a rate and its Wilson limits."""
-    return (divide(above, below), *wilson(above, below, confidence))
+    low, high = wilson_interval(above, below, confidence)
+    return divide(above, below), low, high
 
 
-def _hypotenuse(one: Floats, other: Floats, rho: Floats) -> Floats:
+def _hypotenuse(first_side: Floats, second_side: Floats, rho: Floats) -> Floats:
     """Length of one − other when they are correlated."""
-    return np.sqrt(np.maximum(one**2 - 2 * rho * one * other + other**2, 0))
+    return np.sqrt(np.maximum(first_side**2 - 2 * rho * first_side * second_side + second_side**2, 0))
 
 
 FEW_EXPECTED = 5  # where one cell of the table expects fewer rows, Fisher's test is taken
@@ -98,8 +99,8 @@ def score_z(
     >>> [round(float(score_z(12, 40, 20, 50, ratio)), 6) for ratio in (1, 0.8, 1.25)]
     [-0.979312, -0.216727, -1.763931]
     """
-    given = (above, below, ref_above, ref_below, ratio)
-    x, n, y, m, theta = (np.asarray(part, dtype=np.float64) for part in given)
+    counts_and_ratio = (above, below, ref_above, ref_below, ratio)
+    x, n, y, m, theta = (np.asarray(numbers, dtype=np.float64) for numbers in counts_and_ratio)
     total = n + m
     hits = x + y
     # The reference's rate as if the ratio were θ, by maximum likelihood: the smaller root of a quadratic,
@@ -165,14 +166,14 @@ def ratio_interval(
     z = normal_quantile(confidence)
 
     level = np.multiply.outer(np.array([z, -z]), np.ones(x.shape))
-    first = np.full(level.shape, -EDGE)
-    last = np.full(level.shape, EDGE)
+    low_log = np.full(level.shape, -EDGE)
+    high_log = np.full(level.shape, EDGE)
     for _ in range(STEPS):
-        middle = (first + last) / 2
+        middle = (low_log + high_log) / 2
         beyond = score_z(x, n, y, m, np.exp(middle)) > level
-        first = np.where(beyond, middle, first)
-        last = np.where(beyond, last, middle)
-    root = np.exp((first + last) / 2)
+        low_log = np.where(beyond, middle, low_log)
+        high_log = np.where(beyond, high_log, middle)
+    root = np.exp((low_log + high_log) / 2)
     undefined = (n <= 0) | (m <= 0)
     low = np.where(x <= 0, 0.0, root[0])
     high = np.where(y <= 0, np.inf, root[1])
@@ -193,17 +194,17 @@ def equal_rates(
     """
     x, n, y, m = as_floats(above, below, ref_above, ref_below)
     p = normal_p(score_z(x, n, y, m, 1.0))
-    whole = (x == np.rint(x)) & (n == np.rint(n)) & (y == np.rint(y)) & (m == np.rint(m))
-    exact = whole & (n > 0) & (m > 0) & (expected(x, n, y, m) < FEW_EXPECTED)
-    for at in map(tuple, np.argwhere(exact)):
-        p[at] = fisher(*(round(float(part[at])) for part in (x, n, y, m)))
+    is_whole = (x == np.rint(x)) & (n == np.rint(n)) & (y == np.rint(y)) & (m == np.rint(m))
+    exact = is_whole & (n > 0) & (m > 0) & (smallest_expected_count(x, n, y, m) < FEW_EXPECTED)
+    for index in map(tuple, np.argwhere(exact)):
+        p[index] = fisher(*(round(float(column[index])) for column in (x, n, y, m)))
     return p, exact
 
 
-def expected(above: Floats, below: Floats, ref_above: Floats, ref_below: Floats) -> Floats:
+def smallest_expected_count(above: Floats, below: Floats, ref_above: Floats, ref_below: Floats) -> Floats:
     """Return the count that the emptiest cell of the 2 × 2 table expects at equal rates; NaN without rows.
 
-    >>> float(expected(*map(np.asarray, (3.0, 20.0, 9.0, 25.0))).round(3))
+    >>> float(smallest_expected_count(*map(np.asarray, (3.0, 20.0, 9.0, 25.0))).round(3))
     5.333
     """
     hits = above + ref_above
@@ -211,12 +212,12 @@ def expected(above: Floats, below: Floats, ref_above: Floats, ref_below: Floats)
     return divide(np.minimum(hits, total - hits) * np.minimum(below, ref_below), total)
 
 
-def outside_p(
+def outside_band_p(
     above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_below: ArrayLike, tau: ArrayLike
 ) -> Floats:
     """Return two-sided p-values of "the ratio lies from tau to 1/tau"; NaN for a denominator of 0.
 
-    >>> outside_p([45, 45], [150, 1500], [90, 900], [200, 2000], 0.8).round(4).tolist()
+    >>> outside_band_p([45, 45], [150, 1500], [90, 900], [200, 2000], 0.8).round(4).tolist()
     [0.2092, 0.0]
     """
     low = score_z(above, below, ref_above, ref_below, tau)

@@ -1,8 +1,8 @@
 """How well scores rank and predict, by group: AUC, Kolmogorov–Smirnov distances, Brier score, calibration.
 
 All but the calibration are sums over rows that come in order of their score, so a file of any length is read
-in ranges of scores: `start`, then `extend` for each range, lowest scores first; the sums of the last range
-are those of the file.
+in ranges of scores: `empty_sums`, then `add_cells` for each range, lowest scores first; the sums of the last
+range are those of the file.
 
 Intervals: AUC and Brier score lie in [0, 1], so each takes Wilson's interval (1927) of a rate with its
 variance, which never leaves [0, 1]. The variance of the AUC is that of DeLong, DeLong & Clarke-Pearson
@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.score_test import wilson
+from fairbench_cli.measures.score_test import wilson_interval
 from fairbench_cli.measures.significance import normal_quantile
 
 Ints = NDArray[np.int64]
@@ -61,11 +61,11 @@ class ScoreCells:
     weight: Floats
     square: Floats
 
-    def select(self, kept: NDArray[np.bool_] | Ints) -> "ScoreCells":
+    def select(self, selected: NDArray[np.bool_] | Ints) -> "ScoreCells":
         """Return some of the cells, by their places or by whether each is kept."""
-        group = self.group[kept]
-        label = self.label[kept]
-        return ScoreCells(self.score[kept], group, label, self.weight[kept], self.square[kept])
+        group = self.group[selected]
+        label = self.label[selected]
+        return ScoreCells(self.score[selected], group, label, self.weight[selected], self.square[selected])
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,13 +119,13 @@ class ScoreSums:
     from_reference: Floats
 
 
-def start(groups: int) -> ScoreSums:
+def empty_sums(groups: int) -> ScoreSums:
     """Return the sums over no rows."""
     shapes = (2,), (), (2, 4), (4,), (), (), ()
     return ScoreSums(*(np.zeros((groups, *shape)) for shape in shapes))
 
 
-def extend(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference: Ints) -> ScoreSums:
+def add_cells(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference: Ints) -> ScoreSums:
     """Return the sums after more cells, all of which have higher scores than those before.
 
     Parameters
@@ -142,20 +142,20 @@ def extend(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference: I
     groups = len(sums.wins)
     if not len(cells.score):
         return sums
-    place = np.cumsum(np.diff(cells.score, prepend=cells.score[0]) > 0)
-    many = int(place[-1]) + 1
-    key = cells.group * many + place
+    score_index = np.cumsum(np.diff(cells.score, prepend=cells.score[0]) > 0)
+    n_scores = int(score_index[-1]) + 1
+    key = cells.group * n_scores + score_index
     order = np.argsort(key, kind="stable")
-    first = np.diff(key[order], prepend=-1) > 0
-    rows = key[order][first]
-    line = np.cumsum(first) - 1
+    is_first = np.diff(key[order], prepend=-1) > 0
+    rows = key[order][is_first]
+    line = np.cumsum(is_first) - 1
     slot = 2 * line + cells.label[order]
     shape = (len(rows), 2)
-    weight = summed(slot, cells.weight[order], 2 * len(rows)).reshape(shape)
-    square = summed(slot, cells.square[order], 2 * len(rows)).reshape(shape)
-    group = rows // many
-    at = rows % many
-    upto = _running(weight, group, sums.seen)
+    weight = sum_at(slot, cells.weight[order], 2 * len(rows)).reshape(shape)
+    square = sum_at(slot, cells.square[order], 2 * len(rows)).reshape(shape)
+    group = rows // n_scores
+    row_score_index = rows % n_scores
+    upto = _running_sums(weight, group, sums.seen)
     below = upto - weight
     with np.errstate(divide="ignore", invalid="ignore"):
         # A positive loses to the negatives above it, a negative to the positives below it; ties count half.
@@ -163,31 +163,33 @@ def extend(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference: I
         lost = mine / totals.weight[group][:, ::-1]
         lost[:, 1] = 1 - lost[:, 1]
         by_label = np.abs(np.diff(upto / totals.weight[group], axis=-1))[:, 0]
-        own = totals.weight.sum(-1)
-        theirs, before = _of_reference(rows, many, group, at, upto.sum(-1), sums.seen.sum(-1), reference)
-        whole = own[reference[group]]
+        group_weight = totals.weight.sum(-1)
+        theirs, before = _reference_sums(
+            rows, n_scores, group, row_score_index, upto.sum(-1), sums.seen.sum(-1), reference
+        )
+        reference_weight = group_weight[reference[group]]
         from_reference = np.maximum(
-            np.abs(upto.sum(-1) / own[group] - theirs / whole),
-            np.abs(below.sum(-1) / own[group] - before / whole),
+            np.abs(upto.sum(-1) / group_weight[group] - theirs / reference_weight),
+            np.abs(below.sum(-1) / group_weight[group] - before / reference_weight),
         )
     e = (cells.score - cells.label) ** 2
     return ScoreSums(
-        sums.seen + _by(group, weight, groups),
-        sums.wins + summed(group, weight[:, 1] * mine[:, 1], groups),
+        sums.seen + _sum_by_group(group, weight, groups),
+        sums.wins + sum_at(group, weight[:, 1] * mine[:, 1], groups),
         sums.losses + _moments(group, lost, weight, square, groups),
         sums.errors + _moments(cells.group, e, cells.weight, cells.square, groups),
-        sums.scored + summed(cells.group, cells.weight * cells.score, groups),
+        sums.scored + sum_at(cells.group, cells.weight * cells.score, groups),
         _largest(sums.by_label, group, by_label),
         _largest(sums.from_reference, group, from_reference),
     )
 
 
-def summed(place: Ints, values: Floats, many: int) -> Floats:
+def sum_at(index: Ints, values: Floats, n_sums: int) -> Floats:
     """Return the sums of values by place, shape (many,)."""
-    return np.asarray(np.bincount(place, values, many), dtype=np.float64)
+    return np.asarray(np.bincount(index, values, n_sums), dtype=np.float64)
 
 
-def _running(weight: Floats, group: Ints, seen: Floats) -> Floats:
+def _running_sums(weight: Floats, group: Ints, seen: Floats) -> Floats:
     """Return running sums within groups, shape (rows, 2), that go on from what has been seen."""
     total = np.cumsum(weight, axis=0)
     begin = np.flatnonzero(np.diff(group, prepend=-1))
@@ -196,35 +198,35 @@ def _running(weight: Floats, group: Ints, seen: Floats) -> Floats:
     return np.asarray(total - before[run] + seen[group], dtype=np.float64)
 
 
-def _of_reference(
-    rows: Ints, many: int, group: Ints, at: Ints, upto: Floats, seen: Floats, reference: Ints
+def _reference_sums(
+    rows: Ints, n_scores: int, group: Ints, score_index: Ints, upto: Floats, seen: Floats, reference: Ints
 ) -> tuple[Floats, Floats]:
     """Return the sums of the reference of each row's group up to the row's score, and below it."""
-    other = reference[group]
+    reference_group = reference[group]
 
-    def held(side: str) -> Floats:
-        found = np.searchsorted(rows, other * many + at, side=side) - 1  # type: ignore[call-overload]
-        inside = (found >= 0) & (group[found] == other)
-        return np.where(inside, upto[found], seen[other])
+    def sums_at(side: str) -> Floats:
+        position = np.searchsorted(rows, reference_group * n_scores + score_index, side=side) - 1  # type: ignore[call-overload]
+        inside = (position >= 0) & (group[position] == reference_group)
+        return np.where(inside, upto[position], seen[reference_group])
 
-    return held("right"), held("left")
+    return sums_at("right"), sums_at("left")
 
 
-def _by(group: Ints, values: Floats, groups: int) -> Floats:
-    return np.stack([summed(group, column, groups) for column in values.T], -1)
+def _sum_by_group(group: Ints, values: Floats, groups: int) -> Floats:
+    return np.stack([sum_at(group, column, groups) for column in values.T], -1)
 
 
 def _moments(group: Ints, e: Floats, weight: Floats, square: Floats, groups: int) -> Floats:
     """Return Σwe, Σwe², Σw²e, Σw²e² by group; of each column of `e`, if it has columns."""
-    parts = np.stack([weight * e, weight * e**2, square * e, square * e**2], -1)
-    parts = np.where(np.stack([weight] * 4, -1) > 0, parts, 0.0)  # where nobody is, e may be undefined
-    return _by(group, parts.reshape(len(group), -1), groups).reshape(groups, *parts.shape[1:])
+    moments = np.stack([weight * e, weight * e**2, square * e, square * e**2], -1)
+    moments = np.where(np.stack([weight] * 4, -1) > 0, moments, 0.0)  # where nobody is, e may be undefined
+    return _sum_by_group(group, moments.reshape(len(group), -1), groups).reshape(groups, *moments.shape[1:])
 
 
-def _largest(known: Floats, group: Ints, values: Floats) -> Floats:
-    found = known.copy()
-    np.fmax.at(found, group, values)
-    return found
+def _largest(largest: Floats, group: Ints, values: Floats) -> Floats:
+    updated = largest.copy()
+    np.fmax.at(updated, group, values)
+    return updated
 
 
 def auc(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:
@@ -244,15 +246,17 @@ def auc(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estim
 def _hanley_mcneil(value: Floats, rows: Floats) -> Floats:
     """Return the variance of an AUC from it and the rows of each label alone, by exponential scores."""
     above = np.maximum(value, 1 - value)
-    one = above / (2 - above) - above**2
-    two = 2 * above**2 / (1 + above) - above**2
+    q1 = above / (2 - above) - above**2
+    q2 = 2 * above**2 / (1 + above) - above**2
     negatives, positives = rows.T
-    return divide(above * (1 - above) + (positives - 1) * one + (negatives - 1) * two, positives * negatives)
+    return divide(above * (1 - above) + (positives - 1) * q1 + (negatives - 1) * q2, positives * negatives)
 
 
-def brier(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:
+def brier_score(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:
     """Return each group's mean of (score − label)² with its interval; scores are in [0, 1]. 0 is best."""
-    weight, square, rows = (part.sum(-1) for part in (totals.weight, totals.square, totals.rows))
+    weight = totals.weight.sum(-1)
+    square = totals.square.sum(-1)
+    rows = totals.rows.sum(-1)
     errors = np.moveaxis(sums.errors, -1, 0)
     variance = np.where(totals.rows.min(-1) < FEW, 0.0, _variance(errors, weight, square, rows))
     return _bounded(divide(errors[0], weight), variance, totals.kish_of_groups, confidence)
@@ -260,9 +264,9 @@ def brier(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Est
 
 def ks_by_label(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:
     """Return the largest distance of the distributions of scores of each group's positives and negatives."""
-    both = (totals.weight > 0).all(-1)
-    reach = _reach(totals.kish[:, 0], totals.kish[:, 1], confidence)
-    return _around(np.where(both, sums.by_label, np.nan), reach)
+    has_both = (totals.weight > 0).all(-1)
+    reach = _interval_reach(totals.kish[:, 0], totals.kish[:, 1], confidence)
+    return _interval_around(np.where(has_both, sums.by_label, np.nan), reach)
 
 
 def ks_from_reference(
@@ -270,9 +274,9 @@ def ks_from_reference(
 ) -> Estimate:
     """Return the largest distance of the distributions of scores of each group and of its reference."""
     rows = totals.kish_of_groups
-    some = (rows > 0) & (rows[reference] > 0)
-    reach = _reach(rows, rows[reference], confidence)
-    return _around(np.where(some, sums.from_reference, np.nan), reach)
+    has_rows = (rows > 0) & (rows[reference] > 0)
+    reach = _interval_reach(rows, rows[reference], confidence)
+    return _interval_around(np.where(has_rows, sums.from_reference, np.nan), reach)
 
 
 def mean_score(sums: ScoreSums, totals: ScoreTotals) -> Floats:
@@ -280,16 +284,17 @@ def mean_score(sums: ScoreSums, totals: ScoreTotals) -> Floats:
     return divide(sums.scored, totals.weight.sum(-1))
 
 
-def minus(one: Estimate, other: Estimate) -> Estimate:
+def subtract(minuend: Estimate, subtrahend: Estimate) -> Estimate:
     """Return the difference of two independent estimates with its interval.
 
     Limits by squares of the distances from each estimate to its limits (Zou & Donner 2008, "MOVER"; for two
     Wilson intervals this is Newcombe 1998, method 10).
 
-    >>> [round(float(x), 3) for x in minus((0.8, 0.7, 0.88), (0.6, 0.5, 0.69))]
+    >>> [round(float(x), 3) for x in subtract((0.8, 0.7, 0.88), (0.6, 0.5, 0.69))]
     [0.2, 0.065, 0.328]
     """
-    (p, p_low, p_high), (q, q_low, q_high) = (map(np.asarray, each) for each in (one, other))
+    p, p_low, p_high = map(np.asarray, minuend)
+    q, q_low, q_high = map(np.asarray, subtrahend)
     value = np.asarray(p - q)
     low = value - np.hypot(p - p_low, q_high - q)
     return value, np.asarray(low), np.asarray(value + np.hypot(p_high - p, q - q_low))
@@ -297,10 +302,10 @@ def minus(one: Estimate, other: Estimate) -> Estimate:
 
 def _variance(moments: Floats, weight: Floats, square: Floats, rows: Floats) -> Floats:
     """Return the variance of a weighted mean from Σwe, Σwe², Σw²e, Σw²e² (first axis); NaN below two rows."""
-    first, second, squared, squared_second = moments
-    mean = divide(first, weight)
-    linear = divide(squared_second - 2 * mean * squared + mean**2 * square, weight**2)
-    kish = divide(second, weight) - mean**2
+    sum_we, sum_we2, sum_w2e, sum_w2e2 = moments
+    mean = divide(sum_we, weight)
+    linear = divide(sum_w2e2 - 2 * mean * sum_w2e + mean**2 * square, weight**2)
+    kish = divide(sum_we2, weight) - mean**2
     variance = np.maximum(linear, kish * divide(square, weight**2))
     variance = np.where(variance > WHOLE * mean**2 * divide(square, weight**2), variance, 0.0)
     return np.where(rows > 1, variance * rows / np.maximum(rows - 1, 1), np.nan)
@@ -313,19 +318,19 @@ def _bounded(value: Floats, variance: Floats, fewest: Floats, confidence: float)
     """
     worth = np.where(variance > 0, divide(value * (1 - value), variance), fewest)
     worth = np.where(worth > 0, worth, fewest)
-    low, high = wilson(value * worth, worth, confidence)
+    low, high = wilson_interval(value * worth, worth, confidence)
     return value, low, high
 
 
-def _reach(one: Floats, other: Floats, confidence: float) -> Floats:
+def _interval_reach(n: Floats, m: Floats, confidence: float) -> Floats:
     """Return how far a Kolmogorov–Smirnov distance may be from the truth."""
-    return math.sqrt(math.log(2 / (1 - confidence)) / 2) * np.sqrt(divide(1, one) + divide(1, other))
+    return math.sqrt(math.log(2 / (1 - confidence)) / 2) * np.sqrt(divide(1, n) + divide(1, m))
 
 
-def _around(value: Floats, reach: Floats) -> Estimate:
+def _interval_around(value: Floats, reach: Floats) -> Estimate:
     """Return a distance with an interval, which does not leave [0, 1].
 
-    >>> [part.tolist() for part in _around(np.array([0.5, 0.125, 0.875]), np.array(0.25))]
+    >>> [part.tolist() for part in _interval_around(np.array([0.5, 0.125, 0.875]), np.array(0.25))]
     [[0.5, 0.125, 0.875], [0.25, 0.0, 0.625], [0.75, 0.375, 1.0]]
     """
     return value, np.maximum(value - reach, 0.0), np.minimum(value + reach, 1.0)
@@ -396,12 +401,12 @@ def fit_calibration(blocks: Callable[[], Iterable[ScoreCells]], groups: int) -> 
         if not going.any():
             break
         trial = np.where(going[:, None], beta + step, beta)
-        found = _likelihood(blocks(), trial)
+        trial_sums = _likelihood(blocks(), trial)
         before = now[:, VALUE]
-        worse = going & ~(found[:, VALUE] >= before - 1e-12 * np.abs(before)) & (halved < HALVED)
+        worse = going & ~(trial_sums[:, VALUE] >= before - 1e-12 * np.abs(before)) & (halved < HALVED)
         better = (going & ~worse)[:, None]
         beta = np.where(better, trial, beta)
-        now = np.where(better, found, now)
+        now = np.where(better, trial_sums, now)
         halved = np.where(worse, halved + 1, 0)
         step = np.where(worse[:, None], step / 2, _step(now, fitted))
     keep = np.where(fitted & ~going, 1.0, np.nan)[:, None]
@@ -418,8 +423,8 @@ def slope_and_intercept(
     inverse = np.full_like(fit.information, np.nan)
     inverse[usable] = np.linalg.inv(fit.information[usable])
     rows = totals.rows.sum(-1)
-    few = np.where(rows > 2, divide(rows, rows - 2), np.nan)
-    robust = np.diagonal(inverse @ fit.meat @ inverse, axis1=-2, axis2=-1) * few[:, None]
+    small_sample_factor = np.where(rows > 2, divide(rows, rows - 2), np.nan)
+    robust = np.diagonal(inverse @ fit.meat @ inverse, axis1=-2, axis2=-1) * small_sample_factor[:, None]
     worth = divide(totals.square.sum(-1), totals.weight.sum(-1))
     model = np.diagonal(inverse, axis1=-2, axis2=-1) * worth[:, None]
     reach = normal_quantile(confidence) * np.sqrt(np.maximum(robust, model))
@@ -434,10 +439,10 @@ def _overlap(blocks: Iterable[ScoreCells], groups: int) -> NDArray[np.bool_]:
     high = np.full((groups, 2), -np.inf)
     for cells in blocks:
         x = logit(cells.score)
-        some = cells.weight > 0
-        at = (cells.group[some], cells.label[some])
-        np.minimum.at(low, at, x[some])
-        np.maximum.at(high, at, x[some])
+        has_weight = cells.weight > 0
+        index = (cells.group[has_weight], cells.label[has_weight])
+        np.minimum.at(low, index, x[has_weight])
+        np.maximum.at(high, index, x[has_weight])
     return np.asarray((low[:, 0] < high[:, 1]) & (low[:, 1] < high[:, 0]))
 
 
@@ -453,12 +458,12 @@ def _likelihood(blocks: Iterable[ScoreCells], beta: Floats) -> Floats:
         small = np.exp(-np.abs(eta))
         p = np.where(eta > 0, 1.0, small) / (1 + small)
         wrong = np.where((eta > 0) == (cells.label == 1), 0.0, np.abs(eta))
-        left = cells.label - p
+        residual = cells.label - p
         bend = w * p * (1 - p)
-        meat = cells.square * left**2
-        parts = [-w * (wrong + np.log1p(small)), w * left, w * left * x]
-        parts += [bend, bend * x, bend * x * x, meat, meat * x, meat * x * x]
-        sums += np.stack([summed(g, part, groups) for part in parts], -1)
+        meat = cells.square * residual**2
+        terms = [-w * (wrong + np.log1p(small)), w * residual, w * residual * x]
+        terms += [bend, bend * x, bend * x * x, meat, meat * x, meat * x * x]
+        sums += np.stack([sum_at(g, term, groups) for term in terms], -1)
     return sums
 
 

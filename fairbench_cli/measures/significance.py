@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from fairbench_cli.measures.counts import Counts, Floats, as_floats, deprived_and_favoured, divide
 from fairbench_cli.measures.functions import discrimination
-from fairbench_cli.measures.rows import Rows, standardised
+from fairbench_cli.measures.rows import Rows, standardise
 
 FEW_EXPECTED = 5  # below this expected count, Fisher's test instead of z
 
@@ -96,9 +96,9 @@ def two_proportions(
         error = np.sqrt(np.maximum(pooled * (1 - pooled), 0.0) * (divide(1.0, n) + divide(1.0, m)))
     z = divide(divide(x, n) - divide(y, m), error)
     p = normal_p(z)
-    few = np.minimum(hits, total - hits) * np.minimum(n, m) < FEW_EXPECTED * total
-    for at in map(tuple, np.argwhere(few & (n > 0) & (m > 0))):
-        p[at] = fisher(*(round(float(v[at])) for v in (x, n, y, m)))
+    is_small = np.minimum(hits, total - hits) * np.minimum(n, m) < FEW_EXPECTED * total
+    for index in map(tuple, np.argwhere(is_small & (n > 0) & (m > 0))):
+        p[index] = fisher(*(round(float(v[index])) for v in (x, n, y, m)))
     return z, p
 
 
@@ -110,19 +110,19 @@ def fisher(above: int, below: int, ref_above: int, ref_below: int) -> float:
     """
     hits = above + ref_above
     total = below + ref_below
-    first = max(0, hits - ref_below)
-    k = np.arange(first, min(hits, below) + 1, dtype=np.float64)
+    least = max(0, hits - ref_below)
+    k = np.arange(least, min(hits, below) + 1, dtype=np.float64)
     steps = np.log((below - k[:-1]) * (hits - k[:-1]) / ((k[:-1] + 1) * (total - below - hits + k[:-1] + 1)))
     log_p = np.concatenate([[0.0], np.cumsum(steps)])
     p = np.exp(log_p - log_p.max())
-    seen = p[above - first]
+    seen = p[above - least]
     return float(p[p <= seen * (1 + 1e-7)].sum() / p.sum())
 
 
-def alpha_of(confidence: float) -> float:
+def alpha_level(confidence: float) -> float:
     """Return the level below which p-values are significant: 0.05, where 1 - 0.95 is a little more.
 
-    >>> 1 - 0.95 > 0.05, alpha_of(0.95)
+    >>> 1 - 0.95 > 0.05, alpha_level(0.95)
     (True, 0.05)
     """
     return round(1 - confidence, 12)
@@ -215,9 +215,9 @@ def cochran_mantel_haenszel(strata: Counts) -> Floats:
     refused, accepted = np.moveaxis(strata.predicted.sum(-2), -1, 0)
     total = strata.total
     # A stratum that is empty or one row large has no variance and no excess.
-    some = np.where(total > 1, total, np.inf)
-    excess = np.where(total > 1, strata.predicted[..., 1, 1] - favoured * accepted / some, 0.0)
-    variance = deprived * favoured * accepted / some * refused / some / (some - 1)
+    usable_total = np.where(total > 1, total, np.inf)
+    excess = np.where(total > 1, strata.predicted[..., 1, 1] - favoured * accepted / usable_total, 0.0)
+    variance = deprived * favoured * accepted / usable_total * refused / usable_total / (usable_total - 1)
     return divide(np.square(excess.sum(-1)), variance.sum(-1))
 
 
@@ -317,30 +317,32 @@ def auc_between_groups_of_scores(rows: Rows) -> float:
     """
     if rows.score is None:
         return math.nan
-    found, at = np.unique(rows.score, return_inverse=True)
-    deprived, favoured = (np.bincount(at, rows.mass * (rows.s == group), len(found)) for group in (0, 1))
+    distinct_scores, score_index = np.unique(rows.score, return_inverse=True)
+    deprived, favoured = (
+        np.bincount(score_index, rows.mass * (rows.s == group), len(distinct_scores)) for group in (0, 1)
+    )
     below = np.cumsum(deprived) - deprived / 2
     return float(divide((favoured * below).sum(), favoured.sum() * deprived.sum()))
 
 
-def _slope(rows: Rows, of: Floats) -> tuple[float, float]:
+def _slope(rows: Rows, outcome: Floats) -> tuple[float, float]:
     """Return the t of the slope and its degrees of freedom."""
     _refuse_weights(rows)
     if not len(rows.s):
         return math.nan, math.nan
-    others = np.column_stack([np.ones(len(rows.s)), rows.covariates()])
-    both = np.column_stack([rows.s, standardised(of)]).astype(np.float64)
-    found, _, rank, _ = np.linalg.lstsq(others, both, rcond=None)
-    s, target = (both - others @ found).T
+    covariates = np.column_stack([np.ones(len(rows.s)), rows.covariates()])
+    columns = np.column_stack([rows.s, standardise(outcome)]).astype(np.float64)
+    coefficients, _, rank, _ = np.linalg.lstsq(covariates, columns, rcond=None)
+    s, target = (columns - covariates @ coefficients).T
     degrees = len(rows.s) - int(rank) - 1
     # The target has variance 1, or 0 when it is constant.
     if degrees <= 0 or s @ s <= SPANNED * len(s) or target @ target <= EXACT * len(s):
         return math.nan, math.nan
     slope = (s @ target) / (s @ s)
-    left = target - slope * s
-    if left @ left <= EXACT * (target @ target):
+    residual = target - slope * s
+    if residual @ residual <= EXACT * (target @ target):
         return math.copysign(math.inf, slope), degrees
-    return float(slope / math.sqrt(left @ left / degrees / (s @ s))), degrees
+    return float(slope / math.sqrt(residual @ residual / degrees / (s @ s))), degrees
 
 
 def _student_p(t: float, degrees: float) -> float:

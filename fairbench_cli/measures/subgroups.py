@@ -42,9 +42,9 @@ class Subgroups:
     levels: Ints
     member: "csr_array"
 
-    def take(self, which: NDArray[np.bool_]) -> "Subgroups":
+    def select(self, mask: NDArray[np.bool_]) -> "Subgroups":
         """Return some of the subgroups."""
-        return Subgroups(self.levels[which], self.member[np.flatnonzero(which)])
+        return Subgroups(self.levels[mask], self.member[np.flatnonzero(mask)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +72,13 @@ class Extremes:
 
     def limit(self, share: float) -> float:
         """Return the likelihood ratio that a share of deals exceeds at most; infinite where no deal tells."""
-        at = int(np.ceil((1 - share) * (1 + len(self.null)) - TIED))
-        if at <= len(self.null):
-            return float(np.sort(self.null)[at - 1])
+        rank = int(np.ceil((1 - share) * (1 + len(self.null)) - TIED))
+        if rank <= len(self.null):
+            return float(np.sort(self.null)[rank - 1])
         return np.inf
 
 
-def subgroups(codes: Ints) -> Subgroups:
+def enumerate_subgroups(codes: Ints) -> Subgroups:
     """Return all combinations of levels that cells have.
 
     Parameters
@@ -88,83 +88,87 @@ def subgroups(codes: Ints) -> Subgroups:
 
     Examples
     --------
-    >>> found = subgroups(np.array([[0, 0], [0, 1], [1, 0]]))
+    >>> found = enumerate_subgroups(np.array([[0, 0], [0, 1], [1, 0]]))
     >>> found.levels.tolist(), found.member.toarray().astype(int).tolist()
     ([[0, -1], [1, -1], [-1, 0], [-1, 1], [0, 0]], [[1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 0], [1, 0, 0]])
     """
     from scipy.sparse import csr_array
 
     cells, attributes = codes.shape
-    known: dict[bytes, Ints] = {}
-    for many in range(1, attributes + 1):
-        for chosen in itertools.combinations(range(attributes), many):
+    levels_of_cells: dict[bytes, Ints] = {}
+    for n_chosen in range(1, attributes + 1):
+        for chosen in itertools.combinations(range(attributes), n_chosen):
             level = np.zeros(cells, dtype=np.int64)
-            for at in chosen:  # renumbered by turns, so that no number outgrows its place
-                level = np.unique(level * (codes[:, at].max() + 1) + codes[:, at], return_inverse=True)[1]
+            for column in chosen:  # renumbered by turns, so that no number outgrows its place
+                level = np.unique(
+                    level * (codes[:, column].max() + 1) + codes[:, column], return_inverse=True
+                )[1]
             order = np.argsort(level, kind="stable")
             for inside in np.split(order, np.cumsum(np.bincount(level))[:-1]):
-                if len(inside) < cells and inside.tobytes() not in known:
+                if len(inside) < cells and inside.tobytes() not in levels_of_cells:
                     row = np.full(attributes, ANY, dtype=np.int64)
                     row[list(chosen)] = codes[inside[0], chosen]
-                    known[inside.tobytes()] = row
-    each = [np.frombuffer(key, dtype=np.intp) for key in known]
-    starts = np.cumsum([0, *map(len, each)])
-    places = np.concatenate([*each, np.empty(0, dtype=np.intp)])
-    member = csr_array((np.ones(len(places)), places, starts), shape=(len(each), cells))
-    return Subgroups(np.array(list(known.values()), dtype=np.int64).reshape(-1, attributes), member)
+                    levels_of_cells[inside.tobytes()] = row
+    member_cells = [np.frombuffer(key, dtype=np.intp) for key in levels_of_cells]
+    starts = np.cumsum([0, *map(len, member_cells)])
+    member_indices = np.concatenate([*member_cells, np.empty(0, dtype=np.intp)])
+    member = csr_array(
+        (np.ones(len(member_indices)), member_indices, starts), shape=(len(member_cells), cells)
+    )
+    return Subgroups(np.array(list(levels_of_cells.values()), dtype=np.int64).reshape(-1, attributes), member)
 
 
-def search(some: Subgroups, above: Floats, below: Floats, deals: Iterator[Floats]) -> Extremes:
+def find_extremes(subgroups: Subgroups, above: Floats, below: Floats, deals: Iterator[Floats]) -> Extremes:
     """Return the subgroups that stand out most, and what chance finds.
 
     Parameters
     ----------
-    some : Subgroups
+    subgroups : Subgroups
         At least one; each, and all other cells, with rows.
     above, below : arrays, shape (cells,)
         Rows over and under the bar of the rate.
     deals : iterator of arrays, shape (deals, cells)
         What is over the bar in deals of the outcomes; see `deal_rows` and `deal_people`.
     """
-    rows = some.member @ below
-    hits = some.member @ above
-    whole = float(below.sum())
+    rows = subgroups.member @ below
+    hits = subgroups.member @ above
+    all_rows = float(below.sum())
     total = float(above.sum())
-    found = likelihood_ratio(hits, rows, total, whole)
-    higher = hits * whole > total * rows
+    likelihoods = likelihood_ratio(hits, rows, total, all_rows)
+    higher = hits * all_rows > total * rows
     best: list[int | None] = []
     ratios = []
-    for side in (~higher & (found > TIED), higher & (found > TIED)):
+    for side in (~higher & (likelihoods > TIED), higher & (likelihoods > TIED)):
         if side.any():
-            at = _first_of_largest(np.where(side, found, -np.inf), some, rows)
+            index = _first_of_largest(np.where(side, likelihoods, -np.inf), subgroups, rows)
         else:
-            at = None
-        best.append(at)
-        ratios.append(0.0 if at is None else float(found[at]))
+            index = None
+        best.append(index)
+        ratios.append(0.0 if index is None else float(likelihoods[index]))
     most = [np.empty(0)]
     step = max(1, AT_ONCE // len(rows))
     for block in deals:
-        for first in range(0, len(block), step):
-            dealt = some.member @ block[first : first + step].T
-            most.append(likelihood_ratio(dealt, rows[:, None], total, whole).max(0))
+        for start in range(0, len(block), step):
+            dealt = subgroups.member @ block[start : start + step].T
+            most.append(likelihood_ratio(dealt, rows[:, None], total, all_rows).max(0))
     return Extremes((best[0], best[1]), (ratios[0], ratios[1]), np.concatenate(most))
 
 
-def _first_of_largest(found: Floats, some: Subgroups, rows: Floats) -> int:
+def _first_of_largest(likelihoods: Floats, subgroups: Subgroups, rows: Floats) -> int:
     """Return the place of the largest; of equal ones that with fewest attributes, then with fewest rows."""
-    tied = np.flatnonzero(found >= found.max() - TIED)
-    attributes = (some.levels[tied] != ANY).sum(1)
+    tied = np.flatnonzero(likelihoods >= likelihoods.max() - TIED)
+    attributes = (subgroups.levels[tied] != ANY).sum(1)
     return int(tied[np.lexsort((rows[tied], attributes))[0]])
 
 
-def likelihood_ratio(hits: Floats, rows: Floats, total: float, whole: float) -> Floats:
+def likelihood_ratio(hits: Floats, rows: Floats, total: float, all_rows: float) -> Floats:
     """Return the logarithm of the likelihood ratio of two rates, within and outside, against one of all.
 
     Parameters
     ----------
     hits, rows : arrays
         Over and under the bar of the rate, of subgroups.
-    total, whole : float
+    total, all_rows : float
         The same of all rows.
 
     Examples
@@ -176,10 +180,10 @@ def likelihood_ratio(hits: Floats, rows: Floats, total: float, whole: float) -> 
 
     def fit(hits: Floats | float, rows: Floats | float) -> Floats:
         missed = np.asarray(rows) - np.asarray(hits)
-        found: Floats = xlogy(hits, hits) + xlogy(missed, missed) - xlogy(rows, rows)
-        return found
+        log_likelihood: Floats = xlogy(hits, hits) + xlogy(missed, missed) - xlogy(rows, rows)
+        return log_likelihood
 
-    return np.maximum(fit(hits, rows) + fit(total - hits, whole - rows) - fit(total, whole), 0.0)
+    return np.maximum(fit(hits, rows) + fit(total - hits, all_rows - rows) - fit(total, all_rows), 0.0)
 
 
 def deal_rows(above: Floats, below: Floats, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
@@ -190,9 +194,11 @@ def deal_rows(above: Floats, below: Floats, draws: int, rng: np.random.Generator
     step = max(1, AT_ONCE // len(below))
     rows = np.rint(below).astype(np.int64)
     total = int(np.rint(above.sum()))
-    for first in range(0, draws, step):
-        many = min(step, draws - first)
-        yield rng.multivariate_hypergeometric(rows, total, size=many, method="marginals").astype(np.float64)
+    for start in range(0, draws, step):
+        n_deals = min(step, draws - start)
+        yield rng.multivariate_hypergeometric(rows, total, size=n_deals, method="marginals").astype(
+            np.float64
+        )
 
 
 def deal_people(
@@ -211,12 +217,12 @@ def deal_people(
     """
     step = max(1, AT_ONCE // max(cells, len(cell)))
     sizes = [np.flatnonzero(below == size) for size in np.unique(below[below > 0])]
-    for first in range(0, draws, step):
-        many = min(step, draws - first)
-        dealt = np.zeros((many, cells))
+    for start in range(0, draws, step):
+        n_deals = min(step, draws - start)
+        dealt = np.zeros((n_deals, cells))
         for people in sizes:
             people = people[np.argsort(cell[people], kind="stable")]
-            places, starts = np.unique(cell[people], return_index=True)
-            mixed = rng.permuted(np.tile(above[people], (many, 1)), axis=1)
-            dealt[:, places] += np.add.reduceat(mixed, starts, axis=1)
+            occupied, starts = np.unique(cell[people], return_index=True)
+            mixed = rng.permuted(np.tile(above[people], (n_deals, 1)), axis=1)
+            dealt[:, occupied] += np.add.reduceat(mixed, starts, axis=1)
         yield dealt

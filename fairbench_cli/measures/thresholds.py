@@ -67,9 +67,9 @@ class GroupPoints:
             if not (np.diff(accepted) >= 0).all():
                 raise ValueError("a lower threshold must accept all that a higher one accepts")
 
-    def take(self, kept: Sequence[int] | NDArray[np.bool_]) -> "GroupPoints":
+    def select(self, selected: Sequence[int] | NDArray[np.bool_]) -> "GroupPoints":
         """Return some of the points, the first and the last among them."""
-        return replace(self, fp=self.fp[kept], tp=self.tp[kept], thresholds=self.thresholds[kept])
+        return replace(self, fp=self.fp[selected], tp=self.tp[selected], thresholds=self.thresholds[selected])
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,7 @@ def group_points(score: ArrayLike, y: ArrayLike, weights: ArrayLike | None = Non
     return GroupPoints(fp, tp, float(fp[-1]), float(tp[-1]), thresholds)
 
 
-def hull(points: GroupPoints) -> GroupPoints:
+def convex_hull(points: GroupPoints) -> GroupPoints:
     """Return the points at the corners of the upper hull, from nobody to everybody.
 
     Points on the line between two others are left out: decided exactly where the counts are whole numbers,
@@ -178,7 +178,7 @@ def hull(points: GroupPoints) -> GroupPoints:
 
     Examples
     --------
-    >>> corners = hull(group_points([1, 2, 2, 3, 4, 4], [0, 0, 1, 0, 1, 1]))
+    >>> corners = convex_hull(group_points([1, 2, 2, 3, 4, 4], [0, 0, 1, 0, 1, 1]))
     >>> corners.fp.tolist(), corners.tp.tolist(), corners.thresholds.tolist()
     ([0.0, 0.0, 2.0, 3.0], [0.0, 2.0, 3.0, 3.0], [inf, 4.0, 2.0, -inf])
     """
@@ -191,18 +191,19 @@ def hull(points: GroupPoints) -> GroupPoints:
         y = tp.astype(np.int64).tolist()
     else:
         slack = ON_CHORD
-        x, y = ((v / (v[-1] or 1.0)).tolist() for v in (fp, tp))
-    kept: list[int] = []
+        x = (fp / (fp[-1] or 1.0)).tolist()
+        y = (tp / (tp[-1] or 1.0)).tolist()
+    corners: list[int] = []
     for b in range(len(fp)):
-        while len(kept) > 1:
-            o, a = kept[-2:]
-            right = x[b] - x[o]
+        while len(corners) > 1:
+            o, a = corners[-2:]
+            across = x[b] - x[o]
             up = y[b] - y[o]
-            if (x[a] - x[o]) * up - (y[a] - y[o]) * right < -slack * (right + up):
+            if (x[a] - x[o]) * up - (y[a] - y[o]) * across < -slack * (across + up):
                 break  # a is above the line from o to b
-            kept.pop()
-        kept.append(b)
-    return points.take(kept)
+            corners.pop()
+        corners.append(b)
+    return points.select(corners)
 
 
 def best_thresholds(
@@ -255,14 +256,14 @@ def best_thresholds(
         raise ValueError(f"the tolerance must be a number of at least 0, not {tolerance}")
     if not (min(costs) >= 0 and 0 < max(costs) < np.inf):
         raise ValueError(f"costs must be numbers of at least 0 and not both 0, not {costs}")
-    hulls = [hull(group) for group in groups]
+    hulls = [convex_hull(group) for group in groups]
     total = sum(group.negatives + group.positives for group in hulls)
     unit = max(costs)  # so that tolerances of the solver mean the same whatever costs are counted in
     cost = [_errors(group, costs[0] / unit, costs[1] / unit) / total for group in hulls]
-    held = [_held(group, constraint, norm) for group in hulls]
-    shares = _cheapest(cost, held)
-    if _violation(shares, held) > tolerance + ROUNDING:
-        shares = _programme(cost, held, tolerance)
+    constrained = [_constrained_rates(group, constraint, norm) for group in hulls]
+    shares = _cheapest(cost, constrained)
+    if _violation(shares, constrained) > tolerance + ROUNDING:
+        shares = _solve_programme(cost, constrained, tolerance)
     return BestThresholds(
         tuple(
             Mixture(group.thresholds[share > 0], share[share > 0])
@@ -271,13 +272,15 @@ def best_thresholds(
         *_rates(hulls, shares),
         cost=unit * _sum(shares, cost),
         accuracy=1.0 - _sum(shares, [_errors(group, 1.0, 1.0) / total for group in hulls]),
-        violation=_violation(shares, held),
+        violation=_violation(shares, constrained),
     )
 
 
 def _rates(hulls: list[GroupPoints], shares: list[Floats]) -> tuple[Floats, Floats, Floats]:
     """Return FPR, TPR and selection rate of each group, each of shape (groups,)."""
-    accepted = np.array([(s @ g.fp, s @ g.tp) for g, s in zip(hulls, shares, strict=True)])
+    accepted = np.array(
+        [(share @ group.fp, share @ group.tp) for group, share in zip(hulls, shares, strict=True)]
+    )
     rows = np.array([(group.negatives, group.positives) for group in hulls])
     fpr, tpr = (accepted / rows).T
     return fpr, tpr, accepted.sum(1) / rows.sum(1)
@@ -288,7 +291,7 @@ def _errors(group: GroupPoints, false_positive: float, false_negative: float) ->
     return false_positive * group.fp + false_negative * (group.positives - group.tp)
 
 
-def _held(group: GroupPoints, constraint: Constraint, norm: Norm) -> Floats:
+def _constrained_rates(group: GroupPoints, constraint: Constraint, norm: Norm) -> Floats:
     """Return the rates that may not differ much, shape (rates, points).
 
     |a| + |b| is the larger of |a + b| and |a − b|: the sum of two differences is held by holding the
@@ -306,29 +309,31 @@ def _held(group: GroupPoints, constraint: Constraint, norm: Norm) -> Floats:
     return np.array(rates[constraint]).reshape(-1, len(fpr))
 
 
-def _violation(shares: list[Floats], held: list[Floats]) -> float:
+def _violation(shares: list[Floats], constrained: list[Floats]) -> float:
     """Return the largest difference between two groups in any of the rates held."""
-    rates = np.array([rate @ share for rate, share in zip(held, shares, strict=True)])
+    rates = np.array([rate @ share for rate, share in zip(constrained, shares, strict=True)])
     return float(np.ptp(rates, axis=0).max(initial=0.0))
 
 
 def _sum(shares: list[Floats], cost: list[Floats]) -> float:
-    return float(sum(own @ share for own, share in zip(cost, shares, strict=True)))
+    return float(sum(point_costs @ share for point_costs, share in zip(cost, shares, strict=True)))
 
 
-def _cheapest(cost: list[Floats], held: list[Floats]) -> list[Floats]:
+def _cheapest(cost: list[Floats], constrained: list[Floats]) -> list[Floats]:
     """Return the cheapest point of each group, as shares of shape (points,).
 
     Of ties those with the smallest differences between the groups, then with the highest thresholds.
     """
-    tied = [np.flatnonzero(own <= own.min() + ROUNDING) for own in cost]
-    points = [list(np.eye(len(own))[best]) for own, best in zip(cost, tied, strict=True)]
+    points = []
+    for point_costs in cost:
+        cheapest = np.flatnonzero(point_costs <= point_costs.min() + ROUNDING)
+        points.append(list(np.eye(len(point_costs))[cheapest]))
     # Rounded, so that equal differences tie and the first, with the highest thresholds, is taken.
     combinations = map(list, islice(product(*points), MOST_TIES))
-    return min(combinations, key=lambda shares: round(_violation(shares, held), 12))
+    return min(combinations, key=lambda shares: round(_violation(shares, constrained), 12))
 
 
-def _programme(cost: list[Floats], held: list[Floats], tolerance: float) -> list[Floats]:
+def _solve_programme(cost: list[Floats], constrained: list[Floats], tolerance: float) -> list[Floats]:
     """Return the cheapest mixtures that keep to the tolerance, each as shares of shape (points,).
 
     Variables: the shares of all groups; for each rate, its lowest value u over the groups and the range w
@@ -338,21 +343,23 @@ def _programme(cost: list[Floats], held: list[Floats], tolerance: float) -> list
     from scipy.optimize import linprog
 
     groups = len(cost)
-    rates = len(held[0])
+    rates = len(constrained[0])
     price = np.concatenate(cost)
-    rate = block_diag(*held)
+    rate = block_diag(*constrained)
     lowest = np.tile(np.eye(rates), (groups, 1))
     within = np.block([[rate, -lowest, -lowest], [-rate, lowest, np.zeros_like(lowest)]])
-    one = np.hstack([block_diag(*(np.ones((1, len(own))) for own in cost)), np.zeros((groups, 2 * rates))])
+    # The shares of each group sum to 1.
+    sums = block_diag(*(np.ones((1, len(point_costs))) for point_costs in cost))
+    one = np.hstack([sums, np.zeros((groups, 2 * rates))])
     after: list[Bound] = [(None, None)] * rates + [(0.0, tolerance)] * rates
 
-    def solve(objective: Floats, equal: Floats, to: Floats, shares: list[Bound]) -> Any:
+    def solve(objective: Floats, equal: Floats, targets: Floats, shares: list[Bound]) -> Any:
         return linprog(
             objective,
             A_ub=within,
             b_ub=np.zeros(len(within)),
             A_eq=equal,
-            b_eq=to,
+            b_eq=targets,
             bounds=shares + after,
             method="highs-ds",
             options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
@@ -367,13 +374,14 @@ def _programme(cost: list[Floats], held: list[Floats], tolerance: float) -> list
     if tolerance > 0 and (share[free] == 0).any():
         # Several mixtures may cost the same. Among those, narrow the ranges.
         ranges = np.concatenate([0 * price, nothing[:rates], np.ones(rates)])
-        same = np.vstack([one, np.concatenate([price, nothing])])
-        bounds: list[Bound] = [(0.0, None if own else 0.0) for own in free]
-        narrow = solve(ranges, same, np.append(np.ones(groups), best.fun), bounds)
+        one_at_best_price = np.vstack([one, np.concatenate([price, nothing])])
+        bounds: list[Bound] = [(0.0, None if is_free else 0.0) for is_free in free]
+        narrow = solve(ranges, one_at_best_price, np.append(np.ones(groups), best.fun), bounds)
         if narrow.status == 0 and price @ narrow.x[: len(price)] <= best.fun + ROUNDING:
             share = narrow.x[: len(price)]
-    parts = np.split(np.where(share < ROUNDING, 0.0, share), np.cumsum([len(own) for own in cost])[:-1])
-    return [part / part.sum() for part in parts]
+    ends = np.cumsum([len(point_costs) for point_costs in cost])
+    shares = np.split(np.where(share < ROUNDING, 0.0, share), ends[:-1])
+    return [group_shares / group_shares.sum() for group_shares in shares]
 
 
 Held = Literal["demographic-parity", "tpr-parity", "fpr-parity", "equalised-odds"]
@@ -497,11 +505,11 @@ def points_of_counts(swept: Counts) -> tuple[GroupPoints, GroupPoints]:
     >>> points.fp.tolist(), points.tp.tolist(), points.thresholds.tolist()
     ([0.0, 1.0, 5.0], [0.0, 3.0, 5.0], [0.0, 1.0, 2.0])
     """
-    deprived, favoured = (_points(swept.n[:, group]) for group in range(len(PAIR)))
+    deprived, favoured = (_points_of_group(swept.n[:, group]) for group in range(len(PAIR)))
     return deprived, favoured
 
 
-def _points(n: Floats) -> GroupPoints:
+def _points_of_group(n: Floats) -> GroupPoints:
     negatives, positives = n[0].sum(-1)
     # Sums of rounded counts may be a little larger than the group.
     fp = np.minimum(n[:, 0, 1], negatives)
@@ -527,7 +535,7 @@ def frontier_of_hulls(
     Parameters
     ----------
     corners : pair of GroupPoints
-        The `hull` of the deprived and of the favoured group.
+        The `convex_hull` of the deprived and of the favoured group.
     constraint : {"demographic-parity", "tpr-parity", "fpr-parity", "equalised-odds"}
         Which rates may not differ by more: selection rates, TPR, FPR, or neither TPR nor FPR.
     tolerances : array of float, shape (tolerances,)
@@ -542,21 +550,26 @@ def frontier_of_hulls(
     --------
     >>> women = group_points([1, 2, 2, 3, 4], [0, 0, 1, 0, 1])
     >>> men = group_points([1, 2, 3, 3, 4, 4], [0, 0, 1, 1, 1, 1])
-    >>> best = frontier_of_hulls((hull(women), hull(men)), "demographic-parity", [0, 0.1, 1])
+    >>> best = frontier_of_hulls((convex_hull(women), convex_hull(men)), "demographic-parity", [0, 0.1, 1])
     >>> best.accuracy.round(6).tolist(), best.gap.round(6).tolist()
     ([0.838384, 0.853535, 0.909091], [0.0, 0.1, 0.466667])
     """
-    at = np.asarray(tolerances, dtype=np.float64)
-    needed = [
-        weight
-        for g in corners
-        for weight, spared in ((g.negatives, "tpr-parity"), (g.positives, "fpr-parity"))
-        if constraint not in (spared, "demographic-parity")
-    ] + [g.negatives + g.positives for g in corners]
-    if min(needed) <= 0:
-        return Frontier(np.full(at.shape, np.nan), np.full(at.shape, np.nan))
-    odds = constraint == "equalised-odds"
-    correct, gap, draws = _both(corners, at) if odds else _one(corners, constraint, at)
+    bounds = np.asarray(tolerances, dtype=np.float64)
+    # What a rate is a share of: all rows, the favourable labels (TPR), the unfavourable ones (FPR).
+    required = []
+    for group in corners:
+        required.append(group.negatives + group.positives)
+        if constraint in ("tpr-parity", "equalised-odds"):
+            required.append(group.positives)
+        if constraint in ("fpr-parity", "equalised-odds"):
+            required.append(group.negatives)
+    if min(required) <= 0:
+        return Frontier(np.full(bounds.shape, np.nan), np.full(bounds.shape, np.nan))
+    draws: tuple[Draw, ...] = ()
+    if constraint == "equalised-odds":
+        correct, gap = _best_under_two_rates(corners, bounds)
+    else:
+        correct, gap, draws = _best_under_one_rate(corners, constraint, bounds)
     negatives = sum(g.negatives for g in corners)
     total = negatives + sum(g.positives for g in corners)
     return Frontier((negatives + correct) / total, gap, draws)
@@ -593,11 +606,11 @@ def _curve(group: GroupPoints, constraint: Held) -> _Curve:
     correct = group.tp - group.fp
     rises = np.diff(rate) > ROUNDING
     gains = np.diff(correct) >= 0
-    kept = np.append(rises | ~gains, True) & np.append(True, rises | gains)
-    return _Curve(rate[kept], correct[kept], group.thresholds[kept])
+    keep = np.append(rises | ~gains, True) & np.append(True, rises | gains)
+    return _Curve(rate[keep], correct[keep], group.thresholds[keep])
 
 
-def _one(
+def _best_under_one_rate(
     corners: tuple[GroupPoints, GroupPoints], constraint: Held, tolerances: Floats
 ) -> tuple[Floats, Floats, tuple[Draw, ...]]:
     """Return the best under a bound on the difference of one rate: correct decisions, gap, draws.
@@ -608,31 +621,31 @@ def _one(
     the overall best difference, or at the end of ±t next to it.
     """
     deprived, favoured = (_curve(group, constraint) for group in corners)
+    # Each step makes the difference larger: more of the favoured are accepted, or fewer of the deprived.
     steps = np.concatenate([np.diff(favoured.rate), np.diff(deprived.rate)[::-1]])
     gains = np.concatenate([np.diff(favoured.correct), -np.diff(deprived.correct)[::-1]])
-    order = np.argsort(-gains / steps, kind="stable")
-    of_favoured = order < len(favoured.rate) - 1
-    steps = steps[order]
-    gains = gains[order]
-    rates = [
-        np.concatenate([[0.0], np.cumsum(np.where(of_favoured, steps, 0.0))]),
-        1.0 - np.concatenate([[0.0], np.cumsum(np.where(of_favoured, 0.0, steps))]),
-    ]
-    difference = rates[0] - rates[1]
+    steepest_first = np.argsort(-gains / steps, kind="stable")
+    is_favoured = steepest_first < len(favoured.rate) - 1
+    steps = steps[steepest_first]
+    gains = gains[steepest_first]
+    # The corners of the sum, from where everybody deprived and nobody favoured is accepted.
+    favoured_rate = np.concatenate([[0.0], np.cumsum(np.where(is_favoured, steps, 0.0))])
+    deprived_rate = 1.0 - np.concatenate([[0.0], np.cumsum(np.where(is_favoured, 0.0, steps))])
+    difference = favoured_rate - deprived_rate
     correct = favoured.correct[0] + deprived.correct[-1] + np.concatenate([[0.0], np.cumsum(gains)])
+    # Of equally good differences the one nearest to 0, brought within ± tolerance.
     best = difference[correct >= correct.max() - TIED]
-    free = np.clip(0.0, best[0], best[-1])
-    at = np.clip(free, -tolerances, tolerances)
-    draws = tuple(
-        curve.draw(np.interp(at, difference, rate))
-        for curve, rate in ((deprived, rates[1]), (favoured, rates[0]))
+    bounded = np.clip(np.clip(0.0, best[0], best[-1]), -tolerances, tolerances)
+    draws = (
+        deprived.draw(np.interp(bounded, difference, deprived_rate)),
+        favoured.draw(np.interp(bounded, difference, favoured_rate)),
     )
-    return np.interp(at, difference, correct), np.abs(at), draws
+    return np.interp(bounded, difference, correct), np.abs(bounded), draws
 
 
-def _both(
+def _best_under_two_rates(
     corners: tuple[GroupPoints, GroupPoints], tolerances: Floats
-) -> tuple[Floats, Floats, tuple[Draw, ...]]:
+) -> tuple[Floats, Floats]:
     """Return the best under one bound on the differences of FPR and of TPR: correct decisions and gap.
 
     Given both FPR, no more than t apart, each group's TPR is as high as its hull allows and no more than t
@@ -647,24 +660,27 @@ def _both(
     sizes = [(group.negatives, group.positives) for group in corners]
 
     def tpr(group: int, fpr: Floats) -> Floats:
-        own = by_fpr[group]
+        curve = by_fpr[group]
         negatives, positives = sizes[group]
-        return np.interp(fpr, own.rate, (own.correct + own.rate * negatives) / positives)
+        return np.interp(fpr, curve.rate, (curve.correct + curve.rate * negatives) / positives)
 
     def fpr(group: int, rate: Floats) -> Floats:
-        own = by_tpr[group]
+        curve = by_tpr[group]
         negatives, positives = sizes[group]
-        return np.interp(rate, own.rate, (own.rate * positives - own.correct) / negatives)
+        return np.interp(rate, curve.rate, (curve.rate * positives - curve.correct) / negatives)
 
-    places: list[list[Floats]] = []  # FPR of the deprived and the favoured group, (tolerances, places)
-    tops = [own.rate[own.correct >= own.correct.max() - TIED][[0, -1]] for own in by_fpr]
-    places += [[np.full_like(bound, a), np.full_like(bound, b)] for a in tops[0] for b in tops[1]]
+    candidates: list[list[Floats]] = []  # FPR of the deprived and the favoured group, (tolerances, places)
+    # Two corners: the lowest and the highest FPR of the most correct decisions, of each group.
+    tops = [curve.rate[curve.correct >= curve.correct.max() - TIED][[0, -1]] for curve in by_fpr]
+    for deprived_fpr, favoured_fpr in product(*tops):
+        candidates.append([np.full_like(bound, deprived_fpr), np.full_like(bound, favoured_fpr)])
+    # A corner of one group, and FPR or TPR of the other that are t apart.
     for group in (0, 1):
         corner = by_fpr[group].rate + 0 * bound
         height = tpr(group, corner)
         for sign in (-1, 1):
-            for other in (corner + sign * bound, fpr(1 - group, height + sign * bound)):
-                places.append([corner, other] if group == 0 else [other, corner])
+            for other_fpr in (corner + sign * bound, fpr(1 - group, height + sign * bound)):
+                candidates.append([corner, other_fpr] if group == 0 else [other_fpr, corner])
     for sign in (-1, 1):
         # Along FPR that are t apart: where do the hulls come t apart?
         start = np.maximum(0.0, -sign * bound)
@@ -679,14 +695,18 @@ def _both(
                 share = past[:, :-1] / (past[:, :-1] - past[:, 1:])
             share = np.where((share > 0) & (share < 1), share, 0.0)
             meets = x[:, :-1] + share * np.diff(x, axis=1)
-            places.append([meets + sign * bound, meets])
-    x0, x1 = (np.concatenate([pair[g] for pair in places], axis=1).clip(0.0, 1.0) for g in (0, 1))
-    on_hull = tpr(0, x0), tpr(1, x1)
-    y0, y1 = (np.minimum(on_hull[g], on_hull[1 - g] + bound) for g in (0, 1))
+            candidates.append([meets + sign * bound, meets])
+    # The best of all candidates: x is the FPR of a group, y its TPR.
+    x0 = np.concatenate([fpr_0 for fpr_0, _ in candidates], axis=1).clip(0.0, 1.0)
+    x1 = np.concatenate([fpr_1 for _, fpr_1 in candidates], axis=1).clip(0.0, 1.0)
+    hull_0 = tpr(0, x0)
+    hull_1 = tpr(1, x1)
+    y0 = np.minimum(hull_0, hull_1 + bound)
+    y1 = np.minimum(hull_1, hull_0 + bound)
     correct = sum(y * p - x * n for x, y, (n, p) in zip((x0, x1), (y0, y1), sizes, strict=True))
     correct = np.where(np.abs(x0 - x1) <= bound + ROUNDING, correct, -np.inf)
     rows = np.arange(len(bound))
     best = np.argmax(correct, axis=1)
     gap = np.maximum(np.abs(x0 - x1), np.abs(y0 - y1))[rows, best]
-    known: NDArray[np.bool_] = ~np.isnan(tolerances)
-    return np.where(known, correct[rows, best], np.nan), np.where(known, gap, np.nan), ()
+    has_tolerance: NDArray[np.bool_] = ~np.isnan(tolerances)
+    return np.where(has_tolerance, correct[rows, best], np.nan), np.where(has_tolerance, gap, np.nan)

@@ -26,16 +26,16 @@ class RatioTrend(NamedTuple):
 
     Parameters
     ----------
-    first, last : array
+    first_ratio, last_ratio : array
         The ratio at the first and at the last time, on the fitted line.
     change, low, high : array
-        last / first, with its interval; from 0, or to infinity, where nothing bounds it.
+        last_ratio / first_ratio, with its interval; from 0, or to infinity, where nothing bounds it.
     p : array
         Two-sided, of "the ratio is the same at all times".
     """
 
-    first: Floats
-    last: Floats
+    first_ratio: Floats
+    last_ratio: Floats
     change: Floats
     low: Floats
     high: Floats
@@ -75,7 +75,7 @@ def ratio_trend(
     x, n, y, m = as_floats(above, below, ref_above, ref_below)
     time = np.asarray(times, dtype=np.float64)
     time = (time - time[0]) / (time[-1] - time[0])
-    informative = _says_something(x, n, y, m).sum(-1) > 1
+    informative = _is_informative(x, n, y, m).sum(-1) > 1
     z = normal_quantile(confidence)
     level = np.multiply.outer(np.array([0.0, z, -z]), np.ones(x.shape[:-1]))
     low = np.full(level.shape, -EDGE)
@@ -88,8 +88,18 @@ def ratio_trend(
     slope, lower, upper = (low + high) / 2
     statistic, _ = _score(x, n, y, m, time, np.zeros(x.shape[:-1]))
     _, start = _score(x, n, y, m, time, slope)
-    found = (*map(_ratio, (start, start + slope)), np.exp(slope), *map(_ratio, (lower, upper)))
-    return RatioTrend(*(np.where(informative, each, np.nan) for each in (*found, normal_p(statistic))))
+
+    def if_informative(values: Floats) -> Floats:
+        return np.where(informative, values, np.nan)
+
+    return RatioTrend(
+        first_ratio=if_informative(_ratio(start)),
+        last_ratio=if_informative(_ratio(start + slope)),
+        change=if_informative(np.exp(slope)),
+        low=if_informative(_ratio(lower)),
+        high=if_informative(_ratio(upper)),
+        p=if_informative(normal_p(statistic)),
+    )
 
 
 def _ratio(logarithm: Floats) -> Floats:
@@ -106,22 +116,24 @@ def _score(x: Floats, n: Floats, y: Floats, m: Floats, time: Floats, slope: Floa
     high = high - np.minimum(slope, 0)
     for _ in range(STEPS):
         start = (low + high) / 2
-        beyond = _parts(x, n, y, m, start[..., None] + slope[..., None] * time)[0].sum(-1) > 0
+        beyond = _score_and_information(x, n, y, m, start[..., None] + slope[..., None] * time)[0].sum(-1) > 0
         low = np.where(beyond, start, low)
         high = np.where(beyond, high, start)
-    scores, information = _parts(x, n, y, m, start[..., None] + slope[..., None] * time)
-    about = divide((information * time).sum(-1), information.sum(-1))[..., None]
-    spread = (information * (time - about) ** 2).sum(-1)
-    return divide((scores * (time - about)).sum(-1), np.sqrt(spread)), start
+    scores, information = _score_and_information(x, n, y, m, start[..., None] + slope[..., None] * time)
+    center = divide((information * time).sum(-1), information.sum(-1))[..., None]
+    spread = (information * (time - center) ** 2).sum(-1)
+    return divide((scores * (time - center)).sum(-1), np.sqrt(spread)), start
 
 
-def _says_something(x: Floats, n: Floats, y: Floats, m: Floats) -> NDArray[np.bool_]:
+def _is_informative(x: Floats, n: Floats, y: Floats, m: Floats) -> NDArray[np.bool_]:
     """Return the parts with rows of both, where neither nobody nor everybody is counted."""
-    found: NDArray[np.bool_] = (n > 0) & (m > 0) & (x + y > 0) & (x + y < n + m)
-    return found
+    is_informative: NDArray[np.bool_] = (n > 0) & (m > 0) & (x + y > 0) & (x + y < n + m)
+    return is_informative
 
 
-def _parts(x: Floats, n: Floats, y: Floats, m: Floats, log_ratio: Floats) -> tuple[Floats, Floats]:
+def _score_and_information(
+    x: Floats, n: Floats, y: Floats, m: Floats, log_ratio: Floats
+) -> tuple[Floats, Floats]:
     """Return the score of the log ratio in each part, and its information; 0 of a part that says nothing."""
     ratio = np.exp(log_ratio)
     # The reference's rate by maximum likelihood, given the ratio: the smaller root of a quadratic.
@@ -134,5 +146,5 @@ def _parts(x: Floats, n: Floats, y: Floats, m: Floats, log_ratio: Floats) -> tup
         q = np.minimum(q, 1 - SURE)
         score = np.where(p <= q, (x - n * p) / (1 - p), (m * q - y) / (1 - q))  # both are; none is 0 / 0
         information = 1 / ((1 - p) / (n * p) + (1 - q) / (m * q))
-    known = _says_something(x, n, y, m)
-    return np.where(known, score, 0.0), np.where(known, information, 0.0)
+    is_informative = _is_informative(x, n, y, m)
+    return np.where(is_informative, score, 0.0), np.where(is_informative, information, 0.0)

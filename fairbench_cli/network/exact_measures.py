@@ -30,7 +30,6 @@ from fairbench_cli.measures.thresholds import (
     Held,
     frontier_of_hulls,
     group_points,
-    hull,
 )
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.model import BayesNet
@@ -488,7 +487,7 @@ def _make_rules(learned: _People, truth: _People, all_seen: bool) -> Iterator[tu
     yield "bayes", lambda people: (people.score >= 0.5 - EQUAL).astype(np.float64)
     yield "oracle-thresholds", _make_threshold_rule(truth.points_by_seen_group)
     deprived, favoured = learned.points_by_seen_group
-    corners = hull(_drop_inner_points(deprived)), hull(_drop_inner_points(favoured))
+    corners = convex_hull(_drop_inner_points(deprived)), convex_hull(_drop_inner_points(favoured))
     for name, constrained_rate in HELD.items():
         yield name, _make_mixture(frontier_of_hulls(corners, constrained_rate, [0.0]).draws)
     best_thresholds = np.array([0.5, 0.5])
@@ -525,7 +524,7 @@ def _drop_inner_points(points: GroupPoints) -> GroupPoints:
         keep = np.concatenate([[True], below <= slack, [True]])
         if keep.all():
             break
-        points = points.take(keep)
+        points = points.select(keep)
     return points
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from pydantic import BaseModel, Field, FiniteFloat, ValidationError, field_validator
 
-from fairbench_cli.base.checksums import FIELD, is_whole, signed
+from fairbench_cli.base.checksums import FIELD, add_checksum, matches_checksum
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.files import read_text, write_text
 from fairbench_cli.base.validation import StrictModel
@@ -117,7 +117,7 @@ def to_json(net: BayesNet, meta: Meta) -> str:
     for name, cpt in zip(net.names, net.cpts, strict=True):
         cpts[name] = {"parents": list(net.parents_of(name)), "rows": cpt.tolist()}
     content["cpts"] = cpts
-    return _format_json(signed(content), "") + "\n"
+    return _format_json(add_checksum(content), "") + "\n"
 
 
 def decisive_text(path: str | Path) -> str:
@@ -149,7 +149,7 @@ def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
         _refuse_file(path, f"{'.'.join(map(str, first_error['loc']))}: {first_error['msg']}")
     except ValueError as error:
         _refuse_file(path, str(error))
-    if is_whole(content) is False:
+    if matches_checksum(content) is False:
         problem = "the network was changed or damaged since it was written: its sha256 is another"
         fix = "take an undamaged copy; if the change was meant, remove `sha256` at its end"
         raise user_error(problem, fix, str(path))

@@ -14,7 +14,7 @@ from itertools import count, product
 from typing import Any, Literal, get_args
 
 from fairbench_cli.base.errors import suggest, user_error
-from fairbench_cli.base.telling import Tell, to_nobody
+from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
 from fairbench_cli.data.table import Table
 from fairbench_cli.network.family_counts import (
     EQUIVALENT,
@@ -179,7 +179,9 @@ class Search:
                 yield gains[i][j] + gains[j][i], ((i, j), (j, i))
 
 
-def learn_structure(table: Table, settings: LearnSettings, tell: Tell = to_nobody) -> Structure:
+def learn_structure(
+    table: Table, settings: LearnSettings, tell: ProgressCallback = ignore_progress
+) -> Structure:
     """Return which columns depend on which; by hill-climbing and tabu what R's bnlearn 5.2.1 finds.
 
     Moves tie often and the first one tried wins, so the column order of the table is part of the data;
@@ -342,7 +344,9 @@ def _index(names: Sequence[str], name: str, where: str) -> int:
     return names.index(name)
 
 
-def best_graph(search: Search, graph: Graph, length: int, patience: int, tell: Tell = to_nobody) -> Graph:
+def best_graph(
+    search: Search, graph: Graph, length: int, patience: int, tell: ProgressCallback = ignore_progress
+) -> Graph:
     """Return the best graph on a walk that takes the best move each time.
 
     Where no move gains anything, the least bad one is taken, at most `patience` times before a graph better

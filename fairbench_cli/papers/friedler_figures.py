@@ -16,9 +16,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.registry import find
+from fairbench_cli.measures.registry import find_metric
 from fairbench_cli.papers import friedler_analyses as analyses
 from fairbench_cli.papers.friedler_analyses import (
     Correlations,
@@ -174,12 +174,12 @@ def draw_stability(run: RunResults) -> dict[str, Figure]:
     A rectangle is a technique with a classifier; those that share a model are one.
     """
     cells = list(chain.from_iterable(data.cells for data in run.datasets))
-    found = grouped(cells, lambda cell: (cell["dataset"], cell["world"], cell["beta"]))
+    found = group_by(cells, lambda cell: (cell["dataset"], cell["world"], cell["beta"]))
     return pages.drawn(run, ("dataset", "world", "beta"), found, _stability)
 
 
 def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figure:
-    by_panel = grouped(cells, lambda cell: (cell["representation"], cell["attribute"]))
+    by_panel = group_by(cells, lambda cell: (cell["representation"], cell["attribute"]))
     order = list(dict.fromkeys(how for how, _ in by_panel))
     panels = {
         f"{attribute}, {how}".removesuffix(", original"): pages.marks_of(run.plan, by_panel[how, attribute])
@@ -222,7 +222,7 @@ def _lacks(run: RunResults, keys: Sequence[CellKey], metrics: Sequence[str]) -> 
 
 def _rectangles(run: RunResults, marked: Sequence[tuple[Mapping[str, Any], Mark]], ax: Axes) -> None:
     metrics = two_metrics(run.plan.config)
-    ideal = find(metrics[0]).ideal
+    ideal = find_metric(metrics[0]).ideal
     if ideal is not None:
         ax.axvline(ideal, **IDEAL)
     for i, (cell, mark) in enumerate(marked):
@@ -273,7 +273,7 @@ def draw_representations(run: RunResults) -> dict[str, Figure]:
 def _representations(run: RunResults, title: str, content: tuple[Sequence[str], list[CellPair]]) -> Figure:
     (first, second), pairs = content
     different = [pair for pair in pairs if not pair.same]
-    pairs_by_attribute = grouped(different, lambda pair: pair.attribute)
+    pairs_by_attribute = group_by(different, lambda pair: pair.attribute)
     metrics = two_metrics(run.plan.config)[::-1]
     if len(pairs_by_attribute) > 1:
         columns = len(pairs_by_attribute)
@@ -485,7 +485,7 @@ def _levels(run: RunResults, rows: Sequence[Cells], labels: Sequence[str], metri
                 y = i + APART * (k - (len(columns) - 1) / 2)
                 mean = run.get(key_of(cells[column]), metric).mean
                 canvas.dots(ax, vars(mean), canvas.exactly(y), gid, _attribute_look(k))
-    ideal = find(metric).ideal
+    ideal = find_metric(metric).ideal
     left, right = ax.get_xlim()
     if ideal is not None and left <= ideal <= right:
         ax.axvline(ideal, **IDEAL)

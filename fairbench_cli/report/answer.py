@@ -15,11 +15,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.registry import find
+from fairbench_cli.measures.registry import find_metric
 from fairbench_cli.report.baselines import short_of
 from fairbench_cli.report.columns import ACCURACY, FAIRNESS, FindingColumn, columns_of, fairness_metric
 from fairbench_cli.report.kinds import Kind, kinds, own_of
@@ -320,7 +320,7 @@ class RunAnswer:
     @property
     def blocks(self) -> list[list[RunSetting]]:
         """The settings, those together that differ in β alone."""
-        return list(grouped(self.settings, lambda one: one.block).values())
+        return list(group_by(self.settings, lambda one: one.block).values())
 
     @property
     def has_worlds(self) -> bool:
@@ -352,7 +352,7 @@ def answer_of(run: RunResults) -> RunAnswer:
     results = run.asked((metric.name, ACCURACY))
     known = set(results.rows["metric"])  # empty where nothing has been run yet
     if known and metric.name not in known:  # of rows, and none of its groups is asked for
-        metric = find(FAIRNESS)
+        metric = find_metric(FAIRNESS)
         results = run.asked((metric.name, ACCURACY))
     columns = columns_of(run.plan.config, metric.name, has_worlds=run.plan.has_worlds)
     metrics = {column.metric for column in columns}
@@ -378,7 +378,7 @@ def answer_of(run: RunResults) -> RunAnswer:
     )
     held = {(data.dataset, data.attribute): data for data in run.datasets}
     settings: list[RunSetting] = []
-    for place, cells in grouped(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"])).items():
+    for place, cells in group_by(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"])).items():
         data = held.get(place)
         for compared in (place[1],) if data is None else data.asked(run.attributes):
             settings += _settings(run, metric, columns, cells, compared, data, found)
@@ -430,7 +430,7 @@ def _settings(
     groups = groups_in_words(run.plan.protected(*place), compared)
     called = names_of(run.plan.config)
     facts = facts_of_run(run)
-    within = grouped(cells, lambda cell: tuple(cell[column] for column in _WITHIN))
+    within = group_by(cells, lambda cell: tuple(cell[column] for column in _WITHIN))
     for (world, representation, classifier, parameters, beta), own in within.items():
         repeats = run.plan.config.repeats
         findings = [_finding(cell, compared, metric.name, columns, repeats, found, called) for cell in own]

@@ -11,8 +11,8 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import counted_words, listed
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
 from fairbench_cli.experiment.plan import RunPlan, bias_in_words, named_sources
 from fairbench_cli.measures.rates import EVENTS
@@ -147,7 +147,7 @@ def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricRead
     if narrower:
         clauses.append(", ".join(narrower))
     others = (one for one in main if one.outcome not in NARROWED)
-    for what, same in grouped(others, _what_else).items():
+    for what, same in group_by(others, _what_else).items():
         where = ", ".join(f"on {_place(one, answer)}" for one in same)
         short = narrower and what == _WITHOUT["nothing shown"]
         clauses.append(f"{where} none is shown to" if short else f"{what} {where}")
@@ -169,7 +169,7 @@ def _what_else(setting: RunSetting) -> str:
         verb = "overshoot"
         if len(setting.best) == 1:
             verb = "overshoots"
-        return f"{listed(setting.best, MOST_NAMES)} {verb}"
+        return f"{join_names(setting.best, MOST_NAMES)} {verb}"
     tried = [one for one in setting.findings if one.n and not one.plain]
     if tried and all(one.constant for one in tried):
         return f"{_ALL_CONSTANT}{_in_some(tried)}"
@@ -255,10 +255,10 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
     together = groupby(answer.settings, lambda one: (one.dataset, one.attribute, one.compared)[:width])
     groups = [list(group) for _, group in together]
     found = [_of_many(own, answer, reading, detail) for own in groups if any(one.tried for one in own)]
-    without = grouped((own for own in groups if not any(one.tried for one in own)), _untried)
+    without = group_by((own for own in groups if not any(one.tried for one in own)), _untried)
     for what, silent in without.items():
         names = dict.fromkeys(own[0].dataset_label for own in silent)
-        found.append(f"{listed([*names], 99)}: {what}.")
+        found.append(f"{join_names([*names], 99)}: {what}.")
     return found
 
 
@@ -312,17 +312,17 @@ def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
         head += f", {first.deprived} against {first.favoured}"
     tried = [one for one in settings if one.tried]
     if pairs > 1:
-        parts = [f"{head}, {counted_words(len(tried), 'setting')}"]
+        parts = [f"{head}, {format_count(len(tried), 'setting')}"]
     else:
         plain = sorted((one.plain.value.mean for one in tried if one.plain), key=reading.shown)
         side = {reading.side(value) for value in (plain[0], plain[-1])}
         labels = _labels(first.labels, side.pop() if len(side) == 1 else None, reading)
         gaps = _range(plain[0], plain[-1], reading)
-        parts = [f"{head}: {gaps} in {counted_words(len(tried), 'setting')}{labels}"]
+        parts = [f"{head}: {gaps} in {format_count(len(tried), 'setting')}{labels}"]
     for what, chosen in _COUNTED.items():
         names = [f"{name} ({times})" for name, times in how_often(tried, chosen)]
         if names:
-            parts.append(f"{what} in {len(settings_with(tried, chosen))}: {listed(names, most)}")
+            parts.append(f"{what} in {len(settings_with(tried, chosen))}: {join_names(names, most)}")
         elif what == _NARROWER:
             parts.append("No technique is shown to narrow it")
     return f"{'. '.join(parts)}."
@@ -436,7 +436,7 @@ def _best(setting: RunSetting, reading: MetricReading, detail: int) -> list[str]
     if plain is None or not plain.n:
         texts = [_value(one, reading) for one in setting.findings if one.n and not one.constant]
         if texts:
-            return [listed(texts, most)]
+            return [join_names(texts, most)]
         return []
     better = [one for one in setting.findings if one.better]
     if not better:
@@ -456,10 +456,12 @@ def _best(setting: RunSetting, reading: MetricReading, detail: int) -> list[str]
             worth = "; which one is a matter of what accuracy is worth"
         else:
             worth = ""
-        found = f"On the front: {listed(first, most)}{worth}"
+        found = f"On the front: {join_names(first, most)}{worth}"
     else:
-        found = f"{listed(first, most)} narrow it; none of them is shown to be ahead of the others on both"
-    return [found, *([f"Also narrower: {listed(others, most)}"] if others else [])]
+        found = (
+            f"{join_names(first, most)} narrow it; none of them is shown to be ahead of the others on both"
+        )
+    return [found, *([f"Also narrower: {join_names(others, most)}"] if others else [])]
 
 
 _UNTESTED = ("constant", "untested")
@@ -538,7 +540,7 @@ def _overshoots(setting: RunSetting, reading: MetricReading | None, detail: int 
     verb = "overshoot"
     if len(found) == 1:
         verb = "overshoots"
-    return [f"{listed(texts, max(MOST_NAMES, _most(detail)))} {verb}"]
+    return [f"{join_names(texts, max(MOST_NAMES, _most(detail)))} {verb}"]
 
 
 _OTHERS: dict[Kind, str] = {
@@ -566,18 +568,18 @@ def _others(setting: RunSetting, reading: MetricReading, detail: int) -> list[st
                 limit = _margin(reading)
             else:
                 limit = ""
-            parts.append(f"{what}{limit}: {listed(texts, _most(detail))}")
+            parts.append(f"{what}{limit}: {join_names(texts, _most(detail))}")
     plains = [
         f"{one.technique} {_signed_gap(one.value.mean, reading)}" for one in setting.findings if one.plain
     ]
     with_it = "; techniques that see as much are compared with it"
-    return parts + ([f"The other plain model: {listed(plains, MOST_NAMES)}{with_it}"] if plains else [])
+    return parts + ([f"The other plain model: {join_names(plains, MOST_NAMES)}{with_it}"] if plains else [])
 
 
 def _without_value(setting: RunSetting, *, brief: bool = False) -> list[str]:
     """Return who gave no value and, unless in brief, why; those for the same reason together."""
-    without = grouped((one for one in setting.findings if not one.n), lambda one: _why(one, brief=brief))
-    return [f"{listed([one.technique for one in own], 99)}: {why}" for why, own in without.items()]
+    without = group_by((one for one in setting.findings if not one.n), lambda one: _why(one, brief=brief))
+    return [f"{join_names([one.technique for one in own], 99)}: {why}" for why, own in without.items()]
 
 
 def _why(one: TechniqueFinding, *, brief: bool = False) -> str:
@@ -826,7 +828,7 @@ def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
 
 def _those(plan: RunPlan, chosen: Callable[[Mapping[str, Any]], bool]) -> str:
     """Name data sets, with the attribute where it is not so of all of theirs: "adult, compas (sex)"."""
-    return listed(named_sources(plan.datasets, chosen, names_of(plan.config).dataset), MOST_NAMES)
+    return join_names(named_sources(plan.datasets, chosen, names_of(plan.config).dataset), MOST_NAMES)
 
 
 def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:

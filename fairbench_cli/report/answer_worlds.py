@@ -8,8 +8,8 @@ labels and gains on true ones, both shown, is an artefact of the record.
 import math
 from collections.abc import Callable, Sequence
 
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import counted_words, listed
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.measures.counts import PAIR
 from fairbench_cli.report.answer import RunAnswer, RunSetting, TechniqueFinding, how_often, settings_with
 from fairbench_cli.report.reading import points, signed
@@ -41,7 +41,7 @@ def headline(answer: RunAnswer) -> list[str]:
     found = [one for one in settings_with(settings, _gains) if one.lost.kind == "worse" or not known]
     worlds = len({one.world for one in settings})
     if not found:
-        many = counted_words(len(settings), "setting")
+        many = format_count(len(settings), "setting")
         return [f"No technique is shown to {does[:-1]} {what}, in any of {many}."]
     artefact = settings_with(settings, WHICH[ARTEFACT])
     name, times = how_often(found, _gains)[0]
@@ -80,11 +80,11 @@ def statements(answer: RunAnswer, detail: int = 3) -> list[str]:
         How much is said: 3 names all techniques, 2 three and 1 one of them; 0 and -1 take a line each.
     """
     able = [one for one in answer.settings if one.tried and (one.biased or not one.world)]
-    worlds = grouped(able, lambda one: one.world)
+    worlds = group_by(able, lambda one: one.world)
     found = [text for world, own in worlds.items() if (text := _of_world(world, own, detail))]
     silent = (one for one in answer.settings if one.world not in worlds and (one.biased or not one.tried))
     without = sorted({one.world or NO_BIAS for one in silent})
-    return [*found, *([f"{listed(without, 99)}: no plain model with a value."] if without else [])]
+    return [*found, *([f"{join_names(without, 99)}: no plain model with a value."] if without else [])]
 
 
 def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
@@ -106,7 +106,7 @@ def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
             heading = what
             if several:
                 heading += f" in {len(settings_with(settings, chosen))}"
-            parts.append(f"{heading}: {listed(names, _most(detail))}")
+            parts.append(f"{heading}: {join_names(names, _most(detail))}")
     if not parts:
         if world:
             return f"{world}: nothing is shown."
@@ -114,7 +114,7 @@ def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
     first, *others = parts
     head = world or NO_BIAS
     if several:
-        head += f", {counted_words(len(settings), 'setting')}"
+        head += f", {format_count(len(settings), 'setting')}"
     return " ".join([f"{head}: {first[0].lower()}{first[1:]}.", *(f"{part}." for part in others)])
 
 
@@ -159,7 +159,7 @@ def _range(values: Sequence[float], plus: str = "") -> str:
 def _gained(settings: Sequence[RunSetting], detail: int) -> str:
     """Return who gains accuracy on true labels, and how much; the most often first, then the most."""
     gaining = (each for one in settings for each in one.findings if each.gains)
-    found = {name: [each.true for each in own] for name, own in grouped(gaining, _technique).items()}
+    found = {name: [each.true for each in own] for name, own in group_by(gaining, _technique).items()}
     n = len(settings)
     if not found:
         if not any(one.lost.kind == "worse" for one in settings):
@@ -184,11 +184,11 @@ def _gained(settings: Sequence[RunSetting], detail: int) -> str:
             gain += f" ({points(first.low)} to {points(first.high)})"
         texts.append(gain)
     if detail < 1:
-        return f"gained {listed(texts, 1)}"
+        return f"gained {join_names(texts, 1)}"
     heading = GAINED
     if n > 1:
         heading += f" in {len(settings_with(settings, _gains))}"
-    return f"{heading}: {listed(texts, _most(detail))}"
+    return f"{heading}: {join_names(texts, _most(detail))}"
 
 
 def _technique(one: TechniqueFinding) -> str:
@@ -308,7 +308,7 @@ def said(setting: RunSetting) -> list[str]:
     for what in (ARTEFACT, TRADED):
         texts = [f"{one.technique} ({_both(one)})" for one in filter(WHICH[what], setting.findings)]
         if texts:
-            parts.append(f"{what}: {listed(texts, 99)}")
+            parts.append(f"{what}: {join_names(texts, 99)}")
     return parts
 
 

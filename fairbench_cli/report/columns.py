@@ -10,7 +10,7 @@ from typing import Literal
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.outputs import TestLabels
 from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.registry import DEFAULT_METRICS, find
+from fairbench_cli.measures.registry import DEFAULT_METRICS, find_metric
 
 FAIRNESS = "discrimination"
 ACCURACY = "accuracy"
@@ -133,13 +133,13 @@ def fairness_metric(config: ExperimentConfig) -> Metric:
         apart = metric.tested in ("parts", "rate", "ideal") and not metric.is_test
         if apart and metric.section not in ("rate", "redlining"):
             return metric
-    return find(FAIRNESS)
+    return find_metric(FAIRNESS)
 
 
 def unit_of(metric: Metric) -> Literal["points", "%", ""]:
     """Return in what a metric is told: points for differences of rates, % for rates, else nothing.
 
-    >>> [unit_of(find(name)) for name in ("discrimination", "accuracy", "acceptance-rate", "impact-ratio")]
+    >>> [unit_of(find_metric(name)) for name in ("discrimination", "accuracy", "acceptance-rate", "impact-ratio")]
     ['points', '%', '%', '']
     """
     if metric.is_test or metric.high != 1 or metric.low not in (0, -1):

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.base.checksums import seed_of
+from fairbench_cli.base.checksums import derive_seed
 from fairbench_cli.document.model import Document
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.registry import measure
@@ -22,8 +22,8 @@ from fairbench_cli.measures.thresholds import (
     Frontier,
     GroupPoints,
     Held,
+    convex_hull,
     frontier_of_hulls,
-    hull,
     points_of_counts,
 )
 from fairbench_cli.report.inference import PairedTest, RowVariance, bound, paired_test, slopes
@@ -171,7 +171,7 @@ def moved_thresholds(data: DatasetRepeats, compared: str) -> Iterator[MovedThres
                 if held == "equalised-odds" or not len(followers):
                     continue
                 n = decisions[cell][repeat]
-                rng = np.random.default_rng(seed_of(data.cells[cell]["key"], compared, repeat, "halves"))
+                rng = np.random.default_rng(derive_seed(data.cells[cell]["key"], compared, repeat, "halves"))
                 one, other = halves(n, rng)
                 best[followers, repeat] = _apply(frontier_of_hulls(pair, held, gaps), n)
                 chosen[followers, repeat] = sum(
@@ -221,7 +221,7 @@ def _decisions(data: DatasetRepeats, counts: Counts, cell: int, compared: str) -
 
 def _corners(n: Floats) -> Corners:
     deprived, favoured = points_of_counts(Counts(PAIR, n))
-    return hull(deprived), hull(favoured)
+    return convex_hull(deprived), convex_hull(favoured)
 
 
 def _apply(chosen: Frontier, n: Floats) -> Floats:

@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.network.model import topological_order
 
@@ -260,7 +260,7 @@ def arc_lines(
     def ports(end: int, near: int) -> dict[tuple[int, ...], float]:
         """Return where each route meets the box at one of its ends, by where it leads from there."""
         found = {}
-        for node, own in grouped(layout.routes.values(), lambda route: route[end]).items():
+        for node, own in group_by(layout.routes.values(), lambda route: route[end]).items():
             step = min(0.16, 0.7 * widths[node] / len(own))
             for k, route in enumerate(sorted(own, key=lambda route: (layout.x[route[near]], route))):
                 found[route] = layout.x[node] + step * (k - (len(own) - 1) / 2)

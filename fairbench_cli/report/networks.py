@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from fairbench_cli.base.checksums import canonical
+from fairbench_cli.base.checksums import canonical_json
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.data.card import shipped_cards
-from fairbench_cli.document.charts import element, picture, short, stroke, text
+from fairbench_cli.document.charts import element, format_numbers, picture, stroke, text_element
 from fairbench_cli.document.model import Chart, Section
 from fairbench_cli.experiment.config.worlds import read_worlds
 from fairbench_cli.experiment.plan import edited_columns
@@ -66,7 +66,7 @@ def _fitting(path: Path, source: dict[str, Any]) -> BayesNet | None:
         return None
     # The network's file has the card's name, the plan the name that the config gives the data set.
     facts = {key: value for key, value in meta.source.items() if key != "dataset"}
-    same = all(canonical(source.get(key)) == canonical(value) for key, value in facts.items())
+    same = all(canonical_json(source.get(key)) == canonical_json(value) for key, value in facts.items())
     if same:
         return net
     return None
@@ -202,11 +202,11 @@ def draw_network(net: BayesNet, marks: Marks, title: str) -> str:
         elif bias:
             said += ": bias"
         places = [[(x * INCH + EDGE, -y * INCH + EDGE) for x, y in piece] for piece in line]
-        d = f"M{short(*places[0][0])}" + "".join(_bent(*piece) for piece in places)
+        d = f"M{format_numbers(*places[0][0])}" + "".join(_bent(*piece) for piece in places)
         kind, colour, width = ("edited", "#b3261e", 2.0) if edited or bias else ("arc", "#767676", 1.0)
         parts.append(stroke(f"way {kind}", d, said, colour, width))
         x, y = places[-1][1]
-        parts.append(element("path", f"tip {kind}", d=f"M{short(x, y)}l-3 -6h6z", fill=colour))
+        parts.append(element("path", f"tip {kind}", d=f"M{format_numbers(x, y)}l-3 -6h6z", fill=colour))
     for node, name in enumerate(net.names):
         x = layout.x[node] * INCH + EDGE
         y = -box_top(layout.layer[node]) * INCH + EDGE
@@ -215,7 +215,12 @@ def draw_network(net: BayesNet, marks: Marks, title: str) -> str:
         note = notes[name]
         levels = ", ".join(map(str, net.columns[node].levels[:12]))
         said = f"{name}{f' ({note})' if note else ''}: {levels}"
-        corner = {"x": short(x - wide / 2), "y": short(y), "width": short(wide), "height": short(high)}
+        corner = {
+            "x": format_numbers(x - wide / 2),
+            "y": format_numbers(y),
+            "width": format_numbers(wide),
+            "height": format_numbers(high),
+        }
         look = {"rx": "4", "fill": "#ffffff", "stroke": "#222222"}
         node_class = "node"
         if note:
@@ -223,8 +228,10 @@ def draw_network(net: BayesNet, marks: Marks, title: str) -> str:
         if marks.added.get(name) in BIASED:
             node_class += " added"
         parts.append(element("rect", node_class, said, "", **corner, **look))
-        parts.append(text("name", x, y + high / 2 + (-1 if note else 4), name, "middle", bold=bool(note)))
-        parts.append(text("tick", x, y + high / 2 + 11, note, "middle") if note else "")
+        parts.append(
+            text_element("name", x, y + high / 2 + (-1 if note else 4), name, "middle", bold=bool(note))
+        )
+        parts.append(text_element("tick", x, y + high / 2 + 11, note, "middle") if note else "")
     across = max(x * INCH + (widths[i] * INCH / 2 if i < len(widths) else 0) for i, x in enumerate(layout.x))
     down = -box_top(max(layout.layer.values())) * INCH + HEIGHT * INCH
     return picture(f"Bayesian network: {title}", down + 2 * EDGE, parts, across + 2 * EDGE)
@@ -258,4 +265,5 @@ def _bent(start: tuple[float, float], end: tuple[float, float]) -> str:
     x, y = start
     a, b = end
     middle = (y + b) / 2
-    return f"L{short(x, y)}C{short(x, middle)} {short(a, middle)} {short(a, b)}"
+    curve = " ".join((format_numbers(x, middle), format_numbers(a, middle), format_numbers(a, b)))
+    return f"L{format_numbers(x, y)}C{curve}"

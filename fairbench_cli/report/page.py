@@ -10,8 +10,8 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import counted_words
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.charts import FORMS, LINES
 from fairbench_cli.document.model import (
     Answer,
@@ -88,7 +88,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         "labels": run.labels if worlds else "",
     }
     # 3. Panels that differ in their world alone share a place on the page.
-    slots = [*grouped(range(len(panels)), lambda k: panels[k].beside("world")).values()]
+    slots = [*group_by(range(len(panels)), lambda k: panels[k].beside("world")).values()]
     parts = []
     for number, indices in enumerate(slots):
         first = next((i for i, k in enumerate(indices) if panels[k].world == world), 0)
@@ -239,7 +239,7 @@ def facts_of(run: RunResults) -> str:
     repeat_count = f"{config.repeats} repeat"
     if config.repeats > 1:
         repeat_count += "s"
-    parts = [counted_words(techniques, "technique"), counted_words(len(datasets), "data set")]
+    parts = [format_count(techniques, "technique"), format_count(len(datasets), "data set")]
     if plan.has_worlds and len(worlds) > 1:
         parts.append(f"{len(worlds)} worlds")
     if len(betas) > 1:
@@ -464,7 +464,7 @@ def _percents(gaps: Floats, accuracies: Floats) -> list[tuple[float, float] | No
 
 def _groups(parts: Sequence[PanelParts]) -> Iterator[Section]:
     """Yield the rates by group of each data set, attribute and classifier, once whatever is compared."""
-    for part, *_ in grouped(parts, lambda part: part.panel.beside("compared", "world")).values():
+    for part, *_ in group_by(parts, lambda part: part.panel.beside("compared", "world")).values():
         panel = part.panel
         groups = panel.group_rates
         has_attributes = len(set(groups.attributes)) > 1

@@ -6,7 +6,7 @@ The others are drawn by the page's script, `document/redraw.js`.
 import math
 from collections.abc import Sequence
 
-from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import LEFT, PLOT, SIDE, WIDTH, Axis, ChartLine, Point
 from fairbench_cli.document.model import Chart
@@ -48,7 +48,7 @@ def key_of_forests(*, known: bool = False) -> str:
     letters = "BLbowsc."
     if known:
         letters += "k"
-    return charts.key((FORM_OF[letter][1], words[letter]) for letter in letters)
+    return charts.form_list((FORM_OF[letter][1], words[letter]) for letter in letters)
 
 
 def around(values: Sequence[float], start: float, end: float, least: float = 0.5) -> Axis:
@@ -73,7 +73,7 @@ def frontier_chart(
 
     under = [ChartLine("what moved thresholds reach", [point("moved thresholds", *each) for each in near])]
     tracks = [ChartLine(name, [point(name, *place)]) for name, *place in techniques]
-    return charts.cloud(title, *axes, tracks, "gap, points", "accuracy, %", under=under)
+    return charts.plot_paths(title, *axes, tracks, "gap, points", "accuracy, %", lines_below=under)
 
 
 def answer_chart(answer: RunAnswer) -> Chart | None:
@@ -93,7 +93,7 @@ def answer_chart(answer: RunAnswer) -> Chart | None:
         up = [y for _, y, _ in points]
         x = around([*across, 0.0] if zero else across, LEFT, WIDTH - 4 * SIDE, least=0.01)
         y = around(up, PLOT + 16, 20, least=0.01)
-        drawn = charts.cloud(title, x, y, tracks, answer.metric.name, "accuracy, %", zero=zero)
+        drawn = charts.plot_paths(title, x, y, tracks, answer.metric.name, "accuracy, %", zero=zero)
         if len(answer.blocks) == 1:
             more = ""
         else:
@@ -111,7 +111,7 @@ def _tracks(settings: Sequence[RunSetting], answer: RunAnswer) -> list[ChartLine
     reading = reading_of(answer.metric)
     lines = []
     found = [(one, setting.beta) for setting in settings for one in (setting.plain, *setting.findings) if one]
-    for technique, own in grouped(found, lambda each: each[0].technique).items():
+    for technique, own in group_by(found, lambda each: each[0].technique).items():
         points = []
         for one, beta in own:
             value = one.value.mean

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import Section, TableCell, TextTable
 from fairbench_cli.measures.counts import PAIR
 from fairbench_cli.report.answer import groups_in_words
@@ -31,7 +31,7 @@ def world_sections(run: RunResults) -> Iterator[Section]:
     features = run.plan.config.test_features
     asked = {tuple(cell[name] for name in ("dataset", "attribute", "world")) for cell in run.plan.cells}
     known = facts_of_run(run).worlds if run.plan.has_worlds else ()
-    found = grouped(known, lambda one: (one.dataset, one.attribute, one.world))
+    found = group_by(known, lambda one: (one.dataset, one.attribute, one.world))
     for dataset, attribute, world in (place for place in found if place in asked):
         every = found[dataset, attribute, world]
         source = run.plan.dataset(dataset, attribute)
@@ -42,7 +42,7 @@ def world_sections(run: RunResults) -> Iterator[Section]:
         own.sort(key=lambda one: (one.include_protected, one.beta))
         sentences = [_done(source, world)]
         tables: list[TextTable] = []
-        for seen, those in grouped(own, lambda one: one.include_protected).items():
+        for seen, those in group_by(own, lambda one: one.include_protected).items():
             rules = f"rules that {'see' if seen else 'do not see'} {attribute}"
             sentences.append(undone(those, groups, strength, rules))
             tables.append(_table(those, groups, strength, rules, again=bool(tables)))

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import suggest, user_error
-from fairbench_cli.base.text import slugs
+from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.data.table import Rows
 from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
@@ -267,7 +267,7 @@ def versus_of(
         When no technique, or more than one, is called by one of the names.
     """
     labels = {find_baseline(results, name).label: name for name in names}
-    files = [VERSUS + slug for slug in slugs([label] for label in labels)]
+    files = [VERSUS + slug for slug in make_slugs([label] for label in labels)]
     frames = [paired_frame(results, name) for name in labels.values()]
     tables = [paired_table(f"difference-to-{label}", run, name) for label, name in labels.items()]
     return dict(zip(files, frames, strict=True)), tables

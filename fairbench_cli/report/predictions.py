@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.base.checksums import canonical
+from fairbench_cli.base.checksums import canonical_json
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import make_folder, scratch_folder, write_bytes
-from fairbench_cli.base.text import printable, slugs
+from fairbench_cli.base.safe_text import make_slugs, printable
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.decisions import RowsPlace, read_rows
 from fairbench_cli.experiment.journal.journal import Records
@@ -48,7 +48,7 @@ def write_predictions(folder: Path, plan: RunPlan, records: Records) -> list[Pat
     room = folder / ROOM
     written = []
     done = set()
-    for cell, name in zip(plan.cells, slugs(map(_names, plan.cells)), strict=True):
+    for cell, name in zip(plan.cells, make_slugs(map(_names, plan.cells)), strict=True):
         repeats = [] if cell["key"] in done else _kept(cell["key"], plan, records)
         done.add(cell["key"])
         if repeats:
@@ -94,7 +94,7 @@ def _write(
     import duckdb
 
     made_of = [[record.repeat, place.crc] for record, place in repeats]
-    mark = canonical({"format": FORMAT, "groups": protected.groups, "repeats": made_of})
+    mark = canonical_json({"format": FORMAT, "groups": protected.groups, "repeats": made_of})
     with duckdb.connect(config={"threads": 1}) as database:
         if _mark(database, path) == mark:
             return

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from fairbench_cli.measures.aliases import ALIASES
+from fairbench_cli.measures.literature_names import ALIASES
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import EVENTS, RATES
 
@@ -151,13 +151,13 @@ def reading_of(metric: Metric) -> MetricReading:
     name = metric.name
     turned = False
     shift = 0.0
-    while name in _ALIASES and len(_ALIASES[name].of) == 1:
+    while name in _ALIASES and len(_ALIASES[name].metrics) == 1:
         alias = _ALIASES[name]
         if alias.how not in ("same", "swapped", "one plus"):
             break
         turned ^= alias.how == "swapped"
         shift += alias.how == "one plus"
-        name = alias.of[0]
+        name = alias.metrics[0]
     if name not in _RATED:
         return MetricReading(metric.name, ideal=metric.ideal)
     rate, form, is_signed = _RATED[name]

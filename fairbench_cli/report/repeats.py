@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from fairbench_cli.base.errors import suggest, user_error
-from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import attribute_names
@@ -145,7 +145,7 @@ class DatasetRepeats:
 
     def asked(self, attributes: Sequence[str]) -> tuple[str, ...]:
         """Return those of some attributes and intersections that the data set has; its own if it has none."""
-        has = [name for name in attributes if set(attribute_names(name)) <= set(self.protected.known)]
+        has = [name for name in attributes if set(attribute_names(name)) <= set(self.protected.all_names)]
         return tuple(dict.fromkeys(CROSS.join(attribute_names(name)) for name in has)) or (self.attribute,)
 
     def untouched(self, *, same: bool = False) -> list[int | None]:
@@ -241,7 +241,7 @@ class DatasetRepeats:
 def collect(plan: RunPlan, records: Records) -> list[DatasetRepeats]:
     """Return the repeats of a run by data set, in the order of the plan; those without any are left out."""
     known = (cell for cell in plan.cells if has_repeats(plan, records, cell))
-    found = grouped(known, lambda cell: (cell["dataset"], cell["attribute"]))
+    found = group_by(known, lambda cell: (cell["dataset"], cell["attribute"]))
     return [collect_cells([(plan, records, cells)], row_design(plan.config)) for cells in found.values()]
 
 
@@ -258,7 +258,7 @@ def check_attributes(attributes: Sequence[str], datasets: Sequence[DatasetRepeat
     UserError
         When there is one.
     """
-    known = sorted({name for data in datasets for name in data.protected.known})
+    known = sorted({name for data in datasets for name in data.protected.all_names})
     for name in (part for attribute in attributes for part in attribute_names(attribute)):
         if datasets and name not in known:
             raise user_error(

@@ -17,7 +17,7 @@ from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.metric import OF_LABELS, Metric
-from fairbench_cli.measures.registry import METRICS, find, measure
+from fairbench_cli.measures.registry import METRICS, find_metric, measure
 from fairbench_cli.measures.thresholds import RATES
 from fairbench_cli.report.columns import column_metrics
 from fairbench_cli.report.repeats import (
@@ -80,7 +80,7 @@ class Results:
         """Return a metric, registered or not."""
         if name in self.own:
             return self.own[name]
-        return find(name)
+        return find_metric(name)
 
     @cached_property
     def ideals(self) -> Floats:

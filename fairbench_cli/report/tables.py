@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fairbench_cli.base.checksums import canonical
-from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.checksums import canonical_json
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.document.model import Document, Section, TableCell, plain_table
@@ -76,10 +76,10 @@ def blocks_of(
         What the marks mean that cells have in print.
     """
     names = names_of(run.plan.config)
-    in_world = grouped(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"], cell["world"]))
+    in_world = group_by(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"], cell["world"]))
     lines = dict.fromkeys((place, labels) for place, labels, _ in cells)
     blocks = []
-    for place, own in grouped(lines, lambda line: line[0]).items():
+    for place, own in group_by(lines, lambda line: line[0]).items():
         dataset, attribute, compared, world, representation, name, parameters = place
         betas = sorted({cell["beta"] for cell in in_world[dataset, attribute, world]})
         heads = (*columns, *(f"β = {beta:g}" for beta in betas))
@@ -96,7 +96,7 @@ def blocks_of(
         else:
             title += f": groups of {compared}"
         texts = []
-        for technique, same in grouped((labels for _, labels in own), lambda labels: labels[0]).items():
+        for technique, same in group_by((labels for _, labels in own), lambda labels: labels[0]).items():
             called = names.techniques.get(technique, technique)
             for labels in same:
                 numbers = (cells.get((place, labels, beta), missing) for beta in betas)
@@ -346,11 +346,11 @@ class Names:
 def names_of(config: ExperimentConfig) -> Names:
     """Return the names that a config gives by `as` and `title`; all different, as the labels are."""
     techniques = [
-        (one.spec, technique_label(one.spec.name, canonical(one.described), one.include_protected))
+        (one.spec, technique_label(one.spec.name, canonical_json(one.described), one.include_protected))
         for one in config.interventions
     ]
     classifiers = [
-        (one, classifier_label(one.name, canonical(dict(one.parameters)))) for one in config.classifiers
+        (one, classifier_label(one.name, canonical_json(dict(one.parameters)))) for one in config.classifiers
     ]
     titles = {spec.name: spec.title for spec in config.datasets if spec.title}
     return Names(_aliases(techniques), _aliases(classifiers), titles)
@@ -384,7 +384,7 @@ def distinct_models(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tupl
     plain = {one: classifier_label(*one) if variants[one[0]] > 1 else one[0] for one in known}
     aliases = names_of(plan.config).classifiers
     labels = {one: aliases.get(classifier_label(*one), label) for one, label in plain.items()}
-    shared = grouped(cells, lambda cell: (cell["key"], cell["attribute"], cell["representation"]))
+    shared = group_by(cells, lambda cell: (cell["key"], cell["attribute"], cell["representation"]))
     found = []
     for own in shared.values():
         first, *others = dict.fromkeys((cell["classifier"], cell["classifier_parameters"]) for cell in own)

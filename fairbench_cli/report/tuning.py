@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.base.checksums import canonical
+from fairbench_cli.base.checksums import canonical_json
 from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.cell import Curve
 from fairbench_cli.experiment.config.components import Tuning, own_parameters, tuning_of
@@ -68,7 +68,7 @@ def curves_frame(run: RunResults) -> pd.DataFrame:
     columns = [*CELL_COLUMNS, "repeat", "candidate", "metric", "value", "chosen"]
     parts = [pd.DataFrame(columns=columns)]
     for tuned in tuned_cells(run):
-        candidates = [canonical(values) for values in tuned.tuning.candidates]
+        candidates = [canonical_json(values) for values in tuned.tuning.candidates]
         metrics = tuple(dict.fromkeys([tuned.tuning.metric.name, *SHOWN]))
         values = np.stack([tuned.values(name) for name in metrics], axis=-1)  # repeats × candidates × metrics
         chosen = [at == curve.chosen for curve in tuned.curves.values() for at in range(len(candidates))]
@@ -147,14 +147,14 @@ def tuning_table(table: str, run: RunResults) -> Document:
 def _place(tuned: TunedCell) -> tuple[Any, ...]:
     """Return the key that a cell has in common with the one that is tuned in the other way."""
     same = replace(tuned.tuning, on="test", fraction=None)
-    return (*_others(tuned.cell, ()), canonical(same.described))
+    return (*_others(tuned.cell, ()), canonical_json(same.described))
 
 
 def _others(cell: dict[str, Any], tuned: Collection[str]) -> tuple[Any, ...]:
     """Return the key of a cell, without what is tuned."""
     given = json.loads(cell["parameters"])
     kept = {name: value for name, value in given.items() if name not in (*tuned, "tune")}
-    return (*key_of(cell | {"parameters": ""}), canonical(kept))
+    return (*key_of(cell | {"parameters": ""}), canonical_json(kept))
 
 
 def _untuned(tuned: TunedCell) -> tuple[Any, ...] | None:

@@ -14,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.base.checksums import is_whole
+from fairbench_cli.base.checksums import matches_checksum
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text
-from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import SIDES, Document, Section, TableCell, plain_table
 from fairbench_cli.experiment.worlds import FILE, NUMBER, PLACE
 from fairbench_cli.measures.counts import PAIR, Counts
@@ -264,7 +264,7 @@ def read_worlds(folder: Path, sources: Iterable[tuple[str, str]] | None = None) 
         return ExactWorlds(pd.DataFrame(columns=COLUMNS))
     try:
         found = json.loads(read_text(path))
-        whole = is_whole(found) is not False
+        whole = matches_checksum(found) is not False
         frame = pd.DataFrame(found["facts"], columns=COLUMNS).astype(_KINDS)
     except (ValueError, TypeError, KeyError):
         whole = False
@@ -324,7 +324,7 @@ def world_blocks(run: RunResults) -> Mapping[Place, Sequence[World]]:
     In the order of the plan; those without any result are left out.
     """
     cells = [cell for data in run.datasets for cell in data.cells]
-    places = grouped(cells, lambda cell: tuple(cell[name] for name in BESIDES_WORLD))
+    places = group_by(cells, lambda cell: tuple(cell[name] for name in BESIDES_WORLD))
     order = list(dict.fromkeys((cell["world"], cell["beta"]) for cell in run.plan.cells))
     worlds = {place: {(cell["world"], cell["beta"]) for cell in own} for place, own in places.items()}
     return {place: sorted(own, key=order.index) for place, own in worlds.items()}
@@ -339,7 +339,7 @@ def in_the_middle(worlds: Iterable[World]) -> list[World]:
     [('label', 0.5)]
     """
     found = []
-    for world, own in grouped(worlds, lambda one: one[0]).items():
+    for world, own in group_by(worlds, lambda one: one[0]).items():
         betas = sorted(beta for _, beta in own if beta) or [0.0]
         found.append((world, betas[len(betas) // 2]))
     return found

@@ -19,16 +19,17 @@ from pydantic import (
 )
 
 from fairbench_cli.base.errors import Problem, UserError, user_error
-from fairbench_cli.base.strict_yaml import dump_yaml, laid_over, read_mapping
+from fairbench_cli.base.strict_yaml import dump_yaml, override_values, read_mapping
 from fairbench_cli.base.validation import (
     NAME,
+    Finding,
     Known,
     Several,
     StrictModel,
-    in_file_order,
     mistake,
-    problems_of,
-    refused,
+    refusal,
+    sort_by_line,
+    to_problems,
 )
 from fairbench_cli.measures.registry import COUNT_METRICS
 
@@ -42,8 +43,8 @@ METRICS = tuple(name for name, entry in COUNT_METRICS.items() if entry.on == "bo
 def _without_labels(name: str) -> str:
     """Refuse a metric that is known and needs labels."""
     if name in COUNT_METRICS and name not in METRICS:
-        what = f'metric "{name}" speaks of labels, and simulated decisions have none'
-        raise refused(((), Problem(what, f"use one of: {', '.join(METRICS)}")))
+        problem = f'metric "{name}" speaks of labels, and simulated decisions have none'
+        raise refusal(((), Problem(problem, f"use one of: {', '.join(METRICS)}")))
     return name
 
 
@@ -76,7 +77,7 @@ class Range(StrictModel):
         return list(map(float, spread))
 
 
-def _spread_out(value: Any) -> Any:
+def _read_range(value: Any) -> Any:
     """Return the numbers of a range; anything else as it is."""
     if isinstance(value, dict):
         return Range.model_validate(value).numbers()
@@ -93,7 +94,7 @@ class Simulation(StrictModel):
     deprived: Fractions = Field(description="P(s=g).")
     accepted: Fractions = Field(description="P(+).")
     truth: Annotated[
-        tuple[Degree, ...], Field(min_length=1), Several("value", alone=False), BeforeValidator(_spread_out)
+        tuple[Degree, ...], Field(min_length=1), Several("value", alone=False), BeforeValidator(_read_range)
     ] = Field(description="d; or {from: -1, to: 1, steps: 21}.")
     metrics: Annotated[MetricNames, Field(min_length=1)]
     figures: dict[Annotated[str, Field(pattern=NAME)], MetricNames] = Field(default={})
@@ -103,13 +104,12 @@ class Simulation(StrictModel):
     def _drawn(cls, figures: dict[str, tuple[str, ...]], info: ValidationInfo) -> dict[str, tuple[str, ...]]:
         """Refuse what cannot be drawn in one figure."""
         listed = info.data.get("metrics")  # what follows from a wrong name is not said
-        findings = [
-            ((name,), Problem(f'figure "{name}" {what}', fix))
-            for name, own in figures.items()
-            for what, fix in _undrawable(own, listed or own)
-        ]
+        findings: list[Finding] = []
+        for name, metrics in figures.items():
+            for problem, fix in _figure_problems(metrics, listed or metrics):
+                findings.append(((name,), Problem(f'figure "{name}" {problem}', fix)))
         if findings:
-            raise refused(*findings)
+            raise refusal(*findings)
         return figures
 
     def as_yaml(self) -> str:
@@ -128,17 +128,17 @@ def read_simulation(path: Path, overrides: tuple[str, ...] = ()) -> Simulation:
     document = read_mapping(path, "a simulation", EXAMPLE)
     if "datasets" in document.data and "truth" not in document.data:
         raise user_error("this is an experiment, not a simulation", f"fairbench run {path}", str(path))
-    document, problems = laid_over(document, overrides)
+    document, problems = override_values(document, overrides)
     try:
         simulation = Simulation.model_validate(document.data)
     except ValidationError as error:
-        problems += problems_of(error, document)
+        problems += to_problems(error, document)
     if problems:
-        raise UserError(*in_file_order(problems, document.name))
+        raise UserError(*sort_by_line(problems, document.name))
     return simulation
 
 
-def _undrawable(drawn: tuple[str, ...], metrics: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _figure_problems(drawn: tuple[str, ...], metrics: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Yield why metrics cannot be drawn in one figure, and what to do; `metrics` are the simulation's."""
     for metric in drawn:
         if metric not in metrics:
@@ -148,5 +148,4 @@ def _undrawable(drawn: tuple[str, ...], metrics: tuple[str, ...]) -> Iterator[tu
     if len(drawn) > MOST_LINES:
         yield f"has {len(drawn)} lines", f"split it: {MOST_LINES} at most"
     if len({COUNT_METRICS[metric].ratio for metric in drawn}) > 1:
-        what = "has ratios and other measures, which share no axis"
-        yield what, "give the ratios a figure of their own"
+        yield "has ratios and other measures, which share no axis", "give the ratios a figure of their own"

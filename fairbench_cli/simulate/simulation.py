@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.base.checksums import seed_of
+from fairbench_cli.base.checksums import derive_seed
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import write_text
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.document.model import Document, Section, TextTable, plain_table
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
-from fairbench_cli.measures.registry import find, measure
+from fairbench_cli.measures.registry import find_metric, measure
 from fairbench_cli.report.figures import write_figures
 from fairbench_cli.report.figures.against_truth import draw_against_truth
 from fairbench_cli.report.figures.canvas import house_style
@@ -141,11 +141,11 @@ def simulate(simulation: Simulation, listen: Callable[[int, int], None]) -> pd.D
         mean is infinite as soon as one run is.
     """
     settings = list(product(simulation.deprived, simulation.accepted))
-    parts = []
-    for done, (deprived, accepted) in enumerate(settings, start=1):
-        parts.append(_frame(simulation, deprived, accepted))
-        listen(done, len(settings))
-    return pd.concat(parts, ignore_index=True)
+    frames = []
+    for n_done, (deprived, accepted) in enumerate(settings, start=1):
+        frames.append(_frame(simulation, deprived, accepted))
+        listen(n_done, len(settings))
+    return pd.concat(frames, ignore_index=True)
 
 
 def decisions_of(simulation: Simulation, setting: Setting) -> NDArray[np.int64]:
@@ -154,25 +154,26 @@ def decisions_of(simulation: Simulation, setting: Setting) -> NDArray[np.int64]:
     The seed of a run is a hash of base seed, setting and run, so that more runs keep the first ones.
     """
     head = (simulation.seed, "simulate", setting.rows, setting.deprived, setting.accepted, setting.truth)
-    seeds = (seed_of(*head, run) for run in range(simulation.runs))
+    seeds = (derive_seed(*head, run) for run in range(simulation.runs))
     return np.stack([draw_decisions(setting, np.random.default_rng(seed)) for seed in seeds])
 
 
 def _frame(simulation: Simulation, deprived: float, accepted: float) -> pd.DataFrame:
     settings = (Setting(simulation.rows, deprived, accepted, truth) for truth in simulation.truth)
     decisions = np.stack([decisions_of(simulation, setting) for setting in settings])
-    each = counts_of(decisions)
-    together = counts_of(decisions.sum(1))
+    counts_by_run = counts_of(decisions)
+    pooled_counts = counts_of(decisions.sum(1))
     frames = []
     for metric in simulation.metrics:
-        numbers = mean_and_interval(measure(metric, each)) | {"pooled": measure(metric, together)}
+        numbers = mean_and_interval(measure(metric, counts_by_run))
+        numbers |= {"pooled": measure(metric, pooled_counts)}
         frames.append(pd.DataFrame({"truth": simulation.truth, "metric": metric} | numbers))
     tidy = pd.concat(frames).sort_values("truth", kind="stable")
     return tidy.assign(deprived=deprived, accepted=accepted, n=simulation.runs)[COLUMNS]
 
 
 ENDS = (-1.0, 0.0, 1.0)
-HEADS = ("metric", *(f"d = {end:g}".replace("-", "−") for end in ENDS))
+HEADS = ["metric"] + [f"d = {end:g}".replace("-", "−") for end in ENDS]
 
 _EXPLAINED = (
     "Ranges are of the means over the settings. A measure is compared with the truth twice: by its mean over "
@@ -184,9 +185,10 @@ def summary_document(simulation: Simulation, frame: pd.DataFrame, *, brief: bool
     """Return the document on metrics at the ends and, unless `brief`, how far off they are panel by panel."""
     s = simulation
     size = f"{len(s.deprived) * len(s.accepted)} settings × {len(s.truth)} degrees of discrimination d × "
-    first = Section("", tables=(_summary(s, frame),), notes=() if brief else _furthest(s, frame))
+    furthest = _furthest(s, frame)
     if brief:
-        return Document("", sections=(first,), notes=_furthest(s, frame))
+        return Document("", sections=(Section("", tables=(_summary(s, frame),)),), notes=furthest)
+    summary = Section("", tables=(_summary(s, frame),), notes=furthest)
     panels = (
         Section(
             f"{metric}: furthest from the truth, mean / pooled",
@@ -194,16 +196,17 @@ def summary_document(simulation: Simulation, frame: pd.DataFrame, *, brief: bool
         )
         for metric in _on_truths_scale(s)
     )
-    about = f"{size}{s.runs:,} runs of {s.rows:,} rows. {_EXPLAINED}"
-    return Document(s.name, facts=(about,), sections=(first, *panels))
+    settings = f"{size}{s.runs:,} runs of {s.rows:,} rows. {_EXPLAINED}"
+    return Document(s.name, facts=(settings,), sections=(summary, *panels))
 
 
 def _summary(simulation: Simulation, frame: pd.DataFrame) -> TextTable:
     """Return a row of `HEADS` per metric: the range of its means over the settings at each of `ENDS`."""
     rows = []
     for metric in simulation.metrics:
-        own = frame[frame["metric"] == metric]
-        rows.append([metric, *(_range(own.loc[own["truth"] == end, "mean"]) for end in ENDS)])
+        of_metric = frame[frame["metric"] == metric]
+        ranges = [_range(of_metric.loc[of_metric["truth"] == end, "mean"]) for end in ENDS]
+        rows.append([metric, *ranges])
     return plain_table("", HEADS, rows, 1)
 
 
@@ -212,16 +215,19 @@ def _furthest(simulation: Simulation, frame: pd.DataFrame) -> tuple[str, ...]:
     lines = []
     for metric in _on_truths_scale(simulation):
         off = off_truth(frame, metric)
-        places = [f"{off[column].max():.4f} {kind} ({_place(off, column)})" for column, kind in _KINDS]
-        lines.append(f"{metric}: furthest from the truth {', '.join(places)}")
+        distances = []
+        for column, kind in _KINDS:
+            distances.append(f"{off[column].max():.4f} {kind} ({_setting_of_largest(off, column)})")
+        lines.append(f"{metric}: furthest from the truth {', '.join(distances)}")
     return tuple(lines)
 
 
 def off_truth(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Return the rows of a measure with ``mean_off`` and ``pooled_off``, the distances from the truth."""
-    own = frame[frame["metric"] == metric].reset_index(drop=True)
-    return own.assign(
-        mean_off=(own["mean"] - own["truth"]).abs(), pooled_off=(own["pooled"] - own["truth"]).abs()
+    of_metric = frame[frame["metric"] == metric].reset_index(drop=True)
+    truth = of_metric["truth"]
+    return of_metric.assign(
+        mean_off=(of_metric["mean"] - truth).abs(), pooled_off=(of_metric["pooled"] - truth).abs()
     )
 
 
@@ -230,32 +236,34 @@ _KINDS = (("mean_off", "by the mean"), ("pooled_off", "pooled"))
 
 def _on_truths_scale(simulation: Simulation) -> list[str]:
     """Return the measures that go from −1 to 1."""
-    return [name for name in simulation.metrics if (find(name).low, find(name).high) == (-1, 1)]
+    return [name for name in simulation.metrics if (find_metric(name).low, find_metric(name).high) == (-1, 1)]
 
 
-def _place(off: pd.DataFrame, column: str) -> str:
+def _setting_of_largest(off: pd.DataFrame, column: str) -> str:
     """Say where a column is largest."""
     if off[column].isna().all():
         return "undefined"
-    at = int(np.nanargmax(off[column].to_numpy()))
-    deprived, accepted, truth = (float(off[axis].iloc[at]) for axis in ("deprived", "accepted", "truth"))
-    return f"P(s=g) = {deprived:g}, P(+) = {accepted:g}, d = {truth:g}"
+    largest = off.iloc[int(np.nanargmax(off[column].to_numpy()))]
+    return f"P(s=g) = {largest['deprived']:g}, P(+) = {largest['accepted']:g}, d = {largest['truth']:g}"
 
 
 def _panels(simulation: Simulation, off: pd.DataFrame) -> TextTable:
     most = off.groupby(["deprived", "accepted"])[["mean_off", "pooled_off"]].max()
-    texts = {place: f"{mean:.3f} / {pooled:.3f}" for place, mean, pooled in most.itertuples(name=None)}
-    rows = [[f"{d:g}", *(texts[d, a] for a in simulation.accepted)] for d in simulation.deprived]
-    return plain_table("", ["P(s=g)", *(f"P(+) = {accepted:g}" for accepted in simulation.accepted)], rows, 1)
+    texts = {setting: f"{mean:.3f} / {pooled:.3f}" for setting, mean, pooled in most.itertuples(name=None)}
+    rows = []
+    for deprived in simulation.deprived:
+        rows.append([f"{deprived:g}"] + [texts[deprived, accepted] for accepted in simulation.accepted])
+    heads = ["P(s=g)"] + [f"P(+) = {accepted:g}" for accepted in simulation.accepted]
+    return plain_table("", heads, rows, 1)
 
 
 def _range(means: "pd.Series[float]") -> str:
     """Return the least and the greatest of some means; one if they look the same."""
-    known = means.dropna()
-    if not len(known):
+    finite = means.dropna()
+    if not len(finite):
         return ""
-    low = _number(float(known.min()))
-    high = _number(float(known.max()))
+    low = _number(float(finite.min()))
+    high = _number(float(finite.max()))
     if low == high:
         return low
     return f"{low} … {high}"

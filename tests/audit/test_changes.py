@@ -15,7 +15,7 @@ from fairbench_cli.audit.parts.changes import find_changes
 from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.pairing import read_sides
 from fairbench_cli.audit.scan.slices import BeforeAfter
-from fairbench_cli.measures.change import TwoSides, apart, rate_changes, same_size_p
+from fairbench_cli.measures.paired_change import TwoSides, apart, rate_changes, same_size_p
 
 RATES = ["selection-rate", "fpr", "fnr", "fdr", "for", "accuracy"]
 

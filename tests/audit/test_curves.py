@@ -23,14 +23,14 @@ from fairbench_cli.audit.show.tables import tables_of
 from fairbench_cli.measures.scores import (
     ScoreCells,
     ScoreTotals,
+    add_cells,
     auc,
-    brier,
-    extend,
+    brier_score,
+    empty_sums,
     fit_calibration,
     ks_by_label,
     logit,
     slope_and_intercept,
-    start,
 )
 
 FILES = [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 100))]
@@ -230,11 +230,11 @@ def test_intervals_hold_the_truth(rows, heavy):
     line = math.log(base / (1 - base)) + apart * z - apart**2 / 2
     score = 1 / (1 + np.exp(-(1.3 * line + 0.2)))
     counted, totals = cells(score, group, label, rng.lognormal(size=len(group)) if heavy else None)
-    sums = extend(start(worlds), counted, totals, np.arange(worlds))
+    sums = add_cells(empty_sums(worlds), counted, totals, np.arange(worlds))
     slope, intercept = slope_and_intercept(fit_calibration(lambda: [counted], worlds), totals)
     truths = [
         (auc(sums, totals), 0.5 * (1 + math.erf(apart / 2))),
-        (brier(sums, totals), np.mean((score - label) ** 2)),
+        (brier_score(sums, totals), np.mean((score - label) ** 2)),
         (slope, 1 / 1.3),
         (intercept, -0.2 / 1.3),
     ]

@@ -20,7 +20,7 @@ from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Column
 from fairbench_cli.measures.conditional import explained_difference, unexplained_difference
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.measures.rows import Rows, counted
+from fairbench_cli.measures.rows import Rows, count_by_stratum
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import network_belift
@@ -151,7 +151,7 @@ def test_intervals_cover_what_they_should():
         f = rng.random(400) < 0.5
         z = (rng.random(400) < 0.3 + 0.4 * f).astype(int)
         y = (rng.random(400) < 0.2 + 0.3 * z + 0.2 * ~f).astype(int)
-        counts = counted(Rows(1 - f, y, y, strata=z))
+        counts = count_by_stratum(Rows(1 - f, y, y, strata=z))
         found = stratify("z", ("0", "1"), counts, 1.0, AuditConfig()).unexplained
         hits += found.low <= -0.2 <= found.high
     assert 183 <= hits <= 198

@@ -19,7 +19,7 @@ from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.scan.slices import Tally
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.counts import count, divide
-from fairbench_cli.measures.rates import RATES, parts
+from fairbench_cli.measures.rates import RATES, numerators_and_denominators
 
 QUICK = AuditConfig(draws=0)
 TWO: dict[str, Cells] = {"a": (50, 5, 10, 40), "b": (40, 15, 20, 20)}
@@ -42,7 +42,7 @@ def test_rates_are_scikit_learns() -> None:
     s, y, predicted = (rng.integers(0, high, 500) for high in (2, 2, 2))
     counts = count(s, y, predicted, ("a", "b"))
     names = SHOWN
-    rates = divide(*parts(counts.n, names))
+    rates = divide(*numerators_and_denominators(counts.n, names))
     for g in (0, 1):
         t, p = y[s == g], predicted[s == g]
         expected = {
@@ -66,7 +66,7 @@ def test_rates_are_scikit_learns() -> None:
 @given(groups_of_cells, st.integers(2, 9))
 def test_scaling_counts_leaves_rates(found: list[tuple[int, int, int, int]], factor: int) -> None:
     n = slice_of(named(found)).counts.n
-    rates, scaled = (divide(*parts(part, SHOWN)) for part in (n, factor * n))
+    rates, scaled = (divide(*numerators_and_denominators(part, SHOWN)) for part in (n, factor * n))
     np.testing.assert_allclose(rates, scaled)
 
 
@@ -76,7 +76,7 @@ def test_complements_add_up_to_one(found: list[tuple[int, int, int, int]]) -> No
     for name, metric in RATES.items():
         if metric.complement:
             assert RATES[metric.complement].complement == name
-            both = divide(*parts(n, (name, metric.complement)))
+            both = divide(*numerators_and_denominators(n, (name, metric.complement)))
             defined = ~np.isnan(both).any(-1)
             np.testing.assert_allclose(both[defined].sum(-1), 1)
 

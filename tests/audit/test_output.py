@@ -58,8 +58,8 @@ def test_the_console_shows_the_worst_first_and_counts_what_it_leaves_out(report)
         assert kinds == sorted(kinds, key=["fail", "undecided", "pass"].index)
     assert [row[0].muted for row in whole.rows] == [False] * 8 + [True] * 8
     assert len(table.rows) == SHOWN
-    assert table.more == "and 4 more (4 not decided): see --all"
-    assert whole.more == ""
+    assert table.omitted == "and 4 more (4 not decided): see --all"
+    assert whole.omitted == ""
 
 
 def test_the_console_names_small_groups_and_what_is_not_decidable(report):

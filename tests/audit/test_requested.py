@@ -22,7 +22,7 @@ from fairbench_cli.audit.show.formats import write
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.measures.registry import COUNT_METRICS, find, measure
+from fairbench_cli.measures.registry import COUNT_METRICS, find_metric, measure
 from fairbench_cli.measures.score_test import difference_interval
 
 TWO = {"a": (50.0, 25.0, 30.0, 40.0), "b": (40.0, 15.0, 20.0, 120.0)}
@@ -59,7 +59,10 @@ def test_every_metric_of_counts_is_that_of_the_group_and_its_reference():
         for name in NAMES:
             np.testing.assert_array_equal(row.values[name].value, measure(name, pair), name)
             if not all(
-                map(find_closed_form, parts_to_test(find(name)) if find(name).tested == "parts" else [name])
+                map(
+                    find_closed_form,
+                    parts_to_test(find_metric(name)) if find_metric(name).tested == "parts" else [name],
+                )
             ):
                 assert np.isnan([row.values[name].low, row.values[name].high]).all()
 
@@ -72,7 +75,7 @@ def test_only_rates_are_no_metrics_of_their_own():
         "group-share-ratio",
         "bcr-ratio",
     }
-    assert all(find(name).section in ("rate", "alias") for name in others)
+    assert all(find_metric(name).section in ("rate", "alias") for name in others)
     config = AuditConfig(draws=0, metric=("base-rate", "demographic_parity_difference"))
     (found,) = judge(one(TWO), config).found["requested"].rows
     assert list(found.values) == ["base-rate-ratio", "demographic-parity-difference"]
@@ -200,9 +203,9 @@ def test_a_console_shows_twelve_lines_unless_all():
     report = judge(one(TWO), AuditConfig(draws=0, metric=NAMES))
     found = report.found["requested"]
     ((short,), (full,)) = (requested_sections(found, report, View(shown)) for shown in (12, None))
-    parts = sum(len(find(name).farthest_of) for name in NAMES)
+    parts = sum(len(find_metric(name).farthest_of) for name in NAMES)
     assert (len(short.tables[0].rows), len(full.tables[0].rows)) == (12, len(NAMES) + parts)
-    assert short.tables[0].more == f"and {len(NAMES) + parts - 12} more: see --all"
+    assert short.tables[0].omitted == f"and {len(NAMES) + parts - 12} more: see --all"
 
 
 def test_labels_audited_as_scores_are_what_the_measure_of_labels_says(preds):
@@ -315,9 +318,9 @@ GATES = tuple(name for name in NAMES if can_decide(name))
 
 def test_every_metric_that_can_decide_says_what_is_tested() -> None:
     """A largest or absolute value, one that is best at an end of its range, a p-value, or one with a sign."""
-    assert {find(name).tested for name in GATES} == {"parts", "rate", "limit", "ideal"}
+    assert {find_metric(name).tested for name in GATES} == {"parts", "rate", "limit", "ideal"}
     for name in GATES:
-        entry = find(name)
+        entry = find_metric(name)
         at_end = entry.ideal in (entry.low, entry.high)
         assert at_end == (
             entry.tested == "limit" or (not entry.p_value and entry.tested in ("parts", "rate"))
@@ -325,7 +328,7 @@ def test_every_metric_that_can_decide_says_what_is_tested() -> None:
         assert entry.p_value <= (entry.tested == "rate")
         for part in parts_to_test(entry):
             assert can_decide(part)
-            assert find(part).tested == "ideal" or part == name
+            assert find_metric(part).tested == "ideal" or part == name
             assert needs_labels(part) <= needs_labels(name)
 
 
@@ -335,11 +338,13 @@ def test_a_largest_value_is_off_its_limit_where_one_part_is(cells: list[int], ta
     point = AuditConfig(rule="point")
 
     def off(name: str) -> Verdict | None:
-        return decide_metric(find(name), Interval(float(measure(name, counts)), np.nan, np.nan), tau, point)
+        return decide_metric(
+            find_metric(name), Interval(float(measure(name, counts)), np.nan, np.nan), tau, point
+        )
 
     for name in GATES:
-        if find(name).tested == "parts":
-            parts = [off(part) for part in find(name).farthest_of]
+        if find_metric(name).tested == "parts":
+            parts = [off(part) for part in find_metric(name).farthest_of]
             if "undecided" not in parts:
                 assert off(name) == combine_verdicts(parts), name
 

@@ -13,7 +13,7 @@ from pyarrow import parquet
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.twins import is_plain
+from fairbench_cli.base.spelling_variants import has_plain_letters
 
 HIRED = "hired,sex\n" + "Accepted,f\nRejected,f\naccepted,f\nAccepted,m\nRejected,m\nRejected ,m\n" * 5
 
@@ -119,7 +119,7 @@ def test_groups_that_are_likely_one_stop_the_audit(first, second):
     assert len(kept.slices[0].counts.groups) == 3
     assert any(first in note or json.dumps(first) in note for note in kept.notes)
     merged = read(text, spellings={"default": "merge"})
-    spelling = next(filter(is_plain, (second, first)))  # the commonest that one can type
+    spelling = next(filter(has_plain_letters, (second, first)))  # the commonest that one can type
     clean = text.replace(f",{first}\n", f",{spelling}\n").replace(f",{second}\n", f",{spelling}\n")
     assert cells(merged) == cells(read(clean))
 

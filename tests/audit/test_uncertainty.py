@@ -23,7 +23,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import SHOWN
 from fairbench_cli.audit.parts.part import stream
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.score_test import difference_interval, ratio_interval, wilson
+from fairbench_cli.measures.score_test import difference_interval, ratio_interval, wilson_interval
 from fairbench_cli.measures.significance import fisher, holm, two_proportions
 
 AUDITS = 300
@@ -87,7 +87,7 @@ def test_95_percent_intervals_cover_95_percent(reference: int) -> None:
 def test_closed_forms_are_statsmodels(found: tuple[int, int, int, int]) -> None:
     above, below, ref_above, ref_below = found
     expected = proportion_confint(above, below, method="wilson")
-    assert [float(limit) for limit in wilson(above, below)] == pytest.approx(expected, abs=1e-12)
+    assert [float(limit) for limit in wilson_interval(above, below)] == pytest.approx(expected, abs=1e-12)
     expected = confint_proportions_2indep(
         above, below, ref_above, ref_below, compare="diff", method="newcomb"
     )

@@ -20,7 +20,7 @@ from fairbench_cli.audit.show.aequitas import compat_files
 from fairbench_cli.audit.show.formats import FORMATS
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.files import write_bytes
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.safe_text import printable
 from fairbench_cli.cli.app import run
 from fairbench_cli.cli.streams import SUBSTITUTE
 

@@ -17,7 +17,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import INTERVENTIONS, ROLL_UPS, can_decide, canonical
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.document.model import Verdict
-from fairbench_cli.measures.registry import find
+from fairbench_cli.measures.registry import find_metric
 
 MOST = 60
 
@@ -179,7 +179,7 @@ def test_each_verdict_with_its_reason() -> None:
 def test_one_rule_decides_on_any_metric(
     name: str, tau: float, inside: tuple[float, ...], outside: tuple[float, ...]
 ) -> None:
-    entry, point = find(name), AuditConfig(rule="point")
+    entry, point = find_metric(name), AuditConfig(rule="point")
     found = {value: decide_metric(entry, known(value), tau, point) for value in (*inside, *outside)}
     assert found == {**dict.fromkeys(inside, "pass"), **dict.fromkeys(outside, "fail")}
     unknown = Interval(nan, nan, nan)
@@ -193,7 +193,7 @@ def known(value: float) -> Interval:
 
 def test_what_has_no_ideal_or_no_end_cannot_decide() -> None:
     for name in ("chi-squared", "selection-rate-z", "eta-neutrality", "mann-whitney-u", "acceptance-rate"):
-        assert decide_metric(find(name), known(0.0), 0.8, AuditConfig()) is None
+        assert decide_metric(find_metric(name), known(0.0), 0.8, AuditConfig()) is None
         assert name == "acceptance-rate" or not can_decide(canonical(name))
     assert can_decide(canonical("acceptance-rate"))  # a name of the selection rate, whose ratio decides
 

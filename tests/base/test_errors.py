@@ -2,14 +2,14 @@
 
 import pytest
 
-from fairbench_cli.base.errors import Flag, Problem, UserError, spelled
+from fairbench_cli.base.errors import Flag, Problem, UserError, spell
 
 
 def test_each_surface_spells_an_option_its_way():
     words = ("use ", Flag("top-share", 0.1), ", ", Flag("ref-method", "majority"), " or ", Flag("cluster"))
-    assert spelled(words) == "use --top-share 0.1, --ref-method majority or --cluster"
-    assert spelled(words, "python") == 'use top_share=0.1, ref_method="majority" or cluster='
-    assert spelled(words, "file") == "use top-share: 0.1, ref-method: majority or cluster"
+    assert spell(words) == "use --top-share 0.1, --ref-method majority or --cluster"
+    assert spell(words, "python") == 'use top_share=0.1, ref_method="majority" or cluster='
+    assert spell(words, "file") == "use top-share: 0.1, ref-method: majority or cluster"
 
 
 def test_names_with_dashes_are_no_options():
@@ -18,7 +18,7 @@ def test_names_with_dashes_are_no_options():
         '--score: error: no column "no--such"',
         "  fix: use one of: a--b, or --score a--b",
     ]
-    assert str(problem.spelled("python")).splitlines() == [
+    assert str(problem.spell("python")).splitlines() == [
         'score=: error: no column "no--such"',
         '  fix: use one of: a--b, or score="a--b"',
     ]
@@ -26,7 +26,7 @@ def test_names_with_dashes_are_no_options():
 
 def test_problems_may_be_said_of_another_place():
     with pytest.raises(UserError) as caught:
-        raise UserError(*UserError(Problem("a", "b"), Problem("c", "d", "x:1")).at("y:2"))
+        raise UserError(*UserError(Problem("a", "b"), Problem("c", "d", "x:1")).reported_at("y:2"))
     assert str(caught.value) == "y:2: error: a\n  fix: b\ny:2: error: c\n  fix: d"
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from conftest import environment
 
-from fairbench_cli.base.files import HELD, PREFIX, scratch_folder, sweep
+from fairbench_cli.base.files import HELD, PREFIX, remove_abandoned_folders, scratch_folder
 
 fcntl = pytest.importorskip("fcntl")
 
@@ -27,11 +27,11 @@ def test_a_folder_in_use_stays_and_that_of_a_killed_process_goes(tmp_path):
     with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         folder = process.stdout.readline().strip()
-        sweep(tmp_path)
+        remove_abandoned_folders(tmp_path)
         assert [str(path) for path in tmp_path.iterdir()] == [folder]
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    sweep(tmp_path)
+    remove_abandoned_folders(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -41,7 +41,7 @@ def test_a_folder_that_is_being_made_stays(tmp_path, monkeypatch):
 
     def late(descriptor: int, how: int) -> None:
         monkeypatch.setattr(fcntl, "flock", lock)
-        sweep(tmp_path)  # of another process, just before this one has its lock
+        remove_abandoned_folders(tmp_path)  # of another process, just before this one has its lock
         seen.extend(tmp_path.iterdir())
         lock(descriptor, how)
 
@@ -49,7 +49,7 @@ def test_a_folder_that_is_being_made_stays(tmp_path, monkeypatch):
     with scratch_folder(tmp_path) as folder:
         assert seen == [folder]
         assert folder.name.startswith(PREFIX)
-        sweep(tmp_path)
+        remove_abandoned_folders(tmp_path)
         assert (folder / HELD).exists()
     assert list(tmp_path.iterdir()) == []
 
@@ -58,6 +58,6 @@ def test_where_open_files_cannot_be_moved_there_is_none(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     with scratch_folder(tmp_path) as folder:
         assert list(folder.iterdir()) == []
-        sweep(tmp_path)
+        remove_abandoned_folders(tmp_path)
         assert folder.is_dir()
     assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.strict_yaml import dump_yaml, parse_yaml, read_yaml, scalar, without
+from fairbench_cli.base.strict_yaml import dump_yaml, parse_scalar, parse_yaml, read_yaml, remove_spots
 
 
 def value(text):
@@ -30,7 +30,7 @@ no yes on off True FALSE NULL 10:30 1_000 0x10 0o7 007 +5 +0.5 01.5 2020-01-01 1
 
 @pytest.mark.parametrize("text", [*TEXTS, "25 - 45", "9" * 2000])
 def test_text_stays_text(text):
-    assert scalar(text) == text
+    assert parse_scalar(text) == text
     if text != "-":
         assert value(text) == text
 
@@ -108,7 +108,7 @@ def test_an_alias_is_its_value_and_stands_where_that_was_written():
 
 def test_without_leaves_likenesses_alone():
     spots = {("a",): "1", ("a", "b"): "2", ("ab",): "3", (): "0"}
-    assert without(spots, ("a",)) == {("ab",): "3", (): "0"}
+    assert remove_spots(spots, ("a",)) == {("ab",): "3", (): "0"}
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError, field_validator
 
-from fairbench_cli.base.errors import Problem, UserError, shown, suggest, user_error
+from fairbench_cli.base.errors import Problem, UserError, format_value, suggest, user_error
 from fairbench_cli.base.strict_yaml import parse_yaml
-from fairbench_cli.base.validation import NAME, StrictModel, in_file_order, mistake, problems_of
+from fairbench_cli.base.validation import NAME, StrictModel, mistake, sort_by_line, to_problems
 
 
 class Inner(StrictModel):
@@ -40,7 +40,7 @@ def errors(text):
     document = parse_yaml(text, "f.yaml")
     with pytest.raises(ValidationError) as caught:
         Outer.model_validate(document.data)
-    return [str(problem) for problem in problems_of(caught.value, document)]
+    return [str(problem) for problem in to_problems(caught.value, document)]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_lines():
 
 def test_in_file_order_each_once_and_elsewhere_last():
     problems = [Problem("x", "", where) for where in ("--set a", "f:10", "f:9", "g:1", "f:9", "")]
-    assert [p.where for p in in_file_order(problems, "f")] == ["f:9", "f:10", "--set a", "g:1", ""]
+    assert [p.where for p in sort_by_line(problems, "f")] == ["f:9", "f:10", "--set a", "g:1", ""]
 
 
 @given(st.text(), st.text(), st.text())
@@ -116,5 +116,5 @@ def test_suggestions():
 
 
 def test_values_are_shown_as_yaml_has_them_and_short():
-    assert shown({"a": [None, True, "é"]}) == '{"a": [null, true, "é"]}'
-    assert len(shown("x" * 1000)) == 60
+    assert format_value({"a": [None, True, "é"]}) == '{"a": [null, true, "é"]}'
+    assert len(format_value("x" * 1000)) == 60

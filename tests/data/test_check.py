@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.data.card import find_card
 from fairbench_cli.data.checks.leaks import EXPECTED, compute_accuracy, compute_explained_share, gives_away
 from fairbench_cli.data.checks.rows import to_codes
@@ -249,7 +249,7 @@ def test_gaps_by_group_need_five_points_and_three_standard_errors(tmp_path, depr
     found = warned(tmp_path, with_gaps(deprived, favoured))
     assert [column for column, _ in found] == (["city"] if named else [])
     if named:
-        a, b = (percent_words(count / 200) for count in (deprived, favoured))
+        a, b = (format_percent(count / 200) for count in (deprived, favoured))
         assert found[0][1] == f"is missing in {a} of the deprived and {b} of the favoured (sex)"
 
 

@@ -7,7 +7,7 @@ import yaml
 from conftest import LEARNED, two_lines, write_config
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.twins import twins_among
+from fairbench_cli.base.spelling_variants import find_spelling_variants
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.load import load, read_card_files
 from fairbench_cli.data.locate import data_folders, locate_files
@@ -132,5 +132,5 @@ def test_the_dots_of_an_official_file_are_recoded(data_folder):
     card = read_card(find_card("adult"))
     read = read_card_files(card, locate_files(card, data_folders(None, find_card("adult"))))
     raw = sorted({value for file in read.files for value in file.frame["income"]})
-    assert [twins.values for twins in twins_among(raw)] == [("<=50K", "<=50K."), (">50K", ">50K.")]
+    assert [twins.values for twins in find_spelling_variants(raw)] == [("<=50K", "<=50K."), (">50K", ">50K.")]
     assert list(find_doubtful_values(card, read.frame)) == []

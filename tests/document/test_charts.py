@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.audit.parts.rates import Bar, plot_ratios, plot_values
-from fairbench_cli.document.charts import WIDTH, Axis, ChartLine, plot, ratio_axis
+from fairbench_cli.document.charts import WIDTH, Axis, ChartLine, plot_lines, ratio_axis
 
 SVG = "{http://www.w3.org/2000/svg}"
 MARKS = ("bar", "band", "track", "whisker", "mark", "one", "ref", "here", "disc", "line", "area", "arrow")
@@ -47,7 +47,7 @@ def test_lines_have_marks_and_bands_and_their_names_stand_below():
         ChartLine("a name that is far too long for a picture of that width", points[:3]),
         ChartLine("nothing", []),
     ]
-    drawn = marks(plot("title", Axis(0, 1, 44), Axis(0, 1, 210, 10), lines, "about", "key"))
+    drawn = marks(plot_lines("title", Axis(0, 1, 44), Axis(0, 1, 210, 10), lines, "about", "key"))
     kinds = [each.get("class") for each in drawn]
     assert kinds.count("area a0") == 1
     assert kinds.count("line l0") == 2  # the line and its sample
@@ -69,8 +69,8 @@ def test_ticks_are_few_within_the_axis_and_apart(low, span, log):
 @settings(max_examples=60)
 def test_a_ratio_and_its_inverse_are_equally_far_from_1(ratios, tau):
     axis = ratio_axis(ratios, [], tau)
-    assert axis.at(tau) >= axis.start - 1e-9
+    assert axis.position(tau) >= axis.start - 1e-9
     for ratio in ratios:
-        assert axis.start <= axis.at(ratio) <= axis.end
+        assert axis.start <= axis.position(ratio) <= axis.end
         if 0 < ratio < INF and 1 / ratio < INF:
-            assert np.isclose(axis.at(ratio) + axis.at(1 / ratio), axis.start + axis.end)
+            assert np.isclose(axis.position(ratio) + axis.position(1 / ratio), axis.start + axis.end)

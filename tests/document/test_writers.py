@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.safe_text import printable
 from fairbench_cli.cli.console import print_document
 from fairbench_cli.document.csv import comma_separated
 from fairbench_cli.document.html import html
@@ -111,7 +111,7 @@ def test_markdown_shows_every_text_as_it_is(text):
     whole, seen = squeezed(f"a {text}"), squeezed(text)
     assert shown == [
         whole, squeezed(f"✗ a {text}"), squeezed(f"✓ a {text}"), "Not decided:", whole, whole, whole, whole,
-        "t:", "x", seen, squeezed(TableCell(text, text).whole), squeezed(f"✗ {text}"), whole, whole,
+        "t:", "x", seen, squeezed(TableCell(text, text).full_text), squeezed(f"✗ {text}"), whole, whole,
     ]  # fmt: skip
 
 
@@ -221,7 +221,7 @@ def test_a_page_numbers_links_and_nests_its_sections():
 
 def test_a_table_without_rows_says_so():
     empty = TextTable("t", ("x",), ())
-    other = TextTable("u", ("x",), (), more="nothing to see")
+    other = TextTable("u", ("x",), (), omitted="nothing to see")
     none = Document("d", sections=(Section("s", tables=(empty, other)),))
     for write in (html, markdown, notebook):
         assert "nothing to see" in write(none)

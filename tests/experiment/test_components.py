@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 
 from fairbench_cli.base.registry import Entry, Registry
 from fairbench_cli.base.strict_yaml import parse_yaml
-from fairbench_cli.base.validation import findings_of
+from fairbench_cli.base.validation import to_findings
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, read_entries
 from fairbench_cli.interventions.registry import INTERVENTIONS
@@ -42,7 +42,7 @@ def read(text, extra=None):
     try:
         return read_entries(THINGS, document.data["things"], extra or {}, ReadContext(Path())), []
     except ValidationError as error:
-        found = [(problem, document.where(("things", *place))) for place, problem in findings_of(error)]
+        found = [(problem, document.where(("things", *place))) for place, problem in to_findings(error)]
         return [], [str(replace(problem, where=where)) for problem, where in found]
 
 

@@ -7,7 +7,7 @@ from conftest import two_lines, write_config
 
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.measures.registry import measure, own_metric
+from fairbench_cli.measures.registry import custom_metric, measure
 from fairbench_cli.measures.rows import Rows
 
 MINE = '''
@@ -52,7 +52,7 @@ def test_what_a_function_says_of_itself():
         return counts.total
 
     gap.ideal, gap.high = 1.0, 1
-    entry = own_metric("mine.py:gap", gap)
+    entry = custom_metric("mine.py:gap", gap)
     assert (entry.formula, entry.ideal, entry.direction, entry.needs) == (
         "A formula",
         1.0,
@@ -61,7 +61,7 @@ def test_what_a_function_says_of_itself():
     )
     three = Counts(("a", "b", "c"), np.ones((5, 3, 2, 2)), reference=("c",))
     assert measure(entry, three).tolist() == [12.0] * 5
-    assert own_metric("x", lambda counts: counts.total).direction == "none"
+    assert custom_metric("x", lambda counts: counts.total).direction == "none"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_a_function_says_of_itself():
 )
 def test_what_is_no_metric(function, message):
     with pytest.raises(ValueError, match=message):
-        own_metric("mine", function)
+        custom_metric("mine", function)
 
 
 def test_a_function_of_rows_returns_one_value():
@@ -89,7 +89,7 @@ def test_a_function_of_rows_returns_one_value():
         return rows.y
 
     with pytest.raises(ValueError, match=r"returned shape \(8,\) for rows, not \(\)"):
-        own_metric("mine", each)
+        custom_metric("mine", each)
 
 
 def test_a_run_an_edit_and_reports(tmp_path, say):

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from conftest import LEARNED, SMALL, bare_data, own_card, write_config
 
-from fairbench_cli.base.checksums import canonical, digest, seed_of
+from fairbench_cli.base.checksums import canonical_json, derive_seed, digest
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.experiment.cell import draw
@@ -255,11 +255,11 @@ def test_seeds_of_techniques_and_classifiers(tmp_path):
 
 
 def test_canonical_text_is_one_text_and_strict():
-    assert canonical({"b": 1, "a": "é"}) == canonical({"a": "é", "b": 1}) == '{"a":"é","b":1}'
+    assert canonical_json({"b": 1, "a": "é"}) == canonical_json({"a": "é", "b": 1}) == '{"a":"é","b":1}'
     with pytest.raises(ValueError, match="JSON"):
         digest(float("nan"))
-    assert seed_of("ab", "c") != seed_of("a", "bc")
-    assert 0 <= seed_of("x") < 2**63
+    assert derive_seed("ab", "c") != derive_seed("a", "bc")
+    assert 0 <= derive_seed("x") < 2**63
 
 
 def test_only_keeps_the_cells_that_match(tmp_path):

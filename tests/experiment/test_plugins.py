@@ -11,7 +11,14 @@ import yaml
 from conftest import derived, journal_lines, write_config
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.plugins import CodeOrigin, SourceChanged, clashes, digest_of, find, read_sources
+from fairbench_cli.base.plugins import (
+    CodeOrigin,
+    SourceChanged,
+    digest_sources,
+    find_clashes,
+    find_code,
+    read_sources,
+)
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.plan import make_cells, read_plan
 
@@ -282,10 +289,10 @@ def test_modules_next_to_a_file_can_be_imported_and_are_part_of_it(tmp_path, mon
     names = list(read_sources(tmp_path / "mine.py", tmp_path))
     assert names == ["mine.py", "pack/__init__.py", "pack/inner.py", "pack/other.py"]
     path = list(sys.path)
-    first = find("./mine.py:Thing", "", tmp_path)
+    first = find_code("./mine.py:Thing", "", tmp_path)
     assert first.load().number == 1
     (tmp_path / "pack/other.py").write_text("number = 2\n")
-    second = find("./mine.py:Thing", "", tmp_path)
+    second = find_code("./mine.py:Thing", "", tmp_path)
     assert second.load().number == 2
     assert first.version != second.version
     assert sys.path == [*path, str(tmp_path)]
@@ -300,12 +307,12 @@ def test_what_a_function_imports_when_it_runs_is_next_to_its_file(tmp_path, monk
         (tmp_path / folder / f"{folder}.py").write_text(text)
         for name in ("later.py", "spaced/inner.py"):
             (tmp_path / folder / name).write_text(f"n = {n}\n")
-    found = [find(f"./{folder}/{folder}.py:thing", "", tmp_path) for folder in "ab"]
+    found = [find_code(f"./{folder}/{folder}.py:thing", "", tmp_path) for folder in "ab"]
     assert [found[n].load()() for n in (0, 1, 0)] == [(0, 0), (1, 1), (0, 0)]
     # In one run both would be needed at a time.
-    problems = clashes([one.path for one in found])
+    problems = find_clashes([one.path for one in found])
     assert [problem.fix for problem in problems] == ["rename one of them"] * 2
-    assert clashes([found[0].path] * 2) == []
+    assert find_clashes([found[0].path] * 2) == []
 
 
 def test_a_config_whose_files_import_different_modules_of_one_name_is_refused(tmp_path):
@@ -328,7 +335,7 @@ def test_a_file_next_to_our_own_package_does_not_import_it_anew(tmp_path):
 def test_a_worker_runs_no_other_code_than_was_planned(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("class Thing: pass")
-    planned = CodeOrigin(f"{path}:Thing", f"sha256:{digest_of({'mine.py': b'class Other: pass'})}")
+    planned = CodeOrigin(f"{path}:Thing", f"sha256:{digest_sources({'mine.py': b'class Other: pass'})}")
     with pytest.raises(SourceChanged, match=r"^mine.py has changed since the run began: run it again$"):
         planned.load()
 
@@ -356,8 +363,8 @@ def test_an_entry_point_is_known_by_its_name(tmp_path, mine, monkeypatch):
 def test_a_module_outside_packages_is_known_by_its_source(tmp_path, monkeypatch):
     (tmp_path / "lonely.py").write_text("class Thing: pass")
     monkeypatch.syspath_prepend(tmp_path)
-    found = find("lonely:Thing", "", Path())
-    assert found.version == f"sha256:{digest_of(read_sources(tmp_path / 'lonely.py', tmp_path))}"
+    found = find_code("lonely:Thing", "", Path())
+    assert found.version == f"sha256:{digest_sources(read_sources(tmp_path / 'lonely.py', tmp_path))}"
     (tmp_path / "lonely.py").write_text("class Thing: other = 1")
     with pytest.raises(SourceChanged):
         found.load()

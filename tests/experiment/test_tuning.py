@@ -18,7 +18,7 @@ from fairbench_cli.experiment.datasets import populate, prepare_datasets
 from fairbench_cli.experiment.journal.journal import opened, parse_repeat, read_journals, repeat_line
 from fairbench_cli.experiment.plan import Cell, make_cells, read_plan
 from fairbench_cli.interventions.fitted import Infeasible
-from fairbench_cli.measures.registry import distance, find, measure
+from fairbench_cli.measures.registry import distance, find_metric, measure
 from fairbench_cli.papers.compare import facts_of
 from fairbench_cli.report.results import run_results
 from fairbench_cli.report.tuning import gains_frame
@@ -60,7 +60,7 @@ def test_a_tuned_repeat_is_that_of_the_cell_with_the_chosen_parameters(cell, on,
     for repeat in range(3):
         first, *plain = (run_repeat(one, population, repeat) for one in cells)
         assert facts(first) == facts(plain[first.tuning.chosen])
-        far = distance(find(metric), np.array(first.tuning.values))
+        far = distance(find_metric(metric), np.array(first.tuning.values))
         assert first.tuning.chosen == np.flatnonzero(far == np.nanmin(far))[0]
 
 
@@ -187,7 +187,7 @@ def test_a_model_of_its_own_cannot_have_a_classifier_tuned(cell):
 
 @given(st.lists(st.floats(0.01, 100), min_size=1, max_size=6))
 def test_a_ratio_and_its_inverse_are_equally_far(values):
-    entry = find("impact-ratio")
+    entry = find_metric("impact-ratio")
     there, back = distance(entry, np.array(values)), distance(entry, 1 / np.array(values))
     np.testing.assert_allclose(there, back, atol=1e-12)
 

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from fairbench_cli.measures.aliases import ALIASES, Alias
 from fairbench_cli.measures.comparisons import COMPARISONS
+from fairbench_cli.measures.literature_names import ALIASES, Alias
 from fairbench_cli.measures.metric import OF_LABELS
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.registry import COUNT_METRICS, METRICS
@@ -74,8 +74,8 @@ def _of_rate(rate: str, comparison: str = "") -> Swap | None:
 
 def _of_groups(alias: Alias, known: dict[str, Both]) -> Swap | None:
     """Return what swapping the groups does, where it does one thing to all or makes each part another."""
-    changes = {known[name][0] for name in alias.of}
-    others = {Swap(name) for name in alias.of}
+    changes = {known[name][0] for name in alias.metrics}
+    others = {Swap(name) for name in alias.metrics}
     return changes.pop() if len(changes) == 1 else SAME if changes == others else None
 
 
@@ -85,9 +85,9 @@ def _of_outcomes(alias: Alias, known: dict[str, Both]) -> Swap | None:
         return MIRRORED  # TPR becomes TNR = 1 − FPR, and FPR becomes FNR = 1 − TPR
     if alias.how == "largest of":
         return SAME  # for the same reason
-    swap = known[alias.of[0]][1]
-    if len(alias.of) > 1 or swap is None or not swap.other:
-        return None if len(alias.of) > 1 else swap
+    swap = known[alias.metrics[0]][1]
+    if len(alias.metrics) > 1 or swap is None or not swap.other:
+        return None if len(alias.metrics) > 1 else swap
     if alias.how == "one plus":
         return None  # one plus another difference has no name
     # Of the other metric with the groups swapped, which is a change of it.

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.rates import rate_by_group
-from fairbench_cli.measures.registry import METRICS, aggregate, measure, pairs_of
+from fairbench_cli.measures.registry import METRICS, aggregate, measure, pair_groups
 
 NAMES = ("a", "b", "c", "d")
 full = arrays(np.float64, (4, 2, 2), elements=st.integers(1, 30))
@@ -112,7 +112,7 @@ def test_leading_axes_are_a_loop(against):
 def test_pairs_are_weighed_by_their_rows():
     n = np.arange(16.0).reshape(4, 2, 2)
     counts, sizes = Counts(NAMES, n, ("c",)), n.sum((1, 2))
-    by = {against: pairs_of(counts, against) for against in AGAINST}
+    by = {against: pair_groups(counts, against) for against in AGAINST}
     assert len(by["pairs"][1]) == 6
     assert by["pairs"][1][0] == sizes[0] + sizes[1]
     assert (by["rest"][1] == sizes).all()

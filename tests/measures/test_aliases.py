@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fairbench_cli.measures.aliases import ALIASES
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.measures.registry import METRICS, find, measure
+from fairbench_cli.measures.literature_names import ALIASES
+from fairbench_cli.measures.registry import METRICS, find_metric, measure
 
 RNG = np.random.default_rng(7)
 TABLES = Counts(("g", "r"), RNG.integers(1, 40, (500, 2, 2, 2)).astype(float))
@@ -173,14 +173,14 @@ def test_scikit_learn_computes_the_same(name, theirs):
 
 
 def test_signs_and_short_names_are_understood():
-    assert find("s-Calibration+") is METRICS["sensitive-calibration-positive"]
-    assert find("sensitive-calibration-") is METRICS["sensitive-calibration-negative"]
-    assert find("s-BCR") is METRICS["sensitive-bcr"]
+    assert find_metric("s-Calibration+") is METRICS["sensitive-calibration-positive"]
+    assert find_metric("sensitive-calibration-") is METRICS["sensitive-calibration-negative"]
+    assert find_metric("s-BCR") is METRICS["sensitive-bcr"]
 
 
 def test_a_name_means_one_thing():
     assert len({alias.name for alias in ALIASES}) == len(ALIASES)
     assert not {alias.name for alias in ALIASES} & {m.name for m in METRICS.values() if not m.alias_of}
     for alias in ALIASES:
-        assert find(alias.name.upper().replace("-", "_")) is METRICS[alias.name]
+        assert find_metric(alias.name.upper().replace("-", "_")) is METRICS[alias.name]
         assert METRICS[alias.name].alias_of == alias.definition

@@ -13,7 +13,7 @@ from measures.swaps import MIRRORS
 
 from fairbench_cli.measures.comparisons import COMPARISONS
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.measures.rates import CELLS, RATES, parts, rate_by_group
+from fairbench_cli.measures.rates import CELLS, RATES, numerators_and_denominators, rate_by_group
 from fairbench_cli.measures.registry import COUNT_METRICS, METRICS, measure
 
 NAMES = ("a", "b", "c", "d")
@@ -78,7 +78,7 @@ def test_comparisons_are_loops_over_groups(n):
 @given(four)
 def test_exact_parts_are_the_rates(n):
     names = [name for name in RATES if not RATES[name].mean_of]
-    above, below = parts(n, names)
+    above, below = numerators_and_denominators(n, names)
     with np.errstate(invalid="ignore"):
         quotients = above / below
     for column, name in enumerate(names):

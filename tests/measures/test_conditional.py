@@ -12,7 +12,7 @@ from fairbench_cli.measures.conditional import (
     balanced_error_interval,
     belift,
     belift_by_stratum,
-    compared,
+    comparable_share,
     explained_difference,
     mean_within,
     predicted_groups,
@@ -26,13 +26,13 @@ from fairbench_cli.measures.rows import (
     GROUPS,
     Rows,
     cluster_strata,
-    clusters,
-    counted,
-    crossed,
+    count_by_stratum,
+    cross_columns,
+    cut_into_ranges,
     distance_matrix,
-    propensity,
+    estimate_propensity,
+    find_clusters,
     propensity_strata,
-    ranges,
 )
 
 STRATA = arrays(
@@ -89,7 +89,7 @@ def test_the_parts_are_those_of_the_printed_formula(n):
 @given(arrays(np.int64, (3, 4, 2, 2, 2), elements=st.integers(0, 9)))
 def test_leading_axes_are_kept(n):
     strata = Counts(GROUPS, n.astype(float))
-    for of in (unexplained_difference, explained_difference, belift, compared):
+    for of in (unexplained_difference, explained_difference, belift, comparable_share):
         each = [of(Counts(GROUPS, case.astype(float))) for case in n]
         assert np.array_equal(of(strata), each, equal_nan=True)
 
@@ -118,12 +118,12 @@ def test_groups_that_never_meet_are_explained_entirely():
     strata = Counts(GROUPS, np.array([stratum((5, 5), (0, 0)), stratum((0, 0), (0, 4))]))
     assert unexplained_difference(strata) == 0
     assert explained_difference(strata) == 0.5
-    assert compared(strata) == 0
+    assert comparable_share(strata) == 0
 
 
 def test_nothing_to_divide_by_is_nan():
     empty = Counts(GROUPS, np.zeros((2, 2, 2, 2)))
-    for of in (unexplained_difference, explained_difference, belift, compared):
+    for of in (unexplained_difference, explained_difference, belift, comparable_share):
         assert np.isnan(of(empty))
     nobody = Counts(GROUPS, np.array([stratum((3, 0), (4, 0))]))
     assert np.isnan(belift(nobody))
@@ -157,7 +157,7 @@ def some_rows(seed: int = 0, size: int = 300, **more: object) -> Rows:
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=1, max_size=30))
 def test_crossing_gives_every_combination_a_stratum(pairs):
-    codes = crossed(list(zip(*pairs, strict=True)))
+    codes = cross_columns(list(zip(*pairs, strict=True)))
     for a, i in zip(pairs, codes, strict=True):
         for b, j in zip(pairs, codes, strict=True):
             assert (a == b) == (i == j)
@@ -166,7 +166,7 @@ def test_crossing_gives_every_combination_a_stratum(pairs):
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 6))
 def test_ranges_hold_equal_shares_but_keep_ties_together(values, parts):
-    codes, tops = ranges(values, parts)
+    codes, tops = cut_into_ranges(values, parts)
     assert len(tops) <= parts
     for code, top in enumerate(tops):
         inside = np.array(values)[codes == code]
@@ -177,16 +177,16 @@ def test_ranges_hold_equal_shares_but_keep_ties_together(values, parts):
 
 
 def test_ranges_of_weights():
-    codes, _ = ranges([1, 2, 3, 4], 2, np.array([3.0, 1, 1, 1]))
+    codes, _ = cut_into_ranges([1, 2, 3, 4], 2, np.array([3.0, 1, 1, 1]))
     assert codes.tolist() == [0, 1, 1, 1]
 
 
 def test_clusters_find_what_is_apart():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, 200)
-    found = clusters(rng.normal(10.0 * truth[:, None], 0.1, (200, 2)), 3)
+    found = find_clusters(rng.normal(10.0 * truth[:, None], 0.1, (200, 2)), 3)
     assert len({*zip(truth.tolist(), found.tolist(), strict=True)}) == 3
-    assert set(clusters(np.ones((5, 2)), 3).tolist()) == {0}
+    assert set(find_clusters(np.ones((5, 2)), 3).tolist()) == {0}
 
 
 def test_counted_strata_are_those_of_the_rows():
@@ -194,7 +194,7 @@ def test_counted_strata_are_those_of_the_rows():
     rows = some_rows(weights=weights)
     each = [rows.strata == stratum for stratum in np.unique(rows.strata)]
     parts = [count(rows.s[of], rows.y[of], rows.predicted[of], GROUPS, weights[of]).n for of in each]
-    assert counted(rows).n == pytest.approx(np.stack(parts))
+    assert count_by_stratum(rows).n == pytest.approx(np.stack(parts))
     _, explained, unexplained = by_loop(np.stack(parts))
     assert measure("explained-difference", rows) == pytest.approx(explained, abs=1e-12)
     assert measure("unexplained-difference", rows) == pytest.approx(unexplained, abs=1e-12)
@@ -219,7 +219,7 @@ def test_propensity_strata_take_away_what_x_explains(effect):
     rows, chance = confounded(effect)
     assert float(measure("discrimination", rows)) > effect + 0.08
     assert float(measure("propensity-difference", rows)) == pytest.approx(effect, abs=0.03)
-    assert np.abs(propensity(rows) - chance).max() < 0.05
+    assert np.abs(estimate_propensity(rows) - chance).max() < 0.05
     codes = propensity_strata(rows)
     assert np.bincount(codes) == pytest.approx(4000, abs=1)
 
@@ -233,7 +233,7 @@ def test_propensity_is_scikit_learn_s():
     levels = OneHotEncoder(sparse_output=False).fit_transform(rows.features[:, [1]]) / np.sqrt(2)
     matrix = np.hstack([numbers, levels])
     model = LogisticRegression(tol=1e-10, max_iter=10_000).fit(matrix, rows.s, sample_weight=rows.weights)
-    assert propensity(rows) == pytest.approx(model.predict_proba(matrix)[:, 0], abs=1e-5)
+    assert estimate_propensity(rows) == pytest.approx(model.predict_proba(matrix)[:, 0], abs=1e-5)
 
 
 def test_rows_of_weight_two_count_twice():
@@ -255,7 +255,7 @@ def test_rows_of_weight_two_count_twice():
 def test_one_group_has_no_propensity():
     rows = some_rows()
     alone = replace(rows, s=np.zeros_like(rows.s))
-    assert np.isnan(propensity(alone)).all()
+    assert np.isnan(estimate_propensity(alone)).all()
     assert set(propensity_strata(alone).tolist()) == {0}
     assert np.isnan(measure("propensity-difference", alone))
     assert np.isnan(measure("cluster-difference", alone))

@@ -16,9 +16,9 @@ from fairbench_cli.measures.thresholds import (
     HELD,
     GroupPoints,
     best_thresholds,
+    convex_hull,
     frontier_of_hulls,
     group_points,
-    hull,
     points_of_counts,
     swept_counts,
 )
@@ -43,7 +43,7 @@ METRICS = {
 
 def frontier(deprived, favoured, constraint, tolerances):
     """The frontier of two groups, from all their points."""
-    return frontier_of_hulls((hull(deprived), hull(favoured)), constraint, tolerances)
+    return frontier_of_hulls((convex_hull(deprived), convex_hull(favoured)), constraint, tolerances)
 
 
 def rows_of(dataset: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -143,7 +143,7 @@ def test_laws(rows, constraint):
     reached = frontier(*points, constraint, measure(METRICS[constraint], pairs)).accuracy
     assert (measure("accuracy", pairs) <= reached + 1e-12).all()
     # Neither the order of the groups nor points inside the hull matter.
-    for other in (points[::-1], [hull(own) for own in points]):
+    for other in (points[::-1], [convex_hull(own) for own in points]):
         assert np.allclose(frontier(*other, constraint, tolerances).accuracy, found.accuracy, atol=1e-12)
 
 
@@ -174,8 +174,8 @@ def test_the_order_of_decisions_does_not_matter_and_bad_ones_are_left_out(rows):
     shuffled = np.random.default_rng(0).permutation(len(swept.n) + 1)
     found = points_of_counts(Counts(PAIR, np.concatenate([swept.n, wrong.n[None]])[shuffled]))
     for own, other in zip(wanted, found, strict=True):
-        assert np.array_equal(hull(own).fp, hull(other).fp)
-        assert np.array_equal(hull(own).tp, hull(other).tp)
+        assert np.array_equal(convex_hull(own).fp, convex_hull(other).fp)
+        assert np.array_equal(convex_hull(own).tp, convex_hull(other).tp)
 
 
 def test_sums_of_rounded_counts_are_points_too():
@@ -191,7 +191,7 @@ def test_a_constant_score_leaves_the_choice_of_one_rate_for_each_group():
     s, y = np.repeat([0, 1], 10), np.tile([0, 0, 0, 0, 0, 0, 0, 1, 1, 1], 2)
     y[:6] = 1  # 9 of 10 are favourable in one group, 3 of 10 in the other
     points = points_of_counts(swept_counts(s, y, np.zeros(20), PAIR))
-    assert [len(hull(own).fp) for own in points] == [2, 2]
+    assert [len(convex_hull(own).fp) for own in points] == [2, 2]
     for constraint in HELD:
         found = frontier(*points, constraint, [0, 0.5, 1])
         # At 0 both groups are accepted, 12 right; each at its best, 9 + 7 right.

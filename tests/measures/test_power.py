@@ -83,18 +83,18 @@ def test_so_many_rows_decide_with_the_power_asked_for(rate, ratio, share, family
 def test_the_ratio_that_rows_show_takes_these_rows():
     for n, m, rate in ((2000, 2000, 0.3), (1000, 6000, 0.2)):
         design = TwoGroups(n, m, rate, Criterion(0.8, 4))
-        low, high = design.shown()
+        low, high = design.detectable_ratios()
         for ratio in (low, high):
             assert float(rows_needed(rate, ratio, n / (n + m), design.rule)) == pytest.approx(
                 n + m, rel=0.005
             )
         assert design.chances([low, high]).fails == pytest.approx([0.8, 0.8], abs=0.002)
-        start, end = design.passing()
+        start, end = design.passing_ratios()
         assert 0.8 < start < 1 < end < 1.25
         assert design.chances([start, end]).passes == pytest.approx([0.8, 0.8], abs=0.01)
     tiny = TwoGroups(5, 100, 0.1, Criterion())
-    assert math.isnan(tiny.shown()[0])
-    assert np.isnan(tiny.passing()).all()
+    assert math.isnan(tiny.detectable_ratios()[0])
+    assert np.isnan(tiny.passing_ratios()).all()
 
 
 def test_no_rows_decide_at_a_limit_nor_where_nobody_is_selected():

@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, cohen_kappa
 from fairbench_cli.measures.counts import Counts, count, divide
 from fairbench_cli.measures.metric import OF_LABELS
 from fairbench_cli.measures.rates import RATES
-from fairbench_cli.measures.registry import COUNT_METRICS, DEFAULT_METRICS, ROW_METRICS, find, measure
+from fairbench_cli.measures.registry import COUNT_METRICS, DEFAULT_METRICS, ROW_METRICS, find_metric, measure
 from fairbench_cli.measures.rows import Rows
 
 GROUPS = ("deprived", "favoured")
@@ -224,7 +224,7 @@ def test_few_metrics_have_no_simple_answer_to_a_swap():
         composed = any(name.startswith(f"{rate}-") for rate in mirrored) or name.endswith("ratio")
         functions = ("elift", "elift-as-printed", "f1", "mann-whitney-u", "selected-share")
         base = name.removesuffix("-weighted")
-        assert composed or find(base).alias_of or base in functions, name
+        assert composed or find_metric(base).alias_of or base in functions, name
 
 
 @given(cells)

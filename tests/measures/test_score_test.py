@@ -14,10 +14,10 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportions
 
 from fairbench_cli.measures.score_test import (
     equal_rates,
-    expected,
-    outside_p,
+    outside_band_p,
     ratio_interval,
     score_z,
+    smallest_expected_count,
 )
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "verdicts"
@@ -43,7 +43,7 @@ def test_golden_intervals(row: dict[str, float]) -> None:
     z = [float(score_z(*found, theta)) for theta in (1, 0.8, 1.25)]
     np.testing.assert_allclose(z, [row["z_theta1"], row["z_tau"], row["z_inv_tau"]], atol=1.01e-6)
     p, exact = equal_rates(*found)
-    few = expected(*map(np.asarray, found)) < 5
+    few = smallest_expected_count(*map(np.asarray, found)) < 5
     assert bool(exact) == few
     assert float(p) == pytest.approx(row["p_fisher" if few else "p_theta1"], abs=1.01e-6)
 
@@ -92,7 +92,7 @@ def test_groups_change_places_and_the_ratio_is_inverted(found: Table, ratio: flo
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(ratio_interval(*back), (1 / high, 1 / low), rtol=1e-9)
     np.testing.assert_allclose(equal_rates(*found)[0], equal_rates(*back)[0], rtol=1e-9)
-    np.testing.assert_allclose(outside_p(*found, 0.8), outside_p(*back, 0.8), rtol=1e-6)
+    np.testing.assert_allclose(outside_band_p(*found, 0.8), outside_band_p(*back, 0.8), rtol=1e-6)
 
 
 def score_in_fractions(found: Table, ratio: float) -> float:

@@ -17,9 +17,9 @@ from statsmodels.stats.proportion import proportions_ztest
 
 from fairbench_cli.measures import significance
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.measures.rates import parts
+from fairbench_cli.measures.rates import numerators_and_denominators
 from fairbench_cli.measures.registry import ROW_METRICS, measure
-from fairbench_cli.measures.rows import Rows, counted
+from fairbench_cli.measures.rows import Rows, count_by_stratum
 
 GROUPS = ("deprived", "favoured")
 cells = arrays(np.float64, (2, 2, 2), elements=st.integers(0, 30))
@@ -62,7 +62,7 @@ def test_two_proportions_is_statsmodels_score_test_and_scipys_fisher(n):
 @pytest.mark.parametrize("rate", ["fpr", "tpr", "ppv", "for", "accuracy", "base-rate"])
 def test_every_rate_has_the_same_test(rate):
     n = np.random.default_rng(5).integers(20, 90, (6, 2, 2, 2)).astype(float)
-    above, below = (side[..., 0] for side in parts(n, [rate]))
+    above, below = (side[..., 0] for side in numerators_and_denominators(n, [rate]))
     for k, (one, of) in enumerate(zip(above, below, strict=True)):
         z, p = proportions_ztest(one, of)
         counts = Counts(GROUPS, n[k])
@@ -258,13 +258,13 @@ def test_only_what_says_so_is_of_scores():
 def test_cochran_mantel_haenszel_of_rows_counts_them_by_stratum():
     strata = np.random.default_rng(8).integers(0, 3, 60)
     rows = rows_of(5, strata=strata)
-    by_stratum = counted(rows)
+    by_stratum = count_by_stratum(rows)
     assert by_stratum.n.shape == (3, 2, 2, 2)
     assert (by_stratum.n.sum(0) == rows.counts().n).all()
     expected = significance.cochran_mantel_haenszel_p(by_stratum)
     assert measure("cochran-mantel-haenszel-p", rows) == expected
     weighted = rows_of(5, strata=strata, weights=np.full(60, 2.0))
-    assert (counted(weighted).n == 2 * by_stratum.n).all()
+    assert (count_by_stratum(weighted).n == 2 * by_stratum.n).all()
     with pytest.raises(ValueError, match="needs strata"):
         measure("cochran-mantel-haenszel", rows_of(5))
 

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairbench_cli.measures.rows import Rows
-from fairbench_cli.measures.situation import (
-    against,
-    agreement,
+from fairbench_cli.measures.individual_fairness import (
     consistency,
-    in_favour,
-    look_up,
+    find_neighbours,
     mean_agreement,
+    neighbour_agreement,
+    share_treated_better,
+    share_treated_worse,
     situation_testing,
     situation_testing_reverse,
 )
+from fairbench_cli.measures.rows import Rows
 
 
 def naive_rate(
@@ -48,13 +48,13 @@ def rows_of(crowd: list[tuple[int, int, int]]) -> Rows:
 def test_neighbours_are_those_of_a_naive_loop(crowd, k):
     s, y, x = (list(column) for column in zip(*crowd, strict=True))
     place = [Fraction(each) for each in x]
-    near = look_up(rows_of(crowd), k)
+    near = find_neighbours(rows_of(crowd), k)
     deprived, favoured = ([i for i in range(len(s)) if s[i] == group] for group in (0, 1))
-    assert near.asked.tolist() == deprived + favoured
-    for at, me in enumerate(near.asked.tolist()):
+    assert near.row_indices.tolist() == deprived + favoured
+    for at, me in enumerate(near.row_indices.tolist()):
         rate = naive_rate(me, deprived + favoured, place, y, k)
         expected = np.nan if rate is None else float(rate)
-        assert near.near[at, 0] == pytest.approx(expected, nan_ok=True)
+        assert near.neighbour_rates[at, 0] == pytest.approx(expected, nan_ok=True)
     for at, me in enumerate(deprived):
         for found, among in ((near.near_deprived, deprived), (near.near_favoured, favoured)):
             rate = naive_rate(me, among, place, y, k)
@@ -92,7 +92,7 @@ def test_neighbours_are_scikit_learn_s_where_none_are_tied():
     features = rng.normal(size=(400, 3)) * [1, 10, 0.1]
     rows = Rows(s, y, y, features=features, nominal=(False,) * 3)
     scaled = StandardScaler().fit_transform(features)
-    near = look_up(rows, 7)
+    near = find_neighbours(rows, 7)
     for found, among in (
         (near.near_deprived, np.flatnonzero(s == 0)),
         (near.near_favoured, np.flatnonzero(s == 1)),
@@ -116,9 +116,9 @@ def test_levels_are_as_far_apart_as_they_differ_in():
     features = np.array([[0.0, 0], [0, 1], [2, 2], [0, 0]])
     outcome = np.array([0, 1, 0, 1])
     rows = Rows(np.array([0, 1, 1, 1]), outcome, outcome, features=features, nominal=(True, True))
-    assert look_up(rows, 1).near[0, 0] == 1  # its double
-    assert look_up(rows, 2).near[0, 0] == 1
-    assert look_up(rows, 3).near[0, 0] == pytest.approx(2 / 3)
+    assert find_neighbours(rows, 1).neighbour_rates[0, 0] == 1  # its double
+    assert find_neighbours(rows, 2).neighbour_rates[0, 0] == 1
+    assert find_neighbours(rows, 3).neighbour_rates[0, 0] == pytest.approx(2 / 3)
 
 
 def twins(worse: int, better: int, alike: int) -> Rows:
@@ -139,9 +139,9 @@ def test_twins_by_hand():
 
 def test_several_outcomes_share_the_search():
     rows = twins(1, 0, 1)
-    both = look_up(rows, outcomes=np.stack([rows.y, 1 - rows.y], 1))
-    assert against(both).tolist() == [0.5, 0]
-    assert in_favour(both).tolist() == [0, 0.5]
+    both = find_neighbours(rows, outcomes=np.stack([rows.y, 1 - rows.y], 1))
+    assert share_treated_worse(both).tolist() == [0.5, 0]
+    assert share_treated_better(both).tolist() == [0, 0.5]
     assert mean_agreement(both)[0] == pytest.approx(mean_agreement(both)[1])
 
 
@@ -150,23 +150,23 @@ def test_a_margin_is_reached_exactly():
     g, f = [0] + [1] * 4 + [0] * 6, [1] * 7 + [0] * 3
     s, y = np.array([0] * 11 + [1] * 10), np.array(g + f)
     rows = Rows(s, y, y, features=np.array([[0.0]] * 20 + [[1.0]]), nominal=(False,))
-    near = look_up(rows, 9)
+    near = find_neighbours(rows, 9)
     assert near.near_deprived[0, 0] == pytest.approx(0.4)
     exact = near.near_favoured[0, 0] - near.near_deprived[0, 0]
-    assert against(near, exact)[0] > 0
+    assert share_treated_worse(near, exact)[0] > 0
 
 
 def test_above_the_limit_rows_are_drawn_and_are_always_the_same():
     rng = np.random.default_rng(0)
     s, y = rng.integers(0, 2, (2, 1000))
     rows = Rows(s, y, y, features=rng.normal(size=(1000, 2)), nominal=(False, False))
-    every, some = look_up(rows), look_up(rows, most=200_000)
-    assert len(every.asked) == 1000
-    assert len(some.asked) == 200
-    assert np.array_equal(some.asked, look_up(rows, most=200_000).asked)
-    place = {row: at for at, row in enumerate(every.asked.tolist())}
-    same = [place[row] for row in some.asked.tolist()]
-    assert agreement(some) == pytest.approx(agreement(every)[same])
+    every, some = find_neighbours(rows), find_neighbours(rows, most=200_000)
+    assert len(every.row_indices) == 1000
+    assert len(some.row_indices) == 200
+    assert np.array_equal(some.row_indices, find_neighbours(rows, most=200_000).row_indices)
+    place = {row: at for at, row in enumerate(every.row_indices.tolist())}
+    same = [place[row] for row in some.row_indices.tolist()]
+    assert neighbour_agreement(some) == pytest.approx(neighbour_agreement(every)[same])
     deprived = [at for at in same if at < (s == 0).sum()]
     assert some.excess == pytest.approx(every.excess[deprived])
     assert mean_agreement(some) == pytest.approx(mean_agreement(every), abs=0.05)
@@ -182,6 +182,6 @@ def test_too_few_neighbours_are_nan_and_weights_are_refused():
     with pytest.raises(ValueError, match="needs features"):
         consistency(Rows(s, s, s))
     with pytest.raises(ValueError, match="none"):
-        look_up(rows, 0)
+        find_neighbours(rows, 0)
     nobody = Rows(*3 * (np.zeros(0, dtype=int),), features=np.zeros((0, 1)), nominal=(False,))
     assert np.isnan([situation_testing(nobody), consistency(nobody)]).all()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairbench_cli.measures.subgroups import ANY, deal_people, deal_rows, search, subgroups
+from fairbench_cli.measures.subgroups import ANY, deal_people, deal_rows, enumerate_subgroups, find_extremes
 
 
 def log_likelihood(hits: float, rows: float) -> float:
@@ -47,11 +47,11 @@ def test_the_search_is_that_of_brute_force(drawn):
     cells, place = np.unique(np.array(rows), axis=0, return_inverse=True)
     below = np.bincount(place.ravel()).astype(float)
     above = np.bincount(place.ravel(), hits)
-    some = subgroups(cells)
+    some = enumerate_subgroups(cells)
     assert len(some.levels) == len(known)  # each set of rows once
     if not known:
         return
-    found = search(some, above, below, iter(()))
+    found = find_extremes(some, above, below, iter(()))
     for side, higher in enumerate((False, True)):
         best = [ratio for ratio, over in known.values() if over == higher and ratio > 1e-9]
         at = found.best[side]
@@ -74,7 +74,7 @@ def test_p_is_that_of_all_deals():
     cells, place = np.unique(np.array(rows), axis=0, return_inverse=True)
     above, below = np.bincount(place.ravel(), hits), np.bincount(place.ravel()).astype(float)
     deals = deal_rows(above, below, 20_000, np.random.default_rng(1))
-    found = search(subgroups(cells), above, below, deals)
+    found = find_extremes(enumerate_subgroups(cells), above, below, deals)
     exact = np.mean(np.array(most) >= max(found.ratios) - 1e-9)
     side = int(found.ratios[1] > found.ratios[0])
     assert 0.05 < exact < 0.9
@@ -106,7 +106,7 @@ def test_people_change_places_with_those_of_as_many_rows():
 
 def test_of_equal_sets_the_shortest_description_stays():
     codes = np.array([[0, 0, 0], [1, 1, 0], [1, 1, 1]])
-    found = subgroups(codes)
+    found = enumerate_subgroups(codes)
     assert found.levels.tolist() == [[0, ANY, ANY], [1, ANY, ANY], [ANY, ANY, 0], [ANY, ANY, 1], [1, ANY, 0]]
     assert len({tuple(row) for row in found.member.toarray()}) == 5
     assert all(len(set(pair)) for pair in combinations(found.levels[:, 0], 2))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.interventions.post_processing import equal_odds
-from fairbench_cli.measures.thresholds import GroupPoints, Mixture, best_thresholds, group_points, hull
+from fairbench_cli.measures.thresholds import GroupPoints, Mixture, best_thresholds, convex_hull, group_points
 
 REFERENCE = Path(__file__).parent.parent / "reference/thresholds"
 NAMES = {
@@ -217,13 +217,13 @@ def points_of(group, weights=None):
 def test_the_hull_holds_all_points_and_has_no_point_too_many(group, weighted, seed):
     weights = np.random.default_rng(seed).random(len(group)) + 0.01 if weighted else None
     points = points_of(group, weights)
-    corners = hull(points)
+    corners = convex_hull(points)
     assert (np.interp(points.fp, *upper(corners)) >= points.tp - 1e-9).all()
     assert set(zip(corners.fp, corners.tp, strict=True)) <= set(zip(points.fp, points.tp, strict=True))
     assert (corners.fp[-1], corners.tp[-1]) == (points.negatives, points.positives)
     right, up = np.diff(corners.fp), np.diff(corners.tp)
     assert (right[:-1] * up[1:] < up[:-1] * right[1:]).all()  # each side is less steep than the one before
-    again = hull(corners)
+    again = convex_hull(corners)
     assert (again.thresholds == corners.thresholds).all()
 
 

@@ -36,9 +36,9 @@ def test_the_line_is_that_of_maximum_likelihood_and_the_test_agrees(seed):
         )
     )
     found = ratio_trend(*counted, when)
-    assert float(found.first) == pytest.approx(np.exp(free.x[0]), rel=1e-3)
+    assert float(found.first_ratio) == pytest.approx(np.exp(free.x[0]), rel=1e-3)
     assert float(found.change) == pytest.approx(np.exp(free.x[1]), rel=1e-3)
-    assert float(found.last) == pytest.approx(float(found.first * found.change))
+    assert float(found.last_ratio) == pytest.approx(float(found.first_ratio * found.change))
     assert float(found.p) == pytest.approx(chi2.sf(2 * (fixed.fun - free.fun), 1), abs=0.01)
 
 
@@ -68,9 +68,9 @@ def test_laws():
 
 def test_a_ratio_to_nobody_is_infinite():
     found = ratio_trend([5, 6, 7], [50] * 3, [0] * 3, [50] * 3, [1, 2, 3])
-    assert (found.first, found.last, found.low, found.high) == (np.inf, np.inf, 0, np.inf)
+    assert (found.first_ratio, found.last_ratio, found.low, found.high) == (np.inf, np.inf, 0, np.inf)
     found = ratio_trend([0] * 3, [50] * 3, [5, 6, 7], [50] * 3, [1, 2, 3])
-    assert (found.first, found.last, found.low, found.high) == (0, 0, 0, np.inf)
+    assert (found.first_ratio, found.last_ratio, found.low, found.high) == (0, 0, 0, np.inf)
 
 
 def test_of_two_slices_it_is_the_change_between_them():

@@ -17,7 +17,7 @@ from fairbench_cli.experiment.config.components import ComponentSpec, TechniqueS
 from fairbench_cli.experiment.config.config import DatasetSpec
 from fairbench_cli.experiment.plan import write_plan
 from fairbench_cli.measures.counts import PAIR, Counts
-from fairbench_cli.measures.registry import find
+from fairbench_cli.measures.registry import find_metric
 from fairbench_cli.report.answer import RunSetting, answer_of
 from fairbench_cli.report.answer_words import MOST_LINES, WIDTH, answer_document
 from fairbench_cli.report.columns import fairness_metric
@@ -269,7 +269,7 @@ def test_a_ratio_is_said_as_times_as_often_and_other_metrics_as_numbers():
     assert "No change: shown to be less than 0.01." in text
     _, _, text = answered(WORLDS["winner"], metrics=("likelihood-ratio", "accuracy"))
     assert re.search(r"\| massaging +\| 0\.9\d [^|]*\| – +\|", text)  # not the change of its inverse
-    assert reading_of(find("likelihood-ratio")).shown(-0.1) == np.inf  # an end of an interval
+    assert reading_of(find_metric("likelihood-ratio")).shown(-0.1) == np.inf  # an end of an interval
     _, _, text = answered(WORLDS["winner"], metrics=("accuracy", "mutual-information"))
     assert re.search(r"Of women against men, mutual-information is 0\.\d\d\d", text)
     assert fairness_metric(run_of({"a": WORLDS["winner"]}, metrics=("accuracy", "tpr"))[0].config).name == (
@@ -291,7 +291,7 @@ def test_a_ratio_is_said_as_times_as_often_and_other_metrics_as_numbers():
 )
 def test_metrics_are_said_with_the_right_sign(metric, sentence):
     value = {"cv": 0.9, "likelihood-ratio": 0.1, "tpr-ratio": 0.1, "demographic-parity-ratio": 0.1}
-    assert reading_of(find(metric)).gap(value.get(metric, -0.1), "women", "men") == sentence
+    assert reading_of(find_metric(metric)).gap(value.get(metric, -0.1), "women", "men") == sentence
 
 
 def test_every_number_of_a_run_can_be_computed_again(finished, tmp_path):

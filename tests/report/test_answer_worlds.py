@@ -14,7 +14,7 @@ from conftest import run_plan
 from report.worlds_data import facts, write_facts
 from report.worlds_run import GOOD, NOBODY, Rule, invented
 
-from fairbench_cli.base.checksums import signed
+from fairbench_cli.base.checksums import add_checksum
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.journal.journal import Journal, new_header
 from fairbench_cli.experiment.plan import write_plan
@@ -236,7 +236,7 @@ def test_thresholds_are_told_for_what_the_plain_model_sees(tmp_path):
     kept = facts([("bank", "sex", *MOST)])
     seeing = [[*row[:4], True, *row[5:]] for row in kept]
     blind = [[*row[:10], 0.0 if row[7] == "kept" else row[10], *row[11:]] for row in kept]
-    (tmp_path / FILE).write_text(json.dumps(signed({"facts": [*blind, *seeing]})))
+    (tmp_path / FILE).write_text(json.dumps(add_checksum({"facts": [*blind, *seeing]})))
     rules = {name: {world: of[world] for world in (CLEAN, MOST)} for name, of in RULES.items()}
     told = "Thresholds that know the truth gain all of 6.0 points; "
     ranking = {

@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.text import slugs
+from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.data.card import find_card, read_card, shipped_cards
 from fairbench_cli.data.table import Column
 from fairbench_cli.document.charts import Drawing
@@ -153,7 +153,7 @@ def test_no_figures_asked_for_make_no_folder(run, tmp_path):
 
 @given(st.lists(st.tuples(st.text(max_size=6), st.text(max_size=6)), max_size=6))
 def test_file_names_are_plain_and_differ_on_any_file_system(names):
-    found = slugs(names)
+    found = make_slugs(names)
     assert len({name.casefold() for name in found}) == len(names)
     assert all(name and not re.search(r"[/\\:\s\0]", name) and name[0] != "." for name in found)
 

@@ -17,8 +17,8 @@ from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.thresholds import (
     best_thresholds,
+    convex_hull,
     frontier_of_hulls,
-    hull,
     points_of_counts,
     swept_counts,
 )
@@ -204,7 +204,7 @@ def test_the_halves_are_all_rows_and_thresholds_of_one_are_judged_on_the_other()
                 one = by_key(moved.data.cells[base]["key"])[repeat]
                 at = [moved.chosen_gap[place, repeat]]
                 best = frontier_of_hulls(
-                    tuple(map(hull, points_of_counts(decisions(one)))), moved.held, at
+                    tuple(map(convex_hull, points_of_counts(decisions(one)))), moved.held, at
                 ).accuracy[0]
                 assert moved.chosen_accuracy[place, repeat] <= best + 1e-12
                 rows = moved.chosen.counts.n[place, repeat].sum(-1)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairbench_cli as fb
-from fairbench_cli.base.text import slugs
+from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.experiment.decisions import PredictedRows, crc_of_rows, pack_rows, unpack_rows
 from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.running.verify import verify
@@ -205,7 +205,7 @@ def test_a_file_is_named_after_its_world():
     cell |= {"representation": "original", "include_protected": False, "beta": 0.5}
     cell |= {"parameters": "{}", "classifier_parameters": "{}"}
     names = ["", "label", "label given job=1|2"]
-    assert slugs(predictions._names(cell | {"world": name}) for name in names) == [
+    assert make_slugs(predictions._names(cell | {"world": name}) for name in names) == [
         "toy-s-none-none-beta-0.5",
         "toy-s-label-none-none-beta-0.5",
         "toy-s-label-given-job-1-2-none-none-beta-0.5",

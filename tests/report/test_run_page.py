@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from report.test_answer import PLAIN, REFUSED, WORLDS, run_of
 
-from fairbench_cli.document.charts import WIDTH, Axis, ChartLine, cloud
+from fairbench_cli.document.charts import WIDTH, Axis, ChartLine, plot_paths
 from fairbench_cli.document.html import html
 from fairbench_cli.report.page import run_page
 from fairbench_cli.report.page_numbers import GRAIN, Scale, grains
@@ -72,7 +72,9 @@ def test_a_number_has_the_digits_that_it_has_elsewhere(value, unit):
 
 def test_names_in_a_plane_stand_on_no_mark_and_no_other_name():
     ways = [(f"technique number {i}", [(0.9 + 0.02 * (i % 3), 0.5 + 0.02 * i, "said")]) for i in range(6)]
-    svg = cloud("t", Axis(0, 1, 44, 348), Axis(0, 1, 216, 20), [ChartLine(*way) for way in ways], "x", "y")
+    svg = plot_paths(
+        "t", Axis(0, 1, 44, 348), Axis(0, 1, 216, 20), [ChartLine(*way) for way in ways], "x", "y"
+    )
     found = re.findall(r'class="point[^>]*translate\(([\d.]+) ([\d.]+)\)', svg)
     marks = [tuple(map(float, at)) for at in found]
     names = re.findall(r'class="name" x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)">([^<]*)', svg)

@@ -6,7 +6,7 @@ import pytest
 from report.worlds_data import TRUTH, WEIGHT, write_facts
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.measures.registry import find
+from fairbench_cli.measures.registry import find_metric
 from fairbench_cli.report.worlds import COLUMNS, FILE, read_worlds
 
 PLACES = [("bank", "sex", "", 0.0), ("bank", "sex", "label", 0.5), ("shop", "sex", "label", 0.5)]
@@ -24,15 +24,15 @@ def test_numbers_and_metrics_of_a_world_are_those_of_its_file(tmp_path):
     assert world.kept("deprived") is True
     assert world.kept("nobody") is None
     right = sum(WEIGHT[place] * max(p, 1 - p) for place, p in TRUTH.items())
-    assert world.metric("oracle-thresholds", find("accuracy"), "true") == pytest.approx(right)
+    assert world.metric("oracle-thresholds", find_metric("accuracy"), "true") == pytest.approx(right)
     # Half of the deprived who should be accepted are not, in the record: 0.8 becomes 0.4, and is refused.
     lost = WEIGHT["deprived", 1] * (2 * TRUTH["deprived", 1] - 1)
-    assert world.metric("bayes", find("accuracy"), "true") == pytest.approx(right - lost)
-    assert world.metric("bayes", find("discrimination"), "true") == pytest.approx(0.4 / 0.6)
+    assert world.metric("bayes", find_metric("accuracy"), "true") == pytest.approx(right - lost)
+    assert world.metric("bayes", find_metric("discrimination"), "true") == pytest.approx(0.4 / 0.6)
     base = sum(WEIGHT[place] * p for place, p in TRUTH.items())
-    assert world.metric("constant-accept", find("accuracy"), "true") == pytest.approx(base)
-    assert math.isnan(world.metric("constant-accept", find("accuracy-spread"), "true"))
-    assert math.isnan(world.metric("unheard-of", find("accuracy"), "true"))
+    assert world.metric("constant-accept", find_metric("accuracy"), "true") == pytest.approx(base)
+    assert math.isnan(world.metric("constant-accept", find_metric("accuracy-spread"), "true"))
+    assert math.isnan(world.metric("unheard-of", find_metric("accuracy"), "true"))
     disparity = world.value("disparity", labels="recorded") - world.value("disparity", labels="true")
     assert disparity == pytest.approx(0.5 * (0.3 * 0.2 + 0.1 * 0.8) / 0.4)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from report.worlds_run import GOOD, NOBODY, Rule, invented
 
-from fairbench_cli.base.checksums import signed
+from fairbench_cli.base.checksums import add_checksum
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.worlds import CELLS, FILE
@@ -74,7 +74,7 @@ def facts(places, how: str = "exact") -> list[list]:
 
 def write_facts(folder: Path, places, how: str = "exact") -> None:
     """Keep the facts of worlds in a folder of results, as a run does."""
-    (folder / FILE).write_text(json.dumps(signed({"facts": facts(places, how)})))
+    (folder / FILE).write_text(json.dumps(add_checksum({"facts": facts(places, how)})))
 
 
 METRICS = (*TABLES["difference-to-none"].metrics, "impact-ratio")

@@ -41,7 +41,7 @@ from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures import score_test
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.power import Criterion, rows_needed
-from fairbench_cli.measures.rates import RATES, parts
+from fairbench_cli.measures.rates import RATES, numerators_and_denominators
 from fairbench_cli.measures.significance import holm
 
 Limits = tuple[Floats, Floats]
@@ -251,7 +251,7 @@ def family_rates(
 
 def rate_limits(names: Sequence[str], rows: RateRows, confidence: float) -> Limits:
     """Return Wilson's intervals of the rates of each group."""
-    return score_test.wilson(rows.above, _below(names, rows, rows.above.sum(0)), confidence)
+    return score_test.wilson_interval(rows.above, _below(names, rows, rows.above.sum(0)), confidence)
 
 
 def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confidence: float) -> Limits:
@@ -332,11 +332,13 @@ def _compute_p_values(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floa
     """Return p-values of equal rates and of a ratio within τ, which are exact, and where rows are too few."""
     above, below, ref_above, ref_below = rows.above, rows.below, ref.above, ref.below
     p, exact = score_test.equal_rates(above, below, ref_above, ref_below)
-    outside = score_test.outside_p(above, below, ref_above, ref_below, taus)
+    outside = score_test.outside_band_p(above, below, ref_above, ref_below, taus)
     # Weights leave too few rows to test where so few are expected, of the rows or of what they are worth.
     expected = np.fmin(
-        score_test.expected(above, below, ref_above, ref_below),
-        score_test.expected(rows.plain_above, rows.plain_below, ref.plain_above, ref.plain_below),
+        score_test.smallest_expected_count(above, below, ref_above, ref_below),
+        score_test.smallest_expected_count(
+            rows.plain_above, rows.plain_below, ref.plain_above, ref.plain_below
+        ),
     )
     too_few = (rows.scaled | ref.scaled) & ~(expected >= score_test.FEW_EXPECTED)
     return p, outside, exact, too_few
@@ -577,7 +579,7 @@ def _estimate_rows_needed(table: Compared, still: Bools, family: int) -> Floats:
 def group_rows(group_counts: Slice, config: AuditConfig) -> list[GroupRow]:
     """Return counts and rates of each group."""
     names = defined(SHOWN, group_counts.labelled)
-    above, below = parts(group_counts.counts.n, names)
+    above, below = numerators_and_denominators(group_counts.counts.n, names)
     rates = divide(above, below)
     limits = rate_limits(names, group_rate_rows(group_counts, names), config.confidence)
     # The share of all rows that the only group has is 1, and no estimate.

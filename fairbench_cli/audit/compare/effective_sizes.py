@@ -23,7 +23,7 @@ from fairbench_cli.audit.compare.references import REST, Bools, Ints
 from fairbench_cli.audit.metrics import defined
 from fairbench_cli.audit.scan.slices import Clusters, Slice
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.rates import RATES, parts
+from fairbench_cli.measures.rates import RATES, numerators_and_denominators
 
 ALIKE = 2  # people who are added when it is estimated how alike the rows of a person are: all theirs are
 MANY = 1e12  # a share of a list is a count without a limit: a rate of very many rows
@@ -130,7 +130,9 @@ def rows_per_weight(group_counts: Slice, groups: Sequence[int] | None = None) ->
         names = defined(OF_EVERYBODY + BY_LABEL, group_counts.labelled)
     worth = group_rate_rows(group_counts, names).below
     everybody = group_counts.counts.group_total[:, None]
-    weight = np.where(np.isin(names, BY_LABEL), parts(group_counts.counts.n, names)[1], everybody)
+    weight = np.where(
+        np.isin(names, BY_LABEL), numerators_and_denominators(group_counts.counts.n, names)[1], everybody
+    )
     if groups is not None:
         worth = worth[list(groups)].sum(0)
         weight = weight[list(groups)].sum(0)
@@ -148,7 +150,7 @@ def _sides(group_counts: Slice, names: Sequence[str], *, of_rest: bool) -> Float
     if of_rest:
         is_other = 1 - np.eye(cells.shape[1])
         cells = np.stack([np.tensordot(is_other, group_cells, 1) for group_cells in cells])
-    above, below = parts(cells, names)
+    above, below = numerators_and_denominators(cells, names)
     return np.stack([above, np.where(is_share(names), 0.0, below - above)], axis=1)
 
 
@@ -210,7 +212,7 @@ def _pooled_variance(of_each: Floats, weights: Floats, rows: Floats) -> Floats:
 
 def _entries(n: Floats, names: Sequence[str]) -> Floats:
     """Return the weight of each person and group in each numerator, and in all: (2, entries, rates)."""
-    above, below = parts(n, names)
+    above, below = numerators_and_denominators(n, names)
     return np.stack([above, np.where(is_share(names), above, below)])
 
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan.slices import Clusters, Slice, Tally
-from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest, user_error
-from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, suggest, user_error
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.rates import parts
+from fairbench_cli.measures.rates import numerators_and_denominators
 
 REST = -1  # instead of a group: everybody else
 REST_NAME = "(rest)"
@@ -55,7 +55,7 @@ def find_references(group_counts: Slice, names: Sequence[str], config: AuditConf
         if candidates.any()
     )
     if config.ref_method in ("minimum", "maximum"):
-        rates = divide(*parts(group_counts.counts.n, names))
+        rates = divide(*numerators_and_denominators(group_counts.counts.n, names))
         if config.ref_method == "minimum":
             rank_values = rates
         else:
@@ -82,7 +82,7 @@ def common_references(slices: Sequence[Slice], config: AuditConfig) -> AuditConf
     if config.ref_method not in ("given", "majority"):
         return config
     chosen = {}
-    for attribute, attribute_slices in grouped(slices, lambda group_counts: group_counts.attribute).items():
+    for attribute, attribute_slices in group_by(slices, lambda group_counts: group_counts.attribute).items():
         groups_of_slices = [set(group_counts.counts.groups) for group_counts in attribute_slices]
         everywhere = sorted(set.intersection(*groups_of_slices))
         known_groups = [group for group in everywhere if MISSING not in group.split(CROSS)]
@@ -162,11 +162,11 @@ def rates_and_references(
 
     Each has the shape (..., groups, rates).
     """
-    above, below = parts(n, names)
+    above, below = numerators_and_denominators(n, names)
     if (reference_indices == REST).all():
         everybody = n.sum(-3)
         all_others = everybody * float(n.shape[-3] > 1)  # the rest of one group is nobody, and has no share
-        return above, below, *parts(everybody[..., None, :, :] - n, names, all_others)
+        return above, below, *numerators_and_denominators(everybody[..., None, :, :] - n, names, all_others)
     columns = np.arange(len(names))
     ref_above, ref_below = (
         np.broadcast_to(side[..., reference_indices, columns][..., None, :], side.shape)
@@ -188,7 +188,7 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
     for attribute in attributes:
         names.update(attribute.split(CROSS))
     problems = [
-        Problem(f"no attribute called {shown(name)}", suggest(name, attributes), Flag("ref"))
+        Problem(f"no attribute called {format_value(name)}", suggest(name, attributes), Flag("ref"))
         for name in config.references
         if name not in names
     ]
@@ -197,7 +197,7 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
         for group in group_counts.counts.groups:
             levels |= _levels(group_counts, group)
     problems += [
-        Problem(f"no group called {shown(text)}", suggest(text, levels), Flag("exclude"))
+        Problem(f"no group called {format_value(text)}", suggest(text, levels), Flag("exclude"))
         for text in config.exclude
         if text not in levels and text.rpartition("=")[2] != MISSING  # nobody may be missing
     ]
@@ -208,13 +208,13 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
         out = excluded(group_counts, config)
         if out.all():
             if group_counts.model:
-                of_model = f" in {config.sliced_by or 'model'} {shown(group_counts.model)}"
+                of_model = f" in {config.sliced_by or 'model'} {format_value(group_counts.model)}"
             else:
                 of_model = ""
-            problem = f"all groups of {shown(group_counts.attribute)}{of_model} are left out"
+            problem = f"all groups of {format_value(group_counts.attribute)}{of_model} are left out"
             raise user_error(problem, "leave out fewer groups, or audit other attributes", Flag("exclude"))
         if given_reference is not None and out[group_counts.counts.groups.index(given_reference)]:
-            left_out = (f"the reference {shown(given_reference)} is left out by ", Flag("exclude"))
+            left_out = (f"the reference {format_value(given_reference)} is left out by ", Flag("exclude"))
             raise user_error(left_out, "name another reference, or keep it", Flag("ref"))
 
 
@@ -240,9 +240,9 @@ def _find_named_reference(group_counts: Slice, config: AuditConfig) -> str | Non
             return name
         return None
     if name not in groups:
-        problem = f"attribute {shown(group_counts.attribute)} has no group {shown(name)}"
+        problem = f"attribute {format_value(group_counts.attribute)} has no group {format_value(name)}"
         if group_counts.model:
-            of_model = f" in model {shown(group_counts.model)}"
+            of_model = f" in model {format_value(group_counts.model)}"
         else:
             of_model = ""
         raise user_error(problem + of_model, suggest(name, groups), Flag("ref"))

@@ -9,7 +9,7 @@ from fairbench_cli.audit import metrics
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Interval, Place, Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE, AuditConfig
 from fairbench_cli.audit.scan.slices import Tally
-from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest
+from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, suggest
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric
 
@@ -54,7 +54,7 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
     attributes = {group_counts.attribute for group_counts in tally.slices}
     for attribute, name in config.fail_on:
         if attribute and attribute not in attributes:
-            problem = f"no attribute called {shown(attribute)} was audited"
+            problem = f"no attribute called {format_value(attribute)} was audited"
             problems.append(Problem(problem, suggest(attribute, attributes), Flag("fail-on")))
         if not metrics.can_decide(metrics.canonical(name)):
             problem = f"{name} has no value from which it passes, so it cannot decide"

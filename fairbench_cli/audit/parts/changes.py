@@ -30,12 +30,12 @@ from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import band
 from fairbench_cli.audit.scan.pairing import read_sides
 from fairbench_cli.audit.scan.slices import BeforeAfter, Slice
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import counted_words, listed
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.charts import ChartRow, arrow, dot, ratio_axis, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, Chart, Section, TableCell, TextTable, Verdict, table_of
-from fairbench_cli.measures.change import RateChanges, TwoSides, rate_changes, same_size_p
 from fairbench_cli.measures.counts import Counts, divide
+from fairbench_cli.measures.paired_change import RateChanges, TwoSides, rate_changes, same_size_p
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.significance import normal_p
 
@@ -151,7 +151,7 @@ def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
     deciding = {(row.attribute, row.metric) for row in base.disparities if row.deciding}
     joints = [_select_groups(joint, groups) for joint in joints]
     rates: list[RateChange] = []
-    for of_pair in grouped(joints, lambda joint: (joint.before, joint.after)).values():
+    for of_pair in group_by(joints, lambda joint: (joint.before, joint.after)).values():
         for joint in (_merge_groups(of_pair[0]), *of_pair):
             rates += _rate_changes(joint, config)
     changes: list[Change] = []
@@ -168,7 +168,7 @@ def describe_worse(changes: Changes, report: Report) -> str:
     if WORSE not in report.config.failing_metrics or not rows:
         return ""
     worse_rates = [f"{row.attribute}:{row.metric} of {row.group}" for row in rows]
-    return f"worse than {rows[0].before}: {listed(worse_rates, 3)}"
+    return f"worse than {rows[0].before}: {join_names(worse_rates, 3)}"
 
 
 def _select_groups(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
@@ -179,13 +179,13 @@ def _select_groups(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> Bef
         after = (joint.after, joint.attribute, group)
         if before in groups or after in groups:
             kept_indices.append(g)
-    sides = joint.sides.of(np.eye(len(joint.groups))[kept_indices])
+    sides = joint.sides.merge_groups(np.eye(len(joint.groups))[kept_indices])
     return replace(joint, groups=tuple(joint.groups[g] for g in kept_indices), sides=sides)
 
 
 def _merge_groups(joint: BeforeAfter) -> BeforeAfter:
     """Return everybody as one group."""
-    sides = joint.sides.of(np.ones((1, len(joint.groups))))
+    sides = joint.sides.merge_groups(np.ones((1, len(joint.groups))))
     return replace(joint, attribute=ALL, groups=(ALL,), sides=sides)
 
 
@@ -282,7 +282,7 @@ def _reference_changes(sides: TwoSides, names: Sequence[str], reference_indices:
     """Return the same of each group's reference."""
     members = np.eye(len(sides.n))
     if (reference_indices == REST).all():
-        return rate_changes(sides.of(1 - members), names)
+        return rate_changes(sides.merge_groups(1 - members), names)
     group_changes = rate_changes(sides, names)
     columns = np.arange(len(names))
     of_references = {}
@@ -370,7 +370,7 @@ def change_sections(changes: Changes, report: Report, view: View) -> tuple[Secti
     sections = [_pair_section(before, after, changes, report, view) for before, after in pairs]
     if report.config.sliced_by:
         sections = [replace(section, folded=True) for section in sections]
-    family = counted_words(changes.family, "comparison")
+    family = format_count(changes.family, "comparison")
     percent = f"{100 * report.config.confidence:g} %"
     notes = [
         "better: the ratio is closer to 1 than before (0.5 and 2 are equally far), by more than chance. "
@@ -403,7 +403,7 @@ def _pair_section(before: str, after: str, changes: Changes, report: Report, vie
         sentences.append(f"And {n_more} more: see the table.")
     tables = []
     make = _brief_table if view.brief else _table
-    for attribute, of_attribute in grouped(rows, lambda row: row.attribute).items():
+    for attribute, of_attribute in group_by(rows, lambda row: row.attribute).items():
         ordered = _worst_first(of_attribute)
         title = f"{attribute}: ratios to {_reference_name(ordered)}"
         tables.append(make(title, ordered, changes, report, view))
@@ -417,7 +417,7 @@ def _pair_section(before: str, after: str, changes: Changes, report: Report, vie
             _rate_table("Rates of each group", of_groups, ("attribute", "group")),
         ]
     ordered = sorted(rows, key=lambda row: (row.attribute, COMPARED.index(row.metric)))
-    by_rate = grouped(ordered, lambda row: (row.attribute, row.metric))
+    by_rate = group_by(ordered, lambda row: (row.attribute, row.metric))
     figures = []
     for (attribute, metric), rate_rows in by_rate.items():
         title = f"{attribute}: {RATES[metric].label}, ratio before and after"
@@ -630,7 +630,7 @@ def _plot_changes(rows: Sequence[Change]) -> str:
                 dot(axis, after.value, look, f"{after_label}: {formatting.number(after.value)}", DROP),
             ]
         drawn.append(ChartRow(row.group, f"{moved} {word}", marks))
-    title = "; ".join(f"{row.name} {row.said}" for row in drawn)
+    title = "; ".join(f"{row.name} {row.value_text}" for row in drawn)
     return row_chart(title, axis, drawn, "ring: before; mark: after; shaded: from τ to 1/τ")
 
 

@@ -22,8 +22,8 @@ from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.requested_metrics import ENOUGH
 from fairbench_cli.audit.scan.scores import read_scores
 from fairbench_cli.audit.scan.slices import Scores, Slice
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine
 from fairbench_cli.document.model import (
@@ -35,7 +35,7 @@ from fairbench_cli.document.model import (
 )
 from fairbench_cli.measures import scores as measures
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.score_test import wilson
+from fairbench_cli.measures.score_test import wilson_interval
 from fairbench_cli.measures.scores import Estimate
 
 TO_REFERENCE = "ks-to-reference"  # a comparison already: it has no difference
@@ -119,7 +119,7 @@ class ScoreCurves:
 def judge_curves(read: Sequence[Scores], base: Report) -> tuple[ScoreCurves, ...]:
     """Return the curves of every attribute under every model, those of a model together."""
     curves = []
-    for model_scores in grouped(read, lambda scores: scores.part.model).values():
+    for model_scores in group_by(read, lambda scores: scores.part.model).values():
         curves += [_compute_curves(scores, base.config) for scores in model_scores]
     return tuple(curves)
 
@@ -168,7 +168,7 @@ def _compute_curves(scores: Scores, config: AuditConfig) -> ScoreCurves:
         values[measure] = intervals(value, low, high)
         if measure != TO_REFERENCE:
             of_reference = (value[reference], low[reference], high[reference])
-            value, low, high = measures.minus((value, low, high), of_reference)
+            value, low, high = measures.subtract((value, low, high), of_reference)
             apart[measure] = intervals(value, low, high)
     if group_counts.labelled:
         bins = _compute_bins(scores, config.confidence)
@@ -212,11 +212,11 @@ def _estimate_measures(scores: Scores, confidence: float) -> dict[str, Estimate]
     worth = totals.kish_of_groups
     rate = divide(positive, weight)
     return estimates | {
-        "brier": measures.brier(sums, totals, confidence),
+        "brier": measures.brier_score(sums, totals, confidence),
         "calibration-slope": slope,
         "calibration-intercept": intercept,
         "mean-score": (mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)),
-        "base-rate": (rate, *wilson(rate * worth, worth, confidence)),
+        "base-rate": (rate, *wilson_interval(rate * worth, worth, confidence)),
     }
 
 
@@ -230,7 +230,7 @@ def _compute_bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBi
         weight, n_rows, _, scored = scores.bins[:, b].sum(-1)
         rate = divide(scores.bins[0, b, :, 1], weight)
         mean = divide(scored, weight)
-        low, high = wilson(rows.above[:, 0], rows.below[:, 0], confidence)
+        low, high = wilson_interval(rows.above[:, 0], rows.below[:, 0], confidence)
         observed = intervals(rate, low, high)
         ends = (float(lowest[b]), float(highest[b]))
         for g in np.flatnonzero(n_rows).tolist():
@@ -249,7 +249,7 @@ def plot_rates(curves: ScoreCurves) -> str:
     for group in _drawn_groups(curves):
         shares = [(row.threshold, row.rates[group.group]) for row in curves.thresholds]
         points = [
-            (x, y, f"{group.group}: {percent_words(y)} at {x:.4g}") for x, y in shares if not math.isnan(y)
+            (x, y, f"{group.group}: {format_percent(y)} at {x:.4g}") for x, y in shares if not math.isnan(y)
         ]
         lines.append(ChartLine(_line_name(group), points))
     x = Axis(edges[0], edges[-1], charts.LEFT)
@@ -283,7 +283,9 @@ def plot_calibration(curves: ScoreCurves) -> str:
         low = low - 0.5
         high = high + 0.5
     axis = Axis(low, high, charts.LEFT)
-    ends = f"M{charts.short(axis.at(0), SHARES.at(0))}L{charts.short(axis.at(1), SHARES.at(1))}"
+    start = charts.format_numbers(axis.position(0), SHARES.position(0))
+    end = charts.format_numbers(axis.position(1), SHARES.position(1))
+    ends = f"M{start}L{end}"
     if probabilities:
         equal = charts.stroke("axis", ends, "as many as the score says", dashes="1 4")
     else:
@@ -307,7 +309,7 @@ def _plot_lines(
     else:
         key = ""
     tooltip = f"{curves.attribute}: {title}; the numbers are in the table"
-    return charts.plot(tooltip, x, SHARES, lines, axis_label, key, background)
+    return charts.plot_lines(tooltip, x, SHARES, lines, axis_label, key, background)
 
 
 def _drawn_groups(curves: ScoreCurves) -> list[ScoreRow]:
@@ -372,7 +374,7 @@ def curve_sections(all_curves: Sequence[ScoreCurves], report: Report, view: View
     if not all_curves:
         return ()
     sections: list[Section] = []
-    by_model = grouped(all_curves, lambda curves: curves.model)
+    by_model = group_by(all_curves, lambda curves: curves.model)
     for model, curves in by_model.items():
         if len(by_model) > 1:
             where = f" (model {model})"

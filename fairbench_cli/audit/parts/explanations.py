@@ -18,24 +18,30 @@ from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.slices import People, Slice, Strata
 from fairbench_cli.audit.scan.strata import read_people, read_strata
 from fairbench_cli.base.errors import Flag, user_error
-from fairbench_cli.base.text import listed
+from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures import conditional
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.functions import acceptance_by_group, discrimination
+from fairbench_cli.measures.individual_fairness import (
+    MOST_PAIRS,
+    find_neighbours,
+    mean_agreement,
+    share_treated_better,
+    share_treated_worse,
+)
 from fairbench_cli.measures.rows import (
     DECIMALS,
     GROUPS,
     RANGES,
     Rows,
     cluster_strata,
-    counted,
-    propensity,
-    ranges,
+    count_by_stratum,
+    cut_into_ranges,
+    estimate_propensity,
 )
 from fairbench_cli.measures.score_test import difference_interval
 from fairbench_cli.measures.significance import cochran_mantel_haenszel, cochran_mantel_haenszel_p
-from fairbench_cli.measures.situation import MOST_PAIRS, against, in_favour, look_up, mean_agreement
 
 Pairs = dict[tuple[int, int], tuple[int, int]]
 
@@ -186,9 +192,9 @@ def _explanations(
     small_references = [names[g] for (g, _), (mine, theirs) in pairs.items() if theirs < least <= mine]
     notes = []
     if small_groups:
-        notes.append(f"{listed(small_groups)}: {too_few}")
+        notes.append(f"{join_names(small_groups)}: {too_few}")
     if small_references:
-        notes += [f"{listed(small_references)}: the reference has {too_few}"]
+        notes += [f"{join_names(small_references)}: the reference has {too_few}"]
     explained_pairs = [pair for pair, rows in pairs.items() if min(rows) >= least]
     enough = bool(explained_pairs)
     if pairs and not enough:
@@ -302,16 +308,16 @@ def _add_people(
             why = "no column is left to describe a person"
         notes.append(f"No propensity, neighbours or redlining: {why}.")
         return replace(explanation, features=features, notes=tuple(notes))
-    chances = propensity(rows).round(DECIMALS)
-    codes, tops = ranges(chances, RANGES, rows.weights)
+    chances = estimate_propensity(rows).round(DECIMALS)
+    codes, tops = cut_into_ranges(chances, RANGES, rows.weights)
     spans = ((chances[codes == i].min(), chances[codes == i].max()) for i in range(len(tops)))
     names = tuple(f"{low:.3f}–{high:.3f}" for low, high in spans)
     clusters = cluster_strata(rows)
     numbers = tuple(f"cluster {i + 1}" for i in range(int(clusters.max()) + 1))
     explained_parts = (
         *explanation.parts,
-        stratify("propensity", names, counted(rows, codes), worth, config),
-        stratify("clusters", numbers, counted(rows, clusters), worth, config),
+        stratify("propensity", names, count_by_stratum(rows, codes), worth, config),
+        stratify("clusters", numbers, count_by_stratum(rows, clusters), worth, config),
     )
     metrics: dict[str, Interval] = {}
     if rows.weights is not None:
@@ -330,17 +336,17 @@ def _compare_neighbours(
 ) -> tuple[dict[str, Interval], list[str]]:
     """Compare people alike, without intervals: rows share neighbours, so they are not independent."""
     most = max(MOST_PAIRS // n_comparisons, FEWEST_PAIRS)
-    near = look_up(rows, config.neighbours, most=most)
+    near = find_neighbours(rows, config.neighbours, most=most)
     values = {
-        "situation-testing": against(near, config.margin),
-        "situation-testing-reverse": in_favour(near, config.margin),
+        "situation-testing": share_treated_worse(near, config.margin),
+        "situation-testing-reverse": share_treated_better(near, config.margin),
         "consistency": mean_agreement(near),
     }
     metrics = {name: Interval(float(value[0]), np.nan, np.nan) for name, value in values.items()}
     notes = ["Situation testing and consistency have no intervals: rows share neighbours."]
-    if len(near.asked) < len(rows.s):
+    if len(near.row_indices) < len(rows.s):
         notes.append(
-            f"Neighbours were looked up of {len(near.asked)} of {len(rows.s)} rows, drawn at random "
+            f"Neighbours were looked up of {len(near.row_indices)} of {len(rows.s)} rows, drawn at random "
             f"({len(near.excess)} of the group); they are looked for among all."
         )
     if any(np.isnan(metric.value) for metric in metrics.values()):
@@ -402,7 +408,7 @@ def stratify(
         name,
         _bounded_interval(-float(conditional.explained_difference(counts)), z * errors[0]),
         _bounded_interval(-float(conditional.unexplained_difference(counts)), z * errors[1]),
-        float(conditional.compared(counts)),
+        float(conditional.comparable_share(counts)),
         float(cochran_mantel_haenszel(worthy)),
         float(cochran_mantel_haenszel_p(worthy)),
         tuple(strata),

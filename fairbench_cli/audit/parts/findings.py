@@ -11,7 +11,7 @@ from typing import Literal
 from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.document.model import VERDICTS
-from fairbench_cli.measures.significance import alpha_of
+from fairbench_cli.measures.significance import alpha_level
 
 Differs = Literal["shown", "open", "untested"]
 Beyond = Literal["shown", "within", "open"]
@@ -21,7 +21,7 @@ def differs(row: Disparity, confidence: float) -> Differs:
     """Return whether the rates are shown to differ, over all comparisons that decide."""
     if math.isnan(row.p) or row.reason == "few":
         return "untested"
-    if row.p_holm < alpha_of(confidence):
+    if row.p_holm < alpha_level(confidence):
         return "shown"
     return "open"
 

@@ -8,7 +8,7 @@ from fairbench_cli.audit.compare.references import REST_NAME
 from fairbench_cli.audit.compare.report import Interval, Reason
 from fairbench_cli.audit.parts.part import Row
 from fairbench_cli.document.model import TableCell
-from fairbench_cli.measures.significance import alpha_of
+from fairbench_cli.measures.significance import alpha_level
 
 DASH = "–"
 MOST_DIGITS = 16  # of the counts behind a rate; in a table of 80 columns more break in two
@@ -212,7 +212,7 @@ def describe_reason(reason: Reason, p_holm: float, confidence: float) -> str:
     >>> describe_reason("wide", 0.3, 0.95), describe_reason("wide", 0.01, 0.95)
     ('too few rows to tell', 'beyond chance, limit open')
     """
-    if reason == "wide" and p_holm < alpha_of(confidence):
+    if reason == "wide" and p_holm < alpha_level(confidence):
         return LIMIT_OPEN
     return REASONS[reason]
 
@@ -223,7 +223,7 @@ def among_text(p: float, family: int, confidence: float) -> str:
     >>> among_text(0.02, 1500, 0.95), among_text(0.2, 15, 0.95)
     (' among 1,500', '')
     """
-    if p < alpha_of(confidence):
+    if p < alpha_level(confidence):
         return f" among {family:,}"
     return ""
 

@@ -22,8 +22,8 @@ from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import judged_section
 from fairbench_cli.audit.scan.open import LOOK_MISSING
 from fairbench_cli.audit.scan.slices import Slice
-from fairbench_cli.base.errors import shown
-from fairbench_cli.base.text import counted_words, listed
+from fairbench_cli.base.errors import format_value
+from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
@@ -299,14 +299,14 @@ def _summarise_four_fifths(tables: Sequence[ImpactTable], report: Report) -> str
             if row.chance and row.four_fifths:
                 p = f"{row.group} (p {formatting.p_value(row.chance.p)})"
                 names.setdefault((row.four_fifths.below, row.chance.p < alpha), []).append(p)
-    clauses = [f"{answer}: {listed(names[kind])}" for kind, answer in ALONE.items() if kind in names]
+    clauses = [f"{answer}: {join_names(names[kind])}" for kind, answer in ALONE.items() if kind in names]
     alone = "Four fifths and significance, each pair tested alone as practice has it: "
     return f"{alone}{'; '.join(clauses) or 'nobody is below, and no difference is significant'}."
 
 
 def impact_sections(tables: Sequence[ImpactTable], report: Report, view: View) -> tuple[Section, ...]:
     """Return the tables of the rule, and how they are to be read."""
-    pairs = counted_words(tables[0].family, "pair")
+    pairs = format_count(tables[0].family, "pair")
     if report.without_verdict:
         make = _law_sections
     else:
@@ -411,7 +411,7 @@ def _describe_left_out(table: ImpactTable, report: Report) -> tuple[str, ...]:
     unclear = [row.group for row in table.rows if LOOK_MISSING & set(row.group.lower().split(CROSS))]
     if unclear:
         advice = "if that means that the category is not known, leave it out with --exclude"
-        notes.append(f"Included as a category: {', '.join(map(shown, unclear))}; {advice}.")
+        notes.append(f"Included as a category: {', '.join(map(format_value, unclear))}; {advice}.")
     small = sum(row.left_out for row in table.rows)
     if small:
         least = formatting.percent(report.config.min_share)

@@ -18,7 +18,7 @@ from fairbench_cli.audit.config import EXCLUDING, MISSING
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.findings import describe_verdict
 from fairbench_cli.audit.parts.part import Part, Row, View
-from fairbench_cli.base.text import counted_words
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, ratio_axis, row_chart, rule, whisker
 from fairbench_cli.document.model import (
     SYMBOLS,
@@ -505,7 +505,7 @@ def _brief_table(
         "group": lambda row: formatting.group_cell(
             row.group,
             of_group[row.group].small,
-            counted_words(of_group[row.group].rows, "row"),
+            format_count(of_group[row.group].rows, "row"),
             muted=row.group in minor,
         ),
         "metric": lambda row: TableCell(row.metric),

@@ -31,13 +31,13 @@ from fairbench_cli.audit.metrics import bounds, needs_labels
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, View, stream
 from fairbench_cli.audit.scan.slices import Slice
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import listed
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES
-from fairbench_cli.measures.registry import find, measure
+from fairbench_cli.measures.registry import find_metric, measure
 from fairbench_cli.measures.significance import normal_p
 
 ENOUGH = 10  # rows in each count behind a metric that is bootstrapped
@@ -124,8 +124,8 @@ def compute_requested(_: tuple[()], base: Report) -> Requested:
     """
     config = base.config
     names = requested_names(base.config)
-    deciding = [name for name in names if bounds(find(name), tau_of(name, config), config.confidence)]
-    tests = {name: parts_to_test(find(name)) for name in deciding}
+    deciding = [name for name in names if bounds(find_metric(name), tau_of(name, config), config.confidence)]
+    tests = {name: parts_to_test(find_metric(name)) for name in deciding}
     columns = list(dict.fromkeys(chain.from_iterable(tests.values())))
     tested_pairs = []
     n_other_pairs = 0
@@ -175,11 +175,11 @@ def _decide_test(
     pair: Pair, name: str, test: str, values: dict[str, _Tested], p_holm: float, config: AuditConfig
 ) -> RequestedTest:
     """Return the decision of one test on a metric."""
-    entry = find(name)
+    entry = find_metric(name)
     tau = tau_of(name, config)
     tested = values[test]
     if entry.tested == "parts":
-        judged = find(test)
+        judged = find_metric(test)
         interval = tested.interval
     else:
         judged = entry
@@ -235,7 +235,7 @@ def _tested_pairs(
     ]
     n, worth = _count_pairs(group_counts, other_groups, reference)
     rows = n * worth[..., None, None]
-    entries = {name: find(name) for name in names}
+    entries = {name: find_metric(name) for name in names}
     forms = {
         name: form for name in entries if (form := find_closed_form(name)) and (rows.sum((2, 3)) > 0).all()
     }
@@ -330,7 +330,7 @@ def find_closed_form(name: str) -> tuple[str, str] | None:
     >>> [find_closed_form(name) for name in ("fpr-ratio", "demographic_parity_difference", "phi")]
     [('fpr', 'ratio'), None, None]
     """
-    for spelled in (name, find(name).alias_of):
+    for spelled in (name, find_metric(name).alias_of):
         rate, _, comparison = spelled.rpartition("-")
         rate_definition = RATES.get(rate)
         if (
@@ -409,7 +409,7 @@ def requested_sections(requested: Requested, report: Report, view: View) -> tupl
     """Return a section of the metrics asked for by name, if any: a table for each attribute."""
     if not requested.rows:
         return ()
-    kinds = {find(test.metric).tested for test in requested.tests}
+    kinds = {find_metric(test.metric).tested for test in requested.tests}
     how = "".join(f" {TESTED[kind]}" for kind in TESTED if kind in kinds)
     level = f"{100 * report.config.confidence:g} %"
     sentences = (
@@ -420,8 +420,8 @@ def requested_sections(requested: Requested, report: Report, view: View) -> tupl
         f"{ENOUGH}.{how} These verdicts count with --fail-on alone; p (Holm) is adjusted for all that is "
         f"tested here.{_describe_limits(requested, report.config)}",
     )
-    tests = grouped(requested.tests, lambda test: (*test.place, test.group, test.metric))
-    slices = grouped(requested.rows, lambda row: (*row.place, row.reference))
+    tests = group_by(requested.tests, lambda test: (*test.place, test.group, test.metric))
+    slices = group_by(requested.rows, lambda row: (*row.place, row.reference))
     tables = tuple(_table(rows, tests, report, view) for rows in slices.values())
     return (Section("Metrics asked for by name", sentences, tables),)
 
@@ -430,14 +430,14 @@ def _describe_limits(requested: Requested, config: AuditConfig) -> str:
     """Return within which limits what is tested passes."""
     names_by_limits: dict[str, list[str]] = {}
     for metric, tested in dict.fromkeys((test.metric, test.tested) for test in requested.tests):
-        entry = find(tested if find(metric).tested == "parts" else metric)
+        entry = find_metric(tested if find_metric(metric).tested == "parts" else metric)
         limits = bounds(entry, tau_of(metric, config), config.confidence)
         if limits:
             low = max(limits[0], entry.low)
             high = min(limits[1], entry.high)
             names_by_limits.setdefault(f"from {low:.3g} to {high:.3g}", []).append(entry.name)
     clauses = "; ".join(
-        f"{listed(list(dict.fromkeys(names)))} {limits}" for limits, names in names_by_limits.items()
+        f"{join_names(list(dict.fromkeys(names)))} {limits}" for limits, names in names_by_limits.items()
     )
     if clauses:
         return f" Allowed: {clauses}."
@@ -470,7 +470,7 @@ def _table(
     for row in rows:
         group = formatting.group_cell(row.group, row.group in small)
         for name, interval in row.values.items():
-            entry = find(name)
+            entry = find_metric(name)
             tested = tests.get((*row.place, row.group, name), [])
             verdict = row.verdicts.get(name)
             if verdict == "undecided":

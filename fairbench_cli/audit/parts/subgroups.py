@@ -18,15 +18,23 @@ from fairbench_cli.audit.parts.rates import bracketed_place, place_name
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, counted_jointly, parts_of_groups, with_clusters
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.errors import Flag, UserError, user_error
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.document.model import Section, TableCell, TextTable
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.rates import RATES, parts
+from fairbench_cli.measures.rates import RATES, numerators_and_denominators
 from fairbench_cli.measures.score_test import difference_interval, ratio_interval
 from fairbench_cli.measures.significance import normal_p
-from fairbench_cli.measures.subgroups import ANY, Ints, Subgroups, deal_people, deal_rows, search, subgroups
+from fairbench_cli.measures.subgroups import (
+    ANY,
+    Ints,
+    Subgroups,
+    deal_people,
+    deal_rows,
+    enumerate_subgroups,
+    find_extremes,
+)
 
 Side = Literal["lower", "higher"]
 SIDES: tuple[Side, Side] = ("lower", "higher")
@@ -133,7 +141,7 @@ class _Rows:
         rng = stream(seed, "subgroups", model, decision, attribute, self.metric)
         if clusters is None:
             return deal_rows(self.above, self.below, draws, rng)
-        above, below = (side[:, 0] for side in parts(clusters.n, (self.metric,)))
+        above, below = (side[:, 0] for side in numerators_and_denominators(clusters.n, (self.metric,)))
         cell_of_person = np.searchsorted(self.cells, clusters.group)
         has_weight = below > 0
         return deal_people(
@@ -200,7 +208,9 @@ def find_subgroups(read: Sequence[Joint], names: Sequence[str], config: AuditCon
     names = [name for name in names if not RATES[name].of_all]
     for joint in (_without_groups(joint, excluded(joint.group_counts, config)) for joint in read):
         for name in defined(names, joint.group_counts.labelled):
-            above, below = (side[:, 0] for side in parts(joint.group_counts.counts.n, (name,)))
+            above, below = (
+                side[:, 0] for side in numerators_and_denominators(joint.group_counts.counts.n, (name,))
+            )
             cells = np.flatnonzero(below > 0)
             if len(cells) > 1 and 0 < above.sum() < below.sum():
                 large_subgroups = _select_large(joint.codes[cells], below[cells], config)
@@ -217,17 +227,17 @@ def _without_groups(joint: Joint, out: Bools) -> Joint:
 
 
 def _select_large(codes: Ints, below: Floats, config: AuditConfig) -> Subgroups:
-    candidates = subgroups(codes)
+    candidates = enumerate_subgroups(codes)
     total = float(below.sum())
     inside = candidates.member @ below
     least = max(config.min_group, config.min_share * total)
-    return candidates.take((inside >= least) & (total - inside >= least))
+    return candidates.select((inside >= least) & (total - inside >= least))
 
 
 def _search_rows(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subgroup]:
     candidates = rows.candidates
     total = float(rows.below.sum())
-    searched = search(candidates, rows.above, rows.below, rows.deals(config.draws, config.seed))
+    searched = find_extremes(candidates, rows.above, rows.below, rows.deals(config.draws, config.seed))
     sides = [side for side, best_index in enumerate(searched.best) if best_index is not None]
     member = candidates.member[[best_index for best_index in searched.best if best_index is not None]]
     above = member @ rows.above
@@ -304,8 +314,8 @@ def summarise_subgroups(subgroups: Sequence[Subgroup], report: Report) -> str:
     subgroup = f"{formatting.format_group(clearest.subgroup)} stands out most"
     return (
         f"Of {n_searched} subgroups, {subgroup}{bracketed_place(clearest, report)}: "
-        f"{RATES[clearest.metric].label} {percent_words(clearest.value)}, of all others "
-        f"{percent_words(clearest.others_value)}: {often} than chance would do "
+        f"{RATES[clearest.metric].label} {format_percent(clearest.value)}, of all others "
+        f"{format_percent(clearest.others_value)}: {often} than chance would do "
         f"(p {formatting.p_value(clearest.p_adjusted)} over all that were searched)."
     )
 
@@ -346,7 +356,7 @@ def subgroup_sections(subgroups: Sequence[Subgroup], report: Report, view: View)
         "its rate. These lines decide nothing.",
         *_few_draws(tests, report),
     )
-    by_decision = grouped(subgroups, lambda subgroup: (subgroup.model, subgroup.decision))
+    by_decision = group_by(subgroups, lambda subgroup: (subgroup.model, subgroup.decision))
     tables = tuple(_table(rows, report, view) for rows in by_decision.values())
     return (Section(title, sentences, tables, notes),)
 

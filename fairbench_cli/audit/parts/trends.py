@@ -25,8 +25,8 @@ from fairbench_cli.audit.parts import formatting, rates
 from fairbench_cli.audit.parts.findings import differs, format_limits
 from fairbench_cli.audit.parts.part import AllRows, Part, Row, View
 from fairbench_cli.audit.scan.slices import Slice
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import counted_words, listed
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine
 from fairbench_cli.document.model import VERDICTS, Chart, Section, TableCell, TextTable
@@ -153,7 +153,7 @@ def _audit_all_rows(base: Report) -> Report:
     config = base.config.model_copy(update={"sliced_by": None})
     slices = [
         _merge_slices(attribute_slices, config)
-        for attribute_slices in grouped(base.slices, lambda group_counts: group_counts.attribute).values()
+        for attribute_slices in group_by(base.slices, lambda group_counts: group_counts.attribute).values()
     ]
     compared_by = common_references(
         [without_excluded_groups(group_counts, config) for group_counts in base.slices], config
@@ -210,8 +210,8 @@ def _compute_trends(all_rows: Report, base: Report, when: Sequence[float]) -> It
         yield Trend(
             *(*row.place, row.group, row.reference),
             metric=row.metric,
-            ratio_first=float(fit.first[i]),
-            ratio_last=float(fit.last[i]),
+            ratio_first=float(fit.first_ratio[i]),
+            ratio_last=float(fit.last_ratio[i]),
             change=change,
             p=float(p[i]),
             p_holm=float(adjusted[i]) if tested else math.nan,
@@ -304,7 +304,7 @@ def _name_ratios(rows: Sequence[Trend]) -> str:
     ratio_names = [
         f"{RATES[row.metric].label} of {formatting.format_group(row.group)} ({row.attribute})" for row in rows
     ]
-    return listed(ratio_names, MOST_NAMED)
+    return join_names(ratio_names, MOST_NAMED)
 
 
 def _describe_no_trend(trends: SliceTrends, report: Report) -> str:
@@ -371,8 +371,8 @@ def plot_slices(
         reference_text = "the reference"
     title = f"{row.attribute}: {label}, ratio to {reference_text} by {report.config.sliced_by}"
     folded: tuple[Chart, ...] = ()
-    head = f"{counted_words(len(not_drawn), 'more group')}: "
-    head += listed([formatting.format_group(row_of_group.group) for row_of_group in not_drawn])
+    head = f"{format_count(len(not_drawn), 'more group')}: "
+    head += join_names([formatting.format_group(row_of_group.group) for row_of_group in not_drawn])
     if not_drawn and fold_rest:
         folded = (Chart(head, _plot_lines(f"{title}; {head}", trends, report, not_drawn[:MOST_LINES])),)
     if not_drawn and not fold_rest:
@@ -421,15 +421,15 @@ def _plot_lines(title: str, trends: SliceTrends, report: Report, rows: Sequence[
     band = charts.element(
         *("rect", "band", f"allowed: {format_limits(tau)}"),
         x=x.start,
-        y=y.at(1 / tau),
+        y=y.position(1 / tau),
         width=x.end - x.start,
-        height=y.at(tau) - y.at(1 / tau),
+        height=y.position(tau) - y.position(1 / tau),
         fill=charts.COLOURS["band"],
     )
-    level_one = charts.stroke("one", f"M{x.start} {y.at(1.0)}H{x.end}", "equal to the reference")
+    level_one = charts.stroke("one", f"M{x.start} {y.position(1.0)}H{x.end}", "equal to the reference")
     level = f"{100 * report.config.confidence:g} %"
     key = f"band: {format_limits(tau)} is allowed; shaded: {level} intervals"
-    return charts.plot(title, x, y, lines, "", key, band + level_one, beside=True)
+    return charts.plot_lines(title, x, y, lines, "", key, band + level_one, names_beside=True)
 
 
 def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[Section]:
@@ -468,7 +468,7 @@ def _trend_section(trends: SliceTrends, report: Report, view: View) -> Section:
     sentences = []
     notes = []
     if trends.ordered:
-        count_text = counted_words(len(trends.trends), "trend")
+        count_text = format_count(len(trends.trends), "trend")
         level = f"{100 * report.config.confidence:g} %"
         first_slice = trends.slices[0]
         last_slice = trends.slices[-1]
@@ -480,7 +480,7 @@ def _trend_section(trends: SliceTrends, report: Report, view: View) -> Section:
         ]
     else:
         sentences = [f"No trend is tested: {_describe_no_trend(trends, report)}."]
-    by_attribute = grouped(trends.trends, lambda row: row.attribute)
+    by_attribute = group_by(trends.trends, lambda row: row.attribute)
     tables = tuple(_trend_table(rows, trends, view) for rows in by_attribute.values())
     drawn = () if view.brief else tuple(_charts(trends, report))
     title = f"Trends by {report.config.sliced_by}"

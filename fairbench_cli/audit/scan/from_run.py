@@ -14,7 +14,7 @@ import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.base.errors import Flag, UserError, user_error
-from fairbench_cli.base.text import shown_path
+from fairbench_cli.base.safe_text import format_path
 
 if TYPE_CHECKING:  # a file of somebody's scores needs none of it
     import pandas as pd
@@ -130,11 +130,13 @@ def _read_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat:
             why = "has not been run"
         else:
             why = f"is {record.status}: {record.reason}"
-        raise _no_repeat_error(f"repeat {number} of this cell in {shown_path(folder)} {why}", counted_repeats)
+        raise _no_repeat_error(
+            f"repeat {number} of this cell in {format_path(folder)} {why}", counted_repeats
+        )
     protected = plan.protected(cell["dataset"], cell["attribute"])
     frame, drawn = _expand_counts(record.counts.n, protected)
     called = [f"{key}={cell[key]}" for key in ("dataset", "attribute", "intervention", "classifier")]
-    name = f"{shown_path(folder)}, {', '.join(called)}, beta={cell['beta']:g}, repeat {number}"
+    name = f"{format_path(folder)}, {', '.join(called)}, beta={cell['beta']:g}, repeat {number}"
     notes = [_describe_rows(frame, f"{number} (of {plan.config.repeats}) as its counts have them")]
     if drawn:
         notes.append("Its decisions are drawn at random; counts are those expected, to whole rows.")
@@ -174,7 +176,7 @@ def _find_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str
     filters = list(only)
     filters += [f"{key}{equals}{choices[0]}" for key, choices in choices_of.items()]
     example = ",".join(filters)
-    problem = f"{len(cells)} cells of {shown_path(folder)} match, and one is audited: {listed}"
+    problem = f"{len(cells)} cells of {format_path(folder)} match, and one is audited: {listed}"
     raise user_error(problem, f"name one, such as {example}", Flag("only"))
 
 
@@ -215,12 +217,12 @@ def _read_predictions(path: Path, config: AuditConfig, number: int) -> RunRows |
     frame = relation.filter(duckdb.ColumnExpression("repeat") == number).df().drop(columns=list(leading))
     if frame.empty:
         stored_repeats = [n for (n,) in relation.select("repeat").distinct().order("repeat").fetchall()]
-        raise _no_repeat_error(f"{shown_path(path)} has no repeat {number}", stored_repeats)
+        raise _no_repeat_error(f"{format_path(path)} has no repeat {number}", stored_repeats)
     if frame["score"].isna().all():
         frame = frame.drop(columns="score")
     config = _with_columns(config, names[len(leading) : -len(trailing)])
     return RunRows(
-        frame, config, f"{shown_path(path)}, repeat {number}", (_describe_rows(frame, str(number)),)
+        frame, config, f"{format_path(path)}, repeat {number}", (_describe_rows(frame, str(number)),)
     )
 
 

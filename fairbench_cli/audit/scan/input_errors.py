@@ -9,8 +9,8 @@ from typing import Any
 
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.source import FRAME, LONGEST, NOT_UTF8, Source, readable, too_long
-from fairbench_cli.base.errors import Flag, UserError, Words, shown, user_error
-from fairbench_cli.base.text import counted_words
+from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, user_error
+from fairbench_cli.base.safe_text import format_count
 
 MOST_CLASSES = 20  # a column of more different numbers holds a quantity
 MOST_NAMED = 6
@@ -100,7 +100,7 @@ def _records(source: Source) -> Iterator[Any]:
         csv.field_size_limit(before)
 
 
-def refuse_if(source: Source, column: int, bad: str, problem: str, fix: Words) -> None:
+def refuse_if(source: Source, column: int, bad: str, problem: str, fix: MessageText) -> None:
     """Refuse the rows when `bad` (SQL) holds for one, naming the column, a value, its row and how many.
 
     `what` may use ``{column}``, ``{value}`` and ``{count}``.
@@ -112,8 +112,8 @@ def refuse_if(source: Source, column: int, bad: str, problem: str, fix: Words) -
     with source.engine(ordered=True, threads=1):
         count, row, value = source.row(f"SELECT {first_row} FROM ({numbered}) WHERE {bad}")
     if count:
-        name = shown(source.columns[column])
-        text = problem.format(column=name, value=shown(value), count=counted_words(count, "row"))
+        name = format_value(source.columns[column])
+        text = problem.format(column=name, value=format_value(value), count=format_count(count, "row"))
         raise user_error(text, fix, _position_of_row(source, row))
 
 
@@ -175,7 +175,7 @@ def refuse_counts(source: Source, column: int) -> None:
     )
     (people,) = source.row(f"SELECT coalesce(sum({number}), 0) FROM predictions")
     if not 0 < people <= MOST_PEOPLE:
-        problem = f"{shown(source.columns[column])} adds up to {people:,.0f} people"
+        problem = f"{format_value(source.columns[column])} adds up to {people:,.0f} people"
         fix = (
             "name a column that adds up to 1 to ",
             f"{MOST_PEOPLE:,}, or take it for weights: ",
@@ -213,7 +213,7 @@ def _position_of_row(source: Source, row: int) -> str:
     return f"{source.name}:{row + 1}"
 
 
-def _advise(flag: str, values: list[str]) -> Words:
+def _advise(flag: str, values: list[str]) -> MessageText:
     """Say how to make 0/1 of these values."""
     numbers = {_parse_number(value) for value in values}
     if flag == "score" and any(value.endswith("%") for value in values):

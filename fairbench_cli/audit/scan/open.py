@@ -62,11 +62,11 @@ from fairbench_cli.audit.scan.spellings import (
     check_alike_groups_of_rows,
     merge_groups,
 )
-from fairbench_cli.base.errors import Flag, UserError, shown, user_error
+from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
 from fairbench_cli.base.files import scratch_folder
-from fairbench_cli.base.telling import Far, Tell, to_nobody
-from fairbench_cli.base.text import counted_words, shown_path
-from fairbench_cli.base.twins import short_for, twins_among
+from fairbench_cli.base.progress_callbacks import PercentDone, ProgressCallback, ignore_progress
+from fairbench_cli.base.safe_text import format_count, format_path
+from fairbench_cli.base.spelling_variants import find_abbreviations, find_spelling_variants
 from fairbench_cli.data.recognise import named_like_identifiers
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def open_scan(
     config: AuditConfig,
     *,
     against: "Frame | None" = None,
-    tell: Tell = to_nobody,
+    tell: ProgressCallback = ignore_progress,
 ) -> Iterator[Scan]:
     """Open a file or a frame, count its rows by what every audit needs, and let parts read more of them.
 
@@ -139,9 +139,9 @@ def open_scan(
 
 
 @contextmanager
-def _watch_progress(database: "DuckDBPyConnection", tell: Tell) -> Iterator[Far | None]:
+def _watch_progress(database: "DuckDBPyConnection", tell: ProgressCallback) -> Iterator[PercentDone | None]:
     """Return the function that says how far a query is, if anybody listens; not asked any more at the end."""
-    if tell is to_nobody:
+    if tell is ignore_progress:
         yield None
         return
     try:
@@ -177,8 +177,8 @@ def _start_database() -> "Iterator[tuple[DuckDBPyConnection, Path]]":
             folder = stack.enter_context(scratch_folder())
         except OSError as error:
             raise user_error(f"no temporary folder can be made: {error.strerror}", fix) from None
-        if shown_path(folder) != str(folder):
-            raise user_error(f"the name of {shown_path(tempfile.gettempdir())} is not UTF-8", fix)
+        if format_path(folder) != str(folder):
+            raise user_error(f"the name of {format_path(tempfile.gettempdir())} is not UTF-8", fix)
         try:
             yield stack.enter_context(start_database(folder)), folder  # closed before the folder goes
         except RuntimeError as error:
@@ -192,7 +192,7 @@ def _open_source(
     source: "str | Path | Frame",
     folder: Path,
     config: AuditConfig,
-    tell: Tell = to_nobody,
+    tell: ProgressCallback = ignore_progress,
 ) -> Source:
     if isinstance(source, str | Path):
         opened = open_file(database, str(source), folder, config.table, tell)
@@ -323,11 +323,11 @@ def _refuse_cells(rows: OpenedRows, cells: Cells) -> None:
     if roles.weight is not None and cells.bad_weights:
         input_errors.refuse_weights(source, roles.weight)
     if roles.weight is not None and not cells.weighing.any():
-        problem = f"{shown(source.columns[roles.weight])} is 0 in every row, so that nobody counts"
+        problem = f"{format_value(source.columns[roles.weight])} is 0 in every row, so that nobody counts"
         raise user_error(problem, "name a column of weights above 0, or none", Flag("weight"))
     if len(cells.single) > 1:
         models = sorted(model or MISSING for model in cells.single)
-        problem = f"model_id has several values ({', '.join(map(shown, models[:3]))})"
+        problem = f"model_id has several values ({', '.join(map(format_value, models[:3]))})"
         fix = ("keep the rows of one, or audit each apart with ", Flag("model-column", "model_id"))
         raise user_error(problem, fix, source.name)
 
@@ -382,7 +382,7 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
     n_rows = rows.together.rows
     n_weightless = int((n_rows - rows.together.weighing).sum())
     if n_weightless:
-        notes.append(f"{counted_words(n_weightless, 'row')} of weight 0 left out.")
+        notes.append(f"{format_count(n_weightless, 'row')} of weight 0 left out.")
     tally = Tally(
         rows.source.name,
         int(n_rows.sum()),
@@ -409,25 +409,25 @@ def _describe_groups(
     """Return the notes on what was done to values of an attribute, and which look alike or missing."""
     notes = []
     if MISSING in written:
-        notes.append(f"{name}: {counted_words(sizes[MISSING], 'row')} without a value; group {MISSING}.")
+        notes.append(f"{name}: {format_count(sizes[MISSING], 'row')} without a value; group {MISSING}.")
     trimmed = sorted(group for group, forms in written.items() if group != MISSING and set(forms) != {group})
     merged = [group for group in trimmed if len(written[group]) > 1]
     if trimmed:
-        listed = ", ".join(map(shown, merged[:5])) + (", …" if len(merged) > 5 else "")
+        listed = ", ".join(map(format_value, merged[:5])) + (", …" if len(merged) > 5 else "")
         if merged:
             merged_clause = f", which merged {listed}"
         else:
             merged_clause = ""
         notes.append(f"{name}: blanks around values were trimmed{merged_clause}.")
     notes += [
-        f"{name}: {shown(group)} ({counted_words(sizes[group], 'row')}) is a group of its own; if it means "
-        f"missing, leave the cell empty or the group out, --exclude {group!r}."
+        f"{name}: {format_value(group)} ({format_count(sizes[group], 'row')}) is a group of its own; if it "
+        f"means missing, leave the cell empty or the group out, --exclude {group!r}."
         for group in sorted(written)
         if group.lower() in LOOK_MISSING and not config.leaves_out(name, group)
     ]
     if config.spelling(name) == "keep":
-        notes += [f"{name}: {twins}." for twins in twins_among(sorted(written))]
-    notes += [f"{name}: {twins}." for twins in short_for(sorted(written))]
+        notes += [f"{name}: {twins}." for twins in find_spelling_variants(sorted(written))]
+    notes += [f"{name}: {twins}." for twins in find_abbreviations(sorted(written))]
     return notes
 
 

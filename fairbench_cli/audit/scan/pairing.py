@@ -20,12 +20,12 @@ from fairbench_cli.audit.scan.roles import ColumnRoles, assign_roles, find_colum
 from fairbench_cli.audit.scan.scan import CountedRows, Scan, groups_of, make_slices
 from fairbench_cli.audit.scan.slices import BeforeAfter, Slice
 from fairbench_cli.audit.scan.source import FRAME, Source
-from fairbench_cli.base.errors import Flag, UserError, shown, user_error
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import counted_words
-from fairbench_cli.measures.change import KINDS, TwoSides, apart
+from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.measures.paired_change import KINDS, TwoSides, apart
 
 IDENTIFIERS = ("entity_id", "id")
 MOST_SLICES = 60
@@ -122,7 +122,7 @@ def pair_rows(source: Source, baseline: Source, config: AuditConfig) -> Source:
     if key_columns is None:
         how = "in their order"
     else:
-        how = f"by {shown(source.columns[key_columns[0]])}"
+        how = f"by {format_value(source.columns[key_columns[0]])}"
     notes = [f"Rows of both files are paired {how}."]
     if not pairing.checked:
         name = pairing.names[1]
@@ -232,7 +232,7 @@ def _refuse_strangers(pairing: _Pairing) -> None:
         _refuse_identifiers(pairing, pairing.key_columns, n_rows, n_pairs, unnamed=bool(further_counts[-1]))
     elif n_rows != n_baseline_rows:
         ours, theirs = pairing.names
-        lengths = f"{ours} has {counted_words(n_rows, 'row')}, {theirs} {n_baseline_rows}"
+        lengths = f"{ours} has {format_count(n_rows, 'row')}, {theirs} {n_baseline_rows}"
         problem = f"{lengths}: they cannot be paired in their order"
         fix = ("name a column of persons that both have with ", Flag("id"))
         raise user_error(problem, fix, pairing.baseline.name)
@@ -248,7 +248,7 @@ def _refuse_identifiers(
     source = pairing.source
     baseline = pairing.baseline
     ours, theirs = pairing.names
-    name = shown(source.columns[key_columns[0]])
+    name = format_value(source.columns[key_columns[0]])
     fill = "fill it in, or leave those rows out of the file"
     (nameless,) = source.row("SELECT count(*) FROM baseline WHERE coalesce(person, '') = ''")
     for file, column, has_nameless in (
@@ -267,7 +267,7 @@ def _refuse_identifiers(
     (met,) = source.row(f"SELECT count(DISTINCT b.person) FROM {pairing.rows} WHERE here AND there")
     if n_pairs > met:
         problem = (
-            f"{name} repeats in {ours}: {counted_words(n_pairs - met, 'row')} have that of an earlier one"
+            f"{name} repeats in {ours}: {format_count(n_pairs - met, 'row')} have that of an earlier one"
         )
         raise user_error(problem, fix, source.name)
     problem = f"{n_rows - n_pairs} of {n_rows} rows of {ours} have no partner in {theirs} with their {name}, "
@@ -293,11 +293,11 @@ def _difference_error(pairing: _Pairing, i: int) -> UserError:
     if key_columns is None:
         where = f"row {person}"
     else:
-        where = f"{source.columns[key_columns[0]]} {shown(str(person))}"
-    column = shown(source.columns[pairing.checked[i][0]])
+        where = f"{source.columns[key_columns[0]]} {format_value(str(person))}"
+    column = format_value(source.columns[pairing.checked[i][0]])
     problem = (
-        f"{column} differs in {counted_words(count, 'row')}, first of {where}: "
-        f"{shown(str(mine))} in {pairing.names[0]}, {shown(str(theirs))} in {pairing.names[1]}"
+        f"{column} differs in {format_count(count, 'row')}, first of {where}: "
+        f"{format_value(str(mine))} in {pairing.names[0]}, {format_value(str(theirs))} in {pairing.names[1]}"
     )
     by_persons = ("pair them by a column of persons with ", Flag("id"))
     return user_error(
@@ -336,7 +336,7 @@ def read_sides(scan: Scan) -> tuple[BeforeAfter, ...]:
 
     Columns of scores are each compared with the first, slices of the rows each with the one before.
     """
-    by_model = grouped(scan.tally.slices, lambda group_counts: group_counts.model)
+    by_model = group_by(scan.tally.slices, lambda group_counts: group_counts.model)
     baseline_slices, *compared_slices = by_model.values()
     pairs: list[BeforeAfter] = []
     if len(scan.roles.scores) > 1:
@@ -382,15 +382,16 @@ def _sort_slices(source: Source, slices: tuple[Slice, ...], name: str) -> tuple[
     values = list(dict.fromkeys(group_counts.model for group_counts in slices))
     if MISSING in values:
         rows = next(int(group_counts.rows.sum()) for group_counts in slices if group_counts.model == MISSING)
-        problem = f"{shown(name)} is missing in {counted_words(rows, 'row')}"
+        problem = f"{format_value(name)} is missing in {format_count(rows, 'row')}"
         raise user_error(problem, "fill it in, or leave those rows out of the file", source.name)
     if len(values) > MOST_SLICES:
-        problem = (
-            f"{shown(name)} has {len(values)} different values; at most {MOST_SLICES} slices are compared"
-        )
+        count = f"{format_value(name)} has {len(values)} different values"
+        problem = f"{count}; at most {MOST_SLICES} slices are compared"
         raise user_error(problem, "name a column of fewer, such as months instead of days", Flag("slice"))
     if len(values) == 1:
-        problem = f"{shown(name)} has one value only, {shown(values[0])}: there is nothing to compare"
+        problem = (
+            f"{format_value(name)} has one value only, {format_value(values[0])}: there is nothing to compare"
+        )
         raise user_error(problem, "name another column", Flag("slice"))
     try:
         number_of = {value: (float(value), value) for value in values}

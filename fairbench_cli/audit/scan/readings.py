@@ -23,8 +23,8 @@ from fairbench_cli.audit.scan.input_errors import refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.audit.scan.spellings import AlikeValuesError, Outcome, is_spelled_otherwise, with_spellings
-from fairbench_cli.base.errors import Flag, Problem, Words, shown, suggest, user_error
-from fairbench_cli.base.text import counted_words
+from fairbench_cli.base.errors import Flag, MessageText, Problem, format_value, suggest, user_error
+from fairbench_cli.base.safe_text import format_count
 
 MOST_LISTS = 2000  # of models and decisions
 BITS = 12
@@ -363,11 +363,13 @@ def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[
         share = f"TRY_CAST(rtrim({text}, {sql.quoted(AFTER_NUMBER)}) AS DOUBLE) / {PERCENT} + 0.0"
         number = f"CASE WHEN ends_with({text}, '%') THEN {share} ELSE {in_sql[column].number} END"
         in_sql[column] = replace(in_sql[column], number=number)
-        note = f"{source.columns[column]}: cells with % are read as shares, such as {shown(example)}"
+        note = f"{source.columns[column]}: cells with % are read as shares, such as {format_value(example)}"
         is_number = f"number_{column} IS NOT NULL AND NOT {signed}"
         (number_example,) = source.row(f"SELECT max(trimmed_{column}) FROM sample WHERE {is_number}")
         notes.append(
-            f"{note}; others as they are, such as {shown(number_example)}." if number_example else f"{note}."
+            f"{note}; others as they are, such as {format_value(number_example)}."
+            if number_example
+            else f"{note}."
         )
     return replace(source, in_sql=tuple(in_sql)), tuple(notes)
 
@@ -414,7 +416,7 @@ def check_thresholds(source: Source, column: int, thresholds: tuple[float, ...])
             meant = threshold * PERCENT
         else:
             meant = threshold / PERCENT
-        fix: Words = "name a threshold between these"
+        fix: MessageText = "name a threshold between these"
         if scale.mixed:
             fix = "write all scores on one scale: some look like shares, others like percents"
         elif scale.low < meant <= scale.high:
@@ -580,7 +582,7 @@ def _parse_outcomes(favourable: tuple[str, ...], values: set[str]) -> tuple[Outc
     all_values = list(chain.from_iterable(outcomes))
     for value in all_values:
         if all_values.count(value) > 1:
-            raise user_error(f"{shown(value)} is named twice", "name each value once", FAVOURABLE)
+            raise user_error(f"{format_value(value)} is named twice", "name each value once", FAVOURABLE)
     return tuple(outcomes)
 
 
@@ -592,7 +594,7 @@ def _count_values(source: Source, column: int, favourable: tuple[str, ...]) -> d
         f"ORDER BY 2 DESC, 1 LIMIT {MOST_OUTCOMES + 1}"
     )
     if len(value_rows) > MOST_OUTCOMES:
-        name = shown(source.columns[column])
+        name = format_value(source.columns[column])
         problem = f"{name} has more than {MOST_OUTCOMES} different values and holds no outcomes"
         raise user_error(problem, ("leave ", FAVOURABLE, " out, or name a column of outcomes"), FAVOURABLE)
     values = {value for value, _, _, _ in value_rows}
@@ -617,7 +619,7 @@ def _refuse_unknown_values(
     for value in favourable:
         if value not in all_values:
             names = " or ".join(source.columns[column] for column in word_counts)
-            raise user_error(f"no {names} is {shown(value)}", suggest(value, all_values), FAVOURABLE)
+            raise user_error(f"no {names} is {format_value(value)}", suggest(value, all_values), FAVOURABLE)
     for column, counts in word_counts.items():
         values_elsewhere: set[str] = set()
         for other_column, other_counts in word_counts.items():
@@ -626,9 +628,10 @@ def _refuse_unknown_values(
         if alike[column] and is_spelled_otherwise(favourable, counts):
             continue
         if not set(favourable) & set(counts) and not set(counts) <= values_elsewhere:
-            listed = ", ".join(map(shown, list(counts)[:MOST_LISTED]))
-            problem = f"{source.columns[column]} is never {' or '.join(map(shown, favourable))}, but {listed}"
-            fix: Words = (
+            listed = ", ".join(map(format_value, list(counts)[:MOST_LISTED]))
+            stated = " or ".join(map(format_value, favourable))
+            problem = f"{source.columns[column]} is never {stated}, but {listed}"
+            fix: MessageText = (
                 "name one value of each column: ",
                 *_flags_of_both(favourable[0], next(iter(counts))),
             )
@@ -647,8 +650,8 @@ def _refuse_disjoint_classes(
         counts = word_counts[column]
         other_counts = word_counts[other_column]
         if counts.keys().isdisjoint(other_counts):
-            listed = ", ".join(map(shown, list(counts)[:MOST_LISTED]))
-            other_listed = ", ".join(map(shown, list(other_counts)[:MOST_LISTED]))
+            listed = ", ".join(map(format_value, list(counts)[:MOST_LISTED]))
+            other_listed = ", ".join(map(format_value, list(other_counts)[:MOST_LISTED]))
             problem = (
                 f"{len(favourable)} favourable values are classes, each audited against the rest, and "
                 f"{names[column]} ({listed}) and {names[other_column]} ({other_listed}) have none in common"
@@ -682,7 +685,7 @@ def _describe_outcomes(name: str, counts: Mapping[str, int], outcomes: tuple[Out
     favourable = list(chain.from_iterable(outcomes))
     unfavourable = [(value, count) for value, count in counts.items() if value not in favourable]
     listed = ", ".join(
-        f"{shown(value)} ({counted_words(count, 'row')})" for value, count in unfavourable[:MOST_LISTED]
+        f"{format_value(value)} ({format_count(count, 'row')})" for value, count in unfavourable[:MOST_LISTED]
     )
     if len(unfavourable) > MOST_LISTED:
         listed += ", …"
@@ -695,7 +698,7 @@ def _describe_outcomes(name: str, counts: Mapping[str, int], outcomes: tuple[Out
     zeros = ""
     if unfavourable:
         zeros = f"; 0 {'are' if len(unfavourable) > 1 else 'is'} {listed}"
-    texts = (" or ".join(map(shown, outcome)) for outcome in outcomes)
+    texts = (" or ".join(map(format_value, outcome)) for outcome in outcomes)
     return f"{name}: {', '.join(texts)} {counted}{zeros}."
 
 

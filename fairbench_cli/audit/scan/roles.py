@@ -11,8 +11,8 @@ from itertools import chain
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.source import Source, in_batches
-from fairbench_cli.base.errors import Flag, UserError, Words, shown, suggest, user_error
-from fairbench_cli.base.text import listed
+from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, suggest, user_error
+from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.data import recognise
 from fairbench_cli.measures.groups import CROSS
 
@@ -136,7 +136,7 @@ def assign_roles(
         score = label
         itself = True
     if itself:
-        notes.append(f"The labels {shown(score)} themselves are audited, as decisions.")
+        notes.append(f"The labels {format_value(score)} themselves are audited, as decisions.")
     elif label is None:
         notes.append("No label column: only what needs no labels is audited (name one with --label).")
     # 2. Every other column that has a role, with the key that names it; none has two roles.
@@ -154,7 +154,9 @@ def assign_roles(
     role_of: dict[int, str] = {}
     for role, column in columns.items():
         if column in role_of:
-            problem = f"column {shown(source.columns[column])} cannot be both {role_of[column]} and {role}"
+            problem = (
+                f"column {format_value(source.columns[column])} cannot be both {role_of[column]} and {role}"
+            )
             raise user_error(problem, "name another column", Flag(requested[role][1]))
         role_of[column] = "label" if itself and role == "score" else role
     if source.alone is not None:
@@ -220,7 +222,7 @@ def _no_attribute_error(
     source: Source, quantities: Sequence[int], left_out_notes: Sequence[str]
 ) -> UserError:
     """Return the error for a table without a column of groups: cut a quantity, where there is one."""
-    fix: Words = ("add a column such as race or sex, or name one with ", Flag("attribute"))
+    fix: MessageText = ("add a column such as race or sex, or name one with ", Flag("attribute"))
     if quantities:
         cut = Flag("bins", (source.columns[quantities[0]], 4))
         fix = ("cut a numeric column, as in ", cut, ", or name it with ", Flag("attribute"))
@@ -274,7 +276,7 @@ def find_column(source: Source, name: str, key: str, role_of: Mapping[int, str] 
         raise _unknown_column(source, name, key, free)
     if role_of and column in role_of:
         raise user_error(
-            f"column {shown(name)} is the {role_of[column]}", "name another attribute", Flag(key)
+            f"column {format_value(name)} is the {role_of[column]}", "name another attribute", Flag(key)
         )
     return column
 
@@ -286,10 +288,10 @@ def _unknown_column(source: Source, name: str, key: str, names: list[str]) -> Us
     else:
         where = source.name
     if name in source.doubled:
-        return user_error(f"column {shown(name)} appears twice", "rename or remove one of them", where)
-    problem = f"no column {shown(name)}"
+        return user_error(f"column {format_value(name)} appears twice", "rename or remove one of them", where)
+    problem = f"no column {format_value(name)}"
     if len(source.columns) == 1:
-        only = shown(source.columns[0])
+        only = format_value(source.columns[0])
         return user_error(f"{problem}, only {only}", "separate the columns by commas", where)
     if key == "score":
         also = "; to audit the labels themselves, name them there too"
@@ -303,7 +305,7 @@ def too_many_groups(source: Source, names: tuple[str, ...], count: str) -> UserE
     name = CROSS.join(names)
     problem = f"{name} has {count} different values; at most {MOST_GROUPS} groups can be audited"
     cut = (", or cut it if it is numeric: ", Flag("bins", (name, 4)))
-    fix: Words = ("name the attributes to audit with ", Flag("attribute"), *cut)
+    fix: MessageText = ("name the attributes to audit with ", Flag("attribute"), *cut)
     return user_error(problem, "intersect fewer attributes" if len(names) > 1 else fix, source.name)
 
 
@@ -397,7 +399,7 @@ def _describe_left_out(why: tuple[str, str], names: list[str]) -> str:
     how = f"--attribute {names[0]}" + (f", or cut it: --bins {names[0]}=4" if why == NUMBERS else "")
     if why == WEIGHTS:
         how = f"--weight {names[0]}, or {how}"
-    return f"Not audited, as {why[len(names) > 1]}: {listed(names, MOST_LISTED)} (unless named: {how})."
+    return f"Not audited, as {why[len(names) > 1]}: {join_names(names, MOST_LISTED)} (unless named: {how})."
 
 
 def find_words_below(source: Source, quantities: tuple[int, ...]) -> frozenset[int]:

@@ -20,7 +20,14 @@ from fairbench_cli.audit.scan.source import in_batches
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.scores import ScoreCells, ScoreTotals, extend, fit_calibration, start, summed
+from fairbench_cli.measures.scores import (
+    ScoreCells,
+    ScoreTotals,
+    add_cells,
+    empty_sums,
+    fit_calibration,
+    sum_at,
+)
 
 Reference = Callable[[Slice], int]
 
@@ -239,14 +246,14 @@ def _sum_scores(
     if len(reference) > groups:  # the rest of a group is everybody but the group
         weight, rows, square = (np.concatenate([sums, sums.sum(0) - sums]) for sums in (weight, rows, square))
     totals = ScoreTotals(rows, weight, square)
-    sums = start(len(reference))
+    sums = empty_sums(len(reference))
     n_cells = 0
     stored: list[ScoreCells] = []
     bins = np.zeros((4, len(span.tops), groups, 2))
     cuts = np.zeros((4, len(span.thresholds) + 1, groups, 2))
     for alike, behind in cells():
         with_rests = of_sets(alike)
-        sums = extend(sums, with_rests, totals, reference)
+        sums = add_cells(sums, with_rests, totals, reference)
         bins += _sum_by_range(np.searchsorted(span.tops, alike.score), alike, behind, bins.shape)
         range_of = np.searchsorted(span.thresholds, alike.score, side="right")
         cuts += _sum_by_range(range_of, alike, behind, cuts.shape)
@@ -279,4 +286,4 @@ def _sum_by_range(range_of: Ints, cells: ScoreCells, rows: Floats, shape: tuple[
     _, ranges, groups, labels = shape
     slot = (range_of * groups + cells.group) * labels + cells.label
     columns = (cells.weight, rows, cells.square, cells.weight * cells.score)
-    return np.stack([summed(slot, column, ranges * groups * labels) for column in columns]).reshape(shape)
+    return np.stack([sum_at(slot, column, ranges * groups * labels) for column in columns]).reshape(shape)

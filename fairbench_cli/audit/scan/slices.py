@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.measures.change import TwoSides
 from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.paired_change import TwoSides
 from fairbench_cli.measures.scores import CalibrationFit, ScoreSums, ScoreTotals
 
 

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, Type
 
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table
-from fairbench_cli.base.errors import Flag, UserError, Words, shown, user_error
-from fairbench_cli.base.telling import Far, Tell, to_nobody
-from fairbench_cli.base.text import listed, shown_path
+from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, user_error
+from fairbench_cli.base.progress_callbacks import PercentDone, ProgressCallback, ignore_progress
+from fairbench_cli.base.safe_text import format_path, join_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -273,7 +273,7 @@ def start_database(folder: Path) -> "DuckDBPyConnection":
     return database
 
 
-def progress_of(database: "DuckDBPyConnection") -> Far:
+def progress_of(database: "DuckDBPyConnection") -> PercentDone:
     """Return the function that says how far a query is, in per cent."""
     for setting in ("enable_progress_bar=true", "enable_progress_bar_print=false"):
         database.execute(f"SET {setting}")
@@ -290,7 +290,7 @@ def open_file(
     source: str,
     folder: Path,
     sql_table: str | None = None,
-    tell: Tell = to_nobody,
+    tell: ProgressCallback = ignore_progress,
 ) -> Source:
     """Return the predictions in a file.
 
@@ -312,7 +312,7 @@ def open_file(
     UserError
         When it cannot be read.
     """
-    name = shown_path(source)
+    name = format_path(source)
     with readable(name):
         path = _path_on_disk(path_of(source), folder)
         zipped, head = _read_first_bytes(path)
@@ -321,7 +321,7 @@ def open_file(
             columns = [sql.text_column(f"x{i}") for i in range(len(names))]
             return _with_table(Source(database, name, (), "sqlite", path), table, names, columns)
         if sql_table is not None or source.startswith(ADDRESS):
-            fix: Words = ("leave out ", f'"{ADDRESS}"' if sql_table is None else Flag("table"))
+            fix: MessageText = ("leave out ", f'"{ADDRESS}"' if sql_table is None else Flag("table"))
             raise user_error("it is no SQLite file", fix, name)
         source_file = Source(database, name, (), _detect_format(name, zipped, head), path, zipped)
         if source_file.format == "parquet":
@@ -400,7 +400,7 @@ def path_of(source: str) -> str:
         return source.removeprefix(ADDRESS).partition("?")[0]
     if re.match(r"(postgres|mysql|mariadb|mssql|oracle|duckdb)[a-z0-9+]*://", source):
         problem = "databases other than SQLite files are not read"
-        raise user_error(problem, "export the table as CSV or Parquet, and name that", shown_path(source))
+        raise user_error(problem, "export the table as CSV or Parquet, and name that", format_path(source))
     return source
 
 
@@ -465,7 +465,7 @@ def _path_on_disk(source: str, folder: Path) -> Path:
         if not path.is_file():  # a pipe
             return _spool_stream(cast("BinaryIO", file), folder / "input", source)
     path = path.absolute()
-    if set("*?[]{}") & set(str(path)) or shown_path(path) != str(path):
+    if set("*?[]{}") & set(str(path)) or format_path(path) != str(path):
         # DuckDB would look for many files, or takes no name that is not UTF-8
         link = folder / "input"
         link.symlink_to(path)
@@ -689,7 +689,7 @@ def _check_names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[st
     doubled = tuple(sorted({text for text in non_empty if non_empty.count(text) > 1}))
     notes = []
     if doubled:
-        left_out = listed([shown(text) for text in doubled])
+        left_out = join_names([format_value(text) for text in doubled])
         notes.append(f"Left out, as several columns have one name: {left_out}.")
     if any(text != stripped for text, stripped in zip(names, trimmed, strict=True) if stripped):
         notes.append("Blanks around column names were trimmed.")

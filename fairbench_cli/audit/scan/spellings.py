@@ -12,9 +12,9 @@ from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
-from fairbench_cli.base.errors import Flag, Problem, UserError, shown, user_error
-from fairbench_cli.base.text import counted_words, listed
-from fairbench_cli.base.twins import Twins, is_plain, twins_among
+from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, user_error
+from fairbench_cli.base.safe_text import format_count, join_names
+from fairbench_cli.base.spelling_variants import SpellingVariants, find_spelling_variants, has_plain_letters
 
 MOST_VALUES = 10_000  # of an attribute whose spellings are merged
 
@@ -40,7 +40,7 @@ def merge_groups(source: Source, roles: ColumnRoles, config: AuditConfig) -> tup
         looked_at.add(source.columns[roles.label])
     for name in config.columns_with_spellings:
         if name not in looked_at:
-            problem = f"{shown(name)} is neither audited nor the score or label"
+            problem = f"{format_value(name)} is neither audited nor the score or label"
             raise user_error(problem, "name a column that is, or none", Flag("spellings"))
     notes: list[str] = []
     in_sql = list(source.in_sql)
@@ -49,8 +49,8 @@ def merge_groups(source: Source, roles: ColumnRoles, config: AuditConfig) -> tup
             continue
         rows = _rows_of_values(source, column)
         merged: dict[str, list[str]] = {}
-        for twins in twins_among(rows):  # the commonest first
-            spelling = next(filter(is_plain, twins.values), twins.values[0])
+        for twins in find_spelling_variants(rows):  # the commonest first
+            spelling = next(filter(has_plain_letters, twins.values), twins.values[0])
             merged[spelling] = [value for value in twins.values if value != spelling]
         if merged:
             in_sql[column] = _merge_values(in_sql[column], merged)
@@ -77,8 +77,10 @@ def _merge_values(column: sql.ColumnSql, merged: Mapping[str, Sequence[str]]) ->
 
 
 def _describe_merge(spelling: str, other_spellings: Sequence[str], rows: Mapping[str, int]) -> str:
-    counted = listed([f"{shown(value)} ({counted_words(rows[value], 'row')})" for value in other_spellings])
-    return f"{shown(spelling)} counts {counted}, too"
+    counted = join_names(
+        [f"{format_value(value)} ({format_count(rows[value], 'row')})" for value in other_spellings]
+    )
+    return f"{format_value(spelling)} counts {counted}, too"
 
 
 def check_alike_groups_of_rows(source: Source, roles: ColumnRoles, config: AuditConfig) -> list[Problem]:
@@ -102,7 +104,7 @@ def check_alike_groups(groups: Mapping[str, Mapping[str, int]], config: AuditCon
         if config.spelling(name) is not None or name in config.bins:
             continue
         compared = (group for group in rows if group != MISSING and not config.leaves_out(name, group))
-        for twins in twins_among(sorted(compared)):
+        for twins in find_spelling_variants(sorted(compared)):
             problem = (
                 f"{name}: {twins}, and would be {len(twins.values)} groups ({_list_row_counts(twins, rows)})"
             )
@@ -111,8 +113,8 @@ def check_alike_groups(groups: Mapping[str, Mapping[str, int]], config: AuditCon
     return problems
 
 
-def _list_row_counts(twins: Twins, rows: Mapping[str, int]) -> str:
-    return " and ".join(counted_words(rows[value], "row") for value in twins.values)
+def _list_row_counts(twins: SpellingVariants, rows: Mapping[str, int]) -> str:
+    return " and ".join(format_count(rows[value], "row") for value in twins.values)
 
 
 def is_spelled_otherwise(favourable: Sequence[str], values: Iterable[str]) -> bool:
@@ -120,7 +122,7 @@ def is_spelled_otherwise(favourable: Sequence[str], values: Iterable[str]) -> bo
     unfavourable = set(values) - set(favourable)
     return any(
         set(favourable) & set(twins.values) and unfavourable & set(twins.values)
-        for twins in twins_among(chain(favourable, sorted(unfavourable)))
+        for twins in find_spelling_variants(chain(favourable, sorted(unfavourable)))
     )
 
 
@@ -153,7 +155,7 @@ def with_spellings(
     problems: list[Problem] = []
     for outcome in outcomes:
         missed: list[str] = []
-        for twins in twins_among(chain(outcome, rows)):
+        for twins in find_spelling_variants(chain(outcome, rows)):
             of_outcome = [value for value in twins.values if value in outcome]
             other_spellings = [value for value in twins.values if value not in outcome]
             if not of_outcome or not other_spellings or spelling == "keep":
@@ -162,10 +164,10 @@ def with_spellings(
                 notes.append(f"{name}: {_describe_merge(of_outcome[0], other_spellings, rows)}.")
                 missed += other_spellings
                 continue
-            counted = listed(
-                [f"{shown(value)} in {counted_words(rows[value], 'row')}" for value in other_spellings]
+            counted = join_names(
+                [f"{format_value(value)} in {format_count(rows[value], 'row')}" for value in other_spellings]
             )
-            problem = f"{name} is {counted}, which would not count as {shown(of_outcome[0])}: {twins}"
+            problem = f"{name} is {counted}, which would not count as {format_value(of_outcome[0])}: {twins}"
             named_together = Flag("favourable", "|".join(chain(outcome, other_spellings)))
             merge, keep = (Flag("spellings", (key, choice)) for choice in ("merge", "keep"))
             # Nobody can type what is not seen, and a bar that is part of a value would divide it.
@@ -183,6 +185,6 @@ def with_spellings(
     all_values = list(chain.from_iterable(complete))
     for value in all_values:
         if all_values.count(value) > 1:
-            problem = f"{shown(value)} is named, and is merged with another value that is"
+            problem = f"{format_value(value)} is named, and is merged with another value that is"
             raise user_error(problem, "name one of them", Flag("favourable"))
     return tuple(complete), tuple(notes)

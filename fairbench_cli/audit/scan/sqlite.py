@@ -10,8 +10,8 @@ from urllib.parse import quote
 import numpy as np
 
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.base.errors import Flag, shown, suggest, user_error
-from fairbench_cli.base.telling import Tell, to_nobody
+from fairbench_cli.base.errors import Flag, format_value, suggest, user_error
+from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -22,7 +22,11 @@ CELLS = 500_000  # that are copied at once
 
 
 def copy_table(
-    database: "DuckDBPyConnection", path: Path, name: str, table: str | None, tell: Tell = to_nobody
+    database: "DuckDBPyConnection",
+    path: Path,
+    name: str,
+    table: str | None,
+    tell: ProgressCallback = ignore_progress,
 ) -> tuple[str, list[str]]:
     """Copy a table or view, every cell as text, and return what the copy and its columns are called.
 
@@ -79,7 +83,7 @@ def _chosen(file: sqlite3.Connection, name: str, table: str | None) -> str:
     }
     if table is not None:
         if table not in kinds:
-            raise user_error(f"no table {shown(table)}", suggest(table, kinds), name)
+            raise user_error(f"no table {format_value(table)}", suggest(table, kinds), name)
         return table
     tables = [table_name for table_name, kind in kinds.items() if kind == "table"] or list(kinds)
     if not tables:
@@ -91,7 +95,7 @@ def _chosen(file: sqlite3.Connection, name: str, table: str | None) -> str:
 
 
 def _copy_rows(
-    database: "DuckDBPyConnection", file: sqlite3.Connection, table: str, tell: Tell
+    database: "DuckDBPyConnection", file: sqlite3.Connection, table: str, tell: ProgressCallback
 ) -> tuple[str, list[str]]:
     rows = file.execute(f"SELECT * FROM {sql.identifier(table)}")
     names = [column for column, *_ in rows.description]

@@ -12,7 +12,7 @@ from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, describe_bins
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED, find_column
 from fairbench_cli.audit.scan.scan import Scan, group_by
 from fairbench_cli.audit.scan.slices import People, Slice, Strata
-from fairbench_cli.base.errors import Flag, shown, user_error
+from fairbench_cli.base.errors import Flag, format_value, user_error
 from fairbench_cli.data.recognise import is_near_copy, named_like_identifiers, named_like_scores
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
@@ -205,7 +205,7 @@ def _find_stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
     for name in dict.fromkeys(chain.from_iterable(scan.config.explained_by)):
         column = find_column(source, name, "explain")
         if column in role_of:
-            problem = f"column {shown(name)} is the {role_of[column]}"
+            problem = f"column {format_value(name)} is the {role_of[column]}"
             raise user_error(problem, "explain by another", EXPLAIN)
         different, n_words = source.row(
             f"SELECT count(DISTINCT trimmed_{column}), count(*) FILTER ({sql.no_number(column)}) "
@@ -217,7 +217,7 @@ def _find_stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
             notes.append(describe_bins(name, n_bins_or_edges, bins))
             columns[name] = _binned_sql(column, bins)
         elif different > MOST_GROUPS:
-            problem = f"{shown(name)} has {different} different values, too many for strata"
+            problem = f"{format_value(name)} has {different} different values, too many for strata"
             raise user_error(problem, "explain by a column with fewer", EXPLAIN)
         else:
             columns[name] = sql.text(column)

@@ -21,9 +21,9 @@ from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.audit.show.tables import csv_text
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.files import write_files
-from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.measures.counts import divide
-from fairbench_cli.measures.rates import CELLS, parts
+from fairbench_cli.measures.rates import CELLS, numerators_and_denominators
 from fairbench_cli.measures.registry import METRICS
 
 _CSV = ("group.csv", "disparity.csv", "fairness_groups.csv", "fairness_attributes.csv", "full.csv")
@@ -120,7 +120,7 @@ def _slice_rows(group_counts: Slice, report: Report) -> list[Row]:
     if not groups:
         return []
     ours = list(_OURS.values())
-    above, below = parts(seen.counts.n, ours, group_counts.counts.overall)
+    above, below = numerators_and_denominators(seen.counts.n, ours, group_counts.counts.overall)
     rates = divide(above, below)
     reference_indices = dict(zip(_OURS, find_references(seen, ours, report.config), strict=True))
     model: Value = group_counts.model if any(audited_slice.model for audited_slice in report.slices) else 0
@@ -165,7 +165,7 @@ def _decide_fairness(row: Mapping[str, Value], report: Report) -> dict[str, bool
 
 def _attribute_rows(rows: Sequence[Row]) -> list[Row]:
     """Roll groups up: unfair if one is, undefined if all are, else fair; sorted as pandas groups."""
-    slices = grouped(rows, lambda row: tuple(row[key] for key in _KEYS))
+    slices = group_by(rows, lambda row: tuple(row[key] for key in _KEYS))
     rolled: list[Row] = []
     for key in sorted(slices, key=lambda key: list(map(str, key))):
         rolled.append(dict(zip(_KEYS, key, strict=True)))

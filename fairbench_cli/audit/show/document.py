@@ -13,8 +13,8 @@ from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of, rates
 from fairbench_cli.audit.parts.findings import describe_verdict, differs, format_limits
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.headline import Sentence, headline, rate_meaning
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import counted_words, listed, percent_words, shown_path
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_count, format_path, format_percent, join_names
 from fairbench_cli.document import html, markdown, notebook
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, UNTESTED, Answer, Chart, Document, Section, Statement
@@ -153,7 +153,7 @@ def source_name(report: Report) -> str:
     """Name the file without its folders."""
     if report.source == "-":
         return "standard input"
-    return shown_path(PurePath(report.source).name)
+    return format_path(PurePath(report.source).name)
 
 
 def describe_audit(report: Report) -> str:
@@ -181,7 +181,7 @@ def format_level(report: Report) -> str:
 def describe_references(report: Report) -> str:
     """Return whom groups are compared with: "race against Caucasian, sex against Male (largest)"."""
     config = report.config
-    by_attribute = grouped(report.disparities, lambda row: row.attribute)
+    by_attribute = group_by(report.disparities, lambda row: row.attribute)
     if not by_attribute:
         return "nobody to compare"
     if config.ref_method in ("minimum", "maximum", "rest") or len(by_attribute) > MOST_NAMED:
@@ -290,7 +290,7 @@ def _describe_numbers(report: Report) -> str:
     return (
         f"Square brackets: the {format_level(report)} interval of this comparison alone. p: how often rates "
         "that are equal would give numbers like these; p (Holm): adjusted for "
-        f"{counted_words(report.family, 'comparison')}{decides}."
+        f"{format_count(report.family, 'comparison')}{decides}."
     )
 
 
@@ -335,12 +335,12 @@ def plot_rate(sentence: Sentence, report: Report) -> Chart:
     title = f"{sentence.attribute}: {rate_meaning(sentence.metric)}"
     folded: tuple[Chart, ...] = ()
     if open_rows:
-        names = listed([formatting.format_group(row.group) for row in open_rows])
-        head = f"{counted_words(len(open_rows), 'group')} not decided: {names}"
+        names = join_names([formatting.format_group(row.group) for row in open_rows])
+        head = f"{format_count(len(open_rows), 'group')} not decided: {names}"
         folded = (Chart(head, _plot_rates(f"{title}: {head}", open_rows, of_group, minor, report)),)
     n_more = len(drawn_rows) - rates.MOST_BARS
     if n_more > 0:
-        caption = f"and {counted_words(n_more, 'more group')} in the table"
+        caption = f"and {format_count(n_more, 'more group')} in the table"
     else:
         caption = ""
     return Chart(title, _plot_rates(title, drawn_rows, of_group, minor, report), caption, folded=folded)
@@ -368,12 +368,12 @@ def _plot_rates(
     chart_rows = [
         _chart_row(axis, row, of_group[row.group], report, muted=row.group in minor) for row in drawn_rows
     ]
-    rates_text = "; ".join(f"{row.name}: {row.said}" for row in chart_rows)
+    rates_text = "; ".join(f"{row.name}: {row.value_text}" for row in chart_rows)
     references = {(row.reference, row.reference_value) for row in rows}
     reference = "the reference's rate"
     if len(references) == 1:
         ((name, value),) = references
-        reference = f"{name if len(name) <= NAME else 'reference'} {percent_words(value)}"
+        reference = f"{name if len(name) <= NAME else 'reference'} {format_percent(value)}"
     key = f"line: {reference}; shaded: {format_limits(rows[0].tau)} times, allowed"
     return row_chart(f"{title}. {rates_text}", axis, chart_rows, key)
 
@@ -382,7 +382,7 @@ def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, 
     """Return a group: the band that its reference allows, its rate with the interval, and both in words."""
     estimate = group_row.metrics[row.metric]
     untested = report.config.rule == "point"
-    rate = percent_words(row.value)
+    rate = format_percent(row.value)
     if row.is_reference:
         rate_text = f"{rate}, reference"
     else:
@@ -399,7 +399,7 @@ def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, 
             symbol = UNTESTED[row.verdict]
         else:
             symbol = SYMBOLS[row.verdict]
-    ends = f", {percent_words(estimate.low)} to {percent_words(estimate.high)}"
+    ends = f", {format_percent(estimate.low)} to {format_percent(estimate.high)}"
     title = f"{row.group}: {RATES[row.metric].label} {rate} ({formatting.fraction(row.behind)}){ends}"
     if row.is_reference:
         title += ""
@@ -410,9 +410,9 @@ def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, 
     if math.isfinite(reference) and not row.is_reference:
         low = row.tau * reference
         high = min(1.0, reference / row.tau)
-        limits_text = f"allowed: {percent_words(low)} to {percent_words(high)}"
+        limits_text = f"allowed: {format_percent(low)} to {format_percent(high)}"
         marks.append(box("band", axis, low, high, HEIGHT, limits_text))
-        marks.append(rule("ref", axis, reference, HEIGHT, f"{row.reference}: {percent_words(reference)}"))
+        marks.append(rule("ref", axis, reference, HEIGHT, f"{row.reference}: {format_percent(reference)}"))
     if math.isfinite(row.value):
         marks.append(whisker(axis, estimate.low, estimate.high, title))
         marks.append(dot(axis, row.value, look, title))

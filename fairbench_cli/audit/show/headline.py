@@ -26,8 +26,8 @@ from fairbench_cli.audit.parts.rates import (
     worst_first,
 )
 from fairbench_cli.audit.show.label_direction import label_warning
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import counted_words, listed, percent_words
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_count, format_percent, join_names
 from fairbench_cli.document.model import VERDICTS, Verdict
 from fairbench_cli.measures.rates import EVENTS, RATES
 
@@ -201,15 +201,15 @@ def _describe_attribute(rows: Sequence[Disparity], minor: frozenset[str], report
         verb = "fails"
     else:
         verb = "fail"
-    text = f"{answer.text} {remark} {counted_words(len(minor_failing), 'comparison')} {verb}."
+    text = f"{answer.text} {remark} {format_count(len(minor_failing), 'comparison')} {verb}."
     return replace(answer, text=text, verdict="fail")
 
 
 def _name_minor(names: Iterable[str], report: Report) -> str:
     """Return how many minor groups these are, why they are, and which."""
     groups = list(names)
-    names_text = listed([formatting.format_group(group) for group in groups])
-    return f"{counted_words(len(groups), 'group')} {describe_minor(groups, report)} ({names_text})"
+    names_text = join_names([formatting.format_group(group) for group in groups])
+    return f"{format_count(len(groups), 'group')} {describe_minor(groups, report)} ({names_text})"
 
 
 def describe_comparison(row: Disparity, report: Report, n_more: int = 0, addition: str = "") -> Sentence:
@@ -223,7 +223,7 @@ def describe_comparison(row: Disparity, report: Report, n_more: int = 0, additio
     text = f"{row.attribute}{bracketed_place(row, report)}{addition}: {clause}."
     if n_more:
         verb = "fails" if n_more == 1 else "fail"
-        text += f" {counted_words(n_more, 'more comparison')} {verb}."
+        text += f" {format_count(n_more, 'more comparison')} {verb}."
     return Sentence(
         *row.place, row.group, row.reference, row.metric, row.verdict, row.shown_outside, harmed, text
     )
@@ -237,7 +237,7 @@ def rate_meaning(name: str) -> str:
     """
     if name not in EVENTS:
         rate = RATES[name]
-        return f"P({rate.event}{f' | {rate.given}' if rate.given else ''})"
+        return f"P({rate.event}{f' | {rate.condition}' if rate.condition else ''})"
     event, among = EVENTS[name]
     if event:
         return f"{event}, of {among or 'all'}"
@@ -251,8 +251,8 @@ def _describe_rates(row: Disparity) -> str:
     label = RATES[row.metric].label
     if row.reason == "no rows":
         return f"{group} against {reference} by {label}"
-    mine = percent_words(row.value)
-    theirs = percent_words(row.reference_value)
+    mine = format_percent(row.value)
+    theirs = format_percent(row.reference_value)
     if row.metric not in EVENTS:
         return f"{label} of {group} {mine}, of {reference} {theirs}"
     event, among = EVENTS[row.metric]
@@ -373,7 +373,7 @@ def _describe_overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
         for verdict in judged:
             rows += deciding_rows(verdict, report)
         n = sum(row.verdict == "undecided" for row in rows)
-        still = f"{n:,} of {counted_words(len(rows), 'comparison')} {'is' if n == 1 else 'are'} open"
+        still = f"{n:,} of {format_count(len(rows), 'comparison')} {'is' if n == 1 else 'are'} open"
         if not rows:
             text = "Not decided: there is nothing to compare."
         elif too_much:
@@ -418,7 +418,7 @@ def _name_attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> st
     They are joined as "race, sex and age"; the last ones are counted where there are many.
     """
     names = []
-    for attribute, of_attribute_verdicts in grouped(verdicts, lambda verdict: verdict.attribute).items():
+    for attribute, of_attribute_verdicts in group_by(verdicts, lambda verdict: verdict.attribute).items():
         n = sum(verdict.attribute == attribute for verdict in report.judged)
         audits = f" ({len(of_attribute_verdicts)} of {n} audits)"
         if n == 1:
@@ -460,7 +460,7 @@ def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute |
     minor = minor_groups(sizes.values())
     groups = []
     apart = {}
-    for group, rows in grouped(deciding_rows(verdict, report), lambda row: row.group).items():
+    for group, rows in group_by(deciding_rows(verdict, report), lambda row: row.group).items():
         still = [row for row in rows if row.verdict == "undecided"]
         if still:
             rows_needed = [_rows_needed(row, sizes) for row in still]

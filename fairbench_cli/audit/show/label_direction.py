@@ -11,8 +11,8 @@ import numpy as np
 from fairbench_cli.audit.compare.report import GroupRow, Interval, Report
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
 from fairbench_cli.audit.parts.curves import CURVES, ScoreCurves
-from fairbench_cli.base.text import percent_words
-from fairbench_cli.measures.scores import Estimate, minus
+from fairbench_cli.base.safe_text import format_percent
+from fairbench_cli.measures.scores import Estimate, subtract
 
 HALF = 0.5
 ADVICE = "Check which value of each is the favourable one."
@@ -40,7 +40,7 @@ def label_warning(report: Report) -> str:
     against = [row for row in with_labels if decision_auc(row).high < HALF]
     if against:
         where = _place_text(against, with_labels, all_rows)
-        selected, not_selected = (percent_words(against[0].metrics[name].value) for name in ("ppv", "for"))
+        selected, not_selected = (format_percent(against[0].metrics[name].value) for name in ("ppv", "for"))
         shares = f"of those selected {selected} should be, of those not selected {not_selected}"
         return f"The label runs against the score{where}: {shares}. {ADVICE}"
     if curves := next(_models_with_scores_against(report), None):
@@ -54,7 +54,7 @@ def label_warning(report: Report) -> str:
         row for row in with_labels if row.metrics["accuracy"].high < HALF and not decision_auc(row).low > HALF
     ]
     if disagreeing and not has_lists:
-        agree = percent_words(disagreeing[0].metrics["accuracy"].value)
+        agree = format_percent(disagreeing[0].metrics["accuracy"].value)
         where = _place_text(disagreeing, with_labels, all_rows)
         return f"Most decisions disagree with the label{where}: {agree} agree. {ADVICE}"
     return ""
@@ -63,9 +63,9 @@ def label_warning(report: Report) -> str:
 def decision_auc(row: GroupRow) -> Interval:
     """Return the AUC of decisions, (1 + TPR − FPR) / 2, with an interval; NaN where a label has no rows.
 
-    The interval of the difference is Newcombe's (`minus`).
+    The interval of the difference is Newcombe's (`subtract`).
     """
-    value, low, high = minus(_estimate(row.metrics["tpr"]), _estimate(row.metrics["fpr"]))
+    value, low, high = subtract(_estimate(row.metrics["tpr"]), _estimate(row.metrics["fpr"]))
     return Interval((1 + float(value)) / 2, (1 + float(low)) / 2, (1 + float(high)) / 2)
 
 

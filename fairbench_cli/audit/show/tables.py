@@ -21,7 +21,7 @@ from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
 from fairbench_cli.audit.show.document import source_name
 from fairbench_cli.audit.show.headline import headline
 from fairbench_cli.base.errors import UserError, user_error
-from fairbench_cli.base.text import escaped, inert, printable, shown_path
+from fairbench_cli.base.safe_text import disarm_formula, escape_unseen, format_path, printable
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, MetaData
@@ -88,7 +88,7 @@ def csv_text(rows: Iterable[Row], columns: Iterable[str], truth: tuple[str, str]
         if isinstance(cell, bool):
             return truth[cell]
         if isinstance(cell, str):
-            return inert(printable(cell, keep="\t\n"))
+            return disarm_formula(printable(cell, keep="\t\n"))
         if isinstance(cell, float) and math.isnan(cell):
             return None
         return cell
@@ -179,7 +179,7 @@ def _ci_comparison(row: Disparity) -> Row:
 
 def json_text(content: Mapping[str, Any]) -> str:
     """Write data as JSON, NaN as null."""
-    return escaped(json.dumps(_to_plain(content), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+    return escape_unseen(json.dumps(_to_plain(content), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
 def _to_plain(value: Any) -> Any:
@@ -262,7 +262,7 @@ def to_database(report: Report, url: str) -> str:
         finally:
             engine.dispose()
     except UnicodeEncodeError:
-        problem = f"the address {shown_path(url)} is not UTF-8"
+        problem = f"the address {format_path(url)} is not UTF-8"
         raise user_error(problem, "name another database", "--to-db") from None
     except ModuleNotFoundError as error:
         raise _missing_error(str(error.name)) from None

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.errors import user_error
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.data.card import Card, Trap
 from fairbench_cli.data.checks.columns import check_code_book, check_columns, check_files, check_values
 from fairbench_cli.data.checks.groups import (
@@ -360,8 +360,8 @@ def _check_lost_groups(
             sum(p * (1 - p) / group.before for p, group in zip(shares, (deprived, favoured), strict=True))
         )
         if abs(shares[0] - shares[1]) >= max(LOST, SURE * error):
-            problem = f"is kept unevenly: {second_version.card.name} has {percent_words(shares[0])} of the "
-            problem += f"deprived and {percent_words(shares[1])} of the favoured"
+            problem = f"is kept unevenly: {second_version.card.name} has {format_percent(shares[0])} of the "
+            problem += f"deprived and {format_percent(shares[1])} of the favoured"
             name = deprived.attribute
             fix = f"start from {first_version.card.name}, or say who was left out and why (`left_out`)"
             yield second_version.finding("lost-group", name, problem, fix, "protected", name)

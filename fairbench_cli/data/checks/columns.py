@@ -7,9 +7,9 @@ from itertools import chain
 
 import pandas as pd
 
+from fairbench_cli.base.safe_text import format_percent
+from fairbench_cli.base.spelling_variants import find_spelling_variants
 from fairbench_cli.base.strict_yaml import yaml_word
-from fairbench_cli.base.text import percent_words
-from fairbench_cli.base.twins import twins_among
 from fairbench_cli.data.card import UNKNOWN
 from fairbench_cli.data.checks.rows import Finding, RawRows, format_drop
 from fairbench_cli.data.column_card import ColumnCard
@@ -92,7 +92,7 @@ def check_files(rows: RawRows) -> Iterator[Finding]:
             yield rows.finding(
                 "mostly-missing",
                 name,
-                f"is missing in {percent_words(gap.mean())} of the rows",
+                f"is missing in {format_percent(gap.mean())} of the rows",
                 format_drop(name),
             )
         if named_like_weights(name) or name.casefold() in COUNTS:
@@ -194,7 +194,7 @@ def check_code_book(rows: RawRows) -> Iterator[Finding]:
         else:
             file_values = set()
         for value in [value for value in entry.recode if file_values and value not in file_values]:
-            if any(value in twins.values for twins in twins_among(chain([value], file_values))):
+            if any(value in twins.values for twins in find_spelling_variants(chain([value], file_values))):
                 continue  # written otherwise, or in another file
             problem = f'recodes "{value}" to "{entry.recode[value]}", and no row has it'
             fix = "look whether the code book is that of this file: other codes may mean other groups, too"
@@ -233,7 +233,7 @@ def check_values(rows: RawRows) -> Iterator[Finding]:
             continue
         level_counts = rows.cells[name][rows.complete].value_counts()
         counts = {str(value): int(n) for value, n in level_counts.items() if n}
-        for twins in twins_among(counts):
+        for twins in find_spelling_variants(counts):
             first_value, *other_values = twins.values
             problem = f"has {format_counts(twins.values, counts)}, which {twins.how}"
             yield rows.finding(

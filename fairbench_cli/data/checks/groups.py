@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.data.card import UNKNOWN, Card
 from fairbench_cli.data.checks.rows import Finding, Mask, RawRows
 from fairbench_cli.data.load import Dataset, load
@@ -54,7 +54,7 @@ def _check_missing(
     pooled = float((gap[sides[0]].sum() + gap[sides[1]].sum()) / sum(total))
     error = math.sqrt(pooled * (1 - pooled) * (1 / total[0] + 1 / total[1]))
     if abs(deprived - favoured) >= max(GAP, SURE * error):
-        shares = f"{percent_words(deprived)} of the deprived and {percent_words(favoured)} of the favoured"
+        shares = f"{format_percent(deprived)} of the deprived and {format_percent(favoured)} of the favoured"
         fix = "find out why: gaps reveal the group, and dropping their rows takes more of one group"
         yield rows.finding("gaps-by-group", name, f"is missing in {shares} ({roles.attribute})", fix)
 
@@ -94,9 +94,8 @@ def check_directions(rows: RawRows) -> Iterator[Finding]:
             continue
         deprived, favoured = (float(group.mean()) for group in groups)
         error = math.sqrt(sum(float(group.var()) / len(group) for group in groups))
-        rates = (
-            f"{percent_words(deprived)} of the deprived and {percent_words(favoured)} of the favoured have it"
-        )
+        shares = f"{format_percent(deprived)} of the deprived and {format_percent(favoured)} of the favoured"
+        rates = f"{shares} have it"
         name = roles.attribute
         key_path = ("protected", roles.attribute)
         if deprived - favoured >= max(SMALL, ONE_SIDED * error):
@@ -129,11 +128,11 @@ def check_unknown_outcomes(rows: RawRows) -> Iterator[Finding]:
         if not roles.of and rows.card.column(roles.attribute).kind == "nominal":
             levels = rows.recoded(roles.attribute)
             shares = [
-                f"{percent_words(unknown[levels.isin(group).to_numpy(dtype=bool)].mean())} of the {word}"
+                f"{format_percent(unknown[levels.isin(group).to_numpy(dtype=bool)].mean())} of the {word}"
                 for word, group in (("deprived", roles.deprived), ("favoured", roles.favoured))
             ]
             by_group.append(f"{' and '.join(shares)} ({roles.attribute})")
-    problem = f"is unknown in {unknown.sum():,} of {len(unknown):,} rows ({percent_words(unknown.mean())})"
+    problem = f"is unknown in {unknown.sum():,} of {len(unknown):,} rows ({format_percent(unknown.mean())})"
     if by_group:
         problem = ": ".join([problem, ", ".join(by_group)])
     else:

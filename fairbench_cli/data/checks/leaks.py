@@ -13,11 +13,11 @@ from itertools import product
 
 import numpy as np
 
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, format_drop
 from fairbench_cli.data.recognise import named_like_scores
 from fairbench_cli.data.table import Floats, Rows
-from fairbench_cli.measures.rows import crossed
+from fairbench_cli.measures.rows import cross_columns
 
 EXPLAINED = 0.40  # of the label's entropy
 SURE_LEAK = 0.75  # of the errors of guessing that are gone where a column has a value, or has none
@@ -100,8 +100,8 @@ def guessing_accuracy(rows: RawRows) -> float:
 
 def describe_leak(rows: RawRows, leak: Leak) -> str:
     """Return the description of a leak."""
-    accuracy = percent_words(leak.accuracy)
-    by_guessing = percent_words(guessing_accuracy(rows))
+    accuracy = format_percent(leak.accuracy)
+    by_guessing = format_percent(guessing_accuracy(rows))
     comparison = f"alone right on {accuracy} of rows, guessing on {by_guessing}"
     return f"gives {rows.card.label.column} away ({leak.how}): {comparison}"
 
@@ -198,8 +198,8 @@ def check_hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Find
         explained_by_others = {name: _explained_by_others(name, codes, y) for name in strongest}
         alone = [name for name in strongest if explained_by_others[name] <= ALONE]
         if len(alone) == 1 and says[alone[0]] >= MUCH:
-            share = percent_words(says[alone[0]])
-            most = percent_words(max(explained_by_others[alone[0]], 0))
+            share = format_percent(says[alone[0]])
+            most = format_percent(max(explained_by_others[alone[0]], 0))
             problem = f"explains {share} of the entropy of {rows.card.label.column}, and no other "
             problem += f"column anything of it ({most} at most): perhaps it is known later"
             yield make_leak_finding(rows, alone[0], problem)
@@ -212,8 +212,8 @@ def check_hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Find
         elsewhere = float(gap[~unknown].mean())
         if name not in (rows.card.label.column, rows.label_source) and share_unknown - elsewhere >= LATE:
             label = rows.card.label.column
-            problem = f"is missing in {percent_words(share_unknown)} of the rows whose {label} is unknown, "
-            problem += f"and in {percent_words(elsewhere)} of the others: perhaps it is known no earlier"
+            problem = f"is missing in {format_percent(share_unknown)} of the rows whose {label} is unknown, "
+            problem += f"and in {format_percent(elsewhere)} of the others: perhaps it is known no earlier"
             yield make_leak_finding(rows, name, problem)
 
 
@@ -223,12 +223,12 @@ def _thin_rows(rows: RawRows, names: Iterable[str]) -> tuple[dict[str, Rows], Ma
     thin = slice(None, None, 1 + len(y) // MANY)
     if y[thin].all() or not y[thin].any():
         thin = slice(None)  # a label so rare that it is gone
-    return {name: crossed([rows.codes[name][thin]]) for name in names}, y[thin]
+    return {name: cross_columns([rows.codes[name][thin]]) for name in names}, y[thin]
 
 
 def _pair_codes(first_codes: Rows, second: Rows) -> Rows:
     """Return codes of the pairs of two columns."""
-    return crossed([first_codes * (int(second.max()) + 1) + second])
+    return cross_columns([first_codes * (int(second.max()) + 1) + second])
 
 
 def _explained_by_others(name: str, codes: Mapping[str, Rows], y: Mask) -> float:
@@ -299,7 +299,7 @@ def check_deterministic_label(rows: RawRows, leaking: Collection[str]) -> Iterat
         selected.append(name)
     if best >= SETTLED:
         problem = (
-            f"is all but a rule of {', '.join(selected)}, which explain {percent_words(best)} of its entropy"
+            f"is all but a rule of {', '.join(selected)}, which explain {format_percent(best)} of its entropy"
         )
         fix = "do not take it for a decision on people: what a classifier learns here is the rule"
         yield rows.finding("deterministic", rows.card.label.column, problem, fix, "label")

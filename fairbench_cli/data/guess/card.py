@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairbench_cli.base.safe_text import format_percent, printable
 from fairbench_cli.base.strict_yaml import yaml_word
-from fairbench_cli.base.text import percent_words, printable
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.checks.columns import LEVELS, SOME, check_columns
 from fairbench_cli.data.checks.leaks import describe_leak, find_leaks
@@ -166,7 +166,7 @@ def _guess_by_cells(table: RawCells, name: str, kind: str) -> ColumnGuess:
         change.append(f"Edges of your own: bins: {{edges: [{_example_edges(numbers)}]}}")
     if missing:
         entry["if_missing"] = "level"
-        share = percent_words(missing / len(table.cells))
+        share = format_percent(missing / len(table.cells))
         why += f"; {missing:,} cells ({share}) are missing: a level of their own"
         change.append(f"Filled in: if_missing: {'mode' if entry['kind'] == 'nominal' else 'median'}")
         change.append("Rows left out: no if_missing, and missing_rows: drop")
@@ -353,7 +353,7 @@ def _describe_label(guessed: Guessed) -> str:
         suffix = ""
     else:
         suffix = f"; the other {values - 1} values are unfavourable"
-    return f"{percent_words(members[has_label].mean())} of the rows have the favourable outcome{suffix}"
+    return f"{format_percent(members[has_label].mean())} of the rows have the favourable outcome{suffix}"
 
 
 def _describe_groups(guessed: Guessed, group: Group) -> str:
@@ -363,7 +363,7 @@ def _describe_groups(guessed: Guessed, group: Group) -> str:
     sides = (deprived & has_both, ~deprived & has_both)
     rates = [float(np.mean(good[side])) if side.any() else float("nan") for side in sides]
     deprived_words, other_words = (
-        f"{side.sum():,} rows, {percent_words(rate)} favourable"
+        f"{side.sum():,} rows, {format_percent(rate)} favourable"
         for side, rate in zip(sides, rates, strict=True)
     )
     if rates[0] > rates[1]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import Cells, bin_numbers, format_edge, is_number, parse_numbers
 from fairbench_cli.data.guess.read_raw import Mask, RawCells
@@ -200,10 +200,10 @@ def describe_shares(table: RawCells, name: str, favourable: Mask | None = None) 
     counts = present.value_counts()
     clauses = []
     for value, count in counts.items():
-        clause = percent_words(count / len(present))
+        clause = format_percent(count / len(present))
         if favourable is not None:
             rate = favourable[(table.cells[name] == value).to_numpy()].mean()
-            clause += f", {percent_words(rate)} favourable"
+            clause += f", {format_percent(rate)} favourable"
         clauses.append(f"{value} ({clause})")
     if len(clauses) > MOST_SHOWN:
         suffix = f", … {len(clauses) - MOST_SHOWN} more"

@@ -19,18 +19,18 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from fairbench_cli.base.errors import Problem, UserError, shown, suggest
-from fairbench_cli.base.parameters import Parameters, check_of, checked, parameters_of
-from fairbench_cli.base.plugins import CodeOrigin, find, is_plugin, named_in_packages, short
+from fairbench_cli.base.errors import Problem, UserError, format_value, suggest
+from fairbench_cli.base.parameters import Parameters, convert_value, inspect_parameters, value_converter
+from fairbench_cli.base.plugins import CodeOrigin, entry_points_by_name, find_code, is_plugin, short_name
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.base.validation import (
     Finding,
     Fraction,
     Several,
     StrictModel,
-    findings_of,
-    refused,
-    wording,
+    describe_finding,
+    refusal,
+    to_findings,
 )
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Representation
@@ -89,7 +89,7 @@ def _metric(name: str, info: ValidationInfo) -> MetricSpec:
     try:
         return find_metric(name, context_of(info).base)
     except UserError as error:
-        raise refused(*(((), problem) for problem in error.problems)) from None
+        raise refusal(*(((), problem) for problem in error.problems)) from None
 
 
 def _tunable(metric: MetricSpec) -> MetricSpec:
@@ -107,7 +107,7 @@ def _tunable(metric: MetricSpec) -> MetricSpec:
         aspect = f"{entry.name} is the same whatever is predicted"
     if aspect:
         fix = "tune for a metric such as accuracy or impact-ratio"
-        raise refused(((), Problem(f"tune: {aspect}", fix)))
+        raise refusal(((), Problem(f"tune: {aspect}", fix)))
     return metric
 
 
@@ -272,7 +272,7 @@ class ComponentSpec:
 
     def takes(self, kind: Registry) -> Parameters:
         """Return the parameters of its class or function."""
-        return parameters_of(kind[self.name].load() if self.origin is None else self.origin.load())
+        return inspect_parameters(kind[self.name].load() if self.origin is None else self.origin.load())
 
     def uses(self, aspect: Literal["groups", "classifier", "bias"], kind: Registry) -> bool:
         """Return whether a technique's model depends on the groups, the classifier, or the bias of its rows.
@@ -292,7 +292,7 @@ class ComponentSpec:
         if not values:
             return self
         types = self.takes(kind).types
-        new = {key: checked(types.get(key, Any), value) for key, value in values.items()}
+        new = {key: convert_value(types.get(key, Any), value) for key, value in values.items()}
         return replace(self, parameters=tuple(sorted((dict(self.parameters) | new).items())))
 
     @property
@@ -360,7 +360,7 @@ def word(value: Any) -> str:
     ('true', 'null', '0.5', 'naive-bayes')
     """
     if value is None or isinstance(value, bool):
-        return shown(value)
+        return format_value(value)
     return str(value)
 
 
@@ -389,7 +389,7 @@ def read_parameters(
     findings: list[Finding] = []
     types = (dict.fromkeys(options_given, Any) if takes.open else {}) | dict(takes.types)
     for key in (key for key in types if key in options_given):
-        check = check_of(types[key])
+        check = value_converter(types[key])
         value = options_given[key]
         if isinstance(value, list | tuple):
             listed = value
@@ -401,7 +401,7 @@ def read_parameters(
             try:
                 readings.setdefault(key, []).append(check(single))
             except ValidationError as error:
-                aspect, fix = wording(error.errors()[0])
+                aspect, fix = describe_finding(error.errors()[0])
                 findings.append(((key, i), Problem(f"{name}: {key} {aspect}", fix)))
     unknown = [key for key in options_given if key not in types]
     findings += [((k,), Problem(f'{name} has no parameter "{k}"', suggest(str(k), types))) for k in unknown]
@@ -431,7 +431,7 @@ def read_tunings(
         try:
             options = TuneOptions.model_validate(entry, context=context)
         except ValidationError as error:
-            written = findings_of(error, "interventions", name, "tune")
+            written = to_findings(error, "interventions", name, "tune")
             findings += [((i, *key_path), problem) for key_path, problem in written]
             continue
         over, wrong = read_parameters(name, takes, own_parameters(options.over))
@@ -474,19 +474,19 @@ def _source(kind: Registry, name: str, base: Path | None) -> tuple[CodeOrigin | 
     if name in kind:
         thing = kind[name].load()
         if base is None:
-            return None, parameters_of(thing), {}
+            return None, inspect_parameters(thing), {}
     elif base is None:
         return CodeOrigin(name, "") if is_plugin(name) else None, Parameters({}, open=True), {}
     else:
-        origin = find(name, kind.group, base)
+        origin = find_code(name, kind.group, base)
         if origin is None:
-            choices = [*kind, *named_in_packages(kind.group)]
+            choices = [*kind, *entry_points_by_name(kind.group)]
             raise UserError(Problem(f'unknown {kind.name} "{name}"', suggest(name, choices)))
         thing = origin.load()
     fault = kind.foreign.fault(thing)
     if fault is not None:
-        raise UserError(Problem(f"{short(name)} {fault[0]}", fault[1]))
-    takes = parameters_of(thing)
+        raise UserError(Problem(f"{short_name(name)} {fault[0]}", fault[1]))
+    takes = inspect_parameters(thing)
     if origin is None:
         return None, takes, {}
     required = tuple(key for key in takes.required if key not in kind.foreign.filled(thing))
@@ -502,7 +502,7 @@ def _fix_of_entry(kind: Registry, item: Any) -> str:
     else:
         name = ""
     if name in kind:
-        takes = parameters_of(kind[name].load())
+        takes = inspect_parameters(kind[name].load())
     else:
         takes = None
     names = [] if takes is None else takes.required or [*takes.defaults][:1]
@@ -517,19 +517,21 @@ def _read_entry(
     """Return the combinations of parameters that an item of the list asks for; or what is wrong with it."""
     written, options = split_name(item)
     if written is None or not isinstance(options, dict):
-        aspect = f"{kind.name} must be a name or `name: {{parameter: value}}`, not {shown(item)}"
+        aspect = f"{kind.name} must be a name or `name: {{parameter: value}}`, not {format_value(item)}"
         return [], [((), Problem(aspect, _fix_of_entry(kind, item)))]
     try:
         origin, takes, ours = _source(kind, written, context.base)
     except UserError as error:
-        return [], [((), problem) for problem in error.at("")]
-    name = short(written)
+        return [], [((), problem) for problem in error.reported_at("")]
+    name = short_name(written)
     tunings = list[Tuning]()
     findings = list[Finding]()
     options_given = dict(options)
     alias = options_given.pop(ALIAS, "")
     if ALIAS in options and not (isinstance(alias, str) and 0 < len(alias.strip()) <= LONGEST_ALIAS):
-        aspect = f"{name}: {ALIAS} must be a text of at most {LONGEST_ALIAS} letters, not {shown(alias)}"
+        aspect = (
+            f"{name}: {ALIAS} must be a text of at most {LONGEST_ALIAS} letters, not {format_value(alias)}"
+        )
         findings.append(((ALIAS,), Problem(aspect, "write what tables and figures should call it")))
     if kind is INTERVENTIONS and "tune" in options:
         tunings, wrong = read_tunings(written, options_given.pop("tune"), takes, context)
@@ -652,7 +654,7 @@ def read_entries(
             aspect = f"{kind.name} {spec.name}: {spec.alias} is what something else is called"
             findings.append(((), Problem(aspect, f"choose another name after `{ALIAS}`")))
     if findings:
-        raise refused(*findings)
+        raise refusal(*findings)
     return readings
 
 

@@ -18,8 +18,8 @@ from pydantic import (
     field_validator,
 )
 
-from fairbench_cli.base.errors import Problem, UserError, shown, suggest
-from fairbench_cli.base.plugins import CodeOrigin, short
+from fairbench_cli.base.errors import Problem, UserError, format_value, suggest
+from fairbench_cli.base.plugins import CodeOrigin, short_name
 from fairbench_cli.base.strict_yaml import dump_yaml
 from fairbench_cli.base.validation import (
     NAME,
@@ -29,9 +29,9 @@ from fairbench_cli.base.validation import (
     Known,
     Several,
     StrictModel,
-    findings_of,
     mistake,
-    refused,
+    refusal,
+    to_findings,
 )
 from fairbench_cli.data.card import UnknownAs, find_card, known_cards, read_card
 from fairbench_cli.data.table import Representation
@@ -95,8 +95,10 @@ def _test_rows(value: Any) -> Any:
         and value not in test_words
         and not (isinstance(value, str) and re.search(FILE, value))
     ):
-        problem = Problem(f"test has the unknown value {shown(value)}", suggest(str(value), test_words))
-        raise refused(((), problem))
+        problem = Problem(
+            f"test has the unknown value {format_value(value)}", suggest(str(value), test_words)
+        )
+        raise refusal(((), problem))
     return value
 
 
@@ -120,7 +122,7 @@ Metrics = Annotated[
     PlainSerializer(lambda metrics: [metric.to_config for metric in metrics]),
 ]
 Representations = Annotated[tuple[Representation, ...], Field(min_length=1), Several("representation")]
-Named = Annotated[str, AfterValidator(short)]
+Named = Annotated[str, AfterValidator(short_name)]
 SomeInterventions = Annotated[tuple[Named, ...], Field(min_length=1), Several("intervention", alone=False)]
 SomeClassifiers = Annotated[tuple[Named, ...], Field(min_length=1), Several("classifier", alone=False)]
 Entries = Annotated[list[Any], Field(min_length=1)]
@@ -351,15 +353,15 @@ def _read_dataset(item: Any, info: ValidationInfo) -> DatasetSpec:
         return item
     name, options = split_name(item)
     if name is None:
-        what = f"a dataset must be a name or `name: {{option: value}}`, not {shown(item)}"
-        raise refused(((), Problem(what, f"use any of: {', '.join(known_cards())}")))
+        what = f"a dataset must be a name or `name: {{option: value}}`, not {format_value(item)}"
+        raise refusal(((), Problem(what, f"use any of: {', '.join(known_cards())}")))
     findings = list[Finding]()
     options_read = DatasetOptions()
     try:
         options_read = DatasetOptions.model_validate(options)
     except ValidationError as error:
         findings += [
-            ((name, *key_path), problem) for key_path, problem in findings_of(error, "datasets", name)
+            ((name, *key_path), problem) for key_path, problem in to_findings(error, "datasets", name)
         ]
     context = context_of(info)
     if context.base is not None:
@@ -380,7 +382,7 @@ def _read_dataset(item: Any, info: ValidationInfo) -> DatasetSpec:
         except UserError as error:
             findings += [(key_path, problem) for problem in error.problems]
     if findings:
-        raise refused(*findings)
+        raise refusal(*findings)
     return DatasetSpec.model_construct(options_read.model_fields_set, card=name, **dict(options_read))
 
 

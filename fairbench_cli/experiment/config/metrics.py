@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.base.plugins import CodeOrigin, find, is_plugin, named_in_packages, short
+from fairbench_cli.base.plugins import CodeOrigin, entry_points_by_name, find_code, is_plugin, short_name
 from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.registry import METRICS, measure, measure_rows, own_metric
-from fairbench_cli.measures.rows import Rows, crossed
+from fairbench_cli.measures.registry import METRICS, custom_metric, measure, measure_rows
+from fairbench_cli.measures.rows import Rows, cross_columns
 
 GROUP = "fairbench.measures"
 
@@ -55,7 +55,7 @@ class MetricSpec:
 
 @cache
 def _entry(name: str, origin: CodeOrigin) -> Metric:
-    return own_metric(name, origin.load())
+    return custom_metric(name, origin.load())
 
 
 def find_metric(name: str, base: Path | None) -> MetricSpec:
@@ -72,14 +72,14 @@ def find_metric(name: str, base: Path | None) -> MetricSpec:
         When there is no such metric, or its code is no metric's.
     """
     if name in METRICS or (base is None and (is_plugin(name) or name in known_names())):
-        return MetricSpec(short(name))
+        return MetricSpec(short_name(name))
     if base is None:
         origin = None
     else:
-        origin = find(name, GROUP, base)
+        origin = find_code(name, GROUP, base)
     if origin is None:
         raise user_error(f'unknown metric "{name}"', suggest(name, known_names()))
-    specs = MetricSpec(short(name), origin)
+    specs = MetricSpec(short_name(name), origin)
     try:
         _ = specs.entry
     except ValueError as error:
@@ -102,7 +102,7 @@ def find_metrics(names: Iterable[str], base: Path, flag: str) -> list[MetricSpec
         try:
             specs.append(find_metric(name, base))
         except UserError as error:
-            wrong += error.at(flag)
+            wrong += error.reported_at(flag)
     if wrong:
         raise UserError(*wrong)
     return specs
@@ -110,7 +110,7 @@ def find_metrics(names: Iterable[str], base: Path, flag: str) -> list[MetricSpec
 
 def known_names() -> list[str]:
     """Return the names of all metrics that need no path."""
-    return [*METRICS, *named_in_packages(GROUP)]
+    return [*METRICS, *entry_points_by_name(GROUP)]
 
 
 @dataclass(frozen=True)
@@ -193,5 +193,5 @@ def rows_of(test: Sample, predicted: Labels, scores: Floats | None, strata: tupl
         features=np.column_stack(columns).astype(np.float64) if columns else None,
         nominal=tuple(column.kind != "number" for column in features.columns),
         weights=test.weights,
-        strata=crossed([test.features[name] for name in strata]) if strata else None,
+        strata=cross_columns([test.features[name] for name in strata]) if strata else None,
     )

@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fairbench_cli.base.errors import Problem, UserError, nearest, suggest, user_error
-from fairbench_cli.base.files import read_text, shipped
-from fairbench_cli.base.plugins import clashes, short
-from fairbench_cli.base.strict_yaml import Place, YamlDocument, laid_over, read_mapping
-from fairbench_cli.base.validation import Conflict, in_file_order, problems_of, wording
+from fairbench_cli.base.errors import Problem, UserError, find_nearest, suggest, user_error
+from fairbench_cli.base.files import read_text, shipped_folder
+from fairbench_cli.base.plugins import find_clashes, short_name
+from fairbench_cli.base.strict_yaml import KeyPath, YamlDocument, override_values, read_mapping
+from fairbench_cli.base.validation import Conflict, describe_finding, sort_by_line, to_problems
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card, card_reference
 from fairbench_cli.experiment.config.components import (
@@ -44,7 +44,7 @@ SHORT = 4  # words that do not make a title yet
 
 def shipped_configs() -> Path:
     """Return the folder of the configs that come with fairbench."""
-    return shipped("configs")
+    return shipped_folder("configs")
 
 
 def known_configs() -> list[str]:
@@ -78,7 +78,7 @@ def find_config(name: str) -> Path:
         return path  # whoever reads it says what is wrong
     files = [file.name for file in Path().iterdir() if file.suffix in SUFFIXES]
     problem = f'"{name}" is neither a file nor a config that comes with fairbench'
-    raise user_error(problem, suggest(name, choices if nearest(name, choices) else [*choices, *files]))
+    raise user_error(problem, suggest(name, choices if find_nearest(name, choices) else [*choices, *files]))
 
 
 def title(path: Path) -> str:
@@ -126,14 +126,14 @@ def of_document(document: YamlDocument, base: Path, overrides: tuple[str, ...] =
         if run_config.is_file():
             fix = f"run `fairbench run {run_config}`"
         raise user_error("this is a card, not a config", fix, document.where(("files",)))
-    document, problems = laid_over(document, overrides)
+    document, problems = override_values(document, overrides)
     config, context, wrong = parse(document, base)
     cards = [] if "datasets" in context.wrong else [context.cards[spec.card] for spec in config.datasets]
     source = ParsedConfig(config, document, [card for _, card in cards])
     files = config.own_files if context.wrong.isdisjoint(("interventions", "classifiers", "metrics")) else []
-    problems += [*wrong, *cross_checks(source, context.wrong), *clashes(files)]
+    problems += [*wrong, *cross_checks(source, context.wrong), *find_clashes(files)]
     if problems:
-        raise UserError(*in_file_order(problems, document.name))
+        raise UserError(*sort_by_line(problems, document.name))
     return _resolved(config, cards, base).read_from(document)
 
 
@@ -159,7 +159,7 @@ def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, 
     try:
         config = ExperimentConfig.model_validate(document.data, context=context)
     except ValidationError as error:
-        problems += problems_of(error, document)
+        problems += to_problems(error, document)
         context.wrong.update(str(finding["loc"][0]) for finding in error.errors())
         config = ExperimentConfig.model_construct(**context.valid)
         context.wrong.update(ExperimentConfig.model_fields.keys() - vars(config).keys())  # misspelt ones
@@ -175,7 +175,7 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Pa
         own_settings = {key: getattr(config.sample, key) for key in shared}
         bias = own_settings.get("bias", spec.bias)
         if bias is not None:
-            key_path: Place = ("sample", "bias") if "bias" in shared else ("datasets", i, spec.card, "bias")
+            key_path: KeyPath = ("sample", "bias") if "bias" in shared else ("datasets", i, spec.card, "bias")
             own_settings["bias"] = tuple(world.within(key_path) for world in bias)
             own_settings |= {key: BiasConfig.model_fields[key].default for key in OF_BETA}
         own_settings |= {"card": card_reference(path.resolve())}
@@ -220,12 +220,12 @@ class ParsedConfig:
     cards: Sequence[Card]
 
     @property
-    def datasets(self) -> Iterator[tuple[Place, DatasetSpec, Card]]:
+    def datasets(self) -> Iterator[tuple[KeyPath, DatasetSpec, Card]]:
         """The data sets, each with its place in the file and its card."""
         for i, (spec, card) in enumerate(zip(self.config.datasets, self.cards, strict=True)):
             yield ("datasets", i, spec.card), spec, card
 
-    def shared(self, key: str) -> Iterator[tuple[Place, Any, Card]]:
+    def shared(self, key: str) -> Iterator[tuple[KeyPath, Any, Card]]:
         """Yield what holds for each data set of a setting that `sample` may say for all, and where it is."""
         sample = self.config.sample
         for key_path, spec, card in self.datasets:
@@ -326,10 +326,10 @@ def _limits(source: ParsedConfig) -> Iterator[Conflict]:
                     unknown = True
                     problem = f'"{name}" is not among the config\'s {axis}'
                     yield (*place, axis, i), problem, suggest(name, {*names})
-        listed_names = [short(str(split_name(item)[0])) for item in source.document.data.get(axis, [])]
+        listed_names = [short_name(str(split_name(item)[0])) for item in source.document.data.get(axis, [])]
         for name in () if unknown else dict.fromkeys(names):
             if all(limit is not None and name not in limit for limit in limits):
-                key_path: Place = (axis, listed_names.index(name)) if name in listed_names else ()
+                key_path: KeyPath = (axis, listed_names.index(name)) if name in listed_names else ()
                 fix = f"remove it, or name it under a data set's {axis}"
                 yield key_path, f"no data set takes {name}", fix
 
@@ -340,7 +340,7 @@ def _tuned_classifiers(source: ParsedConfig) -> Iterator[Conflict]:
         name, options = split_name(item)
         tunings = options.get("tune", [])
         for j, tune in enumerate(tunings if isinstance(tunings, list) else [tunings]):
-            key_path: Place = ("interventions", i, str(name), "tune", j, "over")
+            key_path: KeyPath = ("interventions", i, str(name), "tune", j, "over")
             theirs = classifier_parameters(tune["over"])
             if name in INTERVENTIONS and not ComponentSpec(str(name)).uses("classifier", INTERVENTIONS):
                 for key in theirs:
@@ -391,7 +391,7 @@ def _with_bias(source: ParsedConfig) -> Iterator[Conflict]:
     """Find settings of β where worlds stand in its place, and of worlds where there are none."""
     config = source.config
     worlds_of_datasets = [worlds for _, worlds, _ in source.shared("bias")]
-    settings_with_paths: list[tuple[Place, BiasConfig]] = (
+    settings_with_paths: list[tuple[KeyPath, BiasConfig]] = (
         [] if None in worlds_of_datasets else [(("sample",), config.sample)]
     )
     datasets = zip(source.datasets, worlds_of_datasets, strict=True)
@@ -424,7 +424,7 @@ def _with_bias(source: ParsedConfig) -> Iterator[Conflict]:
 
 def _strengths(source: ParsedConfig) -> Iterator[Conflict]:
     """Find β that are the strength of a mechanism which takes no such strength, and worlds called alike."""
-    reported = set[Place]()
+    reported = set[KeyPath]()
     for place, worlds, _ in source.shared("bias"):
         seen = set[tuple[str, float]]()
         for world in () if place in reported else worlds or ():
@@ -432,9 +432,8 @@ def _strengths(source: ParsedConfig) -> Iterator[Conflict]:
                 cell_worlds = list(worlds_at([world], source.config.sample.beta))
             except ValidationError as error:
                 wrong = error.errors()[0]
-                problem = (
-                    f"{world}: the strength is left to β, and {wording(wrong)[0].replace('must', 'it must')}"
-                )
+                reason = describe_finding(wrong)[0].replace("must", "it must")
+                problem = f"{world}: the strength is left to β, and {reason}"
                 yield (
                     (*place, *world.key_paths[0]),
                     problem,

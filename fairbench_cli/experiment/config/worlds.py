@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainSerializer, ValidationError
 from pydantic_core import to_jsonable_python
 
-from fairbench_cli.base.checksums import canonical
+from fairbench_cli.base.checksums import canonical_json
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.base.strict_yaml import Place
-from fairbench_cli.base.validation import Finding, findings_of, refused
+from fairbench_cli.base.strict_yaml import KeyPath
+from fairbench_cli.base.validation import Finding, refusal, to_findings
 from fairbench_cli.experiment.config.components import (
     ComponentSpec,
     ReadContext,
@@ -55,7 +55,7 @@ class CellWorld:
     def in_world(self) -> str:
         """By what populations hold it: what decides numbers, as canonical JSON; empty where nothing does."""
         if self.decisive:
-            return canonical(self.decisive)
+            return canonical_json(self.decisive)
         return ""
 
     @property
@@ -95,7 +95,7 @@ class WorldSpec:
     """
 
     mechanisms: tuple[ComponentSpec, ...] = ()
-    key_paths: tuple[Place, ...] = field(default=(), compare=False)
+    key_paths: tuple[KeyPath, ...] = field(default=(), compare=False)
 
     @property
     def takes_beta(self) -> bool:
@@ -133,7 +133,7 @@ class WorldSpec:
             later = later or _class_of(spec.name).strength is not None
         return " + ".join(clauses)
 
-    def within(self, key_path: Place) -> "WorldSpec":
+    def within(self, key_path: KeyPath) -> "WorldSpec":
         """Return it with the place in the whole config, of which its `bias` is at `place`."""
         return replace(self, key_paths=tuple((*key_path, *strength_name) for strength_name in self.key_paths))
 
@@ -177,17 +177,17 @@ def read_worlds(value: Any) -> Any:
     lists = [isinstance(item, list) for item in listed]
     if any(lists) and not all(lists):
         what = "bias has a mechanism next to a list of mechanisms"
-        raise refused(((lists.index(False),), Problem(what, "put each world in brackets")))
+        raise refusal(((lists.index(False),), Problem(what, "put each world in brackets")))
     found: list[WorldSpec] = []
     findings: list[Finding] = []
     for k, items in enumerate(listed if any(lists) else [listed]):
-        key_paths: list[Place] = [((k, j) if any(lists) else (j,)) for j in range(len(items))]
+        key_paths: list[KeyPath] = [((k, j) if any(lists) else (j,)) for j in range(len(items))]
         read = [_read_mechanism(item) for item in items]
         for key_path, (_, wrong) in zip(key_paths, read, strict=True):
             findings += [((*key_path, *inner), problem) for inner, problem in wrong]
         found += [WorldSpec(chosen, tuple(key_paths)) for chosen in product(*(specs for specs, _ in read))]
     if findings:
-        raise refused(*findings)
+        raise refusal(*findings)
     return tuple(found)
 
 
@@ -202,7 +202,7 @@ def read_world(value: Any) -> tuple[ComponentSpec, ...]:
     try:
         specs = read_worlds([] if value is None else value)
     except ValidationError as error:
-        raise UserError(*(problem for _, problem in findings_of(error))) from None
+        raise UserError(*(problem for _, problem in to_findings(error))) from None
     if len(specs) > 1:
         what = f"bias names {len(specs)} worlds, and this is about one"
         raise user_error(what, "give one list of mechanisms, and one value of each parameter")
@@ -231,7 +231,7 @@ def _read_mechanism(item: Any) -> tuple[list[ComponentSpec], list[Finding]]:
     try:
         read = [spec for spec, _ in read_entries(MECHANISMS, [item], {}, ReadContext())]
     except ValidationError as error:
-        return [], [(key_path[1:], problem) for key_path, problem in findings_of(error)]
+        return [], [(key_path[1:], problem) for key_path, problem in to_findings(error)]
     if not is_left:
         return read, []
     specs = []

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fairbench_cli.base.errors import shown
+from fairbench_cli.base.errors import format_value
 from fairbench_cli.experiment.journal.journal import JournalHeader
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.experiment.versions import Versions
@@ -41,7 +41,7 @@ def changed_inputs(then: RunPlan, now: RunPlan, sources: Iterable[tuple[str, str
     new = now.config.to_config()
     for key in _DECIDING:
         if old.get(key) != new.get(key):  # of what is in the one alone the other has the default
-            yield RunChange("config", f"{key} {shown(old.get(key))} → {shown(new.get(key))}")
+            yield RunChange("config", f"{key} {format_value(old.get(key))} → {format_value(new.get(key))}")
     for name, attribute in dict.fromkeys(sources):
         before = then.dataset(name, attribute)
         after = now.dataset(name, attribute)
@@ -88,11 +88,11 @@ def changed_config(old: Any, new: Any, key_path: str = "") -> Iterator[RunChange
             yield from changed_config(before[name], after[name], f"{key_path}.{name}")
         for word, items in (("without", gone), ("with", come)):
             remaining = [item for item in items if not (in_both and next(iter(item)) in in_both)]
-            yield from (RunChange("config", f"{key_path} {word} {shown(item)}") for item in remaining)
+            yield from (RunChange("config", f"{key_path} {word} {format_value(item)}") for item in remaining)
         if old != new and not gone and not come:
             yield RunChange("config", f"{key_path} in another order")
     elif old != new:
-        yield RunChange("config", f"{key_path} {shown(old)} → {shown(new)}")
+        yield RunChange("config", f"{key_path} {format_value(old)} → {format_value(new)}")
 
 
 def _entries_by_name(items: list[Any]) -> dict[str, Any]:

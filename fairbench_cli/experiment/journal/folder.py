@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbench_cli.base.checksums import is_whole, signed
+from fairbench_cli.base.checksums import add_checksum, matches_checksum
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import NO_LINK, read_text, write_json
 from fairbench_cli.experiment.cell import Repeat
@@ -146,7 +146,7 @@ FILE = "manifest.json"
 
 def write_run(folder: Path, run: Mapping[str, Any], files: list[journal.JournalFile]) -> None:
     """Write the manifest: what the last run was, and every journal of the folder."""
-    write_json(folder / FILE, signed({**run, **_stock(files)}))
+    write_json(folder / FILE, add_checksum({**run, **_stock(files)}))
 
 
 def update_manifest(folder: Path, files: list[journal.JournalFile]) -> None:
@@ -157,7 +157,7 @@ def update_manifest(folder: Path, files: list[journal.JournalFile]) -> None:
     manifest = read_manifest(folder)
     if manifest is None:
         return
-    new = signed({key: value for key, value in manifest.items() if key != "sha256"} | _stock(files))
+    new = add_checksum({key: value for key, value in manifest.items() if key != "sha256"} | _stock(files))
     if new != manifest:
         write_json(folder / FILE, new)
 
@@ -215,7 +215,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         return None
     try:
         content = json.loads(read_text(path))
-        is_whole_file = isinstance(content, dict) and is_whole(content) is not False
+        is_whole_file = isinstance(content, dict) and matches_checksum(content) is not False
     except (ValueError, RecursionError):
         is_whole_file = False
     if not is_whole_file:

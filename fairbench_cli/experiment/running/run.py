@@ -15,8 +15,8 @@ from itertools import compress
 from pathlib import Path
 
 from fairbench_cli.base.errors import UserError, user_error
-from fairbench_cli.base.files import open_folder, write_text
-from fairbench_cli.base.telling import Tell, to_nobody
+from fairbench_cli.base.files import make_output_folder, write_text
+from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import read_config
@@ -228,7 +228,7 @@ def prepare(
     data_dir: Path | None = None,
     filters: tuple[str, ...] = (),
     shard: Shard | None = None,
-    tell: Tell = to_nobody,
+    tell: ProgressCallback = ignore_progress,
 ) -> PreparedRun:
     """Check everything that can be checked before any work, and read what is done. Writes nothing.
 
@@ -272,7 +272,7 @@ def working_in(
         When another process works there, the folder cannot be written, or it has results of other versions
         or of ones that are not known, and `mix_versions` is False.
     """
-    open_folder(prepared.folder)
+    make_output_folder(prepared.folder)
     with results.locked(prepared.folder, None if prepared.shard is None else str(prepared.shard), warn):
         if journal.list_journals(prepared.folder / "journal") != list(prepared.reading.files):
             prepared = replace(prepared, reading=results.read_repeats(prepared.folder, prepared.plan))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbench_cli.base.checksums import canonical, digest, seed_of
+from fairbench_cli.base.checksums import canonical_json, derive_seed, digest
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.classifiers.registry import CLASSIFIERS
@@ -147,7 +147,7 @@ def verify(
     if not finished:
         raise _nothing(folder, plan, unnamed, config)
     if seed is None:
-        seed = seed_of("verify", plan.config.name) % 10**6
+        seed = derive_seed("verify", plan.config.name) % 10**6
     else:
         seed = seed
     picked = pick(finished, cells, seed)
@@ -307,7 +307,7 @@ def _pairs(plan: RunPlan, cells_now: list[Cell]) -> dict[str, Cell]:
 
 
 def _description(cell: dict[str, Any]) -> str:
-    return canonical({name: value for name, value in cell.items() if name != "key"})
+    return canonical_json({name: value for name, value in cell.items() if name != "key"})
 
 
 def _without_code(plan: RunPlan, records: journal.Records) -> tuple[ExperimentConfig, dict[str, int]]:
@@ -320,7 +320,9 @@ def _without_code(plan: RunPlan, records: journal.Records) -> tuple[ExperimentCo
         and (technique.tune is None or technique.tune.metric.is_at_hand)
     ]
     classifiers = [spec for spec in config.classifiers if spec.name in CLASSIFIERS]
-    described_techniques = {(technique.spec.name, canonical(technique.described)) for technique in techniques}
+    described_techniques = {
+        (technique.spec.name, canonical_json(technique.described)) for technique in techniques
+    }
     unnamed: Counter[str] = Counter()
     for cell in {cell["key"]: cell for cell in plan.cells}.values():
         finished = sum(_is_finished(records, (cell["key"], repeat)) for repeat in range(config.repeats))

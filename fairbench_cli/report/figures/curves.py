@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from fairbench_cli.experiment.config.outputs import FIGURES
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.registry import METRICS, find
+from fairbench_cli.measures.registry import METRICS, find_metric
 from fairbench_cli.report.figures import canvas, pages
 from fairbench_cli.report.figures.canvas import GREY, IDEAL, SMALL, Look, Panel, around, dots, exactly, facet
 from fairbench_cli.report.figures.pages import PAGE, Page
@@ -114,7 +114,7 @@ def _curves(run: RunResults, title: str, page: Page) -> Figure:
 
 
 def _lines(page: Page, run: RunResults, metric: str, ax: Axes) -> None:
-    if find(metric).ideal == 0:
+    if find_metric(metric).ideal == 0:
         ax.axhline(0, **IDEAL)
     step = min((b - a for a, b in pairwise(page.betas)), default=1.0)
     spread = (SPREAD if len(page.betas) > 1 else 0.7) * step

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import slugs
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.experiment.plan import RunPlan, arc_in_words
 from fairbench_cli.report.figures.canvas import GREY, Look, dot_look
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey
@@ -68,7 +68,7 @@ def pages_of(plan: RunPlan) -> dict[PageNames, Page]:
         return cell["dataset"], cell["attribute"], cell["representation"], cell["world"], classifier
 
     pages = {}
-    for names, cells in grouped(plan.cells, page_names).items():
+    for names, cells in group_by(plan.cells, page_names).items():
         techniques = dict.fromkeys(looks[_technique_of(cell)] for cell in cells)
         betas = {cell["beta"] for cell in cells}
         pages[names] = Page(*names, tuple(techniques), tuple(sorted(betas)))
@@ -159,7 +159,7 @@ def by_name(
             names_of_key += names_in(column, value)
         titles.append(", ".join(title for _, title in names_of_key))
         slug_parts.append([slug for slug, _ in names_of_key])
-    return dict(zip(slugs(slug_parts), zip(titles, contents.values(), strict=True), strict=True))
+    return dict(zip(make_slugs(slug_parts), zip(titles, contents.values(), strict=True), strict=True))
 
 
 def drawn(

@@ -41,29 +41,29 @@ _PLAIN = {
 }
 
 
-def listed(names: Sequence[str], most: int = 10) -> str:
+def join_names(names: Sequence[str], most: int = 10) -> str:
     """Join names with commas; the last ones are counted where there are more than `most`.
 
-    >>> listed(["a", "b", "c"], 2), listed(["a", "b"], 2)
+    >>> join_names(["a", "b", "c"], 2), join_names(["a", "b"], 2)
     ('a, b and 1 more', 'a, b')
     """
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+    n_more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {n_more:,} more" if n_more > 0 else "")
 
 
-def counted_words(count: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """Write how many there are of something.
 
-    >>> counted_words(1, "pair"), counted_words(3000, "pair")
+    >>> format_count(1, "pair"), format_count(3000, "pair")
     ('1 pair', '3,000 pairs')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def percent_words(share: float) -> str:
+def format_percent(share: float) -> str:
     """Write a share as a sentence has it; what is not 0 or 100 % does not look so.
 
-    >>> [percent_words(share) for share in (0.42338, 0.0004, 1 - 1e-15, 0.99996, 1.25, float("nan"))]
+    >>> [format_percent(share) for share in (0.42338, 0.0004, 1 - 1e-15, 0.99996, 1.25, float("nan"))]
     ['42.3 %', '0.04 %', '100 %', '99.996 %', '125.0 %', '–']
     """
     if math.isnan(share):
@@ -86,28 +86,28 @@ def printable(text: str, keep: str = "") -> str:
     if "\n" in keep and "\n" in text:  # most lines are printable as they are
         return "\n".join(printable(line, keep) for line in text.split("\n"))
     return "".join(
-        letter if _shows(letter) or letter in keep or _joins(text, i) else "�"
+        letter if _is_visible(letter) or letter in keep or _is_joiner(text, i) else "�"
         for i, letter in enumerate(text)
     )
 
 
-def _shows(letter: str) -> bool:
+def _is_visible(letter: str) -> bool:
     return unicodedata.category(letter) not in _UNSEEN
 
 
-def _joins(text: str, i: int) -> bool:
+def _is_joiner(text: str, i: int) -> bool:
     """Say whether a joiner stands between two letters that it can join: none of Latin, Greek or Cyrillic."""
     around = text[max(i - 1, 0) : i] + text[i + 1 : i + 2]
     return text[i] in _JOINERS and len(around) == 2 and all(letter >= "\u0590" for letter in around)
 
 
-def escaped(json: str) -> str:
+def escape_unseen(json: str) -> str:
     r"""Return JSON in which what could not be seen is written as an escape: the same value.
 
-    >>> escaped('{"a": "\u202eb\x7f"}')
+    >>> escape_unseen('{"a": "\u202eb\x7f"}')
     '{"a": "\\u202eb\\u007f"}'
     """
-    return re.sub(r"[^\n -~]", lambda found: found[0] if _shows(found[0]) else _escape(found[0]), json)
+    return re.sub(r"[^\n -~]", lambda match: match[0] if _is_visible(match[0]) else _escape(match[0]), json)
 
 
 def ascii_json(json: str) -> str:
@@ -116,21 +116,21 @@ def ascii_json(json: str) -> str:
     >>> ascii_json('"é😀"')
     '"\\u00e9\\ud83d\\ude00"'
     """
-    return re.sub(r"[^\x00-\x7f]", lambda found: _escape(found[0]), json)
+    return re.sub(r"[^\x00-\x7f]", lambda match: _escape(match[0]), json)
 
 
 def _escape(letter: str) -> str:
     pairs = letter.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{pairs[at : at + 4]}" for at in range(0, len(pairs), 4))
+    return "".join(f"\\u{pairs[start : start + 4]}" for start in range(0, len(pairs), 4))
 
 
-def inert(cell: str) -> str:
+def disarm_formula(cell: str) -> str:
     """Return the text of a CSV cell so that no spreadsheet takes it for a formula.
 
     One that begins as a formula and is no number gets an apostrophe in front (OWASP, CSV injection).
 
-    >>> inert("=1+1"), inert("@me"), inert("-1.5"), inert("-"), inert("a-b")
-    ("'=1+1", "'@me", '-1.5', '-', 'a-b')
+    >>> [disarm_formula(cell) for cell in ("=1+1", "@me", "-1.5", "-", "a-b")]
+    ["'=1+1", "'@me", '-1.5', '-', 'a-b']
     """
     runs = cell.startswith(_FORMULA) and len(cell) > 1 and not _NUMBER.fullmatch(cell)
     if runs:
@@ -138,10 +138,10 @@ def inert(cell: str) -> str:
     return cell
 
 
-def shown_path(path: str | PurePath) -> str:
+def format_path(path: str | PurePath) -> str:
     r"""Return a path as text: its bytes as UTF-8 whatever the locale, and a � for what is not.
 
-    >>> shown_path("a\udce9.csv"), shown_path("é.csv")
+    >>> format_path("a\udce9.csv"), format_path("é.csv")
     ('a�.csv', 'é.csv')
     """
     text = str(path)
@@ -175,29 +175,29 @@ def _substitute(letter: str, encoding: str) -> str:
         return _PLAIN[letter]
     if "\u2500" <= letter <= "\u257f":  # corners and crossings of boxes
         return "+"
-    kind, _, last = unicodedata.name(letter, "").rpartition(" LETTER ")
-    if kind in ("GREEK SMALL", "GREEK CAPITAL") and last.isalpha():
+    kind, _, letter_name = unicodedata.name(letter, "").rpartition(" LETTER ")
+    if kind in ("GREEK SMALL", "GREEK CAPITAL") and letter_name.isalpha():
         if kind == "GREEK SMALL":
-            return last.lower()
-        return last.capitalize()
+            return letter_name.lower()
+        return letter_name.capitalize()
     small, _, base = unicodedata.decomposition(letter).rpartition(" ")
     if small in ("<sub>", "<super>") and int(base, 16) < 128:
         return chr(int(base, 16))
     return _escape(letter)
 
 
-def slugs(names: Iterable[Sequence[str]]) -> list[str]:
+def make_slugs(names: Iterable[Sequence[str]]) -> list[str]:
     """Make file names, all different, of names.
 
-    >>> slugs([("adult", "sex"), ("a/b", "s x"), ("a b", "s x")])
+    >>> make_slugs([("adult", "sex"), ("a/b", "s x"), ("a b", "s x")])
     ['adult-sex', 'a-b-s-x', 'a-b-s-x-2']
     """
-    found: list[str] = []
-    for parts in names:
-        slug = base = re.sub(r"[^\w.+-]+", "-", "-".join(parts)).strip("-.") or "unnamed"
+    file_names: list[str] = []
+    for words in names:
+        slug = base = re.sub(r"[^\w.+-]+", "-", "-".join(words)).strip("-.") or "unnamed"
         k = 1
-        while slug.casefold() in {other.casefold() for other in found}:
+        while slug.casefold() in {file_name.casefold() for file_name in file_names}:
             k += 1
             slug = f"{base}-{k}"
-        found.append(slug)
-    return found
+        file_names.append(slug)
+    return file_names

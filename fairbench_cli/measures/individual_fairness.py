@@ -27,19 +27,19 @@ class Neighbours:
 
     Parameters
     ----------
-    asked : array of int, shape (asked,)
+    row_indices : array of int, shape (looked_up,)
         Rows that were looked up: all, or a random part of them.
-    own : array of float, shape (asked, outcomes)
+    outcomes : array of float, shape (looked_up, outcomes)
         What became of these.
-    near : array of float, shape (asked, outcomes)
+    neighbour_rates : array of float, shape (looked_up, outcomes)
         Positive rates of their k nearest neighbours; NaN when there are fewer than k.
-    near_deprived, near_favoured : array of float, shape (deprived asked, outcomes)
+    near_deprived, near_favoured : array of float, shape (deprived looked up, outcomes)
         Positive rates of the k nearest neighbours within either group, of the deprived that were looked up.
     """
 
-    asked: Ints
-    own: Floats
-    near: Floats
+    row_indices: Ints
+    outcomes: Floats
+    neighbour_rates: Floats
     near_deprived: Floats
     near_favoured: Floats
 
@@ -49,7 +49,7 @@ class Neighbours:
         return self.near_favoured - self.near_deprived
 
 
-def look_up(
+def find_neighbours(
     rows: Rows, k: int = NEIGHBOURS, outcomes: NDArray[np.int_] | None = None, most: int = MOST_PAIRS
 ) -> Neighbours:
     """Find the neighbours of every row, or of as many drawn at random (fixed seed) as `most` pairs allow.
@@ -76,34 +76,34 @@ def look_up(
         raise ValueError(f"{k} neighbours are none")
     matrix = distance_matrix(rows)
     if outcomes is None:
-        given = rows.predicted[:, None]
-    else:
-        given = outcomes
+        outcomes = rows.predicted[:, None]
     order = np.argsort(rows.s, kind="stable")  # the deprived first
     split = int(np.sum(rows.s == 0))
-    places = np.arange(len(order))
-    many = max(1, most // max(1, len(order)))
-    if many < len(order):
-        places = np.sort(np.random.default_rng(SEED).choice(len(order), many, replace=False))
-    found = []
+    row_indices = np.arange(len(order))
+    n_looked_up = max(1, most // max(1, len(order)))
+    if n_looked_up < len(order):
+        row_indices = np.sort(np.random.default_rng(SEED).choice(len(order), n_looked_up, replace=False))
+    among_all = []
     deprived = []
     favoured = []
-    sorted_outcomes = given[order].astype(np.float64)
-    ahead = int(np.searchsorted(places, split))  # asked who are deprived
-    for start, distances in _distances(matrix[order], places):
-        found.append(_rates(distances, sorted_outcomes, k))
-        part = distances[: max(0, ahead - start)]
-        deprived.append(_rates(part[:, :split], sorted_outcomes[:split], k))
-        favoured.append(_rates(part[:, split:], sorted_outcomes[split:], k))
-    empty = np.zeros((0, given.shape[1]))
+    sorted_outcomes = outcomes[order].astype(np.float64)
+    ahead = int(np.searchsorted(row_indices, split))  # asked who are deprived
+    for start, distances in _distances(matrix[order], row_indices):
+        among_all.append(_rates(distances, sorted_outcomes, k))
+        of_deprived = distances[: max(0, ahead - start)]
+        deprived.append(_rates(of_deprived[:, :split], sorted_outcomes[:split], k))
+        favoured.append(_rates(of_deprived[:, split:], sorted_outcomes[split:], k))
+    empty = np.zeros((0, outcomes.shape[1]))
     return Neighbours(
-        order[places],
-        sorted_outcomes[places],
-        *(np.concatenate([empty, *parts]) for parts in (found, deprived, favoured)),
+        order[row_indices],
+        sorted_outcomes[row_indices],
+        np.concatenate([empty, *among_all]),
+        np.concatenate([empty, *deprived]),
+        np.concatenate([empty, *favoured]),
     )
 
 
-def against(near: Neighbours, margin: float = MARGIN) -> Floats:
+def share_treated_worse(near: Neighbours, margin: float = MARGIN) -> Floats:
     """Share of the deprived looked up who are treated worse by `margin` or more, shape (outcomes,).
 
     NaN when there are none of them, or either group has too few neighbours.
@@ -111,20 +111,23 @@ def against(near: Neighbours, margin: float = MARGIN) -> Floats:
     return _share(near.excess, near.excess >= margin - SAME)
 
 
-def in_favour(near: Neighbours, margin: float = MARGIN) -> Floats:
+def share_treated_better(near: Neighbours, margin: float = MARGIN) -> Floats:
     """Share of the deprived looked up who are treated better by `margin` or more, shape (outcomes,)."""
     return _share(near.excess, near.excess <= SAME - margin)
 
 
-def agreement(near: Neighbours) -> Floats:
-    """1 − |ŷᵢ − ŷⱼ|, the mean over the k neighbours j of each row i looked up, shape (asked, outcomes)."""
-    return 1.0 - np.abs(near.own - near.near)  # ŷ is 0 or 1: the mean distance is that from the mean
+def neighbour_agreement(near: Neighbours) -> Floats:
+    """1 − |ŷᵢ − ŷⱼ|, the mean over the k neighbours j of each row i looked up, shape (rows, outcomes)."""
+    # ŷ is 0 or 1: the mean distance is that from the mean.
+    return 1.0 - np.abs(near.outcomes - near.neighbour_rates)
 
 
 def mean_agreement(near: Neighbours) -> Floats:
-    """Return the mean of `agreement` over the rows looked up, shape (outcomes,); NaN when there are none."""
-    each = np.ascontiguousarray(agreement(near).T)  # so that each outcome is summed as it would be alone
-    return each.mean(-1) if each.size else np.full(len(each), np.nan)
+    """Return the mean of `neighbour_agreement` over the rows, shape (outcomes,); NaN when there are none."""
+    by_outcome = np.ascontiguousarray(
+        neighbour_agreement(near).T
+    )  # so that each outcome is summed as it would be alone
+    return by_outcome.mean(-1) if by_outcome.size else np.full(len(by_outcome), np.nan)
 
 
 def situation_testing(rows: Rows, k: int = NEIGHBOURS, margin: float = MARGIN) -> float:
@@ -133,7 +136,7 @@ def situation_testing(rows: Rows, k: int = NEIGHBOURS, margin: float = MARGIN) -
     Share of the deprived who are treated worse than favoured people like them (Luong et al. 2011).
 
     That is, whose k nearest favoured neighbours are accepted more often than their k nearest deprived ones,
-    by `margin` or more. See `look_up` for what happens above 20,000 rows, and what is raised.
+    by `margin` or more. See `find_neighbours` for what happens above 20,000 rows, and what is raised.
 
     Returns
     -------
@@ -147,7 +150,7 @@ def situation_testing(rows: Rows, k: int = NEIGHBOURS, margin: float = MARGIN) -
     >>> situation_testing(rows, k=2), situation_testing_reverse(rows, k=2), consistency(rows, k=2)
     (1.0, 0.0, 0.25)
     """
-    return float(against(look_up(rows, k), margin)[0])
+    return float(share_treated_worse(find_neighbours(rows, k), margin)[0])
 
 
 def situation_testing_reverse(rows: Rows, k: int = NEIGHBOURS, margin: float = MARGIN) -> float:
@@ -155,7 +158,7 @@ def situation_testing_reverse(rows: Rows, k: int = NEIGHBOURS, margin: float = M
 
     Share of the deprived who are treated better than favoured people like them by `margin` or more.
     """
-    return float(in_favour(look_up(rows, k), margin)[0])
+    return float(share_treated_better(find_neighbours(rows, k), margin)[0])
 
 
 def consistency(rows: Rows, k: int = NEIGHBOURS) -> float:
@@ -163,14 +166,15 @@ def consistency(rows: Rows, k: int = NEIGHBOURS) -> float:
 
     1 − (1/Nk) Σᵢ Σⱼ |ŷᵢ − ŷⱼ| over the k nearest neighbours j of each row i (Zemel et al. 2013).
 
-    The original counts a row among its own neighbours; here it does not. Of the rows looked up (`look_up`).
+    The original counts a row among its own neighbours; here it does not. Of the rows that `find_neighbours`
+    looks up.
 
     Returns
     -------
     float
         In [0, 1], 1 when all are treated as their neighbours; NaN when there are no k others.
     """
-    return float(mean_agreement(look_up(rows, k))[0])
+    return float(mean_agreement(find_neighbours(rows, k))[0])
 
 
 def twin_test(rows: Rows) -> float:
@@ -188,18 +192,18 @@ def twin_test(rows: Rows) -> float:
     return float(divide((rows.stays * rows.mass).sum(), rows.mass.sum()))
 
 
-def _distances(matrix: Floats, places: Ints) -> Iterator[tuple[int, Floats]]:
+def _distances(matrix: Floats, row_indices: Ints) -> Iterator[tuple[int, Floats]]:
     """Yield the distances of some rows to all, a part at a time: infinite to themselves."""
     from sklearn import config_context
     from sklearn.metrics import pairwise_distances_chunked
 
     start = 0
-    if not len(places):
+    if not len(row_indices):
         return
     with config_context(working_memory=MEGABYTES):
-        for distances in pairwise_distances_chunked(matrix[places], matrix, metric="euclidean"):
+        for distances in pairwise_distances_chunked(matrix[row_indices], matrix, metric="euclidean"):
             rows = np.arange(len(distances))
-            distances[rows, places[start + rows]] = np.inf
+            distances[rows, row_indices[start + rows]] = np.inf
             yield start, distances
             start += len(distances)
 
@@ -212,11 +216,11 @@ def _rates(distances: Floats, outcomes: Floats, k: int) -> Floats:
     limit = np.sqrt(squared + SAME)
     row, column = np.nonzero(distances <= limit[:, None])
     closer = distances[row, column] < np.sqrt(np.maximum(squared - SAME, 0.0))[row]
-    many = len(distances)
-    inside = np.bincount(row, closer, many)
-    tied = np.bincount(row, ~closer, many)
+    n_rows = len(distances)
+    inside = np.bincount(row, closer, n_rows)
+    tied = np.bincount(row, ~closer, n_rows)
     weight = np.where(closer, 1.0, ((k - inside) / tied)[row])
-    sums = [np.bincount(row, weight * outcomes[column, j], many) for j in range(outcomes.shape[1])]
+    sums = [np.bincount(row, weight * outcomes[column, j], n_rows) for j in range(outcomes.shape[1])]
     return np.where(np.isinf(squared)[:, None], np.nan, np.stack(sums, 1) / k)
 
 

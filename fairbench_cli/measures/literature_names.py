@@ -10,6 +10,7 @@ group, the others over all levels of the attribute.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES, rate_by_group
 
-How = Literal["same", "swapped", "one plus", "largest of", "smallest of", "mean of"]
+Combination = Literal["same", "swapped", "one plus", "largest of", "smallest of", "mean of"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Alias:
     ----------
     name, source : str
         As written, and who calls it so.
-    of : tuple of str
+    metrics : tuple of str
         The metrics that define it.
     how : str
         What is made of their values. ``swapped``: of the reference against the group, so that a difference is
@@ -38,15 +39,15 @@ class Alias:
 
     name: str
     source: str
-    of: tuple[str, ...]
-    how: How = "same"
+    metrics: tuple[str, ...]
+    how: Combination = "same"
 
     @property
     def definition(self) -> str:
         """Return the definition in words."""
-        listed = " and ".join(self.of)
-        words = {"same": "{}", "swapped": "{} with the groups swapped", "one plus": "1 + {}"}
-        return words.get(self.how, f"{self.how} {{}}").format(listed)
+        listed = " and ".join(self.metrics)
+        templates = {"same": "{}", "swapped": "{} with the groups swapped", "one plus": "1 + {}"}
+        return templates.get(self.how, f"{self.how} {{}}").format(listed)
 
 
 _CARDOSO = "Cardoso et al. 2019"
@@ -69,16 +70,16 @@ _AVERAGED = {
 _COMPARED = ("accuracy", "tpr", "tnr", "bcr", "ppv", "npv")
 
 
-def _averaged(name: str, rate: str, source: str) -> tuple[Alias, ...]:
+def _mean_aliases(name: str, rate: str, source: str) -> tuple[Alias, ...]:
     """Return the mean of a rate over all levels, and over the pair of groups."""
-    both = (f"{rate}-of-group", f"{rate}-of-reference")
+    pair = (f"{rate}-of-group", f"{rate}-of-reference")
     return (
         Alias(f"sensitive-{name}", source, (f"{rate}-mean-of-groups",)),
-        Alias(f"sensitive-{name}-binary", source, both, "mean of"),
+        Alias(f"sensitive-{name}-binary", source, pair, "mean of"),
     )
 
 
-def _compared(rate: str) -> tuple[Alias, ...]:
+def _comparison_aliases(rate: str) -> tuple[Alias, ...]:
     """Return the comparisons of a rate: of all levels with the reference, and of the pair of groups."""
     name = f"comparative-sensitive-{rate}"
     return (
@@ -124,8 +125,8 @@ ALIASES: tuple[Alias, ...] = (
     Alias("average-odds-difference", _AIF360, ("fpr-difference", "tpr-difference"), "mean of"),
     Alias("calibration-positive", f"sensitive-calibration+ of {_FRIEDLER}", ("ppv-mean-of-groups",)),
     Alias("calibration-negative", f"sensitive-calibration− of {_FRIEDLER} (text)", ("npv-mean-of-groups",)),
-    *(alias for name, (rate, source) in _AVERAGED.items() for alias in _averaged(name, rate, source)),
-    *(alias for rate in _COMPARED for alias in _compared(rate)),
+    *chain.from_iterable(_mean_aliases(name, rate, source) for name, (rate, source) in _AVERAGED.items()),
+    *chain.from_iterable(map(_comparison_aliases, _COMPARED)),
     # Rates.
     Alias("pprev", _AEQUITAS, ("selection-rate",)),
     Alias("ppr", _AEQUITAS, ("selected-share",)),
@@ -142,7 +143,7 @@ ALIASES: tuple[Alias, ...] = (
     Alias("false-negative-rate", _FAIRLEARN, ("fnr",)),
 )
 
-_COMBINE: dict[How, Callable[[Floats], Floats]] = {
+_COMBINE: dict[Combination, Callable[[Floats], Floats]] = {
     "same": lambda values: values[0],
     "swapped": lambda values: values[0],
     "one plus": lambda values: 1.0 + values[0],
@@ -152,39 +153,37 @@ _COMBINE: dict[How, Callable[[Floats], Floats]] = {
 }
 
 
-def defined(alias: Alias, known: Mapping[str, Metric]) -> Metric:
+def alias_metric(alias: Alias, metrics: Mapping[str, Metric]) -> Metric:
     """Return an alias as a metric, given those that define it."""
-    parts = [known[name] for name in alias.of]
-    first = parts[0]
+    components = [metrics[name] for name in alias.metrics]
+    first_metric = components[0]
     shift = alias.how == "one plus"
     return replace(
-        first,
+        first_metric,
         name=alias.name,
-        function=partial(_value, alias, parts),
-        low=first.low + shift,
-        high=first.high + shift,
-        ideal=None if first.ideal is None else first.ideal + shift,
+        function=partial(_value, alias, components),
+        low=first_metric.low + shift,
+        high=first_metric.high + shift,
+        ideal=None if first_metric.ideal is None else first_metric.ideal + shift,
         source=alias.source,
-        formula=_formula(alias, parts),
-        undefined=first.undefined if len(parts) == 1 else "NaN when one of them is",
+        formula=_formula(alias, components),
+        undefined=first_metric.undefined if len(components) == 1 else "NaN when one of them is",
         section="alias",
         alias_of=alias.definition,
-        farthest_of=tuple(name for part in parts for name in part.farthest_of),
+        farthest_of=tuple(chain.from_iterable(component.farthest_of for component in components)),
     )
 
 
-def _value(alias: Alias, parts: list[Metric], counts: Counts) -> Floats:
+def _value(alias: Alias, components: list[Metric], counts: Counts) -> Floats:
     if alias.how == "swapped":
-        given = counts.swapped
-    else:
-        given = counts
-    return _COMBINE[alias.how](np.stack([part.function(given) for part in parts]))
+        counts = counts.swapped
+    return _COMBINE[alias.how](np.stack([component.function(counts) for component in components]))
 
 
-def _formula(alias: Alias, parts: list[Metric]) -> str:
-    if len(parts) > 1:
+def _formula(alias: Alias, components: list[Metric]) -> str:
+    if len(components) > 1:
         return alias.definition
-    text = parts[0].formula
+    text = components[0].formula
     if alias.how == "swapped":
         text = text.replace("X(g)", "X(§)").replace("X(r)", "X(g)").replace("X(§)", "X(r)")
     if alias.how == "one plus":
@@ -215,11 +214,11 @@ def group_rates(counts: Counts, rate: str) -> Floats:
     >>> [group_rates(one, rate).tolist() for rate in ("tpr", "tnr", "bcr")]
     [[0.0], [0.75], [0.375]]
     """
-    if parts := RATES[rate].mean_of:
-        return np.asarray(np.mean([group_rates(counts, part) for part in parts], axis=0))
-    found = rate_by_group(counts, rate)
+    if averaged := RATES[rate].mean_of:
+        return np.asarray(np.mean([group_rates(counts, component) for component in averaged], axis=0))
+    rates = rate_by_group(counts, rate)
     constant = np.where(counts.group_total > 0, WITHOUT_A_CASE.get(rate, np.nan), np.nan)
-    return np.where(np.isnan(found), constant, found)
+    return np.where(np.isnan(rates), constant, rates)
 
 
 def quotient(above: Floats, below: Floats) -> Floats:
@@ -251,7 +250,7 @@ def mean_over_all(values: Floats) -> Floats:
 def dibinary(counts: Counts) -> Floats:
     """Return P(ŷ=+|g) / P(ŷ=+|r); a group without rows has rate 0, 0/0 is 1 and x/0 is 0."""
     rates = np.nan_to_num(rate_by_group(counts.pair, "selection-rate"))
-    return _of_rows(counts, quotient(rates[..., 0], rates[..., 1]))
+    return _nan_without_rows(counts, quotient(rates[..., 0], rates[..., 1]))
 
 
 def diavgall(counts: Counts) -> Floats:
@@ -263,40 +262,41 @@ def diavgall(counts: Counts) -> Floats:
     reference = rate_by_group(counts.pair, "selection-rate")[..., 1]
     ratios = quotient(rate_by_group(counts, "selection-rate")[..., counts.outside], reference[..., None])
     total = np.nansum(ratios, axis=-1)
-    there = (~np.isnan(ratios)).sum(-1)
-    return np.where(np.isnan(reference), np.nan, np.where(total == 0, 1.0, divide(total, there)))
+    n_defined = (~np.isnan(ratios)).sum(-1)
+    return np.where(np.isnan(reference), np.nan, np.where(total == 0, 1.0, divide(total, n_defined)))
 
 
-def overall(counts: Counts, rate: str) -> Floats:
+def overall_rate(counts: Counts, rate: str) -> Floats:
     """Return a rate over all rows, a constant where it is 0/0 as in `group_rates`."""
     return group_rates(counts.all_rows, rate)[..., 0]
 
 
-def sensitive(counts: Counts, rate: str) -> Floats:
+def mean_of_group_rates(counts: Counts, rate: str) -> Floats:
     """Return the mean of X(s) over the groups s, as `mean_over_all` and `group_rates` say."""
-    return _of_rows(counts, mean_over_all(group_rates(counts, rate)))
+    return _nan_without_rows(counts, mean_over_all(group_rates(counts, rate)))
 
 
-def comparative(counts: Counts, rate: str) -> Floats:
+def mean_comparison(counts: Counts, rate: str) -> Floats:
     """Return the mean of 1 − (X(r) − X(s)) over the other groups s, as `mean_over_all` and `group_rates` say.
 
     Where the reference has 1 and all others 0 the mean is 0, the most unfair, and is written as 1.
     """
-    others, reference = _sides(counts, rate)
-    return _of_rows(counts, mean_over_all(1 - (reference - others)))
+    other_rates, reference = _other_and_reference_rates(counts, rate)
+    return _nan_without_rows(counts, mean_over_all(1 - (reference - other_rates)))
 
 
-def comparative_ratio(counts: Counts, rate: str) -> Floats:
+def mean_ratio(counts: Counts, rate: str) -> Floats:
     """Return the mean of X(s) / X(r) over the other groups s, as `mean_over_all` and `quotient` say."""
-    return _of_rows(counts, mean_over_all(quotient(*_sides(counts, rate))))
+    other_rates, reference = _other_and_reference_rates(counts, rate)
+    return _nan_without_rows(counts, mean_over_all(quotient(other_rates, reference)))
 
 
-def _sides(counts: Counts, rate: str) -> tuple[Floats, Floats]:
+def _other_and_reference_rates(counts: Counts, rate: str) -> tuple[Floats, Floats]:
     """Return the rates of the groups outside the reference, and that of the reference: a last axis of one."""
     return group_rates(counts, rate)[..., counts.outside], group_rates(counts.pair, rate)[..., 1:]
 
 
-def _of_rows(counts: Counts, values: Floats) -> Floats:
+def _nan_without_rows(counts: Counts, values: Floats) -> Floats:
     return np.where(counts.total > 0, values, np.nan)
 
 
@@ -304,33 +304,33 @@ _ABSENT = "an absent group counts 0, a mean of 0 is 1"
 _QUOTIENT = "0/0 is 1, x/0 is 0"
 
 
-def _rules() -> dict[str, tuple[Callable[[Counts], Floats], str]]:
+def _legacy_rules() -> dict[str, tuple[Callable[[Counts], Floats], str]]:
     """Return by the name of a measure its function and what it writes where the measure has no value."""
     of_rate = {rate: f"0/0 is {constant:g}" for rate, constant in WITHOUT_A_CASE.items()}
     of_mean = {rate: "; ".join(filter(None, (of_rate.get(rate), _ABSENT))) for rate in RATES}
-    found: dict[str, tuple[Callable[[Counts], Floats], str]] = {
-        "tpr": (partial(overall, rate="tpr"), of_rate["tpr"]),
-        "tnr": (partial(overall, rate="tnr"), of_rate["tnr"]),
-        "bcr": (partial(overall, rate="bcr"), "TPR 0/0 is 0, TNR 0/0 is 1"),
+    rules: dict[str, tuple[Callable[[Counts], Floats], str]] = {
+        "tpr": (partial(overall_rate, rate="tpr"), of_rate["tpr"]),
+        "tnr": (partial(overall_rate, rate="tnr"), of_rate["tnr"]),
+        "bcr": (partial(overall_rate, rate="bcr"), "TPR 0/0 is 0, TNR 0/0 is 1"),
         "dibinary": (dibinary, f"an absent group has rate 0; {_QUOTIENT}"),
     }
     for end in ("", "-binary"):
-        found[f"diavgall{end}"] = diavgall, f"{_QUOTIENT}; a mean of 0 is 1"
+        rules[f"diavgall{end}"] = diavgall, f"{_QUOTIENT}; a mean of 0 is 1"
         for name in SENSITIVE:
             rate, _ = _AVERAGED[name]
-            found[f"sensitive-{name}{end}"] = partial(sensitive, rate=rate), of_mean[rate]
+            rules[f"sensitive-{name}{end}"] = partial(mean_of_group_rates, rate=rate), of_mean[rate]
         for rate in COMPARED:
             name = f"comparative-sensitive-{rate}"
-            found[name + end] = partial(comparative, rate=rate), of_mean[rate]
-            found[f"{name}-ratio{end}"] = partial(comparative_ratio, rate=rate), f"{_QUOTIENT}; {_ABSENT}"
-    return found
+            rules[name + end] = partial(mean_comparison, rate=rate), of_mean[rate]
+            rules[f"{name}-ratio{end}"] = partial(mean_ratio, rate=rate), f"{_QUOTIENT}; {_ABSENT}"
+    return rules
 
 
-def legacy_metrics(known: Mapping[str, Metric]) -> dict[str, Metric]:
+def legacy_metrics(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     """Return every measure that has such rules, given the measures as they are elsewhere."""
     return {
         f"{name}{SUFFIX}": replace(
-            known[name],
+            metrics[name],
             name=f"{name}{SUFFIX}",
             function=function,
             source=SOURCE,
@@ -339,5 +339,5 @@ def legacy_metrics(known: Mapping[str, Metric]) -> dict[str, Metric]:
             on="predictions",
             alias_of=f"{name}; {rule}",
         )
-        for name, (function, rule) in _rules().items()
+        for name, (function, rule) in _legacy_rules().items()
     }

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from fairbench_cli.base.errors import shown
+from fairbench_cli.base.errors import format_value
 
 MOST_NAMED = 5
 
@@ -21,13 +21,13 @@ _LATIN = str.maketrans(
 
 # Cells that say that a number is unknown or could not be computed, in small letters; no value is meant.
 NO_VALUE = frozenset(
-    [*("", "?", "na", "n/a", "#n/a", "nan", "-nan", "null", "<na>"), *("inf", "-inf", "+inf")]
+    ["", "?", "na", "n/a", "#n/a", "nan", "-nan", "null", "<na>", "inf", "-inf", "+inf"]
     + [f"{sign}infinity" for sign in ("", "-", "+")]
 )
 
 
 @dataclass(frozen=True)
-class Twins:
+class SpellingVariants:
     """Values that differ in nothing that is likely meant.
 
     Parameters
@@ -42,60 +42,68 @@ class Twins:
     how: str
 
     def __str__(self) -> str:
-        write = shown if "look alike" not in self.how else json.dumps  # which shows what cannot be seen
+        write = (
+            format_value if "look alike" not in self.how else json.dumps
+        )  # which shows what cannot be seen
         if len(self.values) > MOST_NAMED:
-            more = ", …"
+            ellipsis = ", …"
         else:
-            more = ""
-        return f"{', '.join(map(write, self.values[:MOST_NAMED]))}{more} {self.how}"
+            ellipsis = ""
+        return f"{', '.join(map(write, self.values[:MOST_NAMED]))}{ellipsis} {self.how}"
 
 
-def twins_among(values: Iterable[str]) -> list[Twins]:
+def find_spelling_variants(values: Iterable[str]) -> list[SpellingVariants]:
     r"""Return which values differ in nothing that is seen or meant: capitals, a number's zeros, scripts.
 
-    >>> print(*twins_among(["Asian", "yes.", "asian", "b", "yes"]), sep="\n")
+    >>> print(*find_spelling_variants(["Asian", "yes.", "asian", "b", "yes"]), sep="\n")
     "Asian", "asian" differ in capitals only
     "yes.", "yes" differ in a dot at the end only
-    >>> print(*twins_among(["a b", "a\u00a0b"]))
+    >>> print(*find_spelling_variants(["a b", "a\u00a0b"]))
     "a b", "a\u00a0b" look alike, and differ in blanks, accents or unseen characters
-    >>> print(*twins_among(["01", "1", "C\u0430t", "Cat", "1.0"]), sep="\n")
+    >>> print(*find_spelling_variants(["01", "1", "C\u0430t", "Cat", "1.0"]), sep="\n")
     "01", "1", "1.0" differ in how the number is written only
     "C\u0430t", "Cat" look alike, and differ in a letter of another script
     """
     alike: dict[str | Decimal, list[str]] = defaultdict(list)
     for value in dict.fromkeys(values):
-        same = _as_latin(_looks(value)).casefold().rstrip(" .")
-        if same:
-            alike[Decimal(same) if _NUMBER.fullmatch(same) else same].append(value)
-    return [Twins(tuple(each), _difference(each)) for each in alike.values() if len(each) > 1]
+        meaning = _as_latin(_visible_form(value)).casefold().rstrip(" .")
+        if meaning:
+            alike[Decimal(meaning) if _NUMBER.fullmatch(meaning) else meaning].append(value)
+    return [
+        SpellingVariants(tuple(variants), _difference(variants))
+        for variants in alike.values()
+        if len(variants) > 1
+    ]
 
 
-def is_plain(value: str) -> bool:
+def has_plain_letters(value: str) -> bool:
     r"""Return whether a value is written with what people see and type: no unseen or foreign letters.
 
-    >>> is_plain("Male"), is_plain("Male\u200b"), is_plain("C\u0430t")
+    >>> has_plain_letters("Male"), has_plain_letters("Male\u200b"), has_plain_letters("C\u0430t")
     (True, False, False)
     """
-    return _as_latin(_looks(value)) == value
+    return _as_latin(_visible_form(value)) == value
 
 
-def short_for(values: Iterable[str]) -> list[str]:
+def find_abbreviations(values: Iterable[str]) -> list[str]:
     """Return which single letters may be short for the one value that begins with them.
 
-    >>> short_for(["F", "Female", "M", "Male", "Married"])
+    >>> find_abbreviations(["F", "Female", "M", "Male", "Married"])
     ['"F" may be short for "Female"']
     """
-    known = list(values)
-    found = []
-    for letter in (value for value in known if len(value) == 1 and value.isalpha()):
-        longer = [value for value in known if value != letter and value[:1].casefold() == letter.casefold()]
+    all_values = list(values)
+    abbreviations = []
+    for letter in (value for value in all_values if len(value) == 1 and value.isalpha()):
+        longer = [
+            value for value in all_values if value != letter and value[:1].casefold() == letter.casefold()
+        ]
         if len(longer) == 1 and len(longer[0]) > 1:
-            found.append(f"{shown(letter)} may be short for {shown(longer[0])}")
-    return found
+            abbreviations.append(f"{format_value(letter)} may be short for {format_value(longer[0])}")
+    return abbreviations
 
 
 def _difference(values: list[str]) -> str:
-    looks = [_looks(value) for value in values]
+    looks = [_visible_form(value) for value in values]
     if len(set(looks)) < len(looks):
         return "look alike, and differ in blanks, accents or unseen characters"
     looks = [_as_latin(look) for look in looks]
@@ -110,7 +118,7 @@ def _difference(values: list[str]) -> str:
     return "differ in capitals and a dot at the end only"
 
 
-def _looks(text: str) -> str:
+def _visible_form(text: str) -> str:
     """Return a text as it looks: letters in one form, none without a width, blanks alike."""
     composed = unicodedata.normalize("NFKC", text)
     visible = "".join(letter for letter in composed if unicodedata.category(letter) != "Cf")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.rates import RATES, selector
+from fairbench_cli.measures.rates import RATES, selection_matrix
 from fairbench_cli.measures.significance import normal_p
 
 KINDS = 8  # of rows: label × two decisions; or side × label × decision where the rows are not the same
@@ -40,16 +40,16 @@ class TwoSides:
     squares: Floats
     paired: bool
 
-    def of(self, members: Floats) -> "TwoSides":
+    def merge_groups(self, members: Floats) -> "TwoSides":
         """Return sets of groups: `members`, shape (sets, groups), is 1 where a group belongs to the set."""
         return TwoSides(members @ self.n, members @ self.rows, members @ self.squares, self.paired)
 
     def halves(self, cells: Floats) -> tuple[Floats, Floats]:
         """Return `n`, `rows` or `squares` before and after: each of shape (groups, label, decision)."""
-        each = cells.reshape(-1, 2, 2, 2)
+        by_side = cells.reshape(-1, 2, 2, 2)
         if self.paired:
-            return (each.sum(3), each.sum(2))
-        return (each[:, 0], each[:, 1])
+            return (by_side.sum(3), by_side.sum(2))
+        return (by_side[:, 0], by_side[:, 1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +86,11 @@ def apart(before: Sequence[Floats], after: Sequence[Floats]) -> TwoSides:
     >>> sides.n.shape, sides.paired
     ((1, 8), False)
     """
-    n, rows, squares = (
-        np.concatenate([np.asarray(side, dtype=np.float64).reshape(-1, 4) for side in each], axis=1)
-        for each in zip(before, after, strict=True)
-    )
+    joined = []
+    for cells_before, cells_after in zip(before, after, strict=True):
+        cells = (np.asarray(cells_before, dtype=np.float64), np.asarray(cells_after, dtype=np.float64))
+        joined.append(np.concatenate([side.reshape(-1, 4) for side in cells], axis=1))
+    n, rows, squares = joined
     return TwoSides(n, rows, squares, paired=False)
 
 
@@ -114,24 +115,28 @@ def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
     >>> round(found.change.item(), 4), round(1 / 4 - 1 / 6, 4)
     (0.0833, 0.0833)
     """
-    above, below = _kinds(names, sides.paired)
+    above, below = _counted_kinds(names, sides.paired)
     of_all = np.array([RATES[name].of_all for name in names])
-    over, under = ([sides.n @ each for each in both] for both in (above, below))
-    whole = [np.where(of_all, each.sum(0), each) for each in under]
-    rate = [divide(over[s], whole[s]) for s in (0, 1)]
+    numerators = [sides.n @ kinds for kinds in above]
+    denominators = [sides.n @ kinds for kinds in below]
+    rate = []
+    for numerator, denominator in zip(numerators, denominators, strict=True):
+        rate.append(divide(numerator, np.where(of_all, denominator.sum(0), denominator)))
     # What a row of each kind adds, shape (groups, kinds, rates): to the log of a rate, and to the rate.
     log = []
-    plain = []
+    rate_terms = []
     for s in (0, 1):
-        share = np.where(of_all, 0.0, _added(below[s], under[s]))
-        log.append(_added(above[s], over[s]) - share)
-        plain.append(_added(above[s], under[s]) - rate[s][:, None] * share)
-    squares = _squares(sides, np.maximum(*below))
+        share = np.where(of_all, 0.0, _added_share(below[s], denominators[s]))
+        log.append(_added_share(above[s], numerators[s]) - share)
+        rate_terms.append(_added_share(above[s], denominators[s]) - rate[s][:, None] * share)
+    squares = _squared_weights(sides, np.maximum(below[0], below[1]))
     worth = divide(sides.n[..., None] ** 2, np.max(squares, axis=0))  # effective rows of each kind
     moved = (above[0] != above[1]) | (below[0] != below[1])
 
     def variance(added: Floats) -> Floats:
-        return np.asarray(np.max([(each * added**2).sum(1) for each in squares], axis=0))
+        return np.asarray(
+            np.max([(squared_weights * added**2).sum(1) for squared_weights in squares], axis=0)
+        )
 
     def rows(kinds: Bools) -> Floats:
         return np.asarray(np.nansum(np.where(kinds, worth, 0.0), axis=1))
@@ -141,8 +146,8 @@ def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
         after=rate[1],
         change=variance(log[1] - log[0]),
         total=variance(log[1] + log[0]),
-        points=np.where(of_all, np.nan, variance(plain[1] - plain[0])),
-        fewest=np.minimum(*(rows(each > 0) for each in above)),
+        points=np.where(of_all, np.nan, variance(rate_terms[1] - rate_terms[0])),
+        fewest=np.minimum(rows(above[0] > 0), rows(above[1] > 0)),
         moved=rows(moved),
     )
 
@@ -169,31 +174,35 @@ def same_size_p(change: Floats, change_variance: Floats, total: Floats, total_va
     [0.0, 1.0]
     """
     p = []
-    for of, variance in ((change, change_variance), (total, total_variance)):
-        z = np.where(variance == 0, 0.0, divide(of, np.sqrt(variance)))  # nothing moved
+    for log_ratio, variance in ((change, change_variance), (total, total_variance)):
+        z = np.where(variance == 0, 0.0, divide(log_ratio, np.sqrt(variance)))  # nothing moved
         p.append(normal_p(z))
-    return np.maximum(*p)
+    return np.maximum(p[0], p[1])
 
 
-def _kinds(names: Sequence[str], paired: bool) -> tuple[list[Floats], list[Floats]]:
+def _counted_kinds(names: Sequence[str], paired: bool) -> tuple[list[Floats], list[Floats]]:
     """Return 1 where a rate counts a kind of row over, and under, the bar: (before, after) of (8, rates)."""
-    sums = [selector([RATES[name].above for name in names]), selector([RATES[name].below for name in names])]
+    above = selection_matrix([RATES[name].above for name in names])
+    below = selection_matrix([RATES[name].below for name in names])
     if paired:
         label, before, after = np.indices((2, 2, 2)).reshape(3, KINDS)
-        over, under = ([each[2 * label + before], each[2 * label + after]] for each in sums)
-    else:
-        none = np.zeros_like(sums[0])
-        over, under = ([np.vstack([each, none]), np.vstack([none, each])] for each in sums)
-    return over, under
+        cell_before = 2 * label + before
+        cell_after = 2 * label + after
+        return [above[cell_before], above[cell_after]], [below[cell_before], below[cell_after]]
+    none = np.zeros_like(above)
+    return (
+        [np.vstack([above, none]), np.vstack([none, above])],
+        [np.vstack([below, none]), np.vstack([none, below])],
+    )
 
 
-def _added(kinds: Floats, total: Floats) -> Floats:
+def _added_share(kinds: Floats, total: Floats) -> Floats:
     """Return the share of a sum that a row of each kind adds: (groups, kinds, rates); NaN where it is 0."""
     share: Floats = kinds[None] * divide(1.0, np.where(total > 0, total, np.nan))[:, None]
     return share
 
 
-def _squares(sides: TwoSides, counted: Floats) -> list[Floats]:
+def _squared_weights(sides: TwoSides, counted: Floats) -> list[Floats]:
     """Return the sums of squared weights by kind of row, in three ways: arrays (groups, kinds, rates).
 
     As they are; as if weights had nothing to do with the kind of a row (Kish); and with the spread that the

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-Far = Callable[[], float | None]
+PercentDone = Callable[[], float | None]
 """Returns how far it is, per cent; None where nobody knows."""
 
-Tell = Callable[[str, Far | None], None]
+ProgressCallback = Callable[[str, PercentDone | None], None]
 """Called with what is being done from now on, and how far it is."""
 
 
-def to_nobody(what: str, far: Far | None = None) -> None:
+def ignore_progress(activity: str, far: PercentDone | None = None) -> None:
     """Say nothing."""
