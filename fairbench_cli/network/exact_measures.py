@@ -28,6 +28,7 @@ from fairbench_cli.measures.thresholds import (
     Draw,
     GroupPoints,
     Held,
+    convex_hull,
     frontier_of_hulls,
     group_points,
 )

@@ -139,7 +139,8 @@ def fairness_metric(config: ExperimentConfig) -> Metric:
 def unit_of(metric: Metric) -> Literal["points", "%", ""]:
     """Return in what a metric is told: points for differences of rates, % for rates, else nothing.
 
-    >>> [unit_of(find_metric(name)) for name in ("discrimination", "accuracy", "acceptance-rate", "impact-ratio")]
+    >>> names = ("discrimination", "accuracy", "acceptance-rate", "impact-ratio")
+    >>> [unit_of(find_metric(name)) for name in names]
     ['points', '%', '%', '']
     """
     if metric.is_test or metric.high != 1 or metric.low not in (0, -1):
