@@ -254,7 +254,7 @@ def _values_by_name(
 
     `sided` takes one side of a number, such as ``age<40``, for a name without a value.
 
-    >>> _values_by_name(scalar, "fpr=0.9", "default")(["0.8", "fpr=0.9", {"tpr": 0.7}])
+    >>> _values_by_name(parse_scalar, "fpr=0.9", "default")(["0.8", "fpr=0.9", {"tpr": 0.7}])
     {'default': 0.8, 'fpr': 0.9, 'tpr': 0.7}
     >>> _values_by_name(str, "race=Caucasian")(["race=Caucasian", "age=25 = 45"])
     {'race': 'Caucasian', 'age': '25 = 45'}

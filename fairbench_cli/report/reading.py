@@ -99,14 +99,14 @@ class MetricReading:
     def gap(self, value: float, deprived: str, favoured: str) -> str:
         """Write how the groups differ: "women are selected 15.8 points less often than men".
 
-        >>> from fairbench_cli.measures.registry import find
-        >>> reading_of(find("discrimination")).gap(0.158, "women", "men")
+        >>> from fairbench_cli.measures.registry import find_metric
+        >>> reading_of(find_metric("discrimination")).gap(0.158, "women", "men")
         'women are selected 15.8 points less often than men'
-        >>> reading_of(find("impact-ratio")).gap(0.62, "women", "men")
+        >>> reading_of(find_metric("impact-ratio")).gap(0.62, "women", "men")
         'women are selected 0.62 times as often as men'
-        >>> reading_of(find("equal-opportunity")).gap(0.05, "women", "men")
+        >>> reading_of(find_metric("equal-opportunity")).gap(0.05, "women", "men")
         'the true positive rates of women and men are 5.0 points apart'
-        >>> reading_of(find("phi")).gap(0.05, "women", "men")
+        >>> reading_of(find_metric("phi")).gap(0.05, "women", "men")
         'of women against men, phi is 0.050'
         """
         number = self.text(value)
@@ -144,8 +144,8 @@ class MetricReading:
 def reading_of(metric: Metric) -> MetricReading:
     """Return how a metric is said, by what its name stands for.
 
-    >>> from fairbench_cli.measures.registry import find
-    >>> [reading_of(find(name)).form for name in ("discrimination", "cv", "impact-ratio", "phi")]
+    >>> from fairbench_cli.measures.registry import find_metric
+    >>> [reading_of(find_metric(name)).form for name in ("discrimination", "cv", "impact-ratio", "phi")]
     ['points', 'points', 'times', 'number']
     """
     name = metric.name

@@ -146,7 +146,7 @@ def test_counts_know_the_joint_name():
         named, spelt = protected.levels(counts, names), protected.levels(counts, ("race", "sex"))
         assert named.groups == spelt.groups
         assert (named.n == spelt.n).all()
-    assert protected.known == ("sex", "race", "race-sex")
+    assert protected.all_names == ("sex", "race", "race-sex")
     plain = {"cells": [], "row_values": {}, "records": []}
     repeats = DatasetRepeats("race-sex", protected, status=None, reason=None, counts=counts, **plain)
     assert repeats.asked([]) == ("race-sex",)

@@ -111,8 +111,8 @@ def decide_metric(
     adjusted p-value, is below 1 − confidence), and passes where the interval is within the bounds. A p-value
     fails, or says nothing.
 
-    >>> from fairbench_cli.measures.registry import find
-    >>> entry, point = find("selection-rate-difference"), AuditConfig(rule="point")
+    >>> from fairbench_cli.measures.registry import find_metric
+    >>> entry, point = find_metric("selection-rate-difference"), AuditConfig(rule="point")
     >>> values = [Interval(value, value - 0.1, value + 0.1) for value in (0, 0.2, 0.21)]
     >>> [decide_metric(entry, value, 0.8, point) for value in values]
     ['pass', 'pass', 'fail']

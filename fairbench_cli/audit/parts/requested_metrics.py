@@ -164,7 +164,7 @@ def compute_requested(_: tuple[()], base: Report) -> Requested:
 def parts_to_test(entry: Metric) -> tuple[str, ...]:
     """Return the names of what is tested for a metric: its parts, its rate, or the metric itself.
 
-    >>> [parts_to_test(find(name)) for name in ("equalised-odds", "chi-squared-p", "phi")]
+    >>> [parts_to_test(find_metric(name)) for name in ("equalised-odds", "chi-squared-p", "phi")]
     [('tpr-difference', 'fpr-difference'), ('selection-rate-difference',), ('phi',)]
     """
     names_by_kind = {"parts": entry.farthest_of, "rate": (f"{entry.equal}-difference",)}
@@ -300,9 +300,9 @@ def _farthest(entry: Metric, value: float, tested_parts: Sequence[_Tested]) -> _
     """Return a largest value with its interval: from the nearest all parts may be to the farthest of one.
 
     >>> both = [_Tested(Interval(0.1, -0.3, 0.2)), _Tested(Interval(-0.3, -0.5, -0.1), drawn=True)]
-    >>> _farthest(find("equalised-odds"), 0.3, both).interval
+    >>> _farthest(find_metric("equalised-odds"), 0.3, both).interval
     Interval(value=0.3, low=0.1, high=0.5)
-    >>> _farthest(find("tpr-worst-ratio"), 0.5, [_Tested(Interval(2.0, 0.8, 4.0))]).interval
+    >>> _farthest(find_metric("tpr-worst-ratio"), 0.5, [_Tested(Interval(2.0, 0.8, 4.0))]).interval
     Interval(value=0.5, low=0.25, high=1.0)
     """
     ideal = float(entry.ideal or 0)
