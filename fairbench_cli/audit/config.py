@@ -567,9 +567,7 @@ class AuditConfig(StrictModel):
             unused |= {"scan"}
         if not self.explained_by:
             unused |= {"neighbours", "margin"}
-        if self.top_k or self.top_share:
-            unused |= set()
-        else:
+        if not (self.top_k or self.top_share):
             unused |= {"ties"}
         resolved = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unused)
         if self.scores and len(self.scores) == 1:

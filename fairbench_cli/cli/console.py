@@ -98,10 +98,10 @@ def print_document(document: Document) -> None:
     marks = _marks(document)
     if answer := document.answer:
         _marked(answer.headline.text, *marks[answer.headline.verdict], bold=True)
-        for i, column in enumerate(answer.statements):
+        for i, statement in enumerate(answer.statements):
             if i == 0:
                 say("")
-            _marked(column.text, *marks[column.verdict])
+            _marked(statement.text, *marks[statement.verdict])
         if answer.open:
             say("")
             fold("Not decided:")
@@ -196,10 +196,10 @@ def _print_section(section: Section, marks: Marks, within: str = "") -> None:
             fold(table.below, "dim")
     for note in section.notes:
         fold(f"* {note}", "dim", f"{within}  ", within)
-    for i, column in enumerate(section.sections):
+    for i, inner_section in enumerate(section.sections):
         if i or section.title or section.sentences or section.tables:
             say("")
-        _print_section(column, marks, f"{within}  ")
+        _print_section(inner_section, marks, f"{within}  ")
 
 
 class _Shown(NamedTuple):
@@ -307,9 +307,8 @@ def _printed_cell(cell: TableCell, marks: Marks, *, stacked: bool) -> _Shown:
 def _split_columns(columns: list[_Column], width: int) -> Iterator[list[_Column]]:
     """Return the columns of each table that a table is cut into: all words, and numbers as they fit."""
     text_columns = [column for column in columns if not column.number]
-    if any(
-        column.number for column in columns[: len(text_columns)]
-    ):  # what follows on numbers stays with them
+    # What follows on numbers stays with them.
+    if any(column.number for column in columns[: len(text_columns)]):
         yield columns
         return
     free = width

@@ -129,7 +129,7 @@ def show(
 def fetch(names: Names) -> None:
     """Download the files of data sets into the user's cache; resumable, verified by sha256."""
     from fairbench_cli.data.card import find_card, read_card
-    from fairbench_cli.data.locate import fetch_files as fetch_files
+    from fairbench_cli.data.locate import fetch_files
 
     _for_each(names, lambda name: fetch_files(read_card(find_card(name)), talk))
 
@@ -161,12 +161,12 @@ def verify(
                 how = f"`fairbench data fetch {name}`"
             say(f"{name}: {listed}: not here, {how}")
         located = locate_files(card, folders, files)
-        for file, state in zip(files, located.paths, strict=True):
+        for file, path in zip(files, located.paths, strict=True):
             if file.sha256:
                 checked = "sha256 as on the card"
             else:
                 checked = "no sha256 on the card"
-            say(f"{name}: {state}: {checked}")
+            say(f"{name}: {path}: {checked}")
 
     _for_each(names or known_cards(), verify_one)
     if to_fetch:
@@ -257,8 +257,8 @@ def check(
         fold(f"noted: {kind}: {', '.join(dict.fromkeys(names))}", indent="  ")
     if checked.missing:
         rows = [
-            [cells.column, cells.becomes, f"{cells.cells:,}", format_percent(cells.share)]
-            for cells in checked.missing
+            [missing.column, missing.becomes, f"{missing.cells:,}", format_percent(missing.share)]
+            for missing in checked.missing
         ]
         print_rows(["column", "missing become", "cells", "of rows"], rows, n_right=2, title="missing values")
         lost = checked.rows_before - checked.rows

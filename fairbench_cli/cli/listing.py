@@ -138,10 +138,10 @@ def pages() -> dict[str, Path]:
     Those of ``reference/`` are left out, as a site fills them: a terminal has ``list`` and ``--help``.
     """
     folder = shipped_folder("docs")
-    component = {
+    by_topic = {
         path.stem: path for path in (*sorted(folder.glob("*.md")), *sorted(folder.glob("papers/*.md")))
     }
-    return {topic: component[topic] for topic in (*FIRST, *component)}
+    return {topic: by_topic[topic] for topic in (*FIRST, *by_topic)}
 
 
 def docs(

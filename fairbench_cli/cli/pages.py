@@ -106,7 +106,7 @@ def in_words(schema: dict[str, Any]) -> str:
     'whole number of 1 or more, or null'
     """
     if "anyOf" in schema:
-        return ", or ".join(in_words(comparison) for comparison in schema["anyOf"])
+        return ", or ".join(in_words(alternative) for alternative in schema["anyOf"])
     if "const" in schema:
         return str(schema["const"])
     if "enum" in schema:
@@ -189,8 +189,8 @@ def metric_tables() -> Document:
         _listed("rate", ["name", "of a group s", "formula"], rates),
         _listed("comparison of a rate X", ["name", "formula"], comparisons),
         *(
-            _listed(section, ["name", "range", "ideal", "formula"], list(map(_function, parameter_section)))
-            for section, parameter_section in sections.items()
+            _listed(section, ["name", "range", "ideal", "formula"], list(map(_function, metrics)))
+            for section, metrics in sections.items()
         ),
         _listed("alias", ["name", "is"], aliases),
         _listed(f"legacy, {SOURCE}", ["name", "rules"], legacy),

@@ -294,49 +294,49 @@ def verify(
         options_given = None
     else:
         options_given = read_config(config, tuple(set_ or ()))
-    outcome = compute(
+    verification = compute(
         results, cells=cells, seed=seed, config=options_given, data_dir=data_dir, jobs=jobs or default_jobs()
     )
-    for name, n in outcome.unnamed.items():
+    for name, n in verification.unnamed.items():
         noun = "repeat"
         if n > 1:
             noun = "repeats"
         repeats = f"{n} finished {noun}"
         console.talk(f"{repeats} left out: {name} is no code of fairbench's; name its config: --config")
-    for line in _lines(outcome):
+    for line in _lines(verification):
         console.say(line)
-    if outcome.good:
+    if verification.good:
         return 0
     return 1
 
 
-def _lines(outcome: "Verification") -> list[str]:
+def _lines(verification: "Verification") -> list[str]:
     """Return the lines on what differs, what has changed and, last, how many are the same."""
-    n = len(outcome.recomputed)
-    different = outcome.different
+    n = len(verification.recomputed)
+    different = verification.different
     lines = []
-    for comparison in different[:REPEATS_SHOWN]:
-        lines.append(_name(comparison))
-        lines += [f"  {difference}" for difference in comparison.differences[:FIELDS_SHOWN]]
-        if len(comparison.differences) > FIELDS_SHOWN:
-            lines.append(f"  and {len(comparison.differences) - FIELDS_SHOWN} more fields")
+    for recomputed in different[:REPEATS_SHOWN]:
+        lines.append(_name(recomputed))
+        lines += [f"  {difference}" for difference in recomputed.differences[:FIELDS_SHOWN]]
+        if len(recomputed.differences) > FIELDS_SHOWN:
+            lines.append(f"  and {len(recomputed.differences) - FIELDS_SHOWN} more fields")
     if len(different) > REPEATS_SHOWN:
         lines.append(f"and {len(different) - REPEATS_SHOWN} more repeats")
-    lines += [f"changed since: {change}" for change in outcome.changes]
-    lines += outcome.reasons
+    lines += [f"changed since: {change}" for change in verification.changes]
+    lines += verification.reasons
     agreement = f"{n - len(different)} of {n} are the same, bit for bit"
     return [
         *lines,
-        f"{agreement} (of {outcome.finished} finished repeats, picked by --seed {outcome.seed})",
+        f"{agreement} (of {verification.finished} finished repeats, picked by --seed {verification.seed})",
     ]
 
 
-def _name(comparison: "Recomputed") -> str:
+def _name(recomputed: "Recomputed") -> str:
     from fairbench_cli.experiment.plan import CELL_COLUMNS
 
-    cell = comparison.cell.describe()
+    cell = recomputed.cell.describe()
     cell_fields = [f"{key}={cell[key]}" for key in CELL_COLUMNS if cell[key] != ""]
     parameters = [
         f"{key}={cell[key]}" for key in ("parameters", "classifier_parameters") if cell[key] != "{}"
     ]
-    return f"{', '.join([*cell_fields, *parameters])}, repeat {comparison.record.repeat}:"
+    return f"{', '.join([*cell_fields, *parameters])}, repeat {recomputed.record.repeat}:"

@@ -69,8 +69,6 @@ def encode_levels(name: str, cells: Cells, levels: tuple[str, ...] | None = None
     first_seen, distinct = _factorise_cells(cells)
     if levels is None:
         levels = sort_by_bytes(distinct)
-    else:
-        levels = levels
     if len(levels) > MOST_LEVELS:
         problem = f"has {len(levels)} levels, more than {MOST_LEVELS}"
         raise Misfit(name, problem, "drop it (an identifier?) or cut its values into bins")

@@ -172,8 +172,6 @@ def _record_set(card: Card, file: str, columns: Sequence[Column]) -> dict[str, A
     fields = []
     if card.counts:
         columns = (*columns, Column(card.counts, ()))
-    else:
-        columns = columns
     for column, column_id in zip(columns, make_slugs([column.name] for column in columns), strict=True):
         entry = card.column(column.name)
         if column.name == card.counts:

@@ -454,11 +454,8 @@ def _entry(prepared: PreparedDataset, option: str) -> str:
     spec = prepared.spec
     name = prepared.spec.card
     path = Path(name)
-    if path.is_absolute():
-        if path.is_relative_to(Path.cwd()):
-            name = path.relative_to(Path.cwd()).as_posix()
-        else:
-            name = name
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        name = path.relative_to(Path.cwd()).as_posix()
     label_options = [option]
     if spec.unknown_as is not None:
         label_options.insert(0, f"unknown_as: {spec.unknown_as}")

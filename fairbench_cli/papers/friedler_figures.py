@@ -189,8 +189,6 @@ def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figu
     columns = min(len({attribute for _, attribute in by_panel}), 3)
     if columns == 1:
         columns = min(len(panels), 3)
-    else:
-        columns = columns
     width = {1: 5.2, 2: 3.7, 3: 3.1}[columns]
     lacking = []
     marks = []

@@ -597,8 +597,6 @@ def _why(one: TechniqueFinding, *, brief: bool = False) -> str:
         others = f" (and {more} more reasons)"
     if status != one.missing:
         text = words.get(status, status)
-    else:
-        text = text
     return f"{text} in {n} of {one.repeats} repeats, {reason}{others}"
 
 

@@ -87,13 +87,9 @@ def blocks_of(
         title = f"{names.dataset(dataset)}, {attribute}, {names.classifier(name, parameters)}"
         if run.plan.has_worlds:
             title += f", {world or NO_BIAS}"
-        if representation == "original":
-            title += ""
-        else:
+        if representation != "original":
             title += f", {representation}"
-        if compared == attribute:
-            title += ""
-        else:
+        if compared != attribute:
             title += f": groups of {compared}"
         texts = []
         for technique, same in group_by((labels for _, labels in own), lambda labels: labels[0]).items():

@@ -135,9 +135,7 @@ def comma_separated(frame: pd.DataFrame, plan: RunPlan) -> str:
     numbers of both labels.
     """
     alike = [name for name in OF_WORLDS if name in frame and frame[name].nunique() < 2]
-    if plan.has_worlds:
-        frame = frame
-    else:
+    if not plan.has_worlds:
         frame = frame.drop(columns=alike)
     if "world" in frame:
         config = plan.config

@@ -111,9 +111,7 @@ def rate_rows(
     if group_counts.clusters is None:
         return group_rows, ref
     factor = factor_together(group_counts.clusters, names, reference_indices, group_rows.above.shape)
-    if matched:
-        factor = factor
-    else:
+    if not matched:
         factor = np.minimum(factor, 1.0)
     return group_rows.scale(factor), ref.scale(factor)
 

@@ -78,8 +78,6 @@ def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
         return sections
     if sliced:
         sections = [replace(section, folded=True) for section in sections]
-    else:
-        sections = sections
     metrics: dict[str, None] = {}
     for row in report.verdicts:
         metrics |= dict.fromkeys(row.by_metric)

@@ -202,8 +202,6 @@ def _decide_test(
             reason = "wide"
     if math.isnan(tested.p):
         p_holm = math.nan
-    else:
-        p_holm = p_holm
     return RequestedTest(
         **vars(pair),
         metric=name,

@@ -462,9 +462,7 @@ def _repeated_people(rows: CountedRows) -> list[str]:
         if roles.model is not None:
             key = f"({key}, {roles.model_sql})"
         advice = f"; if they are of one person, give --cluster {name}"
-        if roles.model is not None:
-            advice += ""
-        else:
+        if roles.model is None:
             advice += "; if of several models, --model-column"
         if estimated:
             count = f"approx_count_distinct({key})"

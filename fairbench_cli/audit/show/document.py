@@ -401,9 +401,7 @@ def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, 
             symbol = SYMBOLS[row.verdict]
     ends = f", {format_percent(estimate.low)} to {format_percent(estimate.high)}"
     title = f"{row.group}: {RATES[row.metric].label} {rate} ({formatting.fraction(row.behind)}){ends}"
-    if row.is_reference:
-        title += ""
-    else:
+    if not row.is_reference:
         title += f"; {describe_verdict(row)}"
     marks = []
     reference = row.reference_value

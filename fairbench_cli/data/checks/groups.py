@@ -135,8 +135,6 @@ def check_unknown_outcomes(rows: RawRows) -> Iterator[Finding]:
     problem = f"is unknown in {unknown.sum():,} of {len(unknown):,} rows ({format_percent(unknown.mean())})"
     if by_group:
         problem = ": ".join([problem, ", ".join(by_group)])
-    else:
-        problem = problem
     fix = "leaving them out selects people: say what becomes of them with `label.unknown` and `unknown_as`"
     if label.unknown:
         fix = "see with `fairbench data show` what they may hide, and name them among the card's `traps`"

@@ -102,8 +102,6 @@ class RawRows:
         """
         if used is None:
             used = bool(key_path) or not self.card.drops(column)
-        else:
-            used = used
         where = self.card.where(*(key_path or ("columns", column)))
         return Finding(kind, column, problem, fix, where, used)
 

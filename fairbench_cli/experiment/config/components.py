@@ -379,18 +379,18 @@ def split_name(item: Any) -> tuple[str | None, Any]:
 
 
 def read_parameters(
-    name: str, takes: Parameters, options_given: Mapping[str, Any]
+    name: str, takes: Parameters, options: Mapping[str, Any]
 ) -> tuple[dict[str, list[Any]], list[Finding]]:
     """Return the values of each parameter that is given, checked; or what is wrong with them.
 
     Each has one value of its type, or a list of these.
     """
-    readings: dict[str, list[Any]] = {}
+    values: dict[str, list[Any]] = {}
     findings: list[Finding] = []
-    types = (dict.fromkeys(options_given, Any) if takes.open else {}) | dict(takes.types)
-    for key in (key for key in types if key in options_given):
+    types = (dict.fromkeys(options, Any) if takes.open else {}) | dict(takes.types)
+    for key in (key for key in types if key in options):
         check = value_converter(types[key])
-        value = options_given[key]
+        value = options[key]
         if isinstance(value, list | tuple):
             listed = value
         else:
@@ -399,15 +399,15 @@ def read_parameters(
             findings.append(((key,), Problem(f"{name}: {key} must not be empty", "give at least one value")))
         for i, single in enumerate(listed):
             try:
-                readings.setdefault(key, []).append(check(single))
+                values.setdefault(key, []).append(check(single))
             except ValidationError as error:
-                aspect, fix = describe_finding(error.errors()[0])
-                findings.append(((key, i), Problem(f"{name}: {key} {aspect}", fix)))
-    unknown = [key for key in options_given if key not in types]
+                reason, fix = describe_finding(error.errors()[0])
+                findings.append(((key, i), Problem(f"{name}: {key} {reason}", fix)))
+    unknown = [key for key in options if key not in types]
     findings += [((k,), Problem(f'{name} has no parameter "{k}"', suggest(str(k), types))) for k in unknown]
     if findings:
         return ({}, findings)
-    return (readings, [])
+    return (values, [])
 
 
 ONE_CANDIDATE = Problem("tune: over holds one candidate", "give several values, or make it a parameter")
@@ -425,37 +425,37 @@ def read_tunings(
 
     Parameters of the classifier are left as they are: `read` knows the classifiers.
     """
-    readings: list[Tuning] = []
+    tunings: list[Tuning] = []
     findings: list[Finding] = []
     for i, entry in enumerate(listed if isinstance(listed, list) else [listed]):
         try:
             options = TuneOptions.model_validate(entry, context=context)
         except ValidationError as error:
-            written = to_findings(error, "interventions", name, "tune")
-            findings += [((i, *key_path), problem) for key_path, problem in written]
+            own_findings = to_findings(error, "interventions", name, "tune")
+            findings += [((i, *key_path), problem) for key_path, problem in own_findings]
             continue
         over, wrong = read_parameters(name, takes, own_parameters(options.over))
         for key, value in options.over.items():
             if key.startswith(OF_CLASSIFIER):
                 over[key] = value if isinstance(value, list) else [value]
-            repeated = [entry for i, entry in enumerate(over.get(key, ())) if entry in over[key][:i]]
-            wrong += [
-                ((key,), Problem(f"{key} has the value {entry} twice", "keep one")) for entry in repeated
-            ]
+            candidates = over.get(key, ())
+            repeated = [candidate for j, candidate in enumerate(candidates) if candidate in candidates[:j]]
+            for candidate in repeated:
+                wrong.append(((key,), Problem(f"{key} has the value {candidate} twice", "keep one")))
         wrong = [(("over", *key_path), problem) for key_path, problem in wrong]
         if not wrong and not classifier_parameters(over) and has_one_candidate(over):
             wrong.append((("over",), ONE_CANDIDATE))
         if "fraction" in options.model_fields_set and "validation" not in options.on:
-            aspect = "tune: fraction has no effect with `on: test`"
+            reason = "tune: fraction has no effect with `on: test`"
             fix = "remove it, or write on: validation"
-            wrong.append((("fraction",), Problem(aspect, fix)))
+            wrong.append((("fraction",), Problem(reason, fix)))
         findings += [((i, *key_path), problem) for key_path, problem in wrong]
         ordered = tuple((key, tuple(over[key])) for key in sorted(over))
         for metric, on, fraction in product(options.metric, options.on, options.fraction):
             tuning = Tuning(metric, ordered, on, fraction if on == "validation" else None)
-            if tuning not in readings:
-                readings.append(tuning)
-    return readings, findings
+            if tuning not in tunings:
+                tunings.append(tuning)
+    return tunings, findings
 
 
 Extra = Mapping[str, tuple[Any, Any]]  # a parameter's type, and its default
@@ -517,8 +517,8 @@ def _read_entry(
     """Return the combinations of parameters that an item of the list asks for; or what is wrong with it."""
     written, options = split_name(item)
     if written is None or not isinstance(options, dict):
-        aspect = f"{kind.name} must be a name or `name: {{parameter: value}}`, not {format_value(item)}"
-        return [], [((), Problem(aspect, _fix_of_entry(kind, item)))]
+        message = f"{kind.name} must be a name or `name: {{parameter: value}}`, not {format_value(item)}"
+        return [], [((), Problem(message, _fix_of_entry(kind, item)))]
     try:
         origin, takes, ours = _source(kind, written, context.base)
     except UserError as error:
@@ -526,29 +526,31 @@ def _read_entry(
     name = short_name(written)
     tunings = list[Tuning]()
     findings = list[Finding]()
-    options_given = dict(options)
-    alias = options_given.pop(ALIAS, "")
+    parameters_given = dict(options)
+    alias = parameters_given.pop(ALIAS, "")
     if ALIAS in options and not (isinstance(alias, str) and 0 < len(alias.strip()) <= LONGEST_ALIAS):
-        aspect = (
+        message = (
             f"{name}: {ALIAS} must be a text of at most {LONGEST_ALIAS} letters, not {format_value(alias)}"
         )
-        findings.append(((ALIAS,), Problem(aspect, "write what tables and figures should call it")))
+        findings.append(((ALIAS,), Problem(message, "write what tables and figures should call it")))
     if kind is INTERVENTIONS and "tune" in options:
-        tunings, wrong = read_tunings(written, options_given.pop("tune"), takes, context)
+        tunings, wrong = read_tunings(written, parameters_given.pop("tune"), takes, context)
         findings += [(("tune", *key_path), problem) for key_path, problem in wrong]
     tuned_names = dict.fromkeys(chain.from_iterable(tuning.names for tuning in tunings))
-    for key in [key for key in tuned_names if key in options_given]:
+    for key in [key for key in tuned_names if key in parameters_given]:
         findings.append(((key,), Problem(f"{name}: {key} is given and tuned", "keep one of the two")))
     extra_types = {key: type_ for key, (type_, _) in {**ours, **extra}.items()}
-    values, wrong = read_parameters(name, replace(takes, types={**takes.types, **extra_types}), options_given)
+    values, wrong = read_parameters(
+        name, replace(takes, types={**takes.types, **extra_types}), parameters_given
+    )
     findings += wrong
-    readings: list[Combination] = []
+    combinations: list[Combination] = []
     for tuning in (*tunings,) or (None,):
         tuned = () if tuning is None else tuning.names
         usual = {key: [default] for key, default in takes.defaults.items() if key not in tuned}
         usual |= {key: [default] for key, (_, default) in ours.items()}
         usual |= {key: defaults for key, (_, defaults) in extra.items()}
-        has_value = {*usual, *options_given, *tuned}
+        has_value = {*usual, *parameters_given, *tuned}
         missing_parameters = [key for key in takes.required if key not in has_value]
         fix = f"give it a value: {written}: {{{', '.join(f'{key}: VALUE' for key in missing_parameters)}}}"
         findings += [((), Problem(f'{name} needs the parameter "{key}"', fix)) for key in missing_parameters]
@@ -565,9 +567,9 @@ def _read_entry(
                     parameters.append((key, value))
             spec = ComponentSpec(name, tuple(parameters), origin, alias)
             for extra_values in product(*(all_values[key] for key in extra)):
-                readings.append((spec, dict(zip(extra, extra_values, strict=True)) | extras))
-    findings += [((), problem) for problem in _refusals(kind, readings, context.base)]
-    return readings, [((written, *key_path), problem) for key_path, problem in findings]
+                combinations.append((spec, dict(zip(extra, extra_values, strict=True)) | extras))
+    findings += [((), problem) for problem in _refusals(kind, combinations, context.base)]
+    return combinations, [((written, *key_path), problem) for key_path, problem in findings]
 
 
 def _refusals(kind: Registry, combinations: list[Combination], base: Path | None) -> list[Problem]:
@@ -613,10 +615,10 @@ def read_entries(
     pydantic.ValidationError
         Listing everything wrong with them, each at its place.
     """
-    readings: list[Combination] = []
+    every_combination: list[Combination] = []
     findings: list[Finding] = []
     # there may be tens of thousands: what is the same is looked up
-    choices = set[Any]()
+    seen = set[Any]()
     tuned = set[Any]()
     files: dict[str, set[Path | None]] = {}
     for i, item in enumerate(items):
@@ -633,29 +635,26 @@ def read_entries(
             else:
                 path = spec.origin.path
             if files.setdefault(spec.name, {path}) != {path}:
-                aspect = f"{kind.name} {spec.name} is in two files of one name"
-                findings.append(((i,), Problem(aspect, "rename one of the files")))
-            elif hashable_entry in choices:
+                message = f"{kind.name} {spec.name} is in two files of one name"
+                findings.append(((i,), Problem(message, "rename one of the files")))
+            elif hashable_entry in seen:
                 findings.append(((i,), Problem(f"{kind.name} {spec} is listed twice", "keep one")))
-            elif (
-                named_entry in tuned
-            ):  # people know what is tuned by its name, and nothing else by that alone
-                aspect = f"{kind.name} {spec}: {extras['tune']} is listed twice, over other values"
-                findings.append(((i,), Problem(aspect, "keep one")))
-            choices.add(hashable_entry)
-            if named_entry is None:
-                tuned |= set()
-            else:
-                tuned |= {named_entry}
-        readings += combinations
+            # People know what is tuned by its name, and nothing else by that alone.
+            elif named_entry in tuned:
+                message = f"{kind.name} {spec}: {extras['tune']} is listed twice, over other values"
+                findings.append(((i,), Problem(message, "keep one")))
+            seen.add(hashable_entry)
+            if named_entry is not None:
+                tuned.add(named_entry)
+        every_combination += combinations
     owners = {name: name for name in files} | {RESERVED_ALIAS: ""}
-    for spec, _ in readings:
+    for spec, _ in every_combination:
         if spec.alias and owners.setdefault(spec.alias, spec.name) != spec.name:
-            aspect = f"{kind.name} {spec.name}: {spec.alias} is what something else is called"
-            findings.append(((), Problem(aspect, f"choose another name after `{ALIAS}`")))
+            message = f"{kind.name} {spec.name}: {spec.alias} is what something else is called"
+            findings.append(((), Problem(message, f"choose another name after `{ALIAS}`")))
     if findings:
         raise refusal(*findings)
-    return readings
+    return every_combination
 
 
 def _hashable(value: Any) -> Any:

@@ -134,8 +134,8 @@ class WorldSpec:
         return " + ".join(clauses)
 
     def within(self, key_path: KeyPath) -> "WorldSpec":
-        """Return it with the place in the whole config, of which its `bias` is at `place`."""
-        return replace(self, key_paths=tuple((*key_path, *strength_name) for strength_name in self.key_paths))
+        """Return it with the place in the whole config, of which its `bias` is at `key_path`."""
+        return replace(self, key_paths=tuple((*key_path, *inner) for inner in self.key_paths))
 
     def to_config(self) -> list[Any]:
         """Return it as it is written in a config."""
@@ -265,12 +265,12 @@ def _name(spec: ComponentSpec) -> str:
     """
     if spec.alias:
         return spec.alias
-    strength_name = _class_of(spec.name)
+    mechanism = _class_of(spec.name)
     options = dict(spec.parameters)
     texts = [spec.name]
-    for option in fields(strength_name):
+    for option in fields(mechanism):
         value = options.get(option.name, option.default)
-        if option.name != strength_name.strength and value != option.default:
+        if option.name != mechanism.strength and value != option.default:
             if option.name == "column":
                 texts += [_text(value)]
             else:

@@ -143,31 +143,29 @@ def verify(
     cells_now = make_cells(config_used, datasets)
     pairs = _pairs(plan, cells_now)
     repeats = range(plan.config.repeats)
-    finished = [leaf_path for leaf_path in product(pairs, repeats) if _is_finished(records, leaf_path)]
+    finished = [repeat_key for repeat_key in product(pairs, repeats) if _is_finished(records, repeat_key)]
     if not finished:
         raise _nothing(folder, plan, unnamed, config)
     if seed is None:
         seed = derive_seed("verify", plan.config.name) % 10**6
-    else:
-        seed = seed
     picked = pick(finished, cells, seed)
     sources = {pairs[key].source for key, _ in picked}
-    swept = any(records[leaf_path].swept is not None for leaf_path in picked)
-    stored_rows = any(records[leaf_path].predictions is not None for leaf_path in picked)
+    swept = any(records[repeat_key].swept is not None for repeat_key in picked)
+    stored_rows = any(records[repeat_key].predictions is not None for repeat_key in picked)
     populations = {}
-    with scratch_folder() as own:
+    with scratch_folder() as scratch:
         for dataset in datasets:
             if dataset.name in sources:
-                population = populate(dataset, config_used, own)
+                population = populate(dataset, config_used, scratch)
                 populations[dataset.name] = replace(population, sweep=swept, predictions=stored_rows)
-        networks = list(changed_networks(folder / "networks", own))
+        networks = list(changed_networks(folder / "networks", scratch))
     tasks = [Task(pairs[key], repeat, populations[pairs[key].source]) for key, repeat in picked]
     with LocalPool(config_used, jobs) as workers:
         now = _compute(tasks, workers)
         compared = []
-        for leaf_path, task in zip(picked, tasks, strict=True):
-            record = _with_rows(records[leaf_path], folder / "journal")
-            header = reading.files[reading.file_number(leaf_path)].header
+        for repeat_key, task in zip(picked, tasks, strict=True):
+            record = _with_rows(records[repeat_key], folder / "journal")
+            header = reading.files[reading.file_number(repeat_key)].header
             compared.append(Recomputed(task.cell, record, now[task.cell.key, task.repeat], header))
         unlike_tasks = [
             task for task, recomputed in zip(tasks, compared, strict=True) if recomputed.differences
@@ -186,18 +184,18 @@ def verify(
     return Verification(seed, len(finished), compared, [*changes, *versions, *networks], ours, unnamed)
 
 
-def pick(leaf_paths: Iterable[tuple[str, int]], n: int, seed: int) -> list[tuple[str, int]]:
+def pick(repeat_keys: Iterable[tuple[str, int]], n: int, seed: int) -> list[tuple[str, int]]:
     """Return n of several places, or all: which, depends on the seed and on nothing else.
 
     >>> places = [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
     >>> pick(places, 2, 0) == pick(places[::-1], 2, 0) != pick(places, 2, 2)
     True
     """
-    return sorted(leaf_paths, key=lambda leaf_path: digest([seed, *leaf_path]))[:n]
+    return sorted(repeat_keys, key=lambda repeat_key: digest([seed, *repeat_key]))[:n]
 
 
-def _is_finished(records: journal.Records, leaf_path: tuple[str, int]) -> bool:
-    return leaf_path in records and records[leaf_path].status not in journal.RETRIED
+def _is_finished(records: journal.Records, repeat_key: tuple[str, int]) -> bool:
+    return repeat_key in records and records[repeat_key].status not in journal.RETRIED
 
 
 def _compute(tasks: Iterable[Task], pool: Pool) -> dict[tuple[str, int], Repeat]:
@@ -216,7 +214,7 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
     >>> list(differences(old, new))
     ['counts (deprived, label 0, decided 0): 3.0 → 4.0 and 7 more']
     """
-    before, after = (journal.fields_of(recomputed) for recomputed in (old, new))
+    before, after = (journal.fields_of(record) for record in (old, new))
     after["values"] = {name: value for name, value in after["values"].items() if name in before["values"]}
     after["swept"] = None if before["swept"] is None else after["swept"]
     for row, repeat in (before, old), (after, new):  # however they are compressed
@@ -365,7 +363,7 @@ def changed_networks(theirs: Path, ours: Path) -> Iterator[RunChange]:
             yield RunChange("network", problem)
 
 
-def _equal(recomputed: BayesNet, network_b: BayesNet) -> bool:
-    tables = zip(recomputed.cpts, network_b.cpts, strict=False)
-    alike = (recomputed.columns, recomputed.parents) == (network_b.columns, network_b.parents)
-    return alike and all(np.array_equal(networks, its) for networks, its in tables)
+def _equal(stored: BayesNet, fitted: BayesNet) -> bool:
+    tables = zip(stored.cpts, fitted.cpts, strict=False)
+    alike = (stored.columns, stored.parents) == (fitted.columns, fitted.parents)
+    return alike and all(np.array_equal(stored_table, table) for stored_table, table in tables)
