@@ -28,7 +28,7 @@ from fairbench_cli.measures.significance import holm
 from fairbench_cli.network.files import find_network_card, open_network
 from fairbench_cli.network.mechanisms.biases import HistoricalBias
 from fairbench_cli.network.world import make_world
-from fairbench_cli.report.inference import paired_test
+from fairbench_cli.report.ledger.inference import paired_test
 
 POINT = 0.01
 CELL = ["dataset", "world", "beta", "labels", "technique", "metric"]

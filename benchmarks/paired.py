@@ -34,11 +34,11 @@ from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttribute
 from fairbench_cli.measures.thresholds import swept_counts
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.files import load
-from fairbench_cli.report.frontier import distance_frame
-from fairbench_cli.report.inference import RowDesign
-from fairbench_cli.report.paired import paired_frame
-from fairbench_cli.report.repeats import DatasetRepeats
-from fairbench_cli.report.results import RunResults, results_of, run_results
+from fairbench_cli.report.ledger.frontier import distance_frame
+from fairbench_cli.report.ledger.inference import RowDesign
+from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats
+from fairbench_cli.report.ledger.paired_differences import paired_frame
+from fairbench_cli.report.ledger.results import RunResults, results_of, run_results
 
 NETWORK = Path(__file__).parents[1] / "datasets" / "adult.network.json"
 POOL = 300_000

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from recovery import BiasSetting, recoveries
 
-from fairbench_cli.report.figures.canvas import GREY, INK, Look, Panel, facet, figure_bytes, house_style
+from fairbench_cli.report.show.figures.canvas import GREY, INK, Look, Panel, facet, figure_bytes, house_style
 
 SHARES, ERRORS = (0.2, 0.5), (0.1, 0.25, 0.4)
 STEPS = np.linspace(0, 0.95, 20)

@@ -9,7 +9,7 @@ import fairbench_cli as fb
 from fairbench_cli.document.charts import Drawing
 from fairbench_cli.experiment.config import outputs
 from fairbench_cli.papers.parts import FIGURES
-from fairbench_cli.report.figures.canvas import figure_bytes, house_style
+from fairbench_cli.report.show.figures.canvas import figure_bytes, house_style
 
 TUNED = {"tune": {"for": ["accuracy", "impact-ratio"], "over": {"level": [0, 0.5, 1]}}}
 ORACLE = {"strategy": "decrease-favoured", "remove": [0, 0.5, 1]}

@@ -15,7 +15,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.config import outputs
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.papers.parts import FIGURES, PARTS, TABLES
-from fairbench_cli.report.registry import FORMATS
+from fairbench_cli.report.show.table_formats import FORMATS
 
 ROOT = Path(fairbench_cli.__file__).parent
 FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
@@ -191,7 +191,7 @@ def test_texts_that_name_modules_are_seen():
         "interventions/preprocessing.py",
         "interventions/repair.py",
     }
-    assert "report/figures/acceptance.py" in named_files("report/parts/sweep.py")
+    assert "report/show/figures/acceptance.py" in named_files("report/parts/sweep.py")
     assert "experiment/plan.py" not in named_files("interventions/registry.py")
 
 
@@ -258,7 +258,7 @@ ONLY_IN = {
     "rich": "cli/",
     "pomegranate": "network/pomegranate.py",
     "torch": "network/pomegranate.py",
-    "matplotlib": ("report/figures/", "papers/friedler_figures.py"),
+    "matplotlib": ("report/show/figures/", "papers/friedler_figures.py"),
 }
 
 

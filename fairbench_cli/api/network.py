@@ -351,7 +351,7 @@ class Network:
         ArgumentError
             When an attribute is named and no deprived group is given.
         """
-        from fairbench_cli.report.networks import Marks, draw_network
+        from fairbench_cli.report.show.networks import Marks, draw_network
 
         marks = Marks(None, None)
         if self.card is not None or attribute is not None:

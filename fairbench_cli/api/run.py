@@ -32,10 +32,10 @@ from fairbench_cli.experiment.worlds import write_worlds
 from fairbench_cli.papers.pages import with_paper
 from fairbench_cli.papers.parts import FIGURES as DRAW
 from fairbench_cli.papers.parts import PARTS
-from fairbench_cli.report.answer import RunAnswer, answer_of
-from fairbench_cli.report.answer_words import answer_document
-from fairbench_cli.report.page_charts import answer_chart
-from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.ledger.answer import RunAnswer, answer_of
+from fairbench_cli.report.ledger.results import RunResults
+from fairbench_cli.report.show.answer_text import answer_document
+from fairbench_cli.report.show.page_charts import answer_chart
 from fairbench_cli.report.write import results_of_folder, write_report
 
 NEEDED = ("results", "groups", "summary", "paired", "pareto")
@@ -153,7 +153,7 @@ class RunFrames:
             is_met, problem, fix = NEEDS[need]
             if not is_met(results.plan.config):
                 raise ArgumentError(Problem(f"the figure {name} {problem}", f"in the config {fix}"))
-        from fairbench_cli.report.figures.canvas import house_style  # loads matplotlib
+        from fairbench_cli.report.show.figures.canvas import house_style  # loads matplotlib
 
         with house_style():
             drawn = DRAW[name].load()(results)

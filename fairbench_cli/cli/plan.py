@@ -144,7 +144,7 @@ def _worlds(prepared: "PreparedRun") -> list[list[str]]:
 
 def _rows(prepared: "PreparedRun", repeats_left: dict[str, int]) -> list[list[str]]:
     """Return the rows of the table of cells: data set, attribute, technique, classifier, done, to do."""
-    from fairbench_cli.report.tables import classifier_label, technique_label
+    from fairbench_cli.report.ledger.cell_labels import classifier_label, technique_label
 
     variants = {(*cell.source, id(cell.technique), id(cell.classifier)) for cell in prepared.selected}
     labels: dict[tuple[int, int], tuple[str, str]] = {}  # cells share the objects of these two

@@ -167,7 +167,7 @@ class RunProgress:
 
 def _task_in_words(task: Task) -> str:
     """Return the name of a repeat of a cell for people."""
-    from fairbench_cli.report.tables import technique_label
+    from fairbench_cli.report.ledger.cell_labels import technique_label
 
     cell = task.cell
     technique = technique_label(

@@ -217,7 +217,7 @@ def _compare_runs(folders: list[Path], filters: tuple[str, ...], output: Path | 
     """Compare two folders with each other; write files only where they are asked for."""
     from fairbench_cli.document.html import html
     from fairbench_cli.document.markdown import markdown
-    from fairbench_cli.report.runs import compare_runs
+    from fairbench_cli.report.compare_runs import compare_runs
     from fairbench_cli.report.write import comma_separated
 
     if len(folders) != 2:

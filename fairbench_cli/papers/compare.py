@@ -14,9 +14,10 @@ from fairbench_cli.experiment.journal.folder import read_results
 from fairbench_cli.experiment.journal.journal import Damage, Records
 from fairbench_cli.experiment.plan import Facts, RunPlan, facts_of, select, text_of
 from fairbench_cli.papers.registry import Paper, Where, read_published
-from fairbench_cli.report.repeats import key_of
-from fairbench_cli.report.results import RunResults, run_results
-from fairbench_cli.report.tables import classifier_label, shown, technique_label
+from fairbench_cli.report.ledger.cell_labels import classifier_label, technique_label
+from fairbench_cli.report.ledger.journal_arrays import key_of
+from fairbench_cli.report.ledger.results import RunResults, run_results
+from fairbench_cli.report.show.tables import shown
 
 WITHIN = "within tolerance"
 INSIDE = "inside interval"

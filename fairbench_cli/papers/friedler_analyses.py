@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from fairbench_cli.document.model import Document, Section, TableCell, plain_table
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.report import tables
-from fairbench_cli.report.inference import EQUAL, paired_test
-from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats
-from fairbench_cli.report.results import RunResults, summary_frame
+from fairbench_cli.report.ledger import cell_labels
+from fairbench_cli.report.ledger.inference import EQUAL, paired_test
+from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, TECHNIQUE, DatasetRepeats
+from fairbench_cli.report.ledger.results import RunResults, summary_frame
+from fairbench_cli.report.show import tables
 
 
 def two_metrics(config: ExperimentConfig) -> tuple[str, str]:
@@ -129,9 +130,9 @@ def in_columns(run: RunResults, pages: Sequence[str], columns: Sequence[str]) ->
         The columns of results that tell pages, and columns of a page, apart.
     """
     rows_of_page: dict[Names, dict[tuple[str, str], dict[Names, dict[str, Any]]]] = {}
-    display_names = tables.names_of(run.plan.config)
+    display_names = cell_labels.names_of(run.plan.config)
     technique_order: dict[str, int] = {}
-    for cell, classifier in tables.distinct_models(run.plan, run.plan.cells):
+    for cell, classifier in cell_labels.distinct_models(run.plan, run.plan.cells):
         rows = rows_of_page.setdefault(tuple(cell[name] for name in pages), {})
         technique = display_names.technique(*(cell[name] for name in TECHNIQUE))
         technique_order.setdefault(technique, len(technique_order))
@@ -182,7 +183,7 @@ def _lay_out(name: str, run: RunResults, pages: Mapping[Names, Rows], about: str
     metrics = two_metrics(run.plan.config)[::-1]
     cell_texts: set[str] = set()
     has_several_betas = len({beta for *_, beta in pages}) > 1
-    display_name = tables.names_of(run.plan.config).dataset
+    display_name = cell_labels.names_of(run.plan.config).dataset
     for (*names, world, beta), rows in pages.items():
         columns = columns_of(rows)
         # 1. The labels' own values, which are the same for all techniques: of the first cell of each column.
@@ -192,7 +193,7 @@ def _lay_out(name: str, run: RunResults, pages: Mapping[Names, Rows], about: str
         texts: list[list[str | TableCell]] = []
         for metric in metrics:
             label_cells = [tables.labels_cell(run, first_cells[column], metric) for column in columns]
-            texts.append([tables.LABELS, "", metric, *label_cells])
+            texts.append([cell_labels.LABELS, "", metric, *label_cells])
         # 2. The means of each technique and classifier.
         for technique_and_classifier, cells in rows.items():
             for metric in metrics:
@@ -208,7 +209,7 @@ def _lay_out(name: str, run: RunResults, pages: Mapping[Names, Rows], about: str
         # 3. What the page is about, in its title.
         title = [display_name(str(value)) for value in names if value != "original"]
         if run.plan.has_worlds:
-            title.append(world or tables.NO_BIAS)
+            title.append(world or cell_labels.NO_BIAS)
         if has_several_betas:
             title.append(f"β = {beta:g}")
         heads = [*head_columns]

@@ -28,12 +28,12 @@ from fairbench_cli.papers.friedler_analyses import (
     columns_of,
     two_metrics,
 )
-from fairbench_cli.report.figures import canvas, pages
-from fairbench_cli.report.figures.canvas import GREY, IDEAL, INK, SMALL, Look, Panel, facet, text_width
-from fairbench_cli.report.figures.pages import Mark
-from fairbench_cli.report.repeats import TECHNIQUE, CellKey, key_of, mean_and_interval
-from fairbench_cli.report.results import RunResults
-from fairbench_cli.report.tables import OWN_MODEL, names_of
+from fairbench_cli.report.ledger.cell_labels import OWN_MODEL, names_of
+from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, CellKey, key_of, mean_and_interval
+from fairbench_cli.report.ledger.results import RunResults
+from fairbench_cli.report.show.figures import canvas, pages
+from fairbench_cli.report.show.figures.canvas import GREY, IDEAL, INK, SMALL, Look, Panel, facet, text_width
+from fairbench_cli.report.show.figures.pages import Mark
 
 RED_TO_BLUE = "RdBu"
 """From red over white to blue (ColorBrewer), which colour-blind readers tell apart."""

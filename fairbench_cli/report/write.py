@@ -18,16 +18,16 @@ from fairbench_cli.experiment.journal.folder import read_repeats, refuse_lost, u
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.measures.registry import METRICS
-from fairbench_cli.report.answer_words import answer_document
-from fairbench_cli.report.figures import draw_figures
-from fairbench_cli.report.page import run_page
-from fairbench_cli.report.paired import VERSUS, versus_of
+from fairbench_cli.report.ledger.journal_arrays import OF_WORLDS
+from fairbench_cli.report.ledger.paired_differences import VERSUS, versus_of
+from fairbench_cli.report.ledger.predictions import write_predictions
+from fairbench_cli.report.ledger.results import RunResults, run_results
 from fairbench_cli.report.parts import PARTS
 from fairbench_cli.report.parts.part import RunPart, figures_of, frames_of, tables_of
-from fairbench_cli.report.predictions import write_predictions
-from fairbench_cli.report.registry import FORMATS
-from fairbench_cli.report.repeats import OF_WORLDS
-from fairbench_cli.report.results import RunResults, run_results
+from fairbench_cli.report.show.answer_text import answer_document
+from fairbench_cli.report.show.figures import draw_figures
+from fairbench_cli.report.show.page import run_page
+from fairbench_cli.report.show.table_formats import FORMATS
 
 ANSWER = "answer.md"
 PAGE = "report.html"

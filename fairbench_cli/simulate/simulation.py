@@ -20,10 +20,10 @@ from fairbench_cli.document.markdown import markdown
 from fairbench_cli.document.model import Document, Section, TextTable, plain_table
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.registry import find_metric, measure
-from fairbench_cli.report.figures import write_figures
-from fairbench_cli.report.figures.against_truth import draw_against_truth
-from fairbench_cli.report.figures.canvas import house_style
-from fairbench_cli.report.repeats import mean_and_interval
+from fairbench_cli.report.ledger.journal_arrays import mean_and_interval
+from fairbench_cli.report.show.figures import write_figures
+from fairbench_cli.report.show.figures.against_truth import draw_against_truth
+from fairbench_cli.report.show.figures.canvas import house_style
 from fairbench_cli.simulate.config import Simulation
 
 COLUMNS = ["deprived", "accepted", "truth", "metric", "mean", "sd", "low", "high", "n_ok", "n", "pooled"]

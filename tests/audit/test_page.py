@@ -16,8 +16,8 @@ from report.worlds_data import known_run
 from fairbench_cli.audit.show.document import to_html, write_pdf
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.document.html import html as to_page
-from fairbench_cli.report.page import run_page
-from fairbench_cli.report.reading import signed
+from fairbench_cli.report.show.metric_wording import signed
+from fairbench_cli.report.show.page import run_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 QUIET = "--disable-background-networking --disable-component-update --disable-sync --disable-gpu".split()  # noqa: SIM905

@@ -14,7 +14,7 @@ from fairbench_cli.audit.scan.from_run import _expand_counts, _find_cell
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.plan import CELL_COLUMNS
 from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
-from fairbench_cli.report.repeats import COUNT_COLUMNS
+from fairbench_cli.report.ledger.journal_arrays import COUNT_COLUMNS
 
 ONE = "intervention=massaging,beta=1"
 

@@ -19,7 +19,7 @@ from fairbench_cli.experiment.plan import RunPlan, make_cells
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.network.bias import shift
-from fairbench_cli.report.repeats import DatasetRepeats
+from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats
 
 CARD = """\
 name: mine

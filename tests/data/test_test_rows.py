@@ -16,7 +16,7 @@ from fairbench_cli.data.card import read_card
 from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import locate_files
 from fairbench_cli.experiment.plan import read_plan
-from fairbench_cli.report.population import ROW_BY_ROW
+from fairbench_cli.report.ledger.population_tests import ROW_BY_ROW
 
 CARD: dict[str, Any] = {
     "name": "toy",

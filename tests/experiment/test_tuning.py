@@ -20,8 +20,8 @@ from fairbench_cli.experiment.plan import Cell, make_cells, read_plan
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.measures.registry import distance, find_metric, measure
 from fairbench_cli.papers.compare import facts_of
-from fairbench_cli.report.results import run_results
-from fairbench_cli.report.tuning import gains_frame
+from fairbench_cli.report.ledger.results import run_results
+from fairbench_cli.report.ledger.tuning import gains_frame
 
 LEVELS = [0, 0.5, 1]
 OVER = {"level": LEVELS}

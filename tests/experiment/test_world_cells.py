@@ -21,7 +21,7 @@ from fairbench_cli.experiment.plan import Cell, make_cells, read_plan
 from fairbench_cli.experiment.running.verify import differences
 from fairbench_cli.network.world import draw_people as draw_rows
 from fairbench_cli.network.world import record_people
-from fairbench_cli.report.results import run_results
+from fairbench_cli.report.ledger.results import run_results
 
 SPY = """
 from fairbench_cli import Fitted

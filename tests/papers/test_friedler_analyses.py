@@ -40,10 +40,10 @@ from fairbench_cli.papers.friedler_figures import (
     draw_stability,
 )
 from fairbench_cli.papers.parts import PARTS
-from fairbench_cli.report.figures.canvas import house_style
-from fairbench_cli.report.repeats import key_of as key_of_cell
-from fairbench_cli.report.results import RunResults, run_results
-from fairbench_cli.report.tables import OWN_MODEL
+from fairbench_cli.report.ledger.cell_labels import OWN_MODEL
+from fairbench_cli.report.ledger.journal_arrays import key_of as key_of_cell
+from fairbench_cli.report.ledger.results import RunResults, run_results
+from fairbench_cli.report.show.figures.canvas import house_style
 from fairbench_cli.report.write import write_report
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "friedler"

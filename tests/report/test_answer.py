@@ -18,11 +18,11 @@ from fairbench_cli.experiment.config.config import DatasetSpec
 from fairbench_cli.experiment.plan import write_plan
 from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.registry import find_metric
-from fairbench_cli.report.answer import RunSetting, answer_of
-from fairbench_cli.report.answer_words import MOST_LINES, WIDTH, answer_document
-from fairbench_cli.report.columns import fairness_metric
-from fairbench_cli.report.reading import reading_of
-from fairbench_cli.report.results import run_results
+from fairbench_cli.report.ledger.answer import RunSetting, answer_of
+from fairbench_cli.report.ledger.columns import fairness_metric
+from fairbench_cli.report.ledger.results import run_results
+from fairbench_cli.report.show.answer_text import MOST_LINES, WIDTH, answer_document
+from fairbench_cli.report.show.metric_wording import reading_of
 from fairbench_cli.report.write import write_report
 
 ROWS = 4000

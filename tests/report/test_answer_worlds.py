@@ -19,14 +19,15 @@ from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.journal.journal import Journal, new_header
 from fairbench_cli.experiment.plan import write_plan
 from fairbench_cli.experiment.versions import versions_of_numbers
-from fairbench_cli.report.answer import answer_of
-from fairbench_cli.report.answer_words import MOST_LINES, MOST_WORDS, WIDTH, answer_document, each_setting
-from fairbench_cli.report.paired import pareto_of
-from fairbench_cli.report.paper import paper_table
-from fairbench_cli.report.remedies import remedies_of
-from fairbench_cli.report.runs import compare_runs
-from fairbench_cli.report.tables import TRUTH, caption
-from fairbench_cli.report.worlds import FILE
+from fairbench_cli.report.compare_runs import compare_runs
+from fairbench_cli.report.ledger.answer import answer_of
+from fairbench_cli.report.ledger.bias_cost import remedies_of
+from fairbench_cli.report.ledger.cell_labels import TRUTH
+from fairbench_cli.report.ledger.exact_worlds import FILE
+from fairbench_cli.report.ledger.paired_differences import pareto_of
+from fairbench_cli.report.show.answer_text import MOST_LINES, MOST_WORDS, WIDTH, answer_document, each_setting
+from fairbench_cli.report.show.paper_table import paper_table
+from fairbench_cli.report.show.tables import caption
 from fairbench_cli.report.write import write_report
 
 MOST, FEW = ("label", 0.75), ("label", 0.25)

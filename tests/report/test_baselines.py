@@ -16,7 +16,7 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.measures.counts import PAIR, Counts, count
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.report.baselines import (
+from fairbench_cli.report.ledger.baselines import (
     OPEN,
     REGIONS,
     SHARES,
@@ -28,8 +28,8 @@ from fairbench_cli.report.baselines import (
     region_of,
     short_of,
 )
-from fairbench_cli.report.inference import paired_test
-from fairbench_cli.report.results import COMPARED, RunResults, run_results
+from fairbench_cli.report.ledger.inference import paired_test
+from fairbench_cli.report.ledger.results import COMPARED, RunResults, run_results
 
 REPEATS, ROWS = 6, 400
 TECHNIQUES = ("none", "copy", "refuser", "accepter", "coin", "fairer", "unfairer")

@@ -13,10 +13,10 @@ from report.worlds_data import known_run
 
 from fairbench_cli.experiment.plan import write_plan
 from fairbench_cli.measures.registry import DEFAULT_METRICS
-from fairbench_cli.report import columns
-from fairbench_cli.report.columns import FindingColumn
-from fairbench_cli.report.findings import findings_frame
-from fairbench_cli.report.results import run_results
+from fairbench_cli.report.ledger import columns
+from fairbench_cli.report.ledger.columns import FindingColumn
+from fairbench_cli.report.ledger.findings import findings_frame
+from fairbench_cli.report.ledger.results import run_results
 from fairbench_cli.report.write import write_report
 
 TWO = {name: WORLDS[name] for name in ("winner", "nothing")}

@@ -29,14 +29,14 @@ from fairbench_cli.measures.counts import Counts
 from fairbench_cli.network.files import load, save
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.papers.parts import FIGURES
-from fairbench_cli.report.figures import draw_figures
-from fairbench_cli.report.figures.canvas import figure_bytes, house_style, text_width, wrapped
-from fairbench_cli.report.figures.curves import SHOWN
-from fairbench_cli.report.figures.fronts import place_labels, staircase
-from fairbench_cli.report.figures.pages import pages_of
-from fairbench_cli.report.layers import HEIGHT, arc_lines, box_top, crossings, lay_out, levels
-from fairbench_cli.report.networks import Marks, draw_network
-from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame
+from fairbench_cli.report.ledger.results import RunResults, results_frame, run_results, summary_frame
+from fairbench_cli.report.show.figures import draw_figures
+from fairbench_cli.report.show.figures.canvas import figure_bytes, house_style, text_width, wrapped
+from fairbench_cli.report.show.figures.curves import SHOWN
+from fairbench_cli.report.show.figures.fronts import place_labels, staircase
+from fairbench_cli.report.show.figures.pages import pages_of
+from fairbench_cli.report.show.graph_layout import HEIGHT, arc_lines, box_top, crossings, lay_out, levels
+from fairbench_cli.report.show.networks import Marks, draw_network
 
 SHIPPED = ["adult", "compas", "dutch"]
 

@@ -25,8 +25,9 @@ from fairbench_cli.measures.counts import Counts, count
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import RATES, swept_counts
 from fairbench_cli.papers.parts import FIGURES
-from fairbench_cli.report.figures import draw_figures
-from fairbench_cli.report.figures.acceptance import (
+from fairbench_cli.report.ledger.results import RunResults, run_results
+from fairbench_cli.report.show.figures import draw_figures
+from fairbench_cli.report.show.figures.acceptance import (
     MOST,
     LabelShares,
     cost,
@@ -36,8 +37,7 @@ from fairbench_cli.report.figures.acceptance import (
     oracle_path,
     random_counts,
 )
-from fairbench_cli.report.figures.canvas import house_style
-from fairbench_cli.report.results import RunResults, run_results
+from fairbench_cli.report.show.figures.canvas import house_style
 
 ROOT = Path(__file__).parents[2]
 METRICS = ["accuracy", "discrimination", "kappa", "normalised-discrimination"]

@@ -19,13 +19,13 @@ from fairbench_cli.network.files import load
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.world import make_world
 from fairbench_cli.papers.parts import FIGURES, TABLES
-from fairbench_cli.report.figures.canvas import house_style
-from fairbench_cli.report.figures.worlds import CONTRASTS, Remedies
-from fairbench_cli.report.networks import Marks, added_nodes, draw_network
-from fairbench_cli.report.remedies import contrasts_of, remedies_of
-from fairbench_cli.report.results import RunResults
-from fairbench_cli.report.tables import NO_BIAS
-from fairbench_cli.report.worlds import facts_of_run
+from fairbench_cli.report.ledger.bias_cost import contrasts_of, remedies_of
+from fairbench_cli.report.ledger.cell_labels import NO_BIAS
+from fairbench_cli.report.ledger.exact_worlds import facts_of_run
+from fairbench_cli.report.ledger.results import RunResults
+from fairbench_cli.report.show.figures.canvas import house_style
+from fairbench_cli.report.show.figures.worlds import CONTRASTS, Remedies
+from fairbench_cli.report.show.networks import Marks, added_nodes, draw_network
 
 WORLDS = [("", 0.0), *(("label", beta) for beta in (0.25, 0.5, 0.75)), ("measurement age", 0.5)]
 LESS = Rule((0.55, 0.85))  # misses favourable people of the deprived group

@@ -23,10 +23,16 @@ from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.report.paper import paper_table
-from fairbench_cli.report.repeats import CELL_COLUMNS, groups_frame
-from fairbench_cli.report.results import COMPARED, RunResults, results_frame, run_results, summary_frame
-from fairbench_cli.report.tables import technique_label
+from fairbench_cli.report.ledger.cell_labels import technique_label
+from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, groups_frame
+from fairbench_cli.report.ledger.results import (
+    COMPARED,
+    RunResults,
+    results_frame,
+    run_results,
+    summary_frame,
+)
+from fairbench_cli.report.show.paper_table import paper_table
 
 CELL = {
     "key": "k",

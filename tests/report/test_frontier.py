@@ -22,9 +22,7 @@ from fairbench_cli.measures.thresholds import (
     points_of_counts,
     swept_counts,
 )
-from fairbench_cli.report.figures.canvas import house_style
-from fairbench_cli.report.figures.fronts import draw_frontier
-from fairbench_cli.report.frontier import (
+from fairbench_cli.report.ledger.frontier import (
     GAPS,
     TOLERANCES,
     distance_frame,
@@ -33,7 +31,9 @@ from fairbench_cli.report.frontier import (
     halves,
     moved_of,
 )
-from fairbench_cli.report.results import RunResults, run_results
+from fairbench_cli.report.ledger.results import RunResults, run_results
+from fairbench_cli.report.show.figures.canvas import house_style
+from fairbench_cli.report.show.figures.fronts import draw_frontier
 from fairbench_cli.report.write import write_report
 
 REPEATS = 5

@@ -21,9 +21,9 @@ from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import RATES
-from fairbench_cli.report.answer import answer_of
-from fairbench_cli.report.repeats import COUNT_COLUMNS
-from fairbench_cli.report.results import run_results
+from fairbench_cli.report.ledger.answer import answer_of
+from fairbench_cli.report.ledger.journal_arrays import COUNT_COLUMNS
+from fairbench_cli.report.ledger.results import run_results
 from fairbench_cli.report.write import write_report
 
 PROTECTED = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairbench_cli.report import layers
+from fairbench_cli.report.show import graph_layout as layers
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -14,11 +14,11 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.decisions import packed
 from fairbench_cli.measures.counts import PAIR, Counts, count
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.report.inference import RowDesign, paired_test, row_effects, with_unseen_rows
-from fairbench_cli.report.kinds import kinds, own_frame
-from fairbench_cli.report.paired import SAME, paired_frame
-from fairbench_cli.report.repeats import DatasetRepeats
-from fairbench_cli.report.results import results_of
+from fairbench_cli.report.ledger.change_kinds import kinds, own_frame
+from fairbench_cli.report.ledger.inference import RowDesign, paired_test, row_effects, with_unseen_rows
+from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats
+from fairbench_cli.report.ledger.paired_differences import SAME, paired_frame
+from fairbench_cli.report.ledger.results import results_of
 
 STUDY = study_of("paired")
 METRICS = ("discrimination", "accuracy", "equal-opportunity", "impact-ratio")

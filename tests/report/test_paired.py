@@ -18,8 +18,9 @@ from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.registry import COUNT_METRICS
-from fairbench_cli.report.inference import paired_test
-from fairbench_cli.report.paired import (
+from fairbench_cli.report.ledger.inference import paired_test
+from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, DatasetRepeats
+from fairbench_cli.report.ledger.paired_differences import (
     APART,
     PARETO_METRICS,
     find_baseline,
@@ -28,8 +29,7 @@ from fairbench_cli.report.paired import (
     pareto_frame,
     pareto_table,
 )
-from fairbench_cli.report.repeats import CELL_COLUMNS, DatasetRepeats
-from fairbench_cli.report.results import ROW_COLUMNS, Results, RunResults, run_results
+from fairbench_cli.report.ledger.results import ROW_COLUMNS, Results, RunResults, run_results
 
 CELL = {
     "dataset": "d",

@@ -19,10 +19,10 @@ from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.counts import PAIR, count
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.report.figures.canvas import Panel, facet, figure_bytes, house_style
-from fairbench_cli.report.paper import best_of, paper_table
-from fairbench_cli.report.results import RunResults, run_results
-from fairbench_cli.report.tables import names_of
+from fairbench_cli.report.ledger.cell_labels import names_of
+from fairbench_cli.report.ledger.results import RunResults, run_results
+from fairbench_cli.report.show.figures.canvas import Panel, facet, figure_bytes, house_style
+from fairbench_cli.report.show.paper_table import best_of, paper_table
 from fairbench_cli.report.write import redo_report, results_of_folder
 
 REPEATS = 8

@@ -17,7 +17,7 @@ from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.counts import PAIR, Counts, count
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.report.inference import (
+from fairbench_cli.report.ledger.inference import (
     Decided,
     RowVariance,
     decided,
@@ -26,7 +26,7 @@ from fairbench_cli.report.inference import (
     row_variance,
     slopes,
 )
-from fairbench_cli.report.population import FROM_COUNTS, OF_SIZE, ROW_BY_ROW
+from fairbench_cli.report.ledger.population_tests import FROM_COUNTS, OF_SIZE, ROW_BY_ROW
 
 METRICS = ("accuracy", "discrimination", "impact-ratio", "tpr-difference", "mcc")
 REPEATS = 4

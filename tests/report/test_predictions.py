@@ -18,8 +18,8 @@ from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.experiment.decisions import PredictedRows, crc_of_rows, pack_rows, unpack_rows
 from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.running.verify import verify
-from fairbench_cli.report import predictions
-from fairbench_cli.report.repeats import COUNT_COLUMNS
+from fairbench_cli.report.ledger import predictions
+from fairbench_cli.report.ledger.journal_arrays import COUNT_COLUMNS
 
 GIVEN: dict[str, Any] = {
     "name": "kept",

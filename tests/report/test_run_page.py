@@ -11,10 +11,10 @@ from report.test_answer import PLAIN, REFUSED, WORLDS, run_of
 
 from fairbench_cli.document.charts import WIDTH, Axis, ChartLine, plot_paths
 from fairbench_cli.document.html import html
-from fairbench_cli.report.page import run_page
-from fairbench_cli.report.page_numbers import GRAIN, Scale, grains
-from fairbench_cli.report.reading import signed
-from fairbench_cli.report.results import run_results
+from fairbench_cli.report.ledger.results import run_results
+from fairbench_cli.report.show.metric_wording import signed
+from fairbench_cli.report.show.page import run_page
+from fairbench_cli.report.show.page_data import GRAIN, Scale, grains
 
 ODD = "a <b>name</b> \"&'</script><!--]]>"
 

@@ -16,11 +16,11 @@ import fairbench_cli as fb
 from fairbench_cli.experiment.journal.folder import read_results
 from fairbench_cli.experiment.plan import read_plan, write_plan
 from fairbench_cli.measures.registry import COUNT_METRICS
-from fairbench_cli.report.inference import RowVariance, welch_test
-from fairbench_cli.report.paired import paired_frame
-from fairbench_cli.report.population import OTHER_ROWS, ROW_BY_ROW
-from fairbench_cli.report.results import run_results
-from fairbench_cli.report.runs import PAIRED, SAME_KEY, UNPAIRED, compare_runs
+from fairbench_cli.report.compare_runs import PAIRED, SAME_KEY, UNPAIRED, compare_runs
+from fairbench_cli.report.ledger.inference import RowVariance, welch_test
+from fairbench_cli.report.ledger.paired_differences import paired_frame
+from fairbench_cli.report.ledger.population_tests import OTHER_ROWS, ROW_BY_ROW
+from fairbench_cli.report.ledger.results import run_results
 
 METRICS = ["accuracy", "discrimination", "tpr", "acceptance-rate"]
 

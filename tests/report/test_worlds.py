@@ -7,7 +7,7 @@ from report.worlds_data import TRUTH, WEIGHT, write_facts
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.registry import find_metric
-from fairbench_cli.report.worlds import COLUMNS, FILE, read_worlds
+from fairbench_cli.report.ledger.exact_worlds import COLUMNS, FILE, read_worlds
 
 PLACES = [("bank", "sex", "", 0.0), ("bank", "sex", "label", 0.5), ("shop", "sex", "label", 0.5)]
 

@@ -9,10 +9,10 @@ import pytest
 from report.worlds_data import facts, known_run
 
 from fairbench_cli.document.html import html
-from fairbench_cli.report.page import run_page
-from fairbench_cli.report.page_numbers import GRAIN, RULES
-from fairbench_cli.report.page_worlds import undone
-from fairbench_cli.report.worlds import COLUMNS, ExactNumber, ExactWorlds, facts_of_run
+from fairbench_cli.report.ledger.exact_worlds import COLUMNS, ExactNumber, ExactWorlds, facts_of_run
+from fairbench_cli.report.show.page import run_page
+from fairbench_cli.report.show.page_data import GRAIN, RULES
+from fairbench_cli.report.show.page_worlds import undone
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from report.worlds_run import GOOD, NOBODY, Rule, invented
 
 from fairbench_cli.base.checksums import add_checksum
 from fairbench_cli.experiment.config.outputs import TABLES
-from fairbench_cli.report.results import RunResults
-from fairbench_cli.report.worlds import CELLS, FILE
+from fairbench_cli.report.ledger.exact_worlds import CELLS, FILE
+from fairbench_cli.report.ledger.results import RunResults
 
 PAIR = ("deprived", "favoured")
 WEIGHT = {("deprived", 0): 0.3, ("deprived", 1): 0.1, ("favoured", 0): 0.2, ("favoured", 1): 0.4}

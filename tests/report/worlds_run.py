@@ -11,7 +11,7 @@ from conftest import run_plan
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import DatasetSpec
 from fairbench_cli.measures.counts import PAIR, Counts
-from fairbench_cli.report.results import RunResults, run_results
+from fairbench_cli.report.ledger.results import RunResults, run_results
 
 ROWS = 20000
 TRUE_RATES = (0.40, 0.55)

@@ -19,8 +19,8 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.registry import COUNT_METRICS, measure
-from fairbench_cli.report.figures.against_truth import draw_against_truth
-from fairbench_cli.report.figures.canvas import house_style
+from fairbench_cli.report.show.figures.against_truth import draw_against_truth
+from fairbench_cli.report.show.figures.canvas import house_style
 from fairbench_cli.simulate.config import METRICS, read_simulation
 from fairbench_cli.simulate.simulation import (
     Setting,

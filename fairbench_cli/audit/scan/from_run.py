@@ -190,7 +190,7 @@ def _expand_counts(n: Any, protected: "ProtectedAttributes") -> "tuple[pd.DataFr
     """
     import pandas as pd
 
-    from fairbench_cli.report.predictions import level_columns
+    from fairbench_cli.report.ledger.predictions import level_columns
 
     rows = np.rint(n.sum(axis=-1)).astype(np.intp)
     accepted = np.minimum(np.rint(n[..., 1]).astype(np.intp), rows)

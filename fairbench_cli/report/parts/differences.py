@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from fairbench_cli.report.paired import paired_of, paired_table, pareto_of, pareto_table
+from fairbench_cli.report.ledger.paired_differences import paired_of, paired_table, pareto_of, pareto_table
+from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.parts.part import RunPart
-from fairbench_cli.report.results import RunResults
 
 
 def paired_of_metrics(run: RunResults) -> pd.DataFrame:
@@ -17,5 +17,5 @@ DIFFERENCES = RunPart(
     "differences",
     frames={"paired": paired_of_metrics, "pareto": pareto_of},
     tables={"difference-to-none": paired_table, "pareto": pareto_table},
-    figures={"pareto": "report.figures.fronts:draw_pareto"},
+    figures={"pareto": "report.show.figures.fronts:draw_pareto"},
 )

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from fairbench_cli.report.paper import paper_table
+from fairbench_cli.report.ledger.journal_arrays import groups_frame
+from fairbench_cli.report.ledger.results import RunResults, results_frame, summary_frame
 from fairbench_cli.report.parts.part import RunPart
-from fairbench_cli.report.repeats import groups_frame
-from fairbench_cli.report.results import RunResults, results_frame, summary_frame
-from fairbench_cli.report.tables import group_rates_table
+from fairbench_cli.report.show.paper_table import paper_table
+from fairbench_cli.report.show.tables import group_rates_table
 
 
 def groups_on_all_labels(run: RunResults) -> pd.DataFrame:
@@ -47,7 +47,7 @@ MEASURED = RunPart(
         "group-rates": group_rates_table,
     },
     figures={
-        "discrimination-accuracy": "report.figures.curves:draw_clouds",
-        "curves": "report.figures.curves:draw_curves",
+        "discrimination-accuracy": "report.show.figures.curves:draw_clouds",
+        "curves": "report.show.figures.curves:draw_curves",
     },
 )

@@ -2,4 +2,4 @@
 
 from fairbench_cli.report.parts.part import RunPart
 
-NETWORKS = RunPart("networks", figures={"network": "report.figures.network:draw"})
+NETWORKS = RunPart("networks", figures={"network": "report.show.figures.network:draw"})

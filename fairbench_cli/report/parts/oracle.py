@@ -2,4 +2,4 @@
 
 from fairbench_cli.report.parts.part import RunPart
 
-ORACLE = RunPart("oracle", figures={"oracle": "report.figures.acceptance:draw_oracle"})
+ORACLE = RunPart("oracle", figures={"oracle": "report.show.figures.acceptance:draw_oracle"})

@@ -8,7 +8,7 @@ import pandas as pd
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.plan import RunPlan
-from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.ledger.results import RunResults
 
 MakeFrame = Callable[[RunResults], pd.DataFrame | None]
 """Returns the rows of a CSV file; None where the run has nothing to say there, and no file is written."""

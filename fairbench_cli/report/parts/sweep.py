@@ -1,8 +1,8 @@
 """Every acceptance rate: what moving the thresholds of groups reaches, and which techniques are above."""
 
-from fairbench_cli.report.frontier import distance_frame, frontier_frame, frontier_table
+from fairbench_cli.report.ledger.frontier import distance_frame, frontier_frame, frontier_table
+from fairbench_cli.report.ledger.results import sweep_frame
 from fairbench_cli.report.parts.part import RunPart
-from fairbench_cli.report.results import sweep_frame
 
 SWEEP = RunPart(
     "sweep",
@@ -10,7 +10,7 @@ SWEEP = RunPart(
     frames={"sweep": sweep_frame, "frontier": frontier_frame, "frontier_distance": distance_frame},
     tables={"frontier": frontier_table},
     figures={
-        "sweep": "report.figures.acceptance:draw_sweep",
-        "frontier": "report.figures.fronts:draw_frontier",
+        "sweep": "report.show.figures.acceptance:draw_sweep",
+        "frontier": "report.show.figures.fronts:draw_frontier",
     },
 )

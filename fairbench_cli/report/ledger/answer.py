@@ -1,0 +1,599 @@
+"""What a run found, as data: per setting the gap, what each technique makes of it, and what that costs.
+
+A setting is a data set, an attribute, the groups compared, a world, a representation, a classifier and β.
+What is said of it is about the config's first metric of fairness (`fairness_metric`) and accuracy. Every word
+that has chance to reckon with is about the population (`kinds.py`). `answer_words.py` writes it out, and
+`answer_worlds.py` what is said of worlds.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.experiment.config.config import attribute_names
+from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.registry import find_metric
+from fairbench_cli.report.ledger.baselines import short_of
+from fairbench_cli.report.ledger.bias_cost import Contrast, contrasts_of, remedies_of
+from fairbench_cli.report.ledger.cell_labels import TRUTH, Names, names_of, why_nothing
+from fairbench_cli.report.ledger.change_kinds import Kind, kinds, own_of
+from fairbench_cli.report.ledger.columns import ACCURACY, FAIRNESS, FindingColumn, columns_of, fairness_metric
+from fairbench_cli.report.ledger.exact_worlds import UNKNOWN, ExactWorld, facts_of_run
+from fairbench_cli.report.ledger.journal_arrays import (
+    CELL_COLUMNS,
+    TECHNIQUE,
+    CellKey,
+    DatasetRepeats,
+    Texts,
+    is_baseline,
+    key_of,
+    mean_and_interval,
+)
+from fairbench_cli.report.ledger.paired_differences import APART, LEVEL, paired_of, pareto_frame, pareto_of
+from fairbench_cli.report.ledger.results import RunResults, labels_measured
+
+NOT_RUN = "not run yet"
+SEEN = CELL_COLUMNS.index("include_protected")
+
+Outcome = Literal[
+    "best",
+    "front",
+    "several",
+    "overshoots",
+    "nothing shown",
+    "no gap shown",
+    "untested",
+    "no baseline",
+    "no value",
+]
+"""What is said of a setting as a whole.
+
+best: a technique is better than the plain model, and shown to be ahead of any other that is. front: several
+are better; which one on the front is best is a matter of what accuracy is worth. several: several are better;
+one has both means ahead of theirs, but is not shown to be ahead. overshoots: none is better without turning
+the gap round. nothing shown: none is shown to be better. no gap shown: the same, and the plain model has no
+gap shown. untested: of one repeat, or of such a metric, nothing can be said of the population. no baseline:
+there is no model without a technique. no value: it gave none.
+"""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over the repeats with its 95 % interval in the population; NaN where there is none.
+
+    Parameters
+    ----------
+    kind : str
+        Of a difference its `kinds.Kind`; empty where there is none.
+    n : int
+        How many repeats have a value.
+    """
+
+    mean: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    kind: Kind | Literal[""] = ""
+    n: int = 0
+
+
+@dataclass(frozen=True)
+class TechniqueFinding:
+    """What became of a setting with a technique, or with none.
+
+    Parameters
+    ----------
+    technique : str
+        As tables call it.
+    key : tuple
+        Its values of `CELL_COLUMNS`.
+    plain : bool
+        Whether it is a model without a technique.
+    repeats, n : int
+        How many repeats were asked for, and how many gave a value of the metric.
+    kind : str
+        A `kinds.Kind`; of the plain model "constant", "no value", "untested" or "".
+    verdict : str
+        The ``population_verdict`` of the change, whatever the kind.
+    reasons : tuple of (str, str, int)
+        Why others gave none: status, reason and number of repeats, most frequent first.
+    missing : str
+        Why no repeat gave a value, in a word or two; empty where some did.
+    accepts_nobody, accepts_everybody : int
+        In how many repeats.
+    numbers : dict of Estimate
+        Its number in each of the answer's columns, by their keys.
+    shown, ideal : bool
+        Whether the value is shown to be off the metric's ideal, and whether it is shown to be less than 0.01
+        from it.
+    dominated_by : tuple of str
+        The techniques, constant ones aside, that are shown to be better on both metrics.
+    front : bool
+        Whether no technique is ahead of it on both means, and it is not constant.
+    below : tuple of str
+        What does better without a technique, shown, in a clause each; of discrimination alone.
+    contrast : str
+        What `true` and `recorded` are together, a `remedies.Contrast`; empty where there are not both.
+    """
+
+    technique: str
+    key: CellKey
+    plain: bool
+    repeats: int
+    n: int
+    kind: Kind | Literal[""]
+    verdict: str
+    reasons: tuple[tuple[str, str, int], ...]
+    missing: str
+    accepts_nobody: int
+    accepts_everybody: int
+    numbers: Mapping[str, Estimate]
+    shown: bool
+    ideal: bool
+    dominated_by: tuple[str, ...]
+    front: bool
+    below: tuple[str, ...]
+    contrast: Contrast | Literal[""]
+
+    def number(self, key: str) -> Estimate:
+        """Return its number in a column; NaN where the run has no such column."""
+        return self.numbers.get(key, Estimate())
+
+    @property
+    def value(self) -> Estimate:
+        """Its metric of fairness."""
+        return self.number("value")
+
+    @property
+    def accuracy(self) -> Estimate:
+        """Its accuracy."""
+        return self.number("accuracy")
+
+    @property
+    def change(self) -> Estimate:
+        """Its metric of fairness less that of the plain model; NaN of the plain model itself."""
+        return self.number("change")
+
+    @property
+    def cost(self) -> Estimate:
+        """Its accuracy less that of the plain model; NaN of the plain model itself."""
+        return self.number("cost")
+
+    @property
+    def true(self) -> Estimate:
+        """In a world: its accuracy on true labels, less that of the plain model."""
+        return self.number("true")
+
+    @property
+    def recorded(self) -> Estimate:
+        """In a world: its accuracy on recorded labels, less that of the plain model."""
+        return self.number("recorded")
+
+    @property
+    def intervention(self) -> str:
+        """Its name in results."""
+        return str(self.key[CELL_COLUMNS.index("intervention")])
+
+    @property
+    def constant(self) -> bool:
+        """Whether it decides the same for everybody in some repeat."""
+        return self.accepts_nobody + self.accepts_everybody > 0
+
+    @property
+    def better(self) -> bool:
+        """Whether it is shown to be nearer to the ideal than the plain model, and does not overshoot."""
+        return self.kind == "better"
+
+    @property
+    def gains(self) -> bool:
+        """Whether it is shown to be more accurate than the plain model on true labels."""
+        return self.true.kind == "better"
+
+    @property
+    def artefact(self) -> bool:
+        """Whether it is shown to lose accuracy on recorded labels and to gain it on true ones."""
+        return self.contrast == "artefact"
+
+    @property
+    def trades(self) -> bool:
+        """Whether it is shown to narrow the gap and to be less accurate, on true labels and recorded ones.
+
+        Where the two are the same ones there is no contrast.
+        """
+        return self.better and (self.contrast == "real" or (not self.contrast and self.true.kind == "worse"))
+
+
+@dataclass(frozen=True)
+class RunSetting:
+    """What was found in a setting.
+
+    Parameters
+    ----------
+    dataset, attribute, compared, world, representation, classifier, classifier_parameters, beta
+        What names it, as in every file.
+    dataset_label, classifier_label : str
+        What tables call them.
+    deprived, favoured : str
+        The groups, as people call them where the card says so.
+    labels : float
+        The metric of the labels of the test rows, mean over the repeats; NaN where labels have none.
+    plain : TechniqueFinding or None
+        The model without a technique; the first, where it is there with and without the protected attribute.
+    findings : tuple of TechniqueFinding
+        The others, in the order of the config; those called ``none`` are other plain models.
+    outcome : str
+        An `Outcome`.
+    best : tuple of str
+        The techniques that it speaks of: the best, those on the front, those that are ahead, by the gap left;
+        or those that overshoot.
+    truth : TechniqueFinding or None
+        The model that was trained without the bias (`TRUTH`), which is no technique; of two the one that
+        sees as much as the plain model.
+    lost : Estimate
+        In a world: the accuracy of the plain model on true labels, less that of the one trained without bias.
+    exact : ExactWorld
+        What is known of the world without training.
+    """
+
+    dataset: str
+    attribute: str
+    compared: str
+    world: str
+    representation: str
+    classifier: str
+    classifier_parameters: str
+    beta: float
+    dataset_label: str
+    classifier_label: str
+    deprived: str
+    favoured: str
+    labels: float
+    plain: TechniqueFinding | None
+    findings: tuple[TechniqueFinding, ...]
+    outcome: Outcome
+    best: tuple[str, ...]
+    truth: TechniqueFinding | None = None
+    lost: Estimate = Estimate()
+    exact: ExactWorld = UNKNOWN
+
+    @property
+    def block(self) -> tuple[str, ...]:
+        """What names it but β."""
+        own = (self.dataset, self.attribute, self.compared, self.world, self.representation, self.classifier)
+        return (*own, self.classifier_parameters)
+
+    @property
+    def all_findings(self) -> list[TechniqueFinding]:
+        """The plain model, the one trained without the bias where it has a value, and the others."""
+        first = [] if self.plain is None else [self.plain]
+        if self.truth is not None and self.truth.n:
+            first.append(self.truth)
+        return [*first, *self.findings]
+
+    @property
+    def tried(self) -> bool:
+        """Whether its plain model has a value, so that something can be said of techniques."""
+        return self.plain is not None and self.plain.n > 0
+
+    @property
+    def biased(self) -> bool:
+        """Whether its rows are trained on in a world whose bias changes something."""
+        return bool(self.world) and self.beta > 0
+
+    def plain_of(self, finding: TechniqueFinding) -> TechniqueFinding | None:
+        """Return the plain model that a technique is compared with: one that sees as much, if any."""
+        plains = [one for one in (self.plain, *self.findings) if one is not None and one.plain]
+        return next((one for one in plains if one.key[SEEN] == finding.key[SEEN]), self.plain)
+
+    def finding(self, technique: str) -> TechniqueFinding:
+        """Return the finding of a technique; `KeyError` when there is none."""
+        return {one.technique: one for one in self.findings}[technique]
+
+
+@dataclass(frozen=True)
+class RunAnswer:
+    """What a run found.
+
+    Parameters
+    ----------
+    metric : Metric
+        Of fairness.
+    settings : tuple of RunSetting
+        In the order of the plan.
+    labels : {"true", "recorded"}
+        Of the test rows, that everything is about but `TechniqueFinding.true` and ``recorded``.
+    columns : tuple of FindingColumn
+        The numbers of each technique.
+    """
+
+    metric: Metric
+    settings: tuple[RunSetting, ...]
+    labels: str = "true"
+    columns: tuple[FindingColumn, ...] = ()
+
+    @property
+    def blocks(self) -> list[list[RunSetting]]:
+        """The settings, those together that differ in β alone."""
+        return list(group_by(self.settings, lambda one: one.block).values())
+
+    @property
+    def has_worlds(self) -> bool:
+        """Whether some setting has a world."""
+        return any(one.world for one in self.settings)
+
+
+Chosen = Callable[[TechniqueFinding], bool]
+
+
+def how_often(settings: Iterable[RunSetting], chosen: Chosen) -> list[tuple[str, int]]:
+    """Return in how many of some settings each technique is chosen, the most often first."""
+    found = (one.technique for setting in settings for one in setting.findings if chosen(one))
+    return Counter(found).most_common()
+
+
+def settings_with(settings: Iterable[RunSetting], chosen: Chosen) -> list[RunSetting]:
+    """Return the settings in which some technique is chosen."""
+    return [setting for setting in settings if any(map(chosen, setting.findings))]
+
+
+@lru_cache(maxsize=2)  # the answer's text, its file and the page are of one run
+def answer_of(run: RunResults) -> RunAnswer:
+    """Return the answer to a run, from its results, `paired_of` and `pareto_of`; the run has both metrics.
+
+    The metric is `fairness_metric`, or discrimination where that is of rows and known of no group asked for.
+    """
+    metric = fairness_metric(run.plan.config)
+    results = run.asked((metric.name, ACCURACY))
+    known = set(results.rows["metric"])  # empty where nothing has been run yet
+    if known and metric.name not in known:  # of rows, and none of its groups is asked for
+        metric = find_metric(FAIRNESS)
+        results = run.asked((metric.name, ACCURACY))
+    columns = columns_of(run.plan.config, metric.name, has_worlds=run.plan.has_worlds)
+    metrics = {column.metric for column in columns}
+    run.asked(tuple(metrics))  # says so where one was not computed
+    own, paired = (frame[frame["metric"].isin(metrics)] for frame in (own_of(run), paired_of(run)))
+    paired = paired.assign(kind=kinds(paired, own))
+    if metric.name == FAIRNESS:
+        pareto = pareto_of(run)
+    else:
+        pareto = pareto_frame(results, (metric.name, ACCURACY))
+    found = CellRows(
+        _by_cell(own, "metric"),
+        _by_cell(paired, "metric"),
+        _by_cell(pareto),
+        short_of(run) if metric.name == FAIRNESS else {},
+        _by_cell(remedies_of(run), "metric", "labels") if run.plan.has_worlds else {},
+        _by_cell(contrasts_of(run), "metric") if run.plan.has_worlds else {},
+        {
+            key_of(cell): (statuses, reasons)
+            for data in run.datasets
+            for cell, statuses, reasons in zip(data.cells, data.status, data.reason, strict=True)
+        },
+    )
+    held = {(data.dataset, data.attribute): data for data in run.datasets}
+    settings: list[RunSetting] = []
+    for place, cells in group_by(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"])).items():
+        data = held.get(place)
+        for compared in (place[1],) if data is None else data.asked(run.attributes):
+            settings += _settings(run, metric, columns, cells, compared, data, found)
+    return RunAnswer(metric, tuple(settings), run.labels, columns)
+
+
+Rows = Mapping[tuple[Any, ...], Mapping[Any, Any]]
+"""The rows of a frame by cell, groups compared and, of some, metric and labels."""
+
+
+@dataclass(frozen=True)
+class CellRows:
+    """What was found of each cell: rows of the frames that are made by the functions of like names.
+
+    Parameters
+    ----------
+    below : dict
+        The clauses of `short_of`, by the values of `COMPARED`.
+    repeats : dict
+        The statuses and reasons of the repeats that were run, by cell.
+    """
+
+    own: Rows
+    paired: Rows
+    pareto: Rows
+    below: Mapping[CellKey, tuple[str, ...]]
+    remedies: Rows
+    contrasts: Rows
+    repeats: Mapping[CellKey, tuple[Texts, Texts]]
+
+
+def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any, Any]]:
+    """Return the rows of a frame by their cell, groups compared and further columns."""
+    keys = frame[[*CELL_COLUMNS, "compared", *more]].itertuples(index=False, name=None)
+    return dict(zip(keys, frame.to_dict("records"), strict=True))
+
+
+def _settings(
+    run: RunResults,
+    metric: Metric,
+    columns: Sequence[FindingColumn],
+    cells: Sequence[dict[str, Any]],
+    compared: str,
+    data: DatasetRepeats | None,
+    found: CellRows,
+) -> Iterator[RunSetting]:
+    """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells."""
+    place = cells[0]["dataset"], cells[0]["attribute"]
+    groups = groups_in_words(run.plan.protected(*place), compared)
+    called = names_of(run.plan.config)
+    facts = facts_of_run(run)
+    within = group_by(cells, lambda cell: tuple(cell[column] for column in _WITHIN))
+    for (world, representation, classifier, parameters, beta), own in within.items():
+        repeats = run.plan.config.repeats
+        findings = [_finding(cell, compared, metric.name, columns, repeats, found, called) for cell in own]
+        plain = next((one for one in findings if one.plain), None)
+        if plain is None:
+            seen = None
+        else:
+            seen = bool(plain.key[SEEN])
+        truths = [one for one in findings if one.intervention == TRUTH]
+        truth = next((one for one in truths if one.key[SEEN] == seen), next(iter(truths), None))
+        constant = {one.technique for one in findings if one.constant}
+        others = tuple(
+            replace(one, dominated_by=tuple(name for name in one.dominated_by if name not in constant))
+            for one in findings
+            if one is not plain and one.intervention != TRUTH
+        )
+        labels = np.nan
+        if data is not None:
+            if run.labels == "true":
+                counts = data.labels
+            else:
+                counts = data.labels_at(world, beta)
+            of_labels = labels_measured(metric.name, data.levels(counts, compared))
+            labels = float(mean_and_interval(of_labels)["mean"])
+        of_plain = () if plain is None else (*plain.key, compared, ACCURACY, "true")
+        lost = _estimate(found.remedies.get(of_plain, _NO_ROW), _LOST)
+        # What is known to rules that see as much as the plain model, else to others.
+        at = *place, world, beta
+        if world:
+            exact = facts.at(*at, include_protected=seen) or facts.at(*at)
+        else:
+            exact = None
+        outcome, best = _outcome(plain, others, metric)
+        named = (*place, compared, world, representation, classifier, parameters, beta)
+        shown = called.dataset(place[0]), called.classifier(classifier, parameters), *groups
+        yield RunSetting(*named, *shown, labels, plain, others, outcome, best, truth, lost, exact or UNKNOWN)
+
+
+_WITHIN = ["world", "representation", "classifier", "classifier_parameters", "beta"]
+
+
+def _finding(
+    cell: Mapping[str, Any],
+    compared: str,
+    metric: str,
+    columns: Sequence[FindingColumn],
+    repeats: int,
+    found: CellRows,
+    called: Names,
+) -> TechniqueFinding:
+    """Return the finding on a cell and the groups compared, over the repeats that were asked for."""
+    key = key_of(cell)
+    place = (*key, compared)
+    own = found.own.get((*place, metric), _NO_ROW)
+    change = found.paired.get((*place, metric), _NO_ROW)
+    front = found.pareto.get(place, _NO_ROW)
+    statuses, why = found.repeats.get(key, ((), ()))
+    reasons = Counter((status, reason) for status, reason in zip(statuses, why, strict=True) if reason)
+    ahead = filter(None, front.get("population_clearly_dominated_by", "").split(APART))
+    n = own.get("n", 0)
+    return TechniqueFinding(
+        technique=called.technique(*(cell[column] for column in TECHNIQUE)),
+        key=key,
+        plain=is_baseline(cell["intervention"], cell["parameters"]),
+        repeats=repeats,
+        n=n,
+        kind=change.get("kind") or _kind_alone(own),
+        verdict=change.get("population_verdict", ""),
+        reasons=tuple((*each, times) for each, times in reasons.most_common()),
+        missing="" if n else why_nothing([*filter(None, statuses)], repeats),
+        accepts_nobody=own.get("accepts_nobody", 0),
+        accepts_everybody=own.get("accepts_everybody", 0),
+        numbers={column.key: _number(column, place, found) for column in columns},
+        shown=own.get("side", 0) in (1, -1),
+        ideal=own.get("p_same", np.nan) < LEVEL,
+        dominated_by=tuple(called.techniques.get(name, name) for name in ahead),
+        front=bool(front.get("front", False)),
+        below=found.below.get((*key[:2], compared, *key[2:]), ()),
+        contrast=found.contrasts.get((*place, ACCURACY), _NO_ROW).get("contrast", ""),
+    )
+
+
+def _number(column: FindingColumn, place: CellKey, found: CellRows) -> Estimate:
+    """Return the number of a cell and the groups compared in a column."""
+    if column.labels:
+        row = found.remedies.get((*place, column.metric, column.labels), _NO_ROW)
+        return _estimate(row, _CHANGE if column.of == "change" else _VALUE)
+    if column.of == "change":
+        return _estimate(found.paired.get((*place, column.metric), _NO_ROW), _DIFFERENCE)
+    return _estimate(found.own.get((*place, column.metric), _NO_ROW), _VALUE)
+
+
+def _kind_alone(own: Mapping[Any, Any]) -> Kind | Literal[""]:
+    """Return the kind of what is not compared with anything, such as a plain model."""
+    if not own.get("n", 0):
+        return "no value"
+    if own["constant"]:
+        return "constant"
+    if np.isnan(own["side"]):
+        return "untested"
+    return ""
+
+
+_NO_ROW: Mapping[Any, Any] = {}
+
+
+_VALUE = ("mean", "low", "high", "")
+_DIFFERENCE = ("difference", "population_low", "population_high", "kind")
+_CHANGE = ("change", "change_low", "change_high", "kind")
+_LOST = ("lost", "lost_low", "lost_high", "lost_kind")
+
+
+def _estimate(row: Mapping[Any, Any], columns: Sequence[str]) -> Estimate:
+    """Return the estimate in some columns of a row: a mean, the ends of its interval and maybe a kind."""
+    mean, low, high = (float(row.get(name, np.nan)) for name in columns[:3])
+    return Estimate(mean, low, high, row.get(columns[3], ""), row.get("n", 0))
+
+
+def _outcome(
+    plain: TechniqueFinding | None, findings: Sequence[TechniqueFinding], metric: Metric
+) -> tuple[Outcome, tuple[str, ...]]:
+    """Return the outcome of a setting and the techniques that it is of, those with the least gap first."""
+    if plain is None or not plain.n:
+        return "no baseline" if plain is None else "no value", ()
+    better = [one for one in findings if one.better]
+    if not better:
+        over = tuple(one.technique for one in findings if one.kind == "overshoots")
+        if over or plain.kind != "untested":
+            if over:
+                return ("overshoots", over)
+            return ("nothing shown" if plain.shown else "no gap shown", ())
+        return "untested", ()
+    better.sort(key=lambda one: abs(one.value.mean - (metric.ideal or 0.0)))
+    ahead = [one for one in better if not one.dominated_by] or better
+    front = [one for one in ahead if one.front]
+    if len(ahead) == 1:
+        return "best", (ahead[0].technique,)
+    if len(front) > 1:
+        return "front", tuple(one.technique for one in front)
+    return "several", tuple(one.technique for one in ahead)
+
+
+def groups_in_words(protected: ProtectedAttributes, compared: str) -> tuple[str, str]:
+    """Return the deprived and the favoured group, as the card calls people, else by their levels.
+
+    >>> from fairbench_cli.measures.groups import ProtectedAttribute
+    >>> sex = ProtectedAttribute("sex", ("f", "m"), ("f",), ("m",))
+    >>> race = ProtectedAttribute("race", ("b", "o", "w"), ("b", "o"), ("w",))
+    >>> both = ProtectedAttributes((sex, race))
+    >>> groups_in_words(both, "sex"), groups_in_words(both, "race"), groups_in_words(both, "sex × race")
+    (('f', 'm'), ('everybody but w', 'w'), ('everybody but m × w', 'm × w'))
+    """
+    names = attribute_names(compared)
+    of = {joint.name: joint.of for joint in protected.joint}
+    parts = dict.fromkeys(part for name in names for part in of.get(name, (name,)))
+    own = [one for part in parts for one in protected.attributes if one.name == part]
+    if len(own) == 1:
+        one = own[0]
+        favoured = one.favoured_called or " or ".join(one.favoured)
+        if len(one.deprived) == 1:
+            alone = one.deprived[0]
+        else:
+            alone = f"everybody but {favoured}"
+        return one.deprived_called or alone, favoured
+    favoured = CROSS.join(" or ".join(one.favoured) for one in own)
+    return f"everybody but {favoured}", favoured

@@ -1,0 +1,44 @@
+"""Findings.csv: every number of every technique in every setting that the answer and the page have."""
+
+import pandas as pd
+
+from fairbench_cli.report.ledger.answer import answer_of
+from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS
+from fairbench_cli.report.ledger.results import RunResults
+
+FINDING_COLUMNS = [
+    *(*CELL_COLUMNS[:2], "compared", *CELL_COLUMNS[2:], "labels", "technique"),
+    *("column", "metric", "of", "mean", "low", "high", "n", "verdict"),
+]
+
+
+def findings_frame(run: RunResults) -> pd.DataFrame:
+    """Return findings.csv: a row per setting, technique and column (`columns.py`), the plain model first.
+
+    ``mean``, with the 95 % interval in the population in ``low`` and ``high``, is over the ``n`` repeats that
+    have a value; ``of`` says whether it is the metric's own ``value`` or its ``change``, the difference to
+    the plain model. ``verdict`` is what became of the metric (`kinds.Kind`), of changes alone.
+    """
+    answer = answer_of(run)
+    rows = []
+    for setting in answer.settings:
+        for finding in setting.all_findings:
+            cell = dict(zip(CELL_COLUMNS, finding.key, strict=True))
+            cell |= {"compared": setting.compared, "technique": finding.technique}
+            for column in answer.columns:
+                estimate = finding.numbers[column.key]
+                rows.append(
+                    cell
+                    | {
+                        "labels": column.labels or answer.labels,
+                        "column": column.key,
+                        "metric": column.metric,
+                        "of": column.of,
+                        "mean": estimate.mean,
+                        "low": estimate.low,
+                        "high": estimate.high,
+                        "n": estimate.n,
+                        "verdict": estimate.kind,
+                    }
+                )
+    return pd.DataFrame(rows, columns=FINDING_COLUMNS)

@@ -1,0 +1,234 @@
+"""Measures over the level of bias β, and over a parameter that is tuned; a dot or a line for every repeat."""
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from fairbench_cli.experiment.config.outputs import FIGURES
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.registry import METRICS, find_metric
+from fairbench_cli.report.ledger.journal_arrays import CellKey, key_of, mean_and_interval
+from fairbench_cli.report.ledger.results import RunResults
+from fairbench_cli.report.ledger.tuning import TunedCell, tuned_cells
+from fairbench_cli.report.show.figures import canvas, pages
+from fairbench_cli.report.show.figures.canvas import (
+    GREY,
+    IDEAL,
+    SMALL,
+    Look,
+    Panel,
+    around,
+    dots,
+    exactly,
+    facet,
+)
+from fairbench_cli.report.show.figures.pages import PAGE, Page
+
+SHOWN = FIGURES["curves"].metrics
+AXES = FIGURES["discrimination-accuracy"].metrics
+SPREAD = 0.36
+"""How far apart the techniques of one β stand, as a share of the distance between two β."""
+
+
+def draw_clouds(run: RunResults) -> dict[str, Figure]:
+    """Draw one figure per data set, protected attribute and classifier: a panel per technique.
+
+    Discrimination against accuracy, one dot per repeat, as in Cardoso et al. (2019), Figure 1. Hollow dots
+    are repeats whose technique could do its work in part only (``degraded``).
+    """
+    return pages.drawn(run, PAGE, pages.pages_with_results(run), _clouds)
+
+
+def _clouds(run: RunResults, title: str, page: Page) -> Figure:
+    clouds: dict[CellKey, Floats] = {}
+    clouds_of_technique = {}
+    for technique in page.techniques:
+        keys = [page.key(technique, beta) for beta in page.betas]
+        clouds |= {key: _cloud(key, run) for key in keys}
+        clouds_of_technique[technique] = [clouds[key] for key in keys]
+    x, y, degraded = np.concatenate([np.empty((0, 3)), *clouds.values()]).T
+    limits = (*around([*x, 0.0], 0.05, 0.1), *around(y, 0.05, 0.1))
+    look: Look = {"ls": "", "marker": "o", "ms": 5}
+    colours = zip(page.betas, beta_colours(len(page.betas)), strict=True)
+    legend = [(look | {"color": colour}, f"β = {beta:g}") for beta, colour in colours]
+    if degraded.any():
+        legend.append((look | {"color": GREY, "mfc": "none"}, "hollow: could do its work in part only"))
+    n = len(page.techniques)
+    columns = min(n, 3 if n <= 9 else 4)
+    width = {1: 5.2, 2: 3.9, 3: 2.65}.get(columns, 1.98)
+    return facet(
+        f"Discrimination and accuracy: {title}",
+        f"One dot per repeat, {run.plan.config.repeats} per β. {pages.rows_tested(run.plan)} Dashed: no "
+        "discrimination.",
+        [
+            Panel(partial(_cloud_panel, k, own_clouds, limits), technique.label, *AXES)
+            for k, (technique, own_clouds) in enumerate(clouds_of_technique.items())
+        ],
+        columns,
+        (width, min(width * 0.8, 3.4)),
+        legend,
+        pages.notes_of(page, run, {key: len(cloud) for key, cloud in clouds.items()}),
+        alike=True,
+        handle=0.12,
+    )
+
+
+def _cloud(key: CellKey, run: RunResults) -> Floats:
+    """Return the dots of a cell, shape (dots, 3): x, y, and whether the repeat is degraded."""
+    x, y = (run.get(key, name) for name in AXES)
+    dots: Floats = np.stack([x.values, y.values, x.status == "degraded"], axis=1)
+    finite: Floats = dots[np.isfinite(dots).all(axis=1)]
+    return finite
+
+
+def beta_colours(n: int) -> list[str]:
+    """Return `n` colours from dark to light, in an order that colour-blind readers and paper keep."""
+    return [to_hex(colour) for colour in colormaps["viridis"](np.linspace(0, 0.88, n))]
+
+
+def _cloud_panel(k: int, clouds: Sequence[Floats], limits: Sequence[float], ax: Axes) -> None:
+    ax.axvline(0, **IDEAL)
+    for b, (cloud, colour) in enumerate(zip(clouds, beta_colours(len(clouds)), strict=True)):
+        faces = ["none" if hollow else f"{colour}cc" for hollow in cloud[:, 2]] or "none"
+        look: Look = {"facecolors": faces, "edgecolors": colour, "lw": 0.5, "gid": f"dots-{k}-{b}"}
+        ax.scatter(cloud[:, 0], cloud[:, 1], s=10, **look)
+    ax.set(xlim=limits[:2], ylim=limits[2:])
+    ax.locator_params(nbins=6)
+
+
+def draw_curves(run: RunResults) -> dict[str, Figure]:
+    """Draw measures over β, one figure per data set, protected attribute and classifier: a panel each.
+
+    There is a line per technique, with 95 % intervals.
+    """
+    return pages.drawn(run, PAGE, pages.pages_with_results(run), _curves)
+
+
+def _curves(run: RunResults, title: str, page: Page) -> Figure:
+    drawn = {key[:-1]: metric.mean.n for key, metric in run.found.items() if key[-1] == SHOWN[0]}
+    return facet(
+        f"Measures over the bias level β: {title}",
+        f"{pages.means_text(run.plan)} Techniques are set slightly apart at each β.",
+        [Panel(partial(_lines, page, run, name), "", "β", name) for name in SHOWN],
+        2,
+        (3.7, 2.45),
+        [(t.line(1.2) | t.dot(4.5), t.label) for t in page.techniques],
+        pages.notes_of(page, run, drawn),
+    )
+
+
+def _lines(page: Page, run: RunResults, metric: str, ax: Axes) -> None:
+    if find_metric(metric).ideal == 0:
+        ax.axhline(0, **IDEAL)
+    step = min((b - a for a, b in pairwise(page.betas)), default=1.0)
+    spread = (SPREAD if len(page.betas) > 1 else 0.7) * step
+    for i, t in enumerate(page.techniques):
+        x = np.array(page.betas) + spread * ((i + 0.5) / len(page.techniques) - 0.5)
+        means = [run.get(page.key(t, beta), metric).mean for beta in page.betas]  # NaN leaves a gap
+        y = {
+            "mean": [mean.mean for mean in means],
+            "low": [mean.low for mean in means],
+            "high": [mean.high for mean in means],
+        }
+        dots(ax, exactly(x), y, f"{metric}-{i}", t.line(1.2) | t.dot(4.5), t.dash)
+    ax.set_xlim(page.betas[0] - 0.4 * step, page.betas[-1] + 0.4 * step)
+    ax.set_xticks(page.betas, [f"{beta:g}" for beta in page.betas])
+
+
+MEAN: Look = {"color": "#0072B2", "lw": 1.6, "zorder": 3}
+ONE: Look = {"color": "#9cc3dd", "lw": 0.6, "zorder": 2}
+CHOSEN = canvas.dot_look("#D55E00", "o", 4) | {"ls": ""}
+FAIR = "impact-ratio"
+WIDE = 100  # a grid that spans more than this is drawn on a log scale
+MOST_TICKS = 6
+COLUMNS = 4
+
+
+def draw_tuning(run: RunResults) -> dict[str, Figure]:
+    """Draw one figure per data set, attribute, classifier and β: a column for each tuned technique.
+
+    Above, the metric that was tuned for over the parameter, on the rows that the best value was chosen on;
+    below, accuracy against the impact ratio of the same candidates. Techniques of which more than one
+    parameter is tuned, or one that is no number, are left out.
+    """
+    tuned = {key_of(tuned_cell.cell): tuned_cell for tuned_cell in tuned_cells(run) if numbers_of(tuned_cell)}
+    tuned_of_page = {}
+    for names, page in pages.pages_with_results(run).items():
+        for beta in page.betas:
+            keys = {t.label: page.key(t, beta) for t in page.techniques}
+            tuned_here = {label: tuned[key] for label, key in keys.items() if key in tuned}
+            tuned_of_page[*names, beta] = tuned_here or None
+    return pages.drawn(run, (*PAGE, "beta"), tuned_of_page, _tuning)
+
+
+def numbers_of(tuned: TunedCell) -> tuple[float, ...]:
+    """Return the values of the one parameter that is tuned; nothing where they are several or no numbers."""
+    over = tuned.tuning.over
+    values = over[0][1] if len(over) == 1 else ()
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return values
+    return ()
+
+
+def _tuning(_run: RunResults, title: str, tuned_by_label: dict[str, TunedCell]) -> Figure:
+    columns = min(len(tuned_by_label), COLUMNS)
+
+    def panel(upper: bool, label: str) -> Panel:
+        tuned = tuned_by_label[label]
+        tuning = tuned.tuning
+        if upper:
+            return Panel(partial(_over_parameter, tuned), label, tuning.names[0], tuning.metric.name)
+        return Panel(partial(_trade, tuned), "", FAIR, "accuracy")
+
+    return facet(
+        f"Tuning: {title}",
+        "On the rows that the best value was chosen on. Upper panels: the metric that was tuned for. Lower "
+        "panels: accuracy against the impact ratio of the same candidates, from the first to the last value.",
+        canvas.blocks([True, False], [*tuned_by_label], columns, panel),
+        columns,
+        ({1: 4.6, 2: 3.0}.get(columns, 2.2), 1.7),
+        [(ONE, "one repeat"), (MEAN, "mean"), (CHOSEN, "chosen in a repeat"), (IDEAL, "ideal")],
+    )
+
+
+def _over_parameter(tuned: TunedCell, ax: Axes) -> None:
+    x = np.array(numbers_of(tuned), dtype=float)
+    values = _finite(tuned.values(tuned.tuning.metric.name))
+    metric = METRICS.get(tuned.tuning.metric.name)
+    if metric is not None and metric.ideal is not None and metric.direction == "nearer":
+        ax.axhline(metric.ideal, **IDEAL)
+    ax.plot(x, values.T, **ONE)
+    ax.plot(x, mean_and_interval(values.T)["mean"], gid="mean", **MEAN)
+    chosen = [curve.chosen for curve in tuned.curves.values()]
+    ax.plot(x[chosen], values[range(len(chosen)), chosen], zorder=4, **CHOSEN)
+    positive = x[x > 0]
+    if len(positive) and x.min() >= 0 and x.max() / positive.min() >= WIDE:
+        scale = {"linthresh": positive.min()} if x.min() == 0 else {}
+        ax.set_xscale("symlog" if scale else "log", **scale)
+        ticks = np.sort(x)[:: -(-len(x) // MOST_TICKS)]
+        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        ax.set_xticks([], minor=True)
+
+
+def _trade(tuned: TunedCell, ax: Axes) -> None:
+    accuracy = _finite(tuned.values("accuracy"))
+    fair = _finite(tuned.values(FAIR))
+    x, y = (mean_and_interval(values.T)["mean"] for values in (fair, accuracy))
+    ax.axvline(1, **IDEAL)
+    ax.plot(x, y, marker=".", ms=4, gid="trade", **MEAN)
+    best = range(len(fair)), [curve.chosen for curve in tuned.curves.values()]
+    ax.plot(fair[best], accuracy[best], zorder=4, **CHOSEN)
+    finite = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    for i in dict.fromkeys([*finite[:1], *finite[-1:]]):
+        text = f"{numbers_of(tuned)[i]:g}"
+        ax.annotate(text, (x[i], y[i]), xytext=(3, 3), textcoords="offset points", fontsize=SMALL, color=GREY)
+
+
+def _finite(values: Floats) -> Floats:
+    return np.where(np.isfinite(values), values, np.nan)

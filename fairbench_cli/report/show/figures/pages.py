@@ -1,0 +1,346 @@
+"""What of a run stands in one figure, under which name, how it looks there, and what is missing of it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import make_slugs
+from fairbench_cli.experiment.plan import RunPlan, arc_in_words
+from fairbench_cli.report.ledger.cell_labels import (
+    NO_BIAS,
+    OWN_MODEL,
+    Names,
+    distinct_models,
+    names_of,
+    why_nothing,
+)
+from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, CellKey
+from fairbench_cli.report.ledger.results import RunResults
+from fairbench_cli.report.show.figures.canvas import GREY, Look, dot_look
+
+
+@dataclass(frozen=True)
+class TechniqueLook:
+    """A technique as it is drawn: everywhere in a run in the same colour, marker and dash."""
+
+    own: tuple[str, str, bool]
+    label: str
+    colour: str
+    marker: str
+    dash: str
+
+    def dot(self, size: float) -> Look:
+        """Return how its marks are drawn."""
+        return dot_look(self.colour, self.marker, size)
+
+    def line(self, width: float) -> Look:
+        """Return how its lines are drawn."""
+        return {"color": self.colour, "ls": self.dash, "lw": width}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A data set, an attribute, a world and a classifier, with the β and techniques of the plan."""
+
+    dataset: str
+    attribute: str
+    representation: str
+    world: str
+    classifier: tuple[str, str]
+    techniques: tuple[TechniqueLook, ...]
+    betas: tuple[float, ...]
+
+    def key(self, technique: TechniqueLook, beta: float) -> CellKey:
+        """Return the values of `CELL_COLUMNS` of a cell."""
+        situation = self.dataset, self.attribute, self.world, self.representation
+        return (*situation, beta, *technique.own, *self.classifier)
+
+
+# Okabe and Ito's colours without the yellow, which is lost on paper.
+COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F4F24")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
+DASHES = ("-", "--", "-.", ":")
+PAGE = ("dataset", "attribute", "representation", "world", "classifier")
+PageNames = tuple[str, str, str, str, tuple[str, str]]
+
+
+def pages_of(plan: RunPlan) -> dict[PageNames, Page]:
+    """Split a plan into pages, in the order of its cells, by their values of `PAGE`."""
+    looks = technique_looks(plan)
+
+    def page_names(cell: dict[str, Any]) -> PageNames:
+        classifier = cell["classifier"], cell["classifier_parameters"]
+        return cell["dataset"], cell["attribute"], cell["representation"], cell["world"], classifier
+
+    pages = {}
+    for names, cells in group_by(plan.cells, page_names).items():
+        techniques = dict.fromkeys(looks[_technique_of(cell)] for cell in cells)
+        betas = {cell["beta"] for cell in cells}
+        pages[names] = Page(*names, tuple(techniques), tuple(sorted(betas)))
+    return pages
+
+
+def _technique_of(cell: Mapping[str, Any]) -> Any:
+    """Return the values of `TECHNIQUE` of a cell."""
+    return tuple(cell[name] for name in TECHNIQUE)
+
+
+def pages_with_results(run: RunResults) -> dict[PageNames, Page]:
+    """Return `pages_of` a run, those of data sets without any result left out."""
+    return {names: page for names, page in pages_of(run.plan).items() if names[:2] in run.with_results}
+
+
+def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]:
+    """Return how each technique of a run is drawn, by its values of `TECHNIQUE`.
+
+    Variants of one technique have one colour, as long as that leaves enough colours in use.
+    """
+    techniques = list(dict.fromkeys(_technique_of(cell) for cell in plan.cells))
+    families = [family for family, *_ in techniques]
+    sizes = Counter(families)
+    most = max(sizes.values(), default=0)
+    by_family = len(techniques) <= 3 * len(sizes) and len(sizes) <= len(COLOURS) and most <= len(DASHES)
+    looks = {}
+    display_names = names_of(plan.config)
+    for i, technique in enumerate(techniques):
+        if by_family:
+            tone = [*sizes].index(families[i])
+            variant = families[:i].count(families[i])
+        else:
+            tone = i
+            variant = i // len(COLOURS)
+        marker = MARKERS[(tone + 4 * variant) % len(MARKERS)]
+        dash = DASHES[variant % len(DASHES)]
+        label = display_names.technique(*technique)
+        looks[technique] = TechniqueLook(technique, label, COLOURS[tone % len(COLOURS)], marker, dash)
+    return looks
+
+
+Content = TypeVar("Content")
+Picture = TypeVar("Picture")
+
+
+def by_name(
+    columns: Sequence[str], contents: Mapping[Any, Content], display_names: Names, *, worlds: bool = False
+) -> dict[str, tuple[str, Content]]:
+    """Return a title and what it is of by file name, given it by its values of some columns.
+
+    Only what tells something is named: β where there are several, a world in a run that has `worlds`, a
+    representation that is not the original one. A classifier is a pair, with its parameters.
+
+    >>> names = Names(datasets={"adult": "Adult, 1994"})
+    >>> by_name(["dataset", "beta"], {("adult", 0.5): "a", ("compas", 0.5): "b"}, names)
+    {'adult': ('Adult, 1994', 'a'), 'compas': ('compas', 'b')}
+    >>> by_name(["dataset", "beta"], {("adult", 0.5): "a", ("adult", 1.0): "b"}, Names())
+    {'adult-beta-0.5': ('adult, β = 0.5', 'a'), 'adult-beta-1': ('adult, β = 1', 'b')}
+    """
+    betas = set()
+    if "beta" in columns:
+        beta_column = [*columns].index("beta")
+        betas = {key[beta_column] for key in contents}
+
+    def names_in(column: str, value: Any) -> list[tuple[str, str]]:
+        """Return how a value is written in a file name and in a title, if it is."""
+        match column:
+            case "beta" if len(betas) > 1:
+                return [(f"beta-{value:g}", f"β = {value:g}")]
+            case "world" if worlds:
+                return [(value or NO_BIAS, value or NO_BIAS)]
+            case "representation" if value != "original":
+                return [(value, value)]
+            case "beta" | "world" | "representation":  # it would tell nothing apart
+                return []
+            case "classifier":
+                return [(value[0], display_names.classifier(*value))]
+            case "dataset":
+                return [(value, display_names.dataset(value))]
+        return [(value, value)]
+
+    titles = []
+    slug_parts = []
+    for key in contents:
+        names_of_key = []
+        for column, value in zip(columns, key, strict=True):
+            names_of_key += names_in(column, value)
+        titles.append(", ".join(title for _, title in names_of_key))
+        slug_parts.append([slug for slug, _ in names_of_key])
+    return dict(zip(make_slugs(slug_parts), zip(titles, contents.values(), strict=True), strict=True))
+
+
+def drawn(
+    run: RunResults,
+    columns: Sequence[str],
+    contents: Mapping[Any, Content | None],
+    draw: Callable[[RunResults, str, Content], Picture],
+) -> dict[str, Picture]:
+    """Return the figures of what `by_name` names, each drawn with its title; there is none of None."""
+    titled = by_name(columns, contents, names_of(run.plan.config), worlds=run.plan.has_worlds)
+    figures = {}
+    for name, (title, content) in titled.items():
+        if content is not None:
+            figures[name] = draw(run, title, content)
+    return figures
+
+
+def shortfall(run: RunResults, key: CellKey, drawn: int) -> str:
+    """Say why fewer than all repeats of a cell are drawn; nothing when all are."""
+    repeats = run.plan.config.repeats
+    if drawn == repeats:
+        return ""
+    if drawn:
+        return f"{drawn} of {repeats} repeats"
+    return why_nothing(run.cell(key).statuses, repeats)
+
+
+def missing(shortfalls: Iterable[tuple[str, str, str]], where: str, apart: str = ", ") -> list[str]:
+    """Say who lacks values, and where if not everywhere; those together who lack the same.
+
+    Parameters
+    ----------
+    shortfalls : iterable of (who, place, why)
+        With an empty `why` where nothing is missing.
+    where, apart : str
+        How places are told, and what stands between them.
+
+    >>> shortfalls = [("a", "0", "failed"), ("a", "1", "failed"), ("b", "0", ""), ("b", "1", "infeasible")]
+    >>> missing(shortfalls, " at β = {}")
+    ['a: failed.', 'b: infeasible at β = 1.']
+    """
+    all_places: dict[str, list[str]] = {}
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for who, place, why in shortfalls:
+        all_places.setdefault(who, []).append(place)
+        if why:
+            lacking.setdefault((who, why), []).append(place)
+    lines: dict[str, list[str]] = {}
+    for (who, why), lacking_places in lacking.items():
+        if lacking_places == all_places[who]:
+            text = why
+        else:
+            text = why + where.format(apart.join(lacking_places))
+        lines.setdefault(text, []).append(who)
+    return [": ".join(filter(None, (", ".join(who), f"{text}."))) for text, who in lines.items()]
+
+
+def notes_of(page: Page, run: RunResults, drawn: Mapping[CellKey, int]) -> list[str]:
+    """Say whether β has nothing to edit, and which techniques lack values of some repeats at which β.
+
+    `drawn` are the numbers of repeats that are drawn, by cell.
+    """
+    shortfalls = []
+    for technique in page.techniques:
+        for beta in page.betas:
+            key = page.key(technique, beta)
+            why = shortfall(run, key, drawn.get(key, 0))
+            shortfalls.append((technique.label, f"{beta:g}", why))
+    return idle_beta(run.plan, page) + missing(shortfalls, " at β = {}")
+
+
+def rows_tested(plan: RunPlan, labels: str | None = None) -> str:
+    """Say what the classifiers were tested on.
+
+    Parameters
+    ----------
+    labels : str, optional
+        Which labels of the test rows of a run with worlds are meant, by default those of its config; empty:
+        both.
+    """
+    worlds = plan.has_worlds
+    config = plan.config
+    sets: dict[str | None, str] = {
+        "network": f"sampled from the network {'without bias' if worlds else 'at β = 0'}",
+        "holdout": "the rows that are not trained on",
+    }
+    heading = "Test set"
+    if config.tested in sets:
+        heading = "Test sets"
+    about = f"{heading}: {sets.get(config.tested, plan.test_rows)}"
+    if worlds:
+        labels_tested = config.test_labels if labels is None else labels
+        if labels_tested:
+            about += f", {labels_tested} labels"
+        if config.test_features != "true":
+            about += ", features as recorded"
+    return f"{about}."
+
+
+def means_text(plan: RunPlan, labels: str | None = None) -> str:
+    """Say what is drawn of the repeats, and what the classifiers were tested on, as `rows_tested` does."""
+    n = plan.config.repeats
+    if n == 1:
+        drawn = "One repeat, so there are no intervals."
+    else:
+        drawn = f"Means of {n} repeats with 95 % intervals."
+    return f"{drawn} {rows_tested(plan, labels)}"
+
+
+def idle_beta(plan: RunPlan, page: Page) -> list[str]:
+    """Say so where β has nothing to edit; real rows have no β to begin with."""
+    source = plan.dataset(page.dataset, page.attribute)
+    if plan.config.sample.source == "data" or source["arc_to_outcome"]:
+        return []
+    return [f"{arc_in_words(source)}, so β changes nothing: results of all β coincide."]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How a cell is drawn; `classifier` is empty where it makes no difference."""
+
+    technique: TechniqueLook
+    classifier: str
+    marker: str
+
+    @property
+    def label(self) -> str:
+        """Return technique and classifier, for people."""
+        if self.classifier not in ("", OWN_MODEL):
+            return f"{self.technique.label} with {self.classifier}"
+        return self.technique.label
+
+
+def marks_of(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], Mark]]:
+    """Return cells and their marks; of cells that share a model and differ in the classifier, the first."""
+    looks = technique_looks(plan)
+    models = distinct_models(plan, plan.cells)
+    names = list(dict.fromkeys(name for _, name in models if name != OWN_MODEL))
+    markers = {name: MARKERS[i % (len(MARKERS) - 1)] for i, name in enumerate(names)}
+    markers[OWN_MODEL] = MARKERS[-1]
+    several = len(markers) > 2
+    marked = []
+    for cell, name in distinct_models(plan, cells):
+        mark = Mark(looks[_technique_of(cell)], name if several else "", markers[name])
+        marked.append((cell, mark))
+    return marked
+
+
+def legend_of(marks: Iterable[Mark], *, dots: bool = False) -> list[tuple[Any, str]]:
+    """Return the legend's handles and labels: techniques, then classifiers if there are several.
+
+    Parameters
+    ----------
+    dots : bool
+        Whether dots are drawn, see `fill_of`, and not lines.
+    """
+    marks = list(marks)
+    square: Look = {"ls": "", "marker": "s", "ms": 7, "mew": 1.2}
+    legend: list[tuple[Any, str]] = []
+    for technique in dict.fromkeys(mark.technique for mark in marks):
+        if dots:
+            handle = {"color": technique.colour, "mfc": fill_of(technique)} | square
+        else:
+            handle = technique.line(2)
+        legend.append((handle, technique.label))
+    classifiers = {mark.marker: mark.classifier for mark in marks}
+    if len(classifiers) > 1:
+        look: Look = {"ls": "", "ms": 5, "color": GREY}
+        legend += [(look | {"marker": marker}, label) for marker, label in classifiers.items()]
+    return legend
+
+
+def fill_of(technique: TechniqueLook) -> str:
+    """Return how a technique's dots are filled: hollow where its lines are dashed."""
+    if technique.dash == DASHES[0]:
+        return technique.colour
+    return "none"
