@@ -82,7 +82,7 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
     notes = list(tally.notes)
     notes += _describe_comparison(tally, config)
     notes += _describe_groups(tally, report.groups, config)
-    return replace(report, notes=tuple(dict.fromkeys(notes)))
+    return replace(report, notes=tuple(dict.fromkeys(notes)), uncut=tally.uncut)
 
 
 def _add_verdicts(report: Report) -> Report:

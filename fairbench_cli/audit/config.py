@@ -318,12 +318,54 @@ def _sets_of_columns(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
     return take
 
 
+def _read_recodes(value: Any) -> Any:
+    """Return {column: {value: (old value, …)}} of such a mapping, or of texts "column: value = old, old; …".
+
+    >>> _read_recodes("sex: F = Female, female; M = Male")
+    {'sex': {'F': ('Female', 'female'), 'M': ('Male',)}}
+    """
+    if isinstance(value, list | tuple):
+        recodes: dict[str, Any] = {}
+        for entry in value:
+            listed = _read_recodes(entry)
+            if not isinstance(listed, dict):
+                return value
+            for name, old_values in listed.items():
+                if recodes.keys() >= {name} and recodes[name].keys() & old_values.keys():
+                    raise mistake(f"a value of {name} is recoded twice", "give its old values together")
+                recodes[name] = recodes.get(name, {}) | old_values
+        return recodes
+    if isinstance(value, str):
+        name, colon, text = value.partition(":")
+        value = {name.strip(): dict(part.partition("=")[::2] for part in text.split(";"))} if colon else {}
+    if not isinstance(value, Mapping) or not value:
+        raise mistake(f"{format_value(value)} recodes nothing", "write 'sex: F = Female, female'")
+    recodes = {}
+    for name, by_value in value.items():
+        if not isinstance(by_value, Mapping):
+            raise mistake(f"{format_value(by_value)} recodes nothing", "write {F: [Female, female]}")
+        recodes[str(name)] = {}
+        for new_value, old_values in by_value.items():
+            listed = old_values.split(",") if isinstance(old_values, str) else _list_texts(old_values)
+            texts = tuple(str(text).strip() for text in listed)
+            if not all(texts) or not str(new_value).strip():
+                problem = f"{format_value(str(new_value).strip())} stands for no value of {name}"
+                raise mistake(problem, "write 'sex: F = Female, female'")
+            recodes[str(name)][str(new_value).strip()] = texts
+        all_values = list(chain.from_iterable(recodes[str(name)].values()))
+        for text in all_values:
+            if all_values.count(text) > 1:
+                raise mistake(f"{format_value(text)} of {name} is recoded twice", "name each value once")
+    return recodes
+
+
 # Of the keys whose values by name are laid over those of a file.
 READERS = {
     "ref": _values_by_name(str, "race=Caucasian", sided=True),
     "bins": _values_by_name(parse_scalar, "age=4"),
     "tau": _values_by_name(parse_scalar, "fpr=0.9", DEFAULT),
     "spellings": _values_by_name(str, "sex=merge", DEFAULT),
+    "recode": _read_recodes,
 }
 _intersections = _sets_of_columns(2, "is not two or more attributes", "write race,sex")
 _explained = _sets_of_columns(1, "does not name different columns", "write education,hours")
@@ -404,6 +446,15 @@ class AuditConfig(StrictModel):
         (),
         description="Value of words in score and label that counts as 1, or several of one outcome: "
         "'yes|Yes'; repeat it: each is audited.",
+    )
+    favourable_label: str | None = Field(
+        None, description="Value of the label that counts as 1, where its good value is another: 0."
+    )
+    recode: Annotated[dict[str, dict[str, tuple[str, ...]]], BeforeValidator(READERS["recode"])] = Field(
+        {}, description="Values that count as another: --recode 'sex: F = Female, female; M = Male'"
+    )
+    drop_missing: bool = Field(
+        False, description="Leave out rows without a score or label; how many of each group is said."
     )
     spellings: Annotated[dict[str, Spelling], BeforeValidator(READERS["spellings"])] = Field(
         {},
@@ -569,6 +620,8 @@ class AuditConfig(StrictModel):
             unused |= {"neighbours", "margin"}
         if not (self.top_k or self.top_share):
             unused |= {"ties"}
+        if not self.drop_missing:
+            unused |= {"drop_missing"}
         resolved = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unused)
         if self.scores and len(self.scores) == 1:
             resolved["score"] = self.scores[0]
@@ -600,7 +653,7 @@ class PlanConfig(AuditConfig):
 PLANNED = tuple(name for name in PlanConfig.model_fields if name not in AuditConfig.model_fields)
 USED_BY_PLANS = (
     *("attribute", "bins", "intersect", "ref", "ref-method", "tau", "min-group", "min-share", "exclude"),
-    *("spellings", "confidence", "table", "counts", *PLANNED),
+    *("spellings", "recode", "confidence", "table", "counts", *PLANNED),
 )
 """The keys that a plan takes: those of who is compared and how, and its own."""
 

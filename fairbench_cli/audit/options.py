@@ -236,6 +236,11 @@ def _check_options(config: AuditConfig) -> Iterator[Check]:
     yield "explain", config.explained_by and several, problem, "give one decision"
     problem = "a scan deals out the outcomes as often as draws says, which is never"
     yield "draws", config.scan and config.draws == 0, problem, "give draws: 1000"
+    both_files = "leaves rows out of one file, and these are paired with another's"
+    yield "drop-missing", config.drop_missing and config.against, f"drop-missing {both_files}", OUT
+    classes = config.favourable_label is not None and len(config.favourable) > 1
+    problem = "favourable-label names one value, and several classes are audited"
+    yield "favourable-label", classes, problem, OUT
     for key in ("neighbours", "margin"):
         unused = key in keys_set and not config.explained_by
         yield key, unused, f"{key} has no effect", "give explain, or leave it out"

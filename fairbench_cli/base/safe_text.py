@@ -7,7 +7,11 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
-SPELLINGS = {"favorable": "favourable"}
+SPELLINGS = {
+    "favorable": "favourable",
+    "favorable-label": "favourable-label",
+    "favorable_label": "favourable_label",
+}
 """Names of options and keys that may be spelled otherwise, too."""
 
 # What a terminal obeys, what turns the direction of writing, what is not seen; half of a character.

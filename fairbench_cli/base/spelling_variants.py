@@ -85,11 +85,11 @@ def has_plain_letters(value: str) -> bool:
     return _as_latin(_visible_form(value)) == value
 
 
-def find_abbreviations(values: Iterable[str]) -> list[str]:
-    """Return which single letters may be short for the one value that begins with them.
+def find_abbreviations(values: Iterable[str]) -> list[tuple[str, str]]:
+    """Return each single letter that may be short for the one value that begins with it, and that value.
 
     >>> find_abbreviations(["F", "Female", "M", "Male", "Married"])
-    ['"F" may be short for "Female"']
+    [('F', 'Female')]
     """
     all_values = list(values)
     abbreviations = []
@@ -98,7 +98,7 @@ def find_abbreviations(values: Iterable[str]) -> list[str]:
             value for value in all_values if value != letter and value[:1].casefold() == letter.casefold()
         ]
         if len(longer) == 1 and len(longer[0]) > 1:
-            abbreviations.append(f"{format_value(letter)} may be short for {format_value(longer[0])}")
+            abbreviations.append((letter, longer[0]))
     return abbreviations
 
 

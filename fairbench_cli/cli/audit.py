@@ -17,8 +17,9 @@ if TYPE_CHECKING:  # light when asked for --help
 OUTPUT = "Output"
 RUN = "Results of a run"
 PANELS = {
-    "Columns": "table score label attribute weight counts cluster model-column bins spellings intersect",
-    "Decisions": "favourable threshold top-k top-share ties curves",
+    "Columns": "table score label attribute weight counts cluster model-column bins recode spellings "
+    "drop-missing intersect",
+    "Decisions": "favourable favourable-label threshold top-k top-share ties curves",
     "Two models, two dates": "against id slice",
     "Comparison and verdict": "ref ref-method tau metric decision rule preset min-group min-share exclude "
     "fail fail-on",

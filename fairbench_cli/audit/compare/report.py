@@ -189,6 +189,8 @@ class Report:
         compared, of the last.
     gate : Gate
         Whether a gate of the configuration stops, and why.
+    uncut : tuple of str
+        Columns of numbers that are called like protected attributes and are not audited.
     """
 
     config: AuditConfig
@@ -207,6 +209,7 @@ class Report:
     verdicts: tuple[AttributeVerdict, ...] = ()
     verdict: Verdict = "undecided"
     gate: Gate = Gate(stops=False)
+    uncut: tuple[str, ...] = ()
 
     @cached_property
     def judged(self) -> tuple[AttributeVerdict, ...]:

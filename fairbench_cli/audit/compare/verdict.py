@@ -19,6 +19,8 @@ TOLERANCE = 1e-9
 
 def deciding_names(tally: Tally, config: AuditConfig) -> tuple[str, ...]:
     """Return the rates and roll-ups that decide, or the default ones."""
+    if config.effect and not config.metrics and not _has_labels(tally):
+        return ("selection-rate",)  # without labels nobody is known to be wrongly selected or missed
     if config.measures is not None:
         return tuple(dict.fromkeys(map(metrics.canonical, config.measures)))
     return metrics.defined(metrics.DEFAULT, _has_labels(tally))

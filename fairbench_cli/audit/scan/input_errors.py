@@ -190,7 +190,7 @@ def _refuse_missing(source: Source, column: int) -> None:
         column,
         sql.blank(column),
         "{column} is missing in {count}, first here",
-        "fill it in, or leave those rows out of the file",
+        ("fill it in, or leave those rows out: ", Flag("drop-missing", python="drop_missing=True")),
     )
 
 

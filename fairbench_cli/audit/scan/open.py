@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
 from fairbench_cli.audit.scan import input_errors, readings
+from fairbench_cli.audit.scan.cleaning import clean_rows, describe_dropped
 from fairbench_cli.audit.scan.pairing import names_of_files, pair_rows, side_slices
 from fairbench_cli.audit.scan.readings import NumberBins
 from fairbench_cli.audit.scan.roles import (
@@ -67,7 +68,7 @@ from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.progress_callbacks import PercentDone, ProgressCallback, ignore_progress
 from fairbench_cli.base.safe_text import format_count, format_path
 from fairbench_cli.base.spelling_variants import find_abbreviations, find_spelling_variants
-from fairbench_cli.data.recognise import named_like_identifiers
+from fairbench_cli.data.recognise import named_like_identifiers, named_like_protected, split_words
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -121,7 +122,7 @@ def open_scan(
         with input_errors.reading_rows(rows):
             if not config.against:
                 with rows.engine(memory=rows.memory):
-                    yield from _settle_guesses(rows.with_first_rows(), config)
+                    yield from _settle_guesses(clean_rows(rows, config), config)
                 return
             if rows.name == config.against == "-":
                 fix = "name one of the files"
@@ -161,7 +162,7 @@ def count_groups(source: "str | Path | Frame", config: AuditConfig) -> Tally:
         doubled = tuple(name for name in rows.doubled if name.lower() not in ("score", *LABELS))
         rows = replace(rows, columns=columns, doubled=doubled)
         with input_errors.reading_rows(rows), rows.engine(memory=rows.memory):
-            (scan,) = _settle_guesses(rows.with_first_rows(), config)
+            (scan,) = _settle_guesses(clean_rows(rows, config), config)
             return scan.tally
 
 
@@ -378,6 +379,7 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
         raise UserError(*problems)
     for name, groups in written_values.items():
         notes += _describe_groups(name, groups, sizes[name], config)
+    notes += describe_dropped(rows.source, roles.attributes, rows.bins, sizes)
     notes += people_notes
     n_rows = rows.together.rows
     n_weightless = int((n_rows - rows.together.weighing).sum())
@@ -390,8 +392,23 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
         tuple(notes),
         weighted=rows.weighted,
         last=slices[-1].model if config.compares else "",
+        uncut=_uncut_attributes(rows),
     )
     return Scan(**vars(rows), tally=tally)
+
+
+def _uncut_attributes(rows: CountedRows) -> tuple[str, ...]:
+    """Return the quantities that are called like protected attributes, such as age; none is audited.
+
+    One whose name has a word of an attribute that is, such as age next to age_cat, is left out.
+    """
+    audited_words: set[str] = set()
+    for name in rows.roles.attributes:
+        audited_words.update(split_words(name))
+    names = (rows.source.columns[column] for column in rows.roles.quantities)
+    return tuple(
+        name for name in names if named_like_protected(name) and audited_words.isdisjoint(split_words(name))
+    )
 
 
 def _written_values(rows: CountedRows, name: str) -> dict[str, dict[str | None, int]]:
@@ -427,7 +444,9 @@ def _describe_groups(
     ]
     if config.spelling(name) == "keep":
         notes += [f"{name}: {twins}." for twins in find_spelling_variants(sorted(written))]
-    notes += [f"{name}: {twins}." for twins in find_abbreviations(sorted(written))]
+    for letter, value in find_abbreviations(sorted(written)):
+        short = f"{format_value(letter)} may be short for {format_value(value)}"
+        notes.append(f"{name}: {short}; to count them as one: --recode '{name}: {value} = {letter}'.")
     return notes
 
 

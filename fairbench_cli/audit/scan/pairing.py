@@ -14,6 +14,7 @@ import numpy as np
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.cleaning import clean_rows
 from fairbench_cli.audit.scan.input_errors import reading_rows, refuse_codes, refuse_if, refuse_scores
 from fairbench_cli.audit.scan.readings import count_selected, read_percent, scores_of, with_exact_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles, assign_roles, find_column
@@ -107,11 +108,11 @@ def pair_rows(source: Source, baseline: Source, config: AuditConfig) -> Source:
     UserError
         When rows have no partner, or partners differ in a label, weight or group that both files have.
     """
-    source = source.with_first_rows()
+    source = clean_rows(source, config)
     roles = assign_roles(source, config.model_copy(update={"against": None}))
     score = find_column(baseline, config.score or "score", "score")
     with reading_rows(baseline):
-        baseline, _ = read_percent(baseline.with_first_rows(), [score])
+        baseline, _ = read_percent(clean_rows(baseline, config, is_baseline=True), [score])
         baseline = with_exact_scores(baseline, [score])
         key_columns = _find_identifiers(source, baseline, config)
         pairing = _Pairing(

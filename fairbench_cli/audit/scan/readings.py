@@ -22,7 +22,13 @@ from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.input_errors import refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
-from fairbench_cli.audit.scan.spellings import AlikeValuesError, Outcome, is_spelled_otherwise, with_spellings
+from fairbench_cli.audit.scan.spellings import (
+    AlikeValuesError,
+    Outcome,
+    count_rows_of_values,
+    is_spelled_otherwise,
+    with_spellings,
+)
 from fairbench_cli.base.errors import Flag, MessageText, Problem, format_value, suggest, user_error
 from fairbench_cli.base.safe_text import format_count
 
@@ -501,11 +507,14 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
         spelled a little otherwise than a favourable one, where it is not said what that means.
     """
     favourable = config.favourable
+    label_notes: tuple[str, ...] = ()
+    if config.favourable_label is not None:
+        source, label_notes = _read_label(source, roles, config)
     if not favourable:
-        return Outcomes(source, uses_label=True, classes=(), notes=())
+        return Outcomes(source, uses_label=True, classes=(), notes=label_notes)
     names = source.columns
     outcome_columns = list(roles.scores) if binary else []
-    if roles.label is not None:
+    if roles.label is not None and config.favourable_label is None:
         outcome_columns.append(roles.label)
     all_counts = {column: _count_values(source, column, favourable) for column in outcome_columns}
     word_counts = {column: counts for column, counts in all_counts.items() if counts}
@@ -524,7 +533,7 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
     several = len(favourable) > 1 and not own_outcomes
     if several:
         _refuse_disjoint_classes(source, word_counts, tuple(chain.from_iterable(outcomes)))
-    notes: list[str] = []
+    notes = list(label_notes)
     values: dict[int, tuple[Outcome, ...]] = {}
     problems: list[Problem] = []
     for column, counts in word_counts.items():
@@ -554,6 +563,47 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
         in_sql[column] = _code_outcomes(in_sql[column], column_outcomes)
     source = replace(source, in_sql=tuple(in_sql))
     return Outcomes(source, uses_label, favourable if several else (), tuple(notes))
+
+
+def _read_label(source: Source, roles: ColumnRoles, config: AuditConfig) -> tuple[Source, tuple[str, ...]]:
+    """Return the predictions with the label's own favourable value read as 1, and notes.
+
+    Of a label of 0 and 1, or true and false, it may be the 0.
+    """
+    stated = str(config.favourable_label)
+    label = roles.label
+    flag = Flag("favourable-label")
+    if label is None:
+        raise user_error((flag, " has no effect: there is no label"), "name the label, or leave it out", flag)
+    name = source.columns[label]
+    rows = count_rows_of_values(source, label)
+    if len(rows) > MOST_OUTCOMES:
+        problem = f"{name} has more than {MOST_OUTCOMES} different values and holds no outcomes"
+        raise user_error(problem, "name a label of few values", flag)
+    (outcome,) = _parse_outcomes((stated,), set(rows))
+    codes = {value: _as_code(value) for value in rows}
+    if None not in codes.values():  # 0, 0.0 and false are one value
+        meant = {_as_code(value) for value in outcome}
+        outcome = tuple(value for value in rows if codes[value] in meant) or outcome
+    for value in outcome:
+        if value not in rows:
+            raise user_error(f"no {name} is {format_value(value)}", suggest(value, rows), flag)
+    outcomes, merged = with_spellings(name, name, rows, (outcome,), config)
+    in_sql = list(source.in_sql)
+    in_sql[label] = _code_outcomes(in_sql[label], outcomes)
+    note = _describe_outcomes(name, rows, outcomes)
+    return replace(source, in_sql=tuple(in_sql)), (*merged, note)
+
+
+def _as_code(value: str) -> int | None:
+    """Return the 0 or 1 that a cell is, None where it is neither."""
+    try:
+        number = float({"true": "1", "false": "0"}.get(value.casefold(), value))
+    except ValueError:
+        return None
+    if number in (0, 1):
+        return int(number)
+    return None
 
 
 def _spelling_key(source: Source, roles: ColumnRoles, column: int) -> str:

@@ -131,7 +131,7 @@ def assign_roles(
     notes: list[str] = []
     itself = config.score is not None and config.score == config.label
     score = config.score or "score"
-    label = config.label or _find_usual_label(source)
+    label = config.label or find_usual_label(source)
     if config.score is None and config.explained_by and "score" not in source.column_index and label:
         score = label
         itself = True
@@ -254,7 +254,7 @@ def _note_unused_weights(source: Source, config: AuditConfig, used_columns: set[
     return []
 
 
-def _find_usual_label(source: Source) -> str | None:
+def find_usual_label(source: Source) -> str | None:
     """Return the label column by its usual name; refuse it in capitals, and two of them."""
     for name in LABELS:
         if name in source.doubled:

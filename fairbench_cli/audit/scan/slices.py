@@ -216,6 +216,8 @@ class Tally:
         Whether counts are sums of weights.
     last : str
         The model or slice that is compared last, which the verdict is about; empty where nothing is compared.
+    uncut : tuple of str
+        Columns of numbers that are called like protected attributes, which nobody named and nothing cuts.
     """
 
     source: str
@@ -224,3 +226,4 @@ class Tally:
     notes: tuple[str, ...] = ()
     weighted: bool = False
     last: str = ""
+    uncut: tuple[str, ...] = ()

@@ -101,9 +101,14 @@ class Source:
     in_sql : tuple of sql.ColumnSql
         How each column is read from there.
     once : str
-        What to read each row once from, in SQL, where a row stands for several people.
+        What to read each row of the file once from, in SQL, where a row stands for several people or rows are
+        left out.
     alone : Source, or None
         These rows without the last column, where that holds the scores of another file.
+    dropped : str
+        What to read the rows from that are left out, in SQL; empty where none is.
+    dropped_by : tuple of str
+        The columns in one of which these have no value.
     """
 
     database: "DuckDBPyConnection"
@@ -120,6 +125,8 @@ class Source:
     once: str = ""
     alone: "Source | None" = None
     doubled: tuple[str, ...] = ()
+    dropped: str = ""
+    dropped_by: tuple[str, ...] = ()
 
     @property
     def column_index(self) -> dict[str, int]:

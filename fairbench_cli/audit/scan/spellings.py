@@ -47,25 +47,25 @@ def merge_groups(source: Source, roles: ColumnRoles, config: AuditConfig) -> tup
     for name, column in roles.attributes.items():
         if config.spelling(name) != "merge" or name in config.bins:
             continue
-        rows = _rows_of_values(source, column)
+        rows = count_rows_of_values(source, column)
         merged: dict[str, list[str]] = {}
         for twins in find_spelling_variants(rows):  # the commonest first
             spelling = next(filter(has_plain_letters, twins.values), twins.values[0])
             merged[spelling] = [value for value in twins.values if value != spelling]
         if merged:
-            in_sql[column] = _merge_values(in_sql[column], merged)
+            in_sql[column] = merge_values(in_sql[column], merged)
             for spelling, other_spellings in merged.items():
-                notes.append(f"{name}: {_describe_merge(spelling, other_spellings, rows)}.")
+                notes.append(f"{name}: {describe_merge(spelling, other_spellings, rows)}.")
     return replace(source, in_sql=tuple(in_sql)), tuple(notes)
 
 
-def _rows_of_values(source: Source, column: int) -> dict[str, int]:
+def count_rows_of_values(source: Source, column: int) -> dict[str, int]:
     """Return how many rows each value of a column has, the commonest first."""
     values = f"SELECT trimmed_{column} AS value, count(*) FROM predictions WHERE value <> ''"
     return dict(source.rows(f"{values} GROUP BY value ORDER BY 2 DESC, 1 LIMIT {MOST_VALUES}"))
 
 
-def _merge_values(column: sql.ColumnSql, merged: Mapping[str, Sequence[str]]) -> sql.ColumnSql:
+def merge_values(column: sql.ColumnSql, merged: Mapping[str, Sequence[str]]) -> sql.ColumnSql:
     """Return a column in which some values are written as another."""
     value = column.expression("trimmed")
     cases = "".join(
@@ -76,7 +76,8 @@ def _merge_values(column: sql.ColumnSql, merged: Mapping[str, Sequence[str]]) ->
     return replace(column, text=text, group=text)
 
 
-def _describe_merge(spelling: str, other_spellings: Sequence[str], rows: Mapping[str, int]) -> str:
+def describe_merge(spelling: str, other_spellings: Sequence[str], rows: Mapping[str, int]) -> str:
+    """Return the clause on values that count as another, with their rows."""
     counted = join_names(
         [f"{format_value(value)} ({format_count(rows[value], 'row')})" for value in other_spellings]
     )
@@ -86,7 +87,9 @@ def _describe_merge(spelling: str, other_spellings: Sequence[str], rows: Mapping
 def check_alike_groups_of_rows(source: Source, roles: ColumnRoles, config: AuditConfig) -> list[Problem]:
     """Return the problems with all groups, as `check_alike_groups`, before they are counted."""
     columns = roles.attributes.items()
-    return check_alike_groups({name: _rows_of_values(source, column) for name, column in columns}, config)
+    return check_alike_groups(
+        {name: count_rows_of_values(source, column) for name, column in columns}, config
+    )
 
 
 def check_alike_groups(groups: Mapping[str, Mapping[str, int]], config: AuditConfig) -> list[Problem]:
@@ -161,7 +164,7 @@ def with_spellings(
             if not of_outcome or not other_spellings or spelling == "keep":
                 continue
             if spelling == "merge":
-                notes.append(f"{name}: {_describe_merge(of_outcome[0], other_spellings, rows)}.")
+                notes.append(f"{name}: {describe_merge(of_outcome[0], other_spellings, rows)}.")
                 missed += other_spellings
                 continue
             counted = join_names(

@@ -154,7 +154,7 @@ def _headline(report: Report) -> Headline:
     worst = []
     for verdict in report.verdicts:
         minor = minor_groups(rows_of_attribute(verdict, report)[1])
-        rows = worst_first(deciding_rows(verdict, report), minor)
+        rows = _most_harmed_first(worst_first(deciding_rows(verdict, report), minor), minor, report)
         if rows:
             worst.append((verdict, minor, rows))
 
@@ -179,6 +179,22 @@ def _headline(report: Report) -> Headline:
         answer_sentences,
         tuple(open_attributes),
     )
+
+
+def _most_harmed_first(rows: list[Disparity], minor: frozenset[str], report: Report) -> list[Disparity]:
+    """Return comparisons with failures that harm the compared group before those that harm its reference.
+
+    Where it is known whom a gap harms, the group that fares worst leads: a young group that is missed more
+    often than the reference, and not an old one that is missed less often. Where it is not, the order stays.
+    """
+
+    def harms_reference(row: Disparity) -> bool:
+        harms_group = _harmed_group(row, report.config.effect) == row.group
+        return row.verdict != "fail" or row.group in minor or not harms_group
+
+    if report.config.effect is None:
+        return rows
+    return sorted(rows, key=harms_reference)
 
 
 def _describe_attribute(rows: Sequence[Disparity], minor: frozenset[str], report: Report) -> Sentence:
@@ -390,6 +406,10 @@ def _describe_overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
         text = text.replace(":", f", {formatting.format_place(report.last, '', report.config.sliced_by)}:", 1)
     if not tested:
         text += " Chance was not looked at."
+    if report.uncut:
+        uncut = join_names(list(report.uncut))
+        verb = "is" if len(report.uncut) == 1 else "are"
+        text += f" Not audited: {uncut}, which {verb} a number: --bins {report.uncut[0]}=4 cuts it."
     return text
 
 
@@ -451,7 +471,24 @@ def _describe_limits(report: Report) -> str:
     deciding = [row for row in report.disparities if row.metric in report.deciding]
     taus = {row.metric: row.tau for row in deciding if row.tau != config.tau}
     other_limits = "".join(f", {RATES[name].label} {format_limits(tau)}" for name, tau in taus.items())
-    return f"allowed: {format_limits(config.tau)} times the reference's rate{other_limits}"
+    return f"allowed: {format_limits(config.tau)} times {_whose_rate(report)}{other_limits}"
+
+
+def _whose_rate(report: Report) -> str:
+    """Return the rate that groups are compared with; where nobody chose whose that is, how to choose."""
+    config = report.config
+    chosen = config.references or config.ref_method != "majority" or config.preset
+    if chosen:
+        return "the reference's rate"
+    references = {row.attribute: row.reference for row in report.disparities if row.metric in report.deciding}
+    if len(references) == 1:
+        (attribute, reference), *_ = references.items()
+        return f"the rate of {formatting.format_group(reference)}, the largest group; {_choose(attribute)}"
+    return f"the rate of the largest group; {_choose(next(iter(references), 'race'))}"
+
+
+def _choose(attribute: str) -> str:
+    return f"to choose another: --ref {attribute}=GROUP"
 
 
 def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute | None:

@@ -15,7 +15,7 @@ from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.measures.scores import Estimate, subtract
 
 HALF = 0.5
-ADVICE = "Check which value of each is the favourable one."
+ADVICE = "Check which value of each is the favourable one; --favourable-label names the label's."
 
 
 def label_warning(report: Report) -> str:

@@ -1,0 +1,203 @@
+"""What is mended in cells before anything looks at them: recoded values, decimal commas, rows left out.
+
+Each is an expression in the place of a column or of the table, so that rows still stream by. A cell that
+cannot be read with certainty is left as it is, and refused where it is needed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from fairbench_cli.audit.config import MISSING, AuditConfig
+from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.readings import NumberBins, bin_sql
+from fairbench_cli.audit.scan.roles import find_column, find_usual_label
+from fairbench_cli.audit.scan.source import Source, in_batches
+from fairbench_cli.audit.scan.spellings import count_rows_of_values, describe_merge, merge_values
+from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, suggest, user_error
+from fairbench_cli.base.safe_text import format_count, format_percent, join_names
+
+MOST_GROUPS_LISTED = 6
+SIGN = "[+-]?"
+THOUSANDS = f"{SIGN}[0-9]{{1,3}}(,[0-9]{{3}})+"
+"""What may be a thousand with a comma, or a number with three decimals: nobody can say which."""
+DECIMAL_COMMA = f"{SIGN}([0-9]+|[0-9]{{1,3}}([.][0-9]{{3}})+)(,[0-9]+)?"
+"""A number with a decimal comma, or none, and dots between its thousands."""
+
+
+def clean_rows(source: Source, config: AuditConfig, *, is_baseline: bool = False) -> Source:
+    """Return the rows with their first ones kept, cells mended as is asked for or can be seen in these.
+
+    Parameters
+    ----------
+    source : Source
+        As it was opened.
+    config : AuditConfig
+        With values to recode, and whether rows without a decision or a label are left out.
+    is_baseline : bool
+        Whether it is the file that another is compared with, which may lack columns.
+
+    Raises
+    ------
+    UserError
+        For values to be recoded that are not there, or when no row has a decision.
+    """
+    source = _recode(source, config, is_baseline=is_baseline)
+    if config.drop_missing:
+        source = _drop_missing(source, config)
+    return _read_decimal_commas(source.with_first_rows())
+
+
+def _recode(source: Source, config: AuditConfig, *, is_baseline: bool) -> Source:
+    """Return the rows with values written as the config says, and a note for each."""
+    in_sql = list(source.in_sql)
+    notes: list[str] = []
+    problems: list[Problem] = []
+    for name, old_values in config.recode.items():
+        if is_baseline and name not in source.column_index:
+            continue
+        column = find_column(source, name, "recode")
+        rows = count_rows_of_values(source, column)
+        for value in chain.from_iterable(old_values.values()):
+            if value not in rows and not is_baseline:
+                problem = f"no {name} is {format_value(value)}"
+                problems.append(Problem(problem, suggest(value, rows), Flag("recode")))
+        in_sql[column] = sql.text_column(merge_values(in_sql[column], old_values).text)
+        for new_value, listed in old_values.items():
+            present = [value for value in listed if value in rows]
+            if present:
+                notes.append(f"{name}: {describe_merge(new_value, present, rows)}.")
+    if problems:
+        raise UserError(*problems)
+    return replace(source, in_sql=tuple(in_sql), notes=source.notes + tuple(notes))
+
+
+def _drop_missing(source: Source, config: AuditConfig) -> Source:
+    """Return the rows that have a decision and, where there is a label, a label."""
+    names = list(config.scores or ("score",))
+    label = config.label or find_usual_label(source)
+    if label is not None and label not in names:
+        names.append(label)
+    columns = [find_column(source, name, "label" if name == label else "score") for name in names]
+    has_value = [f"coalesce({source.in_sql[column].expression('trimmed')}, '') <> ''" for column in columns]
+    condition = " AND ".join(has_value)
+    complete = replace(
+        source,
+        table=f"(SELECT * FROM {source.table} WHERE {condition})",
+        once=source.once or source.table,
+        dropped=f"(SELECT * FROM {source.table} WHERE NOT ({condition}))",
+        dropped_by=tuple(names),
+    )
+    if source.format == "frame":
+        complete = replace(complete, first_table=f"(SELECT * FROM {source.first_table} WHERE {condition})")
+    if not complete.row("SELECT 1 FROM predictions LIMIT 1"):
+        missing = " or ".join(names)
+        raise user_error(f"{missing} is missing in every row", "name another column", Flag("drop-missing"))
+    return complete
+
+
+def describe_dropped(
+    source: Source,
+    attributes: Mapping[str, int],
+    bins: Mapping[str, NumberBins],
+    sizes: Mapping[str, Mapping[str, int]],
+) -> list[str]:
+    """Return the notes on the rows that were left out, with their share of each group.
+
+    Parameters
+    ----------
+    source : Source
+    attributes : dict of name to column
+        Those that are audited.
+    bins : dict of name to NumberBins
+        Of the attributes that are cut.
+    sizes : dict of name to dict of group to int
+        The rows that stayed.
+    """
+    if not source.dropped:
+        return []
+    dropped = replace(source, table=source.dropped)
+    (n_rows,) = dropped.row("SELECT count(*) FROM predictions")
+    missing = " or ".join(source.dropped_by)
+    if not n_rows:
+        return [f"No row was left out: none lacks {missing}."]
+    notes = [f"Left out: {format_count(n_rows, 'row')} without {missing}; who they are may matter."]
+    for name, column in attributes.items():
+        if name in bins:
+            key = bin_sql(column, bins[name])
+        else:
+            key = sql.text(column)
+        counted = dropped.rows(
+            f"SELECT {key} AS level, count(*) FROM predictions GROUP BY level ORDER BY 2 DESC, 1"
+        )
+        texts = []
+        for level, n in counted[:MOST_GROUPS_LISTED]:
+            if name not in bins:
+                group = level
+            elif level is None:
+                group = MISSING
+            else:
+                group = bins[name].labels[level]
+            n_all = n + sizes[name].get(group, 0)
+            texts.append(f"{group} {n:,} of {n_all:,} ({format_percent(n / n_all)})")
+        if len(counted) > MOST_GROUPS_LISTED:
+            texts.append("…")
+        notes.append(f"{name}, left out: {', '.join(texts)}.")
+    return notes
+
+
+def _read_decimal_commas(source: Source) -> Source:
+    """Return the rows with numbers such as "23,3" read as 23.3, where the first rows leave no doubt.
+
+    A column has decimal commas where every cell of it is such a number, and one cannot be a thousand. Cells
+    below that are written otherwise are no numbers.
+    """
+    texts = [
+        column for column, name in enumerate(source.columns) if name and source.in_sql[column].form == "text"
+    ]
+    decimal: list[int] = []
+    unclear: list[int] = []
+    for some_columns in in_batches(_columns_with(source, texts, "contains({cell}, ',')"), source.at_once):
+        cells = [f"trimmed_{column}" for column in some_columns]
+        expressions = []
+        for cell in cells:
+            is_thousand = f"regexp_full_match({cell}, '{THOUSANDS}')"
+            expressions.append(f"bool_and({cell} = '' OR regexp_full_match({cell}, '{DECIMAL_COMMA}'))")
+            expressions.append(f"bool_and(NOT contains({cell}, ',') OR {is_thousand})")
+        answers = source.row(f"SELECT {', '.join(expressions)} FROM sample")
+        for column, all_decimal, all_thousands in zip(some_columns, answers[::2], answers[1::2], strict=True):
+            if all_decimal and not all_thousands:
+                decimal.append(column)
+            elif all_decimal:
+                unclear.append(column)
+    in_sql = list(source.in_sql)
+    for column in decimal:
+        in_sql[column] = with_decimal_comma(in_sql[column])
+    notes = []
+    if decimal:
+        listed = join_names([source.columns[column] for column in decimal])
+        notes.append(f"Numbers with a decimal comma: {listed}.")
+    if unclear:
+        listed = join_names([source.columns[column] for column in unclear])
+        notes.append(f"Taken as text, as 1,234 may be a thousand or a decimal: {listed}.")
+    return replace(source, in_sql=tuple(in_sql), notes=source.notes + tuple(notes))
+
+
+def _columns_with(source: Source, columns: Sequence[int], condition: str) -> list[int]:
+    """Return the columns of which a cell among the first rows meets a condition on ``{cell}``."""
+    found: list[int] = []
+    for some_columns in in_batches(columns, source.at_once):
+        counts = [f"bool_or({condition.format(cell=f'text_{column}')})" for column in some_columns]
+        answers = source.row(f"SELECT {', '.join(counts)} FROM sample")
+        found += [column for column, answer in zip(some_columns, answers, strict=True) if answer]
+    return found
+
+
+def with_decimal_comma(column: sql.ColumnSql) -> sql.ColumnSql:
+    """Return a column of texts whose numbers have decimal commas, and dots between thousands if any."""
+    text = column.expression("trimmed")
+    with_dot = f"replace(replace({text}, '.', ''), ',', '.')"
+    is_number = f"regexp_full_match({text}, '{DECIMAL_COMMA}')"
+    number = f"CASE WHEN {is_number} THEN TRY_CAST({with_dot} AS DOUBLE) + 0.0 END"
+    code = f"CASE WHEN ({number}) = 1 THEN 1 WHEN ({number}) = 0 THEN 0 END"
+    return replace(column, number=number, code=code)

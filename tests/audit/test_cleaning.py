@@ -1,0 +1,242 @@
+"""Cells mended before they are counted: recodes, decimal commas, rows left out, labels."""
+
+import io
+import json
+
+import pandas as pd
+import pytest
+from audit_counts import read_tally
+from conftest import two_lines
+
+import fairbench_cli as fb
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.options import read_config
+from fairbench_cli.audit.show.headline import headline
+from fairbench_cli.base.errors import UserError
+
+SEXES = "score,sex\n" + "1,F\n0,Female\n1,female\n0,Male\n1,M\n" * 4
+YEARS = "score;sex;years\n" + "1;f;3,5\n0;f;12\n1;m;4,25\n0;m;1.200,5\n" * 10
+
+
+def read(text, **keys):
+    return read_tally("-", read_config(keys), stdin=io.BytesIO(text.encode()))
+
+
+def refused(text, **keys):
+    with pytest.raises(UserError) as caught:
+        read(text, **keys)
+    return str(caught.value)
+
+
+def cells(tally):
+    return {part.attribute: (part.counts.groups, part.counts.n.tolist()) for part in tally.slices}
+
+
+# Recoding --------------------------------------------------------------------------------------------------
+
+
+def test_recoded_values_count_as_the_value_that_is_named():
+    clean = SEXES.replace("Female", "F").replace("female", "F").replace("Male", "M")
+    tally = read(SEXES, recode=["sex: F = Female, female; M = Male"])
+    assert cells(tally) == cells(read(clean))
+    assert 'sex: "F" counts "Female" (4 rows), "female" (4 rows), too.' in tally.notes
+    as_mapping = read(SEXES, recode={"sex": {"F": ["Female", "female"], "M": ["Male"]}})
+    assert cells(as_mapping) == cells(tally)
+
+
+def test_recoded_scores_and_labels_are_numbers_if_they_look_like_some():
+    words = "score,label,sex\n" + "hired,yes,f\nrejected,no,f\nhired,no,m\nrejected,yes,m\n" * 5
+    numbers = words.replace("hired", "1").replace("rejected", "0").replace("yes", "1").replace("no", "0")
+    tally = read(words, recode=["score: 1 = hired; 0 = rejected", "label: 1 = yes; 0 = no"])
+    assert cells(tally) == cells(read(numbers))
+
+
+@pytest.mark.parametrize(
+    ("recode", "words"),
+    [
+        ("sexx: F = Female", 'no column "sexx"'),
+        ("sex: F = Femal", 'no sex is "Femal"'),
+        ("sex", "recodes nothing"),
+        ("sex: F =", '"F" stands for no value of sex'),
+        ("sex: F = Female; G = Female", '"Female" of sex is recoded twice'),
+        ({"sex": "F"}, "recodes nothing"),
+    ],
+)
+def test_what_cannot_be_recoded_is_refused(recode, words):
+    assert words in refused(SEXES, recode=recode)
+
+
+def test_two_letters_for_one_group_come_with_the_line_that_merges_them():
+    text = "score,sex\n" + "1,F\n0,Female\n1,Male\n" * 5
+    (note,) = [note for note in read(text).notes if "short for" in note]
+    assert note == ('sex: "F" may be short for "Female"; to count them as one: --recode \'sex: Female = F\'.')
+    assert not [note for note in read(text, recode="sex: Female = F").notes if "short for" in note]
+
+
+# Decimal commas --------------------------------------------------------------------------------------------
+
+
+def test_numbers_with_a_decimal_comma_are_numbers():
+    comma = read(YEARS, bins={"years": 2}, attribute=["sex"])
+    dots = YEARS.replace("1.200,5", "1200.5").replace(",", ".")
+    point = read(dots, bins={"years": 2}, attribute=["sex"])
+    assert cells(comma) == cells(point)
+    assert "Numbers with a decimal comma: years." in comma.notes
+
+
+def test_scores_with_a_decimal_comma_are_cut():
+    text = "score;sex\n" + "0,25;f\n0,5;f\n0,75;m\n1,0;m\n" * 5
+    assert cells(read(text, threshold=0.5)) == cells(read(text.replace(",", "."), threshold=0.5))
+    codes = "score;sex\n" + "0,0;f\n1,0;f\n1,0;m\n" * 5
+    assert cells(read(codes)) == cells(read(codes.replace(",", ".")))
+
+
+def test_a_thousand_with_a_comma_is_never_taken_for_a_decimal():
+    text = "score;sex;pay\n" + "1;f;1,234\n0;m;12,500\n" * 10
+    tally = read(text)
+    assert "Taken as text, as 1,234 may be a thousand or a decimal: pay." in tally.notes
+    assert 'pay" has "1,234", not a number' in refused(text, bins={"pay": 2})
+
+
+def test_a_point_below_the_first_rows_is_refused_and_not_read_as_a_thousand():
+    rows = "0,25;f\n0,75;m\n" * 5_500
+    text = f"score;sex\n{rows}0.5;f\n"
+    assert 'score" has "0.5", not a finite number' in refused(text, threshold=0.5)
+
+
+# Rows without a decision -----------------------------------------------------------------------------------
+
+
+def test_rows_without_a_decision_are_left_out_and_counted_by_group():
+    text = "score,label,sex\n" + "1,1,f\n,0,f\n0,,f\n0,0,m\n1,1,m\n ,1,m\n" * 5
+    complete = "score,label,sex\n" + "1,1,f\n0,0,m\n1,1,m\n" * 5
+    tally = read(text, drop_missing=True)
+    assert cells(tally) == cells(read(complete))
+    assert tally.rows == 15
+    assert "Left out: 15 rows without score or label; who they are may matter." in tally.notes
+    assert "sex, left out: f 10 of 15 (66.7 %), m 5 of 15 (33.3 %)." in tally.notes
+    assert 'score" is missing in 10 rows' in refused(text)
+
+
+def test_rows_left_out_of_a_frame_are_the_same_and_its_ages_are_counted_by_bin():
+    ages = [20, 30, 40, 50] * 10
+    frame = pd.DataFrame({"score": [1, None, 0, 1] * 10, "age": ages})
+    report = fb.audit(frame, attribute="age", bins={"age": [35]}, drop_missing=True).report
+    assert [row.rows for row in report.groups] == [10, 20]
+    assert "age, left out: under 35 10 of 20 (50.0 %)." in report.notes
+
+
+def test_positions_of_rows_are_those_of_the_file():
+    text = "score,sex\n,f\n1,f\nmaybe,m\n"
+    assert refused(text, drop_missing=True).startswith('-:4: error: "score" has "maybe", not 0 or 1')
+
+
+def test_a_file_without_any_decision_is_refused():
+    assert "score is missing in every row" in refused("score,sex\n,f\n,m\n", drop_missing=True)
+
+
+def test_rows_of_two_files_are_not_dropped(tmp_path, say):
+    (tmp_path / "preds.csv").write_text(SEXES)
+    two_lines(
+        say("audit", "preds.csv", "--against", "preds.csv", "--drop-missing"),
+        "drop-missing leaves rows out of one file",
+        "leave one of the two out",
+    )
+
+
+# The label's own good value --------------------------------------------------------------------------------
+
+LABELLED = "risk,recid,sex\n" + "Low,0,f\nHigh,1,f\nLow,1,m\nHigh,1,m\nLow,0,m\n" * 6
+
+
+def test_the_label_has_a_good_value_of_its_own():
+    turned = LABELLED.replace(",0,", ",x,").replace(",1,", ",0,").replace(",x,", ",1,")
+    keys = {"score": ["risk"], "favourable": "Low", "label": "recid"}
+    tally = read(LABELLED, **keys, favourable_label="0")
+    assert cells(tally) == cells(read(turned, **keys))
+    assert 'recid: "0" counts as 1; 0 is "1" (18 rows).' in tally.notes
+    assert cells(read(LABELLED, **keys, favourable_label="1")) == cells(read(LABELLED, **keys))
+
+
+def test_a_label_in_words_next_to_a_score_of_numbers():
+    text = "score,label,sex\n" + "1,Paid,f\n0,paid,f\n1,Default,m\n0,Default,m\n" * 5
+    keys = {"favourable_label": "Paid"}
+    assert 'label is "paid" in 5 rows, which would not count as "Paid"' in refused(text, **keys)
+    tally = read(text, favourable_label="Paid|paid")
+    numbers = text.replace("Paid", "1").replace("paid", "1").replace("Default", "0")
+    assert cells(tally) == cells(read(numbers))
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"favourable_label": "2"}, 'no label is "2"'),
+        ({"favourable_label": "0", "favourable": ["a", "b"]}, "names one value, and several classes"),
+    ],
+)
+def test_a_value_that_no_label_has_is_refused(keys, words):
+    assert words in refused("score,label,sex\n" + "1,0,f\n0,1,m\n" * 5, **keys)
+
+
+def test_without_a_label_it_has_no_effect(tmp_path, say):
+    (tmp_path / "preds.csv").write_text(SEXES)
+    two_lines(
+        say("audit", "preds.csv", "--favorable-label", "0"),
+        "has no effect: there is no label",
+        "name the label",
+    )
+
+
+# The headline ----------------------------------------------------------------------------------------------
+
+AGES = {"under 25": (160, 40), "25 to 59": (120, 80), "60 and over": (60, 140)}
+"""Of those who should be selected, how many of each group are missed and selected."""
+
+
+def sentence(frame, **keys):
+    return headline(fb.audit(frame, **keys).report).sentence
+
+
+def ages():
+    rows = [("1", group, score) for group, n in AGES.items() for score in (0, 1) for _ in range(n[score])]
+    rows += [("0", group, 0) for group in AGES for _ in range(50)]
+    return pd.DataFrame(rows, columns=["label", "age_group", "score"])
+
+
+def test_who_is_harmed_most_comes_first():
+    """The reference is harmed next to the old, who are missed least; the young are missed most."""
+    keys = {"ref": {"age_group": "25 to 59"}, "metric": ["fnr"]}
+    known = headline(fb.audit(ages(), decision="assistive", **keys).report)
+    assert known.sentences[0].group == known.sentences[0].harmed == "under 25"
+    unknown = headline(fb.audit(ages(), **keys).report)
+    assert unknown.sentences[0].group == "60 and over"
+
+
+def test_a_decision_that_helps_is_judged_by_its_rate_where_there_is_no_label():
+    frame = ages().drop(columns="label")
+    for decision, harmed in (("assistive", "under 25"), ("punitive", "60 and over")):
+        report = fb.audit(frame, decision=decision, ref={"age_group": "25 to 59"})
+        assert report.report.deciding == ("selection-rate",)
+        assert headline(report.report).sentences[0].harmed == harmed
+
+
+def test_the_largest_group_is_named_where_nobody_chose_a_reference():
+    frame = pd.DataFrame({"score": [0, 1, 1] * 40, "race": ["a", "b", "b"] * 40})
+    text = sentence(frame)
+    assert "times the rate of b, the largest group; to choose another: --ref race=GROUP" in text
+    assert "times the reference's rate" in sentence(frame, ref={"race": "a"})
+
+
+def test_an_age_in_numbers_is_said_not_to_be_audited():
+    frame = pd.DataFrame({"score": [0, 1] * 50, "sex": ["f", "m"] * 50, "age": range(100)})
+    text = sentence(frame)
+    assert text.endswith("Not audited: age, which is a number: --bins age=4 cuts it.")
+    assert "Not audited" not in sentence(frame, bins={"age": 4})
+    assert "Not audited" not in sentence(frame.assign(age_cat="x"))
+
+
+def test_what_is_not_asked_for_leaves_no_trace(tmp_path):
+    frame = pd.DataFrame({"score": [0, 1] * 50, "sex": ["f", "m"] * 50})
+    options = json.loads(fb.audit(frame).to("json"))["config"]
+    assert options.keys().isdisjoint({"recode", "drop-missing", "favourable-label"})
+    assert AuditConfig().resolved().keys().isdisjoint({"recode", "drop-missing", "favourable-label"})
