@@ -134,7 +134,7 @@ REFUSED = {
         AuditConfig(),
         ["VALUE: one of 'high', 'low'"],
     ),
-    "decimal commas": ("score;label;race\n0,5;1;a\n0,7;0;b\n", HALF, ["0,5", "decimal point"]),
+    "decimal commas and points": ("score;label;race\n0,5;1;a\n0.7;0;b\n", HALF, ["0,5", "decimal point"]),
     "labels 1 and 2": (
         f"{HEAD}1,1,a\n0,2,b\n",
         AuditConfig(),

@@ -34,7 +34,7 @@ def test_it_is_said_first() -> None:
     )
     words = words.format(*shares).replace("%", " %")
     result = fb.audit(rows, draws=0)
-    assert sentence(rows).startswith(f"{words} Check which value of each is the favourable one. ")
+    assert sentence(rows).startswith(f"{words} Check which value of each is the favourable one; ")
     assert json.loads(result.to_json())["headline"]["sentence"].startswith(words)
     assert words in result.to_html()
     assert words in repr(result)

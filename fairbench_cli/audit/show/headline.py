@@ -406,6 +406,7 @@ def _describe_overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
         text = text.replace(":", f", {formatting.format_place(report.last, '', report.config.sliced_by)}:", 1)
     if not tested:
         text += " Chance was not looked at."
+    text += _describe_default_reference(report)
     if report.uncut:
         uncut = join_names(list(report.uncut))
         verb = "is" if len(report.uncut) == 1 else "are"
@@ -471,24 +472,18 @@ def _describe_limits(report: Report) -> str:
     deciding = [row for row in report.disparities if row.metric in report.deciding]
     taus = {row.metric: row.tau for row in deciding if row.tau != config.tau}
     other_limits = "".join(f", {RATES[name].label} {format_limits(tau)}" for name, tau in taus.items())
-    return f"allowed: {format_limits(config.tau)} times {_whose_rate(report)}{other_limits}"
+    return f"allowed: {format_limits(config.tau)} times the reference's rate{other_limits}"
 
 
-def _whose_rate(report: Report) -> str:
-    """Return the rate that groups are compared with; where nobody chose whose that is, how to choose."""
+def _describe_default_reference(report: Report) -> str:
+    """Return whom groups are compared with and how to choose, after a blank; empty where somebody chose."""
     config = report.config
-    chosen = config.references or config.ref_method != "majority" or config.preset
-    if chosen:
-        return "the reference's rate"
-    references = {row.attribute: row.reference for row in report.disparities if row.metric in report.deciding}
-    if len(references) == 1:
-        (attribute, reference), *_ = references.items()
-        return f"the rate of {formatting.format_group(reference)}, the largest group; {_choose(attribute)}"
-    return f"the rate of the largest group; {_choose(next(iter(references), 'race'))}"
-
-
-def _choose(attribute: str) -> str:
-    return f"to choose another: --ref {attribute}=GROUP"
+    references = {row.attribute: row.reference for row in report.disparities if row.deciding}
+    if config.references or config.ref_method != "majority" or config.preset or not references:
+        return ""
+    attribute, reference = next(iter(references.items()))
+    named = "" if len(references) > 1 else f", {formatting.format_group(reference)}"
+    return f" Compared with the largest group{named}; --ref {attribute}=GROUP chooses another."
 
 
 def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute | None:
