@@ -404,9 +404,9 @@ def _describe_overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
             text = f"Not decided: {none} ({limits}); {still}.{passing}{within}"
     if report.last:
         text = text.replace(":", f", {formatting.format_place(report.last, '', report.config.sliced_by)}:", 1)
+    text += _describe_default_reference(report)
     if not tested:
         text += " Chance was not looked at."
-    text += _describe_default_reference(report)
     if report.uncut:
         uncut = join_names(list(report.uncut))
         verb = "is" if len(report.uncut) == 1 else "are"
