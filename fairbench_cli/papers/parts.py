@@ -4,6 +4,6 @@ from fairbench_cli.papers import friedler_parts
 from fairbench_cli.report import parts
 from fairbench_cli.report.parts.part import figures_of, tables_of
 
-PARTS = (*parts.PARTS, *friedler_parts.PARTS)
+PARTS = parts.PARTS + friedler_parts.PARTS
 TABLES = tables_of(PARTS)
 FIGURES = figures_of(PARTS)
