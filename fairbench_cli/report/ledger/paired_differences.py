@@ -17,12 +17,17 @@ from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.report.ledger.cell_labels import BLOCK, TRUTH, names_of, technique_label
+from fairbench_cli.report.ledger.cell_labels import (
+    BLOCK,
+    TRAINED_ON_TRUTH,
+    read_display_names,
+    technique_label,
+)
 from fairbench_cli.report.ledger.inference import EQUAL, PairedTest
 from fairbench_cli.report.ledger.journal_arrays import SITUATION, TECHNIQUE
 from fairbench_cli.report.ledger.population_tests import BASES, over_population
 from fairbench_cli.report.ledger.results import COMPARED, ROW_COLUMNS, Results, RunResults
-from fairbench_cli.report.show.tables import Cells, blocks_of, place_of
+from fairbench_cli.report.show.tables import TableCells, block_technique_beta, lay_out_blocks
 
 LEVEL = 0.05
 IDENTICAL = "same"
@@ -235,9 +240,9 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
     constant = results.rows[COMPARED][results.constant.any(axis=1)].itertuples(index=False, name=None)
     same_for_all = set(constant)
-    texts: Cells = {}
+    texts: TableCells = {}
     for row in frame.to_dict("records"):
-        place, technique, beta = place_of(row)
+        place, technique, beta = block_technique_beta(row)
         word = row["population_verdict"]
         if tuple(row[name] for name in COMPARED) in same_for_all:
             word = "constant"
@@ -245,7 +250,7 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
             word = ""
         cell = TableCell(written(row["difference"], word=word), against=SIDES.get(word, ""))
         texts[place, (technique, row["metric"]), beta] = cell
-    called = names_of(run.plan.config).techniques.get(baseline.label, baseline.label)
+    called = read_display_names(run.plan.config).techniques.get(baseline.label, baseline.label)
     caption: tuple[str, ...] = (
         f"Mean differences to {called} over paired repeats; a minus sign is a lower value.",
         "better, worse: nearer to the measure's ideal or farther from it in the population, that is with "
@@ -254,7 +259,9 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
         "no difference shown.",
         *(BASES[basis] for basis in BASES if (frame["population_basis"] == basis).any()),
     )
-    return Document(name, facts=caption, sections=blocks_of(run, texts, "", marks=["†: better; ‡: worse."]))
+    return Document(
+        name, facts=caption, sections=lay_out_blocks(run, texts, "", marks=["†: better; ‡: worse."])
+    )
 
 
 def versus_of(
@@ -348,7 +355,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     value and the mean ``…_distance``, ``constant`` (bool: it accepts nobody, or everybody, in some repeat),
     ``front`` (bool: neither dominated nor constant), and labels joined by ``"; "``: ``dominated_by``,
     ``clearly_dominated_by`` (on these test rows) and ``population_clearly_dominated_by``. Cells without a
-    value, such as infeasible ones, are absent, and so is the model without the bias (`TRUTH`).
+    value, such as infeasible ones, are absent, and so is the model without the bias (`TRAINED_ON_TRUTH`).
 
     Parameters
     ----------
@@ -362,7 +369,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     judged = ["constant", "front", "dominated_by", "clearly_dominated_by", "population_clearly_dominated_by"]
     columns = [*situation, *TECHNIQUE, "technique", "n", *metrics, *distances, *judged]
     kept = results.take(
-        (results.rows["metric"].isin(metrics) & (results.rows["intervention"] != TRUTH)).to_numpy()
+        (results.rows["metric"].isin(metrics) & (results.rows["intervention"] != TRAINED_ON_TRUTH)).to_numpy()
     )
     # A metric of rows is not known of all groups compared.
     known = kept.rows.groupby(COMPARED[:3])["metric"].transform("nunique") == 2
@@ -433,7 +440,7 @@ def pareto_table(name: str, run: RunResults) -> Document:
     frame = pareto_of(run)
     dominated = np.where(frame["population_clearly_dominated_by"] == "", "dominated", "dominated clearly")
     words = np.where(frame["constant"], "constant", np.where(frame["front"], "front", dominated))
-    texts: Cells = {
+    texts: TableCells = {
         (tuple(block), (technique, "Pareto"), beta): str(word)
         for (*block, technique, beta), word in zip(
             frame[[*BLOCK, "technique", "beta"]].itertuples(index=False, name=None), words, strict=True
@@ -445,4 +452,4 @@ def pareto_table(name: str, run: RunResults) -> Document:
         "after Holm's adjustment over all pairs of techniques. constant: it accepts nobody, or everybody, in "
         "some repeat. -: no value.",
     )
-    return Document(name, facts=caption, sections=blocks_of(run, texts, "-"))
+    return Document(name, facts=caption, sections=lay_out_blocks(run, texts, "-"))
