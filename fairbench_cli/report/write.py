@@ -19,10 +19,11 @@ from fairbench_cli.experiment.journal.journal import Damage, Records, list_journ
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report.ledger.journal_arrays import OF_WORLDS
-from fairbench_cli.report.ledger.paired_differences import VERSUS, versus_of
+from fairbench_cli.report.ledger.paired_differences import VERSUS
 from fairbench_cli.report.ledger.predictions import write_predictions
 from fairbench_cli.report.ledger.results import RunResults, run_results
 from fairbench_cli.report.parts import PARTS
+from fairbench_cli.report.parts.differences import versus_of
 from fairbench_cli.report.parts.part import RunPart, figures_of, frames_of, tables_of
 from fairbench_cli.report.show.answer_text import answer_document
 from fairbench_cli.report.show.figures import draw_figures
