@@ -17,7 +17,7 @@ from fairbench_cli.papers.registry import Conditions, Paper, read_published
 from fairbench_cli.report.ledger.cell_labels import classifier_label, technique_label
 from fairbench_cli.report.ledger.journal_arrays import key_of
 from fairbench_cli.report.ledger.results import RunResults, run_results
-from fairbench_cli.report.show.tables import shown
+from fairbench_cli.report.show.tables import format_cell
 
 WITHIN = "within tolerance"
 INSIDE = "inside interval"
@@ -210,7 +210,7 @@ def _our_row(run: RunResults, cell: dict[str, Any], metric: str) -> tuple[Any, .
     technique = technique_label(cell["intervention"], cell["parameters"], cell["include_protected"])
     classifier = classifier_label(cell["classifier"], cell["classifier_parameters"])
     name = f"{cell['dataset']}, {cell['attribute']}, β = {cell['beta']:g}, {technique}, {classifier}"
-    text = shown(run, cell, metric)
+    text = format_cell(run, cell, metric)
     return mean.mean, sd, mean.low, mean.high, mean.n, run.plan.config.repeats, text, name
 
 
@@ -229,7 +229,7 @@ def judge(
     low, high : float
         The 95 % interval of our mean; NaN where there is none.
     cell_text : str
-        Our cell as `show_cell` writes it: "-" infeasible, "failed", "n/a", "…" not run yet, or a number.
+        Our cell as `format_mean` writes it: "-" infeasible, "failed", "n/a", "…" not run yet, or a number.
     tolerance : float
         How far off the value may be; NaN for a paper that gives no such thing.
 

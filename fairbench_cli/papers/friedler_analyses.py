@@ -131,7 +131,7 @@ def cells_by_page(run: RunResults, pages: Sequence[str], columns: Sequence[str])
         The columns of results that tell pages, and columns of a page, apart.
     """
     rows_of_page: dict[Names, dict[tuple[str, str], dict[Names, dict[str, Any]]]] = {}
-    display_names = cell_labels.names_of(run.plan.config)
+    display_names = cell_labels.read_display_names(run.plan.config)
     technique_order: dict[str, int] = {}
     for cell, classifier in cell_labels.distinct_models(run.plan, run.plan.cells):
         rows = rows_of_page.setdefault(tuple(cell[name] for name in pages), {})
@@ -184,7 +184,7 @@ def _metrics_document(name: str, run: RunResults, pages: Mapping[Names, CellTabl
     metrics = two_metrics(run.plan.config)[::-1]
     cell_texts: set[str] = set()
     has_several_betas = len({page[-1] for page in pages}) > 1
-    display_name = cell_labels.names_of(run.plan.config).dataset
+    display_name = cell_labels.read_display_names(run.plan.config).dataset
     for (*names, world, beta), rows in pages.items():
         columns = column_names(rows)
         # 1. The labels' own values, which are the same for all techniques: of the first cell of each column.
@@ -218,7 +218,9 @@ def _metrics_document(name: str, run: RunResults, pages: Mapping[Names, CellTabl
         heads = list(head_columns)
         for column in columns:
             heads.append(", ".join(display_name(str(value)) for value in column))
-        table = plain_table("", heads, texts, len(head_columns), grouped=True, marks=tables.spread_mark(run))
+        table = plain_table(
+            "", heads, texts, len(head_columns), grouped=True, marks=tables.describe_spread(run)
+        )
         sections.append(Section(", ".join(title), tables=(table,)))
     facts = (fact, *tables.caption(run.plan, cell_texts), tables.ABOUT_LABELS)
     return Document(name, facts=facts, sections=tuple(sections))

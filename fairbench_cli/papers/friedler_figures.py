@@ -28,7 +28,7 @@ from fairbench_cli.papers.friedler_analyses import (
     column_names,
     two_metrics,
 )
-from fairbench_cli.report.ledger.cell_labels import OWN_MODEL, names_of
+from fairbench_cli.report.ledger.cell_labels import OWN_MODEL, read_display_names
 from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, CellKey, key_of, mean_and_interval
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures import canvas, pages
@@ -99,7 +99,7 @@ def _plot_heat_map(correlations: Correlations, observed: Observations, represent
         1,
         (side + 0.1 + TREE, side),
         notes=notes,
-        room=(0.0, 0.0, max(label_width, 1.6), max(label_width, 0.65)),
+        margins=(0.0, 0.0, max(label_width, 1.6), max(label_width, 0.65)),
     )
     # 3. The tree to the right of the squares, and the key of the colours below their labels.
     (ax,) = figure.axes
@@ -204,7 +204,7 @@ def draw_stability(run: RunResults) -> dict[str, Figure]:
     """
     cells = list(chain.from_iterable(data.cells for data in run.datasets))
     cells_of_page = group_by(cells, lambda cell: (cell["dataset"], cell["world"], cell["beta"]))
-    return pages.drawn(run, ("dataset", "world", "beta"), cells_of_page, _plot_stability)
+    return pages.plot_pages(run, ("dataset", "world", "beta"), cells_of_page, _plot_stability)
 
 
 def _plot_stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figure:
@@ -216,7 +216,7 @@ def _plot_stability(run: RunResults, title: str, cells: list[dict[str, Any]]) ->
     for representation, attribute in sorted(cells_of_panel, key=lambda names: order.index(names[0])):
         panel_title = f"{attribute}, {representation}".removesuffix(", original")
         panel_cells = cells_of_panel[representation, attribute]
-        marked_cells_of[panel_title] = pages.marks_of(run.plan, panel_cells)
+        marked_cells_of[panel_title] = pages.model_marks(run.plan, panel_cells)
     # 2. How many stand side by side.
     n_columns = min(len({attribute for _, attribute in cells_of_panel}), 3)
     if n_columns == 1:
@@ -235,12 +235,12 @@ def _plot_stability(run: RunResults, title: str, cells: list[dict[str, Any]]) ->
     return facet(
         f"Stability: {title}",
         f"A rectangle stands at the means of {run.plan.config.repeats} repeats and is one standard deviation "
-        f"wide and high. {pages.rows_tested(run.plan)} Dashed line: the ideal.",
+        f"wide and high. {pages.describe_test_rows(run.plan)} Dashed line: the ideal.",
         panels,
         n_columns,
         (width, width * 0.85),
-        pages.legend_of(marks),
-        pages.missing(lacking, " ({})", "; "),
+        pages.technique_legend(marks),
+        pages.describe_missing(lacking, " ({})", "; "),
     )
 
 
@@ -251,7 +251,7 @@ def _describe_lack(run: RunResults, keys: Sequence[CellKey], metrics: Sequence[s
         values = [run.get(key, metric).values for metric in metrics]
         has_values.append(np.isfinite(values).all(axis=0))
     fewest = min(range(len(keys)), key=lambda i: has_values[i].sum())
-    return pages.shortfall(run, keys[fewest], int(np.logical_and.reduce(has_values).sum()))
+    return pages.describe_shortfall(run, keys[fewest], int(np.logical_and.reduce(has_values).sum()))
 
 
 def _draw_rectangles(run: RunResults, marked_cells: Sequence[MarkedCell], ax: Axes) -> None:
@@ -290,7 +290,7 @@ class CellPair(NamedTuple):
 def draw_representations(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, world, β and pair of representations: panels by metric and attribute."""
     pairs_by_names: dict[tuple[Any, ...], list[CellPair]] = {}
-    marks = {key_of(cell): mark for cell, mark in pages.marks_of(run.plan, run.plan.cells)}
+    marks = {key_of(cell): mark for cell, mark in pages.model_marks(run.plan, run.plan.cells)}
     for data, same_model in product(run.datasets, (False, True)):
         for i, j in analyses.representation_pairs(data, same_model=same_model):
             cells = (data.cells[i], data.cells[j])
@@ -306,7 +306,7 @@ def draw_representations(run: RunResults) -> dict[str, Figure]:
     if len({names[-2:] for names in pairs_by_names}) > 1:
         columns += ("first", "second")
     contents = {names[: len(columns)]: (names[-2:], pairs) for names, pairs in pairs_by_names.items()}
-    return pages.drawn(run, columns, contents, _plot_representations)
+    return pages.plot_pages(run, columns, contents, _plot_representations)
 
 
 def _plot_representations(
@@ -335,14 +335,14 @@ def _plot_representations(
         lacking.append((pair.mark.label, pair.attribute, _describe_lack(run, pair.keys, metrics)))
     return facet(
         f"{second} against {first}: {title}",
-        f"One dot per repeat, {run.plan.config.repeats} of each technique. {pages.rows_tested(run.plan)} "
-        "Dashed: the representation makes no difference.",
+        f"One dot per repeat, {run.plan.config.repeats} of each technique. "
+        f"{pages.describe_test_rows(run.plan)} Dashed: the representation makes no difference.",
         panels,
         n_columns,
         (width, width),
-        pages.legend_of((pair.mark for pair in different), dots=True),
-        notes + pages.missing(lacking, " ({})", "; "),
-        handle=0.12,
+        pages.technique_legend((pair.mark for pair in different), dots=True),
+        notes + pages.describe_missing(lacking, " ({})", "; "),
+        handle_length=0.12,
     )
 
 
@@ -354,10 +354,10 @@ def _draw_pairs(run: RunResults, pairs: Sequence[CellPair], metric: str, ax: Axe
         values = values[:, np.isfinite(values).all(axis=0)]
         technique = pair.mark.technique
         look: Look = {"marker": pair.mark.marker, "s": 13, "lw": 0.6, "alpha": 0.75, "zorder": 3}
-        look |= {"facecolors": pages.fill_of(technique), "edgecolors": technique.colour}
+        look |= {"facecolors": pages.dot_fill(technique), "edgecolors": technique.colour}
         ax.scatter(values[0], values[1], gid=f"dots-{i}", **look)
         drawn_values += values.ravel().tolist()
-    limits = canvas.around(drawn_values, 0.04, 0.125)
+    limits = canvas.axis_limits(drawn_values, 0.04, 0.125)
     ax.axline((0, 0), slope=1, **IDEAL)
     ax.set(xlim=limits, ylim=limits)
     ax.locator_params(nbins=5)
@@ -373,7 +373,7 @@ def draw_combined(run: RunResults) -> dict[str, Figure]:
         dataset = names[0]
         if any((dataset, attribute) in run.with_results for (attribute,) in column_names(rows)):
             contents[names] = rows
-    return pages.drawn(run, ("dataset", "representation", "world", "beta"), contents, _plot_combined)
+    return pages.plot_pages(run, ("dataset", "representation", "world", "beta"), contents, _plot_combined)
 
 
 def _plot_combined(run: RunResults, title: str, rows: CellTable) -> Figure:
@@ -383,16 +383,16 @@ def _plot_combined(run: RunResults, title: str, rows: CellTable) -> Figure:
     labels = _labels(rows)
     return facet(
         f"Single and combined attributes: {title}",
-        f"{pages.means_text(run.plan)} Each technique works on the attribute by whose groups "
+        f"{pages.describe_means(run.plan)} Each technique works on the attribute by whose groups "
         "it is measured. Dashed line: the ideal.",
         [Panel(partial(_draw_means, run, list(rows.values()), labels, name), name) for name in metrics],
         len(metrics),
         (3.0, (0.13 * len(attributes) + 0.1) * len(rows) + 0.1),
         [(_attribute_look(k) | {"ls": ""}, name) for k, name in enumerate(attributes)],
         _missing_notes(run, rows, metrics[1]),
-        alike=True,
-        room=(max(text_width(label, SMALL) for label in labels), 0.0, 0.18, 0.4),
-        handle=0.12,
+        share_axes=True,
+        margins=(max(text_width(label, SMALL) for label in labels), 0.0, 0.18, 0.4),
+        handle_length=0.12,
     )
 
 
@@ -414,9 +414,9 @@ def _missing_notes(run: RunResults, rows: CellTable, metric: str) -> list[str]:
     for label, cells in zip(_labels(rows), rows.values(), strict=True):
         for column, cell in cells.items():
             key = key_of(cell)
-            reason = pages.shortfall(run, key, run.get(key, metric).mean.n)
+            reason = pages.describe_shortfall(run, key, run.get(key, metric).mean.n)
             lacking.append((label, ", ".join(map(str, column)), reason))
-    return pages.missing(lacking, " ({})", "; ")
+    return pages.describe_missing(lacking, " ({})", "; ")
 
 
 def draw_overview(run: RunResults) -> dict[str, Figure]:
@@ -429,7 +429,7 @@ def draw_overview(run: RunResults) -> dict[str, Figure]:
         if not run.with_results.isdisjoint(column_names(rows)):
             name = "all" if representation == "original" else representation
             contents[name, world, beta] = rows
-    return pages.drawn(run, ("representation", "world", "beta"), contents, _plot_overview)
+    return pages.plot_pages(run, ("representation", "world", "beta"), contents, _plot_overview)
 
 
 def _plot_overview(run: RunResults, title: str, rows: CellTable) -> Figure:
@@ -437,7 +437,7 @@ def _plot_overview(run: RunResults, title: str, rows: CellTable) -> Figure:
     columns = [column for column in column_names(rows) if column in run.with_results]
     metrics = two_metrics(run.plan.config)[::-1]
     labels = _labels(rows)
-    display_name = names_of(run.plan.config).dataset
+    display_name = read_display_names(run.plan.config).dataset
     n_across = min(len(columns), MOST_ACROSS)
     names = chain.from_iterable(columns)
     widths = [text_width(f"{display_name(name)},", canvas.NORMAL, "bold") for name in names]
@@ -455,20 +455,20 @@ def _plot_overview(run: RunResults, title: str, rows: CellTable) -> Figure:
 
     panels: list[Panel | None] = []
     for metric in metrics:
-        panels += canvas.blocks([metric], range(len(columns)), n_across, panel)
+        panels += canvas.lay_out_panels([metric], range(len(columns)), n_across, panel)
     headline = "All techniques on all data sets"
     page_title = title.removeprefix("all").lstrip(", ")
     if page_title:
         headline += f": {page_title}"
     return facet(
         headline,
-        f"{pages.means_text(run.plan)} By the groups of the attribute that each technique works on. "
+        f"{pages.describe_means(run.plan)} By the groups of the attribute that each technique works on. "
         "Dashed line: the ideal.",
         panels,
         n_across,
         (max(1.6, max(widths)), 0.17 * len(rows) + 0.1),
         notes=_missing_notes(run, rows, metrics[1]),
-        room=(max(text_width(label, SMALL) for label in labels) + 0.05, 0.0, 0.18, 0.42),
+        margins=(max(text_width(label, SMALL) for label in labels) + 0.05, 0.0, 0.18, 0.42),
     )
 
 
@@ -478,7 +478,7 @@ def draw_metric_pairs(run: RunResults) -> dict[str, Figure]:
     for names, observed in analyses.observations_by_dataset(run).items():
         has_pairs = len(observed.values) > 0 and len(observed.values.columns) > 1
         contents[names] = observed if has_pairs else None
-    return pages.drawn(run, ("dataset", "world", "beta"), contents, _plot_metric_pairs)
+    return pages.plot_pages(run, ("dataset", "world", "beta"), contents, _plot_metric_pairs)
 
 
 def _plot_metric_pairs(run: RunResults, title: str, observed: Observations) -> Figure:
@@ -509,10 +509,10 @@ def _plot_metric_pairs(run: RunResults, title: str, observed: Observations) -> F
         panels,
         len(metrics) - 1,
         (1.5, 1.5),
-        pages.legend_of((Mark(look, "", "o") for look in values_by_look), dots=True),
+        pages.technique_legend((Mark(look, "", "o") for look in values_by_look), dots=True),
         notes,
-        alike=True,
-        handle=0.12,
+        share_axes=True,
+        handle_length=0.12,
     )
 
 
@@ -525,13 +525,15 @@ def _draw_dots(
 ) -> None:
     """Draw the metric y against x, a dot per repeat in the look of its technique, with r above the panel."""
     for i, (look, values) in enumerate(values_by_look.items()):
-        dot = look.dot(2.6) | {"mfc": pages.fill_of(look), "mec": look.colour, "ls": "", "alpha": 0.6}
+        dot = look.dot(2.6) | {"mfc": pages.dot_fill(look), "mec": look.colour, "ls": "", "alpha": 0.6}
         ax.plot(values[x], values[y], gid=f"dots-{x}-{y}-{i}", **dot)
     rounded = observed.values[[x, y]].round(analyses.DIGITS)
     r = rounded.corr(min_periods=analyses.FEWEST_VALUES).to_numpy()[0, 1]
     if np.isfinite(r):
         ax.set_title(f"r = {_short(r)}", loc="right", fontsize=SMALL, pad=2)
-    ax.set(xlim=canvas.around(observed.values[x], 0.06), ylim=canvas.around(observed.values[y], 0.06))
+    ax.set(
+        xlim=canvas.axis_limits(observed.values[x], 0.06), ylim=canvas.axis_limits(observed.values[y], 0.06)
+    )
     ax.locator_params(nbins=4)
 
 
@@ -551,7 +553,7 @@ def _draw_means(run: RunResults, rows: Sequence[Cells], labels: Sequence[str], m
                 gid = f"{metric}-{i}-{'-'.join(map(str, column))}"
                 y = i + APART * (k - (len(columns) - 1) / 2)
                 mean = run.get(key_of(cells[column]), metric).mean
-                canvas.dots(ax, vars(mean), canvas.exactly(y), gid, _attribute_look(k))
+                canvas.plot_dots(ax, vars(mean), canvas.without_interval(y), gid, _attribute_look(k))
     ideal = find_metric(metric).ideal
     x_left, x_right = ax.get_xlim()
     if ideal is not None and x_left <= ideal <= x_right:

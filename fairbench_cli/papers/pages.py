@@ -273,7 +273,7 @@ def _rules_section(comparison: Reproduction, values: pd.DataFrame) -> Section:
     for label, index in index_of_label.items():
         n_agreeing = [str(int(n)) for n in agrees.loc[index].sum()]
         rows.append([label, str(len(index))] + n_agreeing)
-    return _table("By stricter rules", [column, "values"] + list(agrees), rows, 1)
+    return _table("By stricter rules", [column, "values"] + [str(rule) for rule in agrees], rows, 1)
 
 
 def _off_section(comparison: Reproduction, *, brief: bool) -> Section:

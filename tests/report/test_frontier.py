@@ -27,11 +27,11 @@ from fairbench_cli.report.ledger.frontier import (
     TOLERANCES,
     distance_frame,
     frontier_frame,
-    frontier_table,
     halves,
     moved_of,
 )
 from fairbench_cli.report.ledger.results import RunResults, run_results
+from fairbench_cli.report.parts.sweep import frontier_table
 from fairbench_cli.report.show.figures.canvas import house_style
 from fairbench_cli.report.show.figures.fronts import draw_frontier
 from fairbench_cli.report.write import write_report

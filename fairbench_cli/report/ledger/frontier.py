@@ -3,7 +3,7 @@
 Nothing is trained: the counts at every acceptance rate are the operating points of each group. They are the
 test rows' own, so the best thresholds are chosen in hindsight; others are chosen on one half of the test rows
 and judged on the other. Cruz & Hardt (2024): models are compared at the same fairness, after "unprocessing".
-frontier.csv and frontier_distance.csv, and their table.
+frontier.csv and frontier_distance.csv.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,9 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.checksums import derive_seed
-from fairbench_cli.document.model import Document
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import (
-    RATES,
     Frontier,
     GroupPoints,
     Held,
@@ -32,13 +30,11 @@ from fairbench_cli.report.ledger.journal_arrays import (
     TECHNIQUE,
     DatasetRepeats,
     is_baseline,
-    key_of,
     mean_and_interval,
 )
-from fairbench_cli.report.ledger.paired_differences import adjusted, verdicts, written
+from fairbench_cli.report.ledger.paired_differences import adjusted, verdicts
 from fairbench_cli.report.ledger.population_tests import FRESH, FROM_COUNTS, SPLITS, of_two_models
 from fairbench_cli.report.ledger.results import COMPARED, RunResults
-from fairbench_cli.report.show.tables import Cells, blocks_of, place_of, show_cell
 
 ABOVE = "above"
 BELOW = "below"
@@ -378,67 +374,6 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
         most = (np.sqrt(to_none.variance[:, cell]) + np.sqrt(to_cut.variance)) ** 2
         found[:, cell] = np.concatenate([most, np.minimum(to_none.freedom[:, cell], to_cut.freedom)])
     return paired_test(differences, data.design.ratio, RowVariance(*found))
-
-
-def frontier_table(name: str, run: RunResults) -> Document:
-    """Lay out `distance_frame`: rows of a technique, β across. Empty without a sweep or without none."""
-    texts: Cells = {}
-    for row in distance_frame(run).to_dict("records"):
-        place, technique, beta = place_of(row)
-        own = run.cell(key_of(row)).statuses
-        if row["verdict"] in (ABOVE, BELOW):
-            word = row["verdict"]
-        else:
-            word = ""
-        lines = {_SHORT[row["constraint"]]: written(row["difference"], word=word)}
-        if row["constraint"] == "demographic-parity":
-            lines = {
-                "accuracy": show_cell(row["accuracy"], row["n"], run.plan.config.repeats, own),
-                "|discrimination|": written(row["gap"], ".3f"),
-                "moved thresholds": written(row["frontier_accuracy"], ".3f"),
-                **lines,
-                "chosen on other rows": written(row["chosen_accuracy"], ".3f"),
-                "|discrimination| of these": written(row["chosen_gap"], ".3f"),
-                "own thresholds, any gap": written(row["unprocessed_accuracy"], ".3f"),
-            }
-        for line, text in lines.items():
-            texts[place, (technique, line), beta] = text
-    return Document(name, facts=_caption(run), sections=blocks_of(run, texts, "-"))
-
-
-_SHORT = {
-    "demographic-parity": "difference",
-    "tpr-parity": "difference at its TPR gap",
-    "equalised-odds": "difference at its odds gap",
-}
-
-
-def _caption(run: RunResults) -> tuple[str, ...]:
-    lines: tuple[str, ...] = (
-        "moved thresholds: the best accuracy that a threshold for each group, drawn at random where that "
-        "helps, gets from the model of none in the same repeat, at the technique's own |discrimination|. "
-        "difference: the technique's accuracy less that; also at its gaps in TPR and in equalised odds.",
-        "chosen on other rows: the same, with thresholds that are the best on one half of the test rows and "
-        "are judged on the other half.",
-        "above: more accurate than the best thresholds, though these are chosen with the labels of the test "
-        "rows. below: less accurate, at the same gap, than thresholds chosen on other rows. Both are about "
-        "the population, at 5 % after Holm's adjustment over all techniques and β of the table; a number "
-        "alone: not shown. none is not tested: its difference is what hindsight gains.",
-        f"Thresholds are tried at {len(RATES)} acceptance rates and where the classifier itself decides; "
-        "those between them may be better by some thousandths.",
-    )
-    if run.datasets:
-        design = run.datasets[0].design.kind
-    else:
-        design = "drawn"
-    if design == "shared":
-        lines += ("At the odds gap nothing is said of the population: all repeats share their test rows.",)
-    if run.plan.config.sample.source != "data":
-        lines += ("Test labels are without the bias β of the training labels, which helps both choices.",)
-    lines += (
-        "Own thresholds, any gap: the best of the technique's own model (unprocessed; Cruz and Hardt 2024).",
-    )
-    return lines
 
 
 def _cells(moved: MovedThresholds) -> pd.DataFrame:

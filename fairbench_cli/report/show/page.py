@@ -45,7 +45,7 @@ from fairbench_cli.report.show.answer_text import (
     outcome_of,
     shown_columns,
 )
-from fairbench_cli.report.show.metric_wording import points, reading_of
+from fairbench_cli.report.show.metric_wording import points, wording_of
 from fairbench_cli.report.show.networks import network_charts, world_networks
 from fairbench_cli.report.show.page_data import SHARE, Data, PanelNumbers, Scale, metrics_of
 from fairbench_cli.report.show.page_worlds import ABOUT_WORLDS, world_sections
@@ -198,7 +198,8 @@ def _data_of(
 ) -> list[Data]:
     """Return panels as the page's script reads them, with what is said of each at each β."""
     captions = {
-        (*setting.block, setting.beta): [short, _first(long)] for setting, short, long in each_setting(run)
+        (*setting.block_key, setting.beta): [short, _first(long)]
+        for setting, short, long in each_setting(run)
     }
     panels_data = []
     for i, panel in enumerate(panels):
@@ -512,7 +513,7 @@ def _numbers(run: RunResults) -> tuple[TextTable, ...]:
 def _findings_table(run: RunResults) -> TextTable:
     """Return the table of all columns of the answer: a row for each setting and technique."""
     answer = answer_of(run)
-    reading = reading_of(answer.metric)
+    wording = wording_of(answer.metric)
     columns = shown_columns(answer, in_worlds=answer.has_worlds)
     places = {
         "data set": [setting.dataset_label for setting in answer.settings],
@@ -529,13 +530,13 @@ def _findings_table(run: RunResults) -> TextTable:
         beta = TableCell(f"{setting.beta:g}", value=setting.beta)
         for finding in setting.all_findings:
             cells = [
-                column_cell(column, finding.numbers[column.key], reading, intervals=True)
+                column_cell(column, finding.numbers[column.key], wording, intervals=True)
                 for column in columns
             ]
-            n = TableCell(f"{finding.n} of {finding.repeats}", value=finding.n)
+            n = TableCell(f"{finding.n} of {finding.n_repeats}", value=finding.n)
             technique = TableCell(finding.technique)
             rows.append((*place, beta, technique, *cells, TableCell(outcome_of(finding)), n))
-    heads = (*places, "β", "technique", *(head_of(column, reading) for column in columns), "what", "repeats")
+    heads = (*places, "β", "technique", *(head_of(column, wording) for column in columns), "what", "repeats")
     return TextTable("All techniques in all settings", heads, tuple(rows))
 
 
