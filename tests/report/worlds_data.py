@@ -42,7 +42,9 @@ def label_world(flip: float):
             right = [WEIGHT[at] * (each if decides(*at) else 1 - each) for at, each in own.items()]
             yield name, "accuracy", labels, "", sum(right)
         for (name, decides), group in itertools.product(rules.items(), PAIR):
-            for cell, (label, decision) in zip(CONFUSION_CELLS, itertools.product((0, 1), (0, 1)), strict=True):
+            for cell, (label, decision) in zip(
+                CONFUSION_CELLS, itertools.product((0, 1), (0, 1)), strict=True
+            ):
                 value = sum(
                     WEIGHT[group, x] * (own[group, x] if label else 1 - own[group, x])
                     for x in (0, 1)

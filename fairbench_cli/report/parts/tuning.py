@@ -5,7 +5,7 @@ from fairbench_cli.report.ledger.paired_differences import written
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.ledger.tuning import GAINS, tuning_curve_frame, tuning_gain_frame
 from fairbench_cli.report.parts.part import RunPart
-from fairbench_cli.report.show.tables import Cells, blocks_of, place_of
+from fairbench_cli.report.show.tables import TableCells, block_technique_beta, lay_out_blocks
 
 
 def tuning_table(table: str, run: RunResults) -> Document:
@@ -13,9 +13,9 @@ def tuning_table(table: str, run: RunResults) -> Document:
 
     Empty where nothing is tuned.
     """
-    texts: Cells = {}
+    texts: TableCells = {}
     for row in tuning_gain_frame(run).to_dict("records") if run.plan.config.tuned_for else ():
-        place, technique, beta = place_of(row | {"compared": row["attribute"]})
+        place, technique, beta = block_technique_beta(row | {"compared": row["attribute"]})
         lines = {
             "untuned": written(row["untuned"], ".3f"),
             "tuned": written(row["tuned"], ".3f"),
@@ -36,7 +36,7 @@ def tuning_table(table: str, run: RunResults) -> Document:
         "first three lines. ±: half the 95 % interval of the paired difference, on the test rows of this run "
         "(over training sets, not of other rows); a dash where the run has no such cell.",
     )
-    blocks = blocks_of(run, texts, "-", ("technique", "on the test rows"))
+    blocks = lay_out_blocks(run, texts, "-", ("technique", "on the test rows"))
     return Document(table, facts=caption, sections=blocks)
 
 
