@@ -23,7 +23,7 @@ def learned(frame: pd.DataFrame) -> tuple[Column, ...]:
     Raises
     ------
     UserError
-        When two columns have one name, or one has more than 32,768 levels or different numbers.
+        When two columns have one name, or one of texts has more than 32,768 levels.
 
     Examples
     --------

@@ -414,10 +414,8 @@ def cap_numbers(name: str, numbers: Floats, cap: int) -> Coded:
 def keep_numbers(name: str, numbers: Floats) -> Coded:
     """Return numbers as they are, every distinct one a level.
 
-    Raises
-    ------
-    Misfit
-        When there are more distinct numbers than codes.
+    Of more than `MOST_LEVELS` distinct numbers neighbours become one level, with the middle one of them as
+    its number: each level has as many distinct numbers, or one more.
 
     >>> column, codes = keep_numbers("hours", np.array([40.0, 37.5, 40]))
     >>> column.levels, column.values, codes.tolist()
@@ -425,8 +423,10 @@ def keep_numbers(name: str, numbers: Floats) -> Coded:
     """
     values, codes = np.unique(numbers, return_inverse=True)
     if len(values) > MOST_LEVELS:
-        problem = f"has {len(values)} different numbers, more than {MOST_LEVELS}"
-        raise Misfit(name, problem, "cut them: bins: {quantiles: 5}; or round them")
+        level = np.arange(len(values)) * MOST_LEVELS // len(values)
+        first, after = np.searchsorted(level, [np.arange(MOST_LEVELS), np.arange(1, MOST_LEVELS + 1)])
+        values = values[(first + after - 1) // 2]
+        codes = level[codes]
     levels = tuple(str(int(x)) if x.is_integer() else repr(x) for x in values.tolist())
     return Column(name, levels, "number", tuple(values.tolist())), codes.astype(np.int16)
 

@@ -15,6 +15,7 @@ from fairbench_cli.data.columns import (
     bin_numbers,
     cap_numbers,
     encode_levels,
+    keep_numbers,
     parse_numbers,
     sort_by_bytes,
 )
@@ -47,6 +48,19 @@ def test_the_most_levels_that_codes_can_hold():
     assert encode_levels("x", cells)[1].max() == MOST_LEVELS - 1
     with pytest.raises(Misfit, match="32769 levels, more than"):
         encode_levels("x", pd.Series([*cells, "one more"]))
+
+
+def test_more_numbers_than_codes_can_hold_share_a_level_with_their_neighbour():
+    numbers = np.random.default_rng(0).lognormal(10, 1, 3 * MOST_LEVELS // 2)
+    column, codes = keep_numbers("income", numbers)
+    assert (len(column.levels), codes.min(), codes.max()) == (MOST_LEVELS, 0, MOST_LEVELS - 1)
+    kept = np.array(column.values)[codes]
+    assert np.isin(kept, numbers).all()
+    assert (np.diff(kept[np.argsort(numbers)]) >= 0).all()  # no two change places
+    rank_of = np.argsort(np.argsort(numbers))
+    rank_kept = np.searchsorted(np.sort(numbers), kept)
+    assert np.abs(rank_of - rank_kept).max() <= 1  # each is itself, or its neighbour
+    assert np.unique(codes, return_counts=True)[1].max() == 2
 
 
 @pytest.mark.parametrize(
