@@ -26,6 +26,7 @@ ELSEWHERE = {
     "fuzz_options": "test_fuzz.py",
     "headlines": "report/test_headlines.py",
     "kills": "experiment/test_kills.py",
+    "messy": "audit/test_cleaning.py",
     "metamorphic": "audit/test_attacks.py",
     "paired": "report/test_population.py",
     "recovery": "network/test_recovery.py",

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import PurePath
@@ -42,6 +42,7 @@ ABOVE_MEDIAN = "above the median"
 MISSING = "(missing)"  # the group of those whose group is not known
 FOUR_FIFTHS = 0.8
 EXCLUDING = ("eeoc", "ll144")  # presets: rules of the United States, which leave out small categories
+RECODE_FIX = "write 'sex: F = Female, female', or {sex: {F: [Female, female]}}"
 WITHOUT_VERDICT = ("ll144",)  # presets by which nothing passes or fails
 
 
@@ -324,39 +325,37 @@ def _read_recodes(value: Any) -> Any:
     >>> _read_recodes("sex: F = Female, female; M = Male")
     {'sex': {'F': ('Female', 'female'), 'M': ('Male',)}}
     """
+    recodes: dict[str, dict[str, tuple[str, ...]]] = {}
+    for name, new_value, old_values in _split_recodes(value):
+        by_value = recodes.setdefault(name, {})
+        for text in old_values:
+            if any(text in old for other, old in by_value.items() if other != new_value):
+                raise mistake(f"{format_value(text)} of {name} is recoded twice", "name each value once")
+        by_value[new_value] = tuple(dict.fromkeys(by_value.get(new_value, ()) + old_values))
+    return recodes
+
+
+def _split_recodes(value: Any) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield each column, a value and those that count as it."""
     if isinstance(value, list | tuple):
-        recodes: dict[str, Any] = {}
         for entry in value:
-            listed = _read_recodes(entry)
-            if not isinstance(listed, dict):
-                return value
-            for name, old_values in listed.items():
-                if recodes.keys() >= {name} and recodes[name].keys() & old_values.keys():
-                    raise mistake(f"a value of {name} is recoded twice", "give its old values together")
-                recodes[name] = recodes.get(name, {}) | old_values
-        return recodes
+            yield from _split_recodes(entry)
+        return
     if isinstance(value, str):
-        name, colon, text = value.partition(":")
-        value = {name.strip(): dict(part.partition("=")[::2] for part in text.split(";"))} if colon else {}
-    if not isinstance(value, Mapping) or not value:
-        raise mistake(f"{format_value(value)} recodes nothing", "write 'sex: F = Female, female'")
-    recodes = {}
+        name, _, text = value.partition(":")
+        value = {name: dict(clause.partition("=")[::2] for clause in text.split(";") if clause.strip())}
+    if not isinstance(value, Mapping):
+        raise mistake(f"{format_value(value)} recodes nothing", RECODE_FIX)
     for name, by_value in value.items():
-        if not isinstance(by_value, Mapping):
-            raise mistake(f"{format_value(by_value)} recodes nothing", "write {F: [Female, female]}")
-        recodes[str(name)] = {}
+        if not isinstance(by_value, Mapping) or not by_value:
+            raise mistake(f"{format_value(str(name))} recodes nothing", RECODE_FIX)
         for new_value, old_values in by_value.items():
             listed = old_values.split(",") if isinstance(old_values, str) else _list_texts(old_values)
             texts = tuple(str(text).strip() for text in listed)
             if not all(texts) or not str(new_value).strip():
                 problem = f"{format_value(str(new_value).strip())} stands for no value of {name}"
-                raise mistake(problem, "write 'sex: F = Female, female'")
-            recodes[str(name)][str(new_value).strip()] = texts
-        all_values = list(chain.from_iterable(recodes[str(name)].values()))
-        for text in all_values:
-            if all_values.count(text) > 1:
-                raise mistake(f"{format_value(text)} of {name} is recoded twice", "name each value once")
-    return recodes
+                raise mistake(problem, RECODE_FIX)
+            yield str(name).strip(), str(new_value).strip(), texts
 
 
 # Of the keys whose values by name are laid over those of a file.

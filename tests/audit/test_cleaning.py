@@ -3,10 +3,11 @@
 import io
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from audit_counts import read_tally
-from conftest import two_lines
+from conftest import study_of, two_lines
 
 import fairbench_cli as fb
 from fairbench_cli.audit.config import AuditConfig
@@ -240,3 +241,12 @@ def test_what_is_not_asked_for_leaves_no_trace(tmp_path):
     options = json.loads(fb.audit(frame).to("json"))["config"]
     assert options.keys().isdisjoint({"recode", "drop-missing", "favourable-label"})
     assert AuditConfig().resolved().keys().isdisjoint({"recode", "drop-missing", "favourable-label"})
+
+
+def test_messy_files_give_the_clean_answer_or_say_what_does(tmp_path):
+    study = study_of("messy")
+    for number in range(8):
+        rng = np.random.default_rng([1, number])
+        clean = study.make_clean(rng)
+        outcome, why = study.judge(clean, study.make_messy(clean, rng), tmp_path)
+        assert outcome != "SILENT", why

@@ -1,0 +1,309 @@
+"""Audits of files as people have them: the clean file's answer, or a stop with the line that mends it.
+
+usage: python benchmarks/messy.py [--files 500] [--seed 0] [--keep FOLDER]
+
+Each file is a clean one that was made messy in one to four ways: other capitals, blanks or dots in some
+cells, decimal commas, missing decisions, a column that comes twice, Latin-1, a byte order mark, other
+separators, quotes and line ends, words for 0 and 1, short forms. The audit of it must give the numbers of the
+clean file's, or stop and say an option that, added as it stands, gives them; or have a note with one that
+does. What differs in silence is printed, and the exit code is then 1.
+"""
+
+import argparse
+import csv
+import io
+import json
+import re
+import shlex
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from fairbench_cli.cli.app import run as run_command
+
+MOST_ROUNDS = 8
+"""Of stopping and adding what was said."""
+BLANKS = " \t\u00a0"
+GROUPS = {"Gender": ["Female", "Male"], "Ethnic Group": ["Asian", "Black", "White", "Other"]}
+WORDS = ["Accepted", "Rejected", "Withdrawn"]
+
+
+@dataclass
+class Table:
+    """A file of decisions: its header and cells, and how they are written."""
+
+    header: list[str]
+    rows: list[list[str]]
+    options: list[str]
+    separator: str = ","
+    line_end: str = "\n"
+    encoding: str = "utf-8"
+    quoting: int = csv.QUOTE_MINIMAL
+    ways: list[str] = field(default_factory=list)
+
+    def write(self, path: Path) -> None:
+        """Write the file."""
+        text = io.StringIO()
+        writer = csv.writer(
+            text, delimiter=self.separator, lineterminator=self.line_end, quoting=self.quoting
+        )
+        writer.writerows([self.header, *self.rows])
+        path.write_bytes(text.getvalue().encode(self.encoding))
+
+    def column(self, name: str) -> int:
+        """Return where a column is."""
+        return self.header.index(name)
+
+
+def make_clean(rng: np.random.Generator) -> Table:
+    """Return a clean file of 400 to 1,200 people, with decisions in words, 0 and 1, or scores."""
+    n = int(rng.integers(400, 1200))
+    gender = rng.choice(GROUPS["Gender"], n)
+    race = rng.choice(GROUPS["Ethnic Group"], n, p=[0.2, 0.25, 0.45, 0.1])
+    years = rng.gamma(3, 4, n)
+    chance = 0.3 + 0.15 * (gender == "Male") - 0.1 * (race == "Black") + 0.01 * (years - 12)
+    chosen = rng.random(n) < np.clip(chance, 0.05, 0.95)
+    kind = str(rng.choice(["words", "codes", "scores"]))
+    options = []
+    if kind == "words":
+        refused = rng.choice(WORDS[1:], n, p=[0.8, 0.2])
+        decision = np.where(chosen, WORDS[0], refused).tolist()
+        options = ["--score", "Decision", "--favourable", "Accepted"]
+    elif kind == "codes":
+        decision = chosen.astype(int).astype(str).tolist()
+        options = ["--score", "Decision"]
+    else:
+        decision = [f"{value:.2f}" for value in np.clip(chance + rng.normal(0, 0.2, n), 0, 1)]
+        options = ["--score", "Decision", "--threshold", "0.5"]
+    columns = [
+        [f"A{i:05d}" for i in range(n)],
+        gender.tolist(),
+        race.tolist(),
+        [f"{value:.1f}" for value in years],
+        decision,
+    ]
+    header = ["Applicant ID", *GROUPS, "Years", "Decision"]
+    rows = [list(cells) for cells in zip(*columns, strict=True)]
+    return Table(header, rows, [*options, "--bins", "Years=3"])
+
+
+def edit_cells(
+    table: Table, rng: np.random.Generator, name: str, edit: Callable[[str], str], share: float
+) -> None:
+    """Change a share of a column's cells."""
+    column = table.column(name)
+    for row in table.rows:
+        if rng.random() < share:
+            row[column] = edit(row[column])
+
+
+def text_columns(table: Table) -> list[str]:
+    """Return the columns of words."""
+    columns = list(GROUPS)
+    if "--favourable" in table.options:
+        columns.append("Decision")
+    return columns
+
+
+def change_capitals(table: Table, rng: np.random.Generator) -> None:
+    """Write some cells of a column in small letters."""
+    edit_cells(table, rng, str(rng.choice(text_columns(table))), str.lower, 0.3)
+
+
+def add_blanks(table: Table, rng: np.random.Generator) -> None:
+    """Write blanks around some words."""
+    blanks = str(rng.choice([" ", "  ", "\t", "\u00a0"]))
+    for name in text_columns(table):
+        edit_cells(table, rng, name, lambda cell: f"{blanks}{cell} ", 0.2)
+
+
+def add_dots(table: Table, rng: np.random.Generator) -> None:
+    """Write a dot behind some words of a column."""
+    edit_cells(table, rng, str(rng.choice(text_columns(table))), lambda cell: f"{cell}.", 0.2)
+
+
+def add_unseen(table: Table, rng: np.random.Generator) -> None:
+    """Write a character of no width into some groups."""
+    edit_cells(table, rng, "Ethnic Group", lambda cell: f"{cell[0]}\u200b{cell[1:]}", 0.1)
+
+
+def use_decimal_commas(table: Table, rng: np.random.Generator) -> None:
+    """Write numbers as a European spreadsheet does."""
+    table.separator = ";"
+    for name in ("Years", "Decision"):
+        edit_cells(table, rng, name, lambda cell: re.sub(r"^(\d+)\.(\d+)$", r"\1,\2", cell), 1.0)
+
+
+def drop_decisions(table: Table, rng: np.random.Generator) -> None:
+    """Leave some decisions out."""
+    edit_cells(table, rng, "Decision", lambda _cell: "", 0.04)
+
+
+def double_column(table: Table, rng: np.random.Generator) -> None:
+    """Add two columns of one name, with text that has separators and quotes."""
+    table.header += ["Remark", "Remark"]
+    remarks = rng.choice(["seen", 'again; "quoted", and more'], len(table.rows))
+    for row, remark in zip(table.rows, remarks, strict=True):
+        row += [str(remark), "-"]
+
+
+def write_otherwise(table: Table, rng: np.random.Generator) -> None:
+    """Write the file with a byte order mark, in Windows' way, with tabs, or in Latin-1."""
+    way = rng.choice(["mark", "windows", "tabs", "latin"])
+    if way == "mark":
+        table.encoding = "utf-8-sig"
+    elif way == "windows":
+        table.line_end = "\r\n"
+        table.quoting = csv.QUOTE_ALL
+    elif way == "tabs":
+        table.separator = "\t"
+    else:
+        table.encoding = "latin-1"
+        edit_cells(table, rng, "Applicant ID", lambda cell: f"{cell}é", 1.0)
+        for row in table.rows:
+            row[:] = [cell.replace("\u200b", "") for cell in row]
+
+
+def use_words_for_codes(table: Table, rng: np.random.Generator) -> None:
+    """Write 0 and 1 as words, or with a decimal."""
+    words = {"0": str(rng.choice(["false", "0.0"])), "1": str(rng.choice(["true", "1.0", "TRUE"]))}
+    edit_cells(table, rng, "Decision", lambda cell: words.get(cell, cell), 0.5)
+
+
+def shorten_groups(table: Table, rng: np.random.Generator) -> None:
+    """Write the first letter of some groups alone."""
+    edit_cells(table, rng, "Gender", lambda cell: cell.strip(BLANKS)[0], 0.2)
+
+
+WAYS = (
+    change_capitals,
+    add_blanks,
+    add_dots,
+    add_unseen,
+    use_decimal_commas,
+    drop_decisions,
+    double_column,
+    write_otherwise,
+    use_words_for_codes,
+    shorten_groups,
+)
+
+
+def make_messy(clean: Table, rng: np.random.Generator) -> Table:
+    """Return a file that was made messy in one to four ways."""
+    messy = replace(clean, header=list(clean.header), rows=[list(row) for row in clean.rows], ways=[])
+    ways = rng.choice(len(WAYS), int(rng.integers(1, 5)), replace=False)
+    for index in sorted(ways):
+        WAYS[index](messy, rng)
+        messy.ways.append(WAYS[index].__name__)
+    return messy
+
+
+def audit(path: Path, options: list[str]) -> tuple[int, str, str]:
+    """Return the exit code of an audit as JSON, its output and what it said."""
+    output, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(output), redirect_stderr(errors):
+        code = run_command(["audit", str(path), "--format", "json", *options])
+    return code, output.getvalue(), errors.getvalue()
+
+
+def numbers_of(text: str) -> list[tuple[object, ...]]:
+    """Return the counts of every group in an audit's JSON, in any order and without spellings of names."""
+    report = json.loads(text)
+    rows = []
+    for group in report["groups"]:
+        name = str(group["group"]).casefold().strip(" .").replace("\u200b", "")
+        rows.append((group["attribute"], name, json.dumps(group["counts"], sort_keys=True)))
+    return sorted(rows)
+
+
+def add_said(options: list[str], said: str) -> list[str]:
+    """Return the options with the first that each fix says; the same ones where it says none."""
+    changed = list(options)
+    for line in said.splitlines():
+        match = re.search(r"fix: .*?(--[^;]+)", line)
+        if match is None:
+            continue
+        words = shlex.split(match[1].split(" or ")[0].strip())
+        flag = words[0]
+        if flag == "--favourable" and flag in changed:
+            changed[changed.index(flag) + 1] = words[1]
+        elif words[:2] not in [changed[i : i + 2] for i in range(len(changed))]:
+            changed += words[:2]
+    return changed
+
+
+def judge(clean: Table, messy: Table, folder: Path) -> tuple[str, str]:
+    """Return what became of a messy file, and why.
+
+    It is the "same", "mended" by options that were said, "mended by a note", "stopped" or "SILENT".
+    """
+    messy.write(folder / "messy.csv")
+    keep = [row[messy.column("Decision")].strip() != "" for row in messy.rows]
+    expected_rows = [row for row, is_kept in zip(clean.rows, keep, strict=True) if is_kept]
+    replace(clean, rows=expected_rows).write(folder / "clean.csv")
+    code, text, said = audit(folder / "clean.csv", clean.options)
+    if code != 0:
+        return "SILENT", f"the clean file is refused: {said}"
+    expected = numbers_of(text)
+    options = list(messy.options)
+    for _ in range(MOST_ROUNDS):
+        code, text, said = audit(folder / "messy.csv", options)
+        if code == 0:
+            break
+        mended = add_said(options, said)
+        if mended == options:
+            is_said = "fix: " in said
+            return ("stopped" if is_said else "SILENT"), said
+        options = mended
+    else:
+        return "SILENT", f"no end: {options}: {said}"
+    if numbers_of(text) == expected:
+        return ("same" if options == messy.options else "mended"), " ".join(options)
+    while code == 0:
+        notes = "\n".join(json.loads(text)["notes"])
+        recodes = re.findall(r"--recode '([^']+)'", notes)
+        if not recodes:
+            break
+        for recode in recodes:
+            options += ["--recode", recode]
+        code, text, said = audit(folder / "messy.csv", options)
+        if code == 0 and numbers_of(text) == expected:
+            return "mended by a note", " ".join(options)
+    return "SILENT", f"{options}\n{said}{notes}"
+
+
+def main() -> int:
+    """Try files; print how many came to what, and each that differs in silence."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--files", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path)
+    arguments = parser.parse_args()
+    outcomes: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = arguments.keep or Path(scratch)
+        folder.mkdir(exist_ok=True)
+        for number in range(arguments.files):
+            rng = np.random.default_rng([arguments.seed, number])
+            clean = make_clean(rng)
+            messy = make_messy(clean, rng)
+            outcome, why = judge(clean, messy, folder)
+            outcomes[outcome] += 1
+            if outcome == "SILENT":
+                print(f"file {number}, {', '.join(messy.ways)}: {why}")
+            elif outcome == "stopped":
+                outcomes[f"stopped: {re.sub(r'[0-9]+', 'N', why.splitlines()[-1].strip())[:70]}"] += 1
+    for outcome, n in outcomes.most_common():
+        print(f"{n:6,} {outcome}")
+    return int(outcomes["SILENT"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
