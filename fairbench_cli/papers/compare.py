@@ -15,7 +15,7 @@ from fairbench_cli.experiment.journal.journal import Damage, Records
 from fairbench_cli.experiment.plan import Facts, RunPlan, facts_of, select, text_of
 from fairbench_cli.papers.registry import Paper, Where, read_published
 from fairbench_cli.report.ledger.cell_labels import classifier_label, technique_label
-from fairbench_cli.report.ledger.journal_arrays import key_of
+from fairbench_cli.report.ledger.journal_arrays import cell_key
 from fairbench_cli.report.ledger.results import RunResults, run_results
 from fairbench_cli.report.show.tables import shown
 
@@ -194,9 +194,9 @@ _NOTHING = (np.nan, np.nan, np.nan, np.nan, 0, 0, "…", "")
 
 def _ours(run: RunResults, cell: dict[str, Any], metric: str) -> tuple[Any, ...]:
     """Return `OURS` of a cell."""
-    key = key_of(cell)
-    found = run.get(key, metric)
-    mean = found.mean
+    key = cell_key(cell)
+    found = run.cell_metric(key, metric)
+    mean = found.summary
     values = found.values[np.isfinite(found.values)]
     if len(values) > 1:
         sd = float(np.std(values, ddof=1))

@@ -29,7 +29,7 @@ from fairbench_cli.papers.friedler_analyses import (
     two_metrics,
 )
 from fairbench_cli.report.ledger.cell_labels import OWN_MODEL, names_of
-from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, CellKey, key_of, mean_and_interval
+from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, CellKey, cell_key, mean_and_interval
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures import canvas, pages
 from fairbench_cli.report.show.figures.canvas import GREY, IDEAL, INK, SMALL, Look, Panel, facet, text_width
@@ -195,7 +195,7 @@ def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figu
     for name, marked_cells in panels.items():
         for cell, mark in marked_cells:
             marks.append(mark)
-            lacking.append((mark.label, name, _lacks(run, [key_of(cell)], metrics)))
+            lacking.append((mark.label, name, _lacks(run, [cell_key(cell)], metrics)))
     return facet(
         f"Stability: {title}",
         f"A rectangle stands at the means of {run.plan.config.repeats} repeats and is one standard deviation "
@@ -212,7 +212,7 @@ def _lacks(run: RunResults, keys: Sequence[CellKey], metrics: Sequence[str]) -> 
     """Say why fewer than all repeats have values in all of some cells: of the cell with the fewest."""
     has_values = []
     for key in keys:
-        values = [run.get(key, metric).values for metric in metrics]
+        values = [run.cell_metric(key, metric).values for metric in metrics]
         has_values.append(np.isfinite(values).all(axis=0))
     fewest = min(range(len(keys)), key=lambda i: has_values[i].sum())
     return pages.shortfall(run, keys[fewest], int(np.logical_and.reduce(has_values).sum()))
@@ -224,7 +224,7 @@ def _rectangles(run: RunResults, marked: Sequence[tuple[Mapping[str, Any], Mark]
     if ideal is not None:
         ax.axvline(ideal, **IDEAL)
     for i, (cell, mark) in enumerate(marked):
-        both = mean_and_interval(np.stack([run.get(key_of(cell), name).values for name in metrics]))
+        both = mean_and_interval(np.stack([run.cell_metric(cell_key(cell), name).values for name in metrics]))
         (x, y), (wide, high) = both["mean"], np.nan_to_num(both["sd"])
         if np.isnan(x) or np.isnan(y):
             continue
@@ -250,13 +250,13 @@ class CellPair(NamedTuple):
 def draw_representations(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, world, β and pair of representations: panels by metric and attribute."""
     pairs_by_names: dict[tuple[Any, ...], list[CellPair]] = {}
-    marks = {key_of(cell): mark for cell, mark in pages.marks_of(run.plan, run.plan.cells)}
+    marks = {cell_key(cell): mark for cell, mark in pages.marks_of(run.plan, run.plan.cells)}
     for data, same in product(run.datasets, (False, True)):
         for i, j in analyses.pairs_of(data, same=same):
             first, second = data.cells[i], data.cells[j]
             representations = first["representation"], second["representation"]
             names = data.dataset, first["world"], first["beta"], *representations
-            pair = CellPair(data.attribute, (key_of(first), key_of(second)), marks[key_of(first)], same)
+            pair = CellPair(data.attribute, (cell_key(first), cell_key(second)), marks[cell_key(first)], same)
             pairs_by_names.setdefault(names, []).append(pair)
     for names, pairs in list(pairs_by_names.items()):
         if all(pair.same for pair in pairs):
@@ -307,7 +307,7 @@ def _representations(run: RunResults, title: str, content: tuple[Sequence[str], 
 def _pairs(run: RunResults, pairs: Sequence[CellPair], metric: str, ax: Axes) -> None:
     every: list[float] = []
     for i, (_, keys, mark, _) in enumerate(pairs):
-        both = np.stack([run.get(key, metric).values for key in keys])
+        both = np.stack([run.cell_metric(key, metric).values for key in keys])
         both = both[:, np.isfinite(both).all(axis=0)]
         look: Look = {"marker": mark.marker, "s": 13, "lw": 0.6, "alpha": 0.75, "zorder": 3}
         look |= {"facecolors": pages.fill_of(mark.technique), "edgecolors": mark.technique.colour}
@@ -327,7 +327,7 @@ def draw_combined(run: RunResults) -> dict[str, Figure]:
     contents = {}
     for names, rows in analyses.by_attribute(run).items():
         places = {(names[0], *column) for column in columns_of(rows)}
-        if places & run.with_results:
+        if places & run.datasets_with_results:
             contents[names] = rows
     return pages.drawn(run, ("dataset", "representation", "world", "beta"), contents, _combined)
 
@@ -368,8 +368,8 @@ def _missing_in(run: RunResults, rows: Rows, metric: str) -> list[str]:
     lacking = []
     for label, cells in zip(_labels(rows), rows.values(), strict=True):
         for column, cell in cells.items():
-            key = key_of(cell)
-            why = pages.shortfall(run, key, run.get(key, metric).mean.n)
+            key = cell_key(cell)
+            why = pages.shortfall(run, key, run.cell_metric(key, metric).summary.n)
             lacking.append((label, ", ".join(map(str, column)), why))
     return pages.missing(lacking, " ({})", "; ")
 
@@ -381,14 +381,14 @@ def draw_overview(run: RunResults) -> dict[str, Figure]:
     """
     contents = {}
     for (representation, world, beta), rows in analyses.of_every_dataset(run).items():
-        if not run.with_results.isdisjoint(columns_of(rows)):
+        if not run.datasets_with_results.isdisjoint(columns_of(rows)):
             name = "all" if representation == "original" else representation
             contents[name, world, beta] = rows
     return pages.drawn(run, ("representation", "world", "beta"), contents, _overview)
 
 
 def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
-    places = [column for column in columns_of(rows) if column in run.with_results]
+    places = [column for column in columns_of(rows) if column in run.datasets_with_results]
     metrics = two_metrics(run.plan.config)[::-1]
     labels = _labels(rows)
     display_name = names_of(run.plan.config).dataset
@@ -481,7 +481,7 @@ def _levels(run: RunResults, rows: Sequence[Cells], labels: Sequence[str], metri
             if column in cells:
                 gid = f"{metric}-{i}-{'-'.join(map(str, column))}"
                 y = i + APART * (k - (len(columns) - 1) / 2)
-                mean = run.get(key_of(cells[column]), metric).mean
+                mean = run.cell_metric(cell_key(cells[column]), metric).summary
                 canvas.dots(ax, vars(mean), canvas.exactly(y), gid, _attribute_look(k))
     ideal = find_metric(metric).ideal
     left, right = ax.get_xlim()

@@ -27,16 +27,22 @@ from fairbench_cli.measures.thresholds import (
     points_of_counts,
 )
 from fairbench_cli.report.ledger.cell_labels import BLOCK
-from fairbench_cli.report.ledger.inference import PairedTest, RowVariance, bound, paired_test, slopes
+from fairbench_cli.report.ledger.inference import (
+    PairedTest,
+    RowVariance,
+    bound_variance,
+    compute_slopes,
+    paired_test,
+)
 from fairbench_cli.report.ledger.journal_arrays import (
     TECHNIQUE,
     DatasetRepeats,
+    cell_key,
     is_baseline,
-    key_of,
     mean_and_interval,
 )
-from fairbench_cli.report.ledger.paired_differences import adjusted, verdicts, written
-from fairbench_cli.report.ledger.population_tests import FRESH, FROM_COUNTS, SPLITS, of_two_models
+from fairbench_cli.report.ledger.paired_differences import adjust_by_family, format_number, verdict_words
+from fairbench_cli.report.ledger.population_tests import FRESH, FROM_COUNTS, SPLITS, two_model_variance
 from fairbench_cli.report.ledger.results import COMPARED, RunResults
 from fairbench_cli.report.show.tables import Cells, blocks_of, place_of, show_cell
 
@@ -147,7 +153,7 @@ def moved_of(run: RunResults) -> list[MovedThresholds]:
     return [
         moved
         for data in (run.datasets if run.plan.config.sweep else ())
-        for compared in data.asked(run.attributes)
+        for compared in data.compared_attributes(run.attributes)
         for moved in moved_thresholds(data, compared)
     ]
 
@@ -158,7 +164,7 @@ def moved_thresholds(data: DatasetRepeats, compared: str) -> Iterator[MovedThres
     counts = data.pair(data.counts, compared)
     decisions = [_decisions(data, counts, cell, compared) for cell in range(len(data.cells))]
     corners = [{repeat: _corners(n) for repeat, n in own.items()} for own in decisions]
-    baseline = data.untouched(same=True)
+    baseline = data.baseline_indices(sees_same=True)
     own_accuracy = measure("accuracy", counts)
     for held, metric in GAPS.items():
         own_gap = measure(metric, counts)
@@ -221,7 +227,7 @@ def halves(n: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
 
 def _decisions(data: DatasetRepeats, counts: Counts, cell: int, compared: str) -> dict[int, Floats]:
     """Return counts of two groups by repeat: at every acceptance rate, and as the model itself decides."""
-    repeats, swept = data.swept(cell, compared)
+    repeats, swept = data.sweep_counts(cell, compared)
     n = np.concatenate([swept.pair.n, counts.n[cell, repeats, np.newaxis]], axis=1) if len(repeats) else ()
     return dict(zip(repeats.tolist(), n, strict=True))
 
@@ -293,7 +299,7 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
     A technique is ``above`` where it is more accurate than the best of all, and ``below`` where it is less
     accurate than thresholds chosen on other rows, at the same gap: a gap of theirs that is larger or smaller
     than the technique's counts at the price that gap has on the frontier. Both are about the population
-    (`over_population`), by ``p``, of the one of the two that the means are on the side of, or 1; ``p_holm``
+    (`compute_population_tests`), by ``p``, of the one of the two that the means are on the side of, or 1; ``p_holm``
     adjusts it over all techniques and β of a data set, attribute, groups compared, classifier and constraint.
     ``basis`` says what p rests on. Where all repeats share their test rows, the variance between test rows
     is a bound: how a technique differs from ``none`` row by row is known, and how the thresholds do, as both
@@ -344,8 +350,8 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
         )
         parts.append(frame[frame["n"] > 0])
     frame = _together(parts, [*DISTANCE_COLUMNS, "side"])
-    tests = adjusted(frame, frame["p"].to_numpy(dtype=float), [*BLOCK, "constraint"])
-    words = verdicts(frame["side"].to_numpy(dtype=float), tests["p_holm"], ABOVE, BELOW, NEITHER)
+    tests = adjust_by_family(frame, frame["p"].to_numpy(dtype=float), [*BLOCK, "constraint"])
+    words = verdict_words(frame["side"].to_numpy(dtype=float), tests["p_holm"], ABOVE, BELOW, NEITHER)
     return frame.assign(**tests, verdict=words)[DISTANCE_COLUMNS]
 
 
@@ -361,11 +367,11 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
     nones = Counts(PAIR, pairs.n[bases])
     price = moved.price[..., None, None, None]
     own, none, cut = (
-        slopes("accuracy", counts) - price * slopes(GAPS[moved.held], counts)
+        compute_slopes("accuracy", counts) - price * compute_slopes(GAPS[moved.held], counts)
         for counts in (pairs, nones, thresholds.counts)
     )
     cells = list(enumerate(bases.tolist()))
-    to_none, _ = of_two_models(data, moved.compared, cells, known, own[None], none[None])
+    to_none, _ = two_model_variance(data, moved.compared, cells, known, own[None], none[None])
     found = np.full((2, len(differences)), np.nan)
     for cell in np.flatnonzero(known.any(axis=1)):
         at = cell, np.flatnonzero(known[cell])
@@ -374,7 +380,7 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
         )
         move = move[None] / len(move)
         turn = turn[None] / len(turn)
-        to_cut = bound(before, after, move, turn, thresholds.both[at].reshape(-1, 4))
+        to_cut = bound_variance(before, after, move, turn, thresholds.both[at].reshape(-1, 4))
         most = (np.sqrt(to_none.variance[:, cell]) + np.sqrt(to_cut.variance)) ** 2
         found[:, cell] = np.concatenate([most, np.minimum(to_none.freedom[:, cell], to_cut.freedom)])
     return paired_test(differences, data.design.ratio, RowVariance(*found))
@@ -385,21 +391,21 @@ def frontier_table(name: str, run: RunResults) -> Document:
     texts: Cells = {}
     for row in distance_frame(run).to_dict("records"):
         place, technique, beta = place_of(row)
-        own = run.cell(key_of(row)).statuses
+        own = run.cell_counts(cell_key(row)).statuses
         if row["verdict"] in (ABOVE, BELOW):
             word = row["verdict"]
         else:
             word = ""
-        lines = {_SHORT[row["constraint"]]: written(row["difference"], word=word)}
+        lines = {_SHORT[row["constraint"]]: format_number(row["difference"], word=word)}
         if row["constraint"] == "demographic-parity":
             lines = {
                 "accuracy": show_cell(row["accuracy"], row["n"], run.plan.config.repeats, own),
-                "|discrimination|": written(row["gap"], ".3f"),
-                "moved thresholds": written(row["frontier_accuracy"], ".3f"),
+                "|discrimination|": format_number(row["gap"], ".3f"),
+                "moved thresholds": format_number(row["frontier_accuracy"], ".3f"),
                 **lines,
-                "chosen on other rows": written(row["chosen_accuracy"], ".3f"),
-                "|discrimination| of these": written(row["chosen_gap"], ".3f"),
-                "own thresholds, any gap": written(row["unprocessed_accuracy"], ".3f"),
+                "chosen on other rows": format_number(row["chosen_accuracy"], ".3f"),
+                "|discrimination| of these": format_number(row["chosen_gap"], ".3f"),
+                "own thresholds, any gap": format_number(row["unprocessed_accuracy"], ".3f"),
             }
         for line, text in lines.items():
             texts[place, (technique, line), beta] = text

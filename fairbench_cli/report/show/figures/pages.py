@@ -89,7 +89,9 @@ def _technique_of(cell: Mapping[str, Any]) -> Any:
 
 def pages_with_results(run: RunResults) -> dict[PageNames, Page]:
     """Return `pages_of` a run, those of data sets without any result left out."""
-    return {names: page for names, page in pages_of(run.plan).items() if names[:2] in run.with_results}
+    return {
+        names: page for names, page in pages_of(run.plan).items() if names[:2] in run.datasets_with_results
+    }
 
 
 def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]:
@@ -191,7 +193,7 @@ def shortfall(run: RunResults, key: CellKey, drawn: int) -> str:
         return ""
     if drawn:
         return f"{drawn} of {repeats} repeats"
-    return why_nothing(run.cell(key).statuses, repeats)
+    return why_nothing(run.cell_counts(key).statuses, repeats)
 
 
 def missing(shortfalls: Iterable[tuple[str, str, str]], where: str, apart: str = ", ") -> list[str]:

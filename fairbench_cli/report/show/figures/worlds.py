@@ -88,7 +88,7 @@ class Remedies:
 
     @cached_property
     def _rows(self) -> dict[tuple[Any, ...], Any]:
-        frame = remedies_of(self.run.by_own_groups)
+        frame = remedies_of(self.run.by_own_attribute)
         rows = frame[(frame["labels"] == "true") & frame["mean"].notna()]
         rows = rows.assign(base=rows["mean"] - rows["change"])
         rows = rows.assign(start=rows["base"] + rows["change_low"], end=rows["base"] + rows["change_high"])
@@ -342,7 +342,7 @@ def draw_recorded_true(run: RunResults) -> dict[str, Figure]:
     differ from the truth. In each a line per technique leads from ``none`` to what it gains on recorded
     labels (across) and on true ones (upwards); up and to the right is nearer to the ideal.
     """
-    frame = contrasts_of(run.by_own_groups)
+    frame = contrasts_of(run.by_own_attribute)
     pages_by_place = {}
     frame = frame[frame[["recorded", "true"]].notna().all(axis=1)]
     for names, (place, worlds) in by_place(run).items():
