@@ -151,6 +151,7 @@ WITHIN = {
     "audit": ("", "show", "parts", "compare", "scan", "options.py", "config.py", "metrics.py"),
     "experiment": ("cluster.py", "running", "journal", "", "config"),
     "network": ("mechanisms", ""),
+    "report": ("", "parts", "show", "ledger"),
 }
 
 

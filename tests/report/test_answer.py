@@ -22,7 +22,7 @@ from fairbench_cli.report.ledger.answer import RunSetting, answer_of
 from fairbench_cli.report.ledger.columns import fairness_metric
 from fairbench_cli.report.ledger.results import run_results
 from fairbench_cli.report.show.answer_text import MOST_LINES, WIDTH, answer_document
-from fairbench_cli.report.show.metric_wording import reading_of
+from fairbench_cli.report.show.metric_wording import wording_of
 from fairbench_cli.report.write import write_report
 
 ROWS = 4000
@@ -109,7 +109,7 @@ def test_where_nothing_works_none_is_better():
 def test_a_technique_that_refuses_everybody_is_never_better_and_never_on_the_front():
     setting, headline, text = answered(WORLDS["refusals"])
     assert {one.kind for one in setting.findings} == {"constant"}
-    assert not any(one.front or one.better for one in setting.findings)
+    assert not any(one.is_on_front or one.is_better for one in setting.findings)
     assert headline == "Every technique decides the same for everybody on bank."
     assert "massaging refuses everybody (6 of 6 repeats)" in text
     # Not even where it does so once, and is the nearest to no gap.
@@ -148,7 +148,7 @@ def test_a_gap_that_wavers_less_is_no_narrower_gap():
             records[f"bank-{name}-0.0", repeat] = Repeat(f"bank-{name}-0.0", repeat, "ok", "", made)
     (setting,) = answer_of(run_results(Path(), plan, records, plan.config.at_hand)).settings
     one = setting.finding("massaging")
-    assert abs(one.value.mean) > abs(setting.plain.value.mean)
+    assert abs(one.value.mean) > abs(setting.baseline.value.mean)
     assert (one.verdict, one.kind, setting.outcome) == ("better", "not shown", "no gap shown")
 
 
@@ -180,7 +180,7 @@ def test_techniques_and_data_sets_have_the_names_that_a_config_gives():
 
 def test_the_only_one_that_is_better_is_the_best():
     setting, headline, text = answered(WORLDS["winner"])
-    assert (setting.outcome, setting.best) == ("best", ("massaging",))
+    assert (setting.outcome, setting.leading) == ("best", ("massaging",))
     assert setting.finding("reweighing").kind in ("same", "not shown")
     assert re.fullmatch(r"massaging narrows the gap on bank \(1[45]\.\d to [23]\.\d points\)\.", headline)
     assert re.search(r"Best: massaging, [23]\.\d points left, accuracy −[12]\.\d\.", text)
@@ -189,18 +189,18 @@ def test_the_only_one_that_is_better_is_the_best():
 def test_of_several_that_are_better_none_is_the_best_unless_it_is_shown_ahead():
     two = {"none": PLAIN, "massaging": ((0.30, 0.33), 0.76), "reweighing": ((0.28, 0.37), 0.80)}
     setting, headline, text = answered(two)
-    assert (setting.outcome, setting.best) == ("front", ("massaging", "reweighing"))
+    assert (setting.outcome, setting.leading) == ("front", ("massaging", "reweighing"))
     assert headline.startswith("2 techniques narrow the gap on bank (")
     assert "which one is a matter of what accuracy is worth" in text
     setting, _, text = answered(two | {"massaging": ((0.30, 0.33), 0.82)})
-    assert (setting.outcome, setting.best) == ("best", ("massaging",))
+    assert (setting.outcome, setting.leading) == ("best", ("massaging",))
     assert setting.finding("reweighing").dominated_by == ("massaging",)
     assert "Also narrower: reweighing (" in text
 
 
 def test_a_gap_that_is_turned_round_is_no_smaller_gap():
     setting, headline, text = answered(WORLDS["overshoot"])
-    assert (setting.outcome, setting.best) == ("overshoots", ("massaging",))
+    assert (setting.outcome, setting.leading) == ("overshoots", ("massaging",))
     assert setting.finding("massaging").verdict == "better"  # by its distance
     assert headline == "massaging overshoots on bank."
     assert re.search(r"massaging \([56]\.\d points the other way, accuracy −[12]\.\d\) overshoots", text)
@@ -210,8 +210,8 @@ def test_a_gap_that_is_turned_round_is_no_smaller_gap():
 def test_a_gap_of_the_labels_alone_is_not_one_of_the_model():
     setting, headline, text = answered(WORLDS["labels"], repeats=30)
     assert setting.outcome == "no gap shown"
-    assert setting.labels == pytest.approx(0.15)
-    assert (setting.plain.shown, setting.plain.ideal) == (False, True)
+    assert setting.label_gap == pytest.approx(0.15)
+    assert (setting.baseline.is_significant, setting.baseline.is_near_ideal) == (False, True)
     assert headline == "No gap of the plain model is shown on bank."
     assert "No gap, shown to be less than 1 point: " in text
     assert "(labels: 15.0" in text
@@ -269,7 +269,7 @@ def test_a_ratio_is_said_as_times_as_often_and_other_metrics_as_numbers():
     assert "No change: shown to be less than 0.01." in text
     _, _, text = answered(WORLDS["winner"], metrics=("likelihood-ratio", "accuracy"))
     assert re.search(r"\| massaging +\| 0\.9\d [^|]*\| – +\|", text)  # not the change of its inverse
-    assert reading_of(find_metric("likelihood-ratio")).shown(-0.1) == np.inf  # an end of an interval
+    assert wording_of(find_metric("likelihood-ratio")).told_number(-0.1) == np.inf  # an end of an interval
     _, _, text = answered(WORLDS["winner"], metrics=("accuracy", "mutual-information"))
     assert re.search(r"Of women against men, mutual-information is 0\.\d\d\d", text)
     assert fairness_metric(run_of({"a": WORLDS["winner"]}, metrics=("accuracy", "tpr"))[0].config).name == (
@@ -291,7 +291,7 @@ def test_a_ratio_is_said_as_times_as_often_and_other_metrics_as_numbers():
 )
 def test_metrics_are_said_with_the_right_sign(metric, sentence):
     value = {"cv": 0.9, "likelihood-ratio": 0.1, "tpr-ratio": 0.1, "demographic-parity-ratio": 0.1}
-    assert reading_of(find_metric(metric)).gap(value.get(metric, -0.1), "women", "men") == sentence
+    assert wording_of(find_metric(metric)).describe_gap(value.get(metric, -0.1), "women", "men") == sentence
 
 
 def test_every_number_of_a_run_can_be_computed_again(finished, tmp_path):

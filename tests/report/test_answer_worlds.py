@@ -21,10 +21,9 @@ from fairbench_cli.experiment.plan import write_plan
 from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.report.compare_runs import compare_runs
 from fairbench_cli.report.ledger.answer import answer_of
-from fairbench_cli.report.ledger.bias_cost import remedies_of
-from fairbench_cli.report.ledger.cell_labels import TRUTH
+from fairbench_cli.report.ledger.bias_cost import bias_cost_frame
+from fairbench_cli.report.ledger.cell_labels import TRAINED_ON_TRUTH
 from fairbench_cli.report.ledger.exact_worlds import FILE
-from fairbench_cli.report.ledger.paired_differences import run_pareto_frame
 from fairbench_cli.report.show.answer_text import MOST_LINES, MOST_WORDS, WIDTH, answer_document, each_setting
 from fairbench_cli.report.show.paper_table import paper_table
 from fairbench_cli.report.show.tables import caption
@@ -66,14 +65,14 @@ def test_what_a_bias_costs_and_who_gains_is_told_on_true_labels(run):
     settings = {(one.world, one.beta): one for one in answer_of(run).settings}
     most = settings[MOST]
     # 50 points of TPR of the deprived positives, who are 40 % of half of the rows.
-    assert 100 * most.lost.mean == pytest.approx(-10.0, abs=0.5)
-    assert most.lost.kind == "worse"
-    assert most.finding("massaging").gains
+    assert 100 * most.bias_cost.mean == pytest.approx(-10.0, abs=0.5)
+    assert most.bias_cost.kind == "worse"
+    assert most.finding("massaging").gains_accuracy
     assert (most.finding("massaging").contrast, most.finding("reweighing").contrast) == ("artefact", "real")
-    assert most.finding("reweighing").trades
-    assert settings[CLEAN].lost.kind == ""
+    assert most.finding("reweighing").is_trade_off
+    assert settings[CLEAN].bias_cost.kind == ""
     assert settings[HIDDEN].finding("reweighing").contrast == "constant"
-    assert not any(one.gains for one in settings[HIDDEN].findings)
+    assert not any(one.gains_accuracy for one in settings[HIDDEN].findings)
     # A card of the page has room for the first sentences: costs of the bias come before who else was tried.
     (told,) = (long for one, _, long in each_setting(run) if (one.world, one.beta) == HIDDEN)
     assert 0 < told.index("The bias costs") < told.rindex("massaging")
@@ -104,7 +103,7 @@ def test_an_answer_on_recorded_labels_says_so_first(folder):
     assert document.answer.headline.text.startswith("On recorded labels, not on true ones: ")
     (most,) = (one for one in answer_of(recorded).settings if (one.world, one.beta) == MOST)
     assert most.finding("massaging").contrast == "artefact"
-    assert most.labels == pytest.approx(0.55 - 0.1)  # what is recorded of .40
+    assert most.label_gap == pytest.approx(0.55 - 0.1)  # what is recorded of .40
     assert "gaps on recorded labels and groups" in " ".join(console(answer_document(recorded, brief=True)))
 
 
@@ -144,20 +143,20 @@ def test_every_number_on_worlds_can_be_computed_again(run, folder):
 
 
 def test_the_model_without_the_bias_is_a_line_and_no_remedy():
-    rules = {**RULES, TRUTH: dict.fromkeys(RULES["none"], GOOD)}
+    rules = {**RULES, TRAINED_ON_TRUTH: dict.fromkeys(RULES["none"], GOOD)}
     own = {name: {world: of[world] for world in (FEW, MOST)} for name, of in rules.items()}  # no clean world
     run = invented(own, repeats=5)
     (most,) = (one for one in answer_of(run).settings if (one.world, one.beta) == MOST)
-    assert most.truth is not None
-    assert TRUTH not in {one.technique for one in most.findings}
-    assert most.lost.kind == "worse"
-    assert TRUTH not in set(run_pareto_frame(run)["intervention"])
-    lost = remedies_of(run).query("metric == 'accuracy' and labels == 'true' and intervention == 'none'")
+    assert most.trained_on_truth is not None
+    assert TRAINED_ON_TRUTH not in {one.technique for one in most.findings}
+    assert most.bias_cost.kind == "worse"
+    assert TRAINED_ON_TRUTH not in set(run_pareto_frame(run)["intervention"])
+    lost = bias_cost_frame(run).query("metric == 'accuracy' and labels == 'true' and intervention == 'none'")
     assert lost["lost"].notna().all()
     # Without one, and without a world without bias, what it cost is not known, and nothing is "regained".
     alone = invented({name: {MOST: of[MOST]} for name, of in RULES.items()}, repeats=5)
     (setting,) = answer_of(alone).settings
-    assert np.isnan(setting.lost.mean)
+    assert np.isnan(setting.bias_cost.mean)
     headline = answer_document(alone).answer.headline.text
     assert headline.startswith("Under label massaging gains accuracy on true labels; the recorded trade")
 
@@ -204,12 +203,16 @@ def test_compare_names_the_worlds_that_one_run_alone_has(run, tmp_path):
 
 
 def test_a_second_model_without_the_bias_is_no_remedy_either():
-    rules = {"none": {MOST: RULES["none"][MOST]}, TRUTH: {MOST: GOOD}}
+    rules = {"none": {MOST: RULES["none"][MOST]}, TRAINED_ON_TRUTH: {MOST: GOOD}}
     run = invented(rules, repeats=5, seen=(False, True))
     (setting,) = answer_of(run).settings
-    assert setting.truth is not None
-    assert setting.plain is not None
-    assert setting.truth.key == (*setting.plain.key[:5], TRUTH, *setting.plain.key[6:])
+    assert setting.trained_on_truth is not None
+    assert setting.baseline is not None
+    assert setting.trained_on_truth.key == (
+        *setting.baseline.key[:5],
+        TRAINED_ON_TRUTH,
+        *setting.baseline.key[6:],
+    )
     assert [one.technique for one in setting.findings] == ["none + s"]
 
 

@@ -25,11 +25,10 @@ from fairbench_cli.report.ledger.paired_differences import (
     PARETO_METRICS,
     find_baseline,
     paired_frame,
-    paired_table,
     pareto_frame,
-    pareto_table,
 )
 from fairbench_cli.report.ledger.results import ROW_COLUMNS, Results, RunResults, run_results
+from fairbench_cli.report.parts.differences import paired_table, pareto_table
 
 CELL = {
     "dataset": "d",

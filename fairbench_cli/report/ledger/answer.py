@@ -2,8 +2,8 @@
 
 A setting is a data set, an attribute, the groups compared, a world, a representation, a classifier and β.
 What is said of it is about the config's first metric of fairness (`fairness_metric`) and accuracy. Every word
-that has chance to reckon with is about the population (`change_kinds.py`). `answer_text.py` writes it out, and
-`answer_worlds.py` what is said of worlds.
+that has chance to reckon with is about the population (`change_kinds.py`). `answer_text.py` writes it out,
+and `answer_worlds.py` what is said of worlds.
 """
 
 from collections import Counter
@@ -20,9 +20,14 @@ from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find_metric
-from fairbench_cli.report.ledger.baselines import short_of
-from fairbench_cli.report.ledger.bias_cost import Contrast, contrasts_of, remedies_of
-from fairbench_cli.report.ledger.cell_labels import TRUTH, Names, names_of, why_nothing
+from fairbench_cli.report.ledger.baselines import describe_shortfalls
+from fairbench_cli.report.ledger.bias_cost import Contrast, bias_cost_frame, contrast_frame
+from fairbench_cli.report.ledger.cell_labels import (
+    TRAINED_ON_TRUTH,
+    DisplayNames,
+    read_display_names,
+    why_no_value,
+)
 from fairbench_cli.report.ledger.change_kinds import Kind, classify_changes, run_technique_frame
 from fairbench_cli.report.ledger.columns import (
     ACCURACY,
@@ -31,7 +36,7 @@ from fairbench_cli.report.ledger.columns import (
     fairness_metric,
     run_columns,
 )
-from fairbench_cli.report.ledger.exact_worlds import UNKNOWN, ExactWorld, facts_of_run
+from fairbench_cli.report.ledger.exact_worlds import UNKNOWN_WORLD, ExactWorld, exact_worlds_of_run
 from fairbench_cli.report.ledger.journal_arrays import (
     CELL_COLUMNS,
     TECHNIQUE,
@@ -105,30 +110,30 @@ class TechniqueFinding:
         As tables call it.
     key : tuple
         Its values of `CELL_COLUMNS`.
-    plain : bool
+    is_baseline : bool
         Whether it is a model without a technique.
-    repeats, n : int
+    n_repeats, n : int
         How many repeats were asked for, and how many gave a value of the metric.
     kind : str
-        A `change_kinds.Kind`; of the plain model "constant", "no value", "untested" or "".
+        A `kinds.Kind`; of the baseline "constant", "no value", "untested" or "".
     verdict : str
         The ``population_verdict`` of the change, whatever the kind.
-    reasons : tuple of (str, str, int)
+    failures : tuple of (str, str, int)
         Why others gave none: status, reason and number of repeats, most frequent first.
-    missing : str
+    no_value_reason : str
         Why no repeat gave a value, in a word or two; empty where some did.
     accepts_nobody, accepts_everybody : int
         In how many repeats.
     numbers : dict of Estimate
         Its number in each of the answer's columns, by their keys.
-    shown, ideal : bool
+    is_significant, is_near_ideal : bool
         Whether the value is shown to be off the metric's ideal, and whether it is shown to be less than 0.01
         from it.
     dominated_by : tuple of str
         The techniques, constant ones aside, that are shown to be better on both metrics.
-    front : bool
+    is_on_front : bool
         Whether no technique is ahead of it on both means, and it is not constant.
-    below : tuple of str
+    beaten_by : tuple of str
         What does better without a technique, shown, in a clause each; of discrimination alone.
     contrast : str
         What `true` and `recorded` are together, a `remedies.Contrast`; empty where there are not both.
@@ -136,21 +141,21 @@ class TechniqueFinding:
 
     technique: str
     key: CellKey
-    plain: bool
-    repeats: int
+    is_baseline: bool
+    n_repeats: int
     n: int
     kind: Kind | Literal[""]
     verdict: str
-    reasons: tuple[tuple[str, str, int], ...]
-    missing: str
+    failures: tuple[tuple[str, str, int], ...]
+    no_value_reason: str
     accepts_nobody: int
     accepts_everybody: int
     numbers: Mapping[str, Estimate]
-    shown: bool
-    ideal: bool
+    is_significant: bool
+    is_near_ideal: bool
     dominated_by: tuple[str, ...]
-    front: bool
-    below: tuple[str, ...]
+    is_on_front: bool
+    beaten_by: tuple[str, ...]
     contrast: Contrast | Literal[""]
 
     def number(self, key: str) -> Estimate:
@@ -178,12 +183,12 @@ class TechniqueFinding:
         return self.number("cost")
 
     @property
-    def true(self) -> Estimate:
+    def true_change(self) -> Estimate:
         """In a world: its accuracy on true labels, less that of the plain model."""
         return self.number("true")
 
     @property
-    def recorded(self) -> Estimate:
+    def recorded_change(self) -> Estimate:
         """In a world: its accuracy on recorded labels, less that of the plain model."""
         return self.number("recorded")
 
@@ -193,32 +198,34 @@ class TechniqueFinding:
         return str(self.key[CELL_COLUMNS.index("intervention")])
 
     @property
-    def constant(self) -> bool:
+    def is_constant(self) -> bool:
         """Whether it decides the same for everybody in some repeat."""
         return self.accepts_nobody + self.accepts_everybody > 0
 
     @property
-    def better(self) -> bool:
+    def is_better(self) -> bool:
         """Whether it is shown to be nearer to the ideal than the plain model, and does not overshoot."""
         return self.kind == "better"
 
     @property
-    def gains(self) -> bool:
+    def gains_accuracy(self) -> bool:
         """Whether it is shown to be more accurate than the plain model on true labels."""
-        return self.true.kind == "better"
+        return self.true_change.kind == "better"
 
     @property
-    def artefact(self) -> bool:
+    def is_artefact(self) -> bool:
         """Whether it is shown to lose accuracy on recorded labels and to gain it on true ones."""
         return self.contrast == "artefact"
 
     @property
-    def trades(self) -> bool:
+    def is_trade_off(self) -> bool:
         """Whether it is shown to narrow the gap and to be less accurate, on true labels and recorded ones.
 
         Where the two are the same ones there is no contrast.
         """
-        return self.better and (self.contrast == "real" or (not self.contrast and self.true.kind == "worse"))
+        return self.is_better and (
+            self.contrast == "real" or (not self.contrast and self.true_change.kind == "worse")
+        )
 
 
 @dataclass(frozen=True)
@@ -233,21 +240,21 @@ class RunSetting:
         What tables call them.
     deprived, favoured : str
         The groups, as people call them where the card says so.
-    labels : float
+    label_gap : float
         The metric of the labels of the test rows, mean over the repeats; NaN where labels have none.
-    plain : TechniqueFinding or None
+    baseline : TechniqueFinding or None
         The model without a technique; the first, where it is there with and without the protected attribute.
     findings : tuple of TechniqueFinding
         The others, in the order of the config; those called ``none`` are other plain models.
     outcome : str
         An `Outcome`.
-    best : tuple of str
+    leading : tuple of str
         The techniques that it speaks of: the best, those on the front, those that are ahead, by the gap left;
         or those that overshoot.
-    truth : TechniqueFinding or None
-        The model that was trained without the bias (`TRUTH`), which is no technique; of two the one that
-        sees as much as the plain model.
-    lost : Estimate
+    trained_on_truth : TechniqueFinding or None
+        The model that was trained without the bias (`TRAINED_ON_TRUTH`), which is no technique; of two
+        the one that sees as much as the plain model.
+    bias_cost : Estimate
         In a world: the accuracy of the plain model on true labels, less that of the one trained without bias.
     exact : ExactWorld
         What is known of the world without training.
@@ -265,17 +272,17 @@ class RunSetting:
     classifier_label: str
     deprived: str
     favoured: str
-    labels: float
-    plain: TechniqueFinding | None
+    label_gap: float
+    baseline: TechniqueFinding | None
     findings: tuple[TechniqueFinding, ...]
     outcome: Outcome
-    best: tuple[str, ...]
-    truth: TechniqueFinding | None = None
-    lost: Estimate = Estimate()
-    exact: ExactWorld = UNKNOWN
+    leading: tuple[str, ...]
+    trained_on_truth: TechniqueFinding | None = None
+    bias_cost: Estimate = Estimate()
+    exact: ExactWorld = UNKNOWN_WORLD
 
     @property
-    def block(self) -> tuple[str, ...]:
+    def block_key(self) -> tuple[str, ...]:
         """What names it but β."""
         own = (self.dataset, self.attribute, self.compared, self.world, self.representation, self.classifier)
         return (*own, self.classifier_parameters)
@@ -283,25 +290,25 @@ class RunSetting:
     @property
     def all_findings(self) -> list[TechniqueFinding]:
         """The plain model, the one trained without the bias where it has a value, and the others."""
-        first = [] if self.plain is None else [self.plain]
-        if self.truth is not None and self.truth.n:
-            first.append(self.truth)
+        first = [] if self.baseline is None else [self.baseline]
+        if self.trained_on_truth is not None and self.trained_on_truth.n:
+            first.append(self.trained_on_truth)
         return [*first, *self.findings]
 
     @property
-    def tried(self) -> bool:
+    def has_baseline_value(self) -> bool:
         """Whether its plain model has a value, so that something can be said of techniques."""
-        return self.plain is not None and self.plain.n > 0
+        return self.baseline is not None and self.baseline.n > 0
 
     @property
-    def biased(self) -> bool:
+    def has_bias(self) -> bool:
         """Whether its rows are trained on in a world whose bias changes something."""
         return bool(self.world) and self.beta > 0
 
-    def plain_of(self, finding: TechniqueFinding) -> TechniqueFinding | None:
+    def baseline_of(self, finding: TechniqueFinding) -> TechniqueFinding | None:
         """Return the plain model that a technique is compared with: one that sees as much, if any."""
-        plains = [one for one in (self.plain, *self.findings) if one is not None and one.plain]
-        return next((one for one in plains if one.key[SEEN] == finding.key[SEEN]), self.plain)
+        plains = [one for one in (self.baseline, *self.findings) if one is not None and one.is_baseline]
+        return next((one for one in plains if one.key[SEEN] == finding.key[SEEN]), self.baseline)
 
     def finding(self, technique: str) -> TechniqueFinding:
         """Return the finding of a technique; `KeyError` when there is none."""
@@ -332,7 +339,7 @@ class RunAnswer:
     @property
     def blocks(self) -> list[list[RunSetting]]:
         """The settings, those together that differ in β alone."""
-        return list(group_by(self.settings, lambda one: one.block).values())
+        return list(group_by(self.settings, lambda one: one.block_key).values())
 
     @property
     def has_worlds(self) -> bool:
@@ -356,7 +363,7 @@ def settings_with(settings: Iterable[RunSetting], chosen: Chosen) -> list[RunSet
 
 @lru_cache(maxsize=2)  # the answer's text, its file and the page are of one run
 def answer_of(run: RunResults) -> RunAnswer:
-    """Return the answer to a run, from its results, `run_paired_frame` and `run_pareto_frame`; the run has both metrics.
+    """Return the answer to a run, from its means, its differences and its Pareto front; it has both metrics.
 
     The metric is `fairness_metric`, or discrimination where that is of rows and known of no group asked for.
     """
@@ -381,9 +388,9 @@ def answer_of(run: RunResults) -> RunAnswer:
         _by_cell(own, "metric"),
         _by_cell(paired, "metric"),
         _by_cell(pareto),
-        short_of(run) if metric.name == FAIRNESS else {},
-        _by_cell(remedies_of(run), "metric", "labels") if run.plan.has_worlds else {},
-        _by_cell(contrasts_of(run), "metric") if run.plan.has_worlds else {},
+        describe_shortfalls(run) if metric.name == FAIRNESS else {},
+        _by_cell(bias_cost_frame(run), "metric", "labels") if run.plan.has_worlds else {},
+        _by_cell(contrast_frame(run), "metric") if run.plan.has_worlds else {},
         {
             cell_key(cell): (statuses, reasons)
             for data in run.datasets
@@ -410,7 +417,7 @@ class CellRows:
     Parameters
     ----------
     below : dict
-        The clauses of `short_of`, by the values of `COMPARED`.
+        The clauses of `describe_shortfalls`, by the values of `COMPARED`.
     repeats : dict
         The statuses and reasons of the repeats that were run, by cell.
     """
@@ -442,24 +449,24 @@ def _settings(
     """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells."""
     place = cells[0]["dataset"], cells[0]["attribute"]
     groups = groups_in_words(run.plan.protected(*place), compared)
-    called = names_of(run.plan.config)
-    facts = facts_of_run(run)
+    called = read_display_names(run.plan.config)
+    facts = exact_worlds_of_run(run)
     within = group_by(cells, lambda cell: tuple(cell[column] for column in _WITHIN))
     for (world, representation, classifier, parameters, beta), own in within.items():
         repeats = run.plan.config.repeats
         findings = [_finding(cell, compared, metric.name, columns, repeats, found, called) for cell in own]
-        plain = next((one for one in findings if one.plain), None)
+        plain = next((one for one in findings if one.is_baseline), None)
         if plain is None:
             seen = None
         else:
             seen = bool(plain.key[SEEN])
-        truths = [one for one in findings if one.intervention == TRUTH]
+        truths = [one for one in findings if one.intervention == TRAINED_ON_TRUTH]
         truth = next((one for one in truths if one.key[SEEN] == seen), next(iter(truths), None))
-        constant = {one.technique for one in findings if one.constant}
+        constant = {one.technique for one in findings if one.is_constant}
         others = tuple(
             replace(one, dominated_by=tuple(name for name in one.dominated_by if name not in constant))
             for one in findings
-            if one is not plain and one.intervention != TRUTH
+            if one is not plain and one.intervention != TRAINED_ON_TRUTH
         )
         labels = np.nan
         if data is not None:
@@ -474,13 +481,15 @@ def _settings(
         # What is known to rules that see as much as the plain model, else to others.
         at = *place, world, beta
         if world:
-            exact = facts.at(*at, include_protected=seen) or facts.at(*at)
+            exact = facts.find(*at, include_protected=seen) or facts.find(*at)
         else:
             exact = None
         outcome, best = _outcome(plain, others, metric)
         named = (*place, compared, world, representation, classifier, parameters, beta)
         shown = called.dataset(place[0]), called.classifier(classifier, parameters), *groups
-        yield RunSetting(*named, *shown, labels, plain, others, outcome, best, truth, lost, exact or UNKNOWN)
+        yield RunSetting(
+            *named, *shown, labels, plain, others, outcome, best, truth, lost, exact or UNKNOWN_WORLD
+        )
 
 
 _WITHIN = ["world", "representation", "classifier", "classifier_parameters", "beta"]
@@ -493,7 +502,7 @@ def _finding(
     columns: Sequence[FindingColumn],
     repeats: int,
     found: CellRows,
-    called: Names,
+    called: DisplayNames,
 ) -> TechniqueFinding:
     """Return the finding on a cell and the groups compared, over the repeats that were asked for."""
     key = cell_key(cell)
@@ -508,21 +517,21 @@ def _finding(
     return TechniqueFinding(
         technique=called.technique(*(cell[column] for column in TECHNIQUE)),
         key=key,
-        plain=is_baseline(cell["intervention"], cell["parameters"]),
-        repeats=repeats,
+        is_baseline=is_baseline(cell["intervention"], cell["parameters"]),
+        n_repeats=repeats,
         n=n,
         kind=change.get("kind") or _kind_alone(own),
         verdict=change.get("population_verdict", ""),
-        reasons=tuple((*each, times) for each, times in reasons.most_common()),
-        missing="" if n else why_nothing([*filter(None, statuses)], repeats),
+        failures=tuple((*each, times) for each, times in reasons.most_common()),
+        no_value_reason="" if n else why_no_value([*filter(None, statuses)], repeats),
         accepts_nobody=own.get("accepts_nobody", 0),
         accepts_everybody=own.get("accepts_everybody", 0),
         numbers={column.key: _number(column, place, found) for column in columns},
-        shown=own.get("side", 0) in (1, -1),
-        ideal=own.get("p_same", np.nan) < LEVEL,
+        is_significant=own.get("side", 0) in (1, -1),
+        is_near_ideal=own.get("p_same", np.nan) < LEVEL,
         dominated_by=tuple(called.techniques.get(name, name) for name in ahead),
-        front=bool(front.get("front", False)),
-        below=found.below.get((*key[:2], compared, *key[2:]), ()),
+        is_on_front=bool(front.get("front", False)),
+        beaten_by=found.below.get((*key[:2], compared, *key[2:]), ()),
         contrast=found.contrasts.get((*place, ACCURACY), _NO_ROW).get("contrast", ""),
     )
 
@@ -569,17 +578,17 @@ def _outcome(
     """Return the outcome of a setting and the techniques that it is of, those with the least gap first."""
     if plain is None or not plain.n:
         return "no baseline" if plain is None else "no value", ()
-    better = [one for one in findings if one.better]
+    better = [one for one in findings if one.is_better]
     if not better:
         over = tuple(one.technique for one in findings if one.kind == "overshoots")
         if over or plain.kind != "untested":
             if over:
                 return ("overshoots", over)
-            return ("nothing shown" if plain.shown else "no gap shown", ())
+            return ("nothing shown" if plain.is_significant else "no gap shown", ())
         return "untested", ()
     better.sort(key=lambda one: abs(one.value.mean - (metric.ideal or 0.0)))
     ahead = [one for one in better if not one.dominated_by] or better
-    front = [one for one in ahead if one.front]
+    front = [one for one in ahead if one.is_on_front]
     if len(ahead) == 1:
         return "best", (ahead[0].technique,)
     if len(front) > 1:

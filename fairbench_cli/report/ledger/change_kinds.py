@@ -113,7 +113,7 @@ def classify_changes(
 def classify_differences(
     paired: pd.DataFrame, mine: pd.DataFrame, other: pd.DataFrame
 ) -> NDArray[np.object_]:
-    """Return the `Kind` of each row of `differences_frame`, given the rows of `technique_frame` of both sides."""
+    """Return the `Kind` of each row of `differences_frame`, given both rows of `technique_frame`."""
     turned = mine["side"].to_numpy() * other["side"].to_numpy() == -1
     verdict = paired["population_verdict"].to_numpy()
     # Tests are of distances, repeat by repeat: one that wavers less may be nearer though its mean is not.

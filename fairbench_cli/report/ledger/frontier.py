@@ -3,7 +3,7 @@
 Nothing is trained: the counts at every acceptance rate are the operating points of each group. They are the
 test rows' own, so the best thresholds are chosen in hindsight; others are chosen on one half of the test rows
 and judged on the other. Cruz & Hardt (2024): models are compared at the same fairness, after "unprocessing".
-frontier.csv and frontier_distance.csv, and their table.
+frontier.csv and frontier_distance.csv.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,9 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.checksums import derive_seed
-from fairbench_cli.document.model import Document
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import (
-    RATES,
     Frontier,
     GroupPoints,
     Held,
@@ -37,33 +35,31 @@ from fairbench_cli.report.ledger.inference import (
 from fairbench_cli.report.ledger.journal_arrays import (
     TECHNIQUE,
     DatasetRepeats,
-    cell_key,
     is_baseline,
     mean_and_interval,
 )
-from fairbench_cli.report.ledger.paired_differences import adjust_by_family, format_number, verdict_words
+from fairbench_cli.report.ledger.paired_differences import adjust_by_family, verdict_words
 from fairbench_cli.report.ledger.population_tests import FRESH, FROM_COUNTS, SPLITS, two_model_variance
 from fairbench_cli.report.ledger.results import COMPARED, RunResults
-from fairbench_cli.report.show.tables import Cells, blocks_of, place_of, show_cell
 
 ABOVE = "above"
 BELOW = "below"
-NEITHER = "not distinguishable"
-UNKNOWN = "none: thresholds not known row by row"
+NOT_DISTINGUISHABLE = "not distinguishable"
+THRESHOLDS_UNKNOWN = "none: thresholds not known row by row"
 
 FRONTIER_COLUMNS = [
     *COMPARED, "constraint", "tolerance", "accuracy", "sd", "low", "high", "gap", "n_ok", "n",
 ]  # fmt: skip
-DISTANCE_COLUMNS = [
+FRONTIER_DISTANCE_COLUMNS = [
     *COMPARED, "constraint", "n", "accuracy", "gap", "frontier_accuracy", "difference", "low", "high", "p",
     "p_holm", "tests", "verdict", "basis", "chosen_accuracy", "chosen_gap", "chosen_difference", "chosen_low",
     "chosen_high", "unprocessed_accuracy",
 ]  # fmt: skip
 
 TOLERANCES = (*(k / 100 for k in range(7)), 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
-_MORE = 0.01  # of gap, to see what it gives
+GAP_STEP = 0.01  # of gap, to see what it gives
 
-GAPS: dict[Held, str] = {
+GAP_METRICS: dict[Held, str] = {
     "demographic-parity": "demographic-parity-difference",
     "tpr-parity": "equal-opportunity",
     "equalised-odds": "equalised-odds",
@@ -105,11 +101,11 @@ class MovedThresholds:
         Which rates are held alike.
     accuracy, gap : float array, shape (cells, repeats, tolerances)
         The best accuracy of the cell's own model at each of `TOLERANCES`, and the gap it is reached at.
-    own_accuracy, own_gap : float array, shape (cells, repeats)
+    technique_accuracy, technique_gap : float array, shape (cells, repeats)
         Of the technique as it decides.
     baseline : list of (int or None)
         For each cell the place of ``none`` with the same β, classifier and ``include_protected``.
-    reached : float array, shape (cells, repeats)
+    frontier_accuracy : float array, shape (cells, repeats)
         The best accuracy of the baseline's model, of the same repeat, at the technique's own gap.
     price : float array, shape (cells, repeats)
         How much of that accuracy the next bit of gap gives: the slope of the frontier at the technique's gap.
@@ -123,10 +119,10 @@ class MovedThresholds:
     held: Held
     accuracy: Floats
     gap: Floats
-    own_accuracy: Floats
-    own_gap: Floats
+    technique_accuracy: Floats
+    technique_gap: Floats
     baseline: list[int | None]
-    reached: Floats
+    frontier_accuracy: Floats
     price: Floats
     best: Decisions
     chosen: Decisions
@@ -139,7 +135,7 @@ class MovedThresholds:
     @property
     def chosen_gap(self) -> Floats:
         """Their gap, shape (cells, repeats)."""
-        return measure(GAPS[self.held], self.chosen.counts)
+        return measure(GAP_METRICS[self.held], self.chosen.counts)
 
     @property
     def unprocessed(self) -> Floats:
@@ -148,55 +144,57 @@ class MovedThresholds:
 
 
 @lru_cache(maxsize=2)  # files, figures and page are of one run
-def moved_of(run: RunResults) -> list[MovedThresholds]:
+def moved_thresholds_of_run(run: RunResults) -> list[MovedThresholds]:
     """Return the moved thresholds by data set, groups compared and constraint. Empty without a sweep."""
     return [
         moved
         for data in (run.datasets if run.plan.config.sweep else ())
         for compared in data.compared_attributes(run.attributes)
-        for moved in moved_thresholds(data, compared)
+        for moved in moved_thresholds_by_constraint(data, compared)
     ]
 
 
-def moved_thresholds(data: DatasetRepeats, compared: str) -> Iterator[MovedThresholds]:
-    """Yield what thresholds reach under each of the constraints in `GAPS`."""
+def moved_thresholds_by_constraint(data: DatasetRepeats, compared: str) -> Iterator[MovedThresholds]:
+    """Yield what thresholds reach under each of the constraints in `GAP_METRICS`."""
     shape = data.status.shape
     counts = data.pair(data.counts, compared)
     decisions = [_decisions(data, counts, cell, compared) for cell in range(len(data.cells))]
     corners = [{repeat: _corners(n) for repeat, n in own.items()} for own in decisions]
     baseline = data.baseline_indices(sees_same=True)
-    own_accuracy = measure("accuracy", counts)
-    for held, metric in GAPS.items():
-        own_gap = measure(metric, counts)
+    technique_accuracy = measure("accuracy", counts)
+    for held, metric in GAP_METRICS.items():
+        technique_gap = measure(metric, counts)
         accuracy, gap = np.full((2, *shape, len(TOLERANCES)), np.nan)
-        reached, price = np.full((2, *shape), np.nan)
+        frontier_accuracy, price = np.full((2, *shape), np.nan)
         best, chosen = np.full((2, *shape, 2, 2, 3), np.nan)
         for cell, own in enumerate(corners):
             followers = np.flatnonzero([base == cell for base in baseline])
             for repeat, pair in own.items():
-                gaps = own_gap[followers, repeat]
-                found = frontier_of_hulls(pair, held, np.concatenate([TOLERANCES, gaps, gaps + _MORE]))
+                gaps = technique_gap[followers, repeat]
+                found = frontier_of_hulls(pair, held, np.concatenate([TOLERANCES, gaps, gaps + GAP_STEP]))
                 ends = [len(TOLERANCES), len(TOLERANCES) + len(gaps)]
                 accuracy[cell, repeat], at_gap, further = np.split(found.accuracy, ends)
-                reached[followers, repeat] = at_gap
-                price[followers, repeat] = (further - at_gap) / _MORE
+                frontier_accuracy[followers, repeat] = at_gap
+                price[followers, repeat] = (further - at_gap) / GAP_STEP
                 gap[cell, repeat] = found.gap[: len(TOLERANCES)]
                 if held == "equalised-odds" or not len(followers):
                     continue
                 n = decisions[cell][repeat]
                 rng = np.random.default_rng(derive_seed(data.cells[cell]["key"], compared, repeat, "halves"))
-                one, other = halves(n, rng)
+                one, other = split_in_halves(n, rng)
                 best[followers, repeat] = _apply(frontier_of_hulls(pair, held, gaps), n)
                 chosen[followers, repeat] = sum(
                     _apply(frontier_of_hulls(_corners(choice), held, gaps), rows)
                     for choice, rows in ((one, other), (other, one))
                 )
         decided = (Decisions(Counts(PAIR, each[..., :2]), each[..., 2]) for each in (best, chosen))
-        of_technique = own_accuracy, own_gap, baseline
-        yield MovedThresholds(data, compared, held, accuracy, gap, *of_technique, reached, price, *decided)
+        of_technique = technique_accuracy, technique_gap, baseline
+        yield MovedThresholds(
+            data, compared, held, accuracy, gap, *of_technique, frontier_accuracy, price, *decided
+        )
 
 
-def halves(n: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def split_in_halves(n: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Divide rows at random into two halves, and return the counts of several decisions on each.
 
     The decisions cut one score, so that of each group and label the rows that one accepts are among those of
@@ -210,7 +208,7 @@ def halves(n: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
     Examples
     --------
     >>> n = np.array([[[[8.0, 0], [4, 0]]], [[[6, 2], [1, 3]]], [[[0, 8], [0, 4]]]])
-    >>> one, other = halves(n, np.random.default_rng(1))
+    >>> one, other = split_in_halves(n, np.random.default_rng(1))
     >>> bool((one + other == n).all()), one.sum((2, 3)).ravel().tolist()
     (True, [7.0, 7.0, 7.0])
     """
@@ -266,7 +264,7 @@ def frontier_frame(run: RunResults) -> pd.DataFrame:
     out.
     """
     parts = []
-    for moved in moved_of(run):
+    for moved in moved_thresholds_of_run(run):
         numbers = mean_and_interval(np.moveaxis(moved.accuracy, 1, -1))  # (cells, tolerances)
         known = np.flatnonzero(numbers["n_ok"].any(axis=1))
         frame = _cells(moved).iloc[np.repeat(known, len(TOLERANCES))]
@@ -283,7 +281,7 @@ def frontier_frame(run: RunResults) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=2)  # the CSV and the table are of one run
-def distance_frame(run: RunResults) -> pd.DataFrame:
+def frontier_distance_frame(run: RunResults) -> pd.DataFrame:
     """Return frontier_distance.csv: each technique against the moved thresholds of ``none`` at its own gap.
 
     One row per cell, groups compared and constraint, where the run has ``none`` with the same β, classifier
@@ -299,8 +297,8 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
     A technique is ``above`` where it is more accurate than the best of all, and ``below`` where it is less
     accurate than thresholds chosen on other rows, at the same gap: a gap of theirs that is larger or smaller
     than the technique's counts at the price that gap has on the frontier. Both are about the population
-    (`compute_population_tests`), by ``p``, of the one of the two that the means are on the side of, or 1; ``p_holm``
-    adjusts it over all techniques and β of a data set, attribute, groups compared, classifier and constraint.
+    (`compute_population_tests`), by ``p``, of the one of the two that the means are on the side of, or 1;
+    ``p_holm`` adjusts it over all techniques and β of a data set, attribute, groups compared, classifier and constraint.
     ``basis`` says what p rests on. Where all repeats share their test rows, the variance between test rows
     is a bound: how a technique differs from ``none`` row by row is known, and how the thresholds do, as both
     cut the same score; the standard deviations are added. ``low`` to ``high`` and ``chosen_low`` to
@@ -310,17 +308,19 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
     reach without any constraint.
     """
     parts = []
-    for moved in moved_of(run):
-        excess = moved.own_accuracy - moved.reached
-        shortfall = moved.own_accuracy - moved.chosen_accuracy
+    for moved in moved_thresholds_of_run(run):
+        excess = moved.technique_accuracy - moved.frontier_accuracy
+        shortfall = moved.technique_accuracy - moved.chosen_accuracy
         of_frontier = paired_test(excess)
         of_chosen = paired_test(shortfall)
-        shortfall = shortfall - moved.price * (moved.own_gap - moved.chosen_gap)
-        both = np.where(np.isnan(moved.reached), np.nan, 1.0)  # means over the repeats that are compared
+        shortfall = shortfall - moved.price * (moved.technique_gap - moved.chosen_gap)
+        both = np.where(
+            np.isnan(moved.frontier_accuracy), np.nan, 1.0
+        )  # means over the repeats that are compared
         means = {
-            "accuracy": moved.own_accuracy * both,
-            "gap": moved.own_gap * both,
-            "frontier_accuracy": moved.reached * both,
+            "accuracy": moved.technique_accuracy * both,
+            "gap": moved.technique_gap * both,
+            "frontier_accuracy": moved.frontier_accuracy * both,
             "chosen_accuracy": moved.chosen_accuracy,
             "chosen_gap": moved.chosen_gap,
             "unprocessed_accuracy": moved.unprocessed,
@@ -343,16 +343,20 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
             high=of_frontier.high,
             p=np.where(tested, p, np.nan),
             side=side,
-            basis=np.where(~tested, "", np.where(np.isnan(p), UNKNOWN if kind == "shared" else "", basis)),
+            basis=np.where(
+                ~tested, "", np.where(np.isnan(p), THRESHOLDS_UNKNOWN if kind == "shared" else "", basis)
+            ),
             chosen_difference=of_chosen.mean,
             chosen_low=of_chosen.low,
             chosen_high=of_chosen.high,
         )
         parts.append(frame[frame["n"] > 0])
-    frame = _together(parts, [*DISTANCE_COLUMNS, "side"])
+    frame = _together(parts, [*FRONTIER_DISTANCE_COLUMNS, "side"])
     tests = adjust_by_family(frame, frame["p"].to_numpy(dtype=float), [*BLOCK, "constraint"])
-    words = verdict_words(frame["side"].to_numpy(dtype=float), tests["p_holm"], ABOVE, BELOW, NEITHER)
-    return frame.assign(**tests, verdict=words)[DISTANCE_COLUMNS]
+    words = verdict_words(
+        frame["side"].to_numpy(dtype=float), tests["p_holm"], ABOVE, BELOW, NOT_DISTINGUISHABLE
+    )
+    return frame.assign(**tests, verdict=words)[FRONTIER_DISTANCE_COLUMNS]
 
 
 def _over_population(moved: MovedThresholds, differences: Floats, thresholds: Decisions) -> PairedTest:
@@ -367,7 +371,7 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
     nones = Counts(PAIR, pairs.n[bases])
     price = moved.price[..., None, None, None]
     own, none, cut = (
-        compute_slopes("accuracy", counts) - price * compute_slopes(GAPS[moved.held], counts)
+        compute_slopes("accuracy", counts) - price * compute_slopes(GAP_METRICS[moved.held], counts)
         for counts in (pairs, nones, thresholds.counts)
     )
     cells = list(enumerate(bases.tolist()))
@@ -384,67 +388,6 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
         most = (np.sqrt(to_none.variance[:, cell]) + np.sqrt(to_cut.variance)) ** 2
         found[:, cell] = np.concatenate([most, np.minimum(to_none.freedom[:, cell], to_cut.freedom)])
     return paired_test(differences, data.design.ratio, RowVariance(*found))
-
-
-def frontier_table(name: str, run: RunResults) -> Document:
-    """Lay out `distance_frame`: rows of a technique, β across. Empty without a sweep or without none."""
-    texts: Cells = {}
-    for row in distance_frame(run).to_dict("records"):
-        place, technique, beta = place_of(row)
-        own = run.cell_counts(cell_key(row)).statuses
-        if row["verdict"] in (ABOVE, BELOW):
-            word = row["verdict"]
-        else:
-            word = ""
-        lines = {_SHORT[row["constraint"]]: format_number(row["difference"], word=word)}
-        if row["constraint"] == "demographic-parity":
-            lines = {
-                "accuracy": show_cell(row["accuracy"], row["n"], run.plan.config.repeats, own),
-                "|discrimination|": format_number(row["gap"], ".3f"),
-                "moved thresholds": format_number(row["frontier_accuracy"], ".3f"),
-                **lines,
-                "chosen on other rows": format_number(row["chosen_accuracy"], ".3f"),
-                "|discrimination| of these": format_number(row["chosen_gap"], ".3f"),
-                "own thresholds, any gap": format_number(row["unprocessed_accuracy"], ".3f"),
-            }
-        for line, text in lines.items():
-            texts[place, (technique, line), beta] = text
-    return Document(name, facts=_caption(run), sections=blocks_of(run, texts, "-"))
-
-
-_SHORT = {
-    "demographic-parity": "difference",
-    "tpr-parity": "difference at its TPR gap",
-    "equalised-odds": "difference at its odds gap",
-}
-
-
-def _caption(run: RunResults) -> tuple[str, ...]:
-    lines: tuple[str, ...] = (
-        "moved thresholds: the best accuracy that a threshold for each group, drawn at random where that "
-        "helps, gets from the model of none in the same repeat, at the technique's own |discrimination|. "
-        "difference: the technique's accuracy less that; also at its gaps in TPR and in equalised odds.",
-        "chosen on other rows: the same, with thresholds that are the best on one half of the test rows and "
-        "are judged on the other half.",
-        "above: more accurate than the best thresholds, though these are chosen with the labels of the test "
-        "rows. below: less accurate, at the same gap, than thresholds chosen on other rows. Both are about "
-        "the population, at 5 % after Holm's adjustment over all techniques and β of the table; a number "
-        "alone: not shown. none is not tested: its difference is what hindsight gains.",
-        f"Thresholds are tried at {len(RATES)} acceptance rates and where the classifier itself decides; "
-        "those between them may be better by some thousandths.",
-    )
-    if run.datasets:
-        design = run.datasets[0].design.kind
-    else:
-        design = "drawn"
-    if design == "shared":
-        lines += ("At the odds gap nothing is said of the population: all repeats share their test rows.",)
-    if run.plan.config.sample.source != "data":
-        lines += ("Test labels are without the bias β of the training labels, which helps both choices.",)
-    lines += (
-        "Own thresholds, any gap: the best of the technique's own model (unprocessed; Cruz and Hardt 2024).",
-    )
-    return lines
 
 
 def _cells(moved: MovedThresholds) -> pd.DataFrame:

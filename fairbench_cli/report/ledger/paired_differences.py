@@ -11,18 +11,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import suggest, user_error
-from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.data.table import Rows
-from fairbench_cli.document.model import SIDES, Document, TableCell
-from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.report.ledger.cell_labels import BLOCK, TRUTH, names_of, technique_label
+from fairbench_cli.report.ledger.cell_labels import BLOCK, TRAINED_ON_TRUTH, technique_label
 from fairbench_cli.report.ledger.inference import EQUAL, PairedTest
 from fairbench_cli.report.ledger.journal_arrays import SITUATION, TECHNIQUE
-from fairbench_cli.report.ledger.population_tests import BASES, compute_population_tests
+from fairbench_cli.report.ledger.population_tests import compute_population_tests
 from fairbench_cli.report.ledger.results import COMPARED, ROW_COLUMNS, Results, RunResults
-from fairbench_cli.report.show.tables import Cells, blocks_of, place_of
 
 LEVEL = 0.05
 IDENTICAL = "same"
@@ -104,8 +100,8 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
     training sets and other test rows? Both give the same where repeats draw test rows of their own. Where all
     repeats share their test rows the first says nothing of other rows: of two techniques that are equal in
     the population nearly always one is better on a thousand given rows. ``population_basis`` says what the
-    second answer rests on (`BASES`), or why there is none; see `compute_population_tests`. ``population_p_same`` is
-    the p-value, after Holm over the same family, of the opposite question: below .05 it is shown that the
+    second answer rests on (`BASES`), or why there is none; see `compute_population_tests`. ``population_p_same``
+    is the p-value, after Holm over the same family, of the opposite question: below .05 it is shown that the
     mean difference in the population is smaller than `NEGLIGIBLE`, by two one-sided tests.
 
     ``p_holm`` is Holm's adjustment over the family that one reads together: one metric in one table, which
@@ -219,69 +215,10 @@ def _turned(test: PairedTest, place: Rows, sign: Rows) -> PairedTest:
     return replace(own, mean=mean, low=np.where(sign < 0, high, low), high=np.where(sign < 0, low, high))
 
 
-def paired_table(name: str, run: RunResults, versus: str | None = None) -> Document:
-    """Lay out the differences to ``none``, or to another technique, of the metrics of the run's other tables.
-
-    The words are about the population; the caption says what they rest on.
-    """
-    shown = [metric for table in run.plan.config.tables for metric in TABLES[table].metrics]
-    metrics = tuple(dict.fromkeys(shown)) or TABLES["difference-to-none"].metrics
-    results = run.select(metrics)
-    if versus is None:
-        baseline = Baseline()
-    else:
-        baseline = find_baseline(results, versus)
-    if versus is None:
-        frame = run_paired_frame(run)
-    else:
-        frame = paired_frame(results, versus)
-    frame = frame[frame["metric"].isin(metrics)]
-    frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
-    constant = results.rows[COMPARED][results.n_constant.any(axis=1)].itertuples(index=False, name=None)
-    same_for_all = set(constant)
-    texts: Cells = {}
-    for row in frame.to_dict("records"):
-        place, technique, beta = place_of(row)
-        word = row["population_verdict"]
-        if tuple(row[name] for name in COMPARED) in same_for_all:
-            word = "constant"
-        elif word == "no difference":
-            word = ""
-        cell = TableCell(format_number(row["difference"], word=word), against=SIDES.get(word, ""))
-        texts[place, (technique, row["metric"]), beta] = cell
-    called = names_of(run.plan.config).techniques.get(baseline.label, baseline.label)
-    caption: tuple[str, ...] = (
-        f"Mean differences to {called} over paired repeats; a minus sign is a lower value.",
-        "better, worse: nearer to the measure's ideal or farther from it in the population, that is with "
-        "other training sets and other test rows, at 5 % after Holm's adjustment over all techniques and β "
-        "of the table. constant: the technique accepts nobody, or everybody, in some repeat. A number alone: "
-        "no difference shown.",
-        *(BASES[basis] for basis in BASES if (frame["population_basis"] == basis).any()),
-    )
-    return Document(name, facts=caption, sections=blocks_of(run, texts, "", marks=["†: better; ‡: worse."]))
-
-
-def versus_outputs(
-    run: RunResults, results: Results, names: Sequence[str]
-) -> tuple[dict[str, pd.DataFrame], list[Document]]:
-    """Return the differences to some techniques: frames by the name of the file, and their tables.
-
-    Raises
-    ------
-    UserError
-        When no technique, or more than one, is called by one of the names.
-    """
-    labels = {find_baseline(results, name).label: name for name in names}
-    files = [VERSUS + slug for slug in make_slugs([label] for label in labels)]
-    frames = [paired_frame(results, name) for name in labels.values()]
-    tables = [paired_table(f"difference-to-{label}", run, name) for label, name in labels.items()]
-    return dict(zip(files, frames, strict=True)), tables
-
-
 def format_number(value: float, form: str = "+.3f", word: str = "") -> str:
     """Write a number, and perhaps a word on it; a dash where there is none.
 
-    >>> written(-0.0001, word="worse"), written(0.5, ".2f"), written(np.nan, word="worse")
+    >>> format_number(-0.0001, word="worse"), format_number(0.5, ".2f"), format_number(np.nan, word="worse")
     ('+0.000 worse', '0.50', '-')
     """
     if np.isnan(value):
@@ -352,7 +289,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     value and the mean ``…_distance``, ``constant`` (bool: it accepts nobody, or everybody, in some repeat),
     ``front`` (bool: neither dominated nor constant), and labels joined by ``"; "``: ``dominated_by``,
     ``clearly_dominated_by`` (on these test rows) and ``population_clearly_dominated_by``. Cells without a
-    value, such as infeasible ones, are absent, and so is the model without the bias (`TRUTH`).
+    value, such as infeasible ones, are absent, and so is the model without the bias (`TRAINED_ON_TRUTH`).
 
     Parameters
     ----------
@@ -366,7 +303,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     judged = ["constant", "front", "dominated_by", "clearly_dominated_by", "population_clearly_dominated_by"]
     columns = [*situation, *TECHNIQUE, "technique", "n", *metrics, *distances, *judged]
     kept = results.take(
-        (results.rows["metric"].isin(metrics) & (results.rows["intervention"] != TRUTH)).to_numpy()
+        (results.rows["metric"].isin(metrics) & (results.rows["intervention"] != TRAINED_ON_TRUTH)).to_numpy()
     )
     # A metric of rows is not known of all groups compared.
     known = kept.rows.groupby(COMPARED[:3])["metric"].transform("nunique") == 2
@@ -430,23 +367,3 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
 def run_pareto_frame(run: RunResults) -> pd.DataFrame:
     """Return pareto.csv: `pareto_frame` of discrimination and accuracy."""
     return pareto_frame(run.select(PARETO_METRICS))
-
-
-def pareto_table(name: str, run: RunResults) -> Document:
-    """Lay out `run_pareto_frame`: a row per technique, β across."""
-    frame = run_pareto_frame(run)
-    dominated = np.where(frame["population_clearly_dominated_by"] == "", "dominated", "dominated clearly")
-    words = np.where(frame["constant"], "constant", np.where(frame["front"], "front", dominated))
-    texts: Cells = {
-        (tuple(block), (technique, "Pareto"), beta): str(word)
-        for (*block, technique, beta), word in zip(
-            frame[[*BLOCK, "technique", "beta"]].itertuples(index=False, name=None), words, strict=True
-        )
-    }
-    caption = (
-        f"front: no technique is at least as good on {' and '.join(PARETO_METRICS)} and better on one "
-        "(mean distances to the ideal). dominated clearly: in the population too, by tests on both at 5 % "
-        "after Holm's adjustment over all pairs of techniques. constant: it accepts nobody, or everybody, in "
-        "some repeat. -: no value.",
-    )
-    return Document(name, facts=caption, sections=blocks_of(run, texts, "-"))

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.checksums import canonical_json
-from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.cell import Curve
 from fairbench_cli.experiment.config.components import Tuning, own_parameters, tuning_of
 from fairbench_cli.interventions.registry import INTERVENTIONS
@@ -18,9 +17,7 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS, distance, measure
 from fairbench_cli.report.ledger.inference import paired_test
 from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, DatasetRepeats, cell_key
-from fairbench_cli.report.ledger.paired_differences import format_number
 from fairbench_cli.report.ledger.results import NO_VALUES, RunResults
-from fairbench_cli.report.show.tables import Cells, blocks_of, place_of
 
 SHOWN = ("accuracy", "impact-ratio", "discrimination")
 """Kept of every candidate, in addition to the metric that was tuned for."""
@@ -59,7 +56,7 @@ def tuned_cells(run: RunResults) -> Iterator[TunedCell]:
                 yield TunedCell(cell, tuning_of(json.loads(cell["parameters"])["tune"]), data, curves)
 
 
-def curves_frame(run: RunResults) -> pd.DataFrame:
+def tuning_curve_frame(run: RunResults) -> pd.DataFrame:
     """Return tuning.csv: one row per tuned cell, repeat, candidate and metric.
 
     ``candidate`` has its parameters, as JSON; ``value`` is on the rows that the best was chosen on, which
@@ -79,7 +76,7 @@ def curves_frame(run: RunResults) -> pd.DataFrame:
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
-def gains_frame(run: RunResults) -> pd.DataFrame:
+def tuning_gain_frame(run: RunResults) -> pd.DataFrame:
     """Return tuning_gain.csv: what tuning on validation rows gained on the test rows, and what was leakage.
 
     One row per cell that is tuned on validation rows. ``untuned`` is the mean of the metric in the cell that
@@ -115,35 +112,6 @@ def gains_frame(run: RunResults) -> pd.DataFrame:
             numbers += [float(test.mean), float(test.low), float(test.high)]
         rows.append([*cell_key(one.cell), metric, int(there.sum()), *means, *numbers])
     return pd.DataFrame(rows, columns=GAIN_COLUMNS)
-
-
-def tuning_table(table: str, run: RunResults) -> Document:
-    """Lay out `gains_frame`: nested tuning against tuning on the test rows. Empty where nothing is tuned."""
-    texts: Cells = {}
-    for row in gains_frame(run).to_dict("records") if run.plan.config.tuned_for else ():
-        place, technique, beta = place_of(row | {"compared": row["attribute"]})
-        lines = {
-            "untuned": format_number(row["untuned"], ".3f"),
-            "tuned": format_number(row["tuned"], ".3f"),
-            "tuned on test": format_number(row["tuned_on_test"], ".3f"),
-        }
-        for name in GAINS:
-            lines[name] = format_number(row[name])
-            lines[f"{name} ±"] = format_number(row[f"{name}_high"] - row[name], ".3f")
-        for line, text in lines.items():
-            texts[place, (technique, line.replace("_", " ")), beta] = text
-    caption: tuple[str, ...] = (
-        "The metric that was tuned for, on the test rows: with the parameters of the cell that is not tuned "
-        "(untuned), with those that were chosen on part of the training rows (tuned), and with those that "
-        "look best on the test rows themselves (tuned on test; the rule of Friedler et al. 2019).",
-        "gain: how much nearer to the metric's ideal than untuned, ratios on a log scale; leakage: how much "
-        "of the gain on test comes from looking at the test rows. Means over the repeats; those of gains are "
-        "of each repeat's own distance, so values above and below the ideal do not cancel as they do in the "
-        "first three lines. ±: half the 95 % interval of the paired difference, on the test rows of this run "
-        "(over training sets, not of other rows); a dash where the run has no such cell.",
-    )
-    blocks = blocks_of(run, texts, "-", ("technique", "on the test rows"))
-    return Document(table, facts=caption, sections=blocks)
 
 
 def _place(tuned: TunedCell) -> tuple[Any, ...]:

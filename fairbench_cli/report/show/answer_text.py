@@ -1,7 +1,8 @@
 """What a run found, in words: a headline, a statement per data set and attribute, and every setting.
 
 Every number is one of `answer.py`'s: points and per cent to one decimal, ratios to two. Every word about a
-difference is its kind (`change_kinds.py`). Where there are many settings, statements count them and name exceptions.
+difference is its kind (`change_kinds.py`). Where there are many
+settings, statements count them and name exceptions.
 """
 
 import math
@@ -27,12 +28,12 @@ from fairbench_cli.report.ledger.answer import (
     how_often,
     settings_with,
 )
-from fairbench_cli.report.ledger.cell_labels import NO_BIAS, names_of
+from fairbench_cli.report.ledger.cell_labels import NO_BIAS, read_display_names
 from fairbench_cli.report.ledger.change_kinds import Kind
 from fairbench_cli.report.ledger.columns import FindingColumn
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show import answer_worlds
-from fairbench_cli.report.show.metric_wording import MOST_NAMES, MetricReading, reading_of, signed
+from fairbench_cli.report.show.metric_wording import MOST_NAMES, MetricWording, signed, wording_of
 
 MOST_WORDS = 30  # of the headline
 FEW = 4  # blocks of settings that are spoken of one by one
@@ -52,25 +53,25 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
         For a console: the answer alone, in at most `MOST_LINES` lines of `WIDTH` characters.
     """
     answer = answer_of(run)
-    reading = reading_of(answer.metric)
-    headline = Statement(headline_of(answer, reading))
+    wording = wording_of(answer.metric)
+    headline = Statement(headline_of(answer, wording))
     limits = limits_of(answer, run.plan)
     if not brief:
-        said = tuple(map(Statement, statements_of(answer, reading)))
-        sections = tuple(_section(settings, answer, reading) for settings in answer.blocks)
+        said = tuple(map(Statement, statements_of(answer, wording)))
+        sections = tuple(_section(settings, answer, wording) for settings in answer.blocks)
         return Document(run.plan.config.name, Answer(headline, said), (), sections, limits)
     limits = (f"{_rows_and_beta(run.plan, brief=True)} {_chance(run.plan)}",)
     room = MOST_LINES - 3 - _lines([headline.text, *limits])  # two blank ones, and where the files are
-    for texts in _shorter_and_shorter(answer, reading):
+    for texts in _shorter_and_shorter(answer, wording):
         if _lines(texts) <= room:
             break
     return Document("", Answer(headline, tuple(map(Statement, texts))), notes=limits)
 
 
-def _shorter_and_shorter(answer: RunAnswer, reading: MetricReading) -> Iterator[list[str]]:
+def _shorter_and_shorter(answer: RunAnswer, wording: MetricWording) -> Iterator[list[str]]:
     """Yield the statements in less and less detail; then fewer of them, and how many more there are."""
     for detail in (2, 1, 0, -1):
-        texts = statements_of(answer, reading, detail)
+        texts = statements_of(answer, wording, detail)
         yield texts
     for n in range(1, len(texts)):
         yield [*texts[:-n], f"And {n} more: see answer.md and the page."]
@@ -85,7 +86,7 @@ def _lines(texts: Iterable[str]) -> int:
 # The whole run ---------------------------------------------------------------------------------------------
 
 
-def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
+def headline_of(answer: RunAnswer, wording: MetricWording) -> str:
     """Return the answer to a run in one or two sentences of at most `MOST_WORDS` words."""
     if answer.labels == "recorded":
         counted = _counted(answer)
@@ -102,7 +103,7 @@ def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
             where = f"β = {main[0].beta:g}: "
         else:
             where = ""
-        long, short = (f"{where}{_together(main, answer, given)}." for given in (reading, None))
+        long, short = (f"{where}{_together(main, answer, given)}." for given in (wording, None))
         if _ALL_CONSTANT in short:
             constant = ""
         found += [f"{long}{constant}", f"{short}{constant}", long, short]
@@ -121,20 +122,20 @@ def _begun(text: str) -> str:
 _FIXED = ("the ", "no ", "every ", "nothing ")
 
 
-def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading | None) -> str:
-    """Return some settings in a clause, those with the same outcome together; numbers need the reading.
+def _together(main: Sequence[RunSetting], answer: RunAnswer, wording: MetricWording | None) -> str:
+    """Return some settings in a clause, those with the same outcome together; numbers need the wording.
 
     "massaging narrows the gap on adult, reweighing on dutch; on compas none is shown to"
     """
     narrower: list[str] = []
     last = ""
     for one in (each for each in main if each.outcome in NARROWED):
-        on = f"on {_place(one, answer, _from_to(one, reading) if reading else '')}"
+        on = f"on {_place(one, answer, _from_to(one, wording) if wording else '')}"
         best = one.outcome == "best"
         if best:
-            who = one.best[0]
+            who = one.leading[0]
         else:
-            who = f"{sum(each.better for each in one.findings)} techniques"
+            who = f"{sum(each.is_better for each in one.findings)} techniques"
         if narrower:
             does = ""
         elif best:
@@ -154,12 +155,12 @@ def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricRead
     return "; ".join(clauses)
 
 
-def _from_to(setting: RunSetting, reading: MetricReading) -> str:
+def _from_to(setting: RunSetting, wording: MetricWording) -> str:
     """Return the gap of the plain model and that of the first of the best: "15.8 to 3.4 points"."""
-    best = setting.finding(setting.best[0])
-    plain = setting.plain_of(best)
+    best = setting.finding(setting.leading[0])
+    plain = setting.baseline_of(best)
     if plain:
-        return f"{reading.text(plain.value.mean)} to {_left(best, plain, reading)}"
+        return f"{wording.format(plain.value.mean)} to {_left(best, plain, wording)}"
     return ""
 
 
@@ -167,14 +168,14 @@ def _what_else(setting: RunSetting) -> str:
     """Return the clause on a setting in which no technique is better."""
     if setting.outcome == "overshoots":
         verb = "overshoot"
-        if len(setting.best) == 1:
+        if len(setting.leading) == 1:
             verb = "overshoots"
-        return f"{join_names(setting.best, MOST_NAMES)} {verb}"
-    tried = [one for one in setting.findings if one.n and not one.plain]
-    if tried and all(one.constant for one in tried):
+        return f"{join_names(setting.leading, MOST_NAMES)} {verb}"
+    tried = [one for one in setting.findings if one.n and not one.is_baseline]
+    if tried and all(one.is_constant for one in tried):
         return f"{_ALL_CONSTANT}{_in_some(tried)}"
-    if not tried and setting.plain is not None and setting.plain.n:
-        others = [one for one in setting.findings if not one.plain]
+    if not tried and setting.baseline is not None and setting.baseline.n:
+        others = [one for one in setting.findings if not one.is_baseline]
         if others:
             return "no technique gave a value"
         return "the plain model alone was run"
@@ -200,13 +201,13 @@ _WITHOUT: dict[Outcome, str] = {
 
 def _counted(answer: RunAnswer) -> str:
     """Return in how many settings a technique is better, and which most often."""
-    tried = [one for one in answer.settings if one.tried]
+    tried = [one for one in answer.settings if one.has_baseline_value]
     if not tried:
         return "No setting has a plain model with a value, so nothing can be said of techniques."
     narrowed = [one for one in tried if one.outcome in NARROWED]
     if not narrowed:
         return f"No technique is shown to narrow the gap, in any of {len(tried)} settings."
-    name, n = how_often(narrowed, lambda one: one.better)[0]
+    name, n = how_often(narrowed, lambda one: one.is_better)[0]
     return (
         f"In {len(narrowed)} of {len(tried)} settings a technique narrows the gap beyond chance, most often "
         f"{name} ({n})."
@@ -215,7 +216,7 @@ def _counted(answer: RunAnswer) -> str:
 
 def _constants_of_all(answer: RunAnswer) -> str:
     """Return a sentence on techniques that decide the same for everybody, after a space; maybe nothing."""
-    some = [(setting, one) for setting in answer.settings for one in setting.findings if one.constant]
+    some = [(setting, one) for setting in answer.settings for one in setting.findings if one.is_constant]
     if not some:
         return ""
     if len(some) == 1:
@@ -234,7 +235,7 @@ def _constants_of_all(answer: RunAnswer) -> str:
     return f" In {n} {noun} {same}."
 
 
-def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) -> list[str]:
+def statements_of(answer: RunAnswer, wording: MetricWording, detail: int = 3) -> list[str]:
     """Return a statement per world or, without worlds, per block of settings; of more than `FEW`, counts.
 
     Parameters
@@ -247,15 +248,17 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
         return answer_worlds.statements(answer, detail)
     blocks = answer.blocks
     if detail > 0 and len(blocks) <= FEW:
-        return [_of_block(settings, answer, reading, detail) for settings in blocks]
+        return [_of_block(settings, answer, wording, detail) for settings in blocks]
     if detail < 0:
         width = 1
     else:
         width = 3
     together = groupby(answer.settings, lambda one: (one.dataset, one.attribute, one.compared)[:width])
     groups = [list(group) for _, group in together]
-    found = [_of_many(own, answer, reading, detail) for own in groups if any(one.tried for one in own)]
-    without = group_by((own for own in groups if not any(one.tried for one in own)), _untried)
+    found = [
+        _of_many(own, answer, wording, detail) for own in groups if any(one.has_baseline_value for one in own)
+    ]
+    without = group_by((own for own in groups if not any(one.has_baseline_value for one in own)), _untried)
     for what, silent in without.items():
         names = dict.fromkeys(own[0].dataset_label for own in silent)
         found.append(f"{join_names([*names], 99)}: {what}.")
@@ -264,13 +267,13 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
 
 def _untried(settings: Iterable[RunSetting]) -> str:
     """Return why nothing can be said of settings without a plain model that has a value."""
-    missing = {one.plain.missing for one in settings if one.plain is not None}
+    missing = {one.baseline.no_value_reason for one in settings if one.baseline is not None}
     if missing == {NOT_RUN}:
         return NOT_RUN
     return _WITHOUT["no value" if missing else "no baseline"]
 
 
-def _of_block(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading, detail: int) -> str:
+def _of_block(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWording, detail: int) -> str:
     """Return the statement on the settings of a block, which differ in β alone."""
     main = _main(settings)
     others = [one for one in settings if one is not main]
@@ -278,15 +281,15 @@ def _of_block(settings: Sequence[RunSetting], answer: RunAnswer, reading: Metric
         at = f", β = {main.beta:g}"
     else:
         at = ""
-    text = f"{_place(main, answer)}{at}: {said(main, reading, detail)}"
-    exceptions = ((one.beta, _exceptions(one, reading, brief=detail < 2)) for one in others)
+    text = f"{_place(main, answer)}{at}: {said(main, wording, detail)}"
+    exceptions = ((one.beta, _exceptions(one, wording, brief=detail < 2)) for one in others)
     return " ".join([text, *(f"At β = {beta:g}: {said}" for beta, said in exceptions if said)])
 
 
-def _exceptions(setting: RunSetting, reading: MetricReading, *, brief: bool) -> str:
+def _exceptions(setting: RunSetting, wording: MetricWording, *, brief: bool) -> str:
     """Return the exceptions of a setting: who decides the same for all, overshoots, cannot run."""
-    over = _overshoots(setting, None if brief else reading)
-    plain = [setting.plain] if setting.plain is not None and not setting.plain.n else []
+    over = _overshoots(setting, None if brief else wording)
+    plain = [setting.baseline] if setting.baseline is not None and not setting.baseline.n else []
     failed = [f"the plain model gave no value ({_why(one, brief=brief)})" for one in plain]
     parts = [*failed, *_constants(setting), *over, *_without_value(setting, brief=brief)]
     if parts:
@@ -294,7 +297,7 @@ def _exceptions(setting: RunSetting, reading: MetricReading, *, brief: bool) -> 
     return ""
 
 
-def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading, detail: int) -> str:
+def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWording, detail: int) -> str:
     """Return counts of the settings of the same groups compared, or of a data set."""
     first = settings[0]
     if detail > 2:
@@ -310,14 +313,14 @@ def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
         if several:
             head += f" ({first.attribute})"
         head += f", {first.deprived} against {first.favoured}"
-    tried = [one for one in settings if one.tried]
+    tried = [one for one in settings if one.has_baseline_value]
     if pairs > 1:
         parts = [f"{head}, {format_count(len(tried), 'setting')}"]
     else:
-        plain = sorted((one.plain.value.mean for one in tried if one.plain), key=reading.shown)
-        side = {reading.side(value) for value in (plain[0], plain[-1])}
-        labels = _labels(first.labels, side.pop() if len(side) == 1 else None, reading)
-        gaps = _range(plain[0], plain[-1], reading)
+        plain = sorted((one.baseline.value.mean for one in tried if one.baseline), key=wording.told_number)
+        side = {wording.side(value) for value in (plain[0], plain[-1])}
+        labels = _labels(first.label_gap, side.pop() if len(side) == 1 else None, wording)
+        gaps = _range(plain[0], plain[-1], wording)
         parts = [f"{head}: {gaps} in {format_count(len(tried), 'setting')}{labels}"]
     for what, chosen in _COUNTED.items():
         names = [f"{name} ({times})" for name, times in how_often(tried, chosen)]
@@ -328,53 +331,53 @@ def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
     return f"{'. '.join(parts)}."
 
 
-def _range(low: float, high: float, reading: MetricReading) -> str:
+def _range(low: float, high: float, wording: MetricWording) -> str:
     """Return two gaps in a few words: "12.5 to 16.7 points less often"."""
-    ends = [_signed_gap(value, reading) for value in (low, high)]
+    ends = [_signed_gap(value, wording) for value in (low, high)]
     if ends[0] == ends[1]:
         return ends[0]
-    if reading.side(low) == reading.side(high) and reading.side(low):
-        least, most = sorted((low, high), key=lambda value: abs(reading.shown(value)))
-        return f"{reading.text(least)} to {_signed_gap(most, reading)}"
+    if wording.side(low) == wording.side(high) and wording.side(low):
+        least, most = sorted((low, high), key=lambda value: abs(wording.told_number(value)))
+        return f"{wording.format(least)} to {_signed_gap(most, wording)}"
     return " to ".join(ends)
 
 
 _NARROWER = "Narrowed"
 _COUNTED: dict[str, Callable[[TechniqueFinding], bool]] = {
-    "The same decision for everybody": lambda one: one.constant,
-    _NARROWER: lambda one: one.better,
+    "The same decision for everybody": lambda one: one.is_constant,
+    _NARROWER: lambda one: one.is_better,
     "Overshot": lambda one: one.kind == "overshoots",
     "Widened": lambda one: one.kind == "worse",
     "No value": lambda one: not one.n,
 }
 
 
-def _signed_gap(value: float, reading: MetricReading) -> str:
+def _signed_gap(value: float, wording: MetricWording) -> str:
     """Return a gap in a few words: "15.8 points less often", "0.62 times as often"."""
-    if reading.form == "times" and reading.signed:
-        return f"{reading.text(value)} times as often"
-    if reading.form != "points" or not reading.signed:
-        return reading.size(value)
-    event = EVENTS.get(reading.rate, ("", ""))[0]
+    if wording.form == "times" and wording.is_signed:
+        return f"{wording.format(value)} times as often"
+    if wording.form != "points" or not wording.is_signed:
+        return wording.format_with_unit(value)
+    event = EVENTS.get(wording.rate, ("", ""))[0]
     if event:
         ways = ("less often", "as often", "more often")
     else:
         ways = ("lower", "the same", "higher")
-    side = reading.side(value)
+    side = wording.side(value)
     if side:
-        return f"{reading.size(value)} {ways[side + 1]}"
+        return f"{wording.format_with_unit(value)} {ways[side + 1]}"
     return ways[1]
 
 
 # A setting -------------------------------------------------------------------------------------------------
 
 
-def said(setting: RunSetting, reading: MetricReading, detail: int = 3) -> str:
+def said(setting: RunSetting, wording: MetricWording, detail: int = 3) -> str:
     """Return the sentences on a setting: gap, who decides the same for all, the best, its world, others."""
-    parts = [gap_of(setting, reading), *_constants(setting), *_best(setting, reading, detail)]
-    parts += [*_overshoots(setting, reading, detail), *answer_worlds.said(setting)]
+    parts = [gap_of(setting, wording), *_constants(setting), *_best(setting, wording, detail)]
+    parts += [*_overshoots(setting, wording, detail), *answer_worlds.said(setting)]
     if detail > 1:
-        parts += _others(setting, reading, detail)
+        parts += _others(setting, wording, detail)
     parts += _without_value(setting, brief=detail < 2)
     parts += _below(setting, detail)
     return " ".join(f"{part}." for part in parts)
@@ -385,72 +388,74 @@ def _most(detail: int) -> int:
     return {1: MOST_NAMES - 1, 2: MOST_NAMES}.get(detail, 99)
 
 
-def gap_of(setting: RunSetting, reading: MetricReading) -> str:
+def gap_of(setting: RunSetting, wording: MetricWording) -> str:
     """Return the gap of the plain model and that of the labels."""
-    plain = setting.plain
+    plain = setting.baseline
     if plain is not None and plain.n:
-        side = reading.side(plain.value.mean)
+        side = wording.side(plain.value.mean)
     else:
         side = None
-    text = _labels(setting.labels, side, reading)
+    text = _labels(setting.label_gap, side, wording)
     if plain is None:
         return f"no plain model to compare with{text}"
     if not plain.n:
         return f"the plain model gave no value ({_why(plain)}){text}"
-    gap = f"{reading.gap(plain.value.mean, setting.deprived, setting.favoured)}{text}"
-    if plain.shown:
+    gap = f"{wording.describe_gap(plain.value.mean, setting.deprived, setting.favoured)}{text}"
+    if plain.is_significant:
         return gap
-    return f"{_nothing(plain, reading)}: {gap}"
+    return f"{_nothing(plain, wording)}: {gap}"
 
 
-def _labels(labels: float, side: int | None, reading: MetricReading) -> str:
+def _labels(labels: float, side: int | None, wording: MetricWording) -> str:
     """Return the gap of the labels in brackets: the number alone where the model's is on the same side."""
     if math.isnan(labels):
         return ""
-    if side == reading.side(labels):
-        said = reading.text(labels)
+    if side == wording.side(labels):
+        said = wording.format(labels)
     else:
-        said = _signed_gap(labels, reading)
+        said = _signed_gap(labels, wording)
     return f" (labels: {said})"
 
 
-def _nothing(plain: TechniqueFinding, reading: MetricReading) -> str:
+def _nothing(plain: TechniqueFinding, wording: MetricWording) -> str:
     """Return that the plain model has no gap that is shown, that it is shown to have none, or no test."""
     if plain.kind == "untested":
         return "not tested"
-    if plain.ideal:
-        return f"no gap, shown to be less than {_margin(reading)}"
+    if plain.is_near_ideal:
+        return f"no gap, shown to be less than {_margin(wording)}"
     return "no gap is shown"
 
 
-def _margin(reading: MetricReading) -> str:
-    if reading.form == "points":
+def _margin(wording: MetricWording) -> str:
+    if wording.form == "points":
         return "1 point"
     return "0.01"
 
 
-def _best(setting: RunSetting, reading: MetricReading, detail: int) -> list[str]:
+def _best(setting: RunSetting, wording: MetricWording, detail: int) -> list[str]:
     """Return the sentences on those that are better, or that none is; on values where nothing is compared."""
-    plain = setting.plain
+    plain = setting.baseline
     most = _most(detail)
     if plain is None or not plain.n:
-        texts = [_value(one, reading) for one in setting.findings if one.n and not one.constant]
+        texts = [_value(one, wording) for one in setting.findings if one.n and not one.is_constant]
         if texts:
             return [join_names(texts, most)]
         return []
-    better = [one for one in setting.findings if one.better]
+    better = [one for one in setting.findings if one.is_better]
     if not better:
-        tested = [one for one in setting.findings if one.n and not one.plain and one.kind not in _UNTESTED]
-        shown = plain.shown or any(one.kind == "worse" for one in setting.findings)
+        tested = [
+            one for one in setting.findings if one.n and not one.is_baseline and one.kind not in _UNTESTED
+        ]
+        shown = plain.is_significant or any(one.kind == "worse" for one in setting.findings)
         nothing = f"No technique is shown to {'narrow' if shown else 'change'} it"
         if tested and setting.outcome != "overshoots":
             return [nothing]
         return []
-    first = [_with_numbers(setting.finding(name), setting, reading) for name in setting.best]
-    others = [_with_numbers(one, setting, reading) for one in better if one.technique not in setting.best]
+    first = [_with_numbers(setting.finding(name), setting, wording) for name in setting.leading]
+    others = [_with_numbers(one, setting, wording) for one in better if one.technique not in setting.leading]
     if setting.outcome == "best":
-        best = setting.finding(setting.best[0])
-        found = f"Best: {best.technique}, {_numbers(best, setting, reading)}"
+        best = setting.finding(setting.leading[0])
+        found = f"Best: {best.technique}, {_numbers(best, setting, wording)}"
     elif setting.outcome == "front":
         if detail > 1:
             worth = "; which one is a matter of what accuracy is worth"
@@ -467,39 +472,39 @@ def _best(setting: RunSetting, reading: MetricReading, detail: int) -> list[str]
 _UNTESTED = ("constant", "untested")
 
 
-def _value(one: TechniqueFinding, reading: MetricReading) -> str:
+def _value(one: TechniqueFinding, wording: MetricWording) -> str:
     if not math.isnan(one.accuracy.mean):
         accuracy = f", accuracy {100 * one.accuracy.mean:.1f} %"
     else:
         accuracy = ""
-    return f"{one.technique} {_signed_gap(one.value.mean, reading)}{accuracy}"
+    return f"{one.technique} {_signed_gap(one.value.mean, wording)}{accuracy}"
 
 
-def _left(one: TechniqueFinding, plain: TechniqueFinding | None, reading: MetricReading) -> str:
+def _left(one: TechniqueFinding, plain: TechniqueFinding | None, wording: MetricWording) -> str:
     """Return a technique's gap: "3.4 points", "1.1 points the other way"."""
-    size = reading.size(one.value.mean)
-    if plain is None or reading.form != "points":  # other numbers say which way they are
+    size = wording.format_with_unit(one.value.mean)
+    if plain is None or wording.form != "points":  # other numbers say which way they are
         return size
-    turned = reading.side(one.value.mean) * reading.side(plain.value.mean) < 0
+    turned = wording.side(one.value.mean) * wording.side(plain.value.mean) < 0
     return size + (" the other way" if turned else "")
 
 
-def _numbers(one: TechniqueFinding, setting: RunSetting, reading: MetricReading) -> str:
+def _numbers(one: TechniqueFinding, setting: RunSetting, wording: MetricWording) -> str:
     """Return the gap and the cost of a technique: "3.4 points left, accuracy −0.7, 4 of 5 repeats"."""
-    left = _left(one, setting.plain_of(one), reading)
-    if not one.shown and one.kind != "untested":
+    left = _left(one, setting.baseline_of(one), wording)
+    if not one.is_significant and one.kind != "untested":
         left = f"no gap shown: {left}"
-    elif one.better and reading.form == "points" and not left.endswith("way"):
+    elif one.is_better and wording.form == "points" and not left.endswith("way"):
         left = f"{left} left"
-    if one.n == one.repeats:
+    if one.n == one.n_repeats:
         some = ""
     else:
-        some = f", {one.n} of {one.repeats} repeats"
+        some = f", {one.n} of {one.n_repeats} repeats"
     return f"{left}{_cost(one)}{some}"
 
 
-def _with_numbers(one: TechniqueFinding, setting: RunSetting, reading: MetricReading) -> str:
-    return f"{one.technique} ({_numbers(one, setting, reading)})"
+def _with_numbers(one: TechniqueFinding, setting: RunSetting, wording: MetricWording) -> str:
+    return f"{one.technique} ({_numbers(one, setting, wording)})"
 
 
 def _cost(one: TechniqueFinding) -> str:
@@ -512,9 +517,9 @@ def _cost(one: TechniqueFinding) -> str:
 
 def _constants(setting: RunSetting) -> list[str]:
     """Return who decides the same for everybody."""
-    found = [f"{one.technique} {_does_to_all(one)}" for one in setting.findings if one.constant]
-    plain = setting.plain
-    if plain is not None and plain.constant:
+    found = [f"{one.technique} {_does_to_all(one)}" for one in setting.findings if one.is_constant]
+    plain = setting.baseline
+    if plain is not None and plain.is_constant:
         found.insert(0, f"The plain model itself {_does_to_all(plain)}")
     return found
 
@@ -523,20 +528,20 @@ def _does_to_all(one: TechniqueFinding, *, brief: bool = False) -> str:
     """Return "refuses everybody (5 of 5 repeats)"; in brief how often only where it is not always."""
     done = {"refuses": one.accepts_nobody, "accepts": one.accepts_everybody}
     return " and ".join(
-        f"{verb} everybody" + (f" ({n} of {one.repeats} repeats)" if n < one.n or not brief else "")
+        f"{verb} everybody" + (f" ({n} of {one.n_repeats} repeats)" if n < one.n or not brief else "")
         for verb, n in done.items()
         if n
     )
 
 
-def _overshoots(setting: RunSetting, reading: MetricReading | None, detail: int = 1) -> list[str]:
-    """Return who turns the gap round, beyond chance; numbers need the reading."""
+def _overshoots(setting: RunSetting, wording: MetricWording | None, detail: int = 1) -> list[str]:
+    """Return who turns the gap round, beyond chance; numbers need the wording."""
     found = [one for one in setting.findings if one.kind == "overshoots"]
     if not found:
         return []
     texts = [one.technique for one in found]
-    if reading is not None:
-        texts = [_with_numbers(one, setting, reading) for one in found]
+    if wording is not None:
+        texts = [_with_numbers(one, setting, wording) for one in found]
     verb = "overshoot"
     if len(found) == 1:
         verb = "overshoots"
@@ -551,26 +556,28 @@ _OTHERS: dict[Kind, str] = {
 }
 
 
-def _others(setting: RunSetting, reading: MetricReading, detail: int) -> list[str]:
+def _others(setting: RunSetting, wording: MetricWording, detail: int) -> list[str]:
     """Return the techniques that are worse, shown to be the same, or not shown to differ.
 
     The last are not named in less detail where no technique is better: that says it of all.
     """
-    if not setting.tried:
+    if not setting.has_baseline_value:
         return []
     parts = []
     for kind, what in _OTHERS.items():
         found = [one for one in setting.findings if one.kind == kind]
-        if found and (kind != "not shown" or detail > 2 or setting.best):
+        if found and (kind != "not shown" or detail > 2 or setting.leading):
             numbers = kind in ("worse", "untested")
-            texts = [_with_numbers(one, setting, reading) if numbers else one.technique for one in found]
+            texts = [_with_numbers(one, setting, wording) if numbers else one.technique for one in found]
             if kind == "same":
-                limit = _margin(reading)
+                limit = _margin(wording)
             else:
                 limit = ""
             parts.append(f"{what}{limit}: {join_names(texts, _most(detail))}")
     plains = [
-        f"{one.technique} {_signed_gap(one.value.mean, reading)}" for one in setting.findings if one.plain
+        f"{one.technique} {_signed_gap(one.value.mean, wording)}"
+        for one in setting.findings
+        if one.is_baseline
     ]
     with_it = "; techniques that see as much are compared with it"
     return parts + ([f"The other plain model: {join_names(plains, MOST_NAMES)}{with_it}"] if plains else [])
@@ -585,19 +592,19 @@ def _without_value(setting: RunSetting, *, brief: bool = False) -> list[str]:
 def _why(one: TechniqueFinding, *, brief: bool = False) -> str:
     """Return why no repeat gave a value: "not possible in 5 of 5 repeats, empty cell ..."."""
     words = {"infeasible": "not possible", "undefined (0/0)": "undefined (0/0)"}
-    text = words.get(one.missing, one.missing)
-    if brief or not one.reasons:
+    text = words.get(one.no_value_reason, one.no_value_reason)
+    if brief or not one.failures:
         return text
-    status, reason, n = one.reasons[0]
-    more = len(one.reasons) - 1
+    status, reason, n = one.failures[0]
+    more = len(one.failures) - 1
     others = ""
     if more == 1:
         others = " (and 1 more reason)"
     elif more:
         others = f" (and {more} more reasons)"
-    if status != one.missing:
+    if status != one.no_value_reason:
         text = words.get(status, status)
-    return f"{text} in {n} of {one.repeats} repeats, {reason}{others}"
+    return f"{text} in {n} of {one.n_repeats} repeats, {reason}{others}"
 
 
 def _below(setting: RunSetting, detail: int) -> list[str]:
@@ -605,26 +612,26 @@ def _below(setting: RunSetting, detail: int) -> list[str]:
 
     In less detail on the best one alone.
     """
-    some = [one for one in setting.findings if one.below and one.better]
+    some = [one for one in setting.findings if one.beaten_by and one.is_better]
     if detail < 3:
-        some = [one for one in some if one.technique in setting.best[:1]]
-    return [f"But next to {one.technique} {one.below[0]}" for one in some]
+        some = [one for one in some if one.technique in setting.leading[:1]]
+    return [f"But next to {one.technique} {one.beaten_by[0]}" for one in some]
 
 
 # All settings ----------------------------------------------------------------------------------------------
 
 
-def _section(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading) -> Section:
+def _section(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWording) -> Section:
     """Return the sentences and the table of a block."""
     several = len(settings) > 1
-    texts = [(one.beta, said(one, reading)) for one in settings]
+    texts = [(one.beta, said(one, wording)) for one in settings]
     sentences = tuple(f"β = {beta:g}: {t}" if several else f"{t[0].upper()}{t[1:]}" for beta, t in texts)
     first = settings[0]
     title = f"{_place(first, answer)}: {first.deprived} against {first.favoured}"
-    return Section(title, sentences, (_table(settings, answer, reading),))
+    return Section(title, sentences, (_table(settings, answer, wording),))
 
 
-def _table(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading) -> TextTable:
+def _table(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWording) -> TextTable:
     """Return the numbers behind the sentences of a block, a row per β and technique.
 
     Of the metrics that the config names beside those of `COLUMNS`, as many as there is room for.
@@ -636,7 +643,7 @@ def _table(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricRea
         "technique": lambda row: TableCell(row[1].technique),
     }
     for column in columns[: MOST_HEADS - 3]:
-        heads[head_of(column, reading)] = partial(_cell_of_row, column, reading)
+        heads[head_of(column, wording)] = partial(_cell_of_row, column, wording)
     heads["what"] = lambda row: TableCell(outcome_of(row[1]))
     return table_of("", heads, rows)
 
@@ -656,25 +663,25 @@ def shown_columns(answer: RunAnswer, *, in_worlds: bool) -> list[FindingColumn]:
 
 
 def _cell_of_row(
-    column: FindingColumn, reading: MetricReading, row: tuple[RunSetting, TechniqueFinding]
+    column: FindingColumn, wording: MetricWording, row: tuple[RunSetting, TechniqueFinding]
 ) -> TableCell:
     _, finding = row
-    return column_cell(column, finding.numbers[column.key], reading)
+    return column_cell(column, finding.numbers[column.key], wording)
 
 
-def head_of(column: FindingColumn, reading: MetricReading) -> str:
-    """Return the head of a column; that of the metric of fairness is as its reading has it."""
+def head_of(column: FindingColumn, wording: MetricWording) -> str:
+    """Return the head of a column; that of the metric of fairness is as its wording has it."""
     if column.unit != "gap" or column.quantity == "change":
         return column.head
-    if reading.shift:
+    if wording.shift:
         gap = column.head
     else:
-        gap = reading.name
-    return {"points": f"{gap}, points", "times": "ratio", "number": reading.name}[reading.form]
+        gap = wording.name
+    return {"points": f"{gap}, points", "times": "ratio", "number": wording.name}[wording.form]
 
 
 def column_cell(
-    column: FindingColumn, estimate: Estimate, reading: MetricReading, *, intervals: bool = False
+    column: FindingColumn, estimate: Estimate, wording: MetricWording, *, intervals: bool = False
 ) -> TableCell:
     """Return the cell of a column. Differences have the sign of the metric, as in every other table and file.
 
@@ -685,22 +692,22 @@ def column_cell(
     """
     plus = "+" if column.quantity == "change" else ""
     if column.unit == "gap":
-        return _estimate(estimate, _sign_of_metric(column, reading), reading.digits, plus)
+        return _estimate(estimate, _sign_of_metric(column, wording), wording.digits, plus)
     if column.quantity == "value" and not intervals:
         estimate = Estimate(estimate.mean)
     return _estimate(estimate, lambda value: column.scale * value, 1 if column.unit else 3, plus)
 
 
-def _sign_of_metric(column: FindingColumn, reading: MetricReading) -> Callable[[float], float]:
+def _sign_of_metric(column: FindingColumn, wording: MetricWording) -> Callable[[float], float]:
     """Return how a number of the metric of fairness is told, with the sign that the metric has in files."""
     if column.quantity == "change":
         # A ratio that is told turned round has no difference that is told.
-        if reading.turned and reading.form == "times":
+        if wording.is_reversed and wording.form == "times":
             return lambda _: math.nan
-        return reading.change
-    if reading.turned and reading.form == "points":
-        return lambda value: -reading.shown(value)
-    return reading.shown
+        return wording.told_change
+    if wording.is_reversed and wording.form == "points":
+        return lambda value: -wording.told_number(value)
+    return wording.told_number
 
 
 def _estimate(one: Estimate, said: Callable[[float], float], digits: int = 1, plus: str = "") -> TableCell:
@@ -718,15 +725,15 @@ def outcome_of(one: TechniqueFinding) -> str:
     """Return the result of a technique, in a word or two."""
     if not one.n:
         return _why(one)
-    if one.constant:
+    if one.is_constant:
         return _does_to_all(one)
-    if one.plain:
-        return one.kind or ("" if one.shown else "no gap shown")
-    if one.n == one.repeats:
+    if one.is_baseline:
+        return one.kind or ("" if one.is_significant else "no gap shown")
+    if one.n == one.n_repeats:
         some = ""
     else:
-        some = f" ({one.n} of {one.repeats} repeats)"
-    if one.front and one.better:
+        some = f" ({one.n} of {one.n_repeats} repeats)"
+    if one.is_on_front and one.is_better:
         front = ", on the front"
     else:
         front = ""
@@ -738,7 +745,7 @@ def outcome_of(one: TechniqueFinding) -> str:
 
 def _main(settings: Sequence[RunSetting]) -> RunSetting:
     """Return the setting of a block that is spoken of first: of the middle β with a plain model."""
-    able = [one for one in settings if one.tried]
+    able = [one for one in settings if one.has_baseline_value]
     ordered = sorted(able or settings, key=lambda one: one.beta)
     return ordered[len(ordered) // 2]
 
@@ -808,7 +815,7 @@ def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
         return f"{text[:-1]}, {what[config.test_labels]}. β: the strength of a world's first mechanism."
     if any(config.sample.beta):
         shipped = config.sample.source == "shipped"
-        kinds = bias_in_words(plan.datasets, names_of(config).dataset, brief=brief, shipped=shipped)
+        kinds = bias_in_words(plan.datasets, read_display_names(config).dataset, brief=brief, shipped=shipped)
         share = "the share of its favourable outcomes that the deprived group loses in training"
         text += f" β: {kinds if brief and kinds else share}"
         both = _those(plan, lambda one: one.get("bias_direction") == "both")
@@ -826,7 +833,9 @@ def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
 
 def _those(plan: RunPlan, chosen: Callable[[Mapping[str, Any]], bool]) -> str:
     """Name data sets, with the attribute where it is not so of all of theirs: "adult, compas (sex)"."""
-    return join_names(named_sources(plan.datasets, chosen, names_of(plan.config).dataset), MOST_NAMES)
+    return join_names(
+        named_sources(plan.datasets, chosen, read_display_names(plan.config).dataset), MOST_NAMES
+    )
 
 
 def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
@@ -856,7 +865,7 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
         many = f" Of {tables} of these one in twenty may show what is not there."
     else:
         many = ""
-    less = _margin(reading_of(answer.metric))
+    less = _margin(wording_of(answer.metric))
     return (
         "Narrower, wider, best, overshoots, no change: shown beyond chance, for other training sets and "
         "other test rows too, at 5 % after Holm's adjustment over all techniques and β of a "
@@ -869,20 +878,20 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
 def each_setting(run: RunResults) -> Iterator[tuple[RunSetting, str, str]]:
     """Yield the settings of a run, each with a short sentence and everything that is said of it."""
     answer = answer_of(run)
-    reading = reading_of(answer.metric)
+    wording = wording_of(answer.metric)
     for one in answer.settings:
-        yield one, f"{_begun(_short(one, reading))}.", said(one, reading)
+        yield one, f"{_begun(_short(one, wording))}.", said(one, wording)
 
 
-def _short(setting: RunSetting, reading: MetricReading) -> str:
+def _short(setting: RunSetting, wording: MetricWording) -> str:
     """Return a setting in a few words: "massaging narrows the gap from 15.8 to 3.4 points, accuracy −0.7"."""
-    if not setting.best:
+    if not setting.leading:
         return _what_else(setting)
-    best = setting.finding(setting.best[0])
-    change = f"from {_from_to(setting, reading)}{_cost(best)}"
+    best = setting.finding(setting.leading[0])
+    change = f"from {_from_to(setting, wording)}{_cost(best)}"
     if setting.outcome == "best":
         return f"{best.technique} narrows the gap {change}"
     if setting.outcome == "overshoots":
         return f"{best.technique} overshoots, {change}"
-    n = sum(one.better for one in setting.findings)
+    n = sum(one.is_better for one in setting.findings)
     return f"{n} techniques narrow the gap; {best.technique} {change}"

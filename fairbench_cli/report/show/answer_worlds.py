@@ -27,9 +27,9 @@ NARROWED = "Gap narrowed"
 ARTEFACT = "Lost on recorded labels and gained on true ones"
 TRADED = "Gap narrowed at a loss on true labels too"
 WHICH: dict[str, Callable[[TechniqueFinding], bool]] = {
-    NARROWED: lambda one: one.better,
-    ARTEFACT: lambda one: one.artefact,
-    TRADED: lambda one: one.trades,
+    NARROWED: lambda one: one.is_better,
+    ARTEFACT: lambda one: one.is_artefact,
+    TRADED: lambda one: one.is_trade_off,
 }
 """Which techniques are told under a head."""
 NONE = points(0.0)
@@ -37,14 +37,14 @@ NONE = points(0.0)
 
 def headline(answer: RunAnswer) -> list[str]:
     """Return the answer to a run with worlds in a sentence, the longest first."""
-    settings = [one for one in answer.settings if one.biased and one.tried]
-    if not any(one.biased for one in answer.settings):
+    settings = [one for one in answer.settings if one.has_bias and one.has_baseline_value]
+    if not any(one.has_bias for one in answer.settings):
         return ["All worlds have strength 0, so nothing can be said of a bias."]
     if not settings:
         return ["No setting with a bias has a plain model with a value, so nothing can be said of worlds."]
-    known = any(one.lost.kind for one in settings)
+    known = any(one.bias_cost.kind for one in settings)
     does, what = ("regains", WHAT) if known else ("gains", "accuracy on true labels")
-    found = [one for one in settings_with(settings, _gains) if one.lost.kind == "worse" or not known]
+    found = [one for one in settings_with(settings, _gains) if one.bias_cost.kind == "worse" or not known]
     worlds = len({one.world for one in settings})
     if not found:
         many = format_count(len(settings), "setting")
@@ -74,7 +74,7 @@ def headline(answer: RunAnswer) -> list[str]:
 
 
 def _gains(one: TechniqueFinding) -> bool:
-    return one.gains
+    return one.gains_accuracy
 
 
 def statements(answer: RunAnswer, detail: int = 3) -> list[str]:
@@ -85,10 +85,14 @@ def statements(answer: RunAnswer, detail: int = 3) -> list[str]:
     detail : {-1, 0, 1, 2, 3}
         How much is said: 3 names all techniques, 2 three and 1 one of them; 0 and -1 take a line each.
     """
-    able = [one for one in answer.settings if one.tried and (one.biased or not one.world)]
+    able = [one for one in answer.settings if one.has_baseline_value and (one.has_bias or not one.world)]
     worlds = group_by(able, lambda one: one.world)
     found = [text for world, own in worlds.items() if (text := _of_world(world, own, detail))]
-    silent = (one for one in answer.settings if one.world not in worlds and (one.biased or not one.tried))
+    silent = (
+        one
+        for one in answer.settings
+        if one.world not in worlds and (one.has_bias or not one.has_baseline_value)
+    )
     without = sorted({one.world or NO_BIAS for one in silent})
     return [*found, *([f"{join_names(without, 99)}: no plain model with a value."] if without else [])]
 
@@ -126,7 +130,7 @@ def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
 
 def _cost(settings: Sequence[RunSetting], detail: int) -> str:
     """Return the cost of the bias that is shown: "the bias costs 3.0 to 10.1 points of accuracy in 8"."""
-    known = [one.lost for one in settings if not math.isnan(one.lost.mean)]
+    known = [one.bias_cost for one in settings if not math.isnan(one.bias_cost.mean)]
     if not known:
         return ""
     shown = [-100 * one.mean for one in known if one.kind == "worse"]
@@ -164,11 +168,11 @@ def _range(values: Sequence[float], plus: str = "") -> str:
 
 def _gained(settings: Sequence[RunSetting], detail: int) -> str:
     """Return who gains accuracy on true labels, and how much; the most often first, then the most."""
-    gaining = (each for one in settings for each in one.findings if each.gains)
-    found = {name: [each.true for each in own] for name, own in group_by(gaining, _technique).items()}
+    gaining = (each for one in settings for each in one.findings if each.gains_accuracy)
+    found = {name: [each.true_change for each in own] for name, own in group_by(gaining, _technique).items()}
     n = len(settings)
     if not found:
-        if not any(one.lost.kind == "worse" for one in settings):
+        if not any(one.bias_cost.kind == "worse" for one in settings):
             return ""
         if detail < 1:
             return "nothing gained"
@@ -236,10 +240,10 @@ def _thresholds(settings: Sequence[RunSetting], detail: int) -> str:
 
 def _ranking(settings: Sequence[RunSetting]) -> str:
     """Return in how many settings the record ranks people within groups as the truth does, and to whom."""
-    exact = [one.exact for one in settings if one.exact.kept() is not None]
+    exact = [one.exact for one in settings if one.exact.keeps_ranking() is not None]
     if not exact:
         return ""
-    broken = [one for one in exact if not one.kept()]
+    broken = [one for one in exact if not one.keeps_ranking()]
     n = len(exact) - len(broken)
     if not n:
         some = "not kept"
@@ -276,7 +280,7 @@ _APART = "What the bias costs is not tested, it changes the plain model by"
 
 def _cost_in_numbers(setting: RunSetting) -> str:
     """Return the cost of the bias to the plain model, with its interval. A cost and a gain have no sign."""
-    lost = setting.lost
+    lost = setting.bias_cost
     sign, plus = {"worse": (-1, ""), "better": (1, "")}.get(lost.kind, (1, "+"))
     ends = [signed(100 * end, plus=plus) for end in sorted((sign * lost.low, sign * lost.high))]
     if math.isnan(lost.low):
@@ -289,22 +293,22 @@ def _cost_in_numbers(setting: RunSetting) -> str:
 
 def said(setting: RunSetting) -> list[str]:
     """Return the sentences on the world of a setting: cost, who gains, what is known exactly, trade-offs."""
-    if not setting.biased:
+    if not setting.has_bias:
         return []
-    parts = [] if math.isnan(setting.lost.mean) else [_cost_in_numbers(setting)]
+    parts = [] if math.isnan(setting.bias_cost.mean) else [_cost_in_numbers(setting)]
     parts += filter(None, [_gained([setting], 3)])
     exact = exact_accuracy(setting)
     if exact is not None:
         bayes, thresholds, truth = (f"{points(value)} %" for value in exact)
         names = zip((setting.deprived, setting.favoured), PAIR, strict=True)
-        broken = [name for name, group in names if setting.exact.kept(group) is False]
+        broken = [name for name, group in names if setting.exact.keeps_ranking(group) is False]
         ranking = "kept within each group"
         if broken:
             ranking = f"not kept among {' and '.join(broken)}"
             if not setting.exact.include_protected:
                 ranking += f" to rules that do not see {setting.attribute}"
         drawn = ""
-        if setting.exact.how == "draws":
+        if setting.exact.method == "draws":
             drawn = " (by draws)"
         parts.append(
             f"Bayes' rule of the record is right on {bayes} of the truth, with thresholds that know the "
@@ -320,4 +324,4 @@ def said(setting: RunSetting) -> list[str]:
 
 def _both(one: TechniqueFinding) -> str:
     """Return the changes of accuracy: "recorded −1.2, true +8.1"."""
-    return f"recorded {signed(100 * one.recorded.mean)}, true {signed(100 * one.true.mean)}"
+    return f"recorded {signed(100 * one.recorded_change.mean)}, true {signed(100 * one.true_change.mean)}"

@@ -21,7 +21,7 @@ MOST_NAMES = 3  # in a clause
 
 
 @dataclass(frozen=True)
-class MetricReading:
+class MetricWording:
     """How a metric is said.
 
     Parameters
@@ -32,9 +32,9 @@ class MetricReading:
         A difference of rates in points, a ratio of rates, or neither: the number as it is.
     rate : str
         Which rate of a group, by its name in `RATES`; empty where it is not of one.
-    signed : bool
+    is_signed : bool
         Whether the number says which group has the higher rate.
-    turned : bool
+    is_reversed : bool
         Whether it is of the favoured group against the deprived one.
     shift : float
         What is added to a difference.
@@ -45,25 +45,25 @@ class MetricReading:
     name: str
     form: Literal["points", "times", "number"] = "number"
     rate: str = ""
-    signed: bool = False
-    turned: bool = False
+    is_signed: bool = False
+    is_reversed: bool = False
     shift: float = 0.0
     ideal: float | None = None
 
-    def shown(self, value: float) -> float:
+    def told_number(self, value: float) -> float:
         """Return the number of a sentence: the deprived group's rate less, or over, the favoured one's.
 
         A difference is in points; a number is as it is.
         """
         if self.form == "points":
-            return (value - self.shift) * (-100 if self.turned else 100)
-        if self.form == "times" and self.turned:
+            return (value - self.shift) * (-100 if self.is_reversed else 100)
+        if self.form == "times" and self.is_reversed:
             if value <= 0:
                 return math.inf
             return 1 / value
         return value
 
-    def change(self, change: float) -> float:
+    def told_change(self, change: float) -> float:
         """Return the change that a sentence names, from a difference of two numbers, not of turned ratios."""
         return change * (100 if self.form == "points" else 1)
 
@@ -77,47 +77,47 @@ class MetricReading:
         """What stands behind a number."""
         return {"points": " points", "times": " times", "number": ""}[self.form]
 
-    def text(self, value: float) -> str:
+    def format(self, value: float) -> str:
         """Write a number as `shown`, without a sign of differences: "15.8", "0.62"; `NO_NUMBER` for NaN."""
-        said = self.shown(value)
+        said = self.told_number(value)
         if math.isnan(said):
             return NO_NUMBER
         return signed(abs(said) if self.form == "points" else said, self.digits, plus="")
 
-    def size(self, value: float) -> str:
+    def format_with_unit(self, value: float) -> str:
         """Write a number with its unit: "15.8 points", "0.62 times"."""
-        return self.text(value) + self.unit
+        return self.format(value) + self.unit
 
     def side(self, value: float) -> int:
         """Return on which side of the ideal a number is, as it is said: -1, 0 where it rounds to it, or 1."""
-        if self.ideal is None or (self.form == "points" and not self.signed):
+        if self.ideal is None or (self.form == "points" and not self.is_signed):
             return 1
-        said = float(f"{self.shown(value):.{self.digits}f}")
-        ideal = self.shown(self.ideal)
+        said = float(f"{self.told_number(value):.{self.digits}f}")
+        ideal = self.told_number(self.ideal)
         return (said > ideal) - (said < ideal)
 
-    def gap(self, value: float, deprived: str, favoured: str) -> str:
+    def describe_gap(self, value: float, deprived: str, favoured: str) -> str:
         """Write how the groups differ: "women are selected 15.8 points less often than men".
 
         >>> from fairbench_cli.measures.registry import find_metric
-        >>> reading_of(find_metric("discrimination")).gap(0.158, "women", "men")
+        >>> wording_of(find_metric("discrimination")).describe_gap(0.158, "women", "men")
         'women are selected 15.8 points less often than men'
-        >>> reading_of(find_metric("impact-ratio")).gap(0.62, "women", "men")
+        >>> wording_of(find_metric("impact-ratio")).describe_gap(0.62, "women", "men")
         'women are selected 0.62 times as often as men'
-        >>> reading_of(find_metric("equal-opportunity")).gap(0.05, "women", "men")
+        >>> wording_of(find_metric("equal-opportunity")).describe_gap(0.05, "women", "men")
         'the true positive rates of women and men are 5.0 points apart'
-        >>> reading_of(find_metric("phi")).gap(0.05, "women", "men")
+        >>> wording_of(find_metric("phi")).describe_gap(0.05, "women", "men")
         'of women against men, phi is 0.050'
         """
-        number = self.text(value)
+        number = self.format(value)
         if self.rate:
             label = RATES[self.rate].label
         else:
             label = ""
         event = EVENTS.get(self.rate, ("", ""))[0]
-        if self.form == "points" and not self.signed:
+        if self.form == "points" and not self.is_signed:
             return f"the {label}s of {deprived} and {favoured} are {number} points apart"
-        if self.form == "times" and not self.signed:
+        if self.form == "times" and not self.is_signed:
             return f"the lower {label} of {deprived} and {favoured} is {number} times the higher one"
         if self.form == "times":
             if event:
@@ -141,11 +141,11 @@ class MetricReading:
         return f"{deprived} are {event} {number} points {way} often than {favoured}"
 
 
-def reading_of(metric: Metric) -> MetricReading:
+def wording_of(metric: Metric) -> MetricWording:
     """Return how a metric is said, by what its name stands for.
 
     >>> from fairbench_cli.measures.registry import find_metric
-    >>> [reading_of(find_metric(name)).form for name in ("discrimination", "cv", "impact-ratio", "phi")]
+    >>> [wording_of(find_metric(name)).form for name in ("discrimination", "cv", "impact-ratio", "phi")]
     ['points', 'points', 'times', 'number']
     """
     name = metric.name
@@ -159,9 +159,9 @@ def reading_of(metric: Metric) -> MetricReading:
         shift += alias.how == "one plus"
         name = alias.metrics[0]
     if name not in _RATED:
-        return MetricReading(metric.name, ideal=metric.ideal)
+        return MetricWording(metric.name, ideal=metric.ideal)
     rate, form, is_signed = _RATED[name]
-    return MetricReading(metric.name, form, rate, is_signed, turned, shift, metric.ideal)
+    return MetricWording(metric.name, form, rate, is_signed, turned, shift, metric.ideal)
 
 
 def points(value: float) -> str:

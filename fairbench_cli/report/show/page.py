@@ -31,7 +31,7 @@ from fairbench_cli.report.ledger.cell_labels import NO_BIAS
 from fairbench_cli.report.ledger.change_kinds import classify_changes, run_technique_frame
 from fairbench_cli.report.ledger.columns import ACCURACY, column_metrics
 from fairbench_cli.report.ledger.exact_worlds import BETA
-from fairbench_cli.report.ledger.frontier import moved_of
+from fairbench_cli.report.ledger.frontier import moved_thresholds_of_run
 from fairbench_cli.report.ledger.journal_arrays import SITUATION, TECHNIQUE, mean_and_interval
 from fairbench_cli.report.ledger.paired_differences import Baseline, paired_with_baselines, run_paired_frame
 from fairbench_cli.report.ledger.results import Results, RunResults
@@ -45,7 +45,7 @@ from fairbench_cli.report.show.answer_text import (
     outcome_of,
     shown_columns,
 )
-from fairbench_cli.report.show.metric_wording import points, reading_of
+from fairbench_cli.report.show.metric_wording import points, wording_of
 from fairbench_cli.report.show.networks import network_charts, world_networks
 from fairbench_cli.report.show.page_data import SHARE, Data, PanelNumbers, Scale, metrics_of
 from fairbench_cli.report.show.page_worlds import ABOUT_WORLDS, world_sections
@@ -198,7 +198,8 @@ def _data_of(
 ) -> list[Data]:
     """Return panels as the page's script reads them, with what is said of each at each β."""
     captions = {
-        (*setting.block, setting.beta): [short, _first(long)] for setting, short, long in each_setting(run)
+        (*setting.block_key, setting.beta): [short, _first(long)]
+        for setting, short, long in each_setting(run)
     }
     panels_data = []
     for i, panel in enumerate(panels):
@@ -432,7 +433,11 @@ def _curves(part: PanelParts) -> Section:
 def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | None:
     """Return the section on moved thresholds in a world, next to the techniques. None without a sweep."""
     asked = panel.of["compared"], "demographic-parity"
-    found = [own for own in moved_of(run) if own.data is panel.data and (own.compared, own.held) == asked]
+    found = [
+        own
+        for own in moved_thresholds_of_run(run)
+        if own.data is panel.data and (own.compared, own.held) == asked
+    ]
     if not found:
         return None
     moved = found[0]
@@ -446,7 +451,9 @@ def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | N
         return None
     ways = [
         (panel.called.technique(*(moved.data.cells[i][name] for name in TECHNIQUE)), *place)
-        for i, place in zip(own, _percents(moved.own_gap[own], moved.own_accuracy[own]), strict=True)
+        for i, place in zip(
+            own, _percents(moved.technique_gap[own], moved.technique_accuracy[own]), strict=True
+        )
         if place
     ]
     title = f"{panel.name}: moved thresholds" + (f" at {panel.strength} = {beta:g}" if panel.strength else "")
@@ -512,7 +519,7 @@ def _numbers(run: RunResults) -> tuple[TextTable, ...]:
 def _findings_table(run: RunResults) -> TextTable:
     """Return the table of all columns of the answer: a row for each setting and technique."""
     answer = answer_of(run)
-    reading = reading_of(answer.metric)
+    wording = wording_of(answer.metric)
     columns = shown_columns(answer, in_worlds=answer.has_worlds)
     places = {
         "data set": [setting.dataset_label for setting in answer.settings],
@@ -529,13 +536,13 @@ def _findings_table(run: RunResults) -> TextTable:
         beta = TableCell(f"{setting.beta:g}", value=setting.beta)
         for finding in setting.all_findings:
             cells = [
-                column_cell(column, finding.numbers[column.key], reading, intervals=True)
+                column_cell(column, finding.numbers[column.key], wording, intervals=True)
                 for column in columns
             ]
-            n = TableCell(f"{finding.n} of {finding.repeats}", value=finding.n)
+            n = TableCell(f"{finding.n} of {finding.n_repeats}", value=finding.n)
             technique = TableCell(finding.technique)
             rows.append((*place, beta, technique, *cells, TableCell(outcome_of(finding)), n))
-    heads = (*places, "β", "technique", *(head_of(column, reading) for column in columns), "what", "repeats")
+    heads = (*places, "β", "technique", *(head_of(column, wording) for column in columns), "what", "repeats")
     return TextTable("All techniques in all settings", heads, tuple(rows))
 
 

@@ -11,7 +11,7 @@ from fairbench_cli.document import charts
 from fairbench_cli.document.charts import LEFT, PLOT, SIDE, WIDTH, Axis, ChartLine, Point
 from fairbench_cli.document.model import Chart
 from fairbench_cli.report.ledger.answer import RunAnswer, RunSetting
-from fairbench_cli.report.show.metric_wording import reading_of
+from fairbench_cli.report.show.metric_wording import wording_of
 from fairbench_cli.report.show.page_data import FORM_OF, RULES
 
 WORDS = {
@@ -108,16 +108,20 @@ def answer_chart(answer: RunAnswer) -> Chart | None:
 
 def _tracks(settings: Sequence[RunSetting], answer: RunAnswer) -> list[ChartLine]:
     """Return the way of each technique over β, that of the plain model first."""
-    reading = reading_of(answer.metric)
+    wording = wording_of(answer.metric)
     lines = []
-    found = [(one, setting.beta) for setting in settings for one in (setting.plain, *setting.findings) if one]
+    found = [
+        (one, setting.beta) for setting in settings for one in (setting.baseline, *setting.findings) if one
+    ]
     for technique, own in group_by(found, lambda each: each[0].technique).items():
         points = []
         for one, beta in own:
             value = one.value.mean
             accuracy = 100 * one.accuracy.mean
             if math.isfinite(value) and math.isfinite(accuracy):
-                said = f"{technique}, β = {beta:g}: {reading.size(value)}, accuracy {accuracy:.1f} %"
+                said = (
+                    f"{technique}, β = {beta:g}: {wording.format_with_unit(value)}, accuracy {accuracy:.1f} %"
+                )
                 points.append((value, accuracy, said))
         lines.append(ChartLine(technique, points))
     return lines

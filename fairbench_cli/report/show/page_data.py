@@ -15,10 +15,17 @@ from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import rate_by_group
-from fairbench_cli.report.ledger.cell_labels import BLOCK, NO_BIAS, TRUTH, Names, names_of, why_nothing
+from fairbench_cli.report.ledger.cell_labels import (
+    BLOCK,
+    NO_BIAS,
+    TRAINED_ON_TRUTH,
+    DisplayNames,
+    read_display_names,
+    why_no_value,
+)
 from fairbench_cli.report.ledger.change_kinds import Kind
 from fairbench_cli.report.ledger.columns import metric_unit
-from fairbench_cli.report.ledger.exact_worlds import BETA, facts_of_run, strength_of
+from fairbench_cli.report.ledger.exact_worlds import BETA, exact_worlds_of_run, strength_name
 from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, DatasetRepeats, mean_and_interval
 from fairbench_cli.report.ledger.paired_differences import Baseline
 from fairbench_cli.report.ledger.results import Results, RunResults, compute_label_metric
@@ -197,7 +204,7 @@ class PanelNumbers:
     on: str
     strength: str
     kind: str
-    called: Names
+    called: DisplayNames
 
     def beside(self, *names: str) -> Place:
         """Return the values of all names but some: the same for panels that differ in these alone."""
@@ -282,7 +289,7 @@ def panels_of(
         What the others are compared with, the frame of `paired_frame` that does so, and the kind of each row.
     """
     metrics = metrics_of(results)
-    called = names_of(run.plan.config)
+    called = read_display_names(run.plan.config)
     rows = results.rows.assign(**mean_and_interval(results.values))
     others = [name for name in BLOCK if name != "world"]  # worlds of the same panel have the same techniques
     listed = {place: [*dict.fromkeys(_techniques(part))] for place, part in rows.groupby(others)}
@@ -319,7 +326,7 @@ def panels_of(
                 labels=_labels(data, of, axes),
                 known=_known(run, of, axes, [*map(results.metric, metrics)]),
                 on=run.labels if run.plan.has_worlds else "",
-                strength=strength_of(source, of["world"]),
+                strength=strength_name(source, of["world"]),
                 kind=source.get("bias_kind", ""),
                 called=called,
             )
@@ -373,13 +380,13 @@ def _known(run: RunResults, of: Mapping[str, Any], axes: Axes, metrics: Sequence
     """Return metrics of `RULES`: shape (metrics, rules, β)."""
     _, techniques, betas = axes
     found = np.full((len(metrics), len(RULES), len(betas)), np.nan)
-    known = facts_of_run(run)
+    known = exact_worlds_of_run(run)
     config = run.plan.config
     seen = all(technique[TECHNIQUE.index("include_protected")] for technique in techniques)
     place = of["dataset"], of["attribute"], of["world"]
     for k, beta in enumerate(betas):
-        world = known.at(*place, beta, include_protected=seen, features=config.test_features)
-        world = world or known.at(*place, beta)
+        world = known.find(*place, beta, include_protected=seen, features=config.test_features)
+        world = world or known.find(*place, beta)
         if world is None:
             continue
         names = world.constant(run.labels), *RULES[1:]
@@ -405,8 +412,12 @@ def _of_cells(panel: PanelNumbers) -> tuple[dict[str, str], dict[str, str]]:
         why[at] = ""
         if not done:
             reason = next((text for text in data.reason[i] if text), "")
-            why[at] = why_nothing(statuses, data.status.shape[1]) + (f": {reason}" if reason else "")
-            if data.cells[i]["intervention"] == TRUTH and data.recorded is not None and "ok" in statuses:
+            why[at] = why_no_value(statuses, data.status.shape[1]) + (f": {reason}" if reason else "")
+            if (
+                data.cells[i]["intervention"] == TRAINED_ON_TRUTH
+                and data.recorded is not None
+                and "ok" in statuses
+            ):
                 why[at] = "not counted on recorded labels"
         for times, word in zip(data.n_constant[i].tolist(), (REFUSES, ACCEPTS), strict=True):
             if times:
@@ -504,7 +515,7 @@ def technique_groups(panel: PanelNumbers) -> list[list[int]]:
 
 def upper_of(panel: PanelNumbers) -> list[int]:
     """Return the places of the techniques that know the truth."""
-    return [t for t, (intervention, *_) in enumerate(panel.techniques) if intervention == TRUTH]
+    return [t for t, (intervention, *_) in enumerate(panel.techniques) if intervention == TRAINED_ON_TRUTH]
 
 
 def parts_of(count: int, upper: Sequence[int]) -> Iterator[list[int]]:
