@@ -325,10 +325,10 @@ def _lines(verification: "Verification") -> list[str]:
     lines += [f"changed since: {change}" for change in verification.changes]
     lines += verification.reasons
     agreement = f"{n - len(different)} of {n} are the same, bit for bit"
-    return [
-        *lines,
-        f"{agreement} (of {verification.finished} finished repeats, picked by --seed {verification.seed})",
-    ]
+    lines.append(
+        f"{agreement} (of {verification.finished} finished repeats, picked by --seed {verification.seed})"
+    )
+    return lines
 
 
 def _name(recomputed: "Recomputed") -> str:
@@ -336,7 +336,7 @@ def _name(recomputed: "Recomputed") -> str:
 
     cell = recomputed.cell.describe()
     cell_fields = [f"{key}={cell[key]}" for key in CELL_COLUMNS if cell[key] != ""]
-    parameters = [
-        f"{key}={cell[key]}" for key in ("parameters", "classifier_parameters") if cell[key] != "{}"
-    ]
-    return f"{', '.join([*cell_fields, *parameters])}, repeat {recomputed.record.repeat}:"
+    for key in ("parameters", "classifier_parameters"):
+        if cell[key] != "{}":
+            cell_fields.append(f"{key}={cell[key]}")
+    return f"{', '.join(cell_fields)}, repeat {recomputed.record.repeat}:"
