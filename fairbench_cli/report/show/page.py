@@ -436,7 +436,7 @@ def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | N
     found = [
         own
         for own in moved_thresholds_of_run(run)
-        if own.data is panel.data and (own.compared, own.held) == asked
+        if own.data is panel.data and (own.compared, own.constraint) == asked
     ]
     if not found:
         return None

@@ -292,7 +292,7 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
                 line = None
             else:
                 line = mean_and_interval(moved.accuracy[i].T)
-            reached[key, moved.held] = (
+            reached[key, moved.constraint] = (
                 line,
                 *means_of_both(moved.technique_gap[i], moved.technique_accuracy[i]),
             )
