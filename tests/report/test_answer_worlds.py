@@ -24,6 +24,7 @@ from fairbench_cli.report.ledger.answer import answer_of
 from fairbench_cli.report.ledger.bias_cost import bias_cost_frame
 from fairbench_cli.report.ledger.cell_labels import TRAINED_ON_TRUTH
 from fairbench_cli.report.ledger.exact_worlds import FILE
+from fairbench_cli.report.ledger.paired_differences import run_pareto_frame
 from fairbench_cli.report.show.answer_text import MOST_LINES, MOST_WORDS, WIDTH, answer_document, each_setting
 from fairbench_cli.report.show.paper_table import paper_table
 from fairbench_cli.report.show.tables import caption
