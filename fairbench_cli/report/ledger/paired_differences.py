@@ -101,7 +101,8 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
     repeats share their test rows the first says nothing of other rows: of two techniques that are equal in
     the population nearly always one is better on a thousand given rows. ``population_basis`` says what the
     second answer rests on (`BASES`), or why there is none; see `compute_population_tests`.
-    ``population_p_same`` is the p-value, after Holm over the same family, of the opposite question: below .05 it is shown that the
+    ``population_p_same`` is the p-value, after Holm over the same family, of the opposite question: below
+    .05 it is shown that the
     mean difference in the population is smaller than `NEGLIGIBLE`, by two one-sided tests.
 
     ``p_holm`` is Holm's adjustment over the family that one reads together: one metric in one table, which
