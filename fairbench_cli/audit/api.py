@@ -266,19 +266,25 @@ def run(
     what is being done.
     """
     from fairbench_cli.audit.build_report import judge, read_parts
+    from fairbench_cli.audit.compare.baseline import read_baseline
+    from fairbench_cli.audit.compare.verdict import check_names
     from fairbench_cli.audit.scan.from_run import rows_of_run
     from fairbench_cli.audit.scan.open import open_scan
 
+    baseline = None
+    if config.baseline is not None:
+        baseline = read_baseline(config.baseline)
     rows = rows_of_run(source, config, only, repeat)
     if rows is not None:
         source = rows.frame
         config = rows.config
     with open_scan(source, config, against=against, tell=tell) as scan:
-        seen = read_parts(scan)
         tally = scan.tally
+        check_names(tally, scan.config)  # before the parts read, which may take long
+        seen = read_parts(scan)
     if rows is not None:
         tally = replace(tally, source=rows.name, notes=rows.notes + tally.notes)
-    return judge(tally, config, seen)
+    return judge(tally, config, seen, baseline)
 
 
 def frame_of_arrays(

@@ -21,7 +21,7 @@ PANELS = {
     "Decisions": "favourable threshold top-k top-share ties curves",
     "Two models, two dates": "against id slice",
     "Comparison and verdict": "ref ref-method tau metric decision rule preset min-group min-share exclude "
-    "fail fail-on",
+    "fail fail-on warn-on baseline least-change",
     "Intervals": "draws seed confidence",
     "Small groups": "scan",
     "Explanation": "explain neighbours margin",
@@ -169,7 +169,8 @@ def audit(
     folder = results_folder(preds)
     if folder.is_dir():
         preds = str(folder)
-    _keep_inputs([preds, config, settings.against], output, pdf, to_db, settings.preset)
+    inputs = [preds, config, settings.against, settings.baseline]
+    _keep_inputs(inputs, output, pdf, to_db, settings.preset)
     with stoppable() as stopped:
         try:
             with Activity(f"reading {preds}") as activity:
@@ -267,5 +268,5 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
         print_document(audit_document(report, everything=everything, brief=True))
     else:
         print_text(write(report, format_), format_)
-        if report.gate.stops:
+        if report.gate.stops or report.gate.warning:
             talk(describe_gate(report))

@@ -150,10 +150,39 @@ class AttributeVerdict(Place):
 
 @dataclass(frozen=True)
 class Gate:
-    """Whether to stop, and a sentence that says why; for exit codes."""
+    """Whether to stop, and why; for exit codes.
+
+    Parameters
+    ----------
+    stops : bool
+    reason : str
+        Why it stops; empty where it does not.
+    warning : str
+        What it warns of, without stopping; empty where nothing.
+    accepted : int
+        How many failing comparisons neither stop nor warn because a baseline has them.
+    """
 
     stops: bool
     reason: str = ""
+    warning: str = ""
+    accepted: int = 0
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The failing comparisons of an earlier audit, by its ci.json.
+
+    Parameters
+    ----------
+    file : str
+        Its name, without folders.
+    gaps : mapping
+        The distance of each rate from its reference's, by model, by `compare.baseline.key_of`.
+    """
+
+    file: str
+    gaps: Mapping[tuple[str, ...], Mapping[str, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +218,8 @@ class Report:
         compared, of the last.
     gate : Gate
         Whether a gate of the configuration stops, and why.
+    baseline : Baseline or None
+        What an earlier audit found, where a gate accepts it.
     """
 
     config: AuditConfig
@@ -207,6 +238,7 @@ class Report:
     verdicts: tuple[AttributeVerdict, ...] = ()
     verdict: Verdict = "undecided"
     gate: Gate = Gate(stops=False)
+    baseline: Baseline | None = None
 
     @cached_property
     def judged(self) -> tuple[AttributeVerdict, ...]:
