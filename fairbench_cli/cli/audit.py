@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairbench_cli.audit.show.formats import FORMATS, file_of
+from fairbench_cli.audit.show.formats import FILES, FORMATS, file_of
 from fairbench_cli.cli.command import Command
 
 if TYPE_CHECKING:  # light when asked for --help
@@ -224,14 +224,14 @@ def _keep_inputs(
     preset: str | None,
 ) -> None:
     """Refuse to overwrite what is read."""
-    from fairbench_cli.audit.show.aequitas import FILES
+    from fairbench_cli.audit.show.aequitas import FILES as FILES_OF_AEQUITAS
     from fairbench_cli.audit.show.tables import OPTIONAL
     from fairbench_cli.base.files import refuse_overwriting
 
     read = [str(path).removeprefix("sqlite:///") for path in inputs if path is not None]
     if output is not None:
-        ours = {name for name, _ in FORMATS.values()} | {file_of(name) for name in OPTIONAL}
-        names = FILES if preset == "aequitas" else sorted(ours)
+        ours = set(FILES) | {file_of(name) for name in OPTIONAL}
+        names = FILES_OF_AEQUITAS if preset == "aequitas" else sorted(ours)
         refuse_overwriting(read, [output / name for name in names], "--output")
     if pdf is not None:
         refuse_overwriting(read, [pdf], "--pdf")
