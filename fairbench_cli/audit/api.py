@@ -25,7 +25,7 @@ FRAME = "data frame"  # instead of a path, in a configuration
 GROUP = "group"  # what groups without a name are called
 
 
-class AuditFailed(AssertionError):
+class AuditFailed(AssertionError):  # noqa: N818 - it reads as a sentence after `raise`
     """An audit whose gate stops; its text is the answer's first sentence, and why."""
 
 
@@ -61,8 +61,8 @@ class AuditResult:
         Parameters
         ----------
         fail_on, warn_on : str or sequence of str
-            As the options: "fpr", "race:fpr", "race", "undecided", "worse". Where neither is given, the gate of
-            the audit's own options or, without one, that of ``--fail``.
+            As the options: "fpr", "race:fpr", "race", "undecided", "worse". Where neither is given, the gate
+            of the audit's own options or, without one, that of ``--fail``.
 
         Raises
         ------

@@ -1,7 +1,8 @@
 """Whether an audit stops what it is a step of: what a gate looks at, and what it does.
 
 A gate looks at the verdict on each attribute (``--fail``), or at what it names: a metric, one of an
-attribute, or an attribute, which is everything that decides on it. What a baseline has neither stops nor warns.
+attribute, or an attribute, which is everything that decides on it. What a baseline has neither stops nor
+warns.
 """
 
 from collections.abc import Sequence

@@ -59,7 +59,7 @@ def disparity_rows(_: None, report: Report) -> Iterable[Row]:
 def verdict_rows(_: None, report: Report) -> Iterable[Row]:
     """Yield the verdict of every attribute by metric and roll-up, then the one over all.
 
-    ``deciding`` says whether the verdict on the attribute depends on it: one that fails elsewhere stops nothing.
+    ``deciding`` says whether the verdict on the attribute depends on it.
     """
     if report.without_verdict:
         return

@@ -1,6 +1,6 @@
 """An audit as continuous integration reads it: annotations of GitHub, a JUnit report, SARIF 2.1.0.
 
-Each says what fails, is not decided, or passes, as severe as the gate takes it (`compare.gate.find_severity`).
+Each says what fails or is not decided, as severe as the gate takes it (`compare.gate.find_severity`).
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ ORDER: tuple[Severity, ...] = ("error", "warning", "note")
 
 
 def to_github(report: Report) -> str:
-    """Return workflow commands of GitHub: one of each attribute that fails or is not decided, then the gate's.
+    """Return workflow commands of GitHub: one of each attribute that does not pass, then the gate's.
 
     Each command is a line; https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """

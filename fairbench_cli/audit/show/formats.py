@@ -61,7 +61,9 @@ def file_of(table: str) -> str:
 
 
 def write_folder(report: "Report", folder: Path) -> list[str]:
-    """Write a file of every format that has one, and one of each table that not every report has; return their names.
+    """Write a file of every format that has one, and one of each table that not every report has.
+
+    The names of the files are returned.
 
     Where this audit looked for what makes a table, and found nothing, an older file of it goes. What is in
     the folder under other names stays.
