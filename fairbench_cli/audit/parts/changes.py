@@ -42,8 +42,8 @@ from fairbench_cli.measures.significance import normal_p
 
 # What became of a disparity; hardly: it changed by more than chance, and by less than counts.
 Word = Literal["better", "worse", "hardly", "undecided"]
-# Why it is not decided: a rate has no rows, or is 0; few rows are counted differently; not a single one is; the
-# ratio was turned around 1; chance may be why.
+# Why it is not decided: a rate has no rows, or is 0; few rows are counted differently; not a single one is;
+# the ratio was turned around 1; chance may be why.
 NoWord = Literal["no rows", "few", "same", "turned", "chance", ""]
 
 FEW_OVER = 5  # rows over the bar of a rate: with fewer the normal approximation is not to be relied on
