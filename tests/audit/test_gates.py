@@ -148,7 +148,7 @@ def test_github_commands_are_escaped_and_as_severe_as_the_gate():
 
 def test_junit_counts_its_cases():
     report = sample_audit()
-    suite = ET.fromstring(write(report, "junit"))
+    suite = ET.fromstring(write(report, "junit"))  # noqa: S314 - ours
     cases = suite.findall("testcase")
     assert suite.tag == "testsuite"
     assert (
@@ -194,7 +194,7 @@ def test_a_test_of_python_asks_for_the_gate(tmp_path):
     assert result.headline == json.loads(result.to_json())["headline"]["sentence"]
     assert result.gate().reason == "race fails"
     assert not result.gate(fail_on="sex").stops
-    with pytest.raises(fb.AuditFailed, match="(?s)^Fails: in race .*race:selection-rate fails") as caught:
+    with pytest.raises(fb.AuditFailed, match=r"(?s)^Fails: in race .*race:selection-rate fails") as caught:
         result.raise_if_failed(fail_on="race:selection-rate")
     assert isinstance(caught.value, AssertionError)
     with pytest.warns(UserWarning, match="race fails"):
