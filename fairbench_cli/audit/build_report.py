@@ -9,7 +9,7 @@ from typing import Any
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.compare_rates import compare_slices
 from fairbench_cli.audit.compare.gate import decide_gate
-from fairbench_cli.audit.compare.report import Baseline, Gate, GroupRow, Place, Report
+from fairbench_cli.audit.compare.report import AcceptedFailures, Gate, GroupRow, Place, Report
 from fairbench_cli.audit.compare.verdict import (
     check_names,
     combine_verdicts,
@@ -34,7 +34,10 @@ def read_parts(scan: Scan) -> dict[str, Any]:
 
 
 def judge(
-    tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY, baseline: Baseline | None = None
+    tally: Tally,
+    config: AuditConfig,
+    seen: Mapping[str, Any] = EMPTY,
+    baseline: AcceptedFailures | None = None,
 ) -> Report:
     """Audit counts.
 
@@ -46,7 +49,7 @@ def judge(
         References, tau, limits, what decides; its columns and decisions are those of the tally already.
     seen : mapping
         What the parts have read, by their keys.
-    baseline : Baseline, optional
+    baseline : AcceptedFailures, optional
         What failed in an earlier audit, which a gate accepts.
 
     Raises
@@ -102,7 +105,7 @@ def _add_verdicts(report: Report) -> Report:
 
 
 def judge_gate(report: Report) -> Gate:
-    """Return what the gate of a report's configuration does, given its verdicts."""
+    """Return the decision of the gate of a report's configuration, given its verdicts."""
     worse = (audit_part.worse(finding, report) for audit_part, finding in parts_of(report))
     return decide_gate(report, next(filter(None, worse), ""))
 

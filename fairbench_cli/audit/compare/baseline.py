@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairbench_cli.audit.compare.report import Baseline, Disparity, Report
+from fairbench_cli.audit.compare.report import AcceptedFailures, Disparity, Report
 from fairbench_cli.audit.compare.verdict import TOLERANCE
 from fairbench_cli.base.errors import Flag, UserError, user_error
 from fairbench_cli.base.files import read_text
@@ -20,7 +20,7 @@ _TIES = re.compile(r" \(\d+ with ties\)$")  # of a top list, counted: other rows
 _KEY = ("decision", "attribute", "group", "reference", "metric")
 
 
-def read_baseline(path: str) -> Baseline:
+def read_baseline(path: str) -> AcceptedFailures:
     """Read the failing comparisons of a ci.json.
 
     Raises
@@ -46,11 +46,11 @@ def read_baseline(path: str) -> Baseline:
         gap = abs(comparison["difference"])
         by_model = gaps.setdefault(key_of(comparison), {})
         by_model[comparison["model"]] = gap
-    return Baseline(Path(path).name, gaps)
+    return AcceptedFailures(Path(path).name, gaps)
 
 
 def key_of(comparison: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what a comparison is of, apart from its model; a top list without the number of its ties."""
+    """Return the key of a comparison, without its model; of a top list without the number of its ties."""
     decision, *names = (str(comparison[name]) for name in _KEY)
     return (_TIES.sub("", decision), *names)
 
@@ -73,7 +73,7 @@ def is_accepted(row: Disparity, report: Report) -> bool:
 
 
 def _failing_comparisons(content: Any) -> list[dict[str, Any]] | None:
-    """Return what fails by the content of a ci.json; None where it is none."""
+    """Return the failing comparisons by the content of a ci.json; None where it is none."""
     if not isinstance(content, dict) or content.get("format") != CI_FORMAT:
         return None
     failing = content.get("failing")

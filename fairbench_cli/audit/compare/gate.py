@@ -77,7 +77,7 @@ def find_watched(report: Report, texts: Sequence[str], *, all_attributes: bool =
 
 
 def find_undecided(report: Report) -> list[str]:
-    """Return what a gate that may stop looks at and is not decided, and would stop if it were asked to."""
+    """Return the names that a gate looks at, lets pass undecided, and would stop for if asked to."""
     config = report.config
     if UNDECIDED in config.failing_metrics:
         return []
@@ -86,7 +86,7 @@ def find_undecided(report: Report) -> list[str]:
 
 
 def find_severity(row: Disparity, report: Report) -> Severity:
-    """Return what a comparison that does not pass does: stop, be warned of, or neither.
+    """Return whether a comparison that does not pass stops, is warned of, or neither.
 
     Where there is no gate, what fails is an error.
     """
@@ -159,7 +159,7 @@ def _find_reason(watched: Sequence[Watched], texts: Sequence[str], report: Repor
 
 
 def _describe_failing(failing: Sequence[Watched], report: Report) -> str:
-    """Return what fails: "race:fpr, sex fail"; by its comparisons where a baseline has others."""
+    """Return the names of failures: "race:fpr, sex fail"; by its comparisons where a baseline has others."""
     names = list(dict.fromkeys(row.name for row in failing))
     verb = "fails" if len(names) == 1 else "fail"
     if report.baseline is None:

@@ -170,7 +170,7 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Baseline:
+class AcceptedFailures:
     """The failing comparisons of an earlier audit, by its ci.json.
 
     Parameters
@@ -218,7 +218,7 @@ class Report:
         compared, of the last.
     gate : Gate
         Whether a gate of the configuration stops, and why.
-    baseline : Baseline or None
+    baseline : AcceptedFailures or None
         What an earlier audit found, where a gate accepts it.
     """
 
@@ -238,7 +238,7 @@ class Report:
     verdicts: tuple[AttributeVerdict, ...] = ()
     verdict: Verdict = "undecided"
     gate: Gate = Gate(stops=False)
-    baseline: Baseline | None = None
+    baseline: AcceptedFailures | None = None
 
     @cached_property
     def judged(self) -> tuple[AttributeVerdict, ...]:

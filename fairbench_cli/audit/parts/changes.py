@@ -408,7 +408,7 @@ def change_sections(changes: Changes, report: Report, view: View) -> tuple[Secti
 
 
 def _describe_hardly(report: Report) -> str:
-    """Return what it is to have hardly changed."""
+    """Return the meaning of "hardly changed"."""
     by_metric = dict(report.config.least_change_by_metric)
     least = f"{by_metric.pop(DEFAULT):g}"
     others = [f"{name} {change:g}" for name, change in by_metric.items()]

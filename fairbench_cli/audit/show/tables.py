@@ -161,7 +161,7 @@ def to_ci(report: Report) -> str:
 
 
 def _gate_fields(report: Report) -> dict[str, Any]:
-    """Return what a gate does: its warning and what it accepts where these are asked for."""
+    """Return the decision of the gate: its warning and what it accepts where these are asked for."""
     gate = report.gate
     fields: dict[str, Any] = {"stops": gate.stops, "reason": gate.reason}
     if report.config.warning_metrics:
