@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fairbench_cli.api.run import load_results as load_results
     from fairbench_cli.api.run import run as run
     from fairbench_cli.api.technique import technique as technique
+    from fairbench_cli.audit.api import AuditFailed as AuditFailed
     from fairbench_cli.audit.api import audit as audit
     from fairbench_cli.audit.planning import plan as plan
     from fairbench_cli.base.errors import UserError as UserError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _TARGETS = {
+    "AuditFailed": "audit.api:AuditFailed",
     "Classifier": "classifiers.fit:Classifier",
     "Counts": "measures.counts:Counts",
     "Fitted": "interventions.fitted:Fitted",

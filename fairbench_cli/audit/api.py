@@ -1,5 +1,6 @@
 """An audit in one call, for notebooks and other programs."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from fairbench_cli.audit.compare.report import Report
+    from fairbench_cli.audit.compare.report import Gate, Report
     from fairbench_cli.audit.config import AuditConfig
     from fairbench_cli.audit.scan.source import Frame
     from fairbench_cli.document.model import Verdict
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 PLURALS = {"attributes": "attribute", "metrics": "metric", "thresholds": "threshold", **SPELLINGS}
 FRAME = "data frame"  # instead of a path, in a configuration
 GROUP = "group"  # what groups without a name are called
+
+
+class AuditFailed(AssertionError):  # noqa: N818 - it reads as a sentence after `raise`
+    """An audit whose gate stops; its text is the answer's first sentence, and why."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,6 +45,90 @@ class AuditResult:
     def verdict(self) -> "Verdict":
         """Pass, fail or undecided, over what decides, of all models and decisions."""
         return self.report.verdict
+
+    @property
+    def headline(self) -> str:
+        """The answer's first sentence."""
+        from fairbench_cli.audit.show.headline import headline
+
+        return headline(self.report).sentence
+
+    def gate(self, *, fail_on: str | Sequence[str] = (), warn_on: str | Sequence[str] = ()) -> "Gate":
+        """Return whether a gate would stop, why, and what it would warn of, without another audit.
+
+        p-values stay as they were adjusted, for the metrics that the audit named.
+
+        Parameters
+        ----------
+        fail_on, warn_on : str or sequence of str
+            As the options: "fpr", "race:fpr", "race", "undecided", "worse". Where neither is given, the gate
+            of the audit's own options or, without one, that of ``--fail``.
+
+        Raises
+        ------
+        ArgumentError
+            For what is no metric and no attribute of the audit, or was not computed.
+        """
+        from fairbench_cli.audit.build_report import judge_gate
+
+        config = self.report.config
+        stopping = _texts(fail_on)
+        warning = _texts(warn_on)
+        if stopping or warning:
+            self._check_gate(stopping + warning)
+            gates = {"fail": False, "failing_metrics": stopping, "warning_metrics": warning}
+            config = config.model_copy(update=gates)
+        elif not (config.has_gate or config.warning_metrics):
+            config = config.model_copy(update={"fail": True})
+        return judge_gate(replace(self.report, config=config))
+
+    def _check_gate(self, texts: Sequence[str]) -> None:
+        """Refuse what a gate cannot look at in this audit."""
+        from fairbench_cli.audit import metrics
+        from fairbench_cli.audit.config import WORSE, split_gate_names
+        from fairbench_cli.audit.options import unknown_attribute
+
+        if self.report.without_verdict:
+            problem = f"preset {self.report.config.preset} has no pass mark, so nothing can fail"
+            raise ArgumentError(Problem(problem, "leave the gate out"))
+        if WORSE in texts and not self.report.config.compares:
+            fix = "give against, slice or a second score to audit()"
+            raise ArgumentError(Problem("nothing is compared that could be worse", fix))
+        computed = {row.attribute: row.by_metric for row in self.report.verdicts}
+        for attribute, name in split_gate_names(texts):
+            if attribute and attribute not in computed:
+                raise ArgumentError(Problem(*unknown_attribute(attribute, name, computed)))
+            if name and not metrics.is_metric(name):
+                fix = suggest(name, (*metrics.COMPARED, *metrics.ROLL_UPS))
+                raise ArgumentError(Problem(f"no metric is called {format_value(name)}", fix))
+            by_metric = computed[attribute] if attribute else next(iter(computed.values()), {})
+            if name and metrics.canonical(name) not in by_metric:
+                fix = f"ask audit() for it, with labels if it needs them: metric=[{format_value(name)}]"
+                raise ArgumentError(Problem(f"{name} was not computed", fix))
+
+    def raise_if_failed(
+        self, *, fail_on: str | Sequence[str] = (), warn_on: str | Sequence[str] = ()
+    ) -> None:
+        """Raise where the gate stops, for tests; warn where it warns. See `gate`.
+
+        Raises
+        ------
+        AuditFailed
+            With the headline and the reason; it is an `AssertionError`.
+        """
+        decision = self.gate(fail_on=fail_on, warn_on=warn_on)
+        if decision.warning:
+            warnings.warn(decision.warning, stacklevel=2)
+        if decision.stops:
+            raise AuditFailed(f"{printable(self.headline)}\nGate: {printable(decision.reason)}.")
+
+    def save(self, folder: str | Path) -> list[str]:
+        """Write the files that ``-o`` writes into a folder, and return their names."""
+        from fairbench_cli.audit.show.aequitas import write_compat
+        from fairbench_cli.audit.show.formats import write_folder
+
+        write = write_compat if self.report.config.preset == "aequitas" else write_folder
+        return list(write(self.report, Path(folder)))
 
     def to_pandas(self, table: str = "disparities") -> "pd.DataFrame":
         """Return a table as a frame.
@@ -126,9 +215,11 @@ class AuditResult:
         return to_notebook(self.report)
 
     def __repr__(self) -> str:
-        from fairbench_cli.audit.show.headline import headline
+        return f"<{printable(self.headline)}>"
 
-        return f"<{printable(headline(self.report).sentence)}>"
+
+def _texts(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def audit(
@@ -266,19 +357,25 @@ def run(
     what is being done.
     """
     from fairbench_cli.audit.build_report import judge, read_parts
+    from fairbench_cli.audit.compare.baseline import read_baseline
+    from fairbench_cli.audit.compare.verdict import check_names
     from fairbench_cli.audit.scan.from_run import rows_of_run
     from fairbench_cli.audit.scan.open import open_scan
 
+    baseline = None
+    if config.baseline is not None:
+        baseline = read_baseline(config.baseline)
     rows = rows_of_run(source, config, only, repeat)
     if rows is not None:
         source = rows.frame
         config = rows.config
     with open_scan(source, config, against=against, tell=tell) as scan:
-        seen = read_parts(scan)
         tally = scan.tally
+        check_names(tally, scan.config)  # before the parts read, which may take long
+        seen = read_parts(scan)
     if rows is not None:
         tally = replace(tally, source=rows.name, notes=rows.notes + tally.notes)
-    return judge(tally, config, seen)
+    return judge(tally, config, seen, baseline)
 
 
 def frame_of_arrays(

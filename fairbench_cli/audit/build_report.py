@@ -8,12 +8,12 @@ from typing import Any
 
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.compare_rates import compare_slices
-from fairbench_cli.audit.compare.report import Gate, GroupRow, Place, Report
+from fairbench_cli.audit.compare.gate import decide_gate
+from fairbench_cli.audit.compare.report import AcceptedFailures, Gate, GroupRow, Place, Report
 from fairbench_cli.audit.compare.verdict import (
     check_names,
     combine_verdicts,
     decide_attributes,
-    decide_gate,
     deciding_names,
 )
 from fairbench_cli.audit.config import AuditConfig
@@ -33,7 +33,12 @@ def read_parts(scan: Scan) -> dict[str, Any]:
     }
 
 
-def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) -> Report:
+def judge(
+    tally: Tally,
+    config: AuditConfig,
+    seen: Mapping[str, Any] = EMPTY,
+    baseline: AcceptedFailures | None = None,
+) -> Report:
     """Audit counts.
 
     Parameters
@@ -44,6 +49,8 @@ def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) ->
         References, tau, limits, what decides; its columns and decisions are those of the tally already.
     seen : mapping
         What the parts have read, by their keys.
+    baseline : AcceptedFailures, optional
+        What failed in an earlier audit, which a gate accepts.
 
     Raises
     ------
@@ -58,7 +65,7 @@ def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) ->
         for audit_part in PARTS
         if audit_part.is_requested(config)
     }
-    return _add_verdicts(replace(base, found=findings))
+    return _add_verdicts(replace(base, found=findings, baseline=baseline))
 
 
 def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
@@ -93,14 +100,14 @@ def _add_verdicts(report: Report) -> Report:
             verdicts_of_parts.setdefault(key, []).append((name, verdict))
     report = replace(report, verdicts=decide_attributes(report, verdicts_of_parts))
     judged = () if report.without_verdict else report.judged
-    last_rows = [row for row in report.disparities if report.last in ("", row.model)]
-    stop = decide_gate(report.judged, last_rows, report.config)
-    worse = [
-        reason for audit_part, finding in parts_of(report) if (reason := audit_part.worse(finding, report))
-    ]
-    if worse and not stop.stops:
-        stop = Gate(stops=True, reason=worse[0])
-    return replace(report, verdict=combine_verdicts(row.verdict for row in judged), gate=stop)
+    verdict = combine_verdicts(row.verdict for row in judged)
+    return replace(report, verdict=verdict, gate=judge_gate(report))
+
+
+def judge_gate(report: Report) -> Gate:
+    """Return the decision of the gate of a report's configuration, given its verdicts."""
+    worse = (audit_part.worse(finding, report) for audit_part, finding in parts_of(report))
+    return decide_gate(report, next(filter(None, worse), ""))
 
 
 def _describe_comparison(tally: Tally, config: AuditConfig) -> list[str]:

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import PurePath
@@ -17,7 +17,15 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from fairbench_cli.audit.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, has_tau, kind
+from fairbench_cli.audit.metrics import (
+    COMPARED,
+    INTERVENTIONS,
+    ROLL_UPS,
+    canonical,
+    has_tau,
+    is_metric,
+    kind,
+)
 from fairbench_cli.base.errors import Flag, find_nearest, format_value, suggest
 from fairbench_cli.base.strict_yaml import parse_scalar
 from fairbench_cli.base.validation import StrictModel, mistake
@@ -33,11 +41,12 @@ Preset = Literal["aequitas", "eeoc", "ll144"]
 Spelling = Literal["merge", "keep"]
 
 TAU = 0.8
+LEAST_CHANGE = 0.02  # of the difference of two rates: less is hardly a change
 SUREST = 1 - 1e-9  # of confidence: normal quantiles beyond are rounding
 MOST_SCORES = 6  # columns: rows are counted by all decisions together
-UNDECIDED = "undecided"  # in `fail-on`: stop unless everything passes
-WORSE = "worse"  # in `fail-on`: stop where a disparity is larger than it was
-DEFAULT = "default"  # in `tau`: every metric that has no tau of its own
+UNDECIDED = "undecided"  # in `fail-on` and `warn-on`: unless everything passes
+WORSE = "worse"  # in `fail-on` and `warn-on`: where a disparity is larger than it was
+DEFAULT = "default"  # in `tau` and `least-change`: every metric that has none of its own
 ABOVE_MEDIAN = "above the median"
 MISSING = "(missing)"  # the group of those whose group is not known
 FOUR_FIFTHS = 0.8
@@ -233,6 +242,22 @@ def _check_metric_with_tau(name: str) -> str:
     return name
 
 
+def _check_compared_rate(name: str) -> str:
+    """Check the name of a rate that is compared before and after."""
+    if name != DEFAULT and kind(_check_metric(name, (*COMPARED, DEFAULT))) != "rate":
+        raise mistake(f"{format_value(name)} is no rate that groups are compared on", "name a rate: fpr=0.01")
+    return name
+
+
+def _check_gate_name(text: str) -> str:
+    """Check what a gate goes by, as far as it is known before the rows are: an attribute has any name."""
+    if ":" in text or is_metric(text):
+        return _check_metric(text)
+    if not text.strip():
+        raise mistake("a gate goes by a name, and this one is empty", "write fpr, race:fpr or race")
+    return text
+
+
 def _to_tuple(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(value)
@@ -363,6 +388,7 @@ READERS = {
     "ref": _values_by_name(str, "race=Caucasian", sided=True),
     "bins": _values_by_name(parse_scalar, "age=4"),
     "tau": _values_by_name(parse_scalar, "fpr=0.9", DEFAULT),
+    "least-change": _values_by_name(parse_scalar, "fpr=0.01", DEFAULT),
     "spellings": _values_by_name(str, "sex=merge", DEFAULT),
     "recode": _read_recodes,
 }
@@ -385,10 +411,9 @@ Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
 OpenShare = Annotated[float, Field(gt=0, lt=1)]
 MetricName = Annotated[str, AfterValidator(_check_metric)]
-GateName = Annotated[
-    str, AfterValidator(lambda text: text if text in (UNDECIDED, WORSE) else _check_metric(text))
-]
+GateName = Annotated[str, AfterValidator(_check_gate_name)]
 TauName = Annotated[str, AfterValidator(_check_metric_with_tau)]
+RateName = Annotated[str, AfterValidator(_check_compared_rate)]
 
 
 class AuditConfig(StrictModel):
@@ -483,6 +508,16 @@ class AuditConfig(StrictModel):
     ] = Field(
         {DEFAULT: TAU}, alias="tau", description="Ratios pass from tau to 1/tau: --tau 0.8 --tau fpr=0.9"
     )
+    least_change_by_metric: Annotated[
+        dict[RateName, Annotated[float, Field(ge=0, lt=1)]],
+        BeforeValidator(READERS["least-change"]),
+        AfterValidator(lambda changes: {DEFAULT: LEAST_CHANGE, **changes}),
+    ] = Field(
+        {DEFAULT: LEAST_CHANGE},
+        alias="least-change",
+        description="A gap that changed by less is neither better nor worse: --least-change 0.02 "
+        "--least-change fpr=0.01",
+    )
     metrics: Annotated[tuple[MetricName, ...], LISTED, Field(min_length=1)] = Field(
         (),
         alias="metric",
@@ -514,8 +549,14 @@ class AuditConfig(StrictModel):
     failing_metrics: Annotated[tuple[GateName, ...], LISTED] = Field(
         (),
         alias="fail-on",
-        description="Exit 1 when this fails: fpr or race:fpr; undecided: unless all pass; worse: when a "
-        "disparity became larger.",
+        description="Exit 1 when this fails: fpr, race:fpr or race; undecided: unless all pass; worse: when "
+        "a disparity became larger.",
+    )
+    warning_metrics: Annotated[tuple[GateName, ...], LISTED] = Field(
+        (), alias="warn-on", description="Warn, and exit 0, when this fails; what --fail-on takes."
+    )
+    baseline: str | None = Field(
+        None, description="The ci.json of an earlier audit: what fails there stops no gate, if not larger."
     )
     draws: int = Field(
         1000,
@@ -602,9 +643,30 @@ class AuditConfig(StrictModel):
 
     @property
     def fail_on(self) -> tuple[tuple[str, str], ...]:
-        """What alone decides the exit code, as (attribute or "", metric); empty: the verdict."""
-        gates = (text.rpartition(":") for text in self.failing_metrics if text not in (UNDECIDED, WORSE))
-        return tuple((attribute, metric) for attribute, _, metric in gates)
+        """What alone decides the exit code, as (attribute or "", metric or ""); empty: the verdict."""
+        return split_gate_names(self.failing_metrics)
+
+    @property
+    def warn_on(self) -> tuple[tuple[str, str], ...]:
+        """What alone is warned of, as (attribute or "", metric or ""); empty: the verdict."""
+        return split_gate_names(self.warning_metrics)
+
+    @property
+    def watched_metrics(self) -> tuple[tuple[str, str], ...]:
+        """The metrics that a gate names, to stop or to warn, as (attribute or "", metric)."""
+        return tuple((attribute, metric) for attribute, metric in self.fail_on + self.warn_on if metric)
+
+    @property
+    def has_gate(self) -> bool:
+        """Whether something may stop; a gate may also only warn."""
+        return bool(self.fail or self.failing_metrics)
+
+    def least_change(self, metric: str) -> float:
+        """Return the least change of the gap on a rate, by its canonical name, that counts as one."""
+        for name, least in self.least_change_by_metric.items():
+            if name != DEFAULT and canonical(name) == metric:
+                return least
+        return self.least_change_by_metric[DEFAULT]
 
     def resolved(self) -> dict[str, Any]:
         """Return the keys and values of a config file that gives the same numbers, with every default.
@@ -612,7 +674,9 @@ class AuditConfig(StrictModel):
         >>> AuditConfig(min_group=5).resolved()["min-group"]
         5
         """
-        unused = {"fail", "failing_metrics"}
+        unused = {"fail", "failing_metrics", "warning_metrics", "baseline"}
+        if not self.compares:
+            unused |= {"least_change_by_metric"}
         if not self.scan:
             unused |= {"scan"}
         if not self.explained_by:
@@ -647,6 +711,22 @@ class PlanConfig(AuditConfig):
     counted: Share = Field(
         1.0, description="With --plan: share of the rows that the rate counts, such as those with label 0."
     )
+
+
+def split_gate_names(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Return the attributes and metrics that a gate names, "" where it names none; without its words.
+
+    >>> split_gate_names(["fpr", "race:fpr", "race", "undecided"])
+    (('', 'fpr'), ('race', 'fpr'), ('race', ''))
+    """
+    pairs = []
+    for text in texts:
+        attribute, colon, metric = text.rpartition(":")
+        if colon or is_metric(text):
+            pairs.append((attribute, metric))
+        elif text not in (UNDECIDED, WORSE):
+            pairs.append((text, ""))
+    return tuple(pairs)
 
 
 PLANNED = tuple(name for name in PlanConfig.model_fields if name not in AuditConfig.model_fields)

@@ -90,6 +90,19 @@ def kind(name: str) -> Literal["rate", "roll-up", "counts", "rows"]:
     return "rows"
 
 
+def is_metric(name: str) -> bool:
+    """Return whether a metric or roll-up has this name.
+
+    >>> is_metric("fpr"), is_metric("age")
+    (True, False)
+    """
+    try:
+        canonical(name)
+    except KeyError:
+        return False
+    return True
+
+
 def can_decide(name: str) -> bool:
     """Return whether a metric, by its canonical name, has a value from which it passes.
 

@@ -1,6 +1,6 @@
 """From options, and a file of them, to a config that is checked, with the defaults of its preset."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from fairbench_cli.audit.config import (
     MISSING,
     MOST_SCORES,
     READERS,
+    UNDECIDED,
     USED_BY_PLANS,
     WORSE,
     AuditConfig,
@@ -20,13 +21,25 @@ from fairbench_cli.audit.config import (
     PlanConfig,
     side_of,
 )
-from fairbench_cli.audit.metrics import COMPARED, canonical
-from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, format_value
+from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS, canonical, kind
+from fairbench_cli.base.errors import (
+    Flag,
+    MessageText,
+    Problem,
+    UserError,
+    find_nearest,
+    format_value,
+    suggest,
+)
+from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.base.strict_yaml import KeyPath, YamlDocument, read_mapping
 from fairbench_cli.base.validation import sort_by_line, to_problems, usual_key
+from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.measures.registry import COUNT_METRICS
 
 SMALL = 0.02  # of the data: smaller categories may be left out, in both American rules
 OUT = "leave one of the two out"
+MOST_NAMED = 6  # attributes in a message
 
 # What a preset lays under what the user gives. Fewer rows than `min-group` rule out no reference: what rules
 # one out in the two American ones is its share of the data.
@@ -220,13 +233,14 @@ def _check_options(config: AuditConfig) -> Iterator[Check]:
         yield key, wrong, problem, fix or f"leave {key} out, or the preset"
     computed = set(COMPARED)
     computed.update(canonical(name) for name in config.requested)
-    computed.update(canonical(name) for _, name in config.fail_on)
+    computed.update(canonical(name) for _, name in config.watched_metrics)
     for name in config.taus:
         fix = f"name it as a metric: {name}"
         yield "tau", canonical(name) not in computed, f"tau of {name} has no effect", fix
     no_list = "ties" in keys_set and not (config.top_k or config.top_share)
     yield "ties", no_list, "ties has no effect", "give top-k or top-share, or leave it out"
     yield from _check_comparison(config)
+    yield from _check_gate(config)
     problem = "curves say at which thresholds an audit would pass, and Local Law 144 has no pass mark"
     yield "curves", config.curves and config.preset == "ll144", problem, "leave curves out, or the preset"
     if config.cluster is not None:
@@ -273,9 +287,12 @@ def _check_comparison(config: AuditConfig) -> Iterator[Check]:
     yield "counts", config.counts and config.against, problem, "write a row per person"
     pairs = config.identifier and not config.against
     yield "id", pairs, "id has no effect", "give against, or leave it out"
-    problem = "nothing is compared that could be worse"
     fix = "give against, slice or a second score"
-    yield "fail-on", WORSE in config.failing_metrics and not ways_named, problem, fix
+    for key, texts in (("fail-on", config.failing_metrics), ("warn-on", config.warning_metrics)):
+        problem = "nothing is compared that could be worse"
+        yield key, WORSE in texts and not ways_named, problem, fix
+    unused = "least_change_by_metric" in config.model_fields_set and not (ways_named or config.baseline)
+    yield "least-change", unused, "least-change has no effect", f"{fix}; or baseline"
     if not ways_named:
         return
     problem = "several decisions are audited, and one can be compared at a time"
@@ -292,6 +309,45 @@ def _check_comparison(config: AuditConfig) -> Iterator[Check]:
     }
     for key, is_given in not_combined.items():
         yield key, is_given, f"{key} cannot be combined with {ways_named[0]}", OUT
+
+
+def _check_gate(config: AuditConfig) -> Iterator[Check]:
+    """Yield what a gate names that is not there, as far as options say which attributes there are."""
+    if config.attributes is not None:
+        attributes = set(config.attributes)
+        for crossed in config.intersections:
+            attributes.update(crossed, (CROSS.join(crossed), CROSS.join(reversed(crossed))))
+        for key, pairs in (("fail-on", config.fail_on), ("warn-on", config.warn_on)):
+            for attribute, metric in pairs:
+                problem, fix = unknown_attribute(attribute, metric, attributes)
+                yield key, attribute and attribute not in attributes, problem, fix
+    if config.baseline is None:
+        return
+    has_gate = config.has_gate or config.warning_metrics
+    yield "baseline", not has_gate, "baseline has no effect", "give fail, fail-on or warn-on"
+    for _, name in config.watched_metrics:
+        problem = f"a baseline has no comparisons of {name}"
+        yield "baseline", kind(name) == "counts", problem, "name a rate, or leave baseline out"
+
+
+def unknown_attribute(attribute: str, metric: str, attributes: Iterable[str]) -> tuple[str, str]:
+    """Return that a gate names an attribute that is not audited, or nothing that there is, and what to do.
+
+    >>> unknown_attribute("agee", "", ["age"])
+    ('"agee" is neither a metric nor an audited attribute', 'did you mean "age"?')
+    """
+    if metric:
+        problem = f"no attribute called {format_value(attribute)} was audited"
+        return problem, suggest(attribute, attributes)
+    names = sorted(attributes)
+    problem = f"{format_value(attribute)} is neither a metric nor an audited attribute"
+    metrics = find_nearest(attribute, (*COMPARED, *ROLL_UPS)) or find_nearest(attribute, COUNT_METRICS)
+    near = (find_nearest(attribute, names), metrics, find_nearest(attribute, (UNDECIDED, WORSE)))
+    meant = [f'"{name}"' for name in dict.fromkeys(near) if name]
+    if meant:
+        return problem, f"did you mean {' or '.join(meant)}?"
+    named = f"an attribute ({join_names(names, MOST_NAMED)}), " if names else ""
+    return problem, f"name {named}a metric such as fpr, {UNDECIDED} or {WORSE}"
 
 
 def _check_clusters(config: AuditConfig) -> Iterator[Check]:
@@ -346,7 +402,8 @@ def _check_preset(config: AuditConfig) -> Iterator[Check]:
     yield "intersect", crossed, f"preset ll144 crosses {' and '.join(names)}, and nothing else", ""
     problem = f"preset ll144 leaves out categories under {SMALL:g} of the data, not {config.min_share:g}"
     yield "min-share", config.min_share > SMALL, problem, f"give at most {SMALL:g}"
-    for key, asks in (("fail", config.fail), ("fail-on", config.failing_metrics)):
+    gates = {"fail": config.fail, "fail-on": config.failing_metrics, "warn-on": config.warning_metrics}
+    for key, asks in gates.items():
         fix = f"leave {key} out, or use preset eeoc"
         yield key, asks, "preset ll144 has no pass mark, so nothing can fail", fix
     for key, limits in (("rule", config.rule != "evidence"), ("tau", own_tau)):

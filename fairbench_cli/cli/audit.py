@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairbench_cli.audit.show.formats import FORMATS, file_of
+from fairbench_cli.audit.show.formats import FILES, FORMATS, file_of
 from fairbench_cli.cli.command import Command
 
 if TYPE_CHECKING:  # light when asked for --help
@@ -22,7 +22,7 @@ PANELS = {
     "Decisions": "favourable favourable-label threshold top-k top-share ties curves",
     "Two models, two dates": "against id slice",
     "Comparison and verdict": "ref ref-method tau metric decision rule preset min-group min-share exclude "
-    "fail fail-on",
+    "fail fail-on warn-on baseline least-change",
     "Intervals": "draws seed confidence",
     "Small groups": "scan",
     "Explanation": "explain neighbours margin",
@@ -173,7 +173,8 @@ def audit(
     folder = results_folder(preds)
     if folder.is_dir():
         preds = str(folder)
-    _keep_inputs([preds, config, settings.against], output, pdf, to_db, settings.preset)
+    inputs = [preds, config, settings.against, settings.baseline]
+    _keep_inputs(inputs, output, pdf, to_db, settings.preset)
     with stoppable() as stopped:
         try:
             with Activity(f"reading {preds}") as activity:
@@ -227,14 +228,14 @@ def _keep_inputs(
     preset: str | None,
 ) -> None:
     """Refuse to overwrite what is read."""
-    from fairbench_cli.audit.show.aequitas import FILES
+    from fairbench_cli.audit.show.aequitas import FILES as FILES_OF_AEQUITAS
     from fairbench_cli.audit.show.tables import OPTIONAL
     from fairbench_cli.base.files import refuse_overwriting
 
     read = [str(path).removeprefix("sqlite:///") for path in inputs if path is not None]
     if output is not None:
-        ours = {name for name, _ in FORMATS.values()} | {file_of(name) for name in OPTIONAL}
-        names = FILES if preset == "aequitas" else sorted(ours)
+        ours = set(FILES) | {file_of(name) for name in OPTIONAL}
+        names = FILES_OF_AEQUITAS if preset == "aequitas" else sorted(ours)
         refuse_overwriting(read, [output / name for name in names], "--output")
     if pdf is not None:
         refuse_overwriting(read, [pdf], "--pdf")
@@ -271,5 +272,5 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
         print_document(audit_document(report, everything=everything, brief=True))
     else:
         print_text(write(report, format_), format_)
-        if report.gate.stops:
+        if report.gate.stops or report.gate.warning:
             talk(describe_gate(report))

@@ -17,7 +17,7 @@ from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts.formatting import DASH, p_value
 from fairbench_cli.audit.show.document import SHOWN, audit_document, to_html, to_markdown
-from fairbench_cli.audit.show.formats import FORMATS, write, write_folder
+from fairbench_cli.audit.show.formats import FILES, FORMATS, write, write_folder
 from fairbench_cli.audit.show.headline import headline
 from fairbench_cli.audit.show.tables import to_json
 from fairbench_cli.base.errors import UserError
@@ -173,7 +173,7 @@ def test_markdown_has_counts_and_is_escaped(report):
 def test_a_folder_has_every_file_and_the_same_bytes_again(report, tmp_path):
     for name in ("a", "b"):
         write_folder(sample_audit(f"/{name}/compas.csv"), tmp_path / name)
-    names = [file for file, _ in FORMATS.values()]
+    names = FILES
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == sorted(names)
     for name in names:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
@@ -214,4 +214,4 @@ def test_every_format_is_registered_once_and_is_a_function_of_the_report(report)
     for name in FORMATS:
         assert write(report, name).startswith(begins.get(name, ""))
     assert begins.keys() <= FORMATS.keys()
-    assert len({file for file, _ in FORMATS.values()}) == len(FORMATS)
+    assert len(set(FILES)) == len(FILES)

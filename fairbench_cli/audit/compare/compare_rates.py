@@ -241,7 +241,9 @@ def family_rates(
 ) -> frozenset[str]:
     """Return the rates of a slice that the verdict or the gate depends on."""
     gate = [
-        canonical(name) for attribute, name in config.fail_on if attribute in ("", group_counts.attribute)
+        canonical(name)
+        for attribute, name in config.watched_metrics
+        if attribute in ("", group_counts.attribute)
     ]
     rates: set[str] = set()
     for name in chain(deciding, gate):

@@ -150,10 +150,39 @@ class AttributeVerdict(Place):
 
 @dataclass(frozen=True)
 class Gate:
-    """Whether to stop, and a sentence that says why; for exit codes."""
+    """Whether to stop, and why; for exit codes.
+
+    Parameters
+    ----------
+    stops : bool
+    reason : str
+        Why it stops; empty where it does not.
+    warning : str
+        What it warns of, without stopping; empty where nothing.
+    accepted : int
+        How many failing comparisons neither stop nor warn because a baseline has them.
+    """
 
     stops: bool
     reason: str = ""
+    warning: str = ""
+    accepted: int = 0
+
+
+@dataclass(frozen=True)
+class AcceptedFailures:
+    """The failing comparisons of an earlier audit, by its ci.json.
+
+    Parameters
+    ----------
+    file : str
+        Its name, without folders.
+    gaps : mapping
+        The distance of each rate from its reference's, by model, by `compare.baseline.key_of`.
+    """
+
+    file: str
+    gaps: Mapping[tuple[str, ...], Mapping[str, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +220,8 @@ class Report:
         Whether a gate of the configuration stops, and why.
     uncut : tuple of str
         Columns of numbers that are called like protected attributes and are not audited.
+    baseline : AcceptedFailures or None
+        What an earlier audit found, where a gate accepts it.
     """
 
     config: AuditConfig
@@ -210,6 +241,7 @@ class Report:
     verdict: Verdict = "undecided"
     gate: Gate = Gate(stops=False)
     uncut: tuple[str, ...] = ()
+    baseline: AcceptedFailures | None = None
 
     @cached_property
     def judged(self) -> tuple[AttributeVerdict, ...]:

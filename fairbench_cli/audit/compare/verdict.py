@@ -1,15 +1,16 @@
 """From comparisons to verdicts: pass, fail or undecided, of a metric, an attribute and the whole audit."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain
 
 from fairbench_cli.audit import metrics
-from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Interval, Place, Report
-from fairbench_cli.audit.config import UNDECIDED, WORSE, AuditConfig
+from fairbench_cli.audit.compare.report import AttributeVerdict, Interval, Place, Report
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.options import unknown_attribute
 from fairbench_cli.audit.scan.slices import Tally
-from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, suggest
+from fairbench_cli.base.errors import Flag, Problem, UserError
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric
 
@@ -28,7 +29,7 @@ def deciding_names(tally: Tally, config: AuditConfig) -> tuple[str, ...]:
 
 def requested_names(config: AuditConfig) -> tuple[str, ...]:
     """Return the metrics to compute for each group and its reference, those of the gate among them."""
-    gate = (metric for _, metric in config.fail_on if metrics.kind(metric) == "counts")
+    gate = (metric for _, metric in config.watched_metrics if metrics.kind(metric) == "counts")
     return tuple(dict.fromkeys(map(metrics.canonical, chain(config.requested, gate))))
 
 
@@ -43,7 +44,7 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
     """
     problems = []
     if not _has_labels(tally):
-        gate_names = (name for _, name in config.fail_on)
+        gate_names = (name for _, name in config.watched_metrics)
         names = chain(deciding_names(tally, config), requested_names(config), gate_names)
         needing = [
             name for name in dict.fromkeys(map(metrics.canonical, names)) if metrics.needs_labels(name)
@@ -54,19 +55,22 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
             problem = f"{', '.join(needing)} cannot be computed without labels"
             problems.append(Problem(problem, fix, Flag("metric")))
     attributes = {group_counts.attribute for group_counts in tally.slices}
-    for attribute, name in config.fail_on:
-        if attribute and attribute not in attributes:
-            problem = f"no attribute called {format_value(attribute)} was audited"
-            problems.append(Problem(problem, suggest(attribute, attributes), Flag("fail-on")))
-        if not metrics.can_decide(metrics.canonical(name)):
-            problem = f"{name} has no value from which it passes, so it cannot decide"
-            problems.append(
-                Problem(
-                    problem, ("name another metric; ", Flag("metric"), " shows this one"), Flag("fail-on")
-                )
-            )
+    for key, pairs in (("fail-on", config.fail_on), ("warn-on", config.warn_on)):
+        problems += _check_gate_names(pairs, attributes, Flag(key))
     if problems:
         raise UserError(*problems)
+
+
+def _check_gate_names(
+    pairs: Iterable[tuple[str, str]], attributes: set[str], where: Flag
+) -> Iterator[Problem]:
+    """Yield what is wrong with the attributes and metrics that a gate names."""
+    for attribute, name in pairs:
+        if attribute and attribute not in attributes:
+            yield Problem(*unknown_attribute(attribute, name, attributes), where)
+        if name and not metrics.can_decide(metrics.canonical(name)):
+            problem = f"{name} has no value from which it passes, so it cannot decide"
+            yield Problem(problem, ("name another metric; ", Flag("metric"), " shows this one"), where)
 
 
 def tau_of(name: str, config: AuditConfig) -> float:
@@ -191,37 +195,6 @@ def decide_attributes(
         over_all = combine_verdicts(decided.get(name, "undecided") for name in report.decided_by)
         verdicts.append(AttributeVerdict(*key, by_metric=decided, verdict=over_all))
     return tuple(verdicts)
-
-
-def decide_gate(
-    verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity], config: AuditConfig
-) -> Gate:
-    """Return whether to stop: where something fails, or nothing at all could be decided.
-
-    With "undecided" among what `fail_on` names, whatever does not pass stops.
-    """
-    if not (config.fail or set(config.failing_metrics) - {WORSE}):
-        return Gate(stops=False)
-    watched: dict[str, Verdict] = {row.attribute: row.verdict for row in verdicts}
-    if config.fail_on:
-        watched = {}
-        for attribute, name in config.fail_on:
-            metric = metrics.canonical(name)
-            for row in verdicts:
-                if attribute in ("", row.attribute):
-                    watched[f"{row.attribute}:{metric}"] = row.by_metric.get(metric, "undecided")
-    combined = combine_verdicts(watched.values())
-    failing = [name for name, verdict in watched.items() if verdict == "fail"]
-    decided = any(row.deciding and row.verdict != "undecided" for row in disparities)
-    reason = ""
-    if combined == "fail":
-        verb = "fails" if len(failing) == 1 else "fail"
-        reason = f"{', '.join(failing)} {verb}"
-    elif combined == "undecided" and UNDECIDED in config.failing_metrics:
-        reason = "not everything passes"
-    elif combined == "undecided" and not decided and "pass" not in watched.values():
-        reason = "nothing could be decided"
-    return Gate(stops=bool(reason), reason=reason)
 
 
 def _has_labels(tally: Tally) -> bool:

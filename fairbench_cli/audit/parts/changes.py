@@ -1,8 +1,9 @@
 """What became of each disparity from one model, or slice of the rows, to the next.
 
 A disparity is smaller when its ratio is closer to 1 on a log scale: 0.5 and 2 are equally far. It is better,
-or worse, where "the ratios are equally far from 1" is rejected after Holm over all changes that decide.
-`measures.change` has the variances, docs/audit.md how often this is wrong.
+or worse, where "the ratios are equally far from 1" is rejected after Holm over all changes that decide. With
+enough rows any change is beyond chance: it hardly changed where the distance of the rates moved by less than
+`least-change`. `measures.paired_change` has the variances, docs/audit.md how often this is wrong.
 """
 
 import math
@@ -22,8 +23,8 @@ from fairbench_cli.audit.compare.references import (
     without_excluded_groups,
 )
 from fairbench_cli.audit.compare.report import ALL, Interval, Report, intervals
-from fairbench_cli.audit.compare.verdict import tau_of
-from fairbench_cli.audit.config import WORSE, AuditConfig
+from fairbench_cli.audit.compare.verdict import TOLERANCE, tau_of
+from fairbench_cli.audit.config import DEFAULT, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, defined
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, Row, View
@@ -39,9 +40,10 @@ from fairbench_cli.measures.paired_change import RateChanges, TwoSides, rate_cha
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.significance import normal_p
 
-# What became of a disparity, and why it is not decided: a rate has no rows, or is 0; few rows are counted
-# differently; not a single one is; the ratio was turned around 1; chance may be why.
-Word = Literal["better", "worse", "undecided"]
+# What became of a disparity; hardly: it changed by more than chance, and by less than counts.
+Word = Literal["better", "worse", "hardly", "undecided"]
+# Why it is not decided: a rate has no rows, or is 0; few rows are counted differently; not a single one is;
+# the ratio was turned around 1; chance may be why.
 NoWord = Literal["no rows", "few", "same", "turned", "chance", ""]
 
 FEW_OVER = 5  # rows over the bar of a rate: with fewer the normal approximation is not to be relied on
@@ -75,8 +77,9 @@ class Change:
         Of the hypothesis that the ratios are equally far from 1, see `measures.change.same_size_p`; and
         adjusted over all changes that decide. NaN where nothing is tested.
     tau : float
-    word : {"better", "worse", "undecided"}
-        Whether the ratio is closer to 1 than before, by more than chance, or farther away.
+    word : {"better", "worse", "hardly", "undecided"}
+        Whether the ratio is closer to 1 than before, by more than chance, or farther away; hardly, where the
+        distance of the rates, as measured, changed by less than the least change.
     reason : {"no rows", "few", "same", "turned", "chance", ""}
         Why it is not decided.
     deciding : bool
@@ -161,11 +164,11 @@ def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
 
 
 def describe_worse(changes: Changes, report: Report) -> str:
-    """Return the disparities that became worse at last, as text, where a gate asks; empty if none did."""
+    """Return the disparities that became worse at last, as text; empty if none did."""
     rows = [
         row for row in changes.changes if row.after == report.last and row.deciding and row.word == "worse"
     ]
-    if WORSE not in report.config.failing_metrics or not rows:
+    if not rows:
         return ""
     worse_rates = [f"{row.attribute}:{row.metric} of {row.group}" for row in rows]
     return f"worse than {rows[0].before}: {join_names(worse_rates, 3)}"
@@ -302,14 +305,19 @@ def _add_verdicts(changes: Sequence[Change], config: AuditConfig) -> Iterator[Ch
         if math.isnan(row.p):
             yield row
         elif p_holm < config.alpha:
-            size_before, size_after = (
-                abs(math.log(ratio.value)) for ratio in (row.ratio_before, row.ratio_after)
-            )
-            yield replace(
-                row, p_holm=p_holm, word="better" if size_after < size_before else "worse", reason=""
-            )
+            word: Word = "better" if _is_more_equal(row) else "worse"
+            moved = abs(abs(row.difference_after.value) - abs(row.difference_before.value))
+            if moved < config.least_change(row.metric) - TOLERANCE:
+                word = "hardly"
+            yield replace(row, p_holm=p_holm, word=word, reason="")
         else:
             yield replace(row, p_holm=p_holm, reason=row.reason or "chance")
+
+
+def _is_more_equal(row: Change) -> bool:
+    """Return whether the measured ratio is nearer to 1 than before: 0.5 and 2 are equally near."""
+    size_before, size_after = (abs(math.log(ratio.value)) for ratio in (row.ratio_before, row.ratio_after))
+    return size_after < size_before
 
 
 def _interval(value: float, variance: float, confidence: float) -> Interval:
@@ -346,8 +354,18 @@ def _rate_changes(joint: BeforeAfter, config: AuditConfig) -> Iterator[RateChang
 MOST_SENTENCES = 6  # unless all are asked for
 MOST_GROUPS = 20  # in a figure; the tables have all
 DROP = 5.0  # what is before lies so much above the middle of its row, what is after below
-WORDS: dict[Word, str] = {"better": "better", "worse": "worse", "undecided": "not decided"}
-LOOKS: dict[Word, Verdict] = {"better": "pass", "worse": "fail", "undecided": "undecided"}
+WORDS: dict[Word, str] = {
+    "better": "better",
+    "worse": "worse",
+    "hardly": "hardly changed",
+    "undecided": "not decided",
+}
+LOOKS: dict[Word, Verdict | None] = {
+    "better": "pass",
+    "worse": "fail",
+    "hardly": None,
+    "undecided": "undecided",
+}
 REASONS = {
     "no rows": "a rate is 0 or has no rows",
     "few": "too few rows",
@@ -380,11 +398,26 @@ def change_sections(changes: Changes, report: Report, view: View) -> tuple[Secti
         f"too few rows: fewer than {FEW_OVER} behind a rate, or fewer than {FEW_MOVED} counted differently. "
         "turned around: the ratio was on the other side of 1, and about as far.",
     ]
+    if any(row.word == "hardly" for row in changes.changes):
+        notes.append(_describe_hardly(report))
     if any(row.reason == "same" for row in changes.changes):
         notes.append("nothing moved: each row is counted as before.")
-    if report.config.fail or report.config.failing_metrics:
+    if report.config.has_gate:
         notes.append(f"--fail and --fail-on go by {_model_name(changes.changes[-1].after, report)}.")
     return (*sections, Section("In the tables of changes", notes=tuple(notes)))
+
+
+def _describe_hardly(report: Report) -> str:
+    """Return the meaning of "hardly changed"."""
+    by_metric = dict(report.config.least_change_by_metric)
+    least = f"{by_metric.pop(DEFAULT):g}"
+    others = [f"{name} {change:g}" for name, change in by_metric.items()]
+    if others:
+        least += f" ({', '.join(others)})"
+    return (
+        "hardly changed: by more than chance, and the measured distance of the two rates by less than "
+        f"{least} (--least-change); neither better nor worse."
+    )
 
 
 def _pair_section(before: str, after: str, changes: Changes, report: Report, view: View) -> Section:
@@ -453,34 +486,35 @@ def summarise_changes(changes: Changes, report: Report) -> str:
 
 def _outcome_title(rows: Sequence[Change]) -> str:
     outcomes = [row.word for row in rows]
-    clauses = [f"{outcomes.count(word)} {WORDS[word]}" for word in ("worse", "better") if word in outcomes]
+    named: tuple[Word, ...] = ("worse", "better", "hardly")
+    clauses = [f"{outcomes.count(word)} {WORDS[word]}" for word in named if word in outcomes]
     return ", ".join(clauses) or "nothing decided"
 
 
 def _summarise_counts(rows: Sequence[Change]) -> str:
     """Return how many disparities became better, worse, or are not decided."""
     outcomes = [row.word for row in rows]
-    better, worse, still = (outcomes.count(word) for word in WORDS)
+    better, worse, hardly, still = (outcomes.count(word) for word in WORDS)
     if still == 1:
         verb = "is"
     else:
         verb = "are"
-    if not better + worse:
+    if not better + worse + hardly:
         return f"No disparity became larger or smaller by more than chance: {still} {verb} not decided."
+    remaining_text = ""
+    if hardly:
+        remaining_text = f"; {hardly} hardly changed"
     if still:
-        remaining_text = f"; {still} {verb} not decided"
-    else:
-        remaining_text = ""
+        remaining_text += f"; {still} {verb} not decided"
     count_text = f"{len(rows)} {'disparity' if len(rows) == 1 else 'disparities'}"
     return f"Of {count_text} {worse} became larger and {better} smaller by more than chance{remaining_text}."
 
 
 def _describe_change(row: Change, report: Report) -> str:
     """Return the sentence on a disparity's change: who is treated more, or less, equally, and by how much."""
-    if row.word == "better":
-        comparative = "more"
-    else:
-        comparative = "less"
+    comparative = "more" if _is_more_equal(row) else "less"
+    if row.word == "hardly":
+        comparative = f"hardly {comparative}"
     who = f"{formatting.format_group(row.group)} ({row.attribute})"
     if report.config.sliced_by:
         subject = (
@@ -523,7 +557,7 @@ def _reference_name(rows: Sequence[Change]) -> str:
 
 
 def _worst_first(rows: Sequence[Change]) -> list[Change]:
-    order = {"worse": 0, "better": 1, "undecided": 2}
+    order = {"worse": 0, "better": 1, "hardly": 2, "undecided": 3}
     return sorted(rows, key=lambda row: (order[row.word], 2.0 if math.isnan(row.p) else row.p))
 
 
@@ -605,9 +639,9 @@ def _plot_changes(rows: Sequence[Change]) -> str:
     axis = ratio_axis([ratio.value for ratio in ratios], limits, rows[0].tau)
     drawn = []
     for row in rows:
-        look = LOOKS[row.word]
-        word = SYMBOLS[look]
-        if row.word != "undecided":
+        look = LOOKS[row.word] or "undecided"
+        word = WORDS["hardly"] if row.word == "hardly" else SYMBOLS[look]
+        if row.word in ("better", "worse"):
             word += f" {row.word}"
         before = row.ratio_before
         after = row.ratio_after

@@ -120,7 +120,7 @@ class Part(Generic[Seen, Found]):
     verdicts : callable
         Verdicts that count for an attribute, by place and metric.
     worse : callable
-        Why to stop, where a gate asks for it and the verdicts do not.
+        What is worse than it was, in words, for a gate that asks for it.
     all_rows : callable
         The audit that the answer is of, where it is another.
     """

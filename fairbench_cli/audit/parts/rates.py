@@ -57,13 +57,23 @@ def disparity_rows(_: None, report: Report) -> Iterable[Row]:
 
 
 def verdict_rows(_: None, report: Report) -> Iterable[Row]:
-    """Yield the verdict of every attribute by metric and roll-up, then the one over all."""
+    """Yield the verdict of every attribute by metric and roll-up, then the one over all.
+
+    ``deciding`` says whether the verdict on the attribute depends on it.
+    """
     if report.without_verdict:
         return
     for row in report.verdicts:
         for metric, verdict in row.by_metric.items():
-            yield {**formatting.flatten(row, "verdict"), "metric": metric, "verdict": verdict}
-    yield {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "verdict": report.verdict}
+            decides = metric in report.deciding or metric in report.decided_by
+            yield {
+                **formatting.flatten(row, "verdict"),
+                "metric": metric,
+                "verdict": verdict,
+                "deciding": decides,
+            }
+    over_all = {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "verdict": report.verdict}
+    yield over_all | {"deciding": True}
 
 
 def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:

@@ -356,7 +356,7 @@ def _select_default_attributes(
 def _attributes_in_options(config: AuditConfig) -> frozenset[str]:
     """Return the attributes that options name, in whatever place."""
     names = set(config.bins) | set(config.references)
-    names.update(attribute for attribute, _ in config.fail_on)
+    names.update(attribute for attribute, _ in (*config.fail_on, *config.warn_on))
     names.update(name.partition("=")[0] for name in config.exclude)
     names.update(chain.from_iterable(config.intersections))
     return frozenset(names)

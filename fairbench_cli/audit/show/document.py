@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path, PurePath
 
+from fairbench_cli.audit.compare.gate import find_undecided
 from fairbench_cli.audit.compare.report import Disparity, GroupRow, Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE
 from fairbench_cli.audit.metrics import ROLL_UPS
@@ -137,16 +138,40 @@ def _sections(report: Report, view: View) -> Iterator[Section]:
 
 
 def describe_gate(report: Report) -> str:
-    """Return the sentence on what the gate does, and why; empty where there is none."""
-    if not (report.config.fail or report.config.failing_metrics):
-        return ""
-    if report.gate.stops:
-        return f"Gate: stops, exit code 1: {report.gate.reason}."
-    failing_metrics = report.config.failing_metrics
-    if report.verdict != "fail" or report.config.fail or {UNDECIDED, WORSE} & set(failing_metrics):
-        return "Gate: does not stop."
-    verb = "does" if len(failing_metrics) == 1 else "do"
-    return f"Gate: does not stop: {', '.join(failing_metrics)} {verb} not fail."
+    """Return the sentences on what the gate does, and why; empty where there is none."""
+    clauses = []
+    if report.config.has_gate:
+        clauses.append(f"Gate: {_describe_stop(report)}.")
+    if report.config.warning_metrics:
+        warns = f"warns: {report.gate.warning}" if report.gate.warning else "does not warn"
+        clauses.append(f"Gate: {warns}.")
+    return " ".join(clauses)
+
+
+def _describe_stop(report: Report) -> str:
+    """Return whether the gate stops; in brackets what is accepted, and what it lets pass undecided."""
+    config = report.config
+    gate = report.gate
+    remarks = []
+    if gate.accepted and report.baseline:
+        verb = "is" if gate.accepted == 1 else "are"
+        accepted = format_count(gate.accepted, "failing comparison")
+        remarks.append(f"{accepted} {verb} accepted by {report.baseline.file}")
+    text = f"stops, exit code 1: {gate.reason}"
+    if not gate.stops:
+        undecided = find_undecided(report)
+        if undecided:
+            verb = "is" if len(undecided) == 1 else "are"
+            names = join_names(undecided, MOST_NAMED)
+            remarks.append(f"{names} {verb} not decided; --fail-on undecided would stop")
+        text = "does not stop"
+        # Where what fails is not what the gate looks at.
+        failing_metrics = config.failing_metrics
+        asks_for_all = config.fail or {UNDECIDED, WORSE} & set(failing_metrics)
+        if report.verdict == "fail" and not asks_for_all and not gate.accepted and not undecided:
+            verb = "does" if len(failing_metrics) == 1 else "do"
+            text += f": {', '.join(failing_metrics)} {verb} not fail"
+    return f"{text} ({'; '.join(remarks)})" if remarks else text
 
 
 def source_name(report: Report) -> str:

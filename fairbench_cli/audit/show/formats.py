@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from fairbench_cli.audit.compare.report import Report
 
 _HERE = "fairbench_cli.audit.show"
-# Name: the file in a folder, and the function.
-FORMATS: dict[str, tuple[str, str]] = {
+# Name: the file in a folder, None where only asked for by name, and the function.
+FORMATS: dict[str, tuple[str | None, str]] = {
     "csv": ("disparities.csv", f"{_HERE}.tables:disparities_csv"),
     "groups": ("groups.csv", f"{_HERE}.tables:groups_csv"),
     "verdicts": ("audit.csv", f"{_HERE}.tables:verdicts_csv"),
@@ -23,7 +23,11 @@ FORMATS: dict[str, tuple[str, str]] = {
     "ci": ("ci.json", f"{_HERE}.tables:to_ci"),
     "markdown": ("audit.md", f"{_HERE}.document:to_markdown"),
     "html": ("audit.html", f"{_HERE}.document:to_html"),
+    "github": (None, f"{_HERE}.ci_formats:to_github"),
+    "junit": (None, f"{_HERE}.ci_formats:to_junit"),
+    "sarif": (None, f"{_HERE}.ci_formats:to_sarif"),
 }
+FILES = tuple(file for file, _ in FORMATS.values() if file is not None)
 IMPACT = "impact-ratios.csv"
 VERDICTS = ("csv", "verdicts")  # say what passes and fails
 
@@ -57,7 +61,9 @@ def file_of(table: str) -> str:
 
 
 def write_folder(report: "Report", folder: Path) -> list[str]:
-    """Write a file of every format, and one of each table that not every report has; return their names.
+    """Write a file of every format that has one, and one of each table that not every report has.
+
+    The names of the files are returned.
 
     Where this audit looked for what makes a table, and found nothing, an older file of it goes. What is in
     the folder under other names stays.
@@ -72,7 +78,7 @@ def write_folder(report: "Report", folder: Path) -> list[str]:
 
     texts = {}
     for name, (file, _) in FORMATS.items():
-        if not (report.without_verdict and name in VERDICTS):
+        if file is not None and not (report.without_verdict and name in VERDICTS):
             texts[file] = write(report, name)
     extra_tables = [name for name in tables_of(report) if name not in TABLES]
     texts |= {file_of(name): to_csv(report, name) for name in extra_tables}

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from fairbench_cli.audit.compare.baseline import CI_FORMAT
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Report
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.parts.formatting import flat_columns, flatten
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, MetaData
 
 FORMAT = 3
-CI_FORMAT = 1
-"""Keys may be added without a new number; none goes, and none changes its meaning."""
-
 _PLACE = ("model", "decision", "attribute", "group", "reference", "metric", "value", "reference_value")
 _NUMBERS = ("ratio", "ratio_low", "ratio_high", "difference", "tau", "p_holm", "shown_outside")
 CI_COLUMNS = _PLACE + _NUMBERS
@@ -107,7 +105,7 @@ def to_document(report: Report) -> dict[str, Any]:
         "format": FORMAT,
         "verdict": None if report.without_verdict else report.verdict,
         "headline": headline(report),
-        "gate": report.gate,
+        "gate": _gate_fields(report),
         "source": source_name(report),
         "rows": report.rows,
         "weighted": report.weighted,
@@ -153,13 +151,24 @@ def to_ci(report: Report) -> str:
         "title": report.config.title,
         "source": source_name(report),
         "rows": report.rows,
-        "gate": {"stops": report.gate.stops, "reason": report.gate.reason},
+        "gate": _gate_fields(report),
         "exit_code": int(report.gate.stops),
         "comparisons": None if report.without_verdict else comparisons,
         "attributes": [_ci_attribute(row, report) for row in judged],
         "failing": [_ci_comparison(row) for row in deciding if row.verdict == "fail"],
     }
     return json_text(content)
+
+
+def _gate_fields(report: Report) -> dict[str, Any]:
+    """Return the decision of the gate: its warning and what it accepts where these are asked for."""
+    gate = report.gate
+    fields: dict[str, Any] = {"stops": gate.stops, "reason": gate.reason}
+    if report.config.warning_metrics:
+        fields["warning"] = gate.warning
+    if report.baseline:
+        fields |= {"accepted": gate.accepted, "baseline": report.baseline.file}
+    return fields
 
 
 def _ci_attribute(verdict: AttributeVerdict, report: Report) -> dict[str, Any]:

@@ -1,0 +1,173 @@
+"""Whether an audit stops what it is a step of: what a gate looks at, and what it does.
+
+A gate looks at the verdict on each attribute (``--fail``), or at what it names: a metric, one of an
+attribute, or an attribute, which is everything that decides on it. What a baseline has neither stops nor
+warns.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from fairbench_cli.audit import metrics
+from fairbench_cli.audit.compare.baseline import is_accepted
+from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Report
+from fairbench_cli.audit.compare.verdict import combine_verdicts
+from fairbench_cli.audit.config import UNDECIDED, WORSE, split_gate_names
+from fairbench_cli.base.safe_text import join_names
+from fairbench_cli.document.model import Verdict
+
+Severity = Literal["error", "warning", "note"]
+MOST_NAMES = 3  # of comparisons that a baseline does not have
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A verdict that a gate looks at.
+
+    Parameters
+    ----------
+    name : str
+        "race" or "race:fpr".
+    verdict : {"pass", "fail", "undecided"}
+        Without the failures that a baseline has.
+    failing, accepted : tuple of Disparity
+        The comparisons that fail and are not in the baseline, and those that are. Metrics that are no rates
+        have none.
+    """
+
+    name: str
+    verdict: Verdict
+    failing: tuple[Disparity, ...] = ()
+    accepted: tuple[Disparity, ...] = ()
+
+
+def decide_gate(report: Report, worse: str) -> Gate:
+    """Return whether to stop, and what to warn of: where something fails, or nothing at all could be decided.
+
+    With "undecided" among what a gate names, whatever does not pass stops, or is warned of. `worse` says what
+    is worse than it was; empty where nothing is.
+    """
+    config = report.config
+    stopping = find_watched(report, config.failing_metrics, all_attributes=config.fail)
+    warning = find_watched(report, config.warning_metrics)
+    reason = _find_reason(stopping, config.failing_metrics, report, worse)
+    accepted: set[tuple[object, ...]] = set()
+    for watched in stopping + warning:
+        accepted.update((row.place, row.group, row.metric) for row in watched.accepted)
+    return Gate(
+        stops=bool(reason),
+        reason=reason,
+        warning=_find_reason(warning, config.warning_metrics, report, worse),
+        accepted=len(accepted),
+    )
+
+
+def find_watched(report: Report, texts: Sequence[str], *, all_attributes: bool = False) -> list[Watched]:
+    """Return the verdicts that a gate looks at, given what it names; empty where it looks at none."""
+    if not (all_attributes or set(texts) - {WORSE}):
+        return []
+    pairs = split_gate_names(texts) or (("", ""),)
+    verdicts = []
+    for attribute, name in pairs:
+        for row in report.judged:
+            if attribute in ("", row.attribute):
+                verdicts.append(_watch(row, name and metrics.canonical(name), report))
+    return verdicts
+
+
+def find_undecided(report: Report) -> list[str]:
+    """Return the names that a gate looks at, lets pass undecided, and would stop for if asked to."""
+    config = report.config
+    if UNDECIDED in config.failing_metrics:
+        return []
+    watched = find_watched(report, config.failing_metrics, all_attributes=config.fail)
+    return list(dict.fromkeys(row.name for row in watched if row.verdict == "undecided"))
+
+
+def find_severity(row: Disparity, report: Report) -> Severity:
+    """Return whether a comparison that does not pass stops, is warned of, or neither.
+
+    Where there is no gate, what fails is an error.
+    """
+    config = report.config
+    if not (config.has_gate or config.warning_metrics):
+        return "error" if row.verdict == "fail" else "note"
+    if is_accepted(row, report):
+        return "note"
+    if _concerns(row, report, config.failing_metrics, all_attributes=config.fail):
+        return "error"
+    if _concerns(row, report, config.warning_metrics):
+        return "warning"
+    return "note"
+
+
+def _concerns(row: Disparity, report: Report, texts: Sequence[str], *, all_attributes: bool = False) -> bool:
+    """Return whether a gate that names these stops, or warns, because a comparison does not pass."""
+    if row.verdict == "pass" or (row.verdict == "undecided" and UNDECIDED not in texts):
+        return False
+    if not (all_attributes or set(texts) - {WORSE}):
+        return False
+    for attribute, name in split_gate_names(texts) or (("", ""),):
+        if attribute in ("", row.attribute) and row.metric in _rates_behind(name, report):
+            return True
+    return False
+
+
+def _rates_behind(name: str, report: Report) -> tuple[str, ...]:
+    """Return the rates that a verdict on a metric is of; of an attribute those that decide."""
+    if not name:
+        return report.deciding
+    metric = metrics.canonical(name)
+    return metrics.ROLL_UPS.get(metric, (metric,))
+
+
+def _watch(row: AttributeVerdict, metric: str, report: Report) -> Watched:
+    """Return the verdict on an attribute, or on a metric of it."""
+    if metric:
+        name = f"{row.attribute}:{metric}"
+        verdict = row.by_metric.get(metric, "undecided")
+    else:
+        name = row.attribute
+        verdict = row.verdict
+    rates = _rates_behind(metric, report)
+    comparisons, _ = report.by_audit[row.place]
+    compared = [pair for pair in comparisons if pair.metric in rates and not pair.is_reference]
+    failing = [pair for pair in compared if pair.verdict == "fail"]
+    accepted = [pair for pair in failing if is_accepted(pair, report)]
+    if failing and len(accepted) == len(failing):
+        verdict = combine_verdicts(pair.verdict if pair.verdict != "fail" else "pass" for pair in compared)
+    return Watched(name, verdict, tuple(pair for pair in failing if pair not in accepted), tuple(accepted))
+
+
+def _find_reason(watched: Sequence[Watched], texts: Sequence[str], report: Report, worse: str) -> str:
+    """Return why to stop, or to warn, given the verdicts that are looked at; empty where there is no why."""
+    if watched:
+        combined = combine_verdicts(row.verdict for row in watched)
+        if combined == "fail":
+            return _describe_failing([row for row in watched if row.verdict == "fail"], report)
+        if combined == "undecided" and UNDECIDED in texts:
+            return "not everything passes"
+        last_rows = [row for row in report.disparities if report.last in ("", row.model)]
+        is_decided = any(row.deciding and row.verdict != "undecided" for row in last_rows)
+        passes = any(row.verdict == "pass" for row in watched)
+        if combined == "undecided" and not is_decided and not passes:
+            return "nothing could be decided"
+    if WORSE in texts:
+        return worse
+    return ""
+
+
+def _describe_failing(failing: Sequence[Watched], report: Report) -> str:
+    """Return the names of failures: "race:fpr, sex fail"; by its comparisons where a baseline has others."""
+    names = list(dict.fromkeys(row.name for row in failing))
+    verb = "fails" if len(names) == 1 else "fail"
+    if report.baseline is None:
+        return f"{', '.join(names)} {verb}"
+    comparisons: dict[str, None] = {}
+    for watched in failing:
+        for row in watched.failing:
+            comparisons[f"{row.attribute}:{row.metric} of {row.group}"] = None
+    verb = "fails" if len(comparisons) == 1 else "fail"
+    is_not = "is new, or larger than" if len(comparisons) == 1 else "are new, or larger than"
+    return f"{join_names(list(comparisons), MOST_NAMES)} {verb} and {is_not} in {report.baseline.file}"

@@ -1,0 +1,154 @@
+"""An audit as continuous integration reads it: annotations of GitHub, a JUnit report, SARIF 2.1.0.
+
+Each says what fails or is not decided, as severe as the gate takes it (`compare.gate.find_severity`).
+"""
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree as ET
+
+from fairbench_cli import __version__
+from fairbench_cli.audit.compare.gate import Severity, find_severity
+from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Report
+from fairbench_cli.audit.parts.rates import bracketed_place, minor_groups, rows_of_attribute, worst_first
+from fairbench_cli.audit.show.document import describe_gate, source_name
+from fairbench_cli.audit.show.headline import describe_comparison, rate_meaning
+from fairbench_cli.audit.show.tables import json_text
+from fairbench_cli.base.safe_text import printable
+from fairbench_cli.measures.rates import RATES
+
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
+ORDER: tuple[Severity, ...] = ("error", "warning", "note")
+
+
+def to_github(report: Report) -> str:
+    """Return workflow commands of GitHub: one of each attribute that does not pass, then the gate's.
+
+    Each command is a line; https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+    """
+    lines = []
+    for verdict in _judged(report):
+        rows = [row for row in _looked_at(verdict, report) if row.verdict != "pass"]
+        if not rows:
+            continue
+        by_severity = {find_severity(row, report): row for row in reversed(rows)}
+        severity = next(severity for severity in ORDER if severity in by_severity)
+        title = f"{verdict.attribute}{bracketed_place(verdict, report)}"
+        lines.append(_command(severity, title, describe_comparison(by_severity[severity], report).text))
+    gate = describe_gate(report)
+    if gate:
+        severity = "error" if report.gate.stops else "warning" if report.gate.warning else "note"
+        lines.append(_command(severity, f"fairbench: {source_name(report)}", gate))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _command(severity: Severity, title: str, message: str) -> str:
+    """Return a workflow command.
+
+    >>> _command("note", "sex: a, b", "50 % pass")
+    '::notice title=sex%3A a%2C b::50 %25 pass'
+    """
+    return f"::{COMMANDS[severity]} title={_escape_property(title)}::{_escape_message(message)}"
+
+
+def _escape_message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escape_property(text: str) -> str:
+    return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def to_junit(report: Report) -> str:
+    """Return a JUnit report: a test case of each attribute and metric that the verdict or the gate looks at.
+
+    What fails is a failure where the gate stops for it, or there is none; else it is skipped, with the
+    sentence, as is what is not decided.
+    """
+    suite = ET.Element("testsuite", name=printable(f"fairbench audit {source_name(report)}"))
+    totals = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
+    for verdict in _judged(report):
+        by_metric: dict[str, list[Disparity]] = {}
+        for row in _looked_at(verdict, report):
+            by_metric.setdefault(row.metric, []).append(row)
+        for metric, rows in by_metric.items():
+            place = printable(f"{verdict.attribute}{bracketed_place(verdict, report)}")
+            case = ET.SubElement(suite, "testcase", classname=place, name=metric)
+            totals["tests"] += 1
+            remaining = [row for row in rows if row.verdict != "pass"]
+            if not remaining:
+                continue
+            worst = min(remaining, key=lambda row: ORDER.index(find_severity(row, report)))
+            sentence = printable(describe_comparison(worst, report).text)
+            if find_severity(worst, report) == "error":
+                totals["failures"] += 1
+                ET.SubElement(case, "failure", message=sentence, type=worst.verdict).text = sentence
+            else:
+                totals["skipped"] += 1
+                ET.SubElement(case, "skipped", message=sentence)
+    suite.attrib.update({name: str(total) for name, total in totals.items()})
+    ET.indent(suite)
+    text = ET.tostring(suite, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def to_sarif(report: Report) -> str:
+    """Return SARIF 2.1.0: the rules are rates, the results the comparisons that fail.
+
+    https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+    """
+    failing = []
+    for verdict in _judged(report):
+        failing += [row for row in _looked_at(verdict, report) if row.verdict == "fail"]
+    names = list(dict.fromkeys(row.metric for row in failing))
+    driver = {"name": "fairbench", "version": __version__, "rules": [_rule(name) for name in names]}
+    run = {
+        "tool": {"driver": driver},
+        "results": [_sarif_result(row, names.index(row.metric), report) for row in failing],
+    }
+    return json_text({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def _rule(name: str) -> dict[str, Any]:
+    return {
+        "id": name,
+        "shortDescription": {"text": RATES[name].label},
+        "fullDescription": {"text": rate_meaning(name)},
+    }
+
+
+def _sarif_result(row: Disparity, rule_index: int, report: Report) -> dict[str, Any]:
+    """Return a comparison; the file has no line of it, so the first one is named, which viewers need."""
+    location = {"artifactLocation": {"uri": _file_uri(report)}, "region": {"startLine": 1}}
+    key = "/".join((row.model, row.attribute, row.group, row.reference, row.metric))
+    return {
+        "ruleId": row.metric,
+        "ruleIndex": rule_index,
+        "level": find_severity(row, report),
+        "message": {"text": printable(describe_comparison(row, report).text)},
+        "locations": [{"physicalLocation": location}],
+        "partialFingerprints": {"comparison/v1": key},
+    }
+
+
+def _file_uri(report: Report) -> str:
+    """Return the file as given, where that is within the folder at hand; else its name alone."""
+    path = report.source.replace("\\", "/")
+    is_absolute = PurePosixPath(path).is_absolute() or bool(PureWindowsPath(path).drive)
+    if is_absolute or ".." in PurePosixPath(path).parts or report.source == "-":
+        path = source_name(report)
+    return quote(path, errors="replace")
+
+
+def _judged(report: Report) -> tuple[AttributeVerdict, ...]:
+    return () if report.without_verdict else report.judged
+
+
+def _looked_at(verdict: AttributeVerdict, report: Report) -> Iterator[Disparity]:
+    """Yield the comparisons that the verdict on an attribute, or a gate, looks at, the worst first."""
+    rows, groups = rows_of_attribute(verdict, report)
+    deciding = [row for row in rows if row.deciding and not row.is_reference]
+    yield from worst_first(deciding, minor_groups(groups))
