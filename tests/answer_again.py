@@ -402,7 +402,7 @@ class Answer:
         match = re.fullmatch(rf"[Oo]n {places} (?P<rest>.*)", clause)
         if match and not re.search(r" (?:cuts|narrows) the gap .*from ", clause):
             named = re.findall(rf"({sets})(?: \([^()]*\))?", match["places"])
-            said = re.sub(r"the gap between .* and .*", "the gap", match["rest"])
+            said = re.sub(r"the gap between .*? and .*?(?= round$|$)", "the gap", match["rest"])
             said = said.replace("nothing is shown to help", "nothing is shown to narrow the gap")
             for name in named:
                 self.note(f"headline: {said}", said in {one.nothing() for one in main[name]}, True)

@@ -82,7 +82,8 @@ def test_what_a_bias_costs_and_who_gains_is_told_on_true_labels(run):
     assert 0 < told.index("The bias costs accuracy: −") < told.rindex("massaging")
     text = markdown(answer_document(run))
     assert re.search(
-        r"\nbank \(label\), β = 0\.75: women against men; the bias costs accuracy: −(9|10)\.\d points \(.*\):\n\n.*\n.*\n"
+        r"\nbank \(label\), β = 0\.75: women against men; "
+        r"the bias costs accuracy: −(9|10)\.\d points \(.*\):\n\n.*\n.*\n"
         r"\| massaging +\| \+(9|10)\.\d \\\[.*\\\] \| +−.* \| (9|10)\.\d of (9|10)\.\d \| artefact +\|",
         text,
     )

@@ -41,7 +41,7 @@ def static_heads(folder: Path) -> list[str]:
 
 def answer_heads(folder: Path) -> list[str]:
     text = (folder / "answer.md").read_text(encoding="utf-8")
-    head = next(line for line in text.splitlines() if line.startswith("|"))
+    head = next(line for line in text.partition("\n## ")[2].splitlines() if line.startswith("|"))
     return [words.strip() for words in head.split("|")[1:-1]]
 
 

@@ -531,7 +531,8 @@ def notes_of(answer: RunAnswer, plan: RunPlan, *, brief: bool = False) -> tuple[
     brief : bool
         For a console: who decides the same for everybody, chance and β, in a line each.
     """
-    notes = [_constants(answer), _chance(plan, answer, brief=brief), _beta(plan, brief=brief)]
+    about_beta = _beta(plan, brief=brief) if answer.has_betas else ""
+    notes = [_constants(answer), _chance(plan, answer, brief=brief), about_beta]
     if not brief:
         notes = [_groups(answer, plan), *notes[:2], _test_rows(plan), notes[2]]
     return tuple(filter(None, notes))
