@@ -20,12 +20,12 @@ from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.papers.friedler_analyses import (
-    arrange,
     clusters_frame,
     combined_table,
     correlate,
     metric_pairs_frame,
     observations,
+    order_by_clusters,
     overview_table,
     pairs_frame,
     representations_frame,
@@ -41,7 +41,7 @@ from fairbench_cli.papers.friedler_figures import (
 )
 from fairbench_cli.papers.parts import PARTS
 from fairbench_cli.report.ledger.cell_labels import OWN_MODEL
-from fairbench_cli.report.ledger.journal_arrays import key_of as key_of_cell
+from fairbench_cli.report.ledger.journal_arrays import cell_key as key_of_cell
 from fairbench_cli.report.ledger.results import RunResults, run_results
 from fairbench_cli.report.show.figures.canvas import house_style
 from fairbench_cli.report.write import write_report
@@ -150,13 +150,13 @@ def test_constants_and_what_is_never_there_come_last_without_a_number():
     assert found.matrix.iloc[:2, 2:].isna().all(axis=None)
     assert found.clusters().tolist() == [1, 2, 0, 0, 0]
     nothing = correlate(x[["constant", "never"]])
-    assert nothing.clustered == 0
+    assert nothing.n_clustered == 0
     assert nothing.clusters(3).tolist() == [0, 0]
 
 
 def test_the_published_correlations_fall_into_the_papers_four_clusters():
     published = pd.read_csv(REFERENCE / "friedler_corr_cleaned.csv", index_col=0)
-    found = arrange(published, published.count())
+    found = order_by_clusters(published, published.count())
     clusters = pd.Series(found.matrix.index).groupby(found.clusters()).agg(frozenset)
     by_rate = {"comparative-sensitive-accuracy", "comparative-sensitive-TNR"}
     assert set(clusters) == {
@@ -171,11 +171,11 @@ def test_the_published_correlations_fall_into_the_papers_four_clusters():
 def test_each_model_counts_once_per_attribute(run):
     seen = observations(run)
     # Per single attribute: none twice (classifiers), reweighing 2 × 2, own-model once per representation.
-    assert seen.cells == 2 * (2 + 4 + 2)
-    assert len(seen.values) == seen.cells * REPEATS
+    assert seen.n_cells == 2 * (2 + 4 + 2)
+    assert len(seen.values) == seen.n_cells * REPEATS
     assert list(seen.values) == list(METRICS)
-    assert (seen.joint, seen.constant) == (("race-sex",), 0)
-    assert observations(run, representation="numerical").cells == 2 * (2 + 2 + 1)
+    assert (seen.joint_attributes, seen.n_constant) == (("race-sex",), 0)
+    assert observations(run, representation="numerical").n_cells == 2 * (2 + 2 + 1)
     for repeat in range(REPEATS):
         n = counts_of("none-svm", repeat).sum(0)
         assert np.isclose(seen.values["tpr"], n[1, 1] / n[1].sum()).sum() >= 2  # by race and by sex
@@ -189,9 +189,9 @@ def test_constant_predictors_infinite_values_and_equal_cells_are_left_out():
     odd = key_of("sex", "numerical", "own-model", "svm")
     run = made_up({**same, (odd, 0): everybody, (odd, 1): nobody, (odd, 2): None, (odd, 3): women})
     seen = observations(run)
-    assert seen.constant == 2
-    assert seen.cells == 2 * (2 + 4 + 2) - 1
-    assert len(seen.values) == seen.cells * REPEATS - 3
+    assert seen.n_constant == 2
+    assert seen.n_cells == 2 * (2 + 4 + 2) - 1
+    assert len(seen.values) == seen.n_cells * REPEATS - 3
     assert not np.isinf(seen.values.to_numpy()).any()
     assert seen.values["impact-ratio"].isna().sum() == 1  # where women alone are accepted
 
@@ -332,7 +332,7 @@ def test_attributes_stand_side_by_side(run):
     assert len(set(rows["none", "svm", "accuracy"])) == 1  # one model
     assert len(set(rows["none", "svm", "cv"])) == 3  # measured by three attributes
     cell = ("", "numerical", 0.0, "none", "{}", False, "svm", "{}")
-    found = [run.get(("adult", attribute, *cell), "cv").mean for attribute in ATTRIBUTES]
+    found = [run.cell_metric(("adult", attribute, *cell), "cv").summary for attribute in ATTRIBUTES]
     assert rows["none", "svm", "cv"] == tuple(f"{one.mean:.3f}" for one in found)
     assert "| technique  | classifier       | metric   |  race |   sex | race-sex |" in markdown(table)
     assert "technique & classifier & race & sex & race-sex \\\\" in latex(table)
@@ -387,7 +387,7 @@ def test_the_overview_draws_every_mean_once(run):
         (x,), (y,) = next(
             line for line in ax.lines if line.get_gid() == f"accuracy-0-adult-{attribute}"
         ).get_data()
-        assert (x, y) == (run.get(key_of_cell(cell), "accuracy").mean.mean, 0)
+        assert (x, y) == (run.cell_metric(key_of_cell(cell), "accuracy").summary.mean, 0)
     assert [text.get_text() for text in axes[1].get_yticklabels()] == [""] * 5
 
 

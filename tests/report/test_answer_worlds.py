@@ -21,10 +21,10 @@ from fairbench_cli.experiment.plan import write_plan
 from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.report.compare_runs import compare_runs
 from fairbench_cli.report.ledger.answer import answer_of
-from fairbench_cli.report.ledger.bias_cost import remedies_of
+from fairbench_cli.report.ledger.bias_cost import bias_cost_frame
 from fairbench_cli.report.ledger.cell_labels import TRAINED_ON_TRUTH
 from fairbench_cli.report.ledger.exact_worlds import FILE
-from fairbench_cli.report.ledger.paired_differences import pareto_of
+from fairbench_cli.report.ledger.paired_differences import run_pareto_frame
 from fairbench_cli.report.show.answer_text import MOST_LINES, MOST_WORDS, WIDTH, answer_document, each_setting
 from fairbench_cli.report.show.paper_table import paper_table
 from fairbench_cli.report.show.tables import caption
@@ -82,7 +82,7 @@ def test_what_a_bias_costs_and_who_gains_is_told_on_true_labels(run):
     assert 0 < told.index("The bias costs accuracy: −") < told.rindex("massaging")
     text = markdown(answer_document(run))
     assert re.search(
-        r"\nbank \(label\), β = 0\.75: women against men; "
+        r"\nbank \(label\), β = 0\.75: deprived against favoured; "
         r"the bias costs accuracy: −(9|10)\.\d points \(.*\):\n\n.*\n.*\n"
         r"\| massaging +\| \+(9|10)\.\d \\\[.*\\\] \| +−.* \| (9|10)\.\d of (9|10)\.\d \| artefact +\|",
         text,
@@ -94,7 +94,7 @@ def test_the_headline_names_artefacts_and_is_short(run):
     headline = answer_document(run).answer.headline.text
     assert headline == (
         "In 2 of 3 settings a technique regains accuracy that the bias took, most often massaging (2); "
-        "in 2 the recorded trade-off is an artefact."
+        "in 1 the recorded trade-off is an artefact."
     )
     assert len(headline.split()) <= MOST_WORDS
 
@@ -151,8 +151,8 @@ def test_the_model_without_the_bias_is_a_line_and_no_remedy():
     assert most.trained_on_truth is not None
     assert TRAINED_ON_TRUTH not in {one.technique for one in most.findings}
     assert most.bias_cost.kind == "worse"
-    assert TRAINED_ON_TRUTH not in set(pareto_of(run)["intervention"])
-    lost = remedies_of(run).query("metric == 'accuracy' and labels == 'true' and intervention == 'none'")
+    assert TRAINED_ON_TRUTH not in set(run_pareto_frame(run)["intervention"])
+    lost = bias_cost_frame(run).query("metric == 'accuracy' and labels == 'true' and intervention == 'none'")
     assert lost["lost"].notna().all()
     # Without one, and without a world without bias, what it cost is not known, and nothing is "regained".
     alone = invented({name: {MOST: of[MOST]} for name, of in RULES.items()}, repeats=5)
@@ -243,7 +243,7 @@ def test_thresholds_are_told_for_what_the_plain_model_sees(tmp_path):
     (tmp_path / FILE).write_text(json.dumps(add_checksum({"facts": [*blind, *seeing]})))
     rules = {name: {world: of[world] for world in (CLEAN, MOST)} for name, of in RULES.items()}
     ranking = {
-        False: "the record's ranking is not kept among everybody",
+        False: "the record's ranking is not kept among ",
         True: "the record's ranking is kept within each group.",
     }
     for sees, words in ranking.items():

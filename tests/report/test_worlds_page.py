@@ -9,7 +9,12 @@ import pytest
 from report.worlds_data import facts, known_run
 
 from fairbench_cli.document.html import html
-from fairbench_cli.report.ledger.exact_worlds import COLUMNS, ExactNumber, ExactWorlds, facts_of_run
+from fairbench_cli.report.ledger.exact_worlds import (
+    WORLDS_COLUMNS,
+    ExactNumber,
+    ExactWorlds,
+    exact_worlds_of_run,
+)
 from fairbench_cli.report.show.page import run_page
 from fairbench_cli.report.show.page_data import GRAIN, RULES
 from fairbench_cli.report.show.page_worlds import undone
@@ -39,7 +44,11 @@ def test_a_page_holds_numbers_on_true_and_on_recorded_labels_and_says_which(run,
     assert data["slots"] == [[0, 1], [2, 3]]
     accuracy = data["accuracy"]
     for labels, panels in (("true", data["panels"]), ("recorded", data["others"])):
-        own = run.on(labels).own_values(run.on(labels).datasets[0], "accuracy").mean(axis=1)
+        own = (
+            run.on_labels(labels)
+            .own_attribute_values(run.on_labels(labels).datasets[0], "accuracy")
+            .mean(axis=1)
+        )
         cells = run.datasets[0].cells
         for panel, world in zip(panels[:2], ("label", ""), strict=True):
             assert panel["name"].endswith(f"{labels} labels")
@@ -63,9 +72,9 @@ def test_a_page_holds_numbers_on_true_and_on_recorded_labels_and_says_which(run,
 
 
 def test_what_is_known_without_training_is_that_of_worlds_csv(run, data):
-    known = facts_of_run(run)
+    known = exact_worlds_of_run(run)
     for labels, panels in (("true", data["panels"]), ("recorded", data["others"])):
-        world = known.at("bank", "sex", "label", 0.5)
+        world = known.find("bank", "sex", "label", 0.5)
         for m, scale in enumerate(data["scales"]):
             metric = run.results.metric(scale["name"])
             names = (world.constant(labels), *RULES[1:])
@@ -113,4 +122,4 @@ def test_what_can_be_undone_is_said_of_the_numbers():
 
 
 def _frame():
-    return pd.DataFrame(facts([("bank", "sex", "label", 0.5)]), columns=COLUMNS)
+    return pd.DataFrame(facts([("bank", "sex", "label", 0.5)]), columns=WORLDS_COLUMNS)

@@ -2,8 +2,8 @@
 
 A setting is a data set, an attribute, the groups compared, a world, a representation, a classifier and β.
 What is said of it is about the config's first metric of fairness (`fairness_metric`) and accuracy. Every word
-that has chance to reckon with is about the population (`kinds.py`). `answer_words.py` writes it out, and
-`answer_worlds.py` what is said of worlds.
+that has chance to reckon with is about the population (`change_kinds.py`). `answer_text.py` writes it out,
+and `answer_worlds.py` what is said of worlds.
 """
 
 from collections import Counter
@@ -20,29 +20,41 @@ from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find_metric
-from fairbench_cli.report.ledger.baselines import short_of
-from fairbench_cli.report.ledger.bias_cost import Contrast, contrasts_of, remedies_of
+from fairbench_cli.report.ledger.baselines import describe_shortfalls
+from fairbench_cli.report.ledger.bias_cost import Contrast, bias_cost_frame, contrast_frame
 from fairbench_cli.report.ledger.cell_labels import (
     TRAINED_ON_TRUTH,
     DisplayNames,
     read_display_names,
     why_no_value,
 )
-from fairbench_cli.report.ledger.change_kinds import Kind, kinds, own_of
-from fairbench_cli.report.ledger.columns import ACCURACY, FAIRNESS, FindingColumn, columns_of, fairness_metric
-from fairbench_cli.report.ledger.exact_worlds import UNKNOWN, ExactWorld, facts_of_run
+from fairbench_cli.report.ledger.change_kinds import Kind, classify_changes, run_technique_frame
+from fairbench_cli.report.ledger.columns import (
+    ACCURACY,
+    FAIRNESS,
+    FindingColumn,
+    fairness_metric,
+    run_columns,
+)
+from fairbench_cli.report.ledger.exact_worlds import UNKNOWN_WORLD, ExactWorld, exact_worlds_of_run
 from fairbench_cli.report.ledger.journal_arrays import (
     CELL_COLUMNS,
     TECHNIQUE,
     CellKey,
     DatasetRepeats,
     Texts,
+    cell_key,
     is_baseline,
-    key_of,
     mean_and_interval,
 )
-from fairbench_cli.report.ledger.paired_differences import APART, LEVEL, paired_of, pareto_frame, pareto_of
-from fairbench_cli.report.ledger.results import RunResults, labels_measured
+from fairbench_cli.report.ledger.paired_differences import (
+    APART,
+    LEVEL,
+    pareto_frame,
+    run_paired_frame,
+    run_pareto_frame,
+)
+from fairbench_cli.report.ledger.results import RunResults, compute_label_metric
 
 NOT_RUN = "not run yet"
 TRIVIAL_SHARE = 0.1
@@ -79,7 +91,7 @@ class Estimate:
     Parameters
     ----------
     kind : str
-        Of a difference its `kinds.Kind`; empty where there is none.
+        Of a difference its `change_kinds.Kind`; empty where there is none.
     n : int
         How many repeats have a value.
     """
@@ -279,7 +291,7 @@ class RunSetting:
     leading: tuple[str, ...]
     trained_on_truth: TechniqueFinding | None = None
     bias_cost: Estimate = Estimate()
-    exact: ExactWorld = UNKNOWN
+    exact: ExactWorld = UNKNOWN_WORLD
 
     @property
     def block_key(self) -> tuple[str, ...]:
@@ -368,34 +380,36 @@ def settings_with(settings: Iterable[RunSetting], chosen: Chosen) -> list[RunSet
 
 @lru_cache(maxsize=2)  # the answer's text, its file and the page are of one run
 def answer_of(run: RunResults) -> RunAnswer:
-    """Return the answer to a run, from its results, `paired_of` and `pareto_of`; the run has both metrics.
+    """Return the answer to a run, from its means, its differences and its Pareto front; it has both metrics.
 
     The metric is `fairness_metric`, or discrimination where that is of rows and known of no group asked for.
     """
     metric = fairness_metric(run.plan.config)
-    results = run.asked((metric.name, ACCURACY))
+    results = run.select((metric.name, ACCURACY))
     known = set(results.rows["metric"])  # empty where nothing has been run yet
     if known and metric.name not in known:  # of rows, and none of its groups is asked for
         metric = find_metric(FAIRNESS)
-        results = run.asked((metric.name, ACCURACY))
-    columns = columns_of(run.plan.config, metric.name, has_worlds=run.plan.has_worlds)
+        results = run.select((metric.name, ACCURACY))
+    columns = run_columns(run.plan.config, metric.name, has_worlds=run.plan.has_worlds)
     metrics = {column.metric for column in columns}
-    run.asked(tuple(metrics))  # says so where one was not computed
-    own, paired = (frame[frame["metric"].isin(metrics)] for frame in (own_of(run), paired_of(run)))
-    paired = paired.assign(kind=kinds(paired, own))
+    run.select(tuple(metrics))  # says so where one was not computed
+    own, paired = (
+        frame[frame["metric"].isin(metrics)] for frame in (run_technique_frame(run), run_paired_frame(run))
+    )
+    paired = paired.assign(kind=classify_changes(paired, own))
     if metric.name == FAIRNESS:
-        pareto = pareto_of(run)
+        pareto = run_pareto_frame(run)
     else:
         pareto = pareto_frame(results, (metric.name, ACCURACY))
     found = CellRows(
         _by_cell(own, "metric"),
         _by_cell(paired, "metric"),
         _by_cell(pareto),
-        short_of(run) if metric.name == FAIRNESS else {},
-        _by_cell(remedies_of(run), "metric", "labels") if run.plan.has_worlds else {},
-        _by_cell(contrasts_of(run), "metric") if run.plan.has_worlds else {},
+        describe_shortfalls(run) if metric.name == FAIRNESS else {},
+        _by_cell(bias_cost_frame(run), "metric", "labels") if run.plan.has_worlds else {},
+        _by_cell(contrast_frame(run), "metric") if run.plan.has_worlds else {},
         {
-            key_of(cell): (statuses, reasons)
+            cell_key(cell): (statuses, reasons)
             for data in run.datasets
             for cell, statuses, reasons in zip(data.cells, data.status, data.reason, strict=True)
         },
@@ -404,7 +418,7 @@ def answer_of(run: RunResults) -> RunAnswer:
     settings: list[RunSetting] = []
     for place, cells in group_by(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"])).items():
         data = held.get(place)
-        for compared in (place[1],) if data is None else data.asked(run.attributes):
+        for compared in (place[1],) if data is None else data.compared_attributes(run.attributes):
             settings += _settings(run, metric, columns, cells, compared, data, found)
     return RunAnswer(metric, tuple(settings), run.labels, columns)
 
@@ -420,7 +434,7 @@ class CellRows:
     Parameters
     ----------
     below : dict
-        The clauses of `short_of`, by the values of `COMPARED`.
+        The clauses of `describe_shortfalls`, by the values of `COMPARED`.
     repeats : dict
         The statuses and reasons of the repeats that were run, by cell.
     """
@@ -453,7 +467,7 @@ def _settings(
     place = cells[0]["dataset"], cells[0]["attribute"]
     groups = groups_in_words(run.plan.protected(*place), compared)
     called = read_display_names(run.plan.config)
-    facts = facts_of_run(run)
+    facts = exact_worlds_of_run(run)
     within = group_by(cells, lambda cell: tuple(cell[column] for column in _WITHIN))
     for (world, representation, classifier, parameters, beta), own in within.items():
         repeats = run.plan.config.repeats
@@ -474,23 +488,25 @@ def _settings(
         labels = np.nan
         if data is not None:
             if run.labels == "true":
-                counts = data.labels
+                counts = data.label_counts
             else:
-                counts = data.labels_at(world, beta)
-            of_labels = labels_measured(metric.name, data.levels(counts, compared))
+                counts = data.label_counts_in_world(world, beta)
+            of_labels = compute_label_metric(metric.name, data.levels(counts, compared))
             labels = float(mean_and_interval(of_labels)["mean"])
         of_plain = () if plain is None else (*plain.key, compared, ACCURACY, "true")
         lost = _estimate(found.remedies.get(of_plain, _NO_ROW), _LOST)
         # What is known to rules that see as much as the plain model, else to others.
         at = *place, world, beta
         if world:
-            exact = facts.at(*at, include_protected=seen) or facts.at(*at)
+            exact = facts.find(*at, include_protected=seen) or facts.find(*at)
         else:
             exact = None
         outcome, best = _outcome(plain, others, metric)
         named = (*place, compared, world, representation, classifier, parameters, beta)
         shown = called.dataset(place[0]), called.classifier(classifier, parameters), *groups
-        yield RunSetting(*named, *shown, labels, plain, others, outcome, best, truth, lost, exact or UNKNOWN)
+        yield RunSetting(
+            *named, *shown, labels, plain, others, outcome, best, truth, lost, exact or UNKNOWN_WORLD
+        )
 
 
 _WITHIN = ["world", "representation", "classifier", "classifier_parameters", "beta"]
@@ -506,7 +522,7 @@ def _finding(
     called: DisplayNames,
 ) -> TechniqueFinding:
     """Return the finding on a cell and the groups compared, over the repeats that were asked for."""
-    key = key_of(cell)
+    key = cell_key(cell)
     place = (*key, compared)
     own = found.own.get((*place, metric.name), _NO_ROW)
     change = found.paired.get((*place, metric.name), _NO_ROW)
@@ -552,8 +568,8 @@ def _number(column: FindingColumn, place: CellKey, found: CellRows) -> Estimate:
     """Return the number of a cell and the groups compared in a column."""
     if column.labels:
         row = found.remedies.get((*place, column.metric, column.labels), _NO_ROW)
-        return _estimate(row, _CHANGE if column.of == "change" else _VALUE)
-    if column.of == "change":
+        return _estimate(row, _CHANGE if column.quantity == "change" else _VALUE)
+    if column.quantity == "change":
         return _estimate(found.paired.get((*place, column.metric), _NO_ROW), _DIFFERENCE)
     return _estimate(found.own.get((*place, column.metric), _NO_ROW), _VALUE)
 

@@ -1,26 +1,29 @@
 """Where parameters are tuned: what every candidate reached, and what choosing gained."""
 
 from fairbench_cli.document.model import Document
-from fairbench_cli.report.ledger.paired_differences import written
+from fairbench_cli.report.ledger.paired_differences import format_number
 from fairbench_cli.report.ledger.results import RunResults
-from fairbench_cli.report.ledger.tuning import GAINS, curves_frame, gains_frame
+from fairbench_cli.report.ledger.tuning import GAINS, tuning_curve_frame, tuning_gain_frame
 from fairbench_cli.report.parts.part import RunPart
 from fairbench_cli.report.show.tables import TableCells, block_technique_beta, lay_out_blocks
 
 
 def tuning_table(table: str, run: RunResults) -> Document:
-    """Lay out `gains_frame`: nested tuning against tuning on the test rows. Empty where nothing is tuned."""
+    """Return the table of `tuning_gain_frame`: nested tuning against tuning on the test rows.
+
+    Empty where nothing is tuned.
+    """
     texts: TableCells = {}
-    for row in gains_frame(run).to_dict("records") if run.plan.config.tuned_for else ():
+    for row in tuning_gain_frame(run).to_dict("records") if run.plan.config.tuned_for else ():
         place, technique, beta = block_technique_beta(row | {"compared": row["attribute"]})
         lines = {
-            "untuned": written(row["untuned"], ".3f"),
-            "tuned": written(row["tuned"], ".3f"),
-            "tuned on test": written(row["tuned_on_test"], ".3f"),
+            "untuned": format_number(row["untuned"], ".3f"),
+            "tuned": format_number(row["tuned"], ".3f"),
+            "tuned on test": format_number(row["tuned_on_test"], ".3f"),
         }
         for name in GAINS:
-            lines[name] = written(row[name])
-            lines[f"{name} ±"] = written(row[f"{name}_high"] - row[name], ".3f")
+            lines[name] = format_number(row[name])
+            lines[f"{name} ±"] = format_number(row[f"{name}_high"] - row[name], ".3f")
         for line, text in lines.items():
             texts[place, (technique, line.replace("_", " ")), beta] = text
     caption: tuple[str, ...] = (
@@ -39,8 +42,8 @@ def tuning_table(table: str, run: RunResults) -> Document:
 
 TUNING = RunPart(
     "tuning",
-    wanted=lambda plan: bool(plan.config.tuned_for),
-    frames={"tuning": curves_frame, "tuning_gain": gains_frame},
+    applies=lambda plan: bool(plan.config.tuned_for),
+    frames={"tuning": tuning_curve_frame, "tuning_gain": tuning_gain_frame},
     tables={"tuning": tuning_table},
     figures={"tuning": "report.show.figures.curves:draw_tuning"},
 )

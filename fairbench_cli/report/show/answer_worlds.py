@@ -192,7 +192,7 @@ def describe_world(setting: RunSetting) -> list[str]:
     accuracies = exact_accuracy(setting)
     if accuracies is not None:
         bayes, thresholds, truth = (f"{points(value)} %" for value in accuracies)
-        drawn = " (by draws)" if setting.exact.how == "draws" else ""
+        drawn = " (by draws)" if setting.exact.method == "draws" else ""
         sentences.append(
             f"Known without training: the rule of the record is right on {bayes} of the truth, with the best "
             f"thresholds on {thresholds}, the best possible on {truth}{drawn}; the record's ranking is "
@@ -213,7 +213,7 @@ def describe_world(setting: RunSetting) -> list[str]:
 def _describe_ranking(setting: RunSetting) -> str:
     """Return whether the record ranks people within each group as the truth does."""
     names = zip((setting.deprived, setting.favoured), PAIR, strict=True)
-    broken = [name for name, group in names if setting.exact.kept(group) is False]
+    broken = [name for name, group in names if setting.exact.keeps_ranking(group) is False]
     if not broken:
         return "kept within each group"
     text = f"not kept among {' and '.join(broken)}"
