@@ -9,7 +9,7 @@ import pytest
 from report.worlds_data import facts, known_run
 
 from fairbench_cli.document.html import html
-from fairbench_cli.report.ledger.exact_worlds import COLUMNS, ExactNumber, ExactWorlds, facts_of_run
+from fairbench_cli.report.ledger.exact_worlds import COLUMNS, ExactNumber, ExactWorlds, exact_worlds_of_run
 from fairbench_cli.report.show.page import run_page
 from fairbench_cli.report.show.page_data import GRAIN, RULES
 from fairbench_cli.report.show.page_worlds import undone
@@ -63,9 +63,9 @@ def test_a_page_holds_numbers_on_true_and_on_recorded_labels_and_says_which(run,
 
 
 def test_what_is_known_without_training_is_that_of_worlds_csv(run, data):
-    known = facts_of_run(run)
+    known = exact_worlds_of_run(run)
     for labels, panels in (("true", data["panels"]), ("recorded", data["others"])):
-        world = known.at("bank", "sex", "label", 0.5)
+        world = known.find("bank", "sex", "label", 0.5)
         for m, scale in enumerate(data["scales"]):
             metric = run.results.metric(scale["name"])
             names = (world.constant(labels), *RULES[1:])

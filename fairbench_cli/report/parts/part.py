@@ -29,8 +29,8 @@ class RunPart:
     ----------
     key : str
         Its name.
-    wanted : callable
-        Whether a run has it. A file of a part that is not wanted goes away, if an earlier report wrote one.
+    applies : callable
+        Whether a run has it. A file of a part that does not apply goes away, if an earlier report wrote one.
     metrics : tuple of str
         The metrics that its files are made of. They are computed whether or not the config lists them.
     frames : dict of str to callable
@@ -43,24 +43,24 @@ class RunPart:
     """
 
     key: str
-    wanted: Callable[[RunPlan], bool] = always
+    applies: Callable[[RunPlan], bool] = always
     metrics: tuple[str, ...] = ()
     frames: Mapping[str, MakeFrame] = field(default_factory=dict)
     tables: Mapping[str, MakeTable] = field(default_factory=dict)
     figures: Mapping[str, str] = field(default_factory=dict)
 
 
-def frames_of(parts: Iterable[RunPart], run: RunResults) -> dict[str, pd.DataFrame | None]:
+def make_frames(parts: Iterable[RunPart], run: RunResults) -> dict[str, pd.DataFrame | None]:
     """Return the CSV files of a run by name; None of those that it does not have."""
     frames: dict[str, pd.DataFrame | None] = {}
     for part in parts:
-        wanted = part.wanted(run.plan)
+        applies = part.applies(run.plan)
         for name, make_frame in part.frames.items():
-            frames[name] = make_frame(run) if wanted else None
+            frames[name] = make_frame(run) if applies else None
     return frames
 
 
-def tables_of(parts: Iterable[RunPart]) -> dict[str, MakeTable]:
+def table_makers(parts: Iterable[RunPart]) -> dict[str, MakeTable]:
     """Return the functions that make tables, by name."""
     tables: dict[str, MakeTable] = {}
     for part in parts:
@@ -68,7 +68,7 @@ def tables_of(parts: Iterable[RunPart]) -> dict[str, MakeTable]:
     return tables
 
 
-def figures_of(parts: Iterable[RunPart]) -> Registry:
+def figure_registry(parts: Iterable[RunPart]) -> Registry:
     """Return the functions that draw figures, by name."""
     targets: dict[str, str] = {}
     for part in parts:

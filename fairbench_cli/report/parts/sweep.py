@@ -2,7 +2,7 @@
 
 from fairbench_cli.document.model import Document
 from fairbench_cli.measures.thresholds import RATES
-from fairbench_cli.report.ledger.frontier import ABOVE, BELOW, distance_frame, frontier_frame
+from fairbench_cli.report.ledger.frontier import ABOVE, BELOW, frontier_distance_frame, frontier_frame
 from fairbench_cli.report.ledger.journal_arrays import key_of
 from fairbench_cli.report.ledger.paired_differences import written
 from fairbench_cli.report.ledger.results import RunResults, sweep_frame
@@ -11,9 +11,12 @@ from fairbench_cli.report.show.tables import TableCells, block_technique_beta, f
 
 
 def frontier_table(name: str, run: RunResults) -> Document:
-    """Lay out `distance_frame`: rows of a technique, β across. Empty without a sweep or without none."""
+    """Return the table of `frontier_distance_frame`: rows of a technique, β across.
+
+    Empty without a sweep or without ``none``.
+    """
     texts: TableCells = {}
-    for row in distance_frame(run).to_dict("records"):
+    for row in frontier_distance_frame(run).to_dict("records"):
         place, technique, beta = block_technique_beta(row)
         own = run.cell(key_of(row)).statuses
         if row["verdict"] in (ABOVE, BELOW):
@@ -73,8 +76,8 @@ def _caption(run: RunResults) -> tuple[str, ...]:
 
 SWEEP = RunPart(
     "sweep",
-    wanted=lambda plan: plan.config.sweep is not None,
-    frames={"sweep": sweep_frame, "frontier": frontier_frame, "frontier_distance": distance_frame},
+    applies=lambda plan: plan.config.sweep is not None,
+    frames={"sweep": sweep_frame, "frontier": frontier_frame, "frontier_distance": frontier_distance_frame},
     tables={"frontier": frontier_table},
     figures={
         "sweep": "report.show.figures.acceptance:draw_sweep",

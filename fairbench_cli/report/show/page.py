@@ -31,7 +31,7 @@ from fairbench_cli.report.ledger.cell_labels import NO_BIAS
 from fairbench_cli.report.ledger.change_kinds import kinds, own_of
 from fairbench_cli.report.ledger.columns import ACCURACY, column_metrics
 from fairbench_cli.report.ledger.exact_worlds import BETA
-from fairbench_cli.report.ledger.frontier import moved_of
+from fairbench_cli.report.ledger.frontier import moved_thresholds_of_run
 from fairbench_cli.report.ledger.journal_arrays import SITUATION, TECHNIQUE, mean_and_interval
 from fairbench_cli.report.ledger.paired_differences import Baseline, paired_of, paired_with_each
 from fairbench_cli.report.ledger.results import Results, RunResults
@@ -433,7 +433,11 @@ def _curves(part: PanelParts) -> Section:
 def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | None:
     """Return the section on moved thresholds in a world, next to the techniques. None without a sweep."""
     asked = panel.of["compared"], "demographic-parity"
-    found = [own for own in moved_of(run) if own.data is panel.data and (own.compared, own.held) == asked]
+    found = [
+        own
+        for own in moved_thresholds_of_run(run)
+        if own.data is panel.data and (own.compared, own.held) == asked
+    ]
     if not found:
         return None
     moved = found[0]
@@ -447,7 +451,9 @@ def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | N
         return None
     ways = [
         (panel.called.technique(*(moved.data.cells[i][name] for name in TECHNIQUE)), *place)
-        for i, place in zip(own, _percents(moved.own_gap[own], moved.own_accuracy[own]), strict=True)
+        for i, place in zip(
+            own, _percents(moved.technique_gap[own], moved.technique_accuracy[own]), strict=True
+        )
         if place
     ]
     title = f"{panel.name}: moved thresholds" + (f" at {panel.strength} = {beta:g}" if panel.strength else "")

@@ -25,7 +25,7 @@ from fairbench_cli.report.ledger.cell_labels import (
 )
 from fairbench_cli.report.ledger.change_kinds import Kind
 from fairbench_cli.report.ledger.columns import unit_of
-from fairbench_cli.report.ledger.exact_worlds import BETA, facts_of_run, strength_of
+from fairbench_cli.report.ledger.exact_worlds import BETA, exact_worlds_of_run, strength_name
 from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, DatasetRepeats, mean_and_interval
 from fairbench_cli.report.ledger.paired_differences import Baseline
 from fairbench_cli.report.ledger.results import Results, RunResults, labels_measured
@@ -324,7 +324,7 @@ def panels_of(
                 labels=_labels(data, of, axes),
                 known=_known(run, of, axes, [*map(results.metric, metrics)]),
                 on=run.labels if run.plan.has_worlds else "",
-                strength=strength_of(source, of["world"]),
+                strength=strength_name(source, of["world"]),
                 kind=source.get("bias_kind", ""),
                 called=called,
             )
@@ -378,13 +378,13 @@ def _known(run: RunResults, of: Mapping[str, Any], axes: Axes, metrics: Sequence
     """Return metrics of `RULES`: shape (metrics, rules, β)."""
     _, techniques, betas = axes
     found = np.full((len(metrics), len(RULES), len(betas)), np.nan)
-    known = facts_of_run(run)
+    known = exact_worlds_of_run(run)
     config = run.plan.config
     seen = all(technique[TECHNIQUE.index("include_protected")] for technique in techniques)
     place = of["dataset"], of["attribute"], of["world"]
     for k, beta in enumerate(betas):
-        world = known.at(*place, beta, include_protected=seen, features=config.test_features)
-        world = world or known.at(*place, beta)
+        world = known.find(*place, beta, include_protected=seen, features=config.test_features)
+        world = world or known.find(*place, beta)
         if world is None:
             continue
         names = world.constant(run.labels), *RULES[1:]

@@ -12,9 +12,9 @@ from fairbench_cli.report.ledger.cell_labels import NO_BIAS, read_display_names
 from fairbench_cli.report.ledger.exact_worlds import (
     ExactWorld,
     Labels,
-    facts_of_run,
-    strength_of,
-    world_called,
+    exact_worlds_of_run,
+    strength_name,
+    world_label,
 )
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.metric_wording import signed
@@ -36,14 +36,14 @@ def world_sections(run: RunResults) -> Iterator[Section]:
     called = read_display_names(run.plan.config)
     features = run.plan.config.test_features
     asked = {tuple(cell[name] for name in ("dataset", "attribute", "world")) for cell in run.plan.cells}
-    known = facts_of_run(run).worlds if run.plan.has_worlds else ()
+    known = exact_worlds_of_run(run).worlds if run.plan.has_worlds else ()
     found = group_by(known, lambda one: (one.dataset, one.attribute, one.world))
     for dataset, attribute, world in (place for place in found if place in asked):
         every = found[dataset, attribute, world]
         source = run.plan.dataset(dataset, attribute)
         groups = groups_in_words(run.plan.protected(dataset, attribute), attribute)
-        name = world_called(source, world)
-        strength = strength_of(source, world)
+        name = world_label(source, world)
+        strength = strength_name(source, world)
         own = [one for one in every if one.features == features] or every
         own.sort(key=lambda one: (one.include_protected, one.beta))
         sentences = [_done(source, world)]
@@ -72,7 +72,7 @@ def _table(
     known = [*(() if again else _of_record(groups, worlds)), *_of_rules(groups, worlds)]
     rows = [(TableCell(name), *cells) for name, cells in known if any(cell.text != "-" for cell in cells)]
     title = f"{rules[:1].upper()}{rules[1:]}"
-    if all(one.how == "exact" for one in worlds):
+    if all(one.method == "exact" for one in worlds):
         how = EXACT
     else:
         how = DRAWN
@@ -85,7 +85,7 @@ def _done(source: Mapping[str, Any], world: str) -> str:
     if not own:
         return ""
     one = own[len(own) // 2]
-    strength = strength_of(source, world)
+    strength = strength_name(source, world)
     if strength and len(own) > 1:
         at = f"At {strength} = {one['beta']:g}: "
     else:
@@ -108,19 +108,19 @@ def undone(worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str,
     rules : str
         Who ranks people.
     """
-    known = [one for one in worlds if one.kept() is not None]
+    known = [one for one in worlds if one.keeps_ranking() is not None]
     lost = {one.beta: one.value("thresholds-lose", "true") for one in known}
     if not known or any(map(math.isnan, lost.values())):
         return ""
     at, most = max(lost.items(), key=lambda one: one[1])
     ranked = f"To {rules} the record ranks people within each group as the truth does"
-    if all(one.kept() for one in known):
+    if all(one.keeps_ranking() for one in known):
         if most < NOTHING_LOST:
             return f"{ranked}: a threshold for each group recovers it."
         return f"{ranked}, yet the best thresholds lose {_percent(most)} of accuracy."
     since: dict[float, list[str]] = {}
     for group, called in zip(PAIR, groups, strict=True):
-        first = next((one.beta for one in known if not one.kept(group)), None)
+        first = next((one.beta for one in known if not one.keeps_ranking(group)), None)
         if first is not None:
             since.setdefault(first, []).append(called)
     where = [
@@ -235,7 +235,7 @@ def _cells(
 
 def _order(world: ExactWorld, group: str) -> TableCell:
     """Return whether the record keeps the order of a group, and small, which share of pairs it does not."""
-    kept = world.kept(group)
+    kept = world.keeps_ranking(group)
     apart = world.number("discordant", "", group)
     if kept is None:
         return TableCell("-")
