@@ -15,7 +15,7 @@ from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import Held
 from fairbench_cli.report.ledger.baselines import baselines_by_situation
 from fairbench_cli.report.ledger.frontier import GAP_METRICS, TOLERANCES, moved_thresholds_of_run
-from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, CellKey, is_baseline, mean_and_interval
+from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, CellKey, mean_and_interval
 from fairbench_cli.report.ledger.paired_differences import PARETO_METRICS, pareto_of
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures import canvas, pages
@@ -337,7 +337,7 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
 
 def _frontier(frontiers: Frontiers, run: RunResults, title: str, page: Page) -> Figure:
     columns = len(page.betas)
-    baselines = [technique for technique in page.techniques if _is_baseline(technique)]
+    baselines = [technique for technique in page.techniques if technique.is_baseline]
     legend: list[tuple[Any, str]] = []
     for technique in baselines:
         legend.append((technique.line(2.0), f"thresholds of {technique.label} moved"))
@@ -365,11 +365,6 @@ def _frontier(frontiers: Frontiers, run: RunResults, title: str, page: Page) -> 
     )
 
 
-def _is_baseline(technique: TechniqueLook) -> bool:
-    intervention, parameters, _ = technique.technique
-    return is_baseline(intervention, parameters)
-
-
 def _frontier_panel(
     page: Page, run: RunResults, beta: float, held: Held, frontiers: Frontiers, ax: Axes
 ) -> None:
@@ -379,7 +374,7 @@ def _frontier_panel(
         if key not in frontiers:
             continue
         line, x, y = frontiers[key]
-        if line is not None and _is_baseline(technique):
+        if line is not None and technique.is_baseline:
             canvas.plot_band(ax, TOLERANCES, line, f"frontier-{i}", technique.line(2.0), alpha=0.15)
         elif line is not None:
             ax.plot(TOLERANCES, line["mean"], gid=f"frontier-{i}", zorder=2, **technique.line(0.7))
