@@ -130,7 +130,7 @@ def compare_runs(
     # 3. Collect the repeats of both, a data set at a time.
     datasets, refusals = _collect_datasets(runs, keys)
     results = results_of(
-        [*datasets.values()], metrics, attributes, config.own_metrics | other_config.own_metrics
+        list(datasets.values()), metrics, attributes, config.own_metrics | other_config.own_metrics
     )
     frame = _differences(results, runs)
     # 4. Lay out what changed, and the differences.
@@ -138,18 +138,16 @@ def compare_runs(
         f"{len(keys)} cells are in both runs, which have {len(first_run.plan.cells)} "
         f"and {len(second_run.plan.cells)}."
     ]
-    sentences += [*_describe_worlds(runs), *refusals]
+    sentences += list(_describe_worlds(runs)) + refusals
     common_plan = replace(first_run.plan, cells=[first_run.cells[key] for key in keys])
-    run = RunResults(first_run.folder, common_plan, [*datasets.values()], results, tuple(attributes))
+    run = RunResults(first_run.folder, common_plan, list(datasets.values()), results, tuple(attributes))
     changes = _changes_section(_find_changes(runs, datasets))
-    document = _document(names, run, frame, sentences, brief=False)
-    console = _document(names, run, frame, sentences, brief=True)
     return RunsCompared(
-        frame.drop(columns="same_key"),
-        replace(document, sections=(changes, *document.sections)),
-        replace(console, sections=(changes, *console.sections)),
-        (*first_run.reading.damages, *second_run.reading.damages),
-        common_plan,
+        frame=frame.drop(columns="same_key"),
+        document=_document(names, run, frame, sentences, changes, brief=False),
+        console=_document(names, run, frame, sentences, changes, brief=True),
+        damages=first_run.reading.damages + second_run.reading.damages,
+        plan=common_plan,
     )
 
 
@@ -312,14 +310,17 @@ def _find_changes(runs: Runs, sources: Iterable[tuple[str, str]]) -> list[RunCha
     before, after = (_commit_text(run.folder) for run in runs)
     if before != after:
         changes.append(RunChange("code", f"fairbench at commit {before} → {after}"))
-    first_headers, second_headers = (
-        [file.header for file in run.reading.files if file.header and file.lines] for run in runs
-    )
-    for header in second_headers:
+    first_headers = _read_headers(first_run)
+    for header in _read_headers(second_run):
         changes += changed_versions(first_headers, Versions(header.versions, header.code))
     input_changes = changed_inputs(first_run.plan, second_run.plan, sources)
     changes += [change for change in input_changes if change.kind == "data"]
     return list(dict.fromkeys(changes))
+
+
+def _read_headers(run: _Run) -> list[Any]:
+    """Return the headers of the journals that hold repeats."""
+    return [file.header for file in run.reading.files if file.header and file.lines]
 
 
 def _commit_text(folder: Path) -> str:
@@ -341,17 +342,24 @@ def _changes_section(changes: Sequence[RunChange]) -> Section:
 
 
 def _document(
-    names: tuple[str, str], run: RunResults, frame: pd.DataFrame, sentences: Sequence[str], *, brief: bool
+    names: tuple[str, str],
+    run: RunResults,
+    frame: pd.DataFrame,
+    sentences: Sequence[str],
+    changes: Section,
+    *,
+    brief: bool,
 ) -> Document:
-    """Lay out the differences of the metrics that the first run's tables show, with intervals unless brief.
+    """Lay out the changes, and the differences of the metrics that the first run's tables show.
 
-    Blocks in which all is the same are left out.
+    Intervals are left out if `brief`, and blocks in which all is the same.
     """
     # 1. Select the rows: by metric in the order of the tables, and only blocks in which something differs.
-    table_metrics = [metric for table in run.plan.config.tables for metric in TABLES[table].metrics]
-    metrics = [name for name in dict.fromkeys(table_metrics) if name in set(frame["metric"])]
-    if not metrics:
-        metrics = list(dict.fromkeys(frame["metric"]))
+    frame_metrics = list(dict.fromkeys(frame["metric"]))
+    table_metrics: list[str] = []
+    for table in run.plan.config.tables:
+        table_metrics += TABLES[table].metrics
+    metrics = [name for name in dict.fromkeys(table_metrics) if name in frame_metrics] or frame_metrics
     rows = frame[frame["metric"].isin(metrics)]
     rows = rows.sort_values("metric", key=lambda column: column.map(metrics.index), kind="stable")
     differs = rows["pairing"] != SAME_KEY
@@ -371,20 +379,20 @@ def _document(
     n_changed = int((cells["same_key"] & (cells["pairing"] != SAME_KEY)).sum())
     if n_changed:
         facts.append(f"{n_changed} of these have the same key and other numbers in the two runs.")
-    first, second = names
+    first_name, second_name = names
     if texts:
         intervals = "" if brief else ", with 95 % intervals"
         facts.append(
-            f"Numbers are {second} less {first}{intervals}. better, worse: "
-            f"{second} is nearer to the measure's ideal than {first}, or farther from it, in the population, "
-            "at 5 % after Holm's adjustment over all techniques and β of the table. A number alone: no "
-            "difference shown. same: the same cell, and the same numbers."
+            f"Numbers are {second_name} less {first_name}{intervals}. better, worse: "
+            f"{second_name} is nearer to the measure's ideal than {first_name}, or farther from it, in the "
+            "population, at 5 % after Holm's adjustment over all techniques and β of the table. A number "
+            "alone: no difference shown. same: the same cell, and the same numbers."
         )
         for basis, meaning in BASES.items():
             if (frame["population_basis"] == basis).any():
                 facts.append(meaning.replace("paired t-test", "t-test"))
-    sections = tables.lay_out_blocks(run, texts, "")
-    return Document(f"{second} against {first}", facts=tuple(facts), sections=sections)
+    blocks = tables.lay_out_blocks(run, texts, "")
+    return Document(f"{second_name} against {first_name}", facts=tuple(facts), sections=(changes, *blocks))
 
 
 def _difference_text(row: dict[Any, Any], *, brief: bool) -> str:

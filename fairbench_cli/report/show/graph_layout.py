@@ -47,9 +47,12 @@ class Layout:
     routes: dict[tuple[int, int], tuple[int, ...]]
 
     @property
-    def layer(self) -> dict[int, int]:
+    def layer_of(self) -> dict[int, int]:
         """Layer of every node and bend; 0 is the top."""
-        return {node: i for i, layer in enumerate(self.layers) for node in layer}
+        layer_of: dict[int, int] = {}
+        for i, nodes in enumerate(self.layers):
+            layer_of |= dict.fromkeys(nodes, i)
+        return layer_of
 
 
 def lay_out(parents: Sequence[Sequence[int]], widths: Sequence[float], gap: float) -> Layout:
@@ -220,8 +223,8 @@ def _coordinates(
         [[across, -np.eye(m)], [-across, -np.eye(m)], [between, np.zeros((len(neighbours), m))]]
     )
     limits = [0.0] * (2 * m)
-    for left, right in neighbours:
-        limits.append(-((widths[left] + widths[right]) / 2 + gap))
+    for left_node, right_node in neighbours:
+        limits.append(-((widths[left_node] + widths[right_node]) / 2 + gap))
     # 2. The cost. A touch of weight to the left gives parts without arcs between them one answer.
     cost = np.full(n + m, 1e-4)
     for k, (upper, lower) in enumerate(pieces):
@@ -310,10 +313,12 @@ def arc_lines(
     """
     start = _ports(layout, widths, 0, 1)
     end = _ports(layout, widths, -1, -2)
-    layer_of = layout.layer
+    layer_of = layout.layer_of
     lines = {}
     for arc, route in layout.routes.items():
-        x = [start[route], *(layout.x[bend] for bend in route[1:-1]), end[route]]
+        x = [layout.x[node] for node in route]
+        x[0] = start[route]
+        x[-1] = end[route]
         line = []
         for k, (upper, lower) in enumerate(pairwise(route)):
             upper_bottom = box_top(layer_of[upper]) - BOX_HEIGHT

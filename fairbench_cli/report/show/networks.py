@@ -30,9 +30,8 @@ LETTER_WIDTH = 0.078  # inches of a letter, about
 EDGE = 6.0
 Position = tuple[float, float]
 
-EDITED = "#b3261e"
-ARC = "#767676"
-"""Colours of the arcs that a bias edits or adds, and of the others."""
+ARC_LOOKS = {"edited": ("#b3261e", 2.0), "arc": ("#767676", 1.0)}
+"""Colour and width of the arcs that a bias edits or adds, and of the others."""
 MOST_LEVELS = 12
 """Levels of a node that its tooltip lists."""
 
@@ -216,17 +215,19 @@ def draw_network(net: BayesNet, marks: Marks, title: str) -> str:
     for (start, end), line in arc_lines(layout, widths).items():
         elements += _draw_arc(net.names[start], net.names[end], line, marks)
     # 3. The nodes.
+    layer_of = layout.layer_of
     for node, column in enumerate(net.columns):
         role = roles[column.name]
         levels = ", ".join(map(str, column.levels[:MOST_LEVELS]))
-        tooltip = f"{column.name} ({role}): {levels}" if role else f"{column.name}: {levels}"
+        node_text = column.name
         node_class = "node"
         if role:
+            node_text += f" ({role})"
             node_class += " marked"
         if marks.added.get(column.name) in BIASED:
             node_class += " added"
         x = layout.x[node] * INCH + EDGE
-        y = -box_top(layout.layer[node]) * INCH + EDGE
+        y = -box_top(layer_of[node]) * INCH + EDGE
         width = widths[node] * INCH
         height = BOX_HEIGHT * INCH
         corner = {
@@ -236,7 +237,7 @@ def draw_network(net: BayesNet, marks: Marks, title: str) -> str:
             "height": format_numbers(height),
         }
         look = {"rx": "4", "fill": "#ffffff", "stroke": "#222222"}
-        elements.append(element("rect", node_class, tooltip, "", **corner, **look))
+        elements.append(element("rect", node_class, f"{node_text}: {levels}", "", **corner, **look))
         # A role stands below the name.
         name_y = y + height / 2 + (-1 if role else 4)
         elements.append(text_element("name", x, name_y, column.name, "middle", bold=bool(role)))
@@ -245,7 +246,7 @@ def draw_network(net: BayesNet, marks: Marks, title: str) -> str:
     # 4. As large as what is drawn; bends have no width.
     n_bends = len(layout.x) - len(widths)
     right_ends = np.array(layout.x) * INCH + np.append(widths, np.zeros(n_bends)) * INCH / 2
-    height = -box_top(max(layout.layer.values())) * INCH + BOX_HEIGHT * INCH
+    height = -box_top(max(layer_of.values())) * INCH + BOX_HEIGHT * INCH
     title = f"Bayesian network: {title}"
     return picture(title, height + 2 * EDGE, elements, float(right_ends.max()) + 2 * EDGE)
 
@@ -267,7 +268,8 @@ def _draw_arc(
     d = f"M{format_numbers(*points[0][0])}"
     for start, end in points:
         d += _draw_bend(start, end)
-    kind, colour, width = ("edited", EDITED, 2.0) if is_edited or is_bias else ("arc", ARC, 1.0)
+    kind = "edited" if is_edited or is_bias else "arc"
+    colour, width = ARC_LOOKS[kind]
     tip_x, tip_y = points[-1][1]
     tip = f"M{format_numbers(tip_x, tip_y)}l-3 -6h6z"
     return (

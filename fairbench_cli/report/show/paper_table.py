@@ -53,9 +53,10 @@ def paper_table(name: str, run: RunResults) -> Document:
                     cells[block, (label, metric), beta] = tables.labels_cell(labels_run, cell, metric)
         if cell["intervention"] == cell_labels.TRAINED_ON_TRUTH and run.labels == "recorded":
             continue  # it is no model of the world that records them
+        cell_key = key_of(cell)
         for metric in metrics:
-            key = (*key_of(cell), metric)
-            verdict = verdicts.get((*key_of(cell), cell["attribute"], metric), "")
+            key = (*cell_key, metric)
+            verdict = verdicts.get((*cell_key, cell["attribute"], metric), "")
             cells[block, (technique, metric), beta] = replace(
                 tables.mean_cell(run, cell, metric),
                 best=key in best,
@@ -71,7 +72,8 @@ def paper_table(name: str, run: RunResults) -> Document:
     marks = list(tables.describe_spread(run))
     if meanings:
         marks.append(f"{'; '.join(meanings)}: {HOW_TESTED}")
-    facts = [*tables.caption(run.plan, {cell.text for cell in table_cells}), tables.ABOUT_LABELS]
+    facts = list(tables.caption(run.plan, {cell.text for cell in table_cells}))
+    facts.append(tables.ABOUT_LABELS)
     for label, labels_run in runs_by_label.items():
         if labels_run is not run:
             facts.append(f"{label}: {tables.LABELS_IN_WORDS[labels_run.labels]}.")
@@ -98,23 +100,23 @@ def find_best(results: Results) -> NDArray[np.bool_]:
     nearest_rows: list[int] = []
     n_pairs: list[int] = []
     pair_rows: list[int] = []
-    pair_others: list[int] = []
+    pair_other_rows: list[int] = []
     for column_rows in rows.groupby([*SITUATION, "compared", "metric"], sort=False).indices.values():
         candidates = column_rows[is_candidate[column_rows]]
         if len(candidates) < 2:
             continue
         nearest = candidates[np.argmin(np.nanmean(distances[candidates], axis=1))]
-        others = candidates[candidates != nearest]
+        other_rows = candidates[candidates != nearest]
         nearest_rows.append(nearest)
-        n_pairs.append(len(others))
-        pair_rows += [nearest] * len(others)
-        pair_others += others.tolist()
+        n_pairs.append(len(other_rows))
+        pair_rows += [nearest] * len(other_rows)
+        pair_other_rows += other_rows.tolist()
     is_best = np.zeros(len(rows), dtype=bool)
     if not nearest_rows:
         return is_best
     # 3. Test the pairs; a pair in which the nearest is not nearer speaks against it.
     row_indices = np.array(pair_rows)
-    other_indices = np.array(pair_others)
+    other_indices = np.array(pair_other_rows)
     pair_distances = (distances[row_indices], distances[other_indices])
     are_distances = np.ones(len(row_indices), dtype=bool)
     tests = over_population(results, row_indices, other_indices, pair_distances, are_distances).population

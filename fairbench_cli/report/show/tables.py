@@ -131,8 +131,9 @@ def group_rates_table(name: str, run: RunResults) -> Document:
         for compared in data.asked(run.attributes):
             texts |= _group_rates(run, data, compared)
     columns = ("technique", "group", "metric")
-    facts = (*caption(run.plan, {str(text) for text in texts.values()}), ABOUT_LABELS)
-    return Document(name, facts=facts, sections=lay_out_blocks(run, texts, NOT_RUN, columns))
+    facts = list(caption(run.plan, {str(text) for text in texts.values()}))
+    facts.append(ABOUT_LABELS)
+    return Document(name, facts=tuple(facts), sections=lay_out_blocks(run, texts, NOT_RUN, columns))
 
 
 def _group_rates(run: RunResults, data: DatasetRepeats, compared: str) -> TableCells:
@@ -255,11 +256,12 @@ def caption(plan: RunPlan, texts: set[str]) -> tuple[str, ...]:
         repeats += "s"
         splits += "s"
     # 1. Real rows: no network, and no β.
+    marks = _explain_marks(texts)
     if source == "data" and plan.config.tested != "holdout":
         training = f"Means of {repeats}. Training sets: random shares of the data."
-        return (training, f"Test set: {plan.test_rows}.", *_explain_marks(texts))
+        return (training, f"Test set: {plan.test_rows}.", *marks)
     if source == "data":
-        return (f"Means of {splits} into training and test rows.", *_explain_marks(texts))
+        return (f"Means of {splits} into training and test rows.", *marks)
     # 2. Training rows that are sampled from a network.
     dataset_name = read_display_names(plan.config).dataset
     networks = ", ".join(dict.fromkeys(dataset_name(dataset["dataset"]) for dataset in plan.datasets))
@@ -287,7 +289,7 @@ def caption(plan: RunPlan, texts: set[str]) -> tuple[str, ...]:
         if not dataset["arc_to_outcome"] and "worlds" not in dataset:
             title = dataset_name(dataset["dataset"])
             lines.append(f"{title}: {arc_in_words(dataset)}, so β changes nothing.")
-    return (*lines, *_explain_marks(texts))
+    return tuple(lines + marks)
 
 
 LABELS_IN_WORDS = {

@@ -211,8 +211,11 @@ def facet(
     _write_lines(figure, subtitle_lines, subtitle_top, NORMAL, color=GREY, gid=TITLE)
     _write_lines(figure, note_lines, height - bottom + 0.05, SMALL, color=GREY)
     if legend:
+        handles = []
+        for handle, _ in legend:
+            handles.append(Line2D([], [], **handle) if isinstance(handle, dict) else handle)
         figure.legend(
-            [Line2D([], [], **handle) if isinstance(handle, dict) else handle for handle, _ in legend],
+            handles,
             [label for _, label in legend],
             loc="upper left",
             bbox_to_anchor=(EDGE / width, 1 - (top - LINE[NORMAL] * legend_rows - 0.06) / height),
@@ -230,9 +233,9 @@ def facet(
         if panel is None:
             continue
         i, j = divmod(k, columns)
-        left = EDGE + page_left + j * (panel_left + panel_width) + panel_left
+        x_left = EDGE + page_left + j * (panel_left + panel_width) + panel_left
         lower_end = height - row_ends[i] + panel_bottom
-        corner_and_size = (left / width, lower_end / height, panel_width / width, panel_height / height)
+        corner_and_size = (x_left / width, lower_end / height, panel_width / width, panel_height / height)
         ax = figure.add_axes(corner_and_size)
         at_left = j == 0 or not share_axes
         at_bottom = k + columns >= len(panels) or not share_axes
@@ -249,7 +252,7 @@ def lay_out_panels(
 ) -> list[Panel | None]:
     """Return the panels of rows and columns for `facet`: all rows of the first `across` columns, then on.
 
-    What is left of the last ones is None.
+    Where fewer than `across` columns are left, the rows end with None.
     """
     panels: list[Panel | None] = []
     for start in range(0, len(columns), across):

@@ -53,7 +53,8 @@ def _clouds(run: RunResults, title: str, page: Page) -> Figure:
         keys = [page.key(technique, beta) for beta in page.betas]
         clouds |= {key: _cloud(key, run) for key in keys}
         clouds_of_technique[technique] = [clouds[key] for key in keys]
-    x, y, degraded = np.concatenate([np.empty((0, 3)), *clouds.values()]).T
+    no_dots = np.empty((0, 3))  # for a page without any
+    x, y, degraded = np.concatenate([no_dots, *clouds.values()]).T
     x_limits = axis_limits(np.append(x, 0.0), 0.05, 0.1)
     y_limits = axis_limits(y, 0.05, 0.1)
     # 2. The legend.
@@ -227,8 +228,10 @@ def _over_parameter(tuned: TunedCell, ax: Axes) -> None:
     ax.plot(x[chosen], values[range(len(chosen)), chosen], zorder=4, **CHOSEN)
     positive = x[x > 0]
     if len(positive) and x.min() >= 0 and x.max() / positive.min() >= WIDE_GRID:
-        scale = {"linthresh": positive.min()} if x.min() == 0 else {}
-        ax.set_xscale("symlog" if scale else "log", **scale)
+        if x.min() == 0:  # a logarithmic axis has no 0
+            ax.set_xscale("symlog", linthresh=positive.min())
+        else:
+            ax.set_xscale("log")
         ticks = np.sort(x)[:: -(-len(x) // MOST_TICKS)]
         ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.set_xticks([], minor=True)

@@ -72,8 +72,8 @@ def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
     return means
 
 
-def _draw_fairea(ax: Axes, run: RunResults, page: Page, beta: float, held: Held) -> None:
-    for x, y in fairea_lines(run, page, beta, GAP_METRICS[held]):
+def _draw_fairea(ax: Axes, run: RunResults, page: Page, beta: float, constraint: Held) -> None:
+    for x, y in fairea_lines(run, page, beta, GAP_METRICS[constraint]):
         ax.plot(x, y, gid="fairea", scalex=False, scaley=False, **FAIREA)
 
 
@@ -154,14 +154,14 @@ def _pareto_panel(
         x, y, _ = points[key]
         x_ends += [x["mean"], x["low"], x["high"]]
         y_ends += [y["mean"], y["low"], y["high"]]
-    left, right = axis_limits(x_ends, 0.22)
-    low, high = axis_limits(y_ends, 0.22)
-    ax.set(xlim=(max(left, -0.03 * (right - left)), right), ylim=(low, high))
+    x_low, x_high = axis_limits(x_ends, 0.22)
+    y_low, y_high = axis_limits(y_ends, 0.22)
+    ax.set(xlim=(max(x_low, -0.03 * (x_high - x_low)), x_high), ylim=(y_low, y_high))
     ax.locator_params(nbins=6)
     # 2. The front and Fairea's line.
     front_x = [x["mean"] for x, _, is_on_front in drawn.values() if is_on_front]
     front_y = [y["mean"] for _, y, is_on_front in drawn.values() if is_on_front]
-    stairs_x, stairs_y = staircase(front_x, front_y, right, low)
+    stairs_x, stairs_y = staircase(front_x, front_y, x_high, y_low)
     ax.plot(stairs_x, stairs_y, color=GREY, lw=1.0, zorder=1.5, gid="front")
     _draw_fairea(ax, run, page, beta, "demographic-parity")
     # 3. The dots, and names that keep clear of these, of their intervals and of the front.
@@ -224,21 +224,21 @@ def label_points(
 
 
 def staircase(
-    x: Sequence[float], y: Sequence[float], right: float, bottom: float
+    x: Sequence[float], y: Sequence[float], x_right: float, y_bottom: float
 ) -> tuple[list[float], list[float]]:
     """Return the corners of the line through the points of a front, low x and high y being good.
 
-    It comes up from `bottom` at the point of lowest x and leaves to the `right` at the point of highest y.
+    It comes up from `y_bottom` at the point of lowest x and leaves to `x_right` at the point of highest y.
 
-    >>> staircase([0.3, 0.1], [0.8, 0.6], right=1.0, bottom=0.0)
+    >>> staircase([0.3, 0.1], [0.8, 0.6], x_right=1.0, y_bottom=0.0)
     ([0.1, 0.1, 0.3, 0.3, 1.0], [0.0, 0.6, 0.6, 0.8, 0.8])
     """
     corners_x = []
-    corners_y = [bottom]
+    corners_y = [y_bottom]
     for point_x, point_y in sorted(set(zip(x, y, strict=True))):
         corners_x += [point_x, point_x]
         corners_y += [point_y, point_y]
-    corners_x.append(right)
+    corners_x.append(x_right)
     return corners_x, corners_y
 
 
@@ -345,10 +345,10 @@ def _frontier(frontiers: Frontiers, run: RunResults, title: str, page: Page) -> 
         legend.append(({"color": GREY, "lw": 0.7}, "of a technique's own model"))
     legend += _fairea_key(run, page) + _dots_key(page, 6.0)
 
-    def panel(held: Held, beta: float) -> Panel:
-        draw = partial(_frontier_panel, page, run, beta, held, frontiers)
-        panel_title = f"β = {beta:g}" if held == "demographic-parity" else ""
-        x_label = ROWS[held] if beta == page.betas[columns // 2] else ""
+    def panel(constraint: Held, beta: float) -> Panel:
+        draw = partial(_frontier_panel, page, run, beta, constraint, frontiers)
+        panel_title = f"β = {beta:g}" if constraint == "demographic-parity" else ""
+        x_label = ROWS[constraint] if beta == page.betas[columns // 2] else ""
         return Panel(draw, panel_title, x_label, "accuracy" if beta == page.betas[0] else "")
 
     return facet(
@@ -366,11 +366,11 @@ def _frontier(frontiers: Frontiers, run: RunResults, title: str, page: Page) -> 
 
 
 def _frontier_panel(
-    page: Page, run: RunResults, beta: float, held: Held, frontiers: Frontiers, ax: Axes
+    page: Page, run: RunResults, beta: float, constraint: Held, frontiers: Frontiers, ax: Axes
 ) -> None:
     """Draw the frontiers of the models at one β, and where the techniques are themselves."""
     for i, technique in enumerate(page.techniques):
-        key = (page.key(technique, beta), held)
+        key = (page.key(technique, beta), constraint)
         if key not in frontiers:
             continue
         line, x, y = frontiers[key]
@@ -384,11 +384,11 @@ def _frontier_panel(
     marker_x, marker_y = _points_of_lines(ax, "own-")
     line_x, line_y = _points_of_lines(ax, "frontier-")
     if line_x.size or marker_x.size:
-        right = min(1.0, 1.12 * max(float(marker_x.max(initial=0.0)), 0.05))
-        accuracies = np.append(marker_y, line_y[line_x <= right])
-        ax.set(xlim=(-0.03 * right, right), ylim=axis_limits(accuracies, 0.08))
+        x_right = min(1.0, 1.12 * max(float(marker_x.max(initial=0.0)), 0.05))
+        accuracies = np.append(marker_y, line_y[line_x <= x_right])
+        ax.set(xlim=(-0.03 * x_right, x_right), ylim=axis_limits(accuracies, 0.08))
         ax.locator_params(nbins=5)
-    _draw_fairea(ax, run, page, beta, held)
+    _draw_fairea(ax, run, page, beta, constraint)
 
 
 def _points_of_lines(ax: Axes, prefix: str) -> Floats:
@@ -404,8 +404,8 @@ def _notes(page: Page, run: RunResults, frontiers: Frontiers) -> list[str]:
     """Say which techniques lack values of some repeats, and which have no line."""
     n_drawn = {}
     lineless = set()
-    for (key, held), (line, _, accuracy) in frontiers.items():
-        if held == "demographic-parity":
+    for (key, constraint), (line, _, accuracy) in frontiers.items():
+        if constraint == "demographic-parity":
             n_drawn[key] = int(accuracy["n_ok"])
             if line is None and n_drawn[key]:
                 lineless.add(key)

@@ -167,7 +167,8 @@ def name_figures(
             case "beta" | "world" | "representation":  # it would tell nothing apart
                 return []
             case "classifier":
-                return [(value[0], display_names.classifier(*value))]
+                name, parameters = value
+                return [(name, display_names.classifier(name, parameters))]
             case "dataset":
                 return [(value, display_names.dataset(value))]
         return [(value, value)]

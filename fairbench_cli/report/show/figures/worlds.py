@@ -186,7 +186,7 @@ def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -
     names = read_display_names(run.plan.config)
     heads = {}
     for panel_key in blocks:
-        dataset, attribute, *_ = panel_key
+        dataset, attribute = panel_key[:2]
         heads[panel_key] = f"{names.dataset(dataset)}, {attribute}: {ACCURACY}"
     labels = [look.label for look in remedies.looks]
     text_widths = [text_width(label, SMALL) for label in labels]
@@ -279,7 +279,7 @@ def _remedies_panel(
     looks = remedies.looks
     # 1. The axes.
     ax.set(xlim=limits, ylim=(len(looks) - 0.4, -0.6))
-    ax.set_yticks(range(len(looks)), [look.label for look in looks] if head else [""] * len(looks))
+    ax.set_yticks(range(len(looks)), [look.label if head else "" for look in looks])
     ax.tick_params(axis="y", length=0)
     ax.tick_params(axis="x", pad=1.5)
     ticks, tick_labels = few_ticks(limits, ax.bbox.width / ax.figure.dpi)
@@ -416,7 +416,8 @@ def _recorded_true(
             x_label = "gained on record"
         y_label = ""
         if j % n_columns == 0:
-            y_label = f"{metric if metric == ACCURACY else f'|{metric}|'},\ngained on truth"
+            size = ACCURACY if metric == ACCURACY else f"|{metric}|"
+            y_label = f"{size},\ngained on truth"
         return Panel(draw, panel_title, x_label, y_label)
 
     # 3. The legend and the notes.
