@@ -4,6 +4,6 @@ from fairbench_cli.papers import friedler_parts
 from fairbench_cli.report import parts
 from fairbench_cli.report.parts.part import figure_registry, table_makers
 
-PARTS = (*parts.PARTS, *friedler_parts.PARTS)
+PARTS = parts.PARTS + friedler_parts.PARTS
 TABLES = table_makers(PARTS)
 FIGURES = figure_registry(PARTS)

@@ -7,7 +7,7 @@ from report.worlds_data import TRUTH, WEIGHT, write_facts
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.registry import find_metric
-from fairbench_cli.report.ledger.exact_worlds import COLUMNS, FILE, read_worlds
+from fairbench_cli.report.ledger.exact_worlds import FILE, WORLDS_COLUMNS, read_worlds
 
 PLACES = [("bank", "sex", "", 0.0), ("bank", "sex", "label", 0.5), ("shop", "sex", "label", 0.5)]
 
@@ -16,7 +16,7 @@ def test_numbers_and_metrics_of_a_world_are_those_of_its_file(tmp_path):
     write_facts(tmp_path, PLACES)
     known = read_worlds(tmp_path, [("bank", "sex")])
     assert [one.world for one in known.worlds] == ["", "label"]
-    assert [*known.frame] == COLUMNS
+    assert [*known.frame] == WORLDS_COLUMNS
     world = known.find("bank", "sex", "label", 0.5)
     assert known.find("bank", "sex", "label", 0.5, include_protected=True) is None
     assert known.find("shop", "sex", "label", 0.5) is None

@@ -9,7 +9,12 @@ import pytest
 from report.worlds_data import facts, known_run
 
 from fairbench_cli.document.html import html
-from fairbench_cli.report.ledger.exact_worlds import COLUMNS, ExactNumber, ExactWorlds, exact_worlds_of_run
+from fairbench_cli.report.ledger.exact_worlds import (
+    WORLDS_COLUMNS,
+    ExactNumber,
+    ExactWorlds,
+    exact_worlds_of_run,
+)
 from fairbench_cli.report.show.page import run_page
 from fairbench_cli.report.show.page_data import GRAIN, RULES
 from fairbench_cli.report.show.page_worlds import undone
@@ -113,4 +118,4 @@ def test_what_can_be_undone_is_said_of_the_numbers():
 
 
 def _frame():
-    return pd.DataFrame(facts([("bank", "sex", "label", 0.5)]), columns=COLUMNS)
+    return pd.DataFrame(facts([("bank", "sex", "label", 0.5)]), columns=WORLDS_COLUMNS)
