@@ -30,14 +30,14 @@ from fairbench_cli.report.ledger.inference import RowDesign, row_design
 from fairbench_cli.report.ledger.journal_arrays import (
     CellKey,
     DatasetRepeats,
+    cell_key,
     collect_cells,
     has_repeats,
-    key_of,
     mean_and_interval,
 )
-from fairbench_cli.report.ledger.paired_differences import IDENTICAL, differences_frame, written
+from fairbench_cli.report.ledger.paired_differences import IDENTICAL, differences_frame, format_number
 from fairbench_cli.report.ledger.population_tests import BASES
-from fairbench_cli.report.ledger.results import COMPARED, Results, RunResults, results_of
+from fairbench_cli.report.ledger.results import COMPARED, Results, RunResults, compute_results
 from fairbench_cli.report.show import tables
 
 SAME_KEY = "same key"
@@ -65,7 +65,7 @@ class _Run:
     @cached_property
     def cells(self) -> dict[CellKey, dict[str, Any]]:
         """The cells of its plan, by their values of `CELL_COLUMNS`."""
-        return {key_of(cell): cell for cell in self.plan.cells}
+        return {cell_key(cell): cell for cell in self.plan.cells}
 
 
 Runs = tuple[_Run, _Run]
@@ -129,7 +129,7 @@ def compare_runs(
     attributes = [name for name in config.attributes if name in other_config.attributes]
     # 3. Collect the repeats of both, a data set at a time.
     datasets, refusals = _collect_datasets(runs, keys)
-    results = results_of(
+    results = compute_results(
         list(datasets.values()), metrics, attributes, config.own_metrics | other_config.own_metrics
     )
     frame = _differences(results, runs)
@@ -262,7 +262,7 @@ def _differences(results: Results, runs: Runs) -> pd.DataFrame:
     """Return every difference of the second run to the first."""
     # 1. Of each data set the first half of the cells is the first run's.
     n_cells = np.array([len(data.cells) // 2 for data in results.datasets], dtype=np.intp)
-    is_second = results.place[:, 1] >= n_cells[results.place[:, 0]]
+    is_second = results.cell_index[:, 1] >= n_cells[results.cell_index[:, 0]]
     first_rows = np.flatnonzero(~is_second)
     second_rows = np.flatnonzero(is_second)
     # 2. Where key and numbers of all repeats are equal.
@@ -273,7 +273,7 @@ def _differences(results: Results, runs: Runs) -> pd.DataFrame:
     has_same_key = _cell_keys(results, first_rows) == _cell_keys(results, second_rows)
     is_same_row = has_same_key & has_repeat.any(axis=1) & (is_equal | ~has_repeat).all(axis=1)
     # One number that differs makes a cell another one.
-    same_frame = pd.DataFrame(results.place[first_rows]).assign(same=is_same_row)
+    same_frame = pd.DataFrame(results.cell_index[first_rows]).assign(same=is_same_row)
     is_same_cell = same_frame.groupby([0, 1])["same"].transform("all").to_numpy()
     # 3. The means of both, and the tests.
     paired = same_draws(runs[0].plan, runs[1].plan)
@@ -284,12 +284,14 @@ def _differences(results: Results, runs: Runs) -> pd.DataFrame:
         columns[name] = means["mean"]
         columns[f"n_{name}"] = means["n_ok"].astype(int)
     columns["same_key"] = has_same_key
-    return differences_frame(results, second_rows, first_rows, columns, paired=paired, same=is_same_cell)
+    return differences_frame(
+        results, second_rows, first_rows, columns, paired=paired, is_same_by_design=is_same_cell
+    )
 
 
 def _cell_keys(results: Results, rows: NDArray[np.intp]) -> NDArray[Any]:
     """Return the cell key (`key`, of the plan) that each row of the results is of."""
-    keys = [results.datasets[data].cells[cell]["key"] for data, cell in results.place[rows]]
+    keys = [results.datasets[data].cells[cell]["key"] for data, cell in results.cell_index[rows]]
     return np.array(keys, dtype=object)
 
 
@@ -405,4 +407,4 @@ def _difference_text(row: dict[Any, Any], *, brief: bool) -> str:
         words.append(f"[{row['population_low']:+.3f}, {row['population_high']:+.3f}]")
     if verdict and verdict != "no difference":
         words.append(verdict)
-    return written(row["difference"], word=" ".join(words))
+    return format_number(row["difference"], word=" ".join(words))

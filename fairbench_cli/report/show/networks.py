@@ -115,7 +115,7 @@ def stored_networks(run: RunResults) -> Iterator[tuple[dict[str, Any], BayesNet]
     if run.plan.config.sample.source == "data":  # real rows have no network
         return
     for source in run.plan.datasets:
-        if (source["dataset"], source["attribute"]) in run.with_results:
+        if (source["dataset"], source["attribute"]) in run.datasets_with_results:
             with suppress(UserError):
                 yield source, read_network(run.folder, source)
 

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.report.ledger import cell_labels
-from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, SITUATION, key_of
-from fairbench_cli.report.ledger.paired_differences import LEVEL, adjusted, paired_of
-from fairbench_cli.report.ledger.population_tests import over_population
+from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, SITUATION, cell_key
+from fairbench_cli.report.ledger.paired_differences import LEVEL, adjust_by_family, run_paired_frame
+from fairbench_cli.report.ledger.population_tests import compute_population_tests
 from fairbench_cli.report.ledger.results import Results, RunResults
 from fairbench_cli.report.show import tables
 
@@ -32,15 +32,17 @@ def paper_table(name: str, run: RunResults) -> Document:
     """
     metrics = TABLES[name].metrics
     # 1. Which cells are marked, by the values of `CELL_COLUMNS` and the metric.
-    own_results = run.own.take(run.own.rows["metric"].isin(metrics).to_numpy())
+    own_results = run.own_attribute_results.take(
+        run.own_attribute_results.rows["metric"].isin(metrics).to_numpy()
+    )
     keys = list(own_results.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None))
     best = {key for key, is_best in zip(keys, find_best(own_results), strict=True) if is_best}
-    constant = {key for key, repeats in zip(keys, own_results.constant, strict=True) if repeats.any()}
-    paired = paired_of(run.by_own_groups)
+    constant = {key for key, repeats in zip(keys, own_results.n_constant, strict=True) if repeats.any()}
+    paired = run_paired_frame(run.by_own_attribute)
     verdicts = paired.set_index([*CELL_COLUMNS, "compared", "metric"])["population_verdict"].to_dict()
     # 2. The labels, of this run and, in worlds, counted the other way too.
     runs_by_label = {cell_labels.LABELS: run}
-    for other_run in run.on_all:
+    for other_run in run.on_all_labels:
         if other_run is not run:
             runs_by_label[f"{other_run.labels} labels"] = other_run
     # 3. The cells, the labels before the techniques of their block.
@@ -53,10 +55,10 @@ def paper_table(name: str, run: RunResults) -> Document:
                     cells[block, (label, metric), beta] = tables.labels_cell(labels_run, cell, metric)
         if cell["intervention"] == cell_labels.TRAINED_ON_TRUTH and run.labels == "recorded":
             continue  # it is no model of the world that records them
-        cell_key = key_of(cell)
+        key_of_cell = cell_key(cell)
         for metric in metrics:
-            key = (*cell_key, metric)
-            verdict = verdicts.get((*cell_key, cell["attribute"], metric), "")
+            key = (*key_of_cell, metric)
+            verdict = verdicts.get((*key_of_cell, cell["attribute"], metric), "")
             cells[block, (technique, metric), beta] = replace(
                 tables.mean_cell(run, cell, metric),
                 best=key in best,
@@ -94,7 +96,7 @@ def find_best(results: Results) -> NDArray[np.bool_]:
     # 1. The rows that can be the best: with a distance, and without a constant repeat.
     distances = results.distances
     distances[~np.isfinite(distances)] = np.nan
-    is_candidate = ~np.isnan(distances).all(axis=1) & (results.constant.sum(axis=1) == 0)
+    is_candidate = ~np.isnan(distances).all(axis=1) & (results.n_constant.sum(axis=1) == 0)
     is_candidate &= (rows["intervention"] != cell_labels.TRAINED_ON_TRUTH).to_numpy()
     # 2. The nearest of each column, and its pairs with all others, column by column.
     nearest_rows: list[int] = []
@@ -119,12 +121,14 @@ def find_best(results: Results) -> NDArray[np.bool_]:
     other_indices = np.array(pair_other_rows)
     pair_distances = (distances[row_indices], distances[other_indices])
     are_distances = np.ones(len(row_indices), dtype=bool)
-    tests = over_population(results, row_indices, other_indices, pair_distances, are_distances).population
+    tests = compute_population_tests(
+        results, row_indices, other_indices, pair_distances, are_distances
+    ).population
     p_other_way = np.where(np.isnan(tests.p), np.nan, 1.0)
     p_of_pairs = np.where(tests.mean < 0, tests.p, p_other_way)
     # 4. The largest p of each column, adjusted over the columns of a table.
     column_starts = np.concatenate([[0], np.cumsum(n_pairs)[:-1]])
     p = np.maximum.reduceat(p_of_pairs, column_starts)
-    adjusted_tests = adjusted(rows.iloc[nearest_rows], p, [*cell_labels.BLOCK, "metric"])
+    adjusted_tests = adjust_by_family(rows.iloc[nearest_rows], p, [*cell_labels.BLOCK, "metric"])
     is_best[nearest_rows] = adjusted_tests["p_holm"] < LEVEL
     return is_best

@@ -25,7 +25,7 @@ from fairbench_cli.report.ledger.journal_arrays import (
     TECHNIQUE,
     CellKey,
     DatasetRepeats,
-    key_of,
+    cell_key,
     mean_and_interval,
 )
 from fairbench_cli.report.ledger.results import RunResults
@@ -128,7 +128,7 @@ def group_rates_table(name: str, run: RunResults) -> Document:
     """
     texts: TableCells = {}
     for data in run.datasets:
-        for compared in data.asked(run.attributes):
+        for compared in data.compared_attributes(run.attributes):
             texts |= _group_rates(run, data, compared)
     columns = ("technique", "group", "metric")
     facts = list(caption(run.plan, {str(text) for text in texts.values()}))
@@ -172,9 +172,9 @@ def _group_rates(run: RunResults, data: DatasetRepeats, compared: str) -> TableC
 
 def format_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> str:
     """Write the mean of a metric in a cell of a run's plan, as `format_mean` does."""
-    key = key_of(cell)
-    mean = run.get(key, metric).mean
-    return format_mean(mean.mean, mean.n, run.plan.config.repeats, run.cell(key).statuses)
+    key = cell_key(cell)
+    mean = run.cell_metric(key, metric).summary
+    return format_mean(mean.mean, mean.n, run.plan.config.repeats, run.cell_counts(key).statuses)
 
 
 def format_spread(values: Floats) -> str:
@@ -200,7 +200,7 @@ def describe_spread(run: RunResults) -> tuple[str, ...]:
 def mean_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:
     """Return the mean of a metric in a cell of the plan, with its standard deviation for print."""
     return TableCell(
-        format_cell(run, cell, metric), spread=format_spread(run.get(key_of(cell), metric).values)
+        format_cell(run, cell, metric), spread=format_spread(run.cell_metric(cell_key(cell), metric).values)
     )
 
 

@@ -16,7 +16,7 @@ from fairbench_cli.measures.thresholds import Held
 from fairbench_cli.report.ledger.baselines import baselines_by_situation
 from fairbench_cli.report.ledger.frontier import GAP_METRICS, TOLERANCES, moved_thresholds_of_run
 from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, CellKey, mean_and_interval
-from fairbench_cli.report.ledger.paired_differences import PARETO_METRICS, pareto_of
+from fairbench_cli.report.ledger.paired_differences import PARETO_METRICS, run_pareto_frame
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures import canvas, pages
 from fairbench_cli.report.show.figures.canvas import (
@@ -86,11 +86,11 @@ Point = tuple[MeanAndEnds, MeanAndEnds, bool]
 
 def mean_points(run: RunResults) -> dict[CellKey, Point]:
     """Return the cells that have both metrics in some repeat; keys are values of `CELL_COLUMNS`."""
-    frame = pareto_of(run.by_own_groups)
+    frame = run_pareto_frame(run.by_own_attribute)
     points = {}
     keys = frame[CELL_COLUMNS].itertuples(index=False, name=None)
     for key, is_on_front in zip(keys, frame["front"], strict=True):
-        gaps, accuracies = (run.found[*key, name].values for name in PARETO_METRICS)
+        gaps, accuracies = (run.metric_by_cell[*key, name].values for name in PARETO_METRICS)
         x, y = means_of_both(np.abs(gaps), accuracies)
         points[key] = (x, y, bool(is_on_front))
     return points
@@ -326,7 +326,7 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
                 line = mean_and_interval(moved.accuracy[i].T)
                 scored.add(key)
             gap, accuracy = means_of_both(moved.technique_gap[i], moved.technique_accuracy[i])
-            frontiers[key, moved.held] = (line, gap, accuracy)
+            frontiers[key, moved.constraint] = (line, gap, accuracy)
     scored_pages = {}
     for names, page in pages.pages_with_results(run).items():
         page_keys = {page.key(technique, beta) for technique, beta in product(page.techniques, page.betas)}

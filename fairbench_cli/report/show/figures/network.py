@@ -21,7 +21,7 @@ def draw(run: RunResults) -> dict[str, Drawing]:
     sources = {}
     for source in run.plan.datasets:
         names = (source["dataset"], source["attribute"])
-        if names in run.with_results:
+        if names in run.datasets_with_results:
             sources[names] = source
     figures = pages.plot_pages(run, ("dataset", "attribute"), sources, _draw_of_plan)
     worlds = {}
