@@ -25,15 +25,21 @@ from fairbench_cli.measures.thresholds import (
     points_of_counts,
 )
 from fairbench_cli.report.ledger.cell_labels import BLOCK
-from fairbench_cli.report.ledger.inference import PairedTest, RowVariance, bound, paired_test, slopes
+from fairbench_cli.report.ledger.inference import (
+    PairedTest,
+    RowVariance,
+    bound_variance,
+    compute_slopes,
+    paired_test,
+)
 from fairbench_cli.report.ledger.journal_arrays import (
     TECHNIQUE,
     DatasetRepeats,
     is_baseline,
     mean_and_interval,
 )
-from fairbench_cli.report.ledger.paired_differences import adjusted, verdicts
-from fairbench_cli.report.ledger.population_tests import FRESH, FROM_COUNTS, SPLITS, of_two_models
+from fairbench_cli.report.ledger.paired_differences import adjust_by_family, verdict_words
+from fairbench_cli.report.ledger.population_tests import FRESH, FROM_COUNTS, SPLITS, two_model_variance
 from fairbench_cli.report.ledger.results import COMPARED, RunResults
 
 ABOVE = "above"
@@ -150,7 +156,7 @@ def moved_thresholds_of_run(run: RunResults) -> list[MovedThresholds]:
         return []
     moved_thresholds: list[MovedThresholds] = []
     for data in run.datasets:
-        for compared in data.asked(run.attributes):
+        for compared in data.compared_attributes(run.attributes):
             moved_thresholds.extend(moved_thresholds_by_constraint(data, compared))
     return moved_thresholds
 
@@ -163,7 +169,7 @@ def moved_thresholds_by_constraint(data: DatasetRepeats, compared: str) -> Itera
     hulls = []
     for n_by_repeat in decisions:
         hulls.append({repeat: _group_hulls(n) for repeat, n in n_by_repeat.items()})
-    baseline = data.untouched(same=True)
+    baseline = data.baseline_indices(sees_same=True)
     shape = data.status.shape
     n_tolerances = len(TOLERANCES)
     technique_accuracy = measure("accuracy", counts)
@@ -252,7 +258,7 @@ def split_in_halves(n: Floats, rng: np.random.Generator) -> tuple[Floats, Floats
 
 def _decisions(data: DatasetRepeats, counts: Counts, cell: int, compared: str) -> dict[int, Floats]:
     """Return counts of two groups by repeat: at every acceptance rate, and as the model itself decides."""
-    repeats, swept = data.swept(cell, compared)
+    repeats, swept = data.sweep_counts(cell, compared)
     if not len(repeats):
         return {}
     n = np.concatenate([swept.pair.n, counts.n[cell, repeats, np.newaxis]], axis=1)
@@ -382,8 +388,8 @@ def frontier_distance_frame(run: RunResults) -> pd.DataFrame:
         )
         frames.append(frame[frame["n"] > 0])
     frame = _join_frames(frames, FRONTIER_DISTANCE_COLUMNS + ["side"])
-    p_holm = adjusted(frame, frame["p"].to_numpy(dtype=float), BLOCK + ["constraint"])
-    verdict = verdicts(
+    p_holm = adjust_by_family(frame, frame["p"].to_numpy(dtype=float), BLOCK + ["constraint"])
+    verdict = verdict_words(
         frame["side"].to_numpy(dtype=float), p_holm["p_holm"], ABOVE, BELOW, NOT_DISTINGUISHABLE
     )
     return frame.assign(**p_holm, verdict=verdict)[FRONTIER_DISTANCE_COLUMNS]
@@ -402,12 +408,14 @@ def _test_in_population(moved: MovedThresholds, differences: Floats, thresholds:
     none = Counts(PAIR, technique.n[baselines])
     price = moved.price[..., None, None, None]
     gap_metric = GAP_METRICS[moved.constraint]
-    technique_slopes = slopes("accuracy", technique) - price * slopes(gap_metric, technique)
-    none_slopes = slopes("accuracy", none) - price * slopes(gap_metric, none)
-    threshold_slopes = slopes("accuracy", thresholds.counts) - price * slopes(gap_metric, thresholds.counts)
+    technique_slopes = compute_slopes("accuracy", technique) - price * compute_slopes(gap_metric, technique)
+    none_slopes = compute_slopes("accuracy", none) - price * compute_slopes(gap_metric, none)
+    threshold_slopes = compute_slopes("accuracy", thresholds.counts) - price * compute_slopes(
+        gap_metric, thresholds.counts
+    )
     # 2. From the technique to none, row by row where decisions were kept.
     pairs = list(enumerate(baselines.tolist()))
-    to_none, _ = of_two_models(
+    to_none, _ = two_model_variance(
         data, moved.compared, pairs, is_tested, technique_slopes[None], none_slopes[None]
     )
     # 3. From none to the thresholds, which cut the same score: a bound. The standard deviations are added.
@@ -415,7 +423,7 @@ def _test_in_population(moved: MovedThresholds, differences: Floats, thresholds:
     freedom = np.full(len(differences), np.nan)
     for cell in np.flatnonzero(is_tested.any(axis=1)):
         repeats = np.flatnonzero(is_tested[cell])
-        to_thresholds = bound(
+        to_thresholds = bound_variance(
             none.n[cell, repeats].reshape(-1, 4, 2),
             thresholds.counts.n[cell, repeats].reshape(-1, 4, 2),
             none_slopes[cell, repeats].reshape(-1, 4, 2)[None] / len(repeats),

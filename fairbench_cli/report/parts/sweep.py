@@ -3,8 +3,8 @@
 from fairbench_cli.document.model import Document
 from fairbench_cli.measures.thresholds import RATES
 from fairbench_cli.report.ledger.frontier import ABOVE, BELOW, frontier_distance_frame, frontier_frame
-from fairbench_cli.report.ledger.journal_arrays import key_of
-from fairbench_cli.report.ledger.paired_differences import written
+from fairbench_cli.report.ledger.journal_arrays import cell_key
+from fairbench_cli.report.ledger.paired_differences import format_number
 from fairbench_cli.report.ledger.results import RunResults, sweep_frame
 from fairbench_cli.report.parts.part import RunPart
 from fairbench_cli.report.show.tables import TableCells, block_technique_beta, format_mean, lay_out_blocks
@@ -18,21 +18,21 @@ def frontier_table(name: str, run: RunResults) -> Document:
     texts: TableCells = {}
     for row in frontier_distance_frame(run).to_dict("records"):
         place, technique, beta = block_technique_beta(row)
-        own = run.cell(key_of(row)).statuses
+        own = run.cell_counts(cell_key(row)).statuses
         if row["verdict"] in (ABOVE, BELOW):
             word = row["verdict"]
         else:
             word = ""
-        lines = {_SHORT[row["constraint"]]: written(row["difference"], word=word)}
+        lines = {_SHORT[row["constraint"]]: format_number(row["difference"], word=word)}
         if row["constraint"] == "demographic-parity":
             lines = {
                 "accuracy": format_mean(row["accuracy"], row["n"], run.plan.config.repeats, own),
-                "|discrimination|": written(row["gap"], ".3f"),
-                "moved thresholds": written(row["frontier_accuracy"], ".3f"),
+                "|discrimination|": format_number(row["gap"], ".3f"),
+                "moved thresholds": format_number(row["frontier_accuracy"], ".3f"),
                 **lines,
-                "chosen on other rows": written(row["chosen_accuracy"], ".3f"),
-                "|discrimination| of these": written(row["chosen_gap"], ".3f"),
-                "own thresholds, any gap": written(row["unprocessed_accuracy"], ".3f"),
+                "chosen on other rows": format_number(row["chosen_accuracy"], ".3f"),
+                "|discrimination| of these": format_number(row["chosen_gap"], ".3f"),
+                "own thresholds, any gap": format_number(row["unprocessed_accuracy"], ".3f"),
             }
         for line, text in lines.items():
             texts[place, (technique, line), beta] = text

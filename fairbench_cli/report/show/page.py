@@ -28,12 +28,12 @@ from fairbench_cli.experiment.journal.folder import read_manifest
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.ledger.answer import answer_of, groups_in_words
 from fairbench_cli.report.ledger.cell_labels import NO_BIAS
-from fairbench_cli.report.ledger.change_kinds import kinds, own_of
+from fairbench_cli.report.ledger.change_kinds import classify_changes, run_technique_frame
 from fairbench_cli.report.ledger.columns import ACCURACY, column_metrics
 from fairbench_cli.report.ledger.exact_worlds import BETA
 from fairbench_cli.report.ledger.frontier import moved_thresholds_of_run
 from fairbench_cli.report.ledger.journal_arrays import SITUATION, TECHNIQUE, mean_and_interval
-from fairbench_cli.report.ledger.paired_differences import Baseline, paired_of, paired_with_each
+from fairbench_cli.report.ledger.paired_differences import Baseline, paired_with_baselines, run_paired_frame
 from fairbench_cli.report.ledger.results import Results, RunResults
 from fairbench_cli.report.show import page_charts
 from fairbench_cli.report.show import page_data as page_numbers
@@ -67,10 +67,10 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     metric = answer_of(run).metric.name
     metrics = tuple(dict.fromkeys([metric, *FIRST, *config.at_hand, *column_metrics(config)]))
     # 1. The numbers, on the labels that are shown first and on the others.
-    runs = [run, *(other for other in run.on_all if other is not run)]
+    runs = [run, *(other for other in run.on_all_labels if other is not run)]
     panels_of_runs = [_panels_of(labelled, metrics, metric, len(runs)) for labelled in runs]
     panels = panels_of_runs[0]
-    results = run.asked(metrics)
+    results = run.select(metrics)
     names = metrics_of(results)
     all_panels = [*chain(*panels_of_runs)]
     scales = [page_numbers.scale_of(results.metric(name), all_panels, m) for m, name in enumerate(names)]
@@ -155,7 +155,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
 
 def _panels_of(run: RunResults, metrics: Sequence[str], metric: str, n_runs: int) -> list[PanelNumbers]:
     """Return the panels of a run, one of `n_runs` that share what a page has room for."""
-    results = run.asked(metrics)
+    results = run.select(metrics)
     differences = _differences(run, results, metric, MOST_DIFFERENCES // n_runs)
     return page_numbers.panels_of(run, results, [*differences])
 
@@ -568,25 +568,25 @@ def _differences(
     each test looks at every row of them then, and where they would be more than `most`; if these still are,
     there are none.
     """
-    own = own_of(run)
+    own = run_technique_frame(run)
     techniques = results.rows[TECHNIQUE[:2]].drop_duplicates().itertuples(index=False, name=None)
     others = [one for one in (Baseline(*own) for own in techniques) if one != Baseline()]
-    paired = paired_of(run)
+    paired = run_paired_frame(run)
     paired = paired[paired["metric"].isin(metrics_of(results))]
     if len(paired):
-        yield Baseline(), paired, list(kinds(paired, own))
+        yield Baseline(), paired, list(classify_changes(paired, own))
     within = results.rows.groupby([*SITUATION, "compared", "metric"], sort=False).size()
     size = int((within * (within - 1)).sum())
     few = dict.fromkeys((metric, *FIRST))
     shared = any(data.design.kind == "shared" for data in run.datasets)
     if shared or size > most:
-        asked = run.asked(tuple(few))
+        asked = run.select(tuple(few))
     else:
         asked = results
     if others and 0 < size * len(metrics_of(asked)) <= most * len(metrics_of(results)):
-        each = paired_with_each(asked, others)
+        each = paired_with_baselines(asked, others)
         called = {one.label: (one.intervention, one.parameters) for one in others}
-        words = kinds(each, own, tuple(zip(*each["baseline"].map(called), strict=True)))
+        words = classify_changes(each, own, tuple(zip(*each["baseline"].map(called), strict=True)))
         for one in others:
             mine = (each["baseline"] == one.label).to_numpy()
             if mine.any():

@@ -24,11 +24,11 @@ from fairbench_cli.report.ledger.cell_labels import (
     why_no_value,
 )
 from fairbench_cli.report.ledger.change_kinds import Kind
-from fairbench_cli.report.ledger.columns import unit_of
+from fairbench_cli.report.ledger.columns import metric_unit
 from fairbench_cli.report.ledger.exact_worlds import BETA, exact_worlds_of_run, strength_name
 from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, DatasetRepeats, mean_and_interval
 from fairbench_cli.report.ledger.paired_differences import Baseline
-from fairbench_cli.report.ledger.results import Results, RunResults, labels_measured
+from fairbench_cli.report.ledger.results import Results, RunResults, compute_label_metric
 
 FORM_OF: dict[str, tuple[Kind | str, Form]] = {
     "B": ("baseline", "base"),
@@ -306,7 +306,9 @@ def panels_of(
         axes = metrics, listed[tuple(of[name] for name in others)], sorted(set(own["beta"]))
         mean, low, high, n = _laid_out(own, ["mean", "low", "high", "n_ok"], axes)
         against = {
-            called.technique(base.intervention, base.parameters, bool(base.seen)): _against(base, part, axes)
+            called.technique(base.intervention, base.parameters, bool(base.include_protected)): _against(
+                base, part, axes
+            )
             for base, parts in differences
             if (part := parts.get(place)) is not None
         }
@@ -363,8 +365,8 @@ def _labels(data: DatasetRepeats, of: Mapping[str, Any], axes: Axes) -> Floats:
     metrics, _, betas = axes
     means = []
     for beta in betas:
-        levels = data.levels(data.labels_at(of["world"], beta), of["compared"])
-        values = [labels_measured(name, levels) for name in metrics]
+        levels = data.levels(data.label_counts_in_world(of["world"], beta), of["compared"])
+        values = [compute_label_metric(name, levels) for name in metrics]
         means.append([mean_and_interval(np.where(np.isfinite(own), own, np.nan))["mean"] for own in values])
     return np.array(means, dtype=np.float64).T
 
@@ -405,7 +407,7 @@ def _of_cells(panel: PanelNumbers) -> tuple[dict[str, str], dict[str, str]]:
     why = dict.fromkeys(range(len(panel.techniques) * len(panel.betas)), NOT_RUN)
     same = dict.fromkeys(why, "")
     for i, at in panel.cells.items():
-        done = int(data.done[i].sum())
+        done = int(data.has_counts[i].sum())
         statuses = [text for text in data.status[i] if text]
         why[at] = ""
         if not done:
@@ -417,7 +419,7 @@ def _of_cells(panel: PanelNumbers) -> tuple[dict[str, str], dict[str, str]]:
                 and "ok" in statuses
             ):
                 why[at] = "not counted on recorded labels"
-        for times, word in zip(data.constant[i].tolist(), (REFUSES, ACCEPTS), strict=True):
+        for times, word in zip(data.n_constant[i].tolist(), (REFUSES, ACCEPTS), strict=True):
             if times:
                 same[at] = word if times == done else f"{word} in {times} of {done} repeats"
     first, second = ({str(at): text for at, text in own.items() if text} for own in (why, same))
@@ -426,7 +428,7 @@ def _of_cells(panel: PanelNumbers) -> tuple[dict[str, str], dict[str, str]]:
 
 def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
     """Return how a metric is written and drawn, on one axis in all panels."""
-    unit = unit_of(metric)
+    unit = metric_unit(metric)
     own = [(panel.mean[m].ravel(), panel.labels[m], panel.known[m, 1:].ravel()) for panel in panels]
     means = np.concatenate([np.zeros(0), *chain(*own)])
     means = means[np.abs(means) < MOST]
@@ -575,7 +577,7 @@ def group_rates_of(panel: PanelNumbers) -> GroupRates:
     rows = []
     shares = []
     for beta in panel.betas:
-        labels = [data.levels(data.labels_at(world, beta), attribute) for attribute in attributes]
+        labels = [data.levels(data.label_counts_in_world(world, beta), attribute) for attribute in attributes]
         rows.append(np.concatenate([_means(counts.group_total) for counts in labels]))
         shares.append(rates(labels))
     return GroupRates(
