@@ -77,7 +77,7 @@ def draw_region(frame: pd.DataFrame) -> Figure:
             *zip(lines, ("condition, equal opportunity", "condition, no constraint"), strict=True),
         ],
         [f"Theory and exact optimum agree in {agree} of {len(frame)} squares; {border} lie on a border."],
-        alike=True,
+        share_axes=True,
     )
 
 

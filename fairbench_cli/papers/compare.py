@@ -17,7 +17,7 @@ from fairbench_cli.papers.registry import Paper, Where, read_published
 from fairbench_cli.report.ledger.cell_labels import classifier_label, technique_label
 from fairbench_cli.report.ledger.journal_arrays import key_of
 from fairbench_cli.report.ledger.results import RunResults, run_results
-from fairbench_cli.report.show.tables import shown
+from fairbench_cli.report.show.tables import format_cell
 
 WITHIN = "within tolerance"
 INSIDE = "inside interval"
@@ -206,7 +206,7 @@ def _ours(run: RunResults, cell: dict[str, Any], metric: str) -> tuple[Any, ...]
     classifier = classifier_label(cell["classifier"], cell["classifier_parameters"])
     name = f"{cell['dataset']}, {cell['attribute']}, β = {cell['beta']:g}, {technique}, {classifier}"
     numbers = (mean.mean, sd, mean.low, mean.high, mean.n, run.plan.config.repeats)
-    return (*numbers, shown(run, cell, metric), name)
+    return (*numbers, format_cell(run, cell, metric), name)
 
 
 def judge(
@@ -224,7 +224,7 @@ def judge(
     low, high : float
         The 95 % interval of our mean; NaN where there is none.
     shown : str
-        Our cell as `show_cell` writes it: "-" infeasible, "failed", "n/a", "…" not run yet, or a number.
+        Our cell as `format_mean` writes it: "-" infeasible, "failed", "n/a", "…" not run yet, or a number.
     tolerance : float
         How far off the value may be; NaN for a paper that gives no such thing.
 

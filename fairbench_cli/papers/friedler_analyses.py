@@ -130,7 +130,7 @@ def in_columns(run: RunResults, pages: Sequence[str], columns: Sequence[str]) ->
         The columns of results that tell pages, and columns of a page, apart.
     """
     rows_of_page: dict[Names, dict[tuple[str, str], dict[Names, dict[str, Any]]]] = {}
-    display_names = cell_labels.names_of(run.plan.config)
+    display_names = cell_labels.read_display_names(run.plan.config)
     technique_order: dict[str, int] = {}
     for cell, classifier in cell_labels.distinct_models(run.plan, run.plan.cells):
         rows = rows_of_page.setdefault(tuple(cell[name] for name in pages), {})
@@ -183,7 +183,7 @@ def _lay_out(name: str, run: RunResults, pages: Mapping[Names, Rows], about: str
     metrics = two_metrics(run.plan.config)[::-1]
     cell_texts: set[str] = set()
     has_several_betas = len({beta for *_, beta in pages}) > 1
-    display_name = cell_labels.names_of(run.plan.config).dataset
+    display_name = cell_labels.read_display_names(run.plan.config).dataset
     for (*names, world, beta), rows in pages.items():
         columns = columns_of(rows)
         # 1. The labels' own values, which are the same for all techniques: of the first cell of each column.
@@ -215,7 +215,9 @@ def _lay_out(name: str, run: RunResults, pages: Mapping[Names, Rows], about: str
         heads = [*head_columns]
         for column in columns:
             heads.append(", ".join(display_name(str(value)) for value in column))
-        table = plain_table("", heads, texts, len(head_columns), grouped=True, marks=tables.spread_mark(run))
+        table = plain_table(
+            "", heads, texts, len(head_columns), grouped=True, marks=tables.describe_spread(run)
+        )
         sections.append(Section(", ".join(title), tables=(table,)))
     facts = about, *tables.caption(run.plan, cell_texts), tables.ABOUT_LABELS
     return Document(name, facts=facts, sections=tuple(sections))

@@ -28,7 +28,7 @@ from fairbench_cli.papers.friedler_analyses import (
     columns_of,
     two_metrics,
 )
-from fairbench_cli.report.ledger.cell_labels import OWN_MODEL, names_of
+from fairbench_cli.report.ledger.cell_labels import OWN_MODEL, read_display_names
 from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, CellKey, key_of, mean_and_interval
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures import canvas, pages
@@ -83,7 +83,7 @@ def _heat_map(found: Correlations, seen: Observations, name: str) -> Figure:
         1,
         (side + 0.1 + TREE, side),
         notes=notes,
-        room=(0.0, 0.0, max(label, 1.6), max(label, 0.65)),
+        margins=(0.0, 0.0, max(label, 1.6), max(label, 0.65)),
     )
     (ax,), (width, height) = figure.axes, figure.get_size_inches()
     x, y = ax.get_position().min
@@ -175,14 +175,16 @@ def draw_stability(run: RunResults) -> dict[str, Figure]:
     """
     cells = list(chain.from_iterable(data.cells for data in run.datasets))
     found = group_by(cells, lambda cell: (cell["dataset"], cell["world"], cell["beta"]))
-    return pages.drawn(run, ("dataset", "world", "beta"), found, _stability)
+    return pages.plot_pages(run, ("dataset", "world", "beta"), found, _stability)
 
 
 def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figure:
     by_panel = group_by(cells, lambda cell: (cell["representation"], cell["attribute"]))
     order = list(dict.fromkeys(how for how, _ in by_panel))
     panels = {
-        f"{attribute}, {how}".removesuffix(", original"): pages.marks_of(run.plan, by_panel[how, attribute])
+        f"{attribute}, {how}".removesuffix(", original"): pages.model_marks(
+            run.plan, by_panel[how, attribute]
+        )
         for how, attribute in sorted(by_panel, key=lambda names: order.index(names[0]))
     }
     x, y = metrics = two_metrics(run.plan.config)
@@ -199,12 +201,12 @@ def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figu
     return facet(
         f"Stability: {title}",
         f"A rectangle stands at the means of {run.plan.config.repeats} repeats and is one standard deviation "
-        f"wide and high. {pages.rows_tested(run.plan)} Dashed line: the ideal.",
+        f"wide and high. {pages.describe_test_rows(run.plan)} Dashed line: the ideal.",
         [Panel(partial(_rectangles, run, own), name, x, y) for name, own in panels.items()],
         columns,
         (width, width * 0.85),
-        pages.legend_of(marks),
-        pages.missing(lacking, " ({})", "; "),
+        pages.technique_legend(marks),
+        pages.describe_missing(lacking, " ({})", "; "),
     )
 
 
@@ -215,7 +217,7 @@ def _lacks(run: RunResults, keys: Sequence[CellKey], metrics: Sequence[str]) -> 
         values = [run.get(key, metric).values for metric in metrics]
         has_values.append(np.isfinite(values).all(axis=0))
     fewest = min(range(len(keys)), key=lambda i: has_values[i].sum())
-    return pages.shortfall(run, keys[fewest], int(np.logical_and.reduce(has_values).sum()))
+    return pages.describe_shortfall(run, keys[fewest], int(np.logical_and.reduce(has_values).sum()))
 
 
 def _rectangles(run: RunResults, marked: Sequence[tuple[Mapping[str, Any], Mark]], ax: Axes) -> None:
@@ -250,7 +252,7 @@ class CellPair(NamedTuple):
 def draw_representations(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, world, β and pair of representations: panels by metric and attribute."""
     pairs_by_names: dict[tuple[Any, ...], list[CellPair]] = {}
-    marks = {key_of(cell): mark for cell, mark in pages.marks_of(run.plan, run.plan.cells)}
+    marks = {key_of(cell): mark for cell, mark in pages.model_marks(run.plan, run.plan.cells)}
     for data, same in product(run.datasets, (False, True)):
         for i, j in analyses.pairs_of(data, same=same):
             first, second = data.cells[i], data.cells[j]
@@ -265,7 +267,7 @@ def draw_representations(run: RunResults) -> dict[str, Figure]:
     if len({names[-2:] for names in pairs_by_names}) > 1:
         columns += ("first", "second")
     contents = {names[: len(columns)]: (names[-2:], pairs) for names, pairs in pairs_by_names.items()}
-    return pages.drawn(run, columns, contents, _representations)
+    return pages.plot_pages(run, columns, contents, _representations)
 
 
 def _representations(run: RunResults, title: str, content: tuple[Sequence[str], list[CellPair]]) -> Figure:
@@ -293,14 +295,14 @@ def _representations(run: RunResults, title: str, content: tuple[Sequence[str], 
     lacking = ((pair.mark.label, pair.attribute, _lacks(run, pair.keys, metrics)) for pair in different)
     return facet(
         f"{second} against {first}: {title}",
-        f"One dot per repeat, {run.plan.config.repeats} of each technique. {pages.rows_tested(run.plan)} "
-        "Dashed: the representation makes no difference.",
+        f"One dot per repeat, {run.plan.config.repeats} of each technique. "
+        f"{pages.describe_test_rows(run.plan)} Dashed: the representation makes no difference.",
         panels,
         columns,
         (width, width),
-        pages.legend_of((pair.mark for pair in different), dots=True),
-        notes + pages.missing(lacking, " ({})", "; "),
-        handle=0.12,
+        pages.technique_legend((pair.mark for pair in different), dots=True),
+        notes + pages.describe_missing(lacking, " ({})", "; "),
+        handle_length=0.12,
     )
 
 
@@ -310,10 +312,10 @@ def _pairs(run: RunResults, pairs: Sequence[CellPair], metric: str, ax: Axes) ->
         both = np.stack([run.get(key, metric).values for key in keys])
         both = both[:, np.isfinite(both).all(axis=0)]
         look: Look = {"marker": mark.marker, "s": 13, "lw": 0.6, "alpha": 0.75, "zorder": 3}
-        look |= {"facecolors": pages.fill_of(mark.technique), "edgecolors": mark.technique.colour}
+        look |= {"facecolors": pages.dot_fill(mark.technique), "edgecolors": mark.technique.colour}
         ax.scatter(both[0], both[1], gid=f"dots-{i}", **look)
         every += both.ravel().tolist()
-    limits = canvas.around(every, 0.04, 0.125)
+    limits = canvas.axis_limits(every, 0.04, 0.125)
     ax.axline((0, 0), slope=1, **IDEAL)
     ax.set(xlim=limits, ylim=limits)
     ax.locator_params(nbins=5)
@@ -329,7 +331,7 @@ def draw_combined(run: RunResults) -> dict[str, Figure]:
         places = {(names[0], *column) for column in columns_of(rows)}
         if places & run.with_results:
             contents[names] = rows
-    return pages.drawn(run, ("dataset", "representation", "world", "beta"), contents, _combined)
+    return pages.plot_pages(run, ("dataset", "representation", "world", "beta"), contents, _combined)
 
 
 def _combined(run: RunResults, title: str, rows: Rows) -> Figure:
@@ -338,16 +340,16 @@ def _combined(run: RunResults, title: str, rows: Rows) -> Figure:
     labels = _labels(rows)
     return facet(
         f"Single and combined attributes: {title}",
-        f"{pages.means_text(run.plan)} Each technique works on the attribute by whose groups "
+        f"{pages.describe_means(run.plan)} Each technique works on the attribute by whose groups "
         "it is measured. Dashed line: the ideal.",
         [Panel(partial(_levels, run, list(rows.values()), labels, name), name) for name in metrics],
         len(metrics),
         (3.0, (0.13 * len(attributes) + 0.1) * len(rows) + 0.1),
         [(_attribute_look(k) | {"ls": ""}, name) for k, name in enumerate(attributes)],
         _missing_in(run, rows, metrics[1]),
-        alike=True,
-        room=(max(text_width(label, SMALL) for label in labels), 0.0, 0.18, 0.4),
-        handle=0.12,
+        share_axes=True,
+        margins=(max(text_width(label, SMALL) for label in labels), 0.0, 0.18, 0.4),
+        handle_length=0.12,
     )
 
 
@@ -369,9 +371,9 @@ def _missing_in(run: RunResults, rows: Rows, metric: str) -> list[str]:
     for label, cells in zip(_labels(rows), rows.values(), strict=True):
         for column, cell in cells.items():
             key = key_of(cell)
-            why = pages.shortfall(run, key, run.get(key, metric).mean.n)
+            why = pages.describe_shortfall(run, key, run.get(key, metric).mean.n)
             lacking.append((label, ", ".join(map(str, column)), why))
-    return pages.missing(lacking, " ({})", "; ")
+    return pages.describe_missing(lacking, " ({})", "; ")
 
 
 def draw_overview(run: RunResults) -> dict[str, Figure]:
@@ -384,14 +386,14 @@ def draw_overview(run: RunResults) -> dict[str, Figure]:
         if not run.with_results.isdisjoint(columns_of(rows)):
             name = "all" if representation == "original" else representation
             contents[name, world, beta] = rows
-    return pages.drawn(run, ("representation", "world", "beta"), contents, _overview)
+    return pages.plot_pages(run, ("representation", "world", "beta"), contents, _overview)
 
 
 def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
     places = [column for column in columns_of(rows) if column in run.with_results]
     metrics = two_metrics(run.plan.config)[::-1]
     labels = _labels(rows)
-    display_name = names_of(run.plan.config).dataset
+    display_name = read_display_names(run.plan.config).dataset
     across = min(len(places), MOST_ACROSS)
     names = chain.from_iterable(places)
     widths = [text_width(f"{display_name(name)},", canvas.NORMAL, "bold") for name in names]
@@ -405,16 +407,16 @@ def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
 
     panels: list[Panel | None] = []
     for metric in metrics:
-        panels += canvas.blocks([metric], range(len(places)), across, panel)
+        panels += canvas.lay_out_panels([metric], range(len(places)), across, panel)
     return facet(
         ": ".join(filter(None, ("All techniques on all data sets", title.removeprefix("all").lstrip(", ")))),
-        f"{pages.means_text(run.plan)} By the groups of the attribute that each technique works on. "
+        f"{pages.describe_means(run.plan)} By the groups of the attribute that each technique works on. "
         "Dashed line: the ideal.",
         panels,
         across,
         (max(1.6, *widths), 0.17 * len(rows) + 0.1),
         notes=_missing_in(run, rows, metrics[1]),
-        room=(max(text_width(label, SMALL) for label in labels) + 0.05, 0.0, 0.18, 0.42),
+        margins=(max(text_width(label, SMALL) for label in labels) + 0.05, 0.0, 0.18, 0.42),
     )
 
 
@@ -424,7 +426,7 @@ def draw_metric_pairs(run: RunResults) -> dict[str, Figure]:
     for names, observed in analyses.by_dataset(run).items():
         has_pairs = len(observed.values) > 0 and len(observed.values.columns) > 1
         contents[names] = observed if has_pairs else None
-    return pages.drawn(run, ("dataset", "world", "beta"), contents, _metric_pairs)
+    return pages.plot_pages(run, ("dataset", "world", "beta"), contents, _metric_pairs)
 
 
 def _metric_pairs(run: RunResults, title: str, observed: Observations) -> Figure:
@@ -447,10 +449,10 @@ def _metric_pairs(run: RunResults, title: str, observed: Observations) -> Figure
         panels,
         len(metrics) - 1,
         (1.5, 1.5),
-        pages.legend_of((Mark(look, "", "o") for look in marks), dots=True),
+        pages.technique_legend((Mark(look, "", "o") for look in marks), dots=True),
         notes if len(all_metrics) > len(metrics) else (),
-        alike=True,
-        handle=0.12,
+        share_axes=True,
+        handle_length=0.12,
     )
 
 
@@ -458,12 +460,14 @@ def _dots(
     observed: Observations, marks: Mapping[pages.TechniqueLook, pd.DataFrame], x: str, y: str, ax: Axes
 ) -> None:
     for i, (look, values) in enumerate(marks.items()):
-        dot = look.dot(2.6) | {"mfc": pages.fill_of(look), "mec": look.colour, "ls": "", "alpha": 0.6}
+        dot = look.dot(2.6) | {"mfc": pages.dot_fill(look), "mec": look.colour, "ls": "", "alpha": 0.6}
         ax.plot(values[x], values[y], gid=f"dots-{x}-{y}-{i}", **dot)
     r = observed.values[[x, y]].round(analyses.DIGITS).corr(min_periods=analyses.FEWEST).to_numpy()[0, 1]
     if np.isfinite(r):
         ax.set_title(f"r = {_short(r)}", loc="right", fontsize=SMALL, pad=2)
-    ax.set(xlim=canvas.around(observed.values[x], 0.06), ylim=canvas.around(observed.values[y], 0.06))
+    ax.set(
+        xlim=canvas.axis_limits(observed.values[x], 0.06), ylim=canvas.axis_limits(observed.values[y], 0.06)
+    )
     ax.locator_params(nbins=4)
 
 
@@ -482,7 +486,7 @@ def _levels(run: RunResults, rows: Sequence[Cells], labels: Sequence[str], metri
                 gid = f"{metric}-{i}-{'-'.join(map(str, column))}"
                 y = i + APART * (k - (len(columns) - 1) / 2)
                 mean = run.get(key_of(cells[column]), metric).mean
-                canvas.dots(ax, vars(mean), canvas.exactly(y), gid, _attribute_look(k))
+                canvas.plot_dots(ax, vars(mean), canvas.without_interval(y), gid, _attribute_look(k))
     ideal = find_metric(metric).ideal
     left, right = ax.get_xlim()
     if ideal is not None and left <= ideal <= right:

@@ -165,7 +165,7 @@ def _worlds_in_words(names: tuple[str, str], plans: Plans) -> Iterator[str]:
             if len(alone) > 1:
                 noun = "worlds"
             yield f"Only {name} has the {noun} {', '.join(alone)}."
-    yield f"Labels of the test rows: {tables.LABELS_MEANT[plans[0].config.test_labels]}."
+    yield f"Labels of the test rows: {tables.LABELS_IN_WORDS[plans[0].config.test_labels]}."
 
 
 def _alike(metric: str, plan: RunPlan, other: RunPlan) -> bool:
@@ -259,9 +259,9 @@ def _document(
     part = part[
         (part["pairing"] != SAME_KEY).groupby([part[name] for name in cell_labels.BLOCK]).transform("any")
     ]
-    texts: tables.Cells = {}
+    texts: tables.TableCells = {}
     for row in part.to_dict("records"):
-        place, technique, beta = tables.place_of(row)
+        place, technique, beta = tables.block_technique_beta(row)
         low, high, verdict = (row[f"population_{name}"] for name in ("low", "high", "verdict"))
         if brief or np.isnan(low):
             interval = ""
@@ -290,4 +290,4 @@ def _document(
             "difference shown. same: the same cell, and the same numbers.",
             *(text.replace("paired t-test", "t-test") for text in bases),
         )
-    return Document(f"{second} against {first}", facts=facts, sections=tables.blocks_of(run, texts, ""))
+    return Document(f"{second} against {first}", facts=facts, sections=tables.lay_out_blocks(run, texts, ""))

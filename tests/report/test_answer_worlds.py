@@ -22,7 +22,7 @@ from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.report.compare_runs import compare_runs
 from fairbench_cli.report.ledger.answer import answer_of
 from fairbench_cli.report.ledger.bias_cost import remedies_of
-from fairbench_cli.report.ledger.cell_labels import TRUTH
+from fairbench_cli.report.ledger.cell_labels import TRAINED_ON_TRUTH
 from fairbench_cli.report.ledger.exact_worlds import FILE
 from fairbench_cli.report.ledger.paired_differences import pareto_of
 from fairbench_cli.report.show.answer_text import MOST_LINES, MOST_WORDS, WIDTH, answer_document, each_setting
@@ -144,14 +144,14 @@ def test_every_number_on_worlds_can_be_computed_again(run, folder):
 
 
 def test_the_model_without_the_bias_is_a_line_and_no_remedy():
-    rules = {**RULES, TRUTH: dict.fromkeys(RULES["none"], GOOD)}
+    rules = {**RULES, TRAINED_ON_TRUTH: dict.fromkeys(RULES["none"], GOOD)}
     own = {name: {world: of[world] for world in (FEW, MOST)} for name, of in rules.items()}  # no clean world
     run = invented(own, repeats=5)
     (most,) = (one for one in answer_of(run).settings if (one.world, one.beta) == MOST)
     assert most.trained_on_truth is not None
-    assert TRUTH not in {one.technique for one in most.findings}
+    assert TRAINED_ON_TRUTH not in {one.technique for one in most.findings}
     assert most.bias_cost.kind == "worse"
-    assert TRUTH not in set(pareto_of(run)["intervention"])
+    assert TRAINED_ON_TRUTH not in set(pareto_of(run)["intervention"])
     lost = remedies_of(run).query("metric == 'accuracy' and labels == 'true' and intervention == 'none'")
     assert lost["lost"].notna().all()
     # Without one, and without a world without bias, what it cost is not known, and nothing is "regained".
@@ -204,12 +204,16 @@ def test_compare_names_the_worlds_that_one_run_alone_has(run, tmp_path):
 
 
 def test_a_second_model_without_the_bias_is_no_remedy_either():
-    rules = {"none": {MOST: RULES["none"][MOST]}, TRUTH: {MOST: GOOD}}
+    rules = {"none": {MOST: RULES["none"][MOST]}, TRAINED_ON_TRUTH: {MOST: GOOD}}
     run = invented(rules, repeats=5, seen=(False, True))
     (setting,) = answer_of(run).settings
     assert setting.trained_on_truth is not None
     assert setting.baseline is not None
-    assert setting.trained_on_truth.key == (*setting.baseline.key[:5], TRUTH, *setting.baseline.key[6:])
+    assert setting.trained_on_truth.key == (
+        *setting.baseline.key[:5],
+        TRAINED_ON_TRUTH,
+        *setting.baseline.key[6:],
+    )
     assert [one.technique for one in setting.findings] == ["none + s"]
 
 

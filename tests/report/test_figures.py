@@ -31,11 +31,18 @@ from fairbench_cli.network.model import BayesNet
 from fairbench_cli.papers.parts import FIGURES
 from fairbench_cli.report.ledger.results import RunResults, results_frame, run_results, summary_frame
 from fairbench_cli.report.show.figures import draw_figures
-from fairbench_cli.report.show.figures.canvas import figure_bytes, house_style, text_width, wrapped
-from fairbench_cli.report.show.figures.curves import SHOWN
+from fairbench_cli.report.show.figures.canvas import figure_bytes, house_style, text_width, wrap_text
+from fairbench_cli.report.show.figures.curves import CURVE_METRICS
 from fairbench_cli.report.show.figures.fronts import place_labels, staircase
-from fairbench_cli.report.show.figures.pages import pages_of
-from fairbench_cli.report.show.graph_layout import HEIGHT, arc_lines, box_top, crossings, lay_out, levels
+from fairbench_cli.report.show.figures.pages import split_into_pages
+from fairbench_cli.report.show.graph_layout import (
+    BOX_HEIGHT,
+    arc_lines,
+    box_top,
+    count_crossings,
+    find_layers,
+    lay_out,
+)
 from fairbench_cli.report.show.networks import Marks, draw_network
 
 SHIPPED = ["adult", "compas", "dutch"]
@@ -44,7 +51,7 @@ SHIPPED = ["adult", "compas", "dutch"]
 @pytest.fixture(scope="module")
 def run(finished: Finished) -> RunResults:
     records = read_journals(finished.folder / "journal").records
-    return run_results(finished.folder, read_plan(finished.folder), records, SHOWN)
+    return run_results(finished.folder, read_plan(finished.folder), records, CURVE_METRICS)
 
 
 def drawn(name: str, run: RunResults) -> dict:
@@ -76,7 +83,7 @@ def made_up(techniques: int, betas: tuple[float, ...], repeats: int, seed: int =
         "network": "adult.network.json", "bic": -1.0,
     }  # fmt: skip
     plan = run_plan(cells, [source], "shipped", repeats=repeats, metrics=("accuracy",), tables=())
-    return run_results(Path(), plan, records, SHOWN)
+    return run_results(Path(), plan, records, CURVE_METRICS)
 
 
 def texts(figure) -> str:
@@ -173,12 +180,12 @@ def dots(figure) -> dict[str, np.ndarray]:
 def test_one_dot_per_feasible_repeat_of_every_technique_and_beta(run):
     (figure,) = drawn("discrimination-accuracy", run).values()
     results = results_frame(run.results)
-    (page,) = pages_of(run.plan).values()
+    (page,) = split_into_pages(run.plan).values()
     found = dots(figure)
     assert len(figure.axes) == len(page.techniques) == 3
     assert len(found) == 3 * 2
     for (k, t), (b, beta) in itertools.product(enumerate(page.techniques), enumerate(page.betas)):
-        own = results[(results["intervention"] == t.own[0]) & (results["beta"] == beta)]
+        own = results[(results["intervention"] == t.technique[0]) & (results["beta"] == beta)]
         wide = own.pivot_table(index="repeat", columns="metric", values="value").dropna()
         expected = wide[["discrimination", "accuracy"]].to_numpy() if len(wide) else np.empty((0, 2))
         assert np.allclose(found[f"dots-{k}-{b}"], expected, atol=0, rtol=0)
@@ -236,7 +243,7 @@ def test_techniques_can_be_told_apart():
     plan = made_up(15, (0.0,), 1).plan
     for cells in (plan.cells, [cell | {"intervention": "t0", "parameters": f'{{"a":{i}}}'}
                                 for i, cell in enumerate(plan.cells)]):  # fmt: skip
-        (page,) = pages_of(replace(plan, cells=cells)).values()
+        (page,) = split_into_pages(replace(plan, cells=cells)).values()
         assert len({(t.colour, t.marker) for t in page.techniques}) == 15
 
 
@@ -246,12 +253,14 @@ def test_techniques_can_be_told_apart():
 def test_curves_are_the_summarys_means_in_order_of_beta(run):
     (figure,) = drawn("curves", run).values()
     summary = summary_frame(run.results, run.plan.config.repeats)
-    (page,) = pages_of(run.plan).values()
-    assert tuple(ax.get_ylabel() for ax in figure.axes) == SHOWN
+    (page,) = split_into_pages(run.plan).values()
+    assert tuple(ax.get_ylabel() for ax in figure.axes) == CURVE_METRICS
     for ax in figure.axes:
         lines = {line.get_gid(): line for line in ax.lines if line.get_gid()}
         for i, t in enumerate(page.techniques):
-            own = summary[(summary["intervention"] == t.own[0]) & (summary["metric"] == ax.get_ylabel())]
+            own = summary[
+                (summary["intervention"] == t.technique[0]) & (summary["metric"] == ax.get_ylabel())
+            ]
             expected = own.sort_values("beta")["mean"].to_numpy()
             assert np.array_equal(lines[f"{ax.get_ylabel()}-{i}"].get_ydata(), expected, equal_nan=True)
 
@@ -320,7 +329,7 @@ def graphs(draw) -> list[tuple[int, ...]]:
 def boxes_of(layout, widths) -> list[tuple[float, float, float, float]]:
     level = layout.layer
     return [
-        (layout.x[j] - w / 2, box_top(level[j]) - HEIGHT, layout.x[j] + w / 2, box_top(level[j]))
+        (layout.x[j] - w / 2, box_top(level[j]) - BOX_HEIGHT, layout.x[j] + w / 2, box_top(level[j]))
         for j, w in enumerate(widths)
     ]
 
@@ -362,12 +371,12 @@ def test_the_shipped_networks_are_laid_out_without_overlap_and_with_few_crossing
     check_layout(net.parents, widths)
     layout = lay_out(net.parents, widths, 0.24)
     pieces = [piece for route in layout.routes.values() for piece in itertools.pairwise(route)]
-    assert crossings(layout.layers, pieces) <= 4
+    assert count_crossings(layout.layers, pieces) <= 4
 
 
 @given(graphs())
 def test_levels_leave_no_layer_empty_and_shorten_arcs(parents):
-    level = levels(parents)
+    level = find_layers(parents)
     assert set(level) == set(range(max(level) + 1))
     longest = [0] * len(parents)
     for _ in parents:
@@ -474,6 +483,6 @@ def test_network_draw_marks_nothing_without_a_card(say, tmp_path):
 
 @given(st.text("ab cdefg", max_size=60), st.floats(0.3, 3))
 def test_wrapped_text_keeps_its_words_and_its_room(text, room):
-    lines = wrapped(text, room, 8.5)
+    lines = wrap_text(text, room, 8.5)
     assert " ".join(lines) == text
     assert all(text_width(line, 8.5) <= room or " " not in line for line in lines)

@@ -30,10 +30,10 @@ from fairbench_cli.report.show.figures import draw_figures
 from fairbench_cli.report.show.figures.acceptance import (
     MOST,
     LabelShares,
-    cost,
     fixed_rate_cost,
     fixed_rate_kappa,
-    labels_of,
+    label_shares,
+    oracle_cost,
     oracle_path,
     random_counts,
 )
@@ -195,7 +195,7 @@ counted = st.lists(st.integers(1, 30), min_size=4, max_size=4).map(
 def test_bounds_are_attained_and_the_random_classifier_is_a_constant_score(counts):
     n = counts.labelled.astype(int)
     s, y = (np.repeat(side, n.ravel()) for side in ([0, 0, 1, 1], [0, 1, 0, 1]))
-    labels = labels_of(counts)
+    labels = label_shares(counts)
     assert (labels.alpha, labels.base) == pytest.approx((s.mean(), y.mean()))
     for metric, score in (("accuracy", y), ("kappa", y), ("discrimination", s)):
         best = measure(metric, swept_counts(s, y, score, GROUPS))
@@ -216,7 +216,7 @@ def test_the_closed_forms_are_what_the_oracle_does(seed, strategy, remove):
     table = Table((Column("x", ("a",)),), np.zeros((n, 1), dtype=np.int16))
     predicted = OracleModel(strategy, remove, seed).predict(Sample(table, "s", y, s))
     found = count(s, y, predicted, GROUPS)
-    labels = labels_of(found)
+    labels = label_shares(found)
     track = oracle_path(strategy, np.array(remove), labels)
     assert list(track) == ["discrimination", "accuracy", "normalised-discrimination", "kappa"]
     for metric, expected in track.items():
@@ -232,7 +232,7 @@ def test_at_a_fixed_rate_kappa_falls_in_a_line_and_no_strategy_beats_the_bound(a
     track = oracle_path("both", steps, labels)
     assert np.allclose(track["kappa"], fixed_rate_kappa(track["normalised-discrimination"], labels))
     assert fixed_rate_cost(labels) == pytest.approx(min(alpha / base, (1 - alpha) / (1 - base)))
-    costs = [cost(strategy, alpha) for strategy in STRATEGIES]
+    costs = [oracle_cost(strategy, alpha) for strategy in STRATEGIES]
     assert min(costs) == pytest.approx(min(alpha, 1 - alpha))
 
 
@@ -260,7 +260,7 @@ def test_the_oracles_figure_has_every_point_and_the_formulas(folder):
             if x == "discrimination":
                 alpha = labels_of_the_rows(folder).alpha
                 slope = (form[1][0] - form[1][-1]) / (form[0][0] - form[0][-1])
-                assert slope == pytest.approx(cost(strategy, alpha))
+                assert slope == pytest.approx(oracle_cost(strategy, alpha))
         bound = found["bound"].get_data()
         labels = labels_of_the_rows(folder)
         price = min(labels.alpha, 1 - labels.alpha) if y == "accuracy" else fixed_rate_cost(labels)
@@ -270,7 +270,7 @@ def test_the_oracles_figure_has_every_point_and_the_formulas(folder):
 def labels_of_the_rows(folder: Path) -> LabelShares:
     run = run_of(folder)
     oracle = next(key for key in run.cells if key[0] == "baselines" and key[5] == "oracle")
-    return labels_of(run.cells[oracle].counts)
+    return label_shares(run.cells[oracle].counts)
 
 
 # Both

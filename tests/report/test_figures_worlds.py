@@ -25,7 +25,7 @@ from fairbench_cli.report.ledger.exact_worlds import facts_of_run
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures.canvas import house_style
 from fairbench_cli.report.show.figures.worlds import CONTRASTS, Remedies
-from fairbench_cli.report.show.networks import Marks, added_nodes, draw_network
+from fairbench_cli.report.show.networks import Marks, added_node_roles, draw_network
 
 WORLDS = [("", 0.0), *(("label", beta) for beta in (0.25, 0.5, 0.75)), ("measurement age", 0.5)]
 LESS = Rule((0.55, 0.85))  # misses favourable people of the deprived group
@@ -295,7 +295,7 @@ def test_a_world_as_a_network_marks_what_its_bias_decides():
     net, _ = load(shipped_cards() / "dutch.network.json")
     mechanisms = [MECHANISMS["label"].load()(flip=0.5), MECHANISMS["selection"].load()(drop=0.5)]
     world = make_world(net, "occupation", "2_1", {"sex": (("female",), ("male",))}, mechanisms)
-    svg = draw_network(world.network, Marks("occupation", "sex", (), added_nodes(world)), "")
+    svg = draw_network(world.network, Marks("occupation", "sex", (), added_node_roles(world)), "")
     bold = set(re.findall(r'<path class="way edited"[^>]*><title>([\w.]+) → ([\w.]+): bias<', svg))
     assert bold == {arc for arc in world.network.arcs if arc[1] in ("occupation", "included")}
     assert ("occupation.true", "occupation") in bold

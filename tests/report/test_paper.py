@@ -19,10 +19,10 @@ from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.counts import PAIR, count
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.report.ledger.cell_labels import names_of
+from fairbench_cli.report.ledger.cell_labels import read_display_names
 from fairbench_cli.report.ledger.results import RunResults, run_results
 from fairbench_cli.report.show.figures.canvas import Panel, facet, figure_bytes, house_style
-from fairbench_cli.report.show.paper_table import best_of, paper_table
+from fairbench_cli.report.show.paper_table import find_best, paper_table
 from fairbench_cli.report.write import redo_report, results_of_folder
 
 REPEATS = 8
@@ -56,7 +56,7 @@ RUN = run_of()
 
 def test_the_best_of_a_column_is_better_than_each_of_the_others_beyond_chance():
     own = RUN.own.take((RUN.own.rows["metric"] == "accuracy").to_numpy())
-    found = own.rows[best_of(own)]
+    found = own.rows[find_best(own)]
     assert found[["intervention", "beta"]].values.tolist() == [["massaging", 0.0]]
     values = {
         (name, beta): row
@@ -142,7 +142,7 @@ NAMED = {
 
 def test_names_are_shown_and_decide_nothing(tmp_path, finished: Finished):
     config = read_config(write_config(tmp_path / "a.yaml", **NAMED))
-    names = names_of(config)
+    names = read_display_names(config)
     assert names.technique("none", "{}", False) == "No technique"
     assert names.technique("massaging", '{"ranker":"logistic"}', False) == "M & co (ranker=logistic)"
     assert names.technique("massaging", '{"ranker":"naive-bayes"}', False) == "M & co"
@@ -151,7 +151,7 @@ def test_names_are_shown_and_decide_nothing(tmp_path, finished: Finished):
     # What is written into results is read again as the same, and says so.
     (tmp_path / "b.yaml").write_text(config.as_yaml(), encoding="utf-8")
     again = read_config(tmp_path / "b.yaml")
-    assert names_of(again) == names
+    assert read_display_names(again) == names
     assert again.as_yaml() == config.as_yaml()
     plain = read_config(write_config(tmp_path / "c.yaml", interventions=["none"], classifiers=["tree"]))
     assert [spec.decisive for spec in config.classifiers] == [spec.decisive for spec in plain.classifiers]

@@ -22,7 +22,12 @@ from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find_metric
 from fairbench_cli.report.ledger.baselines import short_of
 from fairbench_cli.report.ledger.bias_cost import Contrast, contrasts_of, remedies_of
-from fairbench_cli.report.ledger.cell_labels import TRUTH, Names, names_of, why_nothing
+from fairbench_cli.report.ledger.cell_labels import (
+    TRAINED_ON_TRUTH,
+    DisplayNames,
+    read_display_names,
+    why_no_value,
+)
 from fairbench_cli.report.ledger.change_kinds import Kind, kinds, own_of
 from fairbench_cli.report.ledger.columns import ACCURACY, FAIRNESS, FindingColumn, columns_of, fairness_metric
 from fairbench_cli.report.ledger.exact_worlds import UNKNOWN, ExactWorld, facts_of_run
@@ -235,8 +240,8 @@ class RunSetting:
         The techniques that it speaks of: the best, those on the front, those that are ahead, by the gap left;
         or those that overshoot.
     trained_on_truth : TechniqueFinding or None
-        The model that was trained without the bias (`TRUTH`), which is no technique; of two the one that
-        sees as much as the plain model.
+        The model that was trained without the bias (`TRAINED_ON_TRUTH`), which is no technique; of two
+        the one that sees as much as the plain model.
     bias_cost : Estimate
         In a world: the accuracy of the plain model on true labels, less that of the one trained without bias.
     exact : ExactWorld
@@ -430,7 +435,7 @@ def _settings(
     """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells."""
     place = cells[0]["dataset"], cells[0]["attribute"]
     groups = groups_in_words(run.plan.protected(*place), compared)
-    called = names_of(run.plan.config)
+    called = read_display_names(run.plan.config)
     facts = facts_of_run(run)
     within = group_by(cells, lambda cell: tuple(cell[column] for column in _WITHIN))
     for (world, representation, classifier, parameters, beta), own in within.items():
@@ -441,13 +446,13 @@ def _settings(
             seen = None
         else:
             seen = bool(plain.key[SEEN])
-        truths = [one for one in findings if one.intervention == TRUTH]
+        truths = [one for one in findings if one.intervention == TRAINED_ON_TRUTH]
         truth = next((one for one in truths if one.key[SEEN] == seen), next(iter(truths), None))
         constant = {one.technique for one in findings if one.is_constant}
         others = tuple(
             replace(one, dominated_by=tuple(name for name in one.dominated_by if name not in constant))
             for one in findings
-            if one is not plain and one.intervention != TRUTH
+            if one is not plain and one.intervention != TRAINED_ON_TRUTH
         )
         labels = np.nan
         if data is not None:
@@ -481,7 +486,7 @@ def _finding(
     columns: Sequence[FindingColumn],
     repeats: int,
     found: CellRows,
-    called: Names,
+    called: DisplayNames,
 ) -> TechniqueFinding:
     """Return the finding on a cell and the groups compared, over the repeats that were asked for."""
     key = key_of(cell)
@@ -502,7 +507,7 @@ def _finding(
         kind=change.get("kind") or _kind_alone(own),
         verdict=change.get("population_verdict", ""),
         failures=tuple((*each, times) for each, times in reasons.most_common()),
-        no_value_reason="" if n else why_nothing([*filter(None, statuses)], repeats),
+        no_value_reason="" if n else why_no_value([*filter(None, statuses)], repeats),
         accepts_nobody=own.get("accepts_nobody", 0),
         accepts_everybody=own.get("accepts_everybody", 0),
         numbers={column.key: _number(column, place, found) for column in columns},

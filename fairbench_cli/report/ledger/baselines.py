@@ -22,7 +22,7 @@ import pandas as pd
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.ledger import population_tests as population
-from fairbench_cli.report.ledger.cell_labels import BLOCK, LABELS, labels_of
+from fairbench_cli.report.ledger.cell_labels import BLOCK, LABELS, label_counts
 from fairbench_cli.report.ledger.frontier import ABOVE, BELOW, NEITHER, distance_frame
 from fairbench_cli.report.ledger.inference import paired_test, slopes
 from fairbench_cli.report.ledger.journal_arrays import (
@@ -136,7 +136,7 @@ def baselines_of(run: RunResults) -> dict[CellKey, Baselines]:
             for n, cell in zip(decided.n, data.cells, strict=True):
                 place = tuple((cell | {"compared": compared})[name] for name in PLACE)
                 if place not in found:
-                    found[place] = Baselines(data.levels(labels_of(run, data, cell), compared))
+                    found[place] = Baselines(data.levels(label_counts(run, data, cell), compared))
                 if is_baseline(cell["intervention"], cell["parameters"]):
                     found[place].plain[bool(cell["include_protected"])] = replace(decided, n=n)
     return found
@@ -364,7 +364,7 @@ def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
     for tested, compared in product(of_labels.values(), data.asked(run.attributes)):
         cells, bases = np.array(tested).T
         accepted = data.counts.predicted[cells].sum(-2)  # by decision
-        own = Baselines(data.levels(labels_of(run, data, data.cells[cells[0]]), compared))
+        own = Baselines(data.levels(label_counts(run, data, data.cells[cells[0]]), compared))
         pairs = data.pair(data.counts, compared)
         techniques, nones = (replace(pairs, n=pairs.n[at]) for at in (cells, bases))
         found = LineComparison(techniques, nones, own.majority)

@@ -1,9 +1,9 @@
 """What the bias of each world costs, and what each technique gives back: on true labels and on recorded ones.
 
-The bias costs what the plain model that was trained in the world lacks to the one that was trained without it
-(`TRUTH`); both are judged on true labels. A technique gives back what it has more than the plain model of the
-same world. On recorded labels it may lose what it gains on true ones: the same decisions, counted twice
-(`contrasts_of`).
+The bias costs what the plain model that was trained in the world lacks to the one that was trained without
+it (`TRAINED_ON_TRUTH`); both are judged on true labels. A technique gives back what it has more than the
+plain model of the same world. On recorded labels it may lose what it gains on true ones: the same decisions,
+counted twice (`contrasts_of`).
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ import pandas as pd
 from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.outputs import TestLabels
-from fairbench_cli.report.ledger.cell_labels import BLOCK, TRUTH
+from fairbench_cli.report.ledger.cell_labels import BLOCK, TRAINED_ON_TRUTH
 from fairbench_cli.report.ledger.change_kinds import kinds, kinds_between, own_frame
 from fairbench_cli.report.ledger.columns import ACCURACY, fairness_metric, metrics_on_labels
 from fairbench_cli.report.ledger.journal_arrays import is_baseline
@@ -65,8 +65,8 @@ def remedies_of(run: RunResults) -> pd.DataFrame:
     ``none`` of the same world, as in paired.csv, ``far_change`` that of the distances to the metric's ideal,
     ``p`` that of the test before Holm's adjustment, and ``kind`` what became of the metric (`kinds.Kind`).
     ``lost``, on true labels, is the difference to the plain model that was trained without the bias, of the
-    same repeats: `TRUTH` in the same world where the run has it, else ``none`` at β = 0. For ``none`` that is
-    what the bias costs.
+    same repeats: `TRAINED_ON_TRUTH` in the same world where the run has it, else ``none`` at β = 0. For
+    ``none`` that is what the bias costs.
     """
     return _remedies_of(run.on("true") or run)
 
@@ -104,14 +104,14 @@ def _with_truth(rows: pd.DataFrame) -> tuple[Rows, Rows]:
     known: dict[tuple[Any, ...], int] = {}
     for i, row in enumerate(rows.to_dict("records")):
         plain = is_baseline(row["intervention"], row["parameters"])
-        if row["intervention"] == TRUTH:
+        if row["intervention"] == TRAINED_ON_TRUTH:
             known[(*_elsewhere(row), row["world"], row["beta"])] = i
         elif plain and row["beta"] == 0:
             # Without a world where there is one; of strength 0 all of them are the same.
             known[_elsewhere(row)] = i if not row["world"] else known.get(_elsewhere(row), i)
     pairs = []
     for i, row in enumerate(rows.to_dict("records")):
-        if row["world"] and row["beta"] > 0 and row["intervention"] != TRUTH:
+        if row["world"] and row["beta"] > 0 and row["intervention"] != TRAINED_ON_TRUTH:
             place = _elsewhere(row)
             truth = known.get((*place, row["world"], row["beta"]), known.get(place))
             if truth is not None:
@@ -166,7 +166,7 @@ def contrasts_of(run: RunResults) -> pd.DataFrame:
     """
     frame = remedies_of(run)
     keys = [*COMPARED, "metric"]
-    tested = frame[frame["far_change"].notna() & (frame["intervention"] != TRUTH)]
+    tested = frame[frame["far_change"].notna() & (frame["intervention"] != TRAINED_ON_TRUTH)]
     sides = [
         tested[tested["labels"] == labels][[*keys, *_ENDS]].set_axis(
             [*keys, labels, f"{labels}_low", f"{labels}_high", f"{labels}_p", f"{labels}_constant"], axis=1

@@ -32,18 +32,18 @@ LABELS = "labels"
 NO_BIAS = "no bias"
 """What the world without a mechanism is called where there are others."""
 
-TRUTH = "trained-on-truth"
+TRAINED_ON_TRUTH = "trained-on-truth"
 """The model of the same classifier that was trained without the bias: a reference line, and no remedy."""
 
 
-def labels_of(run: RunResults, data: DatasetRepeats, cell: Mapping[str, Any]) -> Counts:
+def label_counts(run: RunResults, data: DatasetRepeats, cell: Mapping[str, Any]) -> Counts:
     """Return the labels of the test rows of a cell, taken for decisions; recorded ones are of its world."""
     if run.labels == "true":
         return data.labels
     return data.labels_at(cell["world"], cell["beta"])
 
 
-def why_nothing(statuses: Sequence[str], n: int) -> str:
+def why_no_value(statuses: Sequence[str], n: int) -> str:
     """Return why none of `n` repeats gave a value, by the statuses of those that were run."""
     if RETRIED & set(statuses):
         return "failed"
@@ -63,16 +63,16 @@ def technique_label(intervention: str, parameters: str, seen: bool) -> str:
     >>> technique_label("repair", f'{{"quantiles":50,"tune":{tune}}}', False)
     'repair (quantiles=50, level tuned for accuracy)'
     """
-    return named(intervention, parameters, INTERVENTIONS) + (" + s" if seen else "")
+    return component_label(intervention, parameters, INTERVENTIONS) + (" + s" if seen else "")
 
 
 def classifier_label(name: str, parameters: str) -> str:
     """Name a classifier by what differs from its defaults."""
-    return named(name, parameters, CLASSIFIERS)
+    return component_label(name, parameters, CLASSIFIERS)
 
 
 @dataclass(frozen=True)
-class Names:
+class DisplayNames:
     """What tables, figures and pages call techniques, classifiers and data sets, where a config says so.
 
     Parameters
@@ -102,7 +102,7 @@ class Names:
         return self.datasets.get(name, name)
 
 
-def names_of(config: ExperimentConfig) -> Names:
+def read_display_names(config: ExperimentConfig) -> DisplayNames:
     """Return the names that a config gives by `as` and `title`; all different, as the labels are."""
     techniques = [
         (one.spec, technique_label(one.spec.name, canonical_json(one.described), one.include_protected))
@@ -112,7 +112,7 @@ def names_of(config: ExperimentConfig) -> Names:
         (one, classifier_label(one.name, canonical_json(dict(one.parameters)))) for one in config.classifiers
     ]
     titles = {spec.name: spec.title for spec in config.datasets if spec.title}
-    return Names(_aliases(techniques), _aliases(classifiers), titles)
+    return DisplayNames(_aliases(techniques), _aliases(classifiers), titles)
 
 
 def _aliases(listed: Iterable[tuple[ComponentSpec, str]]) -> dict[str, str]:
@@ -141,7 +141,7 @@ def distinct_models(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tupl
     known = dict.fromkeys((cell["classifier"], cell["classifier_parameters"]) for cell in plan.cells)
     variants = Counter(name for name, _ in known)
     plain = {one: classifier_label(*one) if variants[one[0]] > 1 else one[0] for one in known}
-    aliases = names_of(plan.config).classifiers
+    aliases = read_display_names(plan.config).classifiers
     labels = {one: aliases.get(classifier_label(*one), label) for one, label in plain.items()}
     shared = group_by(cells, lambda cell: (cell["key"], cell["attribute"], cell["representation"]))
     found = []
@@ -151,7 +151,7 @@ def distinct_models(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tupl
     return found
 
 
-def named(name: str, parameters: str, registry: Registry) -> str:
+def component_label(name: str, parameters: str, registry: Registry) -> str:
     """Name a registry's entry by the parameters (JSON text) that differ from its defaults."""
     given: dict[str, Any] = json.loads(parameters)
     tune = given.pop("tune", None)

@@ -14,7 +14,7 @@ from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.table import Rows
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.report.ledger.cell_labels import BLOCK, TRUTH, technique_label
+from fairbench_cli.report.ledger.cell_labels import BLOCK, TRAINED_ON_TRUTH, technique_label
 from fairbench_cli.report.ledger.inference import EQUAL, PairedTest
 from fairbench_cli.report.ledger.journal_arrays import SITUATION, TECHNIQUE
 from fairbench_cli.report.ledger.population_tests import over_population
@@ -285,7 +285,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     value and the mean ``…_distance``, ``constant`` (bool: it accepts nobody, or everybody, in some repeat),
     ``front`` (bool: neither dominated nor constant), and labels joined by ``"; "``: ``dominated_by``,
     ``clearly_dominated_by`` (on these test rows) and ``population_clearly_dominated_by``. Cells without a
-    value, such as infeasible ones, are absent, and so is the model without the bias (`TRUTH`).
+    value, such as infeasible ones, are absent, and so is the model without the bias (`TRAINED_ON_TRUTH`).
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     judged = ["constant", "front", "dominated_by", "clearly_dominated_by", "population_clearly_dominated_by"]
     columns = [*situation, *TECHNIQUE, "technique", "n", *metrics, *distances, *judged]
     kept = results.take(
-        (results.rows["metric"].isin(metrics) & (results.rows["intervention"] != TRUTH)).to_numpy()
+        (results.rows["metric"].isin(metrics) & (results.rows["intervention"] != TRAINED_ON_TRUTH)).to_numpy()
     )
     # A metric of rows is not known of all groups compared.
     known = kept.rows.groupby(COMPARED[:3])["metric"].transform("nunique") == 2

@@ -8,7 +8,7 @@ import pandas as pd
 from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
-from fairbench_cli.report.ledger.cell_labels import BLOCK, names_of
+from fairbench_cli.report.ledger.cell_labels import BLOCK, read_display_names
 from fairbench_cli.report.ledger.paired_differences import (
     PARETO_METRICS,
     VERSUS,
@@ -22,7 +22,7 @@ from fairbench_cli.report.ledger.paired_differences import (
 from fairbench_cli.report.ledger.population_tests import BASES
 from fairbench_cli.report.ledger.results import COMPARED, Results, RunResults
 from fairbench_cli.report.parts.part import RunPart
-from fairbench_cli.report.show.tables import Cells, blocks_of, place_of
+from fairbench_cli.report.show.tables import TableCells, block_technique_beta, lay_out_blocks
 
 
 def paired_of_metrics(run: RunResults) -> pd.DataFrame:
@@ -51,9 +51,9 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
     constant = results.rows[COMPARED][results.constant.any(axis=1)].itertuples(index=False, name=None)
     same_for_all = set(constant)
-    texts: Cells = {}
+    texts: TableCells = {}
     for row in frame.to_dict("records"):
-        place, technique, beta = place_of(row)
+        place, technique, beta = block_technique_beta(row)
         word = row["population_verdict"]
         if tuple(row[name] for name in COMPARED) in same_for_all:
             word = "constant"
@@ -61,7 +61,7 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
             word = ""
         cell = TableCell(written(row["difference"], word=word), against=SIDES.get(word, ""))
         texts[place, (technique, row["metric"]), beta] = cell
-    called = names_of(run.plan.config).techniques.get(baseline.label, baseline.label)
+    called = read_display_names(run.plan.config).techniques.get(baseline.label, baseline.label)
     caption: tuple[str, ...] = (
         f"Mean differences to {called} over paired repeats; a minus sign is a lower value.",
         "better, worse: nearer to the measure's ideal or farther from it in the population, that is with "
@@ -70,7 +70,9 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
         "no difference shown.",
         *(BASES[basis] for basis in BASES if (frame["population_basis"] == basis).any()),
     )
-    return Document(name, facts=caption, sections=blocks_of(run, texts, "", marks=["†: better; ‡: worse."]))
+    return Document(
+        name, facts=caption, sections=lay_out_blocks(run, texts, "", marks=["†: better; ‡: worse."])
+    )
 
 
 def versus_of(
@@ -95,7 +97,7 @@ def pareto_table(name: str, run: RunResults) -> Document:
     frame = pareto_of(run)
     dominated = np.where(frame["population_clearly_dominated_by"] == "", "dominated", "dominated clearly")
     words = np.where(frame["constant"], "constant", np.where(frame["front"], "front", dominated))
-    texts: Cells = {
+    texts: TableCells = {
         (tuple(block), (technique, "Pareto"), beta): str(word)
         for (*block, technique, beta), word in zip(
             frame[[*BLOCK, "technique", "beta"]].itertuples(index=False, name=None), words, strict=True
@@ -107,7 +109,7 @@ def pareto_table(name: str, run: RunResults) -> Document:
         "after Holm's adjustment over all pairs of techniques. constant: it accepts nobody, or everybody, in "
         "some repeat. -: no value.",
     )
-    return Document(name, facts=caption, sections=blocks_of(run, texts, "-"))
+    return Document(name, facts=caption, sections=lay_out_blocks(run, texts, "-"))
 
 
 DIFFERENCES = RunPart(

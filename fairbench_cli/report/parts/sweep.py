@@ -7,14 +7,14 @@ from fairbench_cli.report.ledger.journal_arrays import key_of
 from fairbench_cli.report.ledger.paired_differences import written
 from fairbench_cli.report.ledger.results import RunResults, sweep_frame
 from fairbench_cli.report.parts.part import RunPart
-from fairbench_cli.report.show.tables import Cells, blocks_of, place_of, show_cell
+from fairbench_cli.report.show.tables import TableCells, block_technique_beta, format_mean, lay_out_blocks
 
 
 def frontier_table(name: str, run: RunResults) -> Document:
     """Lay out `distance_frame`: rows of a technique, β across. Empty without a sweep or without none."""
-    texts: Cells = {}
+    texts: TableCells = {}
     for row in distance_frame(run).to_dict("records"):
-        place, technique, beta = place_of(row)
+        place, technique, beta = block_technique_beta(row)
         own = run.cell(key_of(row)).statuses
         if row["verdict"] in (ABOVE, BELOW):
             word = row["verdict"]
@@ -23,7 +23,7 @@ def frontier_table(name: str, run: RunResults) -> Document:
         lines = {_SHORT[row["constraint"]]: written(row["difference"], word=word)}
         if row["constraint"] == "demographic-parity":
             lines = {
-                "accuracy": show_cell(row["accuracy"], row["n"], run.plan.config.repeats, own),
+                "accuracy": format_mean(row["accuracy"], row["n"], run.plan.config.repeats, own),
                 "|discrimination|": written(row["gap"], ".3f"),
                 "moved thresholds": written(row["frontier_accuracy"], ".3f"),
                 **lines,
@@ -33,7 +33,7 @@ def frontier_table(name: str, run: RunResults) -> Document:
             }
         for line, text in lines.items():
             texts[place, (technique, line), beta] = text
-    return Document(name, facts=_caption(run), sections=blocks_of(run, texts, "-"))
+    return Document(name, facts=_caption(run), sections=lay_out_blocks(run, texts, "-"))
 
 
 _SHORT = {

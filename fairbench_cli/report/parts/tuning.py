@@ -5,14 +5,14 @@ from fairbench_cli.report.ledger.paired_differences import written
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.ledger.tuning import GAINS, curves_frame, gains_frame
 from fairbench_cli.report.parts.part import RunPart
-from fairbench_cli.report.show.tables import Cells, blocks_of, place_of
+from fairbench_cli.report.show.tables import TableCells, block_technique_beta, lay_out_blocks
 
 
 def tuning_table(table: str, run: RunResults) -> Document:
     """Lay out `gains_frame`: nested tuning against tuning on the test rows. Empty where nothing is tuned."""
-    texts: Cells = {}
+    texts: TableCells = {}
     for row in gains_frame(run).to_dict("records") if run.plan.config.tuned_for else ():
-        place, technique, beta = place_of(row | {"compared": row["attribute"]})
+        place, technique, beta = block_technique_beta(row | {"compared": row["attribute"]})
         lines = {
             "untuned": written(row["untuned"], ".3f"),
             "tuned": written(row["tuned"], ".3f"),
@@ -33,7 +33,7 @@ def tuning_table(table: str, run: RunResults) -> Document:
         "first three lines. ±: half the 95 % interval of the paired difference, on the test rows of this run "
         "(over training sets, not of other rows); a dash where the run has no such cell.",
     )
-    blocks = blocks_of(run, texts, "-", ("technique", "on the test rows"))
+    blocks = lay_out_blocks(run, texts, "-", ("technique", "on the test rows"))
     return Document(table, facts=caption, sections=blocks)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from fairbench_cli.document.model import SIDES, Document, Section, TableCell, plain_table
 from fairbench_cli.measures.counts import PAIR
 from fairbench_cli.report.ledger.bias_cost import remedies_of
-from fairbench_cli.report.ledger.cell_labels import NO_BIAS, TRUTH, names_of
+from fairbench_cli.report.ledger.cell_labels import NO_BIAS, TRAINED_ON_TRUTH, read_display_names
 from fairbench_cli.report.ledger.columns import ACCURACY
 from fairbench_cli.report.ledger.exact_worlds import (
     BESIDES_WORLD,
@@ -58,7 +58,7 @@ def worlds_table(name: str, run: RunResults) -> Document:
     """Lay out the worlds of each data set and classifier; empty for a run without worlds."""
     if not run.plan.has_worlds:
         return Document(name)
-    names = names_of(run.plan.config)
+    names = read_display_names(run.plan.config)
     frame = remedies_of(run.by_own_groups)
     shown = (frame["labels"] == "true") & (frame["metric"] == ACCURACY)
     reached = dict(iter(frame[shown].groupby([*BESIDES_WORLD, "world", "beta"])))
@@ -128,7 +128,7 @@ def _reached(known: ExactWorld, cells: pd.DataFrame, called: Callable[..., str])
         yield written(known.accuracy(*rules), ".3f")
     techniques = cells[TECHNIQUE].itertuples(index=False, name=None)
     plain = np.array([is_baseline(*own[:2]) for own in techniques], dtype=bool)
-    on_truth = (cells["intervention"] == TRUTH).to_numpy(dtype=bool)
+    on_truth = (cells["intervention"] == TRAINED_ON_TRUTH).to_numpy(dtype=bool)
     none: Any = next(cells[plain].itertuples(), None)
     yield "-" if none is None else written(none.mean, ".3f")
     biased = none is not None and none.world and none.beta

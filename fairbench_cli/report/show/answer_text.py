@@ -27,7 +27,7 @@ from fairbench_cli.report.ledger.answer import (
     how_often,
     settings_with,
 )
-from fairbench_cli.report.ledger.cell_labels import NO_BIAS, names_of
+from fairbench_cli.report.ledger.cell_labels import NO_BIAS, read_display_names
 from fairbench_cli.report.ledger.change_kinds import Kind
 from fairbench_cli.report.ledger.columns import FindingColumn
 from fairbench_cli.report.ledger.results import RunResults
@@ -814,7 +814,7 @@ def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
         return f"{text[:-1]}, {what[config.test_labels]}. β: the strength of a world's first mechanism."
     if any(config.sample.beta):
         shipped = config.sample.source == "shipped"
-        kinds = bias_in_words(plan.datasets, names_of(config).dataset, brief=brief, shipped=shipped)
+        kinds = bias_in_words(plan.datasets, read_display_names(config).dataset, brief=brief, shipped=shipped)
         share = "the share of its favourable outcomes that the deprived group loses in training"
         text += f" β: {kinds if brief and kinds else share}"
         both = _those(plan, lambda one: one.get("bias_direction") == "both")
@@ -832,7 +832,9 @@ def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
 
 def _those(plan: RunPlan, chosen: Callable[[Mapping[str, Any]], bool]) -> str:
     """Name data sets, with the attribute where it is not so of all of theirs: "adult, compas (sex)"."""
-    return join_names(named_sources(plan.datasets, chosen, names_of(plan.config).dataset), MOST_NAMES)
+    return join_names(
+        named_sources(plan.datasets, chosen, read_display_names(plan.config).dataset), MOST_NAMES
+    )
 
 
 def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:

@@ -13,8 +13,8 @@ from fairbench_cli.base.grouping import group_by
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.network.model import topological_order
 
-HEIGHT = 0.4
-BETWEEN = 0.52
+BOX_HEIGHT = 0.4
+LAYER_GAP = 0.52
 """Inches: a box's height, and the room between two layers."""
 
 SWEEPS = 24
@@ -71,7 +71,7 @@ def lay_out(parents: Sequence[Sequence[int]], widths: Sequence[float], gap: floa
     >>> layout.layers[0], layout.routes[0, 2]
     ((0,), (0, 3, 2))
     """
-    level = levels(parents)
+    level = find_layers(parents)
     routes: dict[tuple[int, int], tuple[int, ...]] = {}
     own = [float(width) for width in widths]
     for j, above in enumerate(parents):
@@ -85,7 +85,7 @@ def lay_out(parents: Sequence[Sequence[int]], widths: Sequence[float], gap: floa
     return Layout(tuple(map(tuple, layers)), _places(layers, pieces, own, len(parents), gap), routes)
 
 
-def levels(parents: Sequence[Sequence[int]]) -> list[int]:
+def find_layers(parents: Sequence[Sequence[int]]) -> list[int]:
     """Return each node's layer: one below its lowest parent, or lower where that shortens arcs.
 
     Raises
@@ -93,7 +93,7 @@ def levels(parents: Sequence[Sequence[int]]) -> list[int]:
     ValueError
         When the arcs form a cycle.
 
-    >>> levels([(), (0,), (1,), (), (2, 3)])  # node 3 would be at the top
+    >>> find_layers([(), (0,), (1,), (), (2, 3)])  # node 3 would be at the top
     [0, 1, 2, 2, 3]
     """
     order = topological_order(parents)
@@ -110,10 +110,11 @@ def levels(parents: Sequence[Sequence[int]]) -> list[int]:
     return [own - top for own in level]
 
 
-def crossings(layers: Sequence[Sequence[int]], pieces: Sequence[tuple[int, int]]) -> int:
+def count_crossings(layers: Sequence[Sequence[int]], pieces: Sequence[tuple[int, int]]) -> int:
     """Count the pairs of pieces between neighbouring layers that cross.
 
-    >>> crossings([[0, 1], [2, 3]], [(0, 3), (1, 2)]), crossings([[0, 1], [3, 2]], [(0, 3), (1, 2)])
+    >>> pieces = [(0, 3), (1, 2)]
+    >>> count_crossings([[0, 1], [2, 3]], pieces), count_crossings([[0, 1], [3, 2]], pieces)
     (1, 0)
     """
     # Places are numbered through all layers, so that pieces between different layers do not cross.
@@ -130,7 +131,7 @@ def _ordered(level: Sequence[int], pieces: Sequence[tuple[int, int]]) -> list[li
     above = [[a for a, b in pieces if b == node] for node in nodes]
     below = [[b for a, b in pieces if a == node] for node in nodes]
     best = [layer[:] for layer in layers]
-    least = crossings(layers, pieces)
+    least = count_crossings(layers, pieces)
     for sweep in range(SWEEPS):
         near, order = (above, layers) if sweep % 2 == 0 else (below, layers[::-1])
         for layer in order:
@@ -138,7 +139,7 @@ def _ordered(level: Sequence[int], pieces: Sequence[tuple[int, int]]) -> list[li
             place = {node: (k + 0.5) / len(one) for one in layers for k, node in enumerate(one)}
             middle = {node: [place[other] for other in near[node]] or [place[node]] for node in layer}
             layer.sort(key=lambda node: sum(middle[node]) / len(middle[node]))
-        count = crossings(layers, pieces)
+        count = count_crossings(layers, pieces)
         if count < least:
             best = [layer[:] for layer in layers]
             least = count
@@ -147,14 +148,14 @@ def _ordered(level: Sequence[int], pieces: Sequence[tuple[int, int]]) -> list[li
 
 def _swapped(layers: list[list[int]], pieces: Sequence[tuple[int, int]]) -> list[list[int]]:
     """Swap neighbours as long as that removes crossings."""
-    least = crossings(layers, pieces)
+    least = count_crossings(layers, pieces)
     before = -1
     while least not in (0, before):
         before = least
         for layer in layers:
             for k in range(len(layer) - 1):
                 layer[k], layer[k + 1] = layer[k + 1], layer[k]
-                count = crossings(layers, pieces)
+                count = count_crossings(layers, pieces)
                 if count >= least:
                     layer[k], layer[k + 1] = layer[k + 1], layer[k]
                 least = min(least, count)
@@ -245,7 +246,7 @@ def dual_simplex(cost: Floats, matrix: Floats, limits: Floats) -> Floats | None:
 
 def box_top(layer: int) -> float:
     """Return where the boxes of a layer begin; y rises upwards from the top layer's 0."""
-    return -layer * (HEIGHT + BETWEEN)
+    return -layer * (BOX_HEIGHT + LAYER_GAP)
 
 
 def arc_lines(
@@ -273,7 +274,7 @@ def arc_lines(
     for arc, route in layout.routes.items():
         x = [start[route], *(layout.x[bend] for bend in route[1:-1]), end[route]]
         lines[arc] = [
-            ((x[k], box_top(layer[a]) - HEIGHT), (x[k + 1], box_top(layer[b])))
+            ((x[k], box_top(layer[a]) - BOX_HEIGHT), (x[k + 1], box_top(layer[b])))
             for k, (a, b) in enumerate(pairwise(route))
         ]
     return lines

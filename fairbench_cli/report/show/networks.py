@@ -19,16 +19,16 @@ from fairbench_cli.network.files import load
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.world import World, make_world
-from fairbench_cli.report.ledger.cell_labels import names_of
+from fairbench_cli.report.ledger.cell_labels import read_display_names
 from fairbench_cli.report.ledger.results import RunResults
-from fairbench_cli.report.show.graph_layout import HEIGHT, arc_lines, box_top, lay_out
+from fairbench_cli.report.show.graph_layout import BOX_HEIGHT, arc_lines, box_top, lay_out
 
 INCH = 78.0  # of a layout, in a picture
-LETTER = 0.078  # inches of a letter, about
+LETTER_WIDTH = 0.078  # inches of a letter, about
 EDGE = 6.0
 
 
-def network_of(folder: Path, source: dict[str, Any]) -> BayesNet:
+def read_network(folder: Path, source: dict[str, Any]) -> BayesNet:
     """Return the network that a run drew a data set from.
 
     Parameters
@@ -72,7 +72,7 @@ def _fitting(path: Path, source: dict[str, Any]) -> BayesNet | None:
     return None
 
 
-def about_network(net: BayesNet, source: dict[str, Any]) -> str:
+def describe_network(net: BayesNet, source: dict[str, Any]) -> str:
     """Return in words how large a network is and where it is from."""
     if "network" in source:
         how = "shipped with fairbench"
@@ -92,7 +92,7 @@ class Marks:
     """Of a world: by node, what it is, such as what is recorded of a column."""
 
 
-def marks_of(source: Mapping[str, Any]) -> Marks:
+def network_marks(source: Mapping[str, Any]) -> Marks:
     """Return the marks of the network of a data set, by the plan of a run."""
     edited = () if source.get("worlds") else edited_columns(source)
     return Marks(source.get("label"), source["attribute"], edited)
@@ -102,20 +102,20 @@ BIASED = ("recorded", "recorded before", "inclusion")
 """What of a world's nodes (`Marks.added`) its mechanisms decide."""
 
 
-def networks_of(run: RunResults) -> Iterator[tuple[dict[str, Any], BayesNet]]:
+def stored_networks(run: RunResults) -> Iterator[tuple[dict[str, Any], BayesNet]]:
     """Yield what the plan says of each data set with results, and its network, where that is still there."""
     for source in run.plan.datasets if run.plan.config.sample.source != "data" else ():
         if (source["dataset"], source["attribute"]) in run.with_results:
             with suppress(UserError):
-                yield source, network_of(run.folder, source)
+                yield source, read_network(run.folder, source)
 
 
-def worlds_of_run(run: RunResults) -> Iterator[tuple[dict[str, Any], str, World, Marks]]:
+def stored_worlds(run: RunResults) -> Iterator[tuple[dict[str, Any], str, World, Marks]]:
     """Yield what the plan says of a data set, the name of each of its worlds, the world, and what to mark.
 
     Nodes and arcs of a world are the same at every strength above 0: it is that of the last one.
     """
-    for source, net in networks_of(run):
+    for source, net in stored_networks(run):
         groups = _groups_of(run.plan.protected(source["dataset"], source["attribute"]), source["attribute"])
         whole = {one["world"]: one for one in source.get("worlds", ()) if one["beta"] and one["mechanisms"]}
         for name, one in whole.items():
@@ -123,10 +123,15 @@ def worlds_of_run(run: RunResults) -> Iterator[tuple[dict[str, Any], str, World,
             mechanisms = [each.build(MECHANISMS) for each in spec.mechanisms]
             with suppress(UserError):
                 world = make_world(net, source["label"], source["favourable"], groups, mechanisms)
-                yield source, name, world, Marks(source["label"], source["attribute"], (), added_nodes(world))
+                yield (
+                    source,
+                    name,
+                    world,
+                    Marks(source["label"], source["attribute"], (), added_node_roles(world)),
+                )
 
 
-def about_world(world: World) -> list[str]:
+def describe_world(world: World) -> list[str]:
     """Return in words what a world has more than the truth, and less."""
     more = len(world.network.columns) - len(world.base.columns)
     about = []
@@ -145,7 +150,7 @@ def _groups_of(protected: ProtectedAttributes, attribute: str) -> Groups:
     return {one.name: (one.deprived, one.favoured) for one in protected.attributes if one.name in parts}
 
 
-def added_nodes(world: World) -> dict[str, str]:
+def added_node_roles(world: World) -> dict[str, str]:
     """Return the roles of the nodes that a world adds to its network, alters or leaves out."""
     found = dict.fromkeys(world.included, "inclusion") | dict.fromkeys(world.omitted, "not recorded")
     for column in world.altered:
@@ -159,9 +164,9 @@ def added_nodes(world: World) -> dict[str, str]:
 
 def network_charts(run: RunResults) -> Iterator[Chart]:
     """Yield a picture of each network that the run drew from and that is still where it left it."""
-    for source, net in networks_of(run):
+    for source, net in stored_networks(run):
         title = f"{source['dataset']}, {source['attribute']}"
-        yield Chart(title, draw_network(net, marks_of(source), title), about_network(net, source))
+        yield Chart(title, draw_network(net, network_marks(source), title), describe_network(net, source))
 
 
 def world_networks(run: RunResults) -> Iterator[Section]:
@@ -169,15 +174,15 @@ def world_networks(run: RunResults) -> Iterator[Section]:
 
     Its nodes and arcs are the same at every strength above 0.
     """
-    called = names_of(run.plan.config)
-    for source, name, world, marks in worlds_of_run(run):
+    called = read_display_names(run.plan.config)
+    for source, name, world, marks in stored_worlds(run):
         dataset = called.dataset(source["dataset"])
         title = f"{source['dataset']}, {source['attribute']}: {name}"
         yield Section(
             f"{dataset}: {name}",
             charts=(Chart("", draw_network(world.network, marks, title)),),
             about=(("dataset", dataset), ("world", name)),
-            fine=" · ".join(about_world(world)),
+            fine=" · ".join(describe_world(world)),
         )
 
 
@@ -188,8 +193,8 @@ def draw_network(net: BayesNet, marks: Marks, title: str) -> str:
     """
     if any((name, marks.outcome) not in net.arcs for name in marks.edited):
         marks = replace(marks, edited=())
-    notes = {name: ", ".join(role_of(name, marks)) for name in net.names}
-    widths = [max(len(name), len(notes[name])) * LETTER + 0.2 for name in net.names]
+    notes = {name: ", ".join(node_roles(name, marks)) for name in net.names}
+    widths = [max(len(name), len(notes[name])) * LETTER_WIDTH + 0.2 for name in net.names]
     layout = lay_out(net.parents, widths, 0.15)
     parts = []
     for (start, end), line in arc_lines(layout, widths).items():
@@ -211,7 +216,7 @@ def draw_network(net: BayesNet, marks: Marks, title: str) -> str:
         x = layout.x[node] * INCH + EDGE
         y = -box_top(layout.layer[node]) * INCH + EDGE
         wide = widths[node] * INCH
-        high = HEIGHT * INCH
+        high = BOX_HEIGHT * INCH
         note = notes[name]
         levels = ", ".join(map(str, net.columns[node].levels[:12]))
         said = f"{name}{f' ({note})' if note else ''}: {levels}"
@@ -233,14 +238,14 @@ def draw_network(net: BayesNet, marks: Marks, title: str) -> str:
         )
         parts.append(text_element("tick", x, y + high / 2 + 11, note, "middle") if note else "")
     across = max(x * INCH + (widths[i] * INCH / 2 if i < len(widths) else 0) for i, x in enumerate(layout.x))
-    down = -box_top(max(layout.layer.values())) * INCH + HEIGHT * INCH
+    down = -box_top(max(layout.layer.values())) * INCH + BOX_HEIGHT * INCH
     return picture(f"Bayesian network: {title}", down + 2 * EDGE, parts, across + 2 * EDGE)
 
 
-def role_of(name: str, marks: Marks) -> tuple[str, ...]:
+def node_roles(name: str, marks: Marks) -> tuple[str, ...]:
     """Return the roles of a node, in a few words.
 
-    >>> role_of("sex", Marks("income", "sex", ("sex",)))
+    >>> node_roles("sex", Marks("income", "sex", ("sex",)))
     ('protected', 'edited by β')
     """
     added = marks.added.get(name, "")

@@ -14,7 +14,14 @@ from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import rate_by_group
-from fairbench_cli.report.ledger.cell_labels import BLOCK, NO_BIAS, TRUTH, Names, names_of, why_nothing
+from fairbench_cli.report.ledger.cell_labels import (
+    BLOCK,
+    NO_BIAS,
+    TRAINED_ON_TRUTH,
+    DisplayNames,
+    read_display_names,
+    why_no_value,
+)
 from fairbench_cli.report.ledger.change_kinds import Kind
 from fairbench_cli.report.ledger.columns import unit_of
 from fairbench_cli.report.ledger.exact_worlds import BETA, facts_of_run, strength_of

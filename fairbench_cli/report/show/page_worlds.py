@@ -8,7 +8,7 @@ from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import Section, TableCell, TextTable
 from fairbench_cli.measures.counts import PAIR
 from fairbench_cli.report.ledger.answer import groups_in_words
-from fairbench_cli.report.ledger.cell_labels import NO_BIAS, names_of
+from fairbench_cli.report.ledger.cell_labels import NO_BIAS, read_display_names
 from fairbench_cli.report.ledger.exact_worlds import (
     ExactWorld,
     Labels,
@@ -33,7 +33,7 @@ def world_sections(run: RunResults) -> Iterator[Section]:
     Each has what the world does, by its strength: to the labels and sizes of the groups, to the order within
     them, and to what anybody could reach who knows the record alone, or the truth.
     """
-    called = names_of(run.plan.config)
+    called = read_display_names(run.plan.config)
     features = run.plan.config.test_features
     asked = {tuple(cell[name] for name in ("dataset", "attribute", "world")) for cell in run.plan.cells}
     known = facts_of_run(run).worlds if run.plan.has_worlds else ()

@@ -29,23 +29,23 @@ def paper_table(name: str, run: RunResults) -> Document:
 
     A cell is the mean to three decimals, with "(28/30)" behind it where fewer repeats gave a value than were
     asked for, or one of `MARKS`. In print it has its standard deviation, is bold where it is the best of its
-    column (`best_of`), and has a sign where its difference to ``none`` is shown.
+    column (`find_best`), and has a sign where its difference to ``none`` is shown.
     """
-    cells: tables.Cells = {}
+    cells: tables.TableCells = {}
     metrics = TABLES[name].metrics
     own = run.own.take(run.own.rows["metric"].isin(metrics).to_numpy())
     paired = paired_of(run.by_own_groups)
     verdicts = paired.set_index([*CELL_COLUMNS, "compared", "metric"])["population_verdict"].to_dict()
     keys = list(own.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None))
-    best = {key for key, is_best in zip(keys, best_of(own), strict=True) if is_best}
+    best = {key for key, is_best in zip(keys, find_best(own), strict=True) if is_best}
     constant = {key for key, repeats in zip(keys, own.constant, strict=True) if repeats.any()}
     labels = {cell_labels.LABELS: run} | {f"{one.labels} labels": one for one in run.on_all if one is not run}
     for cell in run.plan.cells:
-        place, technique, beta = tables.place_of(cell | {"compared": cell["attribute"]})
+        place, technique, beta = tables.block_technique_beta(cell | {"compared": cell["attribute"]})
         for (called, counted), metric in product(labels.items(), metrics):
             if (place, (called, metric), beta) not in cells:
                 cells[place, (called, metric), beta] = tables.labels_cell(counted, cell, metric)
-        if cell["intervention"] == cell_labels.TRUTH and run.labels == "recorded":
+        if cell["intervention"] == cell_labels.TRAINED_ON_TRUTH and run.labels == "recorded":
             continue  # it is no model of the world that records them
         for metric in metrics:
             key = *key_of(cell), metric
@@ -61,29 +61,31 @@ def paper_table(name: str, run: RunResults) -> Document:
         words.append(MARKS[0])
     if any(cell.against for cell in found):
         words.append(MARKS[1])
-    marks = [*tables.spread_mark(run)]
+    marks = [*tables.describe_spread(run)]
     if words:
         marks.append(f"{'; '.join(words)}: {HOW}")
     facts = *tables.caption(run.plan, {cell.text for cell in found}), tables.ABOUT_LABELS
-    facts += tuple(f"{called}: {tables.LABELS_MEANT[one.labels]}." for called, one in [*labels.items()][1:])
-    sections = tables.blocks_of(run, cells, cell_labels.NOT_RUN, marks=marks)
+    facts += tuple(
+        f"{called}: {tables.LABELS_IN_WORDS[one.labels]}." for called, one in [*labels.items()][1:]
+    )
+    sections = tables.lay_out_blocks(run, cells, cell_labels.NOT_RUN, marks=marks)
     return Document(name, facts=facts, sections=sections)
 
 
-def best_of(results: Results) -> NDArray[np.bool_]:
+def find_best(results: Results) -> NDArray[np.bool_]:
     """Return which rows are shown to be the best of their column, in the population.
 
     A column is one metric in one situation, ``none`` among its techniques; those that accept everybody, or
-    nobody, in some repeat are left out, and so is the model without the bias (`TRUTH`). The one whose mean
-    distance to the ideal is least is the best if it is nearer to it than each of the others: p is the largest
-    of their paired tests, Holm-adjusted over the columns of a table, which is all β of a data set, attribute,
-    groups compared, world and classifier. A column of one technique has none.
+    nobody, in some repeat are left out, and so is the model without the bias (`TRAINED_ON_TRUTH`). The one
+    whose mean distance to the ideal is least is the best if it is nearer to it than each of the others: p is
+    the largest of their paired tests, Holm-adjusted over the columns of a table, which is all β of a data
+    set, attribute, groups compared, world and classifier. A column of one technique has none.
     """
     rows = results.rows.reset_index(drop=True)
     far = results.distances
     far[~np.isfinite(far)] = np.nan
     able = ~np.isnan(far).all(axis=1) & (results.constant.sum(axis=1) == 0)
-    able &= (rows["intervention"] != cell_labels.TRUTH).to_numpy()
+    able &= (rows["intervention"] != cell_labels.TRAINED_ON_TRUTH).to_numpy()
     ours = []
     theirs = []
     columns = []

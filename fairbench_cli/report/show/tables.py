@@ -17,10 +17,10 @@ from fairbench_cli.report.ledger.cell_labels import (
     LABELS,
     NO_BIAS,
     NOT_RUN,
-    labels_of,
-    names_of,
+    label_counts,
+    read_display_names,
     technique_label,
-    why_nothing,
+    why_no_value,
 )
 from fairbench_cli.report.ledger.journal_arrays import (
     TECHNIQUE,
@@ -40,7 +40,7 @@ ABOUT_LABELS = (
 
 PAPER_COLUMNS = ("technique", "metric")
 
-Cells = dict[tuple[CellKey, tuple[str, ...], float], str | TableCell]
+TableCells = dict[tuple[CellKey, tuple[str, ...], float], str | TableCell]
 
 MARKS = {
     "-": "no repeat was feasible",
@@ -50,9 +50,9 @@ MARKS = {
 }
 
 
-def blocks_of(
+def lay_out_blocks(
     run: RunResults,
-    cells: Cells,
+    cells: TableCells,
     missing: str,
     columns: Sequence[str] = PAPER_COLUMNS,
     marks: Sequence[str] = (),
@@ -71,7 +71,7 @@ def blocks_of(
     marks : sequence of str
         What the marks mean that cells have in print.
     """
-    names = names_of(run.plan.config)
+    names = read_display_names(run.plan.config)
     in_world = group_by(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"], cell["world"]))
     lines = dict.fromkeys((place, labels) for place, labels, _ in cells)
     blocks = []
@@ -98,7 +98,7 @@ def blocks_of(
     return tuple(blocks)
 
 
-def place_of(row: Mapping[Any, Any]) -> tuple[CellKey, str, Any]:
+def block_technique_beta(row: Mapping[Any, Any]) -> tuple[CellKey, str, Any]:
     """Return block, technique and β of the row of a frame, or of a cell and the groups compared."""
     technique = technique_label(*(row[name] for name in TECHNIQUE))
     return tuple(row[name] for name in BLOCK), technique, row["beta"]
@@ -109,17 +109,17 @@ def group_rates_table(name: str, run: RunResults) -> Document:
 
     The groups are the joint levels of each attribute or intersection that the run's results compare.
     """
-    texts: Cells = {}
+    texts: TableCells = {}
     for data in run.datasets:
         for compared in data.asked(run.attributes):
             # Of each cell the labels of its test rows, then its decisions: (2, cells, repeats, groups, 2, 2).
-            of_labels = [labels_of(run, data, cell).n for cell in data.cells]
+            of_labels = [label_counts(run, data, cell).n for cell in data.cells]
             levels = data.levels(Counts(data.counts.groups, np.stack([of_labels, data.counts.n])), compared)
             shown = {name: rate_by_group(levels, name) for name in ("selection-rate", "tpr")}
             shown = {"rows": levels.group_total} | shown  # each (2, cells, repeats, groups)
             found = {metric: mean_and_interval(np.moveaxis(n, -2, -1)) for metric, n in shown.items()}
             for (row, i), (g, group) in product(np.ndindex(2, len(data.cells)), enumerate(levels.groups)):
-                place, technique, beta = place_of(data.cells[i] | {"compared": compared})
+                place, technique, beta = block_technique_beta(data.cells[i] | {"compared": compared})
                 statuses = [status for status in data.status[i] if status and row]
                 for metric, numbers in found.items():
                     mean = float(numbers["mean"][row, i, g])
@@ -128,24 +128,24 @@ def group_rates_table(name: str, run: RunResults) -> Document:
                         form = ".6g"
                     else:
                         form = ".3f"
-                    text = show_cell(mean, n, run.plan.config.repeats, statuses, form)
+                    text = format_mean(mean, n, run.plan.config.repeats, statuses, form)
                     texts[place, (technique if row else LABELS, group, metric), beta] = text
     columns = ("technique", "group", "metric")
     facts = *caption(run.plan, {str(text) for text in texts.values()}), ABOUT_LABELS
-    return Document(name, facts=facts, sections=blocks_of(run, texts, NOT_RUN, columns))
+    return Document(name, facts=facts, sections=lay_out_blocks(run, texts, NOT_RUN, columns))
 
 
-def shown(run: RunResults, cell: Mapping[str, Any], metric: str) -> str:
-    """Write what a run found of a metric in a cell of its plan, as `show_cell` does."""
+def format_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> str:
+    """Write what a run found of a metric in a cell of its plan, as `format_mean` does."""
     key = key_of(cell)
     mean = run.get(key, metric).mean
-    return show_cell(mean.mean, mean.n, run.plan.config.repeats, run.cell(key).statuses)
+    return format_mean(mean.mean, mean.n, run.plan.config.repeats, run.cell(key).statuses)
 
 
-def spread_of(values: Floats) -> str:
+def format_spread(values: Floats) -> str:
     """Return the standard deviation of the values of a cell as it is printed; empty where they are too few.
 
-    >>> spread_of(np.array([0.5, 0.6, np.nan])), spread_of(np.array([0.5]))
+    >>> format_spread(np.array([0.5, 0.6, np.nan])), format_spread(np.array([0.5]))
     ('.071', '')
     """
     known = values[np.isfinite(values)]
@@ -154,7 +154,7 @@ def spread_of(values: Floats) -> str:
     return ""
 
 
-def spread_mark(run: RunResults) -> tuple[str, ...]:
+def describe_spread(run: RunResults) -> tuple[str, ...]:
     """Say what ± is in print; nothing of a run of one repeat."""
     n = run.plan.config.repeats
     if n > 1:
@@ -164,7 +164,9 @@ def spread_mark(run: RunResults) -> tuple[str, ...]:
 
 def mean_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:
     """Return the mean of a metric in a cell of the plan, with its standard deviation for print."""
-    return TableCell(shown(run, cell, metric), spread=spread_of(run.get(key_of(cell), metric).values))
+    return TableCell(
+        format_cell(run, cell, metric), spread=format_spread(run.get(key_of(cell), metric).values)
+    )
 
 
 def labels_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:
@@ -174,29 +176,29 @@ def labels_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableC
     if not found:
         return TableCell(NOT_RUN)
     (data,) = found
-    labels = labels_of(run, data, cell)
+    labels = label_counts(run, data, cell)
     values = measure(run.results.metric(metric), data.levels(labels, data.attribute))
     mean = mean_and_interval(values)
     statuses = [] if mean["n_ok"] else [status for status in data.status.ravel() if status]
-    text = show_cell(float(mean["mean"]), int(mean["n_ok"]), run.plan.config.repeats, statuses)
-    return TableCell(text, spread=spread_of(values) if mean["sd"] > 0 else "")
+    text = format_mean(float(mean["mean"]), int(mean["n_ok"]), run.plan.config.repeats, statuses)
+    return TableCell(text, spread=format_spread(values) if mean["sd"] > 0 else "")
 
 
 _MARK_OF = {"infeasible": "-", "undefined (0/0)": "n/a", "failed": "failed", "not run yet": NOT_RUN}
 
 
-def show_cell(mean: float, n_ok: int, n: int, statuses: Sequence[str], form: str = ".3f") -> str:
+def format_mean(mean: float, n_ok: int, n: int, statuses: Sequence[str], form: str = ".3f") -> str:
     """Write a mean and how many of the `n` repeats that were asked for gave a value, or why none did.
 
-    >>> show_cell(0.25, 30, 30, ["ok"] * 30), show_cell(-0.25, 28, 30, ["ok"] * 28 + ["infeasible"] * 2)
+    >>> format_mean(0.25, 30, 30, ["ok"] * 30), format_mean(-0.25, 28, 30, ["ok"] * 28 + ["infeasible"] * 2)
     ('0.250', '-0.250 (28/30)')
-    >>> show_cell(0.02, 2, 2, ["ok", "degraded"])
+    >>> format_mean(0.02, 2, 2, ["ok", "degraded"])
     '0.020*'
-    >>> [show_cell(np.nan, 0, 2, found) for found in (["infeasible"] * 2, ["failed", "infeasible"], [])]
+    >>> [format_mean(np.nan, 0, 2, statuses) for statuses in (["infeasible"], ["failed", "infeasible"], [])]
     ['-', 'failed', '…']
     """
     if not n_ok:
-        return _MARK_OF[why_nothing(statuses, n)]
+        return _MARK_OF[why_no_value(statuses, n)]
     shown = f"{mean:{form}}".replace("-0.000", "0.000") + (DEGRADED if "degraded" in statuses else "")
     if n_ok == n:
         return shown
@@ -220,7 +222,7 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
         return (drawn, f"Test set: {plan.test_rows}.", *_legend(used))
     if source == "data":
         return (f"Means of {splits} into training and test rows.", *_legend(used))
-    called = names_of(plan.config).dataset
+    called = read_display_names(plan.config).dataset
     networks = ", ".join(dict.fromkeys(called(one["dataset"]) for one in plan.datasets))
     if source == "shipped":
         made = "shipped with fairbench"
@@ -238,7 +240,7 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     else:
         lines.append(f"Test set: {plan.test_rows}.")
     if plan.has_worlds:
-        lines.append(f"Their labels: {LABELS_MEANT[plan.config.test_labels]}.")
+        lines.append(f"Their labels: {LABELS_IN_WORDS[plan.config.test_labels]}.")
     biased = any(cell["beta"] for cell in plan.cells)
     if biased:
         kinds = bias_in_words(plan.datasets, called, shipped=source == "shipped")
@@ -251,7 +253,7 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     return (*lines, *_legend(used))
 
 
-LABELS_MEANT = {
+LABELS_IN_WORDS = {
     "true": "the true ones",
     "recorded": "as the world records them and the groups, of the rows that it includes",
 }

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.registry import COUNT_METRICS, measure
 from fairbench_cli.measures.thresholds import RATES
-from fairbench_cli.report.ledger.cell_labels import names_of
+from fairbench_cli.report.ledger.cell_labels import read_display_names
 from fairbench_cli.report.ledger.journal_arrays import CellKey, key_of, mean_and_interval
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures import canvas, pages
@@ -23,10 +23,10 @@ from fairbench_cli.report.show.figures.canvas import (
     SMALL,
     Look,
     Panel,
-    around,
-    band,
-    dots,
+    axis_limits,
     facet,
+    plot_band,
+    plot_dots,
 )
 from fairbench_cli.report.show.figures.pages import COLOURS, Page, TechniqueLook
 
@@ -50,7 +50,7 @@ class LabelShares:
     d: float
 
 
-def labels_of(counts: Counts) -> LabelShares:
+def label_shares(counts: Counts) -> LabelShares:
     """Return the means over the repeats of counts of shape (repeats, groups, 2, 2), the deprived first."""
     labelled = counts.labelled
     rows = counts.total
@@ -82,7 +82,7 @@ def most_accuracy(rates: Floats, labels: LabelShares) -> Floats:
 
 def most_kappa(rates: Floats, labels: LabelShares) -> Floats:
     """Return κ of the most accuracy."""
-    return kappa_of(most_accuracy(rates, labels), rates, labels)
+    return kappa_from_accuracy(most_accuracy(rates, labels), rates, labels)
 
 
 def most_discrimination(rates: Floats, labels: LabelShares) -> Floats:
@@ -99,20 +99,21 @@ MOST: dict[str, Callable[[Floats, LabelShares], Floats]] = {
 """The most a measure can be at an acceptance rate; δ has the same most, 1, at every rate."""
 
 
-def kappa_of(accuracy: Floats, rates: Floats, labels: LabelShares) -> Floats:
+def kappa_from_accuracy(accuracy: Floats, rates: Floats, labels: LabelShares) -> Floats:
     """Return (A − R) / (1 − R), R = π₀π + (1−π₀)(1−π)."""
     chance = labels.base * rates + (1 - labels.base) * (1 - rates)
     return divide(accuracy - chance, 1 - chance)
 
 
-def cost(strategy: str, alpha: float) -> float:
+def oracle_cost(strategy: str, alpha: float) -> float:
     """Accuracy that the oracle pays for discrimination, (A₀ − A) / (d₀ − d), per strategy.
 
     Rejecting a share x of the favoured lowers d by x and accuracy by αx; accepting a share z of the deprived
     lowers d by z and accuracy by (1−α)z. Both at a fixed acceptance rate means αx = (1−α)z. No strategy is
     cheaper than min(α, 1−α).
 
-    >>> [round(cost(strategy, 0.7), 2) for strategy in ("decrease-favoured", "increase-deprived", "both")]
+    >>> strategies = ("decrease-favoured", "increase-deprived", "both")
+    >>> [round(oracle_cost(strategy, 0.7), 2) for strategy in strategies]
     [0.7, 0.3, 0.42]
     """
     costs = {"decrease-favoured": alpha, "increase-deprived": 1 - alpha, "both": 2 * alpha * (1 - alpha)}
@@ -131,7 +132,7 @@ def oracle_path(strategy: str, remove: Floats, labels: LabelShares) -> dict[str,
         Shares removed.
     """
     removed = remove * labels.d
-    accuracy = 1 - cost(strategy, labels.alpha) * removed
+    accuracy = 1 - oracle_cost(strategy, labels.alpha) * removed
     moved = {"decrease-favoured": -labels.alpha, "increase-deprived": 1 - labels.alpha, "both": 0.0}
     rates = labels.base + moved[strategy] * removed
     d = labels.d - removed
@@ -139,7 +140,7 @@ def oracle_path(strategy: str, remove: Floats, labels: LabelShares) -> dict[str,
         "discrimination": d,
         "accuracy": accuracy,
         "normalised-discrimination": divide(d, most_discrimination(rates, labels)),
-        "kappa": kappa_of(accuracy, rates, labels),
+        "kappa": kappa_from_accuracy(accuracy, rates, labels),
     }
 
 
@@ -157,7 +158,7 @@ def fixed_rate_cost(labels: LabelShares) -> float:
     return float(np.minimum(divide(alpha, base), divide(1 - alpha, 1 - base)))
 
 
-SHOWN = ("accuracy", "discrimination", "kappa", "normalised-discrimination")
+SWEPT_METRICS = ("accuracy", "discrimination", "kappa", "normalised-discrimination")
 """Shown where the config lists some of them; otherwise all metrics of counts."""
 
 BASELINES = frozenset({"oracle", "random"})
@@ -192,23 +193,23 @@ def draw_sweep(run: RunResults) -> dict[str, Figure]:
     if not run.plan.config.sweep:
         return {}
     pages_of_beta: dict[tuple[Any, ...], list[Page]] = {}
-    for page in pages.pages_of(run.plan).values():
-        techniques = tuple(t for t in page.techniques if t.own[0] not in BASELINES)
+    for page in pages.split_into_pages(run.plan).values():
+        techniques = tuple(t for t in page.techniques if t.technique[0] not in BASELINES)
         if not techniques:
             continue
         for beta in page.betas:
             situation = page.dataset, page.attribute, page.world, beta
             page_of_beta = replace(page, techniques=techniques, betas=(beta,))
             pages_of_beta.setdefault(situation, []).append(page_of_beta)
-    return pages.drawn(run, ("dataset", "attribute", "world", "beta"), pages_of_beta, _sweep)
+    return pages.plot_pages(run, ("dataset", "attribute", "world", "beta"), pages_of_beta, _sweep)
 
 
 def _sweep(run: RunResults, title: str, classifier_pages: Sequence[Page]) -> Figure:
     """Draw pages of one β, which differ in the classifier."""
     of_counts = [name for name in run.plan.config.at_hand if name in COUNT_METRICS]
-    metrics = [name for name in SHOWN if name in of_counts] or of_counts
+    metrics = [name for name in SWEPT_METRICS if name in of_counts] or of_counts
     columns = len(classifier_pages)
-    classifier_name = names_of(run.plan.config).classifier
+    classifier_name = read_display_names(run.plan.config).classifier
     techniques: dict[TechniqueLook, None] = {}
     lacking = []
     for page in classifier_pages:
@@ -232,14 +233,14 @@ def _sweep(run: RunResults, title: str, classifier_pages: Sequence[Page]) -> Fig
 
     figure = facet(
         f"At every acceptance rate: {title}",
-        f"{pages.means_text(run.plan)} The share π with the highest scores is accepted; dots are "
+        f"{pages.describe_means(run.plan)} The share π with the highest scores is accepted; dots are "
         "where the classifiers themselves decide.",
-        canvas.blocks(metrics, classifier_pages, columns, panel),
+        canvas.lay_out_panels(metrics, classifier_pages, columns, panel),
         columns,
         ({1: 5.4, 2: 3.2, 3: 2.35}.get(columns, 1.9), 1.5),
         legend,
-        pages.missing(lacking, " (with {})"),
-        alike=True,
+        pages.describe_missing(lacking, " (with {})"),
+        share_axes=True,
     )
     for i in range(len(metrics)):
         _share_limits(figure.axes[i * columns : (i + 1) * columns])
@@ -256,7 +257,7 @@ def _rates(page: Page, run: RunResults, metric: str, ax: Axes) -> None:
         extra = 1 - (i + 1) / len(cells)  # earlier ones are larger, to be seen below later ones
         if len(cell.swept.n):
             numbers = mean_and_interval(measure(metric, cell.swept).T)
-            band(ax, RATES, numbers, f"sweep-{i}", t.line(1.1 + 1.4 * extra))
+            plot_band(ax, RATES, numbers, f"sweep-{i}", t.line(1.1 + 1.4 * extra))
         if len(cell.counts.n):
             x = mean_and_interval(measure("acceptance-rate", cell.counts))["mean"]
             y = mean_and_interval(measure(metric, cell.counts))["mean"]
@@ -275,7 +276,7 @@ def _references(ax: Axes, counts: Counts, metric: str) -> None:
     """Draw the random classifier, what no classifier can exceed, and where π = π₀."""
     guess = mean_and_interval(measure(metric, random_counts(counts, RATES)))["mean"]
     ax.plot(RATES, guess, gid="random", **RANDOM)
-    labels = labels_of(counts)
+    labels = label_shares(counts)
     ax.axvline(labels.base, gid="base", **BASE)
     value_of_labels = mean_and_interval(measure(metric, counts.of_labels()))["mean"]
     ax.plot([labels.base], [value_of_labels], gid="labels", ls="", zorder=3.5, **LABELS)
@@ -292,7 +293,7 @@ def _share_limits(panels: Sequence[Axes]) -> None:
     for ax in panels:
         lines = [line for line in ax.lines if str(line.get_gid()).startswith(kinds)]
         heights += [np.asarray(line.get_ydata(), dtype=float) for line in lines]
-    limits = around(np.concatenate([*heights, np.zeros(0)]), 0.06)
+    limits = axis_limits(np.concatenate([*heights, np.zeros(0)]), 0.06)
     for ax in panels:
         ax.set_ylim(limits)
 
@@ -303,7 +304,7 @@ def _lack(run: RunResults, key: CellKey, metric: str) -> str:
     if len(cell.counts.n) and not len(cell.swept.n):
         return "the model has no scores, so there is its dot alone"
     is_defined = ~np.isnan(measure(metric, cell.swept))
-    return pages.shortfall(run, key, int(is_defined.sum(0).max(initial=0)))
+    return pages.describe_shortfall(run, key, int(is_defined.sum(0).max(initial=0)))
 
 
 Points = Mapping[tuple[str, float], Counts]  # of the test rows, by strategy and share removed
@@ -323,11 +324,11 @@ def draw_oracle(run: RunResults) -> dict[str, Figure]:
         parameters = {"strategy": "both", "remove": 1.0} | json.loads(cell["parameters"])
         points = sets.setdefault((cell["dataset"], cell["attribute"]), {})
         points.setdefault((parameters["strategy"], float(parameters["remove"])), repeats.counts)
-    return pages.drawn(run, ("dataset", "attribute"), sets, _oracle)
+    return pages.plot_pages(run, ("dataset", "attribute"), sets, _oracle)
 
 
 def _oracle(run: RunResults, title: str, points: Points) -> Figure:
-    labels = labels_of(next(iter(points.values())))
+    labels = label_shares(next(iter(points.values())))
     planned_repeats = run.plan.config.repeats
     repeats = {len(counts.n) for counts in points.values()}
     if len(repeats) == 1:
@@ -338,7 +339,7 @@ def _oracle(run: RunResults, title: str, points: Points) -> Figure:
     legend: list[tuple[Any, str]] = []
     for strategy in STRATEGIES:
         if any(point_strategy == strategy for point_strategy, _ in points):
-            falls = f"{formula[strategy]} = {cost(strategy, labels.alpha):.3f}"
+            falls = f"{formula[strategy]} = {oracle_cost(strategy, labels.alpha):.3f}"
             legend.append((STRATEGIES[strategy] | {"lw": 0.9}, f"{strategy}: A falls by {falls} per d"))
     bound = (
         f"left: the paper's bound min(α, 1 − α) = {min(labels.alpha, 1 - labels.alpha):.3f} per d; "
@@ -375,7 +376,7 @@ def _costs(points: Points, labels: LabelShares, axes: Mapping[str, str], ax: Axe
             d, height = (path[axis] for axis in axes)
             ax.plot(d, height, color=look["color"], lw=0.9, zorder=3, gid=f"form-{strategy}")
         x, y = (_means_with_ends(axis, counts_by_share) for axis in axes)
-        dots(ax, x, y, f"oracle-{strategy}", look)
+        plot_dots(ax, x, y, f"oracle-{strategy}", look)
     ax.locator_params(nbins=6)
 
 

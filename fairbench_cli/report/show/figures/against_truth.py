@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS
-from fairbench_cli.report.show.figures.canvas import Look, Panel, around, blocks, facet
+from fairbench_cli.report.show.figures.canvas import Look, Panel, axis_limits, facet, lay_out_panels
 from fairbench_cli.report.show.figures.pages import COLOURS, DASHES
 
 SIDE = 1.3  # of a panel, in inches
@@ -50,7 +50,7 @@ def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: st
     return facet(
         "Measures against the true degree of discrimination",
         subtitle,
-        blocks(rows, columns, len(columns), panel),
+        lay_out_panels(rows, columns, len(columns), panel),
         len(columns),
         (SIDE, SIDE),
         [
@@ -58,7 +58,7 @@ def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: st
             (TARGET, "no discrimination (1)" if ratios else "the truth"),
         ],
         ["▼ 0 and ▲ infinite: these have no place on a logarithmic axis."] if ratios else [],
-        alike=True,
+        share_axes=True,
     )
 
 
@@ -74,7 +74,7 @@ def _look(i: int) -> Look:
 def _limits(means: Floats, *, ratios: bool) -> tuple[float, float]:
     """Return the ends of the value axis: whole powers of ten as far down as up, or what the lines need."""
     if not ratios:
-        return around([-1.0, 1.0, *means], 0.04)
+        return axis_limits([-1.0, 1.0, *means], 0.04)
     drawn = means[np.isfinite(means) & (means > 0)]
     decades = max([1, *np.ceil(np.abs(np.log10(drawn)))])
     return 10.0 ** -(decades + 0.5), 10.0 ** (decades + 0.5)

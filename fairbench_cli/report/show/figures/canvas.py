@@ -104,7 +104,7 @@ def text_width(text: str, size: float, weight: str = "normal") -> float:
     return float(width) / 72
 
 
-def wrapped(text: str, room: float, size: float, weight: str = "normal") -> list[str]:
+def wrap_text(text: str, room: float, size: float, weight: str = "normal") -> list[str]:
     """Break a text into lines no wider than `room` inches, at blanks where there are some."""
     lines: list[str] = []
     for word in text.split(" "):
@@ -143,17 +143,17 @@ class Panel:
 
 def facet(
     title: str,
-    about: str,
+    subtitle: str,
     panels: Sequence[Panel | None],
     columns: int,
-    size: tuple[float, float],
+    panel_size: tuple[float, float],
     legend: Sequence[tuple[Any, str]] = (),
     notes: Sequence[str] = (),
     *,
-    alike: bool = False,
-    room: tuple[float, float, float, float] | None = None,
-    handle: float = 0.32,
-    named: float = NORMAL,
+    share_axes: bool = False,
+    margins: tuple[float, float, float, float] | None = None,
+    handle_length: float = 0.32,
+    title_size: float = NORMAL,
 ) -> Figure:
     """Draw panels in rows and columns, on a page that is as large as they need.
 
@@ -161,36 +161,38 @@ def facet(
     ----------
     panels : sequence of (Panel or None)
         Row by row; None leaves a place empty.
-    size : pair of float
+    panel_size : pair of float
         Width and height of each panel's axes; all lengths are in inches.
     legend : sequence of (handle, label)
         Set in columns under what the figure is about; a handle is an artist or the `Look` of a line.
     notes : sequence of str
         Set below the panels.
-    alike : bool
+    share_axes : bool
         Whether the axes are, so that numbers and names stand at the outer sides alone.
-    room : four floats, optional
+    margins : four floats, optional
         Left of the first column, below the last row, left of every panel and below it; for names and numbers.
-    handle : float
+    handle_length : float
         Length of the legend's handles.
-    named : float
+    title_size : float
         Size of the panels' titles, in points.
     """
-    first, last, left, below = room or (TOGETHER if alike else APART)
-    width = max(first + columns * (left + size[0]) + 2 * EDGE, 6.0)
+    first, last, left, below = margins or (TOGETHER if share_axes else APART)
+    width = max(first + columns * (left + panel_size[0]) + 2 * EDGE, 6.0)
     line = width - 2 * EDGE
-    head = wrapped(title, line, LARGE, "bold")
-    under = wrapped(about, line, NORMAL)
+    head = wrap_text(title, line, LARGE, "bold")
+    under = wrap_text(subtitle, line, NORMAL)
     foot = []
     for note in notes:
-        foot += wrapped(note, line, SMALL)
-    across = _legend_columns([text_width(label, NORMAL) for _, label in legend], line, handle)
+        foot += wrap_text(note, line, SMALL)
+    across = _legend_columns([text_width(label, NORMAL) for _, label in legend], line, handle_length)
     keys = -(-len(legend) // across)
     top = EDGE + LINE[LARGE] * len(head) + LINE[NORMAL] * (len(under) + keys) + (0.12 if keys else 0.0)
     bottom = EDGE + LINE[SMALL] * len(foot) + (0.05 if foot else 0.0)
-    titles = [wrapped(one.title, size[0], named, "bold") if one and one.title else [] for one in panels]
+    titles = [
+        wrap_text(one.title, panel_size[0], title_size, "bold") if one and one.title else [] for one in panels
+    ]
     above = [0.12 + 0.165 * max(map(len, titles[i : i + columns])) for i in range(0, len(titles), columns)]
-    ends = top + np.cumsum([more + size[1] + below for more in above])  # of the rows, from above
+    ends = top + np.cumsum([more + panel_size[1] + below for more in above])  # of the rows, from above
     height = ends[-1] + last + bottom
     figure = Figure(figsize=(width, height))
     _lines(figure, head, EDGE, LARGE, weight="bold", gid=TITLE)
@@ -208,26 +210,28 @@ def facet(
             labelspacing=0.35,
             handler_map={FancyBboxPatch: HandlerPatch(_small_box)},
             columnspacing=SPACE * 72 / NORMAL,
-            handlelength=handle * 72 / NORMAL,
+            handlelength=handle_length * 72 / NORMAL,
             handletextpad=0.6,
         )
     for k, panel in enumerate(panels):
         if panel is None:
             continue
         i, j = divmod(k, columns)
-        corner = EDGE + first + j * (left + size[0]) + left, height - ends[i] + below
-        ax = figure.add_axes((corner[0] / width, corner[1] / height, size[0] / width, size[1] / height))
-        at_left = j == 0 or not alike
-        at_bottom = k + columns >= len(panels) or not alike
+        corner = EDGE + first + j * (left + panel_size[0]) + left, height - ends[i] + below
+        ax = figure.add_axes(
+            (corner[0] / width, corner[1] / height, panel_size[0] / width, panel_size[1] / height)
+        )
+        at_left = j == 0 or not share_axes
+        at_bottom = k + columns >= len(panels) or not share_axes
         ax.tick_params(length=2, labelleft=at_left, labelbottom=at_bottom)
-        ax.set_title("\n".join(titles[k]), loc="left", fontsize=named, fontweight="bold", pad=4)
+        ax.set_title("\n".join(titles[k]), loc="left", fontsize=title_size, fontweight="bold", pad=4)
         ax.set_xlabel(panel.x if at_bottom else "")
         ax.set_ylabel(panel.y if at_left else "")
         panel.draw(ax)
     return figure
 
 
-def blocks(
+def lay_out_panels(
     rows: Sequence[Row], columns: Sequence[Column], across: int, panel: Callable[[Row, Column], Panel]
 ) -> list[Panel | None]:
     """Return the panels of rows and columns for `facet`: all rows of the first `across` columns, then on."""
@@ -240,7 +244,7 @@ def blocks(
     return panels
 
 
-Numbers = Mapping[str, Any]  # mean, low and high, each a number or an array
+MeanAndEnds = Mapping[str, Any]  # mean, low and high, each a number or an array
 
 
 def dot_look(colour: str, marker: str, size: float) -> Look:
@@ -248,12 +252,14 @@ def dot_look(colour: str, marker: str, size: float) -> Look:
     return {"color": colour, "marker": marker, "ms": size, "mec": "white", "mew": 0.4}
 
 
-def exactly(values: Any) -> Numbers:
+def without_interval(values: Any) -> MeanAndEnds:
     """Return values that have no interval."""
     return {"mean": values, "low": values, "high": values}
 
 
-def dots(ax: Axes, x: Numbers, y: Numbers, gid: str, look: Look, line: str = "", **more: Any) -> None:
+def plot_dots(
+    ax: Axes, x: MeanAndEnds, y: MeanAndEnds, gid: str, look: Look, line: str = "", **more: Any
+) -> None:
     """Draw marks at means, with their intervals in both directions; perhaps joined by a line."""
     thin: Look = {"color": look["color"], "lw": 1.1, "zorder": 3.5} | more
     ax.hlines(y["mean"], x["low"], x["high"], **thin)
@@ -262,16 +268,16 @@ def dots(ax: Axes, x: Numbers, y: Numbers, gid: str, look: Look, line: str = "",
     ax.plot(*(np.atleast_1d(each["mean"]) for each in (x, y)), **marks)
 
 
-def band(ax: Axes, x: Any, y: Numbers, gid: str, look: Look, alpha: float = 0.2) -> None:
+def plot_band(ax: Axes, x: Any, y: MeanAndEnds, gid: str, look: Look, alpha: float = 0.2) -> None:
     """Draw a line of means in a band of intervals."""
     ax.fill_between(x, y["low"], y["high"], color=look["color"], alpha=alpha, lw=0, zorder=1.5)
     ax.plot(x, y["mean"], **look | {"gid": gid, "zorder": 3})
 
 
-def around(values: Any, room: float, least: float = 0.01) -> tuple[float, float]:
+def axis_limits(values: Any, room: float, least: float = 0.01) -> tuple[float, float]:
     """Return the ends of an axis with room around all finite values, as a share of their span.
 
-    >>> around([1.0, 2.0, float("nan")], 0.5), around([], 0.1)
+    >>> axis_limits([1.0, 2.0, float("nan")], 0.5), axis_limits([], 0.1)
     ((0.5, 2.5), (-0.1, 1.1))
     """
     finite = np.array([value for value in np.ravel(values) if np.isfinite(value)] or [0.0, 1.0])

@@ -23,14 +23,14 @@ from fairbench_cli.report.show.figures.canvas import (
     SMALL,
     Look,
     Panel,
-    around,
-    dots,
-    exactly,
+    axis_limits,
     facet,
+    plot_dots,
+    without_interval,
 )
 from fairbench_cli.report.show.figures.pages import PAGE, Page
 
-SHOWN = FIGURES["curves"].metrics
+CURVE_METRICS = FIGURES["curves"].metrics
 AXES = FIGURES["discrimination-accuracy"].metrics
 SPREAD = 0.36
 """How far apart the techniques of one β stand, as a share of the distance between two β."""
@@ -42,7 +42,7 @@ def draw_clouds(run: RunResults) -> dict[str, Figure]:
     Discrimination against accuracy, one dot per repeat, as in Cardoso et al. (2019), Figure 1. Hollow dots
     are repeats whose technique could do its work in part only (``degraded``).
     """
-    return pages.drawn(run, PAGE, pages.pages_with_results(run), _clouds)
+    return pages.plot_pages(run, PAGE, pages.pages_with_results(run), _clouds)
 
 
 def _clouds(run: RunResults, title: str, page: Page) -> Figure:
@@ -53,7 +53,7 @@ def _clouds(run: RunResults, title: str, page: Page) -> Figure:
         clouds |= {key: _cloud(key, run) for key in keys}
         clouds_of_technique[technique] = [clouds[key] for key in keys]
     x, y, degraded = np.concatenate([np.empty((0, 3)), *clouds.values()]).T
-    limits = (*around([*x, 0.0], 0.05, 0.1), *around(y, 0.05, 0.1))
+    limits = (*axis_limits([*x, 0.0], 0.05, 0.1), *axis_limits(y, 0.05, 0.1))
     look: Look = {"ls": "", "marker": "o", "ms": 5}
     colours = zip(page.betas, beta_colours(len(page.betas)), strict=True)
     legend = [(look | {"color": colour}, f"β = {beta:g}") for beta, colour in colours]
@@ -64,8 +64,8 @@ def _clouds(run: RunResults, title: str, page: Page) -> Figure:
     width = {1: 5.2, 2: 3.9, 3: 2.65}.get(columns, 1.98)
     return facet(
         f"Discrimination and accuracy: {title}",
-        f"One dot per repeat, {run.plan.config.repeats} per β. {pages.rows_tested(run.plan)} Dashed: no "
-        "discrimination.",
+        f"One dot per repeat, {run.plan.config.repeats} per β. "
+        f"{pages.describe_test_rows(run.plan)} Dashed: no discrimination.",
         [
             Panel(partial(_cloud_panel, k, own_clouds, limits), technique.label, *AXES)
             for k, (technique, own_clouds) in enumerate(clouds_of_technique.items())
@@ -73,9 +73,9 @@ def _clouds(run: RunResults, title: str, page: Page) -> Figure:
         columns,
         (width, min(width * 0.8, 3.4)),
         legend,
-        pages.notes_of(page, run, {key: len(cloud) for key, cloud in clouds.items()}),
-        alike=True,
-        handle=0.12,
+        pages.page_notes(page, run, {key: len(cloud) for key, cloud in clouds.items()}),
+        share_axes=True,
+        handle_length=0.12,
     )
 
 
@@ -107,19 +107,19 @@ def draw_curves(run: RunResults) -> dict[str, Figure]:
 
     There is a line per technique, with 95 % intervals.
     """
-    return pages.drawn(run, PAGE, pages.pages_with_results(run), _curves)
+    return pages.plot_pages(run, PAGE, pages.pages_with_results(run), _curves)
 
 
 def _curves(run: RunResults, title: str, page: Page) -> Figure:
-    drawn = {key[:-1]: metric.mean.n for key, metric in run.found.items() if key[-1] == SHOWN[0]}
+    drawn = {key[:-1]: metric.mean.n for key, metric in run.found.items() if key[-1] == CURVE_METRICS[0]}
     return facet(
         f"Measures over the bias level β: {title}",
-        f"{pages.means_text(run.plan)} Techniques are set slightly apart at each β.",
-        [Panel(partial(_lines, page, run, name), "", "β", name) for name in SHOWN],
+        f"{pages.describe_means(run.plan)} Techniques are set slightly apart at each β.",
+        [Panel(partial(_lines, page, run, name), "", "β", name) for name in CURVE_METRICS],
         2,
         (3.7, 2.45),
         [(t.line(1.2) | t.dot(4.5), t.label) for t in page.techniques],
-        pages.notes_of(page, run, drawn),
+        pages.page_notes(page, run, drawn),
     )
 
 
@@ -136,7 +136,7 @@ def _lines(page: Page, run: RunResults, metric: str, ax: Axes) -> None:
             "low": [mean.low for mean in means],
             "high": [mean.high for mean in means],
         }
-        dots(ax, exactly(x), y, f"{metric}-{i}", t.line(1.2) | t.dot(4.5), t.dash)
+        plot_dots(ax, without_interval(x), y, f"{metric}-{i}", t.line(1.2) | t.dot(4.5), t.dash)
     ax.set_xlim(page.betas[0] - 0.4 * step, page.betas[-1] + 0.4 * step)
     ax.set_xticks(page.betas, [f"{beta:g}" for beta in page.betas])
 
@@ -157,17 +157,19 @@ def draw_tuning(run: RunResults) -> dict[str, Figure]:
     below, accuracy against the impact ratio of the same candidates. Techniques of which more than one
     parameter is tuned, or one that is no number, are left out.
     """
-    tuned = {key_of(tuned_cell.cell): tuned_cell for tuned_cell in tuned_cells(run) if numbers_of(tuned_cell)}
+    tuned = {
+        key_of(tuned_cell.cell): tuned_cell for tuned_cell in tuned_cells(run) if tuned_numbers(tuned_cell)
+    }
     tuned_of_page = {}
     for names, page in pages.pages_with_results(run).items():
         for beta in page.betas:
             keys = {t.label: page.key(t, beta) for t in page.techniques}
             tuned_here = {label: tuned[key] for label, key in keys.items() if key in tuned}
             tuned_of_page[*names, beta] = tuned_here or None
-    return pages.drawn(run, (*PAGE, "beta"), tuned_of_page, _tuning)
+    return pages.plot_pages(run, (*PAGE, "beta"), tuned_of_page, _tuning)
 
 
-def numbers_of(tuned: TunedCell) -> tuple[float, ...]:
+def tuned_numbers(tuned: TunedCell) -> tuple[float, ...]:
     """Return the values of the one parameter that is tuned; nothing where they are several or no numbers."""
     over = tuned.tuning.over
     values = over[0][1] if len(over) == 1 else ()
@@ -190,7 +192,7 @@ def _tuning(_run: RunResults, title: str, tuned_by_label: dict[str, TunedCell]) 
         f"Tuning: {title}",
         "On the rows that the best value was chosen on. Upper panels: the metric that was tuned for. Lower "
         "panels: accuracy against the impact ratio of the same candidates, from the first to the last value.",
-        canvas.blocks([True, False], [*tuned_by_label], columns, panel),
+        canvas.lay_out_panels([True, False], [*tuned_by_label], columns, panel),
         columns,
         ({1: 4.6, 2: 3.0}.get(columns, 2.2), 1.7),
         [(ONE, "one repeat"), (MEAN, "mean"), (CHOSEN, "chosen in a repeat"), (IDEAL, "ideal")],
@@ -198,7 +200,7 @@ def _tuning(_run: RunResults, title: str, tuned_by_label: dict[str, TunedCell]) 
 
 
 def _over_parameter(tuned: TunedCell, ax: Axes) -> None:
-    x = np.array(numbers_of(tuned), dtype=float)
+    x = np.array(tuned_numbers(tuned), dtype=float)
     values = _finite(tuned.values(tuned.tuning.metric.name))
     metric = METRICS.get(tuned.tuning.metric.name)
     if metric is not None and metric.ideal is not None and metric.direction == "nearer":
@@ -226,7 +228,7 @@ def _trade(tuned: TunedCell, ax: Axes) -> None:
     ax.plot(fair[best], accuracy[best], zorder=4, **CHOSEN)
     finite = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     for i in dict.fromkeys([*finite[:1], *finite[-1:]]):
-        text = f"{numbers_of(tuned)[i]:g}"
+        text = f"{tuned_numbers(tuned)[i]:g}"
         ax.annotate(text, (x[i], y[i]), xytext=(3, 3), textcoords="offset points", fontsize=SMALL, color=GREY)
 
 

@@ -24,11 +24,11 @@ from fairbench_cli.report.show.figures.canvas import (
     INK,
     SMALL,
     Look,
-    Numbers,
+    MeanAndEnds,
     Panel,
-    around,
-    dots,
+    axis_limits,
     facet,
+    plot_dots,
 )
 from fairbench_cli.report.show.figures.pages import PAGE, Page, TechniqueLook
 
@@ -48,7 +48,7 @@ def draw_pareto(run: RunResults) -> dict[str, Figure]:
     Who is on the front is what `pareto_frame` says: means over repeats of |discrimination|, not absolute
     values of means.
     """
-    return pages.drawn(run, PAGE, pages.pages_with_results(run), partial(_pareto, points_of(run)))
+    return pages.plot_pages(run, PAGE, pages.pages_with_results(run), partial(_pareto, mean_points(run)))
 
 
 def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
@@ -75,11 +75,11 @@ def _draw_fairea(ax: Axes, run: RunResults, page: Page, beta: float, held: Held)
         ax.plot(x, y, gid="fairea", scalex=False, scaley=False, **FAIREA)
 
 
-Point = tuple[Numbers, Numbers, bool]
+Point = tuple[MeanAndEnds, MeanAndEnds, bool]
 """A cell's mean |discrimination|, its accuracy, and whether it is on the Pareto front."""
 
 
-def points_of(run: RunResults) -> dict[CellKey, Point]:
+def mean_points(run: RunResults) -> dict[CellKey, Point]:
     """Return the cells that have both metrics in some repeat; keys are values of `CELL_COLUMNS`."""
     frame = pareto_of(run.by_own_groups)
     points = {}
@@ -89,7 +89,7 @@ def points_of(run: RunResults) -> dict[CellKey, Point]:
     return points
 
 
-def means_of_both(first: Floats, second: Floats) -> tuple[Numbers, Numbers]:
+def means_of_both(first: Floats, second: Floats) -> tuple[MeanAndEnds, MeanAndEnds]:
     """Return the means, with intervals, of two metrics over the repeats that have both."""
     both = np.stack([first, second])
     means = mean_and_interval(both[:, ~np.isnan(both).any(axis=0)])
@@ -102,8 +102,8 @@ def _pareto(points: Mapping[CellKey, Point], run: RunResults, title: str, page: 
     columns, size = (1, (6.4, 4.2)) if len(page.betas) == 1 else (2, (3.7, 2.6))
     return facet(
         f"Pareto front of |discrimination| and accuracy: {title}",
-        f"{pages.means_text(run.plan)} Upper left is better; no technique dominates those named and in full "
-        "colour." + (" Every panel has its own scale." if columns > 1 else ""),
+        f"{pages.describe_means(run.plan)} Upper left is better; no technique dominates those named and in "
+        "full colour." + (" Every panel has its own scale." if columns > 1 else ""),
         [
             Panel(
                 partial(_pareto_panel, page, run, beta, points),
@@ -116,8 +116,8 @@ def _pareto(points: Mapping[CellKey, Point], run: RunResults, title: str, page: 
         columns,
         size,
         [*((t.dot(6.5) | {"ls": ""}, t.label) for t in page.techniques), *_fairea_key(run, page)],
-        pages.notes_of(page, run, {key: int(x["n_ok"]) for key, (x, _, _) in points.items()}),
-        handle=0.12,
+        pages.page_notes(page, run, {key: int(x["n_ok"]) for key, (x, _, _) in points.items()}),
+        handle_length=0.12,
     )
 
 
@@ -140,8 +140,8 @@ def _pareto_panel(
     for x, y, _ in cloud.values():
         x_ends += [x["mean"], x["low"], x["high"]]
         y_ends += [y["mean"], y["low"], y["high"]]
-    left, right = around(x_ends, 0.22)
-    low, high = around(y_ends, 0.22)
+    left, right = axis_limits(x_ends, 0.22)
+    low, high = axis_limits(y_ends, 0.22)
     ax.set(xlim=(max(left, -0.03 * (right - left)), right), ylim=(low, high))
     ax.locator_params(nbins=6)
     front = [(x["mean"], y["mean"]) for x, y, free in cloud.values() if free]
@@ -158,7 +158,7 @@ def _pareto_panel(
         lines.append((x["low"], y_mean, x["high"], y_mean, 0.8))
         lines.append((x_mean, y["low"], x_mean, y["high"], 0.8))
         look: Look = {"alpha": 1.0 if free else FADED, "zorder": 4 if free else 3}
-        dots(ax, x, y, f"{'free' if free else 'dominated'}-{t.label}", t.dot(6.5), **look)
+        plot_dots(ax, x, y, f"{'free' if free else 'dominated'}-{t.label}", t.dot(6.5), **look)
     label_points(ax, points_of_front, lines)
 
 
@@ -271,7 +271,7 @@ ROWS: dict[Held, str] = {
     "equalised-odds": "equalised odds: the larger of\nthe differences in TPR and FPR",
 }
 
-Reached = Mapping[tuple[CellKey, Held], tuple[Numbers | None, Numbers, Numbers]]
+Reached = Mapping[tuple[CellKey, Held], tuple[MeanAndEnds | None, MeanAndEnds, MeanAndEnds]]
 """By cell and constraint: the frontier of its model, None without scores, and its own gap and accuracy."""
 
 
@@ -281,7 +281,7 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
     Lines are the means of frontier.csv, markers the techniques' own mean gaps and accuracies. Pages without
     any model that has scores are left out.
     """
-    reached: dict[tuple[CellKey, Held], tuple[Numbers | None, Numbers, Numbers]] = {}
+    reached: dict[tuple[CellKey, Held], tuple[MeanAndEnds | None, MeanAndEnds, MeanAndEnds]] = {}
     for moved in moved_of(run):
         if moved.compared != moved.data.attribute:
             continue
@@ -299,7 +299,7 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
         page_keys = {page.key(technique, beta) for technique, beta in product(page.techniques, page.betas)}
         if page_keys & scored:
             scored_pages[names] = page
-    return pages.drawn(run, PAGE, scored_pages, partial(_frontier, reached))
+    return pages.plot_pages(run, PAGE, scored_pages, partial(_frontier, reached))
 
 
 def _frontier(reached: Reached, run: RunResults, title: str, page: Page) -> Figure:
@@ -323,20 +323,20 @@ def _frontier(reached: Reached, run: RunResults, title: str, page: Page) -> Figu
 
     return facet(
         f"Did the techniques beat moving the thresholds? {title}",
-        f"{pages.means_text(run.plan)} Lines: the best accuracy of thresholds for each group, "
+        f"{pages.describe_means(run.plan)} Lines: the best accuracy of thresholds for each group, "
         "chosen on the test rows, with no larger gap. A technique above the thick line does what moving "
         "thresholds cannot; one below it may lose to hindsight alone. Every panel has its own scale.",
-        canvas.blocks([*ROWS], page.betas, columns, panel),
+        canvas.lay_out_panels([*ROWS], page.betas, columns, panel),
         columns,
         ({1: 5.0, 2: 3.2, 3: 2.35}.get(columns, 1.9), 1.75),
         [*legend, *_fairea_key(run, page), *((t.dot(6.0) | {"ls": ""}, t.label) for t in page.techniques)],
         _notes(page, run, reached),
-        room=(0.2, 0.12, 0.47, 0.47),
+        margins=(0.2, 0.12, 0.47, 0.47),
     )
 
 
 def _is_baseline(technique: TechniqueLook) -> bool:
-    return is_baseline(*technique.own[:2])
+    return is_baseline(*technique.technique[:2])
 
 
 def _frontier_panel(page: Page, run: RunResults, beta: float, held: Held, reached: Reached, ax: Axes) -> None:
@@ -346,17 +346,17 @@ def _frontier_panel(page: Page, run: RunResults, beta: float, held: Held, reache
             continue
         line, x, y = reached[key]
         if line is not None and _is_baseline(t):
-            canvas.band(ax, TOLERANCES, line, f"frontier-{i}", t.line(2.0), alpha=0.15)
+            canvas.plot_band(ax, TOLERANCES, line, f"frontier-{i}", t.line(2.0), alpha=0.15)
         elif line is not None:
             ax.plot(TOLERANCES, line["mean"], gid=f"frontier-{i}", zorder=2, **t.line(0.7))
         if x["n_ok"]:
-            dots(ax, x, y, f"own-{i}", t.dot(6.0) | {"clip_on": False})
+            plot_dots(ax, x, y, f"own-{i}", t.dot(6.0) | {"clip_on": False})
     points = _of(ax, "own-")
     lines = _of(ax, "frontier-")
     if lines.size or points.size:  # all markers are shown, and the lines as far as the markers go
         right = min(1.0, 1.12 * max(float(points[0].max(initial=0.0)), 0.05))
         accuracies = [*points[1], *lines[1][lines[0] <= right]]
-        ax.set(xlim=(-0.03 * right, right), ylim=around(accuracies, 0.08))
+        ax.set(xlim=(-0.03 * right, right), ylim=axis_limits(accuracies, 0.08))
         ax.locator_params(nbins=5)
     _draw_fairea(ax, run, page, beta, held)
 
@@ -381,7 +381,7 @@ def _notes(page: Page, run: RunResults, reached: Reached) -> list[str]:
         keys = {page.key(technique, beta) for beta in page.betas}
         if keys & lineless:
             silent.append(technique.label)
-    notes = pages.notes_of(page, run, drawn)
+    notes = pages.page_notes(page, run, drawn)
     if silent:
         notes.append(f"{', '.join(silent)}: some models have no scores, so there is no line of theirs.")
     return notes

@@ -23,11 +23,11 @@ def draw(run: RunResults) -> dict[str, Drawing]:
         place = (source["dataset"], source["attribute"])
         if place in run.with_results:
             sources[place] = source
-    figures = pages.drawn(run, ("dataset", "attribute"), sources, _draw_of_plan)
+    figures = pages.plot_pages(run, ("dataset", "attribute"), sources, _draw_of_plan)
     worlds = {}
-    for source, name, world, marks in networks.worlds_of_run(run):
+    for source, name, world, marks in networks.stored_worlds(run):
         worlds[source["dataset"], source["attribute"], name] = (world, marks)
-    return figures | pages.drawn(run, ("dataset", "attribute", "world"), worlds, _draw_world)
+    return figures | pages.plot_pages(run, ("dataset", "attribute", "world"), worlds, _draw_world)
 
 
 def _draw_world(_run: RunResults, title: str, world_and_marks: tuple[World, Marks]) -> Drawing:
@@ -36,5 +36,5 @@ def _draw_world(_run: RunResults, title: str, world_and_marks: tuple[World, Mark
 
 
 def _draw_of_plan(run: RunResults, title: str, source: dict[str, Any]) -> Drawing:
-    network = networks.network_of(run.folder, source)
-    return Drawing(networks.draw_network(network, networks.marks_of(source), title))
+    network = networks.read_network(run.folder, source)
+    return Drawing(networks.draw_network(network, networks.network_marks(source), title))

@@ -11,10 +11,10 @@ from fairbench_cli.experiment.plan import RunPlan, arc_in_words
 from fairbench_cli.report.ledger.cell_labels import (
     NO_BIAS,
     OWN_MODEL,
-    Names,
+    DisplayNames,
     distinct_models,
-    names_of,
-    why_nothing,
+    read_display_names,
+    why_no_value,
 )
 from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, CellKey
 from fairbench_cli.report.ledger.results import RunResults
@@ -25,7 +25,7 @@ from fairbench_cli.report.show.figures.canvas import GREY, Look, dot_look
 class TechniqueLook:
     """A technique as it is drawn: everywhere in a run in the same colour, marker and dash."""
 
-    own: tuple[str, str, bool]
+    technique: tuple[str, str, bool]
     label: str
     colour: str
     marker: str
@@ -55,7 +55,7 @@ class Page:
     def key(self, technique: TechniqueLook, beta: float) -> CellKey:
         """Return the values of `CELL_COLUMNS` of a cell."""
         situation = self.dataset, self.attribute, self.world, self.representation
-        return (*situation, beta, *technique.own, *self.classifier)
+        return (*situation, beta, *technique.technique, *self.classifier)
 
 
 # Okabe and Ito's colours without the yellow, which is lost on paper.
@@ -66,7 +66,7 @@ PAGE = ("dataset", "attribute", "representation", "world", "classifier")
 PageNames = tuple[str, str, str, str, tuple[str, str]]
 
 
-def pages_of(plan: RunPlan) -> dict[PageNames, Page]:
+def split_into_pages(plan: RunPlan) -> dict[PageNames, Page]:
     """Split a plan into pages, in the order of its cells, by their values of `PAGE`."""
     looks = technique_looks(plan)
 
@@ -88,8 +88,10 @@ def _technique_of(cell: Mapping[str, Any]) -> Any:
 
 
 def pages_with_results(run: RunResults) -> dict[PageNames, Page]:
-    """Return `pages_of` a run, those of data sets without any result left out."""
-    return {names: page for names, page in pages_of(run.plan).items() if names[:2] in run.with_results}
+    """Return the pages of a run, those of data sets without any result left out."""
+    return {
+        names: page for names, page in split_into_pages(run.plan).items() if names[:2] in run.with_results
+    }
 
 
 def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]:
@@ -103,7 +105,7 @@ def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]
     most = max(sizes.values(), default=0)
     by_family = len(techniques) <= 3 * len(sizes) and len(sizes) <= len(COLOURS) and most <= len(DASHES)
     looks = {}
-    display_names = names_of(plan.config)
+    display_names = read_display_names(plan.config)
     for i, technique in enumerate(techniques):
         if by_family:
             tone = [*sizes].index(families[i])
@@ -122,18 +124,22 @@ Content = TypeVar("Content")
 Picture = TypeVar("Picture")
 
 
-def by_name(
-    columns: Sequence[str], contents: Mapping[Any, Content], display_names: Names, *, worlds: bool = False
+def name_figures(
+    columns: Sequence[str],
+    contents: Mapping[Any, Content],
+    display_names: DisplayNames,
+    *,
+    worlds: bool = False,
 ) -> dict[str, tuple[str, Content]]:
     """Return a title and what it is of by file name, given it by its values of some columns.
 
     Only what tells something is named: β where there are several, a world in a run that has `worlds`, a
     representation that is not the original one. A classifier is a pair, with its parameters.
 
-    >>> names = Names(datasets={"adult": "Adult, 1994"})
-    >>> by_name(["dataset", "beta"], {("adult", 0.5): "a", ("compas", 0.5): "b"}, names)
+    >>> names = DisplayNames(datasets={"adult": "Adult, 1994"})
+    >>> name_figures(["dataset", "beta"], {("adult", 0.5): "a", ("compas", 0.5): "b"}, names)
     {'adult': ('Adult, 1994', 'a'), 'compas': ('compas', 'b')}
-    >>> by_name(["dataset", "beta"], {("adult", 0.5): "a", ("adult", 1.0): "b"}, Names())
+    >>> name_figures(["dataset", "beta"], {("adult", 0.5): "a", ("adult", 1.0): "b"}, DisplayNames())
     {'adult-beta-0.5': ('adult, β = 0.5', 'a'), 'adult-beta-1': ('adult, β = 1', 'b')}
     """
     betas = set()
@@ -169,14 +175,14 @@ def by_name(
     return dict(zip(make_slugs(slug_parts), zip(titles, contents.values(), strict=True), strict=True))
 
 
-def drawn(
+def plot_pages(
     run: RunResults,
     columns: Sequence[str],
     contents: Mapping[Any, Content | None],
     draw: Callable[[RunResults, str, Content], Picture],
 ) -> dict[str, Picture]:
-    """Return the figures of what `by_name` names, each drawn with its title; there is none of None."""
-    titled = by_name(columns, contents, names_of(run.plan.config), worlds=run.plan.has_worlds)
+    """Return the figures of what `name_figures` names, each drawn with its title; there is none of None."""
+    titled = name_figures(columns, contents, read_display_names(run.plan.config), worlds=run.plan.has_worlds)
     figures = {}
     for name, (title, content) in titled.items():
         if content is not None:
@@ -184,17 +190,17 @@ def drawn(
     return figures
 
 
-def shortfall(run: RunResults, key: CellKey, drawn: int) -> str:
+def describe_shortfall(run: RunResults, key: CellKey, drawn: int) -> str:
     """Say why fewer than all repeats of a cell are drawn; nothing when all are."""
     repeats = run.plan.config.repeats
     if drawn == repeats:
         return ""
     if drawn:
         return f"{drawn} of {repeats} repeats"
-    return why_nothing(run.cell(key).statuses, repeats)
+    return why_no_value(run.cell(key).statuses, repeats)
 
 
-def missing(shortfalls: Iterable[tuple[str, str, str]], where: str, apart: str = ", ") -> list[str]:
+def describe_missing(shortfalls: Iterable[tuple[str, str, str]], where: str, apart: str = ", ") -> list[str]:
     """Say who lacks values, and where if not everywhere; those together who lack the same.
 
     Parameters
@@ -205,7 +211,7 @@ def missing(shortfalls: Iterable[tuple[str, str, str]], where: str, apart: str =
         How places are told, and what stands between them.
 
     >>> shortfalls = [("a", "0", "failed"), ("a", "1", "failed"), ("b", "0", ""), ("b", "1", "infeasible")]
-    >>> missing(shortfalls, " at β = {}")
+    >>> describe_missing(shortfalls, " at β = {}")
     ['a: failed.', 'b: infeasible at β = 1.']
     """
     all_places: dict[str, list[str]] = {}
@@ -224,7 +230,7 @@ def missing(shortfalls: Iterable[tuple[str, str, str]], where: str, apart: str =
     return [": ".join(filter(None, (", ".join(who), f"{text}."))) for text, who in lines.items()]
 
 
-def notes_of(page: Page, run: RunResults, drawn: Mapping[CellKey, int]) -> list[str]:
+def page_notes(page: Page, run: RunResults, drawn: Mapping[CellKey, int]) -> list[str]:
     """Say whether β has nothing to edit, and which techniques lack values of some repeats at which β.
 
     `drawn` are the numbers of repeats that are drawn, by cell.
@@ -233,12 +239,12 @@ def notes_of(page: Page, run: RunResults, drawn: Mapping[CellKey, int]) -> list[
     for technique in page.techniques:
         for beta in page.betas:
             key = page.key(technique, beta)
-            why = shortfall(run, key, drawn.get(key, 0))
+            why = describe_shortfall(run, key, drawn.get(key, 0))
             shortfalls.append((technique.label, f"{beta:g}", why))
-    return idle_beta(run.plan, page) + missing(shortfalls, " at β = {}")
+    return describe_idle_beta(run.plan, page) + describe_missing(shortfalls, " at β = {}")
 
 
-def rows_tested(plan: RunPlan, labels: str | None = None) -> str:
+def describe_test_rows(plan: RunPlan, labels: str | None = None) -> str:
     """Say what the classifiers were tested on.
 
     Parameters
@@ -266,17 +272,17 @@ def rows_tested(plan: RunPlan, labels: str | None = None) -> str:
     return f"{about}."
 
 
-def means_text(plan: RunPlan, labels: str | None = None) -> str:
-    """Say what is drawn of the repeats, and what the classifiers were tested on, as `rows_tested` does."""
+def describe_means(plan: RunPlan, labels: str | None = None) -> str:
+    """Say what is drawn of the repeats, and what was tested on, as `describe_test_rows` does."""
     n = plan.config.repeats
     if n == 1:
         drawn = "One repeat, so there are no intervals."
     else:
         drawn = f"Means of {n} repeats with 95 % intervals."
-    return f"{drawn} {rows_tested(plan, labels)}"
+    return f"{drawn} {describe_test_rows(plan, labels)}"
 
 
-def idle_beta(plan: RunPlan, page: Page) -> list[str]:
+def describe_idle_beta(plan: RunPlan, page: Page) -> list[str]:
     """Say so where β has nothing to edit; real rows have no β to begin with."""
     source = plan.dataset(page.dataset, page.attribute)
     if plan.config.sample.source == "data" or source["arc_to_outcome"]:
@@ -300,7 +306,7 @@ class Mark:
         return self.technique.label
 
 
-def marks_of(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], Mark]]:
+def model_marks(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], Mark]]:
     """Return cells and their marks; of cells that share a model and differ in the classifier, the first."""
     looks = technique_looks(plan)
     models = distinct_models(plan, plan.cells)
@@ -315,20 +321,20 @@ def marks_of(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[
     return marked
 
 
-def legend_of(marks: Iterable[Mark], *, dots: bool = False) -> list[tuple[Any, str]]:
+def technique_legend(marks: Iterable[Mark], *, dots: bool = False) -> list[tuple[Any, str]]:
     """Return the legend's handles and labels: techniques, then classifiers if there are several.
 
     Parameters
     ----------
     dots : bool
-        Whether dots are drawn, see `fill_of`, and not lines.
+        Whether dots are drawn, see `dot_fill`, and not lines.
     """
     marks = list(marks)
     square: Look = {"ls": "", "marker": "s", "ms": 7, "mew": 1.2}
     legend: list[tuple[Any, str]] = []
     for technique in dict.fromkeys(mark.technique for mark in marks):
         if dots:
-            handle = {"color": technique.colour, "mfc": fill_of(technique)} | square
+            handle = {"color": technique.colour, "mfc": dot_fill(technique)} | square
         else:
             handle = technique.line(2)
         legend.append((handle, technique.label))
@@ -339,7 +345,7 @@ def legend_of(marks: Iterable[Mark], *, dots: bool = False) -> list[tuple[Any, s
     return legend
 
 
-def fill_of(technique: TechniqueLook) -> str:
+def dot_fill(technique: TechniqueLook) -> str:
     """Return how a technique's dots are filled: hollow where its lines are dashed."""
     if technique.dash == DASHES[0]:
         return technique.colour

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fairbench_cli.report.ledger.bias_cost import Contrast, contrasts_of, measures_of, remedies_of
-from fairbench_cli.report.ledger.cell_labels import NO_BIAS, TRUTH, names_of
+from fairbench_cli.report.ledger.cell_labels import NO_BIAS, TRAINED_ON_TRUTH, read_display_names
 from fairbench_cli.report.ledger.columns import ACCURACY
 from fairbench_cli.report.ledger.exact_worlds import (
     BESIDES_WORLD,
@@ -26,12 +26,21 @@ from fairbench_cli.report.ledger.exact_worlds import (
 from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, TECHNIQUE, CellKey, is_baseline
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures import canvas, pages
-from fairbench_cli.report.show.figures.canvas import GREY, IDEAL, INK, SMALL, Look, Panel, around, text_width
+from fairbench_cli.report.show.figures.canvas import (
+    GREY,
+    IDEAL,
+    INK,
+    SMALL,
+    Look,
+    Panel,
+    axis_limits,
+    text_width,
+)
 from fairbench_cli.report.show.figures.fronts import label_points
 from fairbench_cli.report.show.figures.pages import COLOURS, DASHES, MARKERS, TechniqueLook
 
 PALE = "#a6a6a6"
-SHOWN: dict[str, tuple[Look, str]] = {
+KIND_MARKS: dict[str, tuple[Look, str]] = {
     "better": ({"marker": "o", "color": COLOURS[1], "ms": 4.4}, "better than none"),
     "overshoots": ({"marker": "<", "color": COLOURS[2], "ms": 4.6}, "gap turned round"),
     "worse": ({"marker": "D", "color": COLOURS[2], "ms": 3.7}, "worse"),
@@ -56,10 +65,10 @@ Spot = tuple[Place, World, str]  # a panel: where, in which world, and of which 
 PLACE = ("dataset", "attribute", "representation", "classifier")
 
 
-def title_of(world: World) -> str:
+def world_title(world: World) -> str:
     """Return a world and its strength.
 
-    >>> title_of(("label", 0.5)), title_of(("label + selection 0.5", 0.3)), title_of(("", 0.0))
+    >>> world_title(("label", 0.5)), world_title(("label + selection 0.5", 0.3)), world_title(("", 0.0))
     ('label 0.5', 'label + selection 0.5, first 0.3', 'no bias')
     """
     name, strength = world
@@ -70,7 +79,7 @@ def title_of(world: World) -> str:
     return f"{name} {strength:g}"
 
 
-def by_place(run: RunResults) -> dict[tuple[Any, ...], tuple[Place, Sequence[World]]]:
+def blocks_by_page(run: RunResults) -> dict[tuple[Any, ...], tuple[Place, Sequence[World]]]:
     """Return each place of a run that has results, and its worlds, by its values of `PLACE`."""
     return {(*place[:3], place[3:]): (place, worlds) for place, worlds in world_blocks(run).items()}
 
@@ -87,7 +96,7 @@ class Remedies:
     run: RunResults
 
     @cached_property
-    def _rows(self) -> dict[tuple[Any, ...], Any]:
+    def _row_by_key(self) -> dict[tuple[Any, ...], Any]:
         frame = remedies_of(self.run.by_own_groups)
         rows = frame[(frame["labels"] == "true") & frame["mean"].notna()]
         rows = rows.assign(base=rows["mean"] - rows["change"])
@@ -96,15 +105,15 @@ class Remedies:
         return dict(zip(keys, rows.itertuples(index=False), strict=True))
 
     @cached_property
-    def every_look(self) -> tuple[TechniqueLook, ...]:
+    def all_looks(self) -> tuple[TechniqueLook, ...]:
         """How all techniques are drawn, but for the classifier that is trained on the truth."""
         looks = pages.technique_looks(self.run.plan).values()
-        return tuple(look for look in looks if look.own[0] != TRUTH)
+        return tuple(look for look in looks if look.technique[0] != TRAINED_ON_TRUTH)
 
     @property
     def looks(self) -> tuple[TechniqueLook, ...]:
         """How techniques are drawn; ``none`` is a line."""
-        return tuple(look for look in self.every_look if not is_baseline(*look.own[:2]))
+        return tuple(look for look in self.all_looks if not is_baseline(*look.technique[:2]))
 
     @property
     def gaps(self) -> tuple[str, ...]:
@@ -113,14 +122,14 @@ class Remedies:
 
     def row(self, place: Place, world: World, own: Own, metric: str) -> Any:
         """Return the row of a technique. None where it has no mean."""
-        return self._rows.get((*key_in(place, world, own), metric))
+        return self._row_by_key.get((*cell_key(place, world, own), metric))
 
-    def every(self, place: Place, worlds: Iterable[World], metric: str) -> list[Any]:
+    def rows(self, place: Place, worlds: Iterable[World], metric: str) -> list[Any]:
         """Return the rows of all techniques, ``none`` among them, that have a mean in some worlds."""
         rows = []
         for world in worlds:
-            for look in self.every_look:
-                row = self.row(place, world, look.own, metric)
+            for look in self.all_looks:
+                row = self.row(place, world, look.technique, metric)
                 if row is not None:
                     rows.append(row)
         return rows
@@ -129,13 +138,15 @@ class Remedies:
         """Return the accuracy of the best thresholds known the truth; NaN where it is not known."""
         return known_of(self.run, place, world).accuracy("oracle-thresholds")
 
-    def lacking(self, place: Place, world: World, own: Own) -> str:
+    def describe_shortfall(self, place: Place, world: World, own: Own) -> str:
         """Say why not all repeats of a cell are drawn; nothing where they are."""
         row = self.row(place, world, own, ACCURACY)
-        return pages.shortfall(self.run, key_in(place, world, own), 0 if row is None else int(row.n))
+        return pages.describe_shortfall(
+            self.run, cell_key(place, world, own), 0 if row is None else int(row.n)
+        )
 
 
-def key_in(place: Place, world: World, own: Own) -> CellKey:
+def cell_key(place: Place, world: World, own: Own) -> CellKey:
     """Return the values of `CELL_COLUMNS` of a technique in a world."""
     dataset, attribute, representation, *classifier = place
     return (dataset, attribute, world[0], representation, world[1], *own, *classifier)
@@ -155,16 +166,16 @@ def draw_remedies(run: RunResults) -> dict[str, Figure]:
     if not run.plan.has_worlds or not remedies.looks:
         return {}
     sheets: dict[tuple[Any, ...], dict[Place, Sequence[World]]] = {}
-    for names, (place, worlds) in by_place(run).items():
+    for names, (place, worlds) in blocks_by_page(run).items():
         for gap in remedies.gaps:
             sheets.setdefault((*names[2:], gap), {})[place] = in_the_middle(worlds)
-    return pages.drawn(run, (*PLACE[2:], "gap"), sheets, partial(_remedies, remedies))
+    return pages.plot_pages(run, (*PLACE[2:], "gap"), sheets, partial(_remedies, remedies))
 
 
 def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -> Figure:
     which, _, gap = title.rpartition(", ")  # the representation and the classifier; last the gap
     across = max(map(len, blocks.values()))
-    called = names_of(run.plan.config)
+    called = read_display_names(run.plan.config)
     labels = [look.label for look in remedies.looks]
     heads = {place: f"{called.dataset(place[0])}, {place[1]}: {ACCURACY}" for place in blocks}
     left = max(
@@ -174,7 +185,7 @@ def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -
     panels: list[Panel | None] = []
     titles: list[list[str]] = [[]]
     for place, worlds in blocks.items():
-        titles.append([title_of(world) for world in worlds])
+        titles.append([world_title(world) for world in worlds])
         for metric in (ACCURACY, gap):
             limits = _limits(remedies, place, worlds, metric)
             if titles[-1] != titles[-2] and metric == ACCURACY:
@@ -196,22 +207,22 @@ def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -
     widest = max(widths)
     return canvas.facet(
         f"Which remedy for which world: accuracy regained, {gap} left",
-        f"{which}. {pages.means_text(run.plan, 'true')} Intervals are of the difference to none of the "
+        f"{which}. {pages.describe_means(run.plan, 'true')} Intervals are of the difference to none of the "
         f"same world, in the population. {IN_THE_MIDDLE} Every row of panels has its own scale.",
         panels,
         across,
         (float(np.clip(widest - 0.06, NARROW, WIDE)), PITCH * len(labels) + 0.04),
         _keys(remedies, blocks, gap),
         _notes(remedies, blocks),
-        room=(left + 0.06, 0.0, 0.08, 0.2),
-        handle=0.16,
-        named=SMALL,
+        margins=(left + 0.06, 0.0, 0.08, 0.2),
+        handle_length=0.16,
+        title_size=SMALL,
     )
 
 
 def _limits(remedies: Remedies, place: Place, worlds: Iterable[World], metric: str) -> tuple[float, float]:
     """Return the ends of an axis: around all that does not decide the same for everybody, and no gap."""
-    rows = remedies.every(place, worlds, metric)
+    rows = remedies.rows(place, worlds, metric)
     values = []
     for row in rows:
         if not row.constant:
@@ -220,7 +231,7 @@ def _limits(remedies: Remedies, place: Place, worlds: Iterable[World], metric: s
         values += [remedies.thresholds(place, world) for world in worlds]
     else:
         values += [0.0]
-    return around(values, 0.06)
+    return axis_limits(values, 0.06)
 
 
 def few_ticks(limits: tuple[float, float], wide: float) -> tuple[list[float], list[str]]:
@@ -259,7 +270,7 @@ def _remedies_panel(
     ax.tick_params(axis="x", pad=1.5)
     ax.set_xticks(*few_ticks(limits, ax.bbox.width / ax.figure.dpi))
     ax.spines["left"].set_visible(False)
-    for row in remedies.every(place, [world], metric):
+    for row in remedies.rows(place, [world], metric):
         if world[0] and world[1]:
             lost = row.lost
         else:
@@ -272,17 +283,17 @@ def _remedies_panel(
     else:
         ax.axvline(0, **IDEAL)
     for i, look in enumerate(looks):
-        row = remedies.row(place, world, look.own, metric)
+        row = remedies.row(place, world, look.technique, metric)
         if row is None:
             text_look: Look = {"ha": "center", "va": "center", "fontsize": SMALL, "style": "italic"}
-            why = remedies.lacking(place, world, look.own)
+            why = remedies.describe_shortfall(place, world, look.technique)
             ax.text(sum(limits) / 2, i, why, color=GREY, gid=f"why-{i}", **text_look)
             continue
         # The interval is that of the difference to ``none``, from where this is.
         ax.plot([row.base, row.base], [i - 0.5, i + 0.5], gid=f"none-{i}", **PLAIN)
         x = {"mean": np.clip(row.mean, *limits), "low": row.start, "high": row.end}
-        mark, _ = SHOWN.get(row.kind, (OPEN, ""))
-        canvas.dots(ax, x, canvas.exactly(i), f"{row.kind}-{i}", mark | {"clip_on": False})
+        mark, _ = KIND_MARKS.get(row.kind, (OPEN, ""))
+        canvas.plot_dots(ax, x, canvas.without_interval(i), f"{row.kind}-{i}", mark | {"clip_on": False})
     if head:
         above: Look = {"xycoords": "axes fraction", "textcoords": "offset points", "fontweight": "bold"}
         ax.annotate(head, (0, 1), (-3, 2), ha="right", va="bottom", fontsize=SMALL, **above)
@@ -295,9 +306,9 @@ def _keys(remedies: Remedies, blocks: Blocks, gap: str) -> list[tuple[Any, str]]
     for place, worlds in blocks.items():
         thresholds += [remedies.thresholds(place, world) for world in worlds]
         for metric in (ACCURACY, gap):
-            rows += remedies.every(place, worlds, metric)
+            rows += remedies.rows(place, worlds, metric)
     kinds = {row.kind for row in rows}
-    keys = [(look | {"ls": ""}, meaning) for kind, (look, meaning) in SHOWN.items() if kind in kinds]
+    keys = [(look | {"ls": ""}, meaning) for kind, (look, meaning) in KIND_MARKS.items() if kind in kinds]
     keys += [(OPEN | {"ls": ""}, "no difference shown"), (PLAIN, "none")]
     if any(np.isfinite(row.lost) for row in rows):
         keys.append((TARGET, "the classifier without the bias"))
@@ -312,9 +323,9 @@ def _notes(remedies: Remedies, blocks: Blocks) -> list[str]:
     for look in remedies.looks:
         for place, worlds in blocks.items():
             for world in worlds:
-                why = remedies.lacking(place, world, look.own)
-                shortfalls.append((look.label, f"{place[0]}: {title_of(world)}", why))
-    return pages.missing(shortfalls, " ({})", "; ")
+                why = remedies.describe_shortfall(place, world, look.technique)
+                shortfalls.append((look.label, f"{place[0]}: {world_title(world)}", why))
+    return pages.describe_missing(shortfalls, " ({})", "; ")
 
 
 CONTRASTS: dict[Contrast, tuple[Look, str]] = {
@@ -345,14 +356,14 @@ def draw_recorded_true(run: RunResults) -> dict[str, Figure]:
     frame = contrasts_of(run.by_own_groups)
     pages_by_place = {}
     frame = frame[frame[["recorded", "true"]].notna().all(axis=1)]
-    for names, (place, worlds) in by_place(run).items():
+    for names, (place, worlds) in blocks_by_page(run).items():
         rows = frame[(frame[BESIDES_WORLD] == list(place)).all(axis=1)]
         rows = rows.assign(differs=rows["world"].isin(rows["world"][rows["recorded"] != rows["true"]]))
         differing = rows[rows["differs"]]
         drawn_worlds = [world for world in in_the_middle(worlds) if len(_in_world(differing, world))]
         if drawn_worlds:
             pages_by_place[names] = drawn_worlds, rows
-    return pages.drawn(run, PLACE, pages_by_place, _recorded_true)
+    return pages.plot_pages(run, PLACE, pages_by_place, _recorded_true)
 
 
 def _in_world(frame: pd.DataFrame, world: World) -> pd.DataFrame:
@@ -367,8 +378,8 @@ def _recorded_true(
     rows = all_rows[all_rows["differs"]]
     undiffering = all_rows[~all_rows["differs"]]
     techniques = set(rows[TECHNIQUE].itertuples(index=False, name=None))
-    looks = [look for look in pages.technique_looks(run.plan).values() if look.own in techniques]
-    numbers = {look.own: str(i) for i, look in enumerate(looks, start=1)}
+    looks = [look for look in pages.technique_looks(run.plan).values() if look.technique in techniques]
+    numbers = {look.technique: str(i) for i, look in enumerate(looks, start=1)}
     metrics = list(dict.fromkeys(rows["metric"]))
     across = min(len(worlds), MOST_WORLDS)
     drawn_rows = pd.concat([_in_world(rows, world) for world in worlds])
@@ -378,7 +389,7 @@ def _recorded_true(
         """Return the panel of a metric and of the j-th world."""
         draw = partial(_contrast_panel, _in_world(rows[rows["metric"] == metric], worlds[j]), numbers)
         if metric == metrics[0]:
-            name = title_of(worlds[j])
+            name = world_title(worlds[j])
         else:
             name = ""
         if metric == metrics[-1] and j >= last_row_start:
@@ -398,28 +409,28 @@ def _recorded_true(
     return canvas.facet(
         f"Recorded against true: {title}",
         "A line leads from none to a technique: what it gains, nearer to the ideal, on recorded labels "
-        f"(across) and on true ones (upwards). {pages.means_text(run.plan, '')} {IN_THE_MIDDLE} Every panel "
-        "has its own scale. Shaded: a loss on the record that is none on the truth.",
-        canvas.blocks(metrics, range(len(worlds)), across, panel),
+        f"(across) and on true ones (upwards). {pages.describe_means(run.plan, '')} {IN_THE_MIDDLE} Every "
+        "panel has its own scale. Shaded: a loss on the record that is none on the truth.",
+        canvas.lay_out_panels(metrics, range(len(worlds)), across, panel),
         across,
         (side, side),
         [*keys, DIAGONAL],
         [
-            f"Techniques: {', '.join(f'{numbers[look.own]} {look.label}' for look in looks)}.",
-            *(f"{metric}: {counted(drawn_rows, rows, metric)}" for metric in metrics),
+            f"Techniques: {', '.join(f'{numbers[look.technique]} {look.label}' for look in looks)}.",
+            *(f"{metric}: {describe_contrasts(drawn_rows, rows, metric)}" for metric in metrics),
             *_the_same(undiffering),
         ],
-        room=(0.36, 0.12, 0.4, 0.2),
-        handle=0.16,
-        named=SMALL,
+        margins=(0.36, 0.12, 0.4, 0.2),
+        handle_length=0.16,
+        title_size=SMALL,
     )
 
 
-def counted(drawn_rows: pd.DataFrame, all_rows: pd.DataFrame, metric: str) -> str:
+def describe_contrasts(drawn_rows: pd.DataFrame, all_rows: pd.DataFrame, metric: str) -> str:
     """Say how many techniques in how many worlds are which contrast: those that are drawn, and all.
 
     >>> frame = pd.DataFrame({"metric": "accuracy", "contrast": ["real", "artefact", "real"]})
-    >>> counted(frame[1:], frame, "accuracy")
+    >>> describe_contrasts(frame[1:], frame, "accuracy")
     '2 techniques in worlds: 1 artefact, 1 real; at all strengths 3: 1 artefact, 2 real.'
     """
     drawn_contrasts = drawn_rows[drawn_rows["metric"] == metric]["contrast"]
@@ -443,14 +454,14 @@ def _the_same(rows: pd.DataFrame) -> list[str]:
         return []
     return [
         f"Not drawn: {', '.join(worlds)}: labels, groups and people on record are the true ones there; "
-        f"{ACCURACY}: {counted(rows, rows, ACCURACY)}"
+        f"{ACCURACY}: {describe_contrasts(rows, rows, ACCURACY)}"
     ]
 
 
 def _contrast_panel(rows: pd.DataFrame, numbers: Mapping[Any, str], ax: Axes) -> None:
     """Draw lines from ``none`` to the techniques of a world; constants have no say in the limits."""
     deciding = rows[rows["contrast"] != "constant"]
-    limits = around([0.0, *-deciding[ENDS].to_numpy(dtype=float).ravel()], 0.1)
+    limits = axis_limits([0.0, *-deciding[ENDS].to_numpy(dtype=float).ravel()], 0.1)
     ax.set(xlim=limits, ylim=limits)
     ax.locator_params(nbins=4)
     ax.tick_params(pad=1.5)
@@ -472,7 +483,7 @@ def _contrast_panel(rows: pd.DataFrame, numbers: Mapping[Any, str], ax: Axes) ->
         ax.plot([0, x], [0, y], lw=0.6, alpha=0.7, color=look["color"], zorder=3)
         recorded = {"mean": x, "low": x_low, "high": x_high}
         true = {"mean": y, "low": y_low, "high": y_high}
-        canvas.dots(ax, recorded, true, f"{contrast}-{number}", look)
+        canvas.plot_dots(ax, recorded, true, f"{contrast}-{number}", look)
         points.append((number, x, y))
         marks.append((x, y, x, y, 3.0))
     label_points(ax, points, marks)
@@ -495,14 +506,14 @@ def draw_strength(run: RunResults) -> dict[str, Figure]:
     if not run.plan.has_worlds:
         return {}
     lines_by_place = {}
-    for names, (place, worlds) in by_place(run).items():
-        lines = lines_of(run, place, worlds)
+    for names, (place, worlds) in blocks_by_page(run).items():
+        lines = total_variation_lines(run, place, worlds)
         if lines:
             lines_by_place[names] = (place, lines)
-    return pages.drawn(run, PLACE, lines_by_place, partial(_strength, Remedies(run)))
+    return pages.plot_pages(run, PLACE, lines_by_place, partial(_strength, Remedies(run)))
 
 
-def lines_of(run: RunResults, place: Place, worlds: Sequence[World]) -> Lines:
+def total_variation_lines(run: RunResults, place: Place, worlds: Sequence[World]) -> Lines:
     """Return the total variation of each world by strength, in ascending order."""
     values = {world: known_of(run, place, world).value("total-variation") for world in worlds}
     finite = {world: value for world, value in values.items() if np.isfinite(value)}
@@ -518,7 +529,7 @@ def _strength(
     remedies: Remedies, run: RunResults, title: str, place_and_lines: tuple[Place, Lines]
 ) -> Figure:
     place, lines = place_and_lines
-    looks = remedies.every_look
+    looks = remedies.all_looks
     gaps = remedies.gaps
     across = min(len(looks), MOST_TECHNIQUES)
     worlds: dict[World, float] = {}
@@ -527,16 +538,16 @@ def _strength(
     most = max(worlds.values()) or 1.0
     limits = {}
     for metric in (ACCURACY, *gaps):
-        means = [row.mean for row in remedies.every(place, worlds, metric) if not row.constant]
+        means = [row.mean for row in remedies.rows(place, worlds, metric) if not row.constant]
         if metric != ACCURACY:
             means.append(0.0)
-        limits[metric] = around(means, 0.06)
+        limits[metric] = axis_limits(means, 0.06)
 
     def panel(metric: str, j: int) -> Panel:
         """Return the panel of a metric and of the j-th technique."""
         panel_lines = []
         for line in lines.values():
-            rows = [remedies.row(place, world, looks[j].own, metric) for world in line]
+            rows = [remedies.row(place, world, looks[j].technique, metric) for world in line]
             panel_lines.append(list(zip(line.values(), rows, strict=True)))
         draw = partial(_strength_panel, panel_lines, most, limits[metric], metric != ACCURACY)
         if metric == ACCURACY:
@@ -550,21 +561,21 @@ def _strength(
         return Panel(draw, name, below, "" if j % across else metric)
 
     keys: list[tuple[Any, str]] = [(world_look(i), name or NO_BIAS) for i, name in enumerate(lines)]
-    if any(row.constant for row in remedies.every(place, worlds, ACCURACY)):
-        mark, meaning = SHOWN["constant"]
+    if any(row.constant for row in remedies.rows(place, worlds, ACCURACY)):
+        mark, meaning = KIND_MARKS["constant"]
         keys.append((mark | {"ls": ""}, meaning))
     return canvas.facet(
         f"The strength of a bias: {title}",
         f"Over the {CURRENCY} between what a world records and the truth; a mark per strength. "
-        f"{pages.means_text(run.plan, 'true')} Filled: shown to differ from none of the same world.",
-        canvas.blocks([*limits], range(len(looks)), across, panel),
+        f"{pages.describe_means(run.plan, 'true')} Filled: shown to differ from none of the same world.",
+        canvas.lay_out_panels([*limits], range(len(looks)), across, panel),
         across,
         (1.3, 1.1),
         [*keys, (IDEAL, "no gap")],
         _untouched(lines),
-        room=(0.42, 0.0, 0.12, 0.3),
-        handle=0.36,
-        named=SMALL,
+        margins=(0.42, 0.0, 0.12, 0.3),
+        handle_length=0.36,
+        title_size=SMALL,
     )
 
 
@@ -603,10 +614,10 @@ def _strength_panel(
         ax.plot([x for x, _ in deciding], [y for _, y in deciding], **line)
         for x, row in rows:
             ax.vlines(x, row.low, row.high, color=look["color"], lw=0.9, zorder=2.5)
-            if row.kind in SHOWN:
+            if row.kind in KIND_MARKS:
                 face = look["color"]
             else:
                 face = "white"
-            mark: Look = SHOWN["constant"][0] if row.constant else look | {"mfc": face}
+            mark: Look = KIND_MARKS["constant"][0] if row.constant else look | {"mfc": face}
             mark = mark | {"ls": "", "zorder": 3, "clip_on": False}
             ax.plot([x], [np.clip(row.mean, *limits)], **mark)
