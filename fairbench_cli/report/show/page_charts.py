@@ -11,8 +11,8 @@ from fairbench_cli.document import charts
 from fairbench_cli.document.charts import LEFT, PLOT, SIDE, WIDTH, Axis, ChartLine, Point
 from fairbench_cli.document.model import Chart
 from fairbench_cli.report.ledger.answer import RunAnswer, RunSetting
-from fairbench_cli.report.show.metric_wording import reading_of
-from fairbench_cli.report.show.page_data import MARKS, REFERENCE_RULES
+from fairbench_cli.report.show.metric_wording import wording_of
+from fairbench_cli.report.show.page_panels import MARKS, REFERENCE_RULES
 
 KIND_TEXTS = {
     "B": "what the others are compared with",
@@ -75,7 +75,7 @@ class FrontierPoint(NamedTuple):
 def draw_frontier(
     title: str, frontier: Sequence[FrontierPoint], techniques: Sequence[tuple[str, FrontierPoint]]
 ) -> str:
-    """Return a picture of techniques next to what moved thresholds reach, whose first point is always on it."""
+    """Return a picture of techniques and of what moved thresholds reach; the first point of it always shows."""
     gaps = [point.gap for _, point in techniques]
     gaps += [point.gap for point in frontier[:1]]
     x_axis = Axis(0.0, 1.15 * max(gaps) or 1.0, LEFT, WIDTH - SIDE)
@@ -124,17 +124,19 @@ def answer_chart(answer: RunAnswer) -> Chart | None:
 
 def _technique_tracks(settings: Sequence[RunSetting], answer: RunAnswer) -> list[ChartLine]:
     """Return the way of each technique over β, that of the baseline first."""
-    reading = reading_of(answer.metric)
+    wording = wording_of(answer.metric)
     points: dict[str, list[Point]] = {}
     for setting in settings:
         findings = list(setting.findings)
-        if setting.plain is not None:
-            findings.insert(0, setting.plain)
+        if setting.baseline is not None:
+            findings.insert(0, setting.baseline)
         for finding in findings:
             track = points.setdefault(finding.technique, [])
             gap = finding.value.mean
             accuracy = 100 * finding.accuracy.mean
             if math.isfinite(gap) and math.isfinite(accuracy):
                 name = f"{finding.technique}, β = {setting.beta:g}"
-                track.append((gap, accuracy, f"{name}: {reading.size(gap)}, accuracy {accuracy:.1f} %"))
+                track.append(
+                    (gap, accuracy, f"{name}: {wording.format_with_unit(gap)}, accuracy {accuracy:.1f} %")
+                )
     return [ChartLine(technique, track) for technique, track in points.items()]
