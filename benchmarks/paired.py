@@ -34,7 +34,7 @@ from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttribute
 from fairbench_cli.measures.thresholds import swept_counts
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.files import load
-from fairbench_cli.report.ledger.frontier import distance_frame
+from fairbench_cli.report.ledger.frontier import frontier_distance_frame
 from fairbench_cli.report.ledger.inference import RowDesign
 from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats
 from fairbench_cli.report.ledger.paired_differences import paired_frame
@@ -281,7 +281,9 @@ def frontier(runs: int) -> None:
     for other, (design, n, repeats) in points:
         rng = seed("frontier", other, design, n, repeats)
         words = pd.concat(
-            distance_frame(moved(design, n, repeats, rng, 0.5, other)).query("intervention != 'none'")
+            frontier_distance_frame(moved(design, n, repeats, rng, 0.5, other)).query(
+                "intervention != 'none'"
+            )
             for _ in range(runs)
         )
         texts = []

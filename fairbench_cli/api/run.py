@@ -29,7 +29,7 @@ from fairbench_cli.experiment.plan import FILE, RunPlan, read_plan
 from fairbench_cli.experiment.running.pool import LocalPool
 from fairbench_cli.experiment.running.run import compute, prepare, working_in, write_manifest
 from fairbench_cli.experiment.worlds import write_worlds
-from fairbench_cli.papers.pages import with_paper
+from fairbench_cli.papers.pages import paper_section
 from fairbench_cli.papers.parts import FIGURES as DRAW
 from fairbench_cli.papers.parts import PARTS
 from fairbench_cli.report.ledger.answer import RunAnswer, answer_of
@@ -271,7 +271,7 @@ def run(
                     compute(prepared, pool.outcomes, note)
             write_worlds(target, prepared.config, prepared.datasets)
             write_manifest(prepared, jobs=jobs, computed=todo - prepared.n_left, start=start)
-            write_report(target, prepared.plan, prepared.records, compared=with_paper, parts=PARTS)
+            write_report(target, prepared.plan, prepared.records, compared=paper_section, parts=PARTS)
         results = _read(target, read_config.name, Path(folder) if folder else None)
         return replace(results, stored=(prepared.plan, prepared.records))
 

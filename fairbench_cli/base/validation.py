@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Annotated, Any, Self, get_args, get_origin
@@ -154,6 +155,40 @@ def refusal(*findings: Finding) -> ValidationError:
             for key_path, problem in findings
         ],
     )
+
+
+class Findings:
+    """What is wrong with the parts of a value: gathered, so that all of it is said at once.
+
+    >>> findings = Findings()
+    >>> with findings.within("sample"):
+    ...     raise refusal((("beta",), Problem("beta is above 1", "write 1 or less")))
+    >>> [key_path for key_path, _ in findings.gathered]
+    [('sample', 'beta')]
+    """
+
+    def __init__(self) -> None:
+        self.gathered: list[Finding] = []
+
+    def add(self, key_path: KeyPath, message: MessageText, fix: MessageText) -> None:
+        """Add a problem with the value at a place within this one."""
+        self.gathered.append((key_path, Problem(message, fix)))
+
+    @contextmanager
+    def within(self, *key_path: str | int) -> Iterator[None]:
+        """Add everything that a block finds wrong with the value at a place; the block ends there."""
+        try:
+            yield
+        except ValidationError as error:
+            self.gathered += [((*key_path, *inner), problem) for inner, problem in to_findings(error)]
+
+    def refuse(self) -> None:
+        """Raise everything as one `pydantic.ValidationError`, if there is anything."""
+        if self.gathered:
+            raise refusal(*self.gathered)
+
+    def __bool__(self) -> bool:
+        return bool(self.gathered)
 
 
 def _with_keys(error: ValidationError, model: type[BaseModel]) -> Iterator[InitErrorDetails]:

@@ -27,22 +27,22 @@ class Activity:
 
     Parameters
     ----------
-    what : str
-        What is done at first; see `tell`.
+    task : str
+        What is done at first, as in "reading adult"; see `tell`.
     """
 
-    def __init__(self, what: str) -> None:
-        self._far: PercentDone | None = None
-        self._what = what
+    def __init__(self, task: str) -> None:
+        self._percent_done: PercentDone | None = None
+        self._task = task
         self._console = Console(stderr=True, highlight=False)
         self._ended = Event()
         self._thread = Thread(target=self._watch, daemon=True)
         self._start = time.monotonic()
 
-    def tell(self, what: str, far: PercentDone | None = None) -> None:
-        """Say what is done from now on; `far` says how far it is, per cent."""
-        self._what = what
-        self._far = far
+    def tell(self, task: str, percent_done: PercentDone | None = None) -> None:
+        """Say what is done from now on; `percent_done` says how far it is."""
+        self._task = task
+        self._percent_done = percent_done
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -58,7 +58,7 @@ class Activity:
                 self._show_bar()
             return
         while not self._ended.wait(BETWEEN_LINES):
-            facts = [printable(self._what), f"{time.monotonic() - self._start:.0f} s"]
+            facts = [printable(self._task), f"{time.monotonic() - self._start:.0f} s"]
             percent = self._percent()
             if percent is not None:
                 facts.insert(1, f"{percent:.0f} %")
@@ -66,9 +66,14 @@ class Activity:
 
     def _show_bar(self) -> None:
         percent_column = TaskProgressColumn("{task.percentage:.0f} %", markup=False)
-        columns = [TextColumn("{task.description}", markup=False), BarColumn(20), percent_column]
         with Progress(
-            SpinnerColumn(), *columns, TimeElapsedColumn(), console=self._console, transient=True
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(20),
+            percent_column,
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
         ) as bar:
             bar.add_task("", total=None)
             task = bar.tasks[0]
@@ -77,17 +82,17 @@ class Activity:
                 task.total = None  # how far the next thing is may not be known
                 bar.update(
                     task.id,
-                    description=printable(self._what),
+                    description=printable(self._task),
                     total=None if percent is None else 100.0,
                     completed=percent or 0.0,
                 )
 
     def _percent(self) -> float | None:
-        far = self._far
-        if far is None:
+        percent_done = self._percent_done
+        if percent_done is None:
             return None
         try:
-            percent = far()
+            percent = percent_done()
         except Exception:  # what it looks at has just ended
             return None
         if percent is not None and 0 <= percent <= 100:

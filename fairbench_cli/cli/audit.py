@@ -49,7 +49,7 @@ class AuditCommand(Command):
         if self._flags is None:
             self._flags = _flags_of_keys()
         argument, *other_flags = super().get_params(ctx)
-        return [argument, *self._flags, *other_flags]
+        return [argument] + self._flags + other_flags
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, which finds the values of keys in the context's `obj`."""
@@ -67,8 +67,11 @@ def _flags_of_keys() -> list[Any]:
     for title, keys_of_panel in PANELS.items():
         panels |= dict.fromkeys(keys_of_panel.split(), title)
     flags = []
-    for key in (*panels, *(key for key in descriptions if key not in panels)):
-        names = [f"--{key}", *([SHORT[key]] if key in SHORT else ())]
+    # Keys with a panel come first, in the order of panels.
+    for key in dict.fromkeys(list(panels) + list(descriptions)):
+        names = [f"--{key}"]
+        if key in SHORT:
+            names.append(SHORT[key])
         option = typer.Option(
             *names, help=descriptions[key], rich_help_panel=panels.get(key), show_default=False
         )
@@ -162,7 +165,7 @@ def audit(
             problem = "a plan is about rows that are not decided yet"
             raise user_error(problem, "leave one of the two out", "--only" if only else "--repeat")
         return _plan(preds, keys, config, output, format_)
-    wrong = sorted({*keys} & {*PLANNED})
+    wrong = sorted(set(keys) & set(PLANNED))
     if wrong:
         raise user_error(f"{wrong[0]} has no effect", "give --plan, or leave it out", f"--{wrong[0]}")
     settings: AuditConfig = read_config(keys, config, "--")

@@ -45,7 +45,7 @@ def out() -> Console:
     return Console(highlight=False)
 
 
-def plain(text: str, keep: str = "") -> str:
+def plain_text(text: str, keep: str = "") -> str:
     """Return a text as the console can show it, before columns are measured; `keep` as in `printable`."""
     return in_its_encoding(printable(text, keep))
 
@@ -53,14 +53,14 @@ def plain(text: str, keep: str = "") -> str:
 def say(line: str, style: str = "") -> None:
     """Print one paragraph of results; lines are folded on a terminal only."""
     console = out()
-    console.print(Text(plain(line, "\n"), style=style), soft_wrap=not console.is_terminal)
+    console.print(Text(plain_text(line, "\n"), style=style), soft_wrap=not console.is_terminal)
 
 
 def fold(text: str, style: str = "", indent: str = "", first_indent: str = "") -> None:
     """Print a paragraph, folded to the console's width in a pipe too; "5 %" and "β = 1" stay on a line."""
     console = out()
     folded = textwrap.fill(
-        plain(text).replace(" %", f"{KEPT}%").replace("β = ", f"β{KEPT}={KEPT}"),
+        plain_text(text).replace(" %", f"{KEPT}%").replace("β = ", f"β{KEPT}={KEPT}"),
         console.width,
         initial_indent=first_indent,
         subsequent_indent=indent,
@@ -165,7 +165,7 @@ def print_rows(
 def _marks(document: Document) -> Marks:
     """Return how verdicts look; those that chance was not looked at for have no colour."""
     return {
-        verdict: (plain(mark), STYLES.get(verdict, "bold") if document.tested or not verdict else "")
+        verdict: (plain_text(mark), STYLES.get(verdict, "bold") if document.tested or not verdict else "")
         for verdict, mark in document.marks.items()
     }
 
@@ -279,11 +279,13 @@ def _columns(table: TextTable, marks: Marks, *, stacked: bool) -> list[_Column]:
     for j, (name, number) in enumerate(zip(table.heads, table.numeric, strict=True)):
         folds = stacked and number
         if folds:
-            head = plain(name).replace(" = ", "=")
+            head = plain_text(name).replace(" = ", "=")
         else:
-            head = plain(name)
+            head = plain_text(name)
         cells = [_printed_cell(row[j], marks, stacked=stacked) for row in table.rows]
-        lines = "\n".join([head, *(cell.text for cell in cells)]).split("\n")
+        lines = head.split("\n")
+        for cell in cells:
+            lines += cell.text.split("\n")
         hang = max((cell.hang for cell in cells), default=0)
         word = hang + max(map(cell_len, " ".join(lines).split(" ")))
         if folds:
@@ -295,13 +297,18 @@ def _columns(table: TextTable, marks: Marks, *, stacked: bool) -> list[_Column]:
 
 
 def _printed_cell(cell: TableCell, marks: Marks, *, stacked: bool) -> _Shown:
-    mark, style = marks[cell.verdict] if cell.verdict else ("", "")
-    text = plain(cell.text if stacked else cell.full_text, "\n").replace(" %", f"{KEPT}%")
+    text = cell.text if stacked else cell.full_text
+    text = plain_text(text, "\n").replace(" %", f"{KEPT}%")
+    style = ""
+    hang = 0
+    if cell.verdict:
+        mark, style = marks[cell.verdict]
+        text = with_symbol(text, mark)
+        if mark:
+            hang = len(mark) + 1
     if stacked and cell.fine:
-        below = f"\n{plain(cell.fine)}".replace(" ", KEPT)
-    else:
-        below = ""
-    return _Shown(with_symbol(text, mark) + below, style, len(mark) + 1 if mark else 0)
+        text += f"\n{plain_text(cell.fine)}".replace(" ", KEPT)
+    return _Shown(text, style, hang)
 
 
 def _split_columns(columns: list[_Column], width: int) -> Iterator[list[_Column]]:
@@ -316,11 +323,11 @@ def _split_columns(columns: list[_Column], width: int) -> Iterator[list[_Column]
         free -= GAP + (column.width if i else min(column.word, width // 3))
     table_columns: list[_Column] = []
     for column in columns[len(text_columns) :]:
-        if table_columns and sum(placed.width + GAP for placed in (*table_columns, column)) > free + GAP:
-            yield [*text_columns, *table_columns]
+        if table_columns and sum(placed.width + GAP for placed in table_columns + [column]) > free + GAP:
+            yield text_columns + table_columns
             table_columns = []
         table_columns.append(column)
-    yield [*text_columns, *table_columns]
+    yield text_columns + table_columns
 
 
 def _fitted(columns: list[_Column], width: int) -> list[int]:

@@ -297,8 +297,9 @@ def _print_versions(name_before: str, name_after: str, versions: "TwoVersions") 
     rows = []
     for group in versions.groups:
         name = f"{group.attribute} {group.group}".strip()
-        counts = [f"{group.before:,}", f"{group.after:,}", format_percent(group.kept_share)]
-        rows.append([name, *counts, f"{group.rate_before:.3f}", f"{group.rate_after:.3f}"])
+        row = [name, f"{group.before:,}", f"{group.after:,}", format_percent(group.kept_share)]
+        row += [f"{group.rate_before:.3f}", f"{group.rate_after:.3f}"]
+        rows.append(row)
     heads = ["group", "rows before", "after", "kept", "favourable before", "after"]
     print_rows(heads, rows, n_right=5, title=f"{name_before} (before) and {name_after} (after)")
     if versions.same is None:

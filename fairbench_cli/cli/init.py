@@ -86,7 +86,7 @@ def init(
         table = to_raw_cells(cells, layout)
     del cells  # as large as the table
     _say_layout(data, table, with_values=sys.stdin.isatty())
-    named_columns = {re.split("[=<>]", text)[0].strip() for text in (label or "", *(protected or ()))}
+    named_columns = {re.split("[=<>]", text)[0].strip() for text in [label or ""] + (protected or [])}
     counts = find_counts_column(table.cells)
     if counts is not None and counts not in named_columns:
         table = table.repeat_by_count(counts)
@@ -308,13 +308,11 @@ def _next(guessed: "Guessed", card: Path, config: Path) -> list[str]:
         flags += ["-a", name]
     for group in guessed.roles.attributes:
         flags += ["--ref", f"{group.column}={_largest_favoured(guessed, group)}"]
-    return [
-        shlex.join(["fairbench", *command])
-        for command in (
-            ["data", "check", str(card)],
-            ["run", str(config)],
-            ["report", f"results/{guessed.name}", "-a", attributes[-1]],
-            ["data", "export", str(card), "-o", rows],
-            ["audit", rows, "--score", label, "--label", label, *flags],
-        )
+    commands = [
+        ["fairbench", "data", "check", str(card)],
+        ["fairbench", "run", str(config)],
+        ["fairbench", "report", f"results/{guessed.name}", "-a", attributes[-1]],
+        ["fairbench", "data", "export", str(card), "-o", rows],
+        ["fairbench", "audit", rows, "--score", label, "--label", label] + flags,
     ]
+    return [shlex.join(command) for command in commands]

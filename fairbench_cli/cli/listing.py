@@ -73,7 +73,9 @@ def _explain(kind: str, name: str) -> None:
     registry: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
     component = registry.get(name) or (find_code(name, registry.group, Path()) if registry.group else None)
     if component is None:
-        names = [*registry, *(entry_points_by_name(registry.group) if registry.group else ())]
+        names = list(registry)
+        if registry.group:
+            names += entry_points_by_name(registry.group)
         raise user_error(f'unknown {registry.name} "{name}"', suggest(name, names))
     thing = component.load()
     if name in registry:
@@ -138,10 +140,9 @@ def pages() -> dict[str, Path]:
     Those of ``reference/`` are left out, as a site fills them: a terminal has ``list`` and ``--help``.
     """
     folder = shipped_folder("docs")
-    by_topic = {
-        path.stem: path for path in (*sorted(folder.glob("*.md")), *sorted(folder.glob("papers/*.md")))
-    }
-    return {topic: by_topic[topic] for topic in (*FIRST, *by_topic)}
+    paths = sorted(folder.glob("*.md")) + sorted(folder.glob("papers/*.md"))
+    by_topic = {path.stem: path for path in paths}
+    return {topic: by_topic[topic] for topic in list(FIRST) + list(by_topic)}
 
 
 def docs(
@@ -172,8 +173,9 @@ def docs(
 
         def __rich_console__(self, *arguments: Any) -> Iterator[Any]:
             for table in super().__rich_console__(*arguments):
-                for column in table.columns if isinstance(table, Table) else ():
-                    column.overflow = "fold"
+                if isinstance(table, Table):
+                    for column in table.columns:
+                        column.overflow = "fold"
                 yield table
 
     class FoldedPage(Markdown):

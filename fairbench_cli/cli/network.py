@@ -163,9 +163,9 @@ def query(
     elif evidence:
         say(f"P({condition}) = {answer.attrs['evidence']:.6g}")
     levels = answer.index.to_frame().to_numpy()
-    rows = [[*levels_of_row, f"{p:.6f}"] for levels_of_row, p in zip(levels, answer, strict=True)]
+    rows = [list(row_levels) + [f"{p:.6f}"] for row_levels, p in zip(levels, answer, strict=True)]
     title = f"P({', '.join(of)} | {'given' if evidence else '-'})"
-    print_rows([*of, "probability"], rows, n_right=1, title=title)
+    print_rows(of + ["probability"], rows, n_right=1, title=title)
 
 
 @app.command()
@@ -320,13 +320,13 @@ def _cpt_rows(frame: "pd.DataFrame", width: int) -> tuple[list[str], list[list[s
     table = []
     for probabilities in frame.to_numpy():
         table.append([f"{p:.6f}" for p in probabilities])
-    heads = [*parents, *(f"{node}={level}" for level in frame.columns)]
-    rows = [[*levels, *row] for levels, row in zip(configurations, table, strict=True)]
-    widest = (max(map(len, column)) for column in zip(heads, *rows, strict=True))
-    if sum(widest) + BETWEEN * (len(heads) + 1) <= width:
+    heads = parents + [f"{node}={level}" for level in frame.columns]
+    rows = [levels + row for levels, row in zip(configurations, table, strict=True)]
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    if sum(widths) + BETWEEN * (len(heads) + 1) <= width:
         return heads, rows, len(frame.columns)
     long = []
     for levels, row in zip(configurations, table, strict=True):
         for level, p in zip(frame.columns, row, strict=True):
-            long.append([*levels, str(level), p])
-    return [*parents, node, "probability"], long, 1
+            long.append(levels + [str(level), p])
+    return parents + [node, "probability"], long, 1

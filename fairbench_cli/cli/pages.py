@@ -60,7 +60,8 @@ def component_page(name: str, thing: Any, *, technique: bool, foreign: Any = Non
         meanings = {**meanings, "include_protected": INCLUDE}
     lines = tuple(f"{key}: {kind}. {meanings.get(key, '')}".rstrip() for key, kind in parameters.items())
     parameter_section = Section("parameters" if lines else "no parameters", lines)
-    return _page(Section(name, tuple(filter(None, (summary, *paragraphs))), sections=(parameter_section,)))
+    sentences = tuple(text for text in [summary] + paragraphs if text)
+    return _page(Section(name, sentences, sections=(parameter_section,)))
 
 
 def _page(section: Section) -> Document:
@@ -188,13 +189,12 @@ def metric_tables() -> Document:
     listed_sections = [
         _listed("rate", ["name", "of a group s", "formula"], rates),
         _listed("comparison of a rate X", ["name", "formula"], comparisons),
-        *(
-            _listed(section, ["name", "range", "ideal", "formula"], list(map(_function, metrics)))
-            for section, metrics in sections.items()
-        ),
-        _listed("alias", ["name", "is"], aliases),
-        _listed(f"legacy, {SOURCE}", ["name", "rules"], legacy),
     ]
+    for section, metrics in sections.items():
+        rows = list(map(_function, metrics))
+        listed_sections.append(_listed(section, ["name", "range", "ideal", "formula"], rows))
+    listed_sections.append(_listed("alias", ["name", "is"], aliases))
+    listed_sections.append(_listed(f"legacy, {SOURCE}", ["name", "rules"], legacy))
     return Document("", sections=tuple(listed_sections))
 
 
@@ -291,13 +291,16 @@ def _metric(metric: Metric) -> Section:
         needs = "the rows"
     else:
         needs = metric.needs
-    lines = (
-        *([f"is {metric.alias_of}"] if metric.alias_of else []),
+    lines = []
+    if metric.alias_of:
+        lines.append(f"is {metric.alias_of}")
+    lines += [
         metric.formula,
         f"range {number(metric.low)} to {number(metric.high)}{ideal}; {DIRECTIONS[metric.direction]}",
         f"needs {needs}; defined on {inputs}",
         metric.undefined,
-        *_gate(metric),
-        f"source: {metric.source}",
-    )
-    return Section(f"{metric.name}{' *' if metric.name in DEFAULT_METRICS else ''}", lines)
+    ]
+    lines += _gate(metric)
+    lines.append(f"source: {metric.source}")
+    default_mark = " *" if metric.name in DEFAULT_METRICS else ""
+    return Section(f"{metric.name}{default_mark}", tuple(lines))

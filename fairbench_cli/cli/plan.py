@@ -72,23 +72,23 @@ def plan(
                 arc = ""
             else:
                 arc = f" {arc_in_words(dataset)},"
-            if any(betas):
-                kind = bias_in_words([dataset], shipped=_shipped(prepared))
-            else:
-                kind = ""
-            # not learned
+            bic = ""  # not learned
             if dataset["bic"]:
                 bic = f"network BIC {dataset['bic']:.3f},"
-            else:
-                bic = ""
-            description = f"{bic}{arc} {size}".strip() + (f"; β is {kind}" if kind else "")
+            description = f"{bic}{arc} {size}".strip()
+            if any(betas):
+                kind = bias_in_words([dataset], shipped=_shipped(prepared))
+                if kind:
+                    description += f"; β is {kind}"
         lines.append(f"{dataset['dataset']}: {description}")
     kinds = kinds_of(prepared.distinct)
     seconds = estimate_of(prepared, kinds, 1).left(to_do(prepared, kinds))
     if todo and seconds is not None:
         lines.append(f"about {in_words(seconds)} of CPU time left")
     worlds = plain_table("", ("dataset", "world", "strength", "what it does"), _worlds(prepared), 4)
-    sections = [Section("", tables=(table,)), *([Section("", tables=(worlds,))] if worlds.rows else [])]
+    sections = [Section("", tables=(table,))]
+    if worlds.rows:
+        sections.append(Section("", tables=(worlds,)))
     print_document(Document("", sections=tuple(sections), notes=tuple(dict.fromkeys(lines))))
     say(f"results: {prepared.folder}")
 
@@ -97,13 +97,15 @@ def bias_lines(prepared: "PreparedRun") -> list[str]:
     """Say in a line each what β does to people, and which worlds a run has."""
     from fairbench_cli.experiment.plan import bias_in_words
 
-    tilted = any(cell.beta for cell in prepared.selected if not cell.world.mechanisms)
-    if tilted:
+    lines = []
+    if any(cell.beta for cell in prepared.selected if not cell.world.mechanisms):
         kind = bias_in_words(prepared.plan.datasets, brief=True, shipped=_shipped(prepared))
-    else:
-        kind = ""
+        if kind:
+            lines.append(f"β is {kind}")
     worlds = dict.fromkeys(name for _, name, _, _ in _worlds(prepared))
-    return [*([f"β is {kind}"] if kind else []), *([f"worlds: {', '.join(worlds)}"] if worlds else [])]
+    if worlds:
+        lines.append(f"worlds: {', '.join(worlds)}")
+    return lines
 
 
 def _shipped(prepared: "PreparedRun") -> bool:
@@ -139,7 +141,7 @@ def _worlds(prepared: "PreparedRun") -> list[list[str]]:
             if len(worlds_of_name) > 1:
                 effect = f"at {worlds_of_name[-1]['beta']:g}: {effect}"
             datasets.setdefault((called or "no bias", betas, effect), []).append(name)
-    return [[", ".join(dict.fromkeys(names)), *row] for row, names in datasets.items()]
+    return [[", ".join(dict.fromkeys(names))] + list(row) for row, names in datasets.items()]
 
 
 def _rows(prepared: "PreparedRun", repeats_left: dict[str, int]) -> list[list[str]]:

@@ -31,8 +31,8 @@ def kinds_of(cells: Iterable[Cell]) -> dict[str, Kind]:
         technique = cell.technique
         components = (id(technique), id(cell.classifier))
         if components not in names:
-            names[components] = technique.spec.name, str(technique.tune), str(cell.classifier)
-        kinds[cell.key] = cell.dataset, *names[components]
+            names[components] = (technique.spec.name, str(technique.tune), str(cell.classifier))
+        kinds[cell.key] = (cell.dataset, *names[components])
     return kinds
 
 
@@ -82,8 +82,14 @@ class RunProgress:
         self._shown = self._start
         self._began: float | None = None  # when the first repeat was handed out
         self._console = Console(stderr=True, highlight=False)
-        columns = [BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}")]
-        self._bar = _Bar(TextColumn("repeats"), *columns, console=self._console)
+        self._bar = _Bar(
+            TextColumn("repeats"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}"),
+            console=self._console,
+        )
         self._task = self._bar.add_task("", total=self._total)
 
     def __enter__(self) -> Self:
@@ -173,9 +179,11 @@ def _task_in_words(task: Task) -> str:
     technique = technique_label(
         cell.technique.spec.name, canonical_json(cell.technique.described), cell.technique.include_protected
     )
-    bias = [] if cell.real else [f"β {cell.beta:g}"]
-    parts = [cell.dataset, cell.attribute, *bias, technique, cell.classifier.name]
-    return ", ".join([*parts, f"repeat {task.repeat}"])
+    names = [cell.dataset, cell.attribute]
+    if not cell.real:
+        names.append(f"β {cell.beta:g}")
+    names += [technique, cell.classifier.name, f"repeat {task.repeat}"]
+    return ", ".join(names)
 
 
 def in_words(seconds: float) -> str:
@@ -184,10 +192,10 @@ def in_words(seconds: float) -> str:
     >>> in_words(42.4), in_words(100), in_words(7300)
     ('42 s', '1 min 40 s', '2 h 2 min')
     """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
+    whole_seconds = round(seconds)
+    if whole_seconds < 60:
+        return f"{whole_seconds} s"
+    if whole_seconds < 3600:
+        return f"{whole_seconds // 60} min {whole_seconds % 60} s"
     minutes = round(seconds / 60)
     return f"{minutes // 60} h {minutes % 60} min"

@@ -72,7 +72,7 @@ def report(
     """Write the answer, page, CSVs, tables and figures of a run again from its journal. No training."""
     from fairbench_cli.base.plugins import is_file
     from fairbench_cli.experiment.journal.folder import locked_if_results, mixture_in_words
-    from fairbench_cli.papers.pages import with_paper
+    from fairbench_cli.papers.pages import paper_section
     from fairbench_cli.papers.parts import PARTS
     from fairbench_cli.report.write import redo_report
 
@@ -87,7 +87,7 @@ def report(
             versus or (),
             table or (),
             labels,
-            compared=with_paper,
+            compared=paper_section,
             parts=PARTS,
         )
     for line in mixture_in_words(results):
@@ -160,7 +160,7 @@ def compare(
     """Compare runs with a paper's published values, or two runs with each other, number by number."""
     from fairbench_cli.document.markdown import markdown
     from fairbench_cli.papers.compare import compare_folder
-    from fairbench_cli.papers.pages import comma_separated, comparison_document, side_by_side
+    from fairbench_cli.papers.pages import comma_separated, comparison_document, side_by_side_document
 
     if paper is None:
         options_given = {"--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
@@ -193,7 +193,7 @@ def compare(
         page = markdown(comparison_document(comparison, limit))
         _save(output or folder / "compare", {f"{name}.csv": comma_separated(comparison), f"{name}.md": page})
     if several:
-        together = side_by_side(comparisons, limit)
+        together = side_by_side_document(comparisons, limit)
         if output is not None:
             _save(output, {f"{outcome.name}.md": markdown(together)})
         console.print_document(together)
@@ -325,10 +325,10 @@ def _lines(verification: "Verification") -> list[str]:
     lines += [f"changed since: {change}" for change in verification.changes]
     lines += verification.reasons
     agreement = f"{n - len(different)} of {n} are the same, bit for bit"
-    return [
-        *lines,
-        f"{agreement} (of {verification.finished} finished repeats, picked by --seed {verification.seed})",
-    ]
+    lines.append(
+        f"{agreement} (of {verification.finished} finished repeats, picked by --seed {verification.seed})"
+    )
+    return lines
 
 
 def _name(recomputed: "Recomputed") -> str:
@@ -336,7 +336,7 @@ def _name(recomputed: "Recomputed") -> str:
 
     cell = recomputed.cell.describe()
     cell_fields = [f"{key}={cell[key]}" for key in CELL_COLUMNS if cell[key] != ""]
-    parameters = [
-        f"{key}={cell[key]}" for key in ("parameters", "classifier_parameters") if cell[key] != "{}"
-    ]
-    return f"{', '.join([*cell_fields, *parameters])}, repeat {recomputed.record.repeat}:"
+    for key in ("parameters", "classifier_parameters"):
+        if cell[key] != "{}":
+            cell_fields.append(f"{key}={cell[key]}")
+    return f"{', '.join(cell_fields)}, repeat {recomputed.record.repeat}:"

@@ -69,7 +69,7 @@ def run(
     local = LocalPool(config_read, jobs or default_jobs(), talk)
     chosen = local if address is None else cluster_at(address, config_read, talk)
     with stoppable() as stopped, chosen as pool, ExitStack() as locks:
-        from fairbench_cli.papers.pages import with_paper
+        from fairbench_cli.papers.pages import paper_section
         from fairbench_cli.papers.parts import PARTS
         from fairbench_cli.report.write import write_report  # pandas, while the workers load what they need
 
@@ -103,7 +103,7 @@ def run(
         if shard_part is None and (finished or stored_repeats):
             write_manifest(prepared, jobs=count, computed=todo - n_left, start=start)
             written = write_report(
-                prepared.folder, prepared.plan, prepared.records, compared=with_paper, parts=PARTS
+                prepared.folder, prepared.plan, prepared.records, compared=paper_section, parts=PARTS
             )
         if not finished:
             again = shlex.join(["fairbench", *sys.argv[1:]])

@@ -13,7 +13,7 @@ from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.experiment.journal.folder import read_results
 from fairbench_cli.experiment.journal.journal import Damage, Records
 from fairbench_cli.experiment.plan import Facts, RunPlan, facts_of, select, text_of
-from fairbench_cli.papers.registry import Paper, Where, read_published
+from fairbench_cli.papers.registry import Conditions, Paper, read_published
 from fairbench_cli.report.ledger.cell_labels import classifier_label, technique_label
 from fairbench_cli.report.ledger.journal_arrays import key_of
 from fairbench_cli.report.ledger.results import RunResults, run_results
@@ -33,6 +33,7 @@ ROUNDING = 5e-4  # papers print three decimals
 _SLACK = 1e-9  # of binary fractions: 0.3205 - 0.3 is a little more than 0.0205
 
 NO_AXES = ("table", "metric", "value", "sd", "runs", "flags")
+"""Columns of a paper's CSV that say nothing on which cell of a run a value is of."""
 OURS = ("ours", "ours_sd", "low", "high", "n_ok", "n", "shown", "cell")
 OF_SDS = ("ours_sd", "tolerance", "floor", "z")
 """Columns of papers that give standard deviations alone."""
@@ -110,15 +111,15 @@ def compare_folder(
         When the folder holds no results, several cells fit one value, or the run has none of the values.
     """
     plan, reading = read_results(folder)
-    found = compare(paper, read_published(paper, tables), plan, reading.records, run=run, filters=filters)
-    found = replace(found, damages=reading.damages)
-    if found.covered.empty:
-        asked = ", ".join([*(f"table {one}" for one in tables), *filters])
-        raise user_error(
-            f"{folder} has none of the values of {paper.name}" + (f" ({asked})" if asked else ""),
-            "compare a run on the paper's data sets, β and techniques",
-        )
-    return found
+    published = read_published(paper, tables)
+    comparison = compare(paper, published, plan, reading.records, run=run, filters=filters)
+    if comparison.covered.empty:
+        problem = f"{folder} has none of the values of {paper.name}"
+        requested = [f"table {table}" for table in tables] + list(filters)
+        if requested:
+            problem += f" ({', '.join(requested)})"
+        raise user_error(problem, "compare a run on the paper's data sets, β and techniques")
+    return replace(comparison, damages=reading.damages)
 
 
 def compare(
@@ -140,32 +141,39 @@ def compare(
         When several cells fit one value, or a filter is wrong.
     """
     config = plan.config
+    # 1. The cell of each published value.
     facts = [facts_of(cell) | {"sample": config.sample.source, "test": config.tested} for cell in plan.cells]
-    kept = [i for i, keep in enumerate(select(facts, filters)) if keep]
-    keys = [plan.cells[i]["key"] for i in kept]
-    fits = match(paper, published, [facts[i] for i in kept], keys, run)
-    cells = [None if fit is None else plan.cells[kept[fit]] for fit in fits]
-    printed = published.to_dict("records")
-    metrics = [paper.our_metric(row) for row in printed]
-    used = dict.fromkeys(kept[fit] for fit in fits if fit is not None)
-    part = replace(plan, cells=[plan.cells[i] for i in used])
-    found = run_results(Path(), part, records, tuple(dict.fromkeys(metrics)))
-    rows = [
-        _NOTHING if cell is None else _ours(found, cell, metric)
-        for cell, metric in zip(cells, metrics, strict=True)
-    ]
+    selected = [i for i, is_selected in enumerate(select(facts, filters)) if is_selected]
+    keys = [plan.cells[i]["key"] for i in selected]
+    matches = match_cells(paper, published, [facts[i] for i in selected], keys, run)
+    cell_indices = [None if match is None else selected[match] for match in matches]
+    # 2. Our value next to each. Only cells that fit some value are measured.
+    used_indices = dict.fromkeys(i for i in cell_indices if i is not None)
+    used_plan = replace(plan, cells=[plan.cells[i] for i in used_indices])
+    published_rows = published.to_dict("records")
+    metrics = [paper.our_metric(row) for row in published_rows]
+    results = run_results(Path(), used_plan, records, tuple(dict.fromkeys(metrics)))
+    our_rows = []
+    for i, metric in zip(cell_indices, metrics, strict=True):
+        if i is None:
+            our_rows.append(_NOT_IN_RUN)
+        else:
+            our_rows.append(_our_row(results, plan.cells[i], metric))
     theirs = published.rename(columns={"value": "theirs"})
-    values = theirs.join(pd.DataFrame(rows, columns=OURS))
+    values = theirs.join(pd.DataFrame(our_rows, columns=OURS))
+    # 3. How near it is.
     values["difference"] = values["ours"] - values["theirs"]
-    values["tolerance"] = [paper.tolerance(row) for row in printed]
-    values["floor"] = [paper.floor(row) for row in printed]
+    values["tolerance"] = [paper.tolerance(row) for row in published_rows]
+    values["floor"] = [paper.floor(row) for row in published_rows]
     if paper.floors:
         values["z"] = z_scores(values)
     numbers = values[["theirs", "ours", "low", "high", "shown", "tolerance"]]
     judged = [judge(*row) for row in numbers.itertuples(index=False, name=None)]
-    values = values.assign(verdict=[v for v, _ in judged], note=[n for _, n in judged])
-    values = values[[*theirs, *(name for name in COLUMNS if paper.floors or name not in OF_SDS)]]
-    return Reproduction(paper, run, values, f"{TRAINED[config.sample.source]}; {TESTED[config.tested]}")
+    values["verdict"] = [verdict for verdict, _ in judged]
+    values["note"] = [note for _, note in judged]
+    columns = list(theirs.columns) + [name for name in COLUMNS if paper.floors or name not in OF_SDS]
+    protocol = f"{TRAINED[config.sample.source]}; {TESTED[config.tested]}"
+    return Reproduction(paper, run, values[columns], protocol)
 
 
 TRAINED = {
@@ -189,28 +197,25 @@ def z_scores(values: pd.DataFrame) -> "pd.Series[float]":
     return z.mask(values["difference"].abs() < _SLACK, 0.0)
 
 
-_NOTHING = (np.nan, np.nan, np.nan, np.nan, 0, 0, "…", "")
+_NOT_IN_RUN = (np.nan, np.nan, np.nan, np.nan, 0, 0, "…", "")
+"""`OURS` of a value that no cell of the run fits."""
 
 
-def _ours(run: RunResults, cell: dict[str, Any], metric: str) -> tuple[Any, ...]:
-    """Return `OURS` of a cell."""
-    key = key_of(cell)
-    found = run.get(key, metric)
-    mean = found.mean
-    values = found.values[np.isfinite(found.values)]
-    if len(values) > 1:
-        sd = float(np.std(values, ddof=1))
-    else:
-        sd = np.nan
+def _our_row(run: RunResults, cell: dict[str, Any], metric: str) -> tuple[Any, ...]:
+    """Return `OURS` of a cell; its sd is NaN where fewer than two repeats have a finite value."""
+    measured = run.get(key_of(cell), metric)
+    mean = measured.mean
+    values = measured.values[np.isfinite(measured.values)]
+    sd = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
     technique = technique_label(cell["intervention"], cell["parameters"], cell["include_protected"])
     classifier = classifier_label(cell["classifier"], cell["classifier_parameters"])
     name = f"{cell['dataset']}, {cell['attribute']}, β = {cell['beta']:g}, {technique}, {classifier}"
-    numbers = (mean.mean, sd, mean.low, mean.high, mean.n, run.plan.config.repeats)
-    return (*numbers, format_cell(run, cell, metric), name)
+    text = format_cell(run, cell, metric)
+    return mean.mean, sd, mean.low, mean.high, mean.n, run.plan.config.repeats, text, name
 
 
 def judge(
-    theirs: float, ours: float, low: float, high: float, shown: str, tolerance: float = math.nan
+    theirs: float, ours: float, low: float, high: float, cell_text: str, tolerance: float = math.nan
 ) -> tuple[str, str]:
     """Return the verdict on one value and, where one of the two is no number, what stands there.
 
@@ -223,7 +228,7 @@ def judge(
         The published value and the mean of the repeats; NaN where there is none.
     low, high : float
         The 95 % interval of our mean; NaN where there is none.
-    shown : str
+    cell_text : str
         Our cell as `format_mean` writes it: "-" infeasible, "failed", "n/a", "…" not run yet, or a number.
     tolerance : float
         How far off the value may be; NaN for a paper that gives no such thing.
@@ -240,22 +245,24 @@ def judge(
     >>> judge(nan, nan, nan, nan, "-"), judge(0.3, nan, nan, nan, "-")
     (('both "-"', ''), ('off', 'ours is "-"'))
     """
-    if shown == "…":
+    if cell_text == "…":
         return NOT_RUN, ""
     if math.isnan(theirs):
-        if shown == "-":
-            return (BOTH, "")
-        return (OFF, 'theirs is "-"')
+        if cell_text == "-":
+            return BOTH, ""
+        return OFF, 'theirs is "-"'
     if math.isnan(ours):
-        return OFF, f'ours is "{shown}"'
+        return OFF, f'ours is "{cell_text}"'
     gap = abs(ours - theirs)
     if not math.isnan(tolerance):
-        return (WITHIN if gap <= tolerance + _SLACK else OFF), ""
+        verdict = WITHIN if gap <= tolerance + _SLACK else OFF
+        return verdict, ""
     if not is_within(gap, 0.05):
         return OFF, ""
     if low - ROUNDING - _SLACK <= theirs <= high + ROUNDING + _SLACK:
         return INSIDE, ""
-    return (NEAR if is_within(gap, 0.02) else CLOSE), ""
+    verdict = NEAR if is_within(gap, 0.02) else CLOSE
+    return verdict, ""
 
 
 def is_within(gap: float, limit: float) -> bool:
@@ -280,35 +287,39 @@ class Agreement:
     off: int
 
 
-def agreement(values: pd.DataFrame, limits: Sequence[float]) -> Agreement:
+def count_agreement(values: pd.DataFrame, limits: Sequence[float]) -> Agreement:
     """Count how many values agree; those that were not run do not count at all."""
     covered = values[values["verdict"] != NOT_RUN]
-    both = covered["verdict"] == BOTH
-    gap = covered["difference"].abs()
+    both_infeasible = covered["verdict"] == BOTH
+    gaps = covered["difference"].abs()
+    n_within = []
+    for limit in limits:
+        near = np.array([is_within(gap, limit) for gap in gaps], dtype=bool)
+        n_within.append(int((both_infeasible | near).sum()))
     return Agreement(
         n=len(covered),
-        inside=int((both | (covered["verdict"] == INSIDE)).sum()),
-        within=tuple(int((both | gap.map(lambda g, t=limit: is_within(g, t))).sum()) for limit in limits),
+        inside=int((both_infeasible | (covered["verdict"] == INSIDE)).sum()),
+        within=tuple(n_within),
         off=int((covered["verdict"] == OFF).sum()),
     )
 
 
-def agreed(paper: Paper, values: pd.DataFrame, tolerance: float) -> tuple[int, int]:
+def count_agreeing(paper: Paper, values: pd.DataFrame, tolerance: float) -> tuple[int, int]:
     """Return how many covered values agree and of how many, each within its own tolerance if it has one."""
     if paper.floors:
         return int(values["verdict"].isin([WITHIN, BOTH]).sum()), len(values)
-    found = agreement(values, (tolerance,))
-    return found.within[0], found.n
+    agreement = count_agreement(values, (tolerance,))
+    return agreement.within[0], agreement.n
 
 
-def worst(values: pd.DataFrame, most: int) -> pd.DataFrame:
+def select_worst(values: pd.DataFrame, most: int) -> pd.DataFrame:
     """Return the covered values that are furthest off, a number against a "-" before all others."""
     covered = values[~values["verdict"].isin([NOT_RUN, BOTH])]
     gap = covered["difference"].abs().fillna(np.inf)
     return covered.loc[gap.sort_values(ascending=False, kind="stable").index[:most]]
 
 
-def match(
+def match_cells(
     paper: Paper, published: pd.DataFrame, cells: Sequence[Facts], keys: Sequence[str], run: str
 ) -> list[int | None]:
     """Return for every published value which cell fits it; None where none does.
@@ -327,67 +338,78 @@ def match(
     UserError
         When several cells with keys of their own fit one value.
     """
-    everywhere = _fitting(cells, paper.everywhere)
+    # 1. The cells that fit each label of each column.
     axes = [column for column in published.columns if column not in NO_AXES]
-    by_label = {
-        axis: {label: _fitting(cells, _where(paper, axis, label)) for label in published[axis].unique()}
-        for axis in axes
-    }
-    found: list[int | None] = []
+    fitting: dict[tuple[str, str], set[int]] = {}
+    for axis in axes:
+        for label in published[axis].unique():
+            fitting[axis, label] = _fitting_cells(cells, _conditions_of(paper, axis, label))
+    # 2. The cells that fit all labels of a value.
+    fit_everywhere = _fitting_cells(cells, paper.everywhere)
+    matches: list[int | None] = []
     for labels in published[axes].itertuples(index=False, name=None):
-        sets = [by_label[axis][label] for axis, label in zip(axes, labels, strict=True)]
-        fit = sorted(everywhere.intersection(*sets))
-        if len({keys[i] for i in fit}) > 1:
-            what = ", ".join(say_label(axis, label) for axis, label in zip(axes, labels, strict=True))
-            raise _ambiguous(what, [cells[i] for i in fit], run)
-        found.append(fit[0] if fit else None)
-    return found
+        named_labels = list(zip(axes, labels, strict=True))
+        candidates = set(fit_everywhere)
+        for axis, label in named_labels:
+            candidates &= fitting[axis, label]
+        if len({keys[i] for i in candidates}) > 1:
+            value_name = ", ".join(format_label(axis, label) for axis, label in named_labels)
+            raise _ambiguity_error(value_name, [cells[i] for i in sorted(candidates)], run)
+        matches.append(min(candidates, default=None))
+    return matches
 
 
-def say_label(axis: str, label: str) -> str:
+def format_label(axis: str, label: str) -> str:
     """Name a value of a CSV's column on a page.
 
-    >>> say_label("table", "2"), say_label("beta", "0.5"), say_label("intervention", "massaging")
+    >>> format_label("table", "2"), format_label("beta", "0.5"), format_label("intervention", "massaging")
     ('Table 2', 'β = 0.5', 'massaging')
     """
     return {"table": f"Table {label}", "beta": f"β = {label}"}.get(axis, label)
 
 
-def _where(paper: Paper, axis: str, label: str) -> Where | None:
-    own = {axis: (float(label) if axis == "beta" else label,)}
-    return paper.labels.get(axis, {}).get(label, own)
+def _conditions_of(paper: Paper, axis: str, label: str) -> Conditions | None:
+    """Return the conditions on a cell for a label of a column; None where no run has it."""
+    unlisted: Conditions = {axis: (float(label) if axis == "beta" else label,)}
+    return paper.labels.get(axis, {}).get(label, unlisted)
 
 
-def _fitting(cells: Sequence[Facts], where: Where | None) -> frozenset[int]:
-    return frozenset(i for i, facts in enumerate(cells) if where is not None and _fits(facts, where))
+def _fitting_cells(cells: Sequence[Facts], conditions: Conditions | None) -> set[int]:
+    """Return the indices of the cells that meet all conditions; none where no run can (None)."""
+    if conditions is None:
+        return set()
+    return {i for i, facts in enumerate(cells) if _meets(facts, conditions)}
 
 
-def _fits(facts: Facts, where: Where) -> bool:
+def _meets(facts: Facts, conditions: Conditions) -> bool:
     """Return whether a cell is as it must be; adult-train, a variant of adult, is adult too."""
-    return all(
-        facts.get(key) in values
-        or (key == "dataset" and str(facts.get(key)).startswith(tuple(f"{name}-" for name in values)))
-        for key, values in where.items()
-    )
+    for key, allowed in conditions.items():
+        value = facts.get(key)
+        is_variant = key == "dataset" and str(value).startswith(tuple(f"{name}-" for name in allowed))
+        if value not in allowed and not is_variant:
+            return False
+    return True
 
 
-def _ambiguous(what: str, cells: Sequence[Facts], run: str) -> UserError:
+def _ambiguity_error(value_name: str, cells: Sequence[Facts], run: str) -> UserError:
     """Return the error that says in what the cells that fit one value differ, and how to choose."""
-    parts = []
+    keys: dict[str, None] = {}
+    for facts in cells:
+        keys |= dict.fromkeys(facts)
+    differences = []
     filters = []
-    for key in dict.fromkeys(key for facts in cells for key in facts):
-        found = list(dict.fromkeys(text_of(facts[key]) for facts in cells if key in facts))
-        if len(found) < 2:
+    for key in keys:
+        choices = list(dict.fromkeys(text_of(facts[key]) for facts in cells if key in facts))
+        if len(choices) < 2:
             continue
-        parts.append(f"{key} ({', '.join(found)})")
+        differences.append(f"{key} ({', '.join(choices)})")
         # Naming the one data set or intervention to keep would leave out those of all other values.
-        keeps = key not in ("dataset", "intervention")
-        if keeps:
-            filters += [f"{key}={found[0]}"]
+        if key in ("dataset", "intervention"):
+            filters += [f"{key}!={choice}" for choice in choices[1:]]
         else:
-            filters += [f"{key}!={one}" for one in found[1:]]
+            filters.append(f"{key}={choices[0]}")
     return user_error(
-        f"{len(cells)} cells of the run fit {what}; they differ in {' and '.join(parts)}",
+        f"{len(cells)} cells of the run fit {value_name}; they differ in {' and '.join(differences)}",
         f"choose, such as --only {','.join(filters)}",
         run,
     )

@@ -6,7 +6,8 @@ over all its levels otherwise.
 
 from typing import Any
 
-Where = dict[str, tuple[Any, ...]]
+Conditions = dict[str, tuple[Any, ...]]
+"""The values that a cell may have, by column of a run's results or parameter of its intervention."""
 
 _OF_THE_PAIR = "-binary"
 _LEGACY = "-legacy"
@@ -15,11 +16,12 @@ _BY_LEVELS = {
     "DIavgall": "diavgall",
     "sensitive-calibration+": "sensitive-calibration-positive",
     "sensitive-calibration-": "sensitive-calibration-negative-stored",
-    **{f"sensitive-{rate}": f"sensitive-{rate.lower()}" for rate in ("accuracy", "TPR", "TNR")},
-    **{
-        f"sensitive-{rate}Diff": f"comparative-sensitive-{rate.lower()}"
-        for rate in ("accuracy", "TPR", "TNR")
-    },
+    "sensitive-accuracy": "sensitive-accuracy",
+    "sensitive-TPR": "sensitive-tpr",
+    "sensitive-TNR": "sensitive-tnr",
+    "sensitive-accuracyDiff": "comparative-sensitive-accuracy",
+    "sensitive-TPRDiff": "comparative-sensitive-tpr",
+    "sensitive-TNRDiff": "comparative-sensitive-tnr",
 }
 _OF_ALL = {
     "accuracy": "accuracy",
@@ -53,36 +55,35 @@ CLASSIFIERS = {
     "DecisionTree": "tree",
 }
 
-_UNTUNED: Where = {"tune": (None,)}
-_TUNED: dict[str, Where] = {
+_UNTUNED: Conditions = {"tune": (None,)}
+_DI_METRICS = (
+    "diavgall", "diavgall-legacy", "diavgall-binary", "diavgall-binary-legacy", "dibinary", "impact-ratio",
+)  # fmt: skip
+_TUNED: dict[str, Conditions] = {
     "accuracy": {"tune": ("accuracy",), "tune.on": ("test",)},
-    "DIavgall": {
-        "tune": (
-            *("diavgall", "diavgall-legacy", "diavgall-binary", "diavgall-binary-legacy"),
-            *("dibinary", "impact-ratio"),
-        ),
-        "tune.on": ("test",),
-    },
+    "DIavgall": {"tune": _DI_METRICS, "tune.on": ("test",)},
 }
 
 
-def _algorithms() -> dict[str, Where]:
+def _algorithms() -> dict[str, Conditions]:
     """Return the conditions on a cell, by the name of an algorithm."""
-    hidden: Where = {"include_protected": (False,)}
-    remover: Where = {"intervention": ("prejudice-remover",)}
-    zafar: Where = {"intervention": ("zafar-di",), "include_protected": (True,), "l2": (0.0,)} | _UNTUNED
-    found: dict[str, Where] = {}
+    hidden: Conditions = {"include_protected": (False,)}
+    remover: Conditions = {"intervention": ("prejudice-remover",)}
+    zafar: Conditions = {"intervention": ("zafar-di",), "include_protected": (True,), "l2": (0.0,)} | _UNTUNED
+    auditor: Conditions = {"intervention": ("auditor",), "test_repair": ("own",), "level": (1.0,)}
+    algorithms: dict[str, Conditions] = {}
     for name, classifier in CLASSIFIERS.items():
-        own = hidden | {"classifier": (classifier,)}
-        as_found: Where = {"intervention": ("auditor",), "test_repair": ("own",), "level": (1.0,)}
-        repair = own | {"intervention": ("auditor", "repair")}
-        found[name] = own | {"intervention": ("none",)}
-        found[f"Feldman-{name}"] = own | as_found | _UNTUNED
+        with_classifier = hidden | {"classifier": (classifier,)}
+        algorithms[name] = with_classifier | {"intervention": ("none",)}
+        algorithms[f"Feldman-{name}"] = with_classifier | auditor | _UNTUNED
         if name in ("SVM", "GaussianNB"):
-            found |= {f"Feldman-{name}-{goal}": repair | tuned for goal, tuned in _TUNED.items()}
-    return found | {
-        "Kamishima": remover | {"eta": (1.0,)} | _UNTUNED,
-        **{f"Kamishima-{goal}": remover | tuned for goal, tuned in _TUNED.items()},
+            repair = with_classifier | {"intervention": ("auditor", "repair")}
+            for goal, tuned in _TUNED.items():
+                algorithms[f"Feldman-{name}-{goal}"] = repair | tuned
+    algorithms["Kamishima"] = remover | {"eta": (1.0,)} | _UNTUNED
+    for goal, tuned in _TUNED.items():
+        algorithms[f"Kamishima-{goal}"] = remover | tuned
+    return algorithms | {
         "Calders": {"intervention": ("two-naive-bayes",)} | _UNTUNED,
         "ZafarBaseline": zafar | {"mode": ("none",)},
         "ZafarFairness": zafar | {"mode": ("fairness",), "c": (0.001,)},

@@ -36,7 +36,7 @@ def stability_frame(run: RunResults) -> pd.DataFrame:
     """
     results = run.own.take(run.own.rows["metric"].isin(two_metrics(run.plan.config)).to_numpy())
     summary = summary_frame(results, run.plan.config.repeats)
-    columns = [*CELL_COLUMNS, "metric", "mean", "sd", "n"]
+    columns = list(CELL_COLUMNS) + ["metric", "mean", "sd", "n"]
     if not run.datasets:
         return pd.DataFrame(columns=columns)
     distinct_cells = pd.concat([data.frame[data.distinct] for data in run.datasets])
@@ -45,32 +45,33 @@ def stability_frame(run: RunResults) -> pd.DataFrame:
     return frame
 
 
-COLUMNS = [
-    *(name for name in CELL_COLUMNS if name != "representation"), "first", "second", "metric", "n",
-    "mean_first", "mean_second", "difference", "low", "high", "higher", "equal",
+_COLUMNS_ALIKE = [name for name in CELL_COLUMNS if name != "representation"]
+COLUMNS = _COLUMNS_ALIKE + [
+    "first", "second", "metric", "n", "mean_first", "mean_second",
+    "difference", "low", "high", "higher", "equal",
 ]  # fmt: skip
 
 
-def pairs_of(data: DatasetRepeats, *, same: bool = False) -> Iterator[tuple[int, int]]:
+def representation_pairs(data: DatasetRepeats, *, same_model: bool = False) -> Iterator[tuple[int, int]]:
     """Yield the indices of cells that differ in the representation alone, in the plan's order of these.
 
     Of cells of one representation that share a model the first counts.
 
     Parameters
     ----------
-    same : bool
+    same_model : bool
         Whether to yield those whose model is the same in both representations, or all others.
     """
     order = list(dict.fromkeys(cell["representation"] for cell in data.cells))
     cells_alike: dict[Any, dict[str, int]] = {}
     for i in np.flatnonzero(data.distinct):
         cell = data.cells[i]
-        names = tuple(cell[name] for name in CELL_COLUMNS if name != "representation")
+        names = tuple(cell[name] for name in _COLUMNS_ALIKE)
         cells_alike.setdefault(names, {})[cell["representation"]] = int(i)
     for by_representation in cells_alike.values():
         in_order = [by_representation[name] for name in order if name in by_representation]
         for first, second in combinations(in_order, 2):
-            if (data.cells[first]["key"] == data.cells[second]["key"]) == same:
+            if (data.cells[first]["key"] == data.cells[second]["key"]) == same_model:
                 yield first, second
 
 
@@ -83,7 +84,7 @@ def representations_frame(run: RunResults) -> pd.DataFrame:
     """
     frames: list[pd.DataFrame] = []
     for data in run.datasets:
-        pairs = list(pairs_of(data))
+        pairs = list(representation_pairs(data))
         if not pairs:
             continue
         firsts, seconds = np.array(pairs).T
@@ -114,11 +115,11 @@ def representations_frame(run: RunResults) -> pd.DataFrame:
 
 
 Names = tuple[Any, ...]
-Rows = Mapping[tuple[str, str], Mapping[Names, dict[str, Any]]]
+CellTable = Mapping[tuple[str, str], Mapping[Names, dict[str, Any]]]
 """Cells by technique and what its classifier is called, then by the names of a column."""
 
 
-def in_columns(run: RunResults, pages: Sequence[str], columns: Sequence[str]) -> dict[Names, Rows]:
+def cells_by_page(run: RunResults, pages: Sequence[str], columns: Sequence[str]) -> dict[Names, CellTable]:
     """Return the cells of a run: by page; by technique and classifier; by column.
 
     Each is measured by the groups of its own attribute: a model that does not use them is the same for every
@@ -139,24 +140,24 @@ def in_columns(run: RunResults, pages: Sequence[str], columns: Sequence[str]) ->
         cells = rows.setdefault((technique, classifier), {})
         cells[tuple(cell[name] for name in columns)] = cell
     # A technique's rows together.
-    sorted_rows: dict[Names, Rows] = {}
+    sorted_rows: dict[Names, CellTable] = {}
     for page, rows in rows_of_page.items():
         sorted_rows[page] = dict(sorted(rows.items(), key=lambda row: technique_order[row[0][0]]))
     return sorted_rows
 
 
-def by_attribute(run: RunResults) -> dict[Names, Rows]:
+def cells_by_attribute(run: RunResults) -> dict[Names, CellTable]:
     """Return the cells of data sets with several attributes, by data set, representation, world and β."""
-    pages = in_columns(run, ("dataset", "representation", "world", "beta"), ("attribute",))
-    return {page: rows for page, rows in pages.items() if len(columns_of(rows)) > 1}
+    pages = cells_by_page(run, ("dataset", "representation", "world", "beta"), ("attribute",))
+    return {page: rows for page, rows in pages.items() if len(column_names(rows)) > 1}
 
 
-def of_every_dataset(run: RunResults) -> dict[Names, Rows]:
+def cells_by_dataset(run: RunResults) -> dict[Names, CellTable]:
     """Return the cells by representation, world and β; their columns are data sets with an attribute."""
-    return in_columns(run, ("representation", "world", "beta"), ("dataset", "attribute"))
+    return cells_by_page(run, ("representation", "world", "beta"), ("dataset", "attribute"))
 
 
-def columns_of(rows: Rows) -> tuple[Names, ...]:
+def column_names(rows: CellTable) -> tuple[Names, ...]:
     """Return the names of the columns in their order."""
     columns: dict[Names, None] = {}
     for cells in rows.values():
@@ -166,44 +167,46 @@ def columns_of(rows: Rows) -> tuple[Names, ...]:
 
 def combined_table(name: str, run: RunResults) -> Document:
     """Lay out the `two_metrics` of every technique and classifier, one column per attribute."""
-    about = "Each column: techniques that work on this attribute, measured by its groups."
-    return _lay_out(name, run, by_attribute(run), about)
+    fact = "Each column: techniques that work on this attribute, measured by its groups."
+    return _metrics_document(name, run, cells_by_attribute(run), fact)
 
 
 def overview_table(name: str, run: RunResults) -> Document:
     """Lay out the `two_metrics` of every technique and classifier, one column per data set and attribute."""
-    about = "Each column: a data set, and the attribute that techniques work on and are measured by."
-    return _lay_out(name, run, of_every_dataset(run), about)
+    fact = "Each column: a data set, and the attribute that techniques work on and are measured by."
+    return _metrics_document(name, run, cells_by_dataset(run), fact)
 
 
-def _lay_out(name: str, run: RunResults, pages: Mapping[Names, Rows], about: str) -> Document:
-    """Return a table of each page."""
-    head_columns = ("technique", "classifier", "metric")
+def _metrics_document(name: str, run: RunResults, pages: Mapping[Names, CellTable], fact: str) -> Document:
+    """Return a table of each page, below a sentence on their columns."""
+    head_columns = ["technique", "classifier", "metric"]
     sections = []
     metrics = two_metrics(run.plan.config)[::-1]
     cell_texts: set[str] = set()
-    has_several_betas = len({beta for *_, beta in pages}) > 1
+    has_several_betas = len({page[-1] for page in pages}) > 1
     display_name = cell_labels.read_display_names(run.plan.config).dataset
     for (*names, world, beta), rows in pages.items():
-        columns = columns_of(rows)
+        columns = column_names(rows)
         # 1. The labels' own values, which are the same for all techniques: of the first cell of each column.
         first_cells: dict[Names, dict[str, Any]] = {}
         for cells in rows.values():
-            first_cells = {**cells, **first_cells}
+            for column, cell in cells.items():
+                first_cells.setdefault(column, cell)
         texts: list[list[str | TableCell]] = []
         for metric in metrics:
-            label_cells = [tables.labels_cell(run, first_cells[column], metric) for column in columns]
-            texts.append([cell_labels.LABELS, "", metric, *label_cells])
+            row: list[str | TableCell] = [cell_labels.LABELS, "", metric]
+            row += [tables.labels_cell(run, first_cells[column], metric) for column in columns]
+            texts.append(row)
         # 2. The means of each technique and classifier.
         for technique_and_classifier, cells in rows.items():
             for metric in metrics:
-                means = []
+                row = [*technique_and_classifier, metric]
                 for column in columns:
                     if column in cells:
-                        means.append(tables.mean_cell(run, cells[column], metric))
+                        row.append(tables.mean_cell(run, cells[column], metric))
                     else:
-                        means.append(TableCell(""))
-                texts.append([*technique_and_classifier, metric, *means])
+                        row.append(TableCell(""))
+                texts.append(row)
         for row in texts:
             cell_texts |= {cell.text for cell in row if isinstance(cell, TableCell)}
         # 3. What the page is about, in its title.
@@ -212,22 +215,22 @@ def _lay_out(name: str, run: RunResults, pages: Mapping[Names, Rows], about: str
             title.append(world or cell_labels.NO_BIAS)
         if has_several_betas:
             title.append(f"β = {beta:g}")
-        heads = [*head_columns]
+        heads = list(head_columns)
         for column in columns:
             heads.append(", ".join(display_name(str(value)) for value in column))
         table = plain_table(
             "", heads, texts, len(head_columns), grouped=True, marks=tables.describe_spread(run)
         )
         sections.append(Section(", ".join(title), tables=(table,)))
-    facts = about, *tables.caption(run.plan, cell_texts), tables.ABOUT_LABELS
+    facts = (fact, *tables.caption(run.plan, cell_texts), tables.ABOUT_LABELS)
     return Document(name, facts=facts, sections=tuple(sections))
 
 
-FEWEST = 3
+FEWEST_VALUES = 3
 """Two metrics with fewer pairs of values than this have no correlation: two pairs lie on a line."""
-LEAST = 0.25
+LEAST_CORRELATION = 0.25
 """The metrics of a cluster are correlated at least so much on average."""
-CUTS = range(2, 9)
+CLUSTER_COUNTS = range(2, 9)
 ALL = "all"
 DIGITS = 12
 """Values are rounded to so many digits first, so that a constant is one whatever order it was summed in."""
@@ -243,19 +246,19 @@ class Observations:
         One row per repeat of a cell, one column per metric; NaN where a metric is undefined or infinite.
     techniques : DataFrame
         The technique of each row, in the columns of results.
-    cells : int
+    n_cells : int
         How many cells they come from; those that share a model count as one.
-    constant : int
+    n_constant : int
         Results left out because everybody is accepted, or nobody.
-    joint : tuple of str
-        Joint attributes left out because their parts are there.
+    joint_attributes : tuple of str
+        Joint attributes left out because the attributes they are made of are there.
     """
 
     values: pd.DataFrame
     techniques: pd.DataFrame
-    cells: int
-    constant: int
-    joint: tuple[str, ...]
+    n_cells: int
+    n_constant: int
+    joint_attributes: tuple[str, ...]
 
 
 def observations(run: RunResults, **only: Any) -> Observations:
@@ -272,36 +275,41 @@ def observations(run: RunResults, **only: Any) -> Observations:
         Take only the cells with these values in columns of results, such as ``dataset="adult"``.
     """
     names = list(dict.fromkeys(run.plan.config.at_hand))
+    technique_columns = list(TECHNIQUE)
     single = {data.dataset for data in run.datasets if not _is_joint(data)}
     frames = []
     n_cells = 0
     n_constant = 0
-    joint = []
+    joint_attributes = []
     for data in run.datasets:
-        wanted = [only.items() <= cell.items() for cell in data.cells]
-        if not any(wanted):
+        # 1. The cells asked for, each decision once.
+        requested = np.array([only.items() <= cell.items() for cell in data.cells], dtype=bool)
+        if not requested.any():
             continue
         if _is_joint(data) and data.dataset in single:
-            joint.append(data.attribute)
+            joint_attributes.append(data.attribute)
             continue
-        cell_mask = _first_of_equals(data, np.array(wanted, dtype=bool) & data.done.any(axis=1))
+        cell_mask = _mask_first_of_equals(data, requested & data.done.any(axis=1))
         n_cells += int(cell_mask.sum())
+        # 2. Their repeats, without those that accept everybody or nobody.
         accepted = data.counts.predicted[..., 1].sum(-1)
         is_constant = (accepted == 0) | (accepted == data.counts.total)
         n_constant += int((is_constant & data.done)[cell_mask].sum())
         repeat_mask = cell_mask[:, None] & data.done & ~is_constant
-        techniques = data.frame.iloc[np.nonzero(repeat_mask)[0]][[*TECHNIQUE]]
+        # 3. A row of each: its technique and the metrics.
+        techniques = data.frame.iloc[np.nonzero(repeat_mask)[0]][technique_columns]
         metrics = {name: run.own_values(data, name)[repeat_mask] for name in names}
         frames.append(techniques.assign(**metrics))
     if not frames:
-        frames = [pd.DataFrame(columns=[*TECHNIQUE, *names])]
+        frames = [pd.DataFrame(columns=technique_columns + names)]
     rows = pd.concat(frames, ignore_index=True)
     values = rows[names].astype(float)
     values = values.where(np.isfinite(values))
-    return Observations(values, rows[[*TECHNIQUE]], n_cells, n_constant, tuple(dict.fromkeys(joint)))
+    left_out = tuple(dict.fromkeys(joint_attributes))
+    return Observations(values, rows[technique_columns], n_cells, n_constant, left_out)
 
 
-def by_dataset(run: RunResults) -> dict[Names, Observations]:
+def observations_by_dataset(run: RunResults) -> dict[Names, Observations]:
     """Return the observations of each data set, world and β."""
     by_names: dict[Names, Observations] = {}
     for data in run.datasets:
@@ -313,28 +321,29 @@ def by_dataset(run: RunResults) -> dict[Names, Observations]:
     return by_names
 
 
-def every_part(run: RunResults) -> dict[str, Observations]:
+def observations_by_representation(run: RunResults) -> dict[str, Observations]:
     """Return the observations of all cells and, where there are several, of each representation by itself."""
     representations: dict[str, None] = {}
     for data in run.datasets:
         representations |= dict.fromkeys(cell["representation"] for cell in data.cells)
-    by_part = {ALL: observations(run)}
+    by_representation = {ALL: observations(run)}
     if len(representations) > 1:
         for representation in representations:
-            by_part[representation] = observations(run, representation=representation)
-    return by_part
+            by_representation[representation] = observations(run, representation=representation)
+    return by_representation
 
 
-def _first_of_equals(data: DatasetRepeats, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which of some cells are the first with their counts, and metrics of rows, in all repeats."""
-    first = np.zeros_like(among)
+def _mask_first_of_equals(data: DatasetRepeats, cell_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which of these cells are the first with their counts, and metrics of rows, in all repeats."""
+    is_first = np.zeros_like(cell_mask)
     seen = set()
-    for i in np.flatnonzero(among):
-        arrays = [data.counts.n[i], *(values[i] for values in data.row_values.values())]
-        decisions = data.cells[i]["beta"], *(np.ascontiguousarray(array).tobytes() for array in arrays)
-        first[i] = decisions not in seen
+    for i in np.flatnonzero(cell_mask):
+        arrays = [data.counts.n[i]]
+        arrays += [values[i] for values in data.row_values.values()]
+        decisions = (data.cells[i]["beta"], *(np.ascontiguousarray(array).tobytes() for array in arrays))
+        is_first[i] = decisions not in seen
         seen.add(decisions)
-    return first
+    return is_first
 
 
 def _is_joint(data: DatasetRepeats) -> bool:
@@ -362,7 +371,7 @@ class Correlations:
     n: "pd.Series[int]"
 
     @property
-    def clustered(self) -> int:
+    def n_clustered(self) -> int:
         """How many metrics have some correlation with another one."""
         if len(self.tree):
             return len(self.tree) + 1
@@ -375,15 +384,20 @@ class Correlations:
         ----------
         count : int, optional
             How many clusters there are (as many as there are metrics at most); by default those whose metrics
-            are correlated by `LEAST` on average, in scipy's words a tree cut at the distance 1 - `LEAST`.
+            are correlated by `LEAST_CORRELATION` on average: in scipy's words a tree cut at the distance
+            1 - `LEAST_CORRELATION`.
         """
         from scipy.cluster.hierarchy import fcluster
 
         numbers = np.zeros(len(self.matrix), dtype=np.int64)
-        if not self.clustered:
+        if not self.n_clustered:
             return numbers
-        rule = (1 - LEAST, "distance") if count is None else (count, "maxclust")
-        numbers[: self.clustered] = pd.factorize(fcluster(self.tree, *rule))[0] + 1
+        if count is None:
+            clusters = fcluster(self.tree, 1 - LEAST_CORRELATION, "distance")
+        else:
+            clusters = fcluster(self.tree, count, "maxclust")
+        # scipy numbers clusters in an order of its own.
+        numbers[: self.n_clustered] = pd.factorize(clusters)[0] + 1
         return numbers
 
 
@@ -391,18 +405,19 @@ def correlate(values: pd.DataFrame) -> Correlations:
     """Return Pearson correlations of the columns and their average-linkage clusters.
 
     Every correlation is over the rows in which both columns have a value. A constant column, and one with
-    fewer than `FEWEST` values, has none (NaN). The distance of two metrics is 1 - r, so opposites are far
-    from each other; where r is unknown, it counts as 0 for the clusters.
+    fewer than `FEWEST_VALUES` values, has none (NaN). The distance of two metrics is 1 - r, so opposites are
+    far from each other; where r is unknown, it counts as 0 for the clusters.
 
     >>> x = pd.DataFrame({"one": [1.0] * 4, "a": [0.0, 1, 2, 4], "b": [4.0, 2, 1, 0], "c": [0.0, 1, 3, 3]})
-    >>> found = correlate(x)
-    >>> list(found.matrix), found.clusters().tolist(), round(float(found.matrix.loc["a", "c"]), 3)
+    >>> correlations = correlate(x)
+    >>> matrix = correlations.matrix
+    >>> list(matrix), correlations.clusters().tolist(), round(float(matrix.loc["a", "c"]), 3)
     (['b', 'a', 'c', 'one'], [1, 2, 2, 0], 0.878)
     """
-    return arrange(values.round(DIGITS).corr(min_periods=FEWEST), values.count())
+    return order_by_clusters(values.round(DIGITS).corr(min_periods=FEWEST_VALUES), values.count())
 
 
-def arrange(matrix: pd.DataFrame, n: "pd.Series[int]") -> Correlations:
+def order_by_clusters(matrix: pd.DataFrame, n: "pd.Series[int]") -> Correlations:
     """Return a matrix of correlations in the order of its average-linkage clusters, and these.
 
     Parameters
@@ -418,18 +433,18 @@ def arrange(matrix: pd.DataFrame, n: "pd.Series[int]") -> Correlations:
     correlations = matrix.to_numpy(copy=True)
     np.fill_diagonal(correlations, np.nan)
     correlated = ~np.isnan(correlations).all(axis=1)
-    names = [*matrix.index[correlated], *matrix.index[~correlated]]
+    names = list(matrix.index[correlated]) + list(matrix.index[~correlated])
     tree = np.zeros((0, 4))
     if correlated.any():
         distances = 1 - np.nan_to_num(correlations[correlated][:, correlated])
         np.fill_diagonal(distances, 0)
         tree = linkage(squareform(np.clip(distances, 0, 2), checks=False), "average", optimal_ordering=True)
-        # a view: what is set there is set in the tree
         leaves = leaves_list(tree)
-        joined = tree[:, :2]
         names[: len(leaves)] = [names[i] for i in leaves]
-        single = joined < len(leaves)
-        joined[single] = np.argsort(leaves)[joined[single].astype(int)]
+        # The tree numbers its leaves as they were; now in the new order. A view: it sets the tree.
+        joined = tree[:, :2]
+        is_leaf = joined < len(leaves)
+        joined[is_leaf] = np.argsort(leaves)[joined[is_leaf].astype(int)]
     return Correlations(matrix.loc[names, names], tree, n[names])
 
 
@@ -444,16 +459,16 @@ def pairs_frame(run: RunResults) -> pd.DataFrame:
     ``n`` is the number of results in which both have a value. ``r`` is empty where there is no correlation.
     """
     frames = []
-    for name, observed in every_part(run).items():
-        pairs = _each_pair(correlate(observed.values).matrix, observed.values)
+    for name, observed in observations_by_representation(run).items():
+        pairs = _pair_rows(correlate(observed.values).matrix, observed.values)
         frames.append(pairs.assign(representation=name))
-    return pd.concat(frames, ignore_index=True)[["representation", *_PAIR]]
+    return pd.concat(frames, ignore_index=True)[["representation"] + _PAIR]
 
 
 _PAIR = ["metric", "other", "r", "n"]
 
 
-def _each_pair(matrix: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
+def _pair_rows(matrix: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
     """Return a row per two metrics of a matrix of correlations: the columns of `_PAIR`."""
     names = matrix.index.to_numpy()
     has_value = values[matrix.index].notna().to_numpy(dtype=float)
@@ -467,11 +482,11 @@ def metric_pairs_frame(run: RunResults) -> pd.DataFrame:
 
     ``n`` is the number of results in which both have a value; ``r`` is empty where there is no correlation.
     """
-    columns = ["dataset", "world", "beta", *_PAIR]
+    columns = ["dataset", "world", "beta"] + _PAIR
     frames = []
-    for (dataset, world, beta), observed in by_dataset(run).items():
-        matrix = observed.values.round(DIGITS).corr(min_periods=FEWEST)
-        pairs = _each_pair(matrix, observed.values)
+    for (dataset, world, beta), observed in observations_by_dataset(run).items():
+        matrix = observed.values.round(DIGITS).corr(min_periods=FEWEST_VALUES)
+        pairs = _pair_rows(matrix, observed.values)
         frames.append(pairs.assign(dataset=dataset, world=world, beta=beta)[columns])
     if not frames:
         return pd.DataFrame(columns=columns)
@@ -482,17 +497,21 @@ def clusters_frame(run: RunResults) -> pd.DataFrame:
     """Return correlation_clusters.csv: the cluster of each metric, in the order of the matrix.
 
     Of all cells and of each representation. ``n`` is the number of a metric's values, ``cluster`` its cluster
-    where those that join at `LEAST` or more are one, ``of_2`` to ``of_8`` where there are so many clusters.
-    Empty: in none.
+    where those that join at `LEAST_CORRELATION` or more are one, ``of_2`` to ``of_8`` where there are so many
+    clusters. Empty: in none.
     """
     counts_by_column: dict[str, int | None] = {"cluster": None}
-    counts_by_column |= {f"of_{k}": k for k in CUTS}
+    counts_by_column |= {f"of_{k}": k for k in CLUSTER_COUNTS}
     frames = []
-    for representation, observed in every_part(run).items():
-        tree = correlate(observed.values)
-        columns = {"representation": representation, "metric": tree.matrix.index, "n": tree.n.to_numpy()}
+    for representation, observed in observations_by_representation(run).items():
+        correlations = correlate(observed.values)
+        columns = {
+            "representation": representation,
+            "metric": correlations.matrix.index,
+            "n": correlations.n.to_numpy(),
+        }
         for column, count in counts_by_column.items():
-            numbers = pd.Series(tree.clusters(count))
+            numbers = pd.Series(correlations.clusters(count))
             columns[column] = numbers.where(numbers > 0).astype("Int64")
         frames.append(pd.DataFrame(columns))
     return pd.concat(frames, ignore_index=True)

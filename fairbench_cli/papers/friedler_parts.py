@@ -15,7 +15,7 @@ from fairbench_cli.report.parts.part import RunPart
 PARTS = (
     RunPart(
         "correlations",
-        wanted=lambda plan: "correlations" in plan.config.figures,
+        applies=lambda plan: "correlations" in plan.config.figures,
         frames={
             "correlations": correlations_frame,
             "correlation_pairs": pairs_frame,
@@ -25,19 +25,19 @@ PARTS = (
     ),
     RunPart(
         "metric-pairs",
-        wanted=lambda plan: "metric-pairs" in plan.config.figures,
+        applies=lambda plan: "metric-pairs" in plan.config.figures,
         frames={"metric_pairs": metric_pairs_frame},
         figures={"metric-pairs": "papers.friedler_figures:draw_metric_pairs"},
     ),
     RunPart(
         "stability",
-        wanted=lambda plan: "stability" in plan.config.figures,
+        applies=lambda plan: "stability" in plan.config.figures,
         frames={"stability": stability_frame},
         figures={"stability": "papers.friedler_figures:draw_stability"},
     ),
     RunPart(
         "representations",
-        wanted=lambda plan: "representations" in plan.config.figures,
+        applies=lambda plan: "representations" in plan.config.figures,
         frames={"representations": representations_frame},
         figures={"representations": "papers.friedler_figures:draw_representations"},
     ),

@@ -2,8 +2,8 @@
 
 from fairbench_cli.papers import friedler_parts
 from fairbench_cli.report import parts
-from fairbench_cli.report.parts.part import figures_of, tables_of
+from fairbench_cli.report.parts.part import figure_registry, table_makers
 
-PARTS = (*parts.PARTS, *friedler_parts.PARTS)
-TABLES = tables_of(PARTS)
-FIGURES = figures_of(PARTS)
+PARTS = parts.PARTS + friedler_parts.PARTS
+TABLES = table_makers(PARTS)
+FIGURES = figure_registry(PARTS)

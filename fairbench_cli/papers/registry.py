@@ -12,7 +12,8 @@ from fairbench_cli.papers import friedler2019
 if TYPE_CHECKING:  # light when asked for --help
     import pandas as pd
 
-Where = Mapping[str, tuple[Any, ...]]
+Conditions = Mapping[str, tuple[Any, ...]]
+"""The values that a cell may have, by column of a run's results or parameter of its intervention."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ class Paper:
     source: str
     blocks: tuple[str, ...]
     across: str
-    labels: Mapping[str, Mapping[str, Where | None]]
-    everywhere: Where = field(default_factory=dict)
+    labels: Mapping[str, Mapping[str, Conditions | None]]
+    everywhere: Conditions = field(default_factory=dict)
     metrics: Mapping[str, str] = field(default_factory=dict)
     metrics_where: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     floors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -81,6 +82,20 @@ class Paper:
         return nan
 
 
+_REPAIR = ("repair", "auditor")  # the paper's is that of the tool called Auditor, as run or as meant
+_CARDOSO_INTERVENTIONS: dict[str, Conditions] = {
+    "repair@0.25": {"intervention": _REPAIR, "level": (0.25,)},
+    "repair@0.50": {"intervention": _REPAIR, "level": (0.5,)},
+    "repair@0.75": {"intervention": _REPAIR, "level": (0.75,)},
+    # "Acc. cons." and "Disc. cons." are named for what is optimised, not for what is bounded.
+    "zafar-di@accuracy": {"intervention": ("zafar-di",), "mode": ("fairness",)},
+    "zafar-di@fairness": {"intervention": ("zafar-di",), "mode": ("accuracy",)},
+    "zafar-di@misclassification": {"intervention": ("zafar-di",), "mode": ("misclassification",)},
+    "zafar-dm@fpr": {"intervention": ("zafar-dm",), "constraint": ("fpr",)},
+    "zafar-dm@fnr": {"intervention": ("zafar-dm",), "constraint": ("fnr",)},
+    "zafar-dm@both": {"intervention": ("zafar-dm",), "constraint": ("both",)},
+}
+
 PAPERS: dict[str, Paper] = {
     paper.name: paper
     for paper in (
@@ -96,26 +111,7 @@ PAPERS: dict[str, Paper] = {
                     "compas": {"dataset": ("compas",), "attribute": ("race",)},
                     "dutch": {"dataset": ("dutch",), "attribute": ("sex",)},
                 },
-                "intervention": {
-                    # The paper's repair is that of the tool called Auditor, as it was run or as it is meant.
-                    **{
-                        f"repair@{level:.2f}": {"intervention": ("repair", "auditor"), "level": (level,)}
-                        for level in (0.25, 0.5, 0.75)
-                    },
-                    # "Acc. cons." and "Disc. cons." are named for what is optimised, not for what is bounded.
-                    **{
-                        f"zafar-di@{column}": {"intervention": ("zafar-di",), "mode": (mode,)}
-                        for column, mode in (
-                            ("accuracy", "fairness"),
-                            ("fairness", "accuracy"),
-                            ("misclassification", "misclassification"),
-                        )
-                    },
-                    **{
-                        f"zafar-dm@{rate}": {"intervention": ("zafar-dm",), "constraint": (rate,)}
-                        for rate in ("fpr", "fnr", "both")
-                    },
-                },
+                "intervention": _CARDOSO_INTERVENTIONS,
             },
         ),
         Paper(
@@ -206,15 +202,12 @@ def read_published(paper: Paper, tables: tuple[str, ...] = ()) -> "pd.DataFrame"
     text = pd.read_csv(path, dtype=str, keep_default_na=False)
     if "table" not in text:
         text.insert(0, "table", "1")
-    known = set(text["table"])
+    choices = set(text["table"])
     for table in tables:
-        if table not in known:
-            raise user_error(
-                f'{paper.name} has no values of table "{table}"', suggest(table, known), "--table"
-            )
+        if table not in choices:
+            problem = f'{paper.name} has no values of table "{table}"'
+            raise user_error(problem, suggest(table, choices), "--table")
     if tables:
-        wanted = text[text["table"].isin(tables)]
-    else:
-        wanted = text
-    numbers = {name: pd.to_numeric(wanted[name]) for name in ("value", "sd") if name in wanted}
-    return wanted.assign(**numbers).reset_index(drop=True)
+        text = text[text["table"].isin(tables)]
+    numbers = {name: pd.to_numeric(text[name]) for name in ("value", "sd") if name in text}
+    return text.assign(**numbers).reset_index(drop=True)

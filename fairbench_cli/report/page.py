@@ -23,7 +23,7 @@ from fairbench_cli.report.show.page_data import FIXED_POINT_ONE, SHARE_SCALE, Js
 from fairbench_cli.report.show.page_panels import (
     DEFAULT_METRICS,
     MARKS,
-    Panel,
+    PagePanel,
     compute_panels,
     metric_names,
     select_differences,
@@ -49,7 +49,7 @@ class LabelledPanels:
 
     run: RunResults
     results: Results
-    panels: list[Panel]
+    panels: list[PagePanel]
 
 
 def run_page(
@@ -99,8 +99,8 @@ def run_page(
     )
 
 
-def choose_first(run: RunResults, panels: Sequence[Panel], metric: str) -> dict[str, str]:
-    """Return what the switches choose first: the middle β of the first world that does something."""
+def choose_first(run: RunResults, panels: Sequence[PagePanel], metric: str) -> dict[str, str]:
+    """Return the first choices of the switches: the middle β of the first world that does something."""
     worlds = []
     if run.plan.has_worlds:
         worlds = [panel.world_name for panel in panels]
@@ -212,7 +212,7 @@ def page_json(
 
 
 def card_captions(run: RunResults) -> dict[tuple[str | float, ...], list[str]]:
-    """Return what is said of each setting, in short and all else, by its block and β."""
+    """Return the captions of each setting, in short and all else, by its block and β."""
     captions: dict[tuple[str | float, ...], list[str]] = {}
     for setting, headline, details in each_setting(run):
         captions[(*setting.block_key, setting.beta)] = [headline, shorten_sentences(details)]

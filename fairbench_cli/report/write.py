@@ -24,8 +24,8 @@ from fairbench_cli.report.ledger.predictions import write_predictions
 from fairbench_cli.report.ledger.results import RunResults, run_results
 from fairbench_cli.report.page import run_page
 from fairbench_cli.report.parts import PARTS
-from fairbench_cli.report.parts.differences import versus_of
-from fairbench_cli.report.parts.part import RunPart, figures_of, frames_of, tables_of
+from fairbench_cli.report.parts.differences import compare_with_techniques
+from fairbench_cli.report.parts.part import RunPart, figure_registry, make_frames, table_makers
 from fairbench_cli.report.show.answer_text import answer_document
 from fairbench_cli.report.show.figures import draw_figures
 from fairbench_cli.report.show.table_formats import FORMATS
@@ -103,8 +103,8 @@ def write_report(
     with threadpool_limits(1):  # arrays are small: more threads would only cost
         run = run_results(folder, plan, records, _metrics_of(plan, shown, parts), attributes)
         results = run.asked(config.at_hand)
-        against, differences = versus_of(run, results, versus)
-        frames = frames_of(parts, run)
+        against, differences = compare_with_techniques(run, results, versus)
+        frames = make_frames(parts, run)
         frames |= dict.fromkeys(path.stem for path in folder.glob(f"{VERSUS}*.csv")) | against
         answer = markdown(answer_document(run))
         for name, frame in frames.items():
@@ -112,12 +112,12 @@ def write_report(
                 (folder / f"{name}.csv").unlink(missing_ok=True)
             else:
                 write_text(folder / f"{name}.csv", comma_separated(frame, plan))
-        tables_by_name = tables_of(parts)
+        tables_by_name = table_makers(parts)
         made = {name: tables_by_name[name](name, run) for name in (*asked, *always)}
         _write_tables(folder / "tables", [table for table in made.values() if table.sections])
         write_text(folder / ANSWER, answer)
         write_text(folder / PAGE, html(run_page(run, parts, compared(plan, records))))
-        draw_figures(run, config.figures, figures_of(parts))
+        draw_figures(run, config.figures, figure_registry(parts))
         kept = write_predictions(folder, plan, records)
         shown_tables = [*differences, *(made[name] for name in chosen or ([] if differences else asked))]
         csv = f"{sum(frame is not None for frame in frames.values())} CSV files"
@@ -181,7 +181,7 @@ def _metrics_of(plan: RunPlan, shown: Iterable[ReportOutput], parts: Iterable[Ru
     for output in shown:
         metrics += output.metrics
     for part in parts:
-        if part.wanted(plan):
+        if part.applies(plan):
             metrics += part.metrics
     return tuple(dict.fromkeys(metrics))
 

@@ -21,7 +21,7 @@ from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.measures.registry import distance, find_metric, measure
 from fairbench_cli.papers.compare import facts_of
 from fairbench_cli.report.ledger.results import run_results
-from fairbench_cli.report.ledger.tuning import gains_frame
+from fairbench_cli.report.ledger.tuning import tuning_gain_frame
 
 LEVELS = [0, 0.5, 1]
 OVER = {"level": LEVELS}
@@ -394,7 +394,7 @@ def test_a_repeat_with_a_ratio_of_zero_counts_in_none_of_the_gains(finished):
     n[deprived, :, 1] = 0
     zero = {(untuned["key"], 0): replace(record, counts=replace(record.counts, n=n))}
     run = run_results(folder, plan, {**records, **zero}, ("accuracy", "impact-ratio", "discrimination"))
-    row = gains_frame(run).set_index("metric").loc["impact-ratio"]
+    row = tuning_gain_frame(run).set_index("metric").loc["impact-ratio"]
     assert row["n"] == 1
     assert row["gain_on_test"] - row["gain"] == pytest.approx(row["leakage"])
     assert row["untuned"] > 0

@@ -27,7 +27,7 @@ from fairbench_cli.experiment.plan import select
 from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import COUNT_METRICS
-from fairbench_cli.papers.compare import Reproduction, agreement, compare, judge, worst
+from fairbench_cli.papers.compare import Reproduction, compare, count_agreement, judge, select_worst
 from fairbench_cli.papers.pages import comma_separated, comparison_document
 from fairbench_cli.papers.registry import PAPERS, read_published
 
@@ -124,11 +124,11 @@ def test_shares_are_nested_and_off_is_what_is_left(pairs):
         verdict, note = judge(theirs, ours, ours - 0.03, ours + 0.03, shown)
         rows.append((theirs, ours, ours - theirs, verdict, note))
     values = pd.DataFrame(rows, columns=["theirs", "ours", "difference", "verdict", "note"])
-    found = agreement(values, (0.02, 0.05, 1.0))
+    found = count_agreement(values, (0.02, 0.05, 1.0))
     assert found.n == len(pairs)
     assert found.within[0] <= found.within[1] <= found.within[2]
     assert found.inside <= found.within[1] == found.n - found.off
-    gaps = worst(values, 3)["difference"].abs().fillna(math.inf).tolist()
+    gaps = select_worst(values, 3)["difference"].abs().fillna(math.inf).tolist()
     assert gaps == sorted(gaps, reverse=True)
 
 
@@ -309,10 +309,10 @@ def test_dashes_and_failures_in_a_comparison():
         "none": "", "massaging": 'ours is "failed"', "uniform-sampling": "",
         "preferential-sampling": 'theirs is "-"',
     }  # fmt: skip
-    shares = agreement(found.values, (0.02, 0.05))
+    shares = count_agreement(found.values, (0.02, 0.05))
     # Two "-" against "-" agree in every way; one repeat has no interval for any other value to be inside of.
     assert (shares.n, shares.inside, shares.off) == (8, 2, 5)
-    assert set(worst(found.values, 3)["intervention"]) <= {"massaging", "preferential-sampling"}
+    assert set(select_worst(found.values, 3)["intervention"]) <= {"massaging", "preferential-sampling"}
 
 
 def test_markdown_shows_every_value_and_marks_what_is_off():

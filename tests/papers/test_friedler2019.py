@@ -20,7 +20,7 @@ from fairbench_cli.experiment.running.run import prepare
 from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.papers import friedler2019
-from fairbench_cli.papers.compare import Reproduction, compare, facts_of, match, z_scores
+from fairbench_cli.papers.compare import Reproduction, compare, facts_of, match_cells, z_scores
 from fairbench_cli.papers.pages import comma_separated, comparison_document
 from fairbench_cli.papers.registry import PAPERS, read_published
 
@@ -223,7 +223,7 @@ def test_the_config_has_every_series_that_is_not_tuned(data_folder, values, tmp_
     ricci = read_config(config, ("datasets=[ricci]", "tables=[]", "figures=[]"))
     plan = prepare(ricci, folder=tmp_path, data_dir=data_folder).plan
     facts = [facts_of(cell) | {"sample": "data"} for cell in plan.cells]
-    fits = match(FRIEDLER, values, facts, [cell["key"] for cell in plan.cells], "ricci")
+    fits = match_cells(FRIEDLER, values, facts, [cell["key"] for cell in plan.cells], "ricci")
     without = values[[fit is None for fit in fits]].query("dataset == 'ricci'")
     assert without["algorithm"].str.endswith(("-accuracy", "-DIavgall")).all()
 

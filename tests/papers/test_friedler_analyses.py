@@ -20,12 +20,12 @@ from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.papers.friedler_analyses import (
-    arrange,
     clusters_frame,
     combined_table,
     correlate,
     metric_pairs_frame,
     observations,
+    order_by_clusters,
     overview_table,
     pairs_frame,
     representations_frame,
@@ -150,13 +150,13 @@ def test_constants_and_what_is_never_there_come_last_without_a_number():
     assert found.matrix.iloc[:2, 2:].isna().all(axis=None)
     assert found.clusters().tolist() == [1, 2, 0, 0, 0]
     nothing = correlate(x[["constant", "never"]])
-    assert nothing.clustered == 0
+    assert nothing.n_clustered == 0
     assert nothing.clusters(3).tolist() == [0, 0]
 
 
 def test_the_published_correlations_fall_into_the_papers_four_clusters():
     published = pd.read_csv(REFERENCE / "friedler_corr_cleaned.csv", index_col=0)
-    found = arrange(published, published.count())
+    found = order_by_clusters(published, published.count())
     clusters = pd.Series(found.matrix.index).groupby(found.clusters()).agg(frozenset)
     by_rate = {"comparative-sensitive-accuracy", "comparative-sensitive-TNR"}
     assert set(clusters) == {
@@ -171,11 +171,11 @@ def test_the_published_correlations_fall_into_the_papers_four_clusters():
 def test_each_model_counts_once_per_attribute(run):
     seen = observations(run)
     # Per single attribute: none twice (classifiers), reweighing 2 × 2, own-model once per representation.
-    assert seen.cells == 2 * (2 + 4 + 2)
-    assert len(seen.values) == seen.cells * REPEATS
+    assert seen.n_cells == 2 * (2 + 4 + 2)
+    assert len(seen.values) == seen.n_cells * REPEATS
     assert list(seen.values) == list(METRICS)
-    assert (seen.joint, seen.constant) == (("race-sex",), 0)
-    assert observations(run, representation="numerical").cells == 2 * (2 + 2 + 1)
+    assert (seen.joint_attributes, seen.n_constant) == (("race-sex",), 0)
+    assert observations(run, representation="numerical").n_cells == 2 * (2 + 2 + 1)
     for repeat in range(REPEATS):
         n = counts_of("none-svm", repeat).sum(0)
         assert np.isclose(seen.values["tpr"], n[1, 1] / n[1].sum()).sum() >= 2  # by race and by sex
@@ -189,9 +189,9 @@ def test_constant_predictors_infinite_values_and_equal_cells_are_left_out():
     odd = key_of("sex", "numerical", "own-model", "svm")
     run = made_up({**same, (odd, 0): everybody, (odd, 1): nobody, (odd, 2): None, (odd, 3): women})
     seen = observations(run)
-    assert seen.constant == 2
-    assert seen.cells == 2 * (2 + 4 + 2) - 1
-    assert len(seen.values) == seen.cells * REPEATS - 3
+    assert seen.n_constant == 2
+    assert seen.n_cells == 2 * (2 + 4 + 2) - 1
+    assert len(seen.values) == seen.n_cells * REPEATS - 3
     assert not np.isinf(seen.values.to_numpy()).any()
     assert seen.values["impact-ratio"].isna().sum() == 1  # where women alone are accepted
 

@@ -21,7 +21,7 @@ from fairbench_cli.experiment.plan import write_plan
 from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.report.compare_runs import compare_runs
 from fairbench_cli.report.ledger.answer import answer_of
-from fairbench_cli.report.ledger.bias_cost import remedies_of
+from fairbench_cli.report.ledger.bias_cost import bias_cost_frame
 from fairbench_cli.report.ledger.cell_labels import TRAINED_ON_TRUTH
 from fairbench_cli.report.ledger.exact_worlds import FILE
 from fairbench_cli.report.ledger.paired_differences import pareto_of
@@ -152,7 +152,7 @@ def test_the_model_without_the_bias_is_a_line_and_no_remedy():
     assert TRAINED_ON_TRUTH not in {one.technique for one in most.findings}
     assert most.bias_cost.kind == "worse"
     assert TRAINED_ON_TRUTH not in set(pareto_of(run)["intervention"])
-    lost = remedies_of(run).query("metric == 'accuracy' and labels == 'true' and intervention == 'none'")
+    lost = bias_cost_frame(run).query("metric == 'accuracy' and labels == 'true' and intervention == 'none'")
     assert lost["lost"].notna().all()
     # Without one, and without a world without bias, what it cost is not known, and nothing is "regained".
     alone = invented({name: {MOST: of[MOST]} for name, of in RULES.items()}, repeats=5)

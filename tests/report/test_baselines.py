@@ -21,12 +21,12 @@ from fairbench_cli.report.ledger.baselines import (
     REGIONS,
     SHARES,
     LineComparison,
+    baseline_distance_frame,
+    baselines_by_situation,
     baselines_frame,
-    baselines_of,
-    distances_of,
-    mutated,
-    region_of,
-    short_of,
+    classify_region,
+    describe_shortfalls,
+    mutate_predictions,
 )
 from fairbench_cli.report.ledger.inference import paired_test
 from fairbench_cli.report.ledger.results import COMPARED, RunResults, run_results
@@ -115,7 +115,7 @@ def test_fairea_is_what_drawing_gives_on_average(favourable):
             drawn = plain.copy()
             drawn[rng.permutation(ROWS)[: round(share * ROWS)]] = favourable
             found.append(count(s, y, drawn, PAIR).n)
-        exact = mutated(count(s, y, plain, PAIR), share, favourable).n
+        exact = mutate_predictions(count(s, y, plain, PAIR), share, favourable).n
         error = np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
         assert (np.abs(np.mean(found, axis=0) - exact) <= 4.5 * error + 1e-9).all()
 
@@ -124,7 +124,7 @@ def test_fairea_is_what_drawing_gives_on_average(favourable):
 def test_differences_of_rates_fall_in_proportion_and_accuracy_is_on_a_line(seed, share, favourable):
     n = np.random.default_rng(seed).integers(1, 50, (3, 2, 2, 2)).astype(float)
     plain = Counts(PAIR, n)
-    found, constant = mutated(plain, share, favourable), plain.of_constant(favourable)
+    found, constant = mutate_predictions(plain, share, favourable), plain.of_constant(favourable)
     assert found.labelled == pytest.approx(plain.labelled)
     for metric in ("discrimination", "tpr-difference", "fpr-difference"):
         assert measure(metric, found) == pytest.approx((1 - share) * measure(metric, plain), abs=1e-12)
@@ -133,7 +133,7 @@ def test_differences_of_rates_fall_in_proportion_and_accuracy_is_on_a_line(seed,
 
 
 def test_the_ends_of_the_line_are_the_model_and_the_constant():
-    (own,) = baselines_of(RUN).values()
+    (own,) = baselines_by_situation(RUN).values()
     assert own.mutated(0.0).n == pytest.approx(np.array([one.n for one in NONE]))
     assert own.mutated(1.0).n == pytest.approx(own.constants[own.constant].n)
     assert own.constant == "refuse all"  # most labels are unfavourable
@@ -141,7 +141,7 @@ def test_the_ends_of_the_line_are_the_model_and_the_constant():
         record(CELLS[0], repeat, fresh=True) for repeat in range(REPEATS)
     )]  # fmt: skip
     other = run_results(Path(), RUN.plan, {(one.key, one.repeat): one for one in turned}, ("accuracy",))
-    assert next(iter(baselines_of(other).values())).constant == "accept all"
+    assert next(iter(baselines_by_situation(other).values())).constant == "accept all"
 
 
 def test_the_file_is_what_plain_pandas_makes_of_the_rows():
@@ -179,8 +179,8 @@ def test_labels_need_no_technique_and_no_none():
     frame = baselines_frame(run_of([one], without=(("coin0", 1),)))
     assert set(frame["baseline"]) == {"labels", "accept all", "refuse all"}
     assert set(frame["n_ok"]) == {REPEATS - 1}
-    assert len(distances_of(run_of([one]))) == 0
-    both = distances_of(run_of([one, seen]))  # the other none stands in, as in paired.csv
+    assert len(baseline_distance_frame(run_of([one]))) == 0
+    both = baseline_distance_frame(run_of([one, seen]))  # the other none stands in, as in paired.csv
     assert both["baseline_include_protected"].tolist() == [True]
 
 
@@ -207,7 +207,7 @@ def brute_force(name: str) -> pd.DataFrame:
 
 
 def test_techniques_are_compared_with_the_line_at_their_own_gap():
-    frame = distances_of(RUN).set_index("intervention")
+    frame = baseline_distance_frame(RUN).set_index("intervention")
     assert frame.index.tolist() == list(TECHNIQUES[1:])
     p = {}
     for name in frame.index:
@@ -227,7 +227,7 @@ def test_techniques_are_compared_with_the_line_at_their_own_gap():
 
 @pytest.mark.parametrize("test", ["network", "original"])
 def test_limiting_cases_have_their_verdicts(test):
-    frame = distances_of(run_of(CELLS, test)).set_index("intervention")
+    frame = baseline_distance_frame(run_of(CELLS, test)).set_index("intervention")
     words = frame[["verdict", "constant_verdict", "region"]].apply(tuple, axis=1)
     assert words["copy"][0] == "not distinguishable"
     assert words["copy"][2] == OPEN
@@ -248,7 +248,7 @@ def test_limiting_cases_have_their_verdicts(test):
 
 def test_what_is_below_is_said_in_words_with_its_numbers():
     run = run_of(CELLS)
-    said = {key[COMPARED.index("intervention")]: clauses for key, clauses in short_of(run).items()}
+    said = {key[COMPARED.index("intervention")]: clauses for key, clauses in describe_shortfalls(run).items()}
     assert list(said) == ["accepter", "coin", "unfairer"]
     for name, clauses in said.items():
         points = -100 * brute_force(name)["constant"].mean()
@@ -257,11 +257,11 @@ def test_what_is_below_is_said_in_words_with_its_numbers():
 
 def test_regions_are_those_that_the_verdicts_leave():
     for name, found in REGIONS.items():
-        assert region_of(*found) == name
-    assert region_of("no difference", "no difference", "not distinguishable") == OPEN
-    assert region_of("", "", "") == OPEN
+        assert classify_region(*found) == name
+    assert classify_region("no difference", "no difference", "not distinguishable") == OPEN
+    assert classify_region("", "", "") == OPEN
     # Where refusing all is better than the model, the line rises, and more accuracy can be below it.
-    assert region_of("better", "better", "below") == "win-win"
+    assert classify_region("better", "better", "below") == "win-win"
 
 
 def test_what_is_on_the_line_is_rarely_above_or_below():
@@ -276,7 +276,7 @@ def test_what_is_on_the_line_is_rarely_above_or_below():
         Counts(PAIR, np.stack([rows - accepted, accepted], axis=-1).astype(float))
         for accepted in (half, plain)
     )
-    p = paired_test(LineComparison(own, none, majority=False).excess).p
+    p = paired_test(LineComparison(own, none, constant_accepts=False).excess).p
     assert (p < 0.05).sum() <= stats.binom.ppf(0.999, runs, 0.05)
     # A model as good as the plain one is not above the line either, though half of its gaps are smaller.
     runs, repeats = 500, 30
@@ -285,5 +285,5 @@ def test_what_is_on_the_line_is_rarely_above_or_below():
         Counts(PAIR, np.stack([rows - accepted, accepted], axis=-1).astype(float))
         for accepted in rng.binomial(rows, chances, (2, *rows.shape))
     )
-    p = paired_test(LineComparison(own, none, majority=False).excess).p
+    p = paired_test(LineComparison(own, none, constant_accepts=False).excess).p
     assert (p < 0.05).sum() <= stats.binom.ppf(0.999, runs, 0.05)

@@ -19,9 +19,9 @@ from fairbench_cli.network.files import load
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.world import make_world
 from fairbench_cli.papers.parts import FIGURES, TABLES
-from fairbench_cli.report.ledger.bias_cost import contrasts_of, remedies_of
+from fairbench_cli.report.ledger.bias_cost import bias_cost_frame, contrast_frame
 from fairbench_cli.report.ledger.cell_labels import NO_BIAS
-from fairbench_cli.report.ledger.exact_worlds import facts_of_run
+from fairbench_cli.report.ledger.exact_worlds import exact_worlds_of_run
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures.canvas import house_style
 from fairbench_cli.report.show.figures.worlds import CONTRASTS, Remedies
@@ -93,7 +93,7 @@ def test_a_figure_is_of_a_cells_own_groups_whatever_groups_are_asked_for(run, na
 def test_a_remedy_is_marked_at_its_mean_by_what_tests_show_of_it(run):
     figures = drawn("remedies", run)
     assert list(figures) == ["tree-discrimination", "tree-tpr-difference"]
-    frame = remedies_of(run).query("labels == 'true'")
+    frame = bias_cost_frame(run).query("labels == 'true'")
     shown = [("", 0.0), ("label", 0.5), ("measurement age", 0.5)]
     for gap, figure in zip(METRICS[1:], figures.values(), strict=True):
         panels = itertools.product(DATASETS, ("accuracy", gap), shown)
@@ -149,7 +149,7 @@ def test_one_page_has_three_data_sets_and_eight_worlds_and_nothing_is_cut_off():
 
 
 def test_a_trade_off_is_an_artefact_where_the_record_falls_and_the_truth_rises(run):
-    frame = contrasts_of(run)
+    frame = contrast_frame(run)
     words = {
         (row["world"], row["intervention"]): row["contrast"]
         for row in frame.query("metric == 'accuracy' and dataset == 'bank' and beta in (0.75, 0.5)").to_dict(
@@ -166,7 +166,7 @@ def test_a_trade_off_is_an_artefact_where_the_record_falls_and_the_truth_rises(r
 
 def test_a_contrast_needs_both_tests(run):
     """Of an intersection of two claims, the larger p is a p-value: neither test alone says more."""
-    both, frame = remedies_of(run), contrasts_of(run)
+    both, frame = bias_cost_frame(run), contrast_frame(run)
     p = both.pivot_table(
         index=["dataset", "world", "beta", "intervention", "metric"], columns="labels", values="p"
     )
@@ -184,7 +184,7 @@ def test_a_contrast_needs_both_tests(run):
 def test_marks_are_what_is_gained_and_the_notes_count_them(run):
     figures = drawn("recorded-true", run)
     assert list(figures) == ["bank-sex-tree", "loans-sex-tree"]
-    figure, frame = figures["bank-sex-tree"], contrasts_of(run).query("dataset == 'bank'")
+    figure, frame = figures["bank-sex-tree"], contrast_frame(run).query("dataset == 'bank'")
     assert len(figure.axes) == len(METRICS)  # of worlds whose record is the truth there is none
     for ax, metric in zip(figure.axes, METRICS, strict=True):
         found = marked(ax, CONTRASTS)
@@ -214,7 +214,7 @@ def test_where_nothing_is_recorded_otherwise_there_is_no_such_figure():
 
 def test_lines_go_over_total_variation_from_no_bias_on(run):
     figure = drawn("strength", run)["bank-sex-tree"]
-    remedies, known = Remedies(run), facts_of_run(run)
+    remedies, known = Remedies(run), exact_worlds_of_run(run)
     names = ["none", *ROWS]
     panels = itertools.product(METRICS, names)
     for ax, (metric, technique) in zip(figure.axes, panels, strict=True):
@@ -222,7 +222,7 @@ def test_lines_go_over_total_variation_from_no_bias_on(run):
             (line,) = [one for one in ax.lines if one.get_gid() == f"world-{i}"]
             betas = [beta for name, beta in WORLDS if name == world and beta < 0.75]
             places = [("", 0.0), *((world, beta) for beta in betas)]
-            x = [known.at("bank", "sex", *place).value("total-variation") for place in places]
+            x = [known.find("bank", "sex", *place).value("total-variation") for place in places]
             rows = [
                 remedies.row(
                     ("bank", "sex", "original", "tree", "{}"), place, (technique, "{}", False), metric
@@ -242,12 +242,15 @@ def test_lines_go_over_total_variation_from_no_bias_on(run):
 
 def test_the_table_has_the_worlds_numbers_and_no_constant_is_the_highest(run):
     document = TABLES["worlds"]("worlds", run)
-    frame, known = remedies_of(run).query("labels == 'true' and metric == 'accuracy'"), facts_of_run(run)
+    frame, known = (
+        bias_cost_frame(run).query("labels == 'true' and metric == 'accuracy'"),
+        exact_worlds_of_run(run),
+    )
     assert [section.title for section in document.sections] == ["bank, sex, tree", "loans, sex, tree"]
     for section, dataset in zip(document.sections, DATASETS, strict=True):
         does, reached = section.tables
         for row, got, world in zip(does.rows, reached.rows, WORLDS, strict=True):
-            facts = known.at(dataset, "sex", *world)
+            facts = known.find(dataset, "sex", *world)
             assert [cell.text for cell in row[:2]] == [world[0] or NO_BIAS, f"{world[1]:g}"]
             if facts is None:
                 assert {cell.text for cell in row[2:]} == {"-"}

@@ -23,12 +23,12 @@ from fairbench_cli.measures.thresholds import (
     swept_counts,
 )
 from fairbench_cli.report.ledger.frontier import (
-    GAPS,
+    GAP_METRICS,
     TOLERANCES,
-    distance_frame,
+    frontier_distance_frame,
     frontier_frame,
-    halves,
-    moved_of,
+    moved_thresholds_of_run,
+    split_in_halves,
 )
 from fairbench_cli.report.ledger.results import RunResults, run_results
 from fairbench_cli.report.parts.sweep import frontier_table
@@ -101,7 +101,7 @@ def rows_of(frame: pd.DataFrame, cell: dict, constraint: str) -> pd.DataFrame:
     return frame[same & (frame["constraint"] == constraint)]
 
 
-@pytest.mark.parametrize("constraint", GAPS)
+@pytest.mark.parametrize("constraint", GAP_METRICS)
 def test_the_frontier_is_the_mean_of_the_best_thresholds_of_each_repeat(constraint):
     cell = CELLS[-1]
     frame = rows_of(frontier_frame(RUN), cell, constraint)
@@ -121,25 +121,25 @@ def test_the_frontier_is_the_mean_of_the_best_thresholds_of_each_repeat(constrai
         assert (row["n_ok"], row["n"]) == (REPEATS, REPEATS)
 
 
-@pytest.mark.parametrize("constraint", GAPS)
+@pytest.mark.parametrize("constraint", GAP_METRICS)
 def test_a_technique_is_compared_with_none_of_the_same_repeat_at_its_own_gap(constraint):
-    frame = distance_frame(RUN)
+    frame = frontier_distance_frame(RUN)
     assert not frame["include_protected"].any()  # with s there is no none
     tests = []
     for cell in (one for one in CELLS if not one["include_protected"]):
         (row,) = rows_of(frame, cell, constraint).to_dict("records")
         own, base = by_key(cell["key"]), by_key(f"none{cell['beta']:g}")
         accuracy = [float(measure("accuracy", one.counts)) for one in own]
-        gap = [float(measure(GAPS[constraint], one.counts)) for one in own]
-        reached = [
+        gap = [float(measure(GAP_METRICS[constraint], one.counts)) for one in own]
+        frontier_accuracy = [
             best_thresholds(points_of_counts(decisions(one)), constraint, t).accuracy
             for one, t in zip(base, gap, strict=True)
         ]
         assert row["n"] == REPEATS
         assert row["accuracy"] == pytest.approx(np.mean(accuracy))
         assert row["gap"] == pytest.approx(np.mean(gap))
-        assert row["frontier_accuracy"] == pytest.approx(np.mean(reached))
-        difference = np.subtract(accuracy, reached)
+        assert row["frontier_accuracy"] == pytest.approx(np.mean(frontier_accuracy))
+        difference = np.subtract(accuracy, frontier_accuracy)
         test = stats.ttest_1samp(difference, 0)
         assert row["difference"] == pytest.approx(difference.mean())
         assert (row["low"], row["high"]) == pytest.approx(tuple(test.confidence_interval()))
@@ -172,30 +172,30 @@ def test_thresholds_are_those_of_none_of_the_same_representation():
         own = [replace(record(cell, k + 50 * number), repeat=k) for cell in cells for k in range(REPEATS)]
         parts.append((cells, own))
     (cells, own), (more_cells, more) = parts
-    alone = pd.concat([distance_frame(run_of(study(cells), records)) for cells, records in parts])
-    both = distance_frame(run_of(study(cells + more_cells), own + more))
+    alone = pd.concat([frontier_distance_frame(run_of(study(cells), records)) for cells, records in parts])
+    both = frontier_distance_frame(run_of(study(cells + more_cells), own + more))
     columns = [*[*CELLS[0]][1:], "constraint"]
     one, other = (frame.sort_values(columns).reset_index(drop=True) for frame in (both, alone))
     pd.testing.assert_frame_equal(one, other)
 
 
 def test_none_is_never_above_its_own_thresholds():
-    for moved in moved_of(RUN):
+    for moved in moved_thresholds_of_run(RUN):
         for place, cell in enumerate(moved.data.cells):
             if cell["intervention"] == "none":
-                assert (moved.own_accuracy[place] <= moved.reached[place] + 1e-12).all()
+                assert (moved.technique_accuracy[place] <= moved.frontier_accuracy[place] + 1e-12).all()
                 assert moved.baseline[place] == place
 
 
 def test_the_halves_are_all_rows_and_thresholds_of_one_are_judged_on_the_other():
     for one in RECORDS:
         n = decisions(one).n
-        parts = halves(n, np.random.default_rng(3))
+        parts = split_in_halves(n, np.random.default_rng(3))
         assert np.allclose(sum(parts), n)
         for part in parts:
             assert (part >= -1e-9).all()
             assert np.allclose(part.sum(-1), part.sum(-1)[0])  # the same rows, whatever is decided
-    for moved in moved_of(RUN)[:2]:
+    for moved in moved_thresholds_of_run(RUN)[:2]:
         for place, base in enumerate(moved.baseline):
             if base is None:
                 assert np.isnan(moved.chosen_accuracy[place]).all()
@@ -211,7 +211,7 @@ def test_the_halves_are_all_rows_and_thresholds_of_one_are_judged_on_the_other()
                 assert np.allclose(rows, one.counts.n.sum(-1))
                 fewer = np.minimum(moved.chosen.counts.n[place, repeat, ..., 1], one.counts.n[..., 1])
                 assert (moved.chosen.both[place, repeat] <= fewer + 1e-9).all()
-    assert np.isnan(moved_of(RUN)[2].chosen_accuracy).all()
+    assert np.isnan(moved_thresholds_of_run(RUN)[2].chosen_accuracy).all()
 
 
 @pytest.mark.parametrize("test", ["original", "network"])
@@ -220,7 +220,9 @@ def test_a_copy_of_none_is_neither_above_nor_below(test):
     copies = [one for one in RECORDS if one.key.startswith("none")]
     copies += [replace(one, key=one.key.replace("none", "massaging")) for one in copies]
     run = run_of(study(test=test), copies)
-    frame = distance_frame(run).query("intervention == 'massaging' and constraint != 'equalised-odds'")
+    frame = frontier_distance_frame(run).query(
+        "intervention == 'massaging' and constraint != 'equalised-odds'"
+    )
     assert (frame["difference"] < 0).all()
     assert set(frame["verdict"]) == {"not distinguishable"}
     assert set(frame["basis"]) == {"bound from counts" if test == "original" else "fresh test rows"}
@@ -234,7 +236,9 @@ def test_far_below_thresholds_chosen_on_other_rows_is_below():
         return replace(one, counts=Counts(PAIR, (n + n[..., ::-1]) / 2))
 
     records = [worse(one) if one.key.startswith("massaging") else one for one in RECORDS]
-    frame = distance_frame(run_of(study(test="network"), records)).query("intervention == 'massaging'")
+    frame = frontier_distance_frame(run_of(study(test="network"), records)).query(
+        "intervention == 'massaging'"
+    )
     assert set(frame.query("constraint == 'demographic-parity'")["verdict"]) == {"below"}
     # At the odds gap nothing is chosen on other rows, so that nothing is below.
     assert set(frame.query("constraint == 'equalised-odds'")["verdict"]) == {"not distinguishable"}
@@ -242,14 +246,16 @@ def test_far_below_thresholds_chosen_on_other_rows_is_below():
 
 def test_the_order_of_records_does_not_matter():
     other = run_of(study(), RECORDS[::-1])
-    for frame in (frontier_frame, distance_frame):
+    for frame in (frontier_frame, frontier_distance_frame):
         pd.testing.assert_frame_equal(frame(RUN), frame(other))
 
 
 def test_repeats_without_a_sweep_or_a_result_are_left_out():
     records = [replace(one, swept=None) if (one.key, one.repeat) == ("none0", 1) else one for one in RECORDS]
     records = [one for one in records if (one.key, one.repeat) != ("massaging0", 3)]
-    frame = distance_frame(run_of(study(), records)).query("constraint == 'demographic-parity' and beta == 0")
+    frame = frontier_distance_frame(run_of(study(), records)).query(
+        "constraint == 'demographic-parity' and beta == 0"
+    )
     assert dict(zip(frame["intervention"], frame["n"], strict=True)) == {
         "none": 4, "massaging": 3, "reweighing": 4
     }  # fmt: skip
@@ -257,9 +263,9 @@ def test_repeats_without_a_sweep_or_a_result_are_left_out():
     empty = Counts(PAIR, np.zeros((0, 2, 2, 2)))
     records = [replace(one, swept=empty) if one.key == "massaging0" else one for one in RECORDS]
     run = run_of(study(), records)
-    (row,) = rows_of(distance_frame(run), {**CELLS[2], "include_protected": False}, "tpr-parity").to_dict(
-        "records"
-    )
+    (row,) = rows_of(
+        frontier_distance_frame(run), {**CELLS[2], "include_protected": False}, "tpr-parity"
+    ).to_dict("records")
     assert row["intervention"] == "massaging"
     assert row["n"] == REPEATS
     assert np.isnan(row["unprocessed_accuracy"])
@@ -269,11 +275,11 @@ def test_repeats_without_a_sweep_or_a_result_are_left_out():
 def test_without_none_or_one_repeat_there_is_no_verdict():
     cells = [cell for cell in CELLS if cell["intervention"] != "none"]
     run = run_of(study(cells), records_of(cells))
-    assert distance_frame(run).empty
+    assert frontier_distance_frame(run).empty
     assert not frontier_frame(run).empty
     assert not frontier_table("frontier", run).sections
-    frame = distance_frame(run_of(study(repeats=1), [one for one in RECORDS if one.repeat == 0]))
-    assert len(frame) == 6 * len(GAPS)
+    frame = frontier_distance_frame(run_of(study(repeats=1), [one for one in RECORDS if one.repeat == 0]))
+    assert len(frame) == 6 * len(GAP_METRICS)
     assert set(frame["verdict"]) == {""}
 
 
@@ -284,7 +290,7 @@ def test_a_group_without_a_label_has_no_tpr():
         return replace(one, counts=Counts(PAIR, counts), swept=Counts(PAIR, swept))
 
     run = run_of(study(), [one_sided(one) for one in RECORDS])
-    assert set(distance_frame(run)["constraint"]) == {"demographic-parity"}
+    assert set(frontier_distance_frame(run)["constraint"]) == {"demographic-parity"}
     assert set(frontier_frame(run)["constraint"]) == {"demographic-parity"}
 
 
@@ -292,8 +298,8 @@ def test_the_files_of_a_report(tmp_path):
     found = {(one.key, one.repeat): one for one in RECORDS}
     write_report(tmp_path, study(figures=("frontier",)), found)
     frame = pd.read_csv(tmp_path / "frontier.csv")
-    assert len(frame) == len(CELLS) * len(GAPS) * len(TOLERANCES)
-    assert len(pd.read_csv(tmp_path / "frontier_distance.csv")) == 6 * len(GAPS)
+    assert len(frame) == len(CELLS) * len(GAP_METRICS) * len(TOLERANCES)
+    assert len(pd.read_csv(tmp_path / "frontier_distance.csv")) == 6 * len(GAP_METRICS)
     text = (tmp_path / "tables/frontier.md").read_text()
     assert "hindsight" in text
     assert "massaging" in text
@@ -309,14 +315,14 @@ def test_the_files_of_a_report(tmp_path):
 def test_the_figure_shows_the_frames():
     with house_style():
         (figure,) = draw_frontier(RUN).values()
-    lines, points = frontier_frame(RUN), distance_frame(RUN)
-    assert len(figure.axes) == len(GAPS) * 2
+    lines, points = frontier_frame(RUN), frontier_distance_frame(RUN)
+    assert len(figure.axes) == len(GAP_METRICS) * 2
     names = [(cell["intervention"], cell["include_protected"]) for cell in CELLS if cell["beta"] == 0]
-    for ax, (constraint, beta) in zip(figure.axes, itertools.product(GAPS, (0, 1)), strict=True):
+    for ax, (constraint, beta) in zip(figure.axes, itertools.product(GAP_METRICS, (0, 1)), strict=True):
         found = {line.get_gid(): line for line in ax.lines}
         plain = [one.counts for one in by_key(f"none{beta:g}")]
         gap, accuracy = (
-            [measure(name, counts) for counts in plain] for name in (GAPS[constraint], "accuracy")
+            [measure(name, counts) for counts in plain] for name in (GAP_METRICS[constraint], "accuracy")
         )
         refused = [measure("accuracy", counts.of_constant(False)) for counts in plain]
         ends = [[0, np.mean(gap)], [np.mean(refused), np.mean(accuracy)]]

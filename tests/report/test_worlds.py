@@ -7,7 +7,7 @@ from report.worlds_data import TRUTH, WEIGHT, write_facts
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.registry import find_metric
-from fairbench_cli.report.ledger.exact_worlds import COLUMNS, FILE, read_worlds
+from fairbench_cli.report.ledger.exact_worlds import FILE, WORLDS_COLUMNS, read_worlds
 
 PLACES = [("bank", "sex", "", 0.0), ("bank", "sex", "label", 0.5), ("shop", "sex", "label", 0.5)]
 
@@ -16,13 +16,13 @@ def test_numbers_and_metrics_of_a_world_are_those_of_its_file(tmp_path):
     write_facts(tmp_path, PLACES)
     known = read_worlds(tmp_path, [("bank", "sex")])
     assert [one.world for one in known.worlds] == ["", "label"]
-    assert [*known.frame] == COLUMNS
-    world = known.at("bank", "sex", "label", 0.5)
-    assert known.at("bank", "sex", "label", 0.5, include_protected=True) is None
-    assert known.at("shop", "sex", "label", 0.5) is None
-    assert world.how == "exact"
-    assert world.kept("deprived") is True
-    assert world.kept("nobody") is None
+    assert [*known.frame] == WORLDS_COLUMNS
+    world = known.find("bank", "sex", "label", 0.5)
+    assert known.find("bank", "sex", "label", 0.5, include_protected=True) is None
+    assert known.find("shop", "sex", "label", 0.5) is None
+    assert world.method == "exact"
+    assert world.keeps_ranking("deprived") is True
+    assert world.keeps_ranking("nobody") is None
     right = sum(WEIGHT[place] * max(p, 1 - p) for place, p in TRUTH.items())
     assert world.metric("oracle-thresholds", find_metric("accuracy"), "true") == pytest.approx(right)
     # Half of the deprived who should be accepted are not, in the record: 0.8 becomes 0.4, and is refused.
@@ -41,7 +41,7 @@ def test_what_was_drawn_says_so_and_an_old_run_has_nothing(tmp_path):
     assert not read_worlds(tmp_path)
     write_facts(tmp_path, PLACES[:1], "draws")
     (world,) = read_worlds(tmp_path).worlds
-    assert world.how == "draws"
+    assert world.method == "draws"
     assert world.number("auc", labels="true", group="deprived").error == 0.001
 
 

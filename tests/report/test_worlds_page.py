@@ -9,7 +9,12 @@ import pytest
 from report.worlds_data import facts, known_run
 
 from fairbench_cli.document.html import html
-from fairbench_cli.report.ledger.exact_worlds import COLUMNS, ExactNumber, ExactWorlds, facts_of_run
+from fairbench_cli.report.ledger.exact_worlds import (
+    WORLDS_COLUMNS,
+    ExactNumber,
+    ExactWorlds,
+    exact_worlds_of_run,
+)
 from fairbench_cli.report.page import run_page
 from fairbench_cli.report.show.page_data import FIXED_POINT_ONE
 from fairbench_cli.report.show.page_panels import REFERENCE_RULES
@@ -64,9 +69,9 @@ def test_a_page_holds_numbers_on_true_and_on_recorded_labels_and_says_which(run,
 
 
 def test_what_is_known_without_training_is_that_of_worlds_csv(run, data):
-    known = facts_of_run(run)
+    known = exact_worlds_of_run(run)
     for labels, panels in (("true", data["panels"]), ("recorded", data["panels_on_other_labels"])):
-        world = known.at("bank", "sex", "label", 0.5)
+        world = known.find("bank", "sex", "label", 0.5)
         for m, scale in enumerate(data["scales"]):
             metric = run.results.metric(scale["name"])
             names = (world.constant(labels), *REFERENCE_RULES[1:])
@@ -116,4 +121,4 @@ def test_what_can_be_undone_is_said_of_the_numbers():
 
 
 def _frame():
-    return pd.DataFrame(facts([("bank", "sex", "label", 0.5)]), columns=COLUMNS)
+    return pd.DataFrame(facts([("bank", "sex", "label", 0.5)]), columns=WORLDS_COLUMNS)

@@ -9,7 +9,7 @@ from report.worlds_run import GOOD, NOBODY, Rule, invented
 
 from fairbench_cli.base.checksums import add_checksum
 from fairbench_cli.experiment.config.outputs import TABLES
-from fairbench_cli.report.ledger.exact_worlds import CELLS, FILE
+from fairbench_cli.report.ledger.exact_worlds import CONFUSION_CELLS, FILE
 from fairbench_cli.report.ledger.results import RunResults
 
 PAIR = ("deprived", "favoured")
@@ -42,7 +42,9 @@ def label_world(flip: float):
             right = [WEIGHT[at] * (each if decides(*at) else 1 - each) for at, each in own.items()]
             yield name, "accuracy", labels, "", sum(right)
         for (name, decides), group in itertools.product(rules.items(), PAIR):
-            for cell, (label, decision) in zip(CELLS, itertools.product((0, 1), (0, 1)), strict=True):
+            for cell, (label, decision) in zip(
+                CONFUSION_CELLS, itertools.product((0, 1), (0, 1)), strict=True
+            ):
                 value = sum(
                     WEIGHT[group, x] * (own[group, x] if label else 1 - own[group, x])
                     for x in (0, 1)

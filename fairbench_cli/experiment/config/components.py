@@ -6,7 +6,7 @@ itself a list is a list in a list.
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,7 +24,7 @@ from fairbench_cli.base.parameters import Parameters, convert_value, inspect_par
 from fairbench_cli.base.plugins import CodeOrigin, entry_points_by_name, find_code, is_plugin, short_name
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.base.validation import (
-    Finding,
+    Findings,
     Fraction,
     Several,
     StrictModel,
@@ -378,36 +378,47 @@ def split_name(item: Any) -> tuple[str | None, Any]:
     return None, None
 
 
-def read_parameters(
-    name: str, takes: Parameters, options: Mapping[str, Any]
-) -> tuple[dict[str, list[Any]], list[Finding]]:
-    """Return the values of each parameter that is given, checked; or what is wrong with them.
+def in_list(value: Any) -> Any:
+    """Return a value that may stand without brackets as a list; a list or a tuple as it is.
 
-    Each has one value of its type, or a list of these.
+    >>> in_list(0.5), in_list([0, 1])
+    ([0.5], [0, 1])
     """
-    values: dict[str, list[Any]] = {}
-    findings: list[Finding] = []
-    types = (dict.fromkeys(options, Any) if takes.open else {}) | dict(takes.types)
+    if isinstance(value, list | tuple):
+        return value
+    return [value]
+
+
+def read_parameters(name: str, takes: Parameters, options: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the values of each parameter that is given, which has one value of its type, or a list of these.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        Listing each value of another type, and what is no parameter.
+    """
+    findings = Findings()
+    parameters: dict[str, list[Any]] = {}
+    types = dict(takes.types)
+    if takes.open:
+        types = dict.fromkeys(options, Any) | types
     for key in (key for key in types if key in options):
-        check = value_converter(types[key])
-        value = options[key]
-        if isinstance(value, list | tuple):
-            listed = value
-        else:
-            listed = [value]
-        if not listed:
-            findings.append(((key,), Problem(f"{name}: {key} must not be empty", "give at least one value")))
-        for i, single in enumerate(listed):
+        convert = value_converter(types[key])
+        values = in_list(options[key])
+        if not values:
+            findings.add((key,), f"{name}: {key} must not be empty", "give at least one value")
+        parameters[key] = []
+        for i, value in enumerate(values):
             try:
-                values.setdefault(key, []).append(check(single))
+                parameters[key].append(convert(value))
             except ValidationError as error:
                 reason, fix = describe_finding(error.errors()[0])
-                findings.append(((key, i), Problem(f"{name}: {key} {reason}", fix)))
-    unknown = [key for key in options if key not in types]
-    findings += [((k,), Problem(f'{name} has no parameter "{k}"', suggest(str(k), types))) for k in unknown]
-    if findings:
-        return ({}, findings)
-    return (values, [])
+                findings.add((key, i), f"{name}: {key} {reason}", fix)
+    for key in options:
+        if key not in types:
+            findings.add((key,), f'{name} has no parameter "{key}"', suggest(str(key), types))
+    findings.refuse()
+    return parameters
 
 
 ONE_CANDIDATE = Problem("tune: over holds one candidate", "give several values, or make it a parameter")
@@ -415,55 +426,54 @@ ONE_CANDIDATE = Problem("tune: over holds one candidate", "give several values, 
 
 def has_one_candidate(over: Mapping[str, Any]) -> bool:
     """Return whether what is tuned has one value each."""
-    return all(not isinstance(values, list) or len(values) == 1 for values in over.values())
+    return all(len(in_list(values)) == 1 for values in over.values())
 
 
-def read_tunings(
-    name: str, listed: Any, takes: Parameters, context: ReadContext
-) -> tuple[list[Tuning], list[Finding]]:
-    """Return the tunings that an intervention's entry asks for; or what is wrong with them.
+def _read_tuning(name: str, item: Any, takes: Parameters, context: ReadContext) -> list[Tuning]:
+    """Return the tunings that one item under `tune` asks for.
 
     Parameters of the classifier are left as they are: `read` knows the classifiers.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        Listing everything wrong with it, each at its place.
     """
-    tunings: list[Tuning] = []
-    findings: list[Finding] = []
-    for i, entry in enumerate(listed if isinstance(listed, list) else [listed]):
-        try:
-            options = TuneOptions.model_validate(entry, context=context)
-        except ValidationError as error:
-            own_findings = to_findings(error, "interventions", name, "tune")
-            findings += [((i, *key_path), problem) for key_path, problem in own_findings]
-            continue
-        over, wrong = read_parameters(name, takes, own_parameters(options.over))
-        for key, value in options.over.items():
-            if key.startswith(OF_CLASSIFIER):
-                over[key] = value if isinstance(value, list) else [value]
-            candidates = over.get(key, ())
-            repeated = [candidate for j, candidate in enumerate(candidates) if candidate in candidates[:j]]
-            for candidate in repeated:
-                wrong.append(((key,), Problem(f"{key} has the value {candidate} twice", "keep one")))
-        wrong = [(("over", *key_path), problem) for key_path, problem in wrong]
-        if not wrong and not classifier_parameters(over) and has_one_candidate(over):
-            wrong.append((("over",), ONE_CANDIDATE))
-        if "fraction" in options.model_fields_set and "validation" not in options.on:
-            reason = "tune: fraction has no effect with `on: test`"
-            fix = "remove it, or write on: validation"
-            wrong.append((("fraction",), Problem(reason, fix)))
-        findings += [((i, *key_path), problem) for key_path, problem in wrong]
-        ordered = tuple((key, tuple(over[key])) for key in sorted(over))
-        for metric, on, fraction in product(options.metric, options.on, options.fraction):
-            tuning = Tuning(metric, ordered, on, fraction if on == "validation" else None)
-            if tuning not in tunings:
-                tunings.append(tuning)
-    return tunings, findings
+    try:
+        options = TuneOptions.model_validate(item, context=context)
+    except ValidationError as error:
+        raise refusal(*to_findings(error, "interventions", name, "tune")) from None
+    findings = Findings()
+    over = {key: in_list(values) for key, values in options.over.items() if key.startswith(OF_CLASSIFIER)}
+    with findings.within("over"):
+        over |= read_parameters(name, takes, own_parameters(options.over))
+    for key, candidates in over.items():
+        for i, candidate in enumerate(candidates):
+            if candidate in candidates[:i]:
+                findings.add(("over", key), f"{key} has the value {candidate} twice", "keep one")
+    if not findings and not classifier_parameters(over) and has_one_candidate(over):
+        findings.add(("over",), ONE_CANDIDATE.what, ONE_CANDIDATE.fix)
+    if "fraction" in options.model_fields_set and "validation" not in options.on:
+        fix = "remove it, or write on: validation"
+        findings.add(("fraction",), "tune: fraction has no effect with `on: test`", fix)
+    findings.refuse()
+    candidates_by_name = tuple((key, tuple(over[key])) for key in sorted(over))
+    tunings = []
+    for metric, on, fraction in product(options.metric, options.on, options.fraction):
+        tunings.append(Tuning(metric, candidates_by_name, on, fraction if on == "validation" else None))
+    return tunings
 
 
-Extra = Mapping[str, tuple[Any, Any]]  # a parameter's type, and its default
+ExtraParameters = Mapping[str, tuple[Any, list[Any]]]
+"""Of parameters that are not the component's own: their types, and the values that they have by default."""
 Combination = tuple[ComponentSpec, dict[str, Any]]
+"""A component with its parameters, and the values of the extra ones."""
 
 
-def _source(kind: Registry, name: str, base: Path | None) -> tuple[CodeOrigin | None, Parameters, Extra]:
-    """Return where a component is from, its own parameters, and those of its adapter.
+def _source(
+    kind: Registry, name: str, base: Path | None
+) -> tuple[CodeOrigin | None, Parameters, Mapping[str, tuple[Any, Any]]]:
+    """Return where a component is from, its own parameters, and those of its adapter: type and default.
 
     Raises
     ------
@@ -497,107 +507,113 @@ def _fix_of_entry(kind: Registry, item: Any) -> str:
     """Return the fix for an item that is no component: the text to write in its place."""
     if isinstance(item, dict) and len(item) > 1:
         return f"make each an item of its own: [{', '.join(f'{name}: …' for name in item)}]"
-    if isinstance(item, dict):
-        name = str(next(iter(item), None))
-    else:
-        name = ""
+    name = str(next(iter(item), None)) if isinstance(item, dict) else ""
     if name in kind:
         takes = inspect_parameters(kind[name].load())
-    else:
-        takes = None
-    names = [] if takes is None else takes.required or [*takes.defaults][:1]
-    if not names:
-        return f"use any of: {', '.join(sorted(kind))}"
-    return f"name its parameters: {name}: {{{', '.join(f'{entry}: VALUE' for entry in names)}}}"
+        examples = takes.required or list(takes.defaults)[:1]
+        if examples:
+            return f"name its parameters: {name}: {{{', '.join(f'{key}: VALUE' for key in examples)}}}"
+    return f"use any of: {', '.join(sorted(kind))}"
 
 
-def _read_entry(
-    kind: Registry, item: Any, extra: Mapping[str, tuple[Any, list[Any]]], context: ReadContext
-) -> tuple[list[Combination], list[Finding]]:
-    """Return the combinations of parameters that an item of the list asks for; or what is wrong with it."""
+def _read_entry(kind: Registry, item: Any, extra: ExtraParameters, context: ReadContext) -> list[Combination]:
+    """Return the combinations of parameters that an item of the list asks for.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        Listing everything wrong with it, each at its place.
+    """
+    # 1. Find the component.
     written, options = split_name(item)
     if written is None or not isinstance(options, dict):
         message = f"{kind.name} must be a name or `name: {{parameter: value}}`, not {format_value(item)}"
-        return [], [((), Problem(message, _fix_of_entry(kind, item)))]
+        raise refusal(((), Problem(message, _fix_of_entry(kind, item))))
     try:
-        origin, takes, ours = _source(kind, written, context.base)
+        origin, takes, adapter = _source(kind, written, context.base)
     except UserError as error:
-        return [], [((), problem) for problem in error.reported_at("")]
+        raise refusal(*(((), problem) for problem in error.reported_at(""))) from None
     name = short_name(written)
-    tunings = list[Tuning]()
-    findings = list[Finding]()
-    parameters_given = dict(options)
-    alias = parameters_given.pop(ALIAS, "")
+
+    # 2. Read its alias, what is tuned, and the parameters.
+    findings = Findings()
+    given = dict(options)
+    alias = given.pop(ALIAS, "")
     if ALIAS in options and not (isinstance(alias, str) and 0 < len(alias.strip()) <= LONGEST_ALIAS):
-        message = (
-            f"{name}: {ALIAS} must be a text of at most {LONGEST_ALIAS} letters, not {format_value(alias)}"
-        )
-        findings.append(((ALIAS,), Problem(message, "write what tables and figures should call it")))
-    if kind is INTERVENTIONS and "tune" in options:
-        tunings, wrong = read_tunings(written, parameters_given.pop("tune"), takes, context)
-        findings += [(("tune", *key_path), problem) for key_path, problem in wrong]
-    tuned_names = dict.fromkeys(chain.from_iterable(tuning.names for tuning in tunings))
-    for key in [key for key in tuned_names if key in parameters_given]:
-        findings.append(((key,), Problem(f"{name}: {key} is given and tuned", "keep one of the two")))
-    extra_types = {key: type_ for key, (type_, _) in {**ours, **extra}.items()}
-    values, wrong = read_parameters(
-        name, replace(takes, types={**takes.types, **extra_types}), parameters_given
-    )
-    findings += wrong
+        limit = f"a text of at most {LONGEST_ALIAS} letters"
+        message = f"{name}: {ALIAS} must be {limit}, not {format_value(alias)}"
+        findings.add((written, ALIAS), message, "write what tables and figures should call it")
+    tunings: list[Tuning] = []
+    if kind is INTERVENTIONS and "tune" in given:
+        for i, tune_options in enumerate(in_list(given.pop("tune"))):
+            with findings.within(written, "tune", i):
+                for tuning in _read_tuning(written, tune_options, takes, context):
+                    if tuning not in tunings:
+                        tunings.append(tuning)
+    for key in given:
+        if any(key in tuning.names for tuning in tunings):
+            findings.add((written, key), f"{name}: {key} is given and tuned", "keep one of the two")
+    types = {**takes.types, **{key: type_ for key, (type_, _) in {**adapter, **extra}.items()}}
+    parameters: dict[str, list[Any]] = {}
+    with findings.within(written):
+        parameters = read_parameters(name, replace(takes, types=types), given)
+
+    # 3. Combine the values; of one that is not given its default.
+    usual = {key: [default] for key, (_, default) in adapter.items()}
+    usual |= {key: defaults for key, (_, defaults) in extra.items()}
     combinations: list[Combination] = []
-    for tuning in (*tunings,) or (None,):
-        tuned = () if tuning is None else tuning.names
-        usual = {key: [default] for key, default in takes.defaults.items() if key not in tuned}
-        usual |= {key: [default] for key, (_, default) in ours.items()}
-        usual |= {key: defaults for key, (_, defaults) in extra.items()}
-        has_value = {*usual, *parameters_given, *tuned}
-        missing_parameters = [key for key in takes.required if key not in has_value]
-        fix = f"give it a value: {written}: {{{', '.join(f'{key}: VALUE' for key in missing_parameters)}}}"
-        findings += [((), Problem(f'{name} needs the parameter "{key}"', fix)) for key in missing_parameters]
+    for tune in tunings or (None,):
+        tuned = () if tune is None else tune.names
+        own_defaults = {key: [default] for key, default in takes.defaults.items() if key not in tuned}
+        values_by_key = own_defaults | usual | parameters
+        missing = [key for key in takes.required if key not in {*values_by_key, *given, *tuned}]
+        fix = f"give it a value: {written}: {{{', '.join(f'{key}: VALUE' for key in missing)}}}"
+        for key in missing:
+            findings.add((written,), f'{name} needs the parameter "{key}"', fix)
         if findings:
             continue
-        all_values = usual | values
-        extras = {} if tuning is None else {"tune": tuning}
-        own_keys = sorted(key for key in all_values if key not in extra)
-        for own_values in product(*(all_values[key] for key in own_keys)):
-            parameters = []
-            for key, value in zip(own_keys, own_values, strict=True):
-                # A parameter of the adapter at its default is no part of a cell's key.
-                if key not in ours or value != ours[key][1]:
-                    parameters.append((key, value))
-            spec = ComponentSpec(name, tuple(parameters), origin, alias)
-            for extra_values in product(*(all_values[key] for key in extra)):
-                combinations.append((spec, dict(zip(extra, extra_values, strict=True)) | extras))
-    findings += [((), problem) for problem in _refusals(kind, combinations, context.base)]
-    return combinations, [((written, *key_path), problem) for key_path, problem in findings]
+        keys = sorted(key for key in values_by_key if key not in extra) + list(extra)
+        for values in product(*(values_by_key[key] for key in keys)):
+            chosen = dict(zip(keys, values, strict=True))
+            extras = {key: chosen.pop(key) for key in extra}
+            if tune is not None:
+                extras["tune"] = tune
+            # A parameter of the adapter at its default is no part of a cell's key.
+            for key, (_, default) in adapter.items():
+                if chosen[key] == default:
+                    del chosen[key]
+            combinations.append((ComponentSpec(name, tuple(chosen.items()), origin, alias), extras))
+    for problem in _refusals(kind, combinations, context.base):
+        findings.add((written,), problem.what, problem.fix)
+    findings.refuse()
+    return combinations
 
 
 def _refusals(kind: Registry, combinations: list[Combination], base: Path | None) -> list[Problem]:
     """Find combinations of parameters that the component itself refuses; of what is tuned each candidate."""
-    readings = {}
+    problems: dict[Problem, None] = {}
     for spec, extras in combinations:
         if base is None and spec.name not in kind:
             continue
-        for values in extras["tune"].candidates if "tune" in extras else [{}]:
+        candidates = extras["tune"].candidates if "tune" in extras else [{}]
+        for values in candidates:
             try:
                 spec.having(own_parameters(values), kind).build(kind)
             except Exception as error:
                 if spec.origin is None and not isinstance(error, ValueError):
                     raise
-                if isinstance(error, ValueError):
-                    aspect = str(error)
-                else:
-                    aspect = f"{type(error).__name__}: {error}"
-                if spec.origin:
+                reason = str(error)
+                if not isinstance(error, ValueError):
+                    reason = f"{type(error).__name__}: {reason}"
+                fix = "change one of the two"
+                if spec.origin is not None:
                     fix = "correct the parameters, or its code"
-                else:
-                    fix = "change one of the two"
-                readings[aspect] = Problem(f"{spec.name}: {aspect}", fix)
-    return list(readings.values())
+                problems[Problem(f"{spec.name}: {reason}", fix)] = None
+    return list(problems)
 
 
 def read_entries(
-    kind: Registry, items: list[Any], extra: Mapping[str, tuple[Any, list[Any]]], context: ReadContext
+    kind: Registry, items: list[Any], extra: ExtraParameters, context: ReadContext
 ) -> list[Combination]:
     """Return a component and extra parameters per combination.
 
@@ -615,46 +631,40 @@ def read_entries(
     pydantic.ValidationError
         Listing everything wrong with them, each at its place.
     """
-    every_combination: list[Combination] = []
-    findings: list[Finding] = []
+    findings = Findings()
+    all_combinations: list[Combination] = []
     # there may be tens of thousands: what is the same is looked up
-    seen = set[Any]()
-    tuned = set[Any]()
-    files: dict[str, set[Path | None]] = {}
+    listed = set[Any]()
+    listed_tunings = set[Any]()
+    files: dict[str, Path | None] = {}
     for i, item in enumerate(items):
-        combinations, wrong = _read_entry(kind, item, extra, context)
-        findings += [((i, *key_path), problem) for key_path, problem in wrong]
+        combinations = []
+        with findings.within(i):
+            combinations = _read_entry(kind, item, extra, context)
         for spec, extras in combinations:
-            hashable_entry = _hashable((spec, extras))
-            if "tune" in extras:
-                named_entry = _hashable((spec, extras | {"tune": str(extras["tune"])}))
-            else:
-                named_entry = None
-            if spec.origin is None:
-                path = None
-            else:
-                path = spec.origin.path
-            if files.setdefault(spec.name, {path}) != {path}:
-                message = f"{kind.name} {spec.name} is in two files of one name"
-                findings.append(((i,), Problem(message, "rename one of the files")))
-            elif hashable_entry in seen:
-                findings.append(((i,), Problem(f"{kind.name} {spec} is listed twice", "keep one")))
+            combination = _hashable((spec, extras))
             # People know what is tuned by its name, and nothing else by that alone.
-            elif named_entry in tuned:
+            tuning = _hashable((spec, extras | {"tune": str(extras["tune"])})) if "tune" in extras else None
+            path = None if spec.origin is None else spec.origin.path
+            if files.setdefault(spec.name, path) != path:
+                message = f"{kind.name} {spec.name} is in two files of one name"
+                findings.add((i,), message, "rename one of the files")
+            elif combination in listed:
+                findings.add((i,), f"{kind.name} {spec} is listed twice", "keep one")
+            elif tuning in listed_tunings:
                 message = f"{kind.name} {spec}: {extras['tune']} is listed twice, over other values"
-                findings.append(((i,), Problem(message, "keep one")))
-            seen.add(hashable_entry)
-            if named_entry is not None:
-                tuned.add(named_entry)
-        every_combination += combinations
+                findings.add((i,), message, "keep one")
+            listed.add(combination)
+            if tuning is not None:
+                listed_tunings.add(tuning)
+        all_combinations += combinations
     owners = {name: name for name in files} | {RESERVED_ALIAS: ""}
-    for spec, _ in every_combination:
+    for spec, _ in all_combinations:
         if spec.alias and owners.setdefault(spec.alias, spec.name) != spec.name:
             message = f"{kind.name} {spec.name}: {spec.alias} is what something else is called"
-            findings.append(((), Problem(message, f"choose another name after `{ALIAS}`")))
-    if findings:
-        raise refusal(*findings)
-    return every_combination
+            findings.add((), message, f"choose another name after `{ALIAS}`")
+    findings.refuse()
+    return all_combinations
 
 
 def _hashable(value: Any) -> Any:

@@ -24,7 +24,7 @@ from fairbench_cli.base.strict_yaml import dump_yaml
 from fairbench_cli.base.validation import (
     NAME,
     FileModel,
-    Finding,
+    Findings,
     Fraction,
     Known,
     Several,
@@ -41,6 +41,7 @@ from fairbench_cli.experiment.config.components import (
     MetricByName,
     TechniqueSpec,
     context_of,
+    in_list,
     read_classifiers,
     read_interventions,
     split_name,
@@ -355,34 +356,29 @@ def _read_dataset(item: Any, info: ValidationInfo) -> DatasetSpec:
     if name is None:
         what = f"a dataset must be a name or `name: {{option: value}}`, not {format_value(item)}"
         raise refusal(((), Problem(what, f"use any of: {', '.join(known_cards())}")))
-    findings = list[Finding]()
+    findings = Findings()
     options_read = DatasetOptions()
-    try:
-        options_read = DatasetOptions.model_validate(options)
-    except ValidationError as error:
-        findings += [
-            ((name, *key_path), problem) for key_path, problem in to_findings(error, "datasets", name)
-        ]
+    with findings.within(name):
+        try:
+            options_read = DatasetOptions.model_validate(options)
+        except ValidationError as error:
+            raise refusal(*to_findings(error, "datasets", name)) from None
     context = context_of(info)
     if context.base is not None:
         key_path: tuple[str, ...] = (name,)
-        if isinstance(options, dict):
-            attribute_option = options.get("attribute")
-        else:
-            attribute_option = None
+        attributes = options.get("attribute") if isinstance(options, dict) else None
         try:
             path = find_card(name, context.base)
             card = read_card(path)
             context.cards[name] = path, card
             key_path = (name, "attribute")
-            for attribute in attribute_option if isinstance(attribute_option, list) else [attribute_option]:
+            for attribute in in_list(attributes):
                 card.attribute(attribute if isinstance(attribute, str) else None)
             key_path = (name, "unknown_as")
             card.with_unknown_as(options_read.unknown_as)
         except UserError as error:
-            findings += [(key_path, problem) for problem in error.problems]
-    if findings:
-        raise refusal(*findings)
+            findings.gathered += [(key_path, problem) for problem in error.problems]
+    findings.refuse()
     return DatasetSpec.model_construct(options_read.model_fields_set, card=name, **dict(options_read))
 
 

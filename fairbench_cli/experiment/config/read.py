@@ -12,7 +12,7 @@ from fairbench_cli.base.errors import Problem, UserError, find_nearest, suggest,
 from fairbench_cli.base.files import read_text, shipped_folder
 from fairbench_cli.base.plugins import find_clashes, short_name
 from fairbench_cli.base.strict_yaml import KeyPath, YamlDocument, override_values, read_mapping
-from fairbench_cli.base.validation import Conflict, describe_finding, sort_by_line, to_problems
+from fairbench_cli.base.validation import Conflict, Findings, describe_finding, sort_by_line, to_problems
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card, card_reference
 from fairbench_cli.experiment.config.components import (
@@ -22,6 +22,7 @@ from fairbench_cli.experiment.config.components import (
     ReadContext,
     classifier_parameters,
     has_one_candidate,
+    in_list,
     read_parameters,
     split_name,
 )
@@ -339,7 +340,7 @@ def _tuned_classifiers(source: ParsedConfig) -> Iterator[Conflict]:
     for i, item in enumerate(source.document.data["interventions"]):
         name, options = split_name(item)
         tunings = options.get("tune", [])
-        for j, tune in enumerate(tunings if isinstance(tunings, list) else [tunings]):
+        for j, tune in enumerate(in_list(tunings)):
             key_path: KeyPath = ("interventions", i, str(name), "tune", j, "over")
             theirs = classifier_parameters(tune["over"])
             if name in INTERVENTIONS and not ComponentSpec(str(name)).uses("classifier", INTERVENTIONS):
@@ -347,14 +348,13 @@ def _tuned_classifiers(source: ParsedConfig) -> Iterator[Conflict]:
                     what = f"tune: {OF_CLASSIFIER}{key} has no effect on {name}, which has a model of its own"
                     yield (*key_path, f"{OF_CLASSIFIER}{key}"), what, "tune its own parameters"
                 continue
-            wrong = []
+            findings = Findings()
             for spec in source.config.classifiers:
-                _, findings = read_parameters(spec.name, spec.takes(CLASSIFIERS), theirs)
-                for (parameter, *inner), problem in findings:
-                    parameter_path = (*key_path, f"{OF_CLASSIFIER}{parameter}", *inner)
-                    wrong.append((parameter_path, problem.what, problem.fix))
-            yield from wrong
-            if theirs and not wrong and has_one_candidate(tune["over"]):
+                with findings.within():
+                    read_parameters(spec.name, spec.takes(CLASSIFIERS), theirs)
+            for (parameter, *inner), problem in findings.gathered:
+                yield (*key_path, f"{OF_CLASSIFIER}{parameter}", *inner), problem.what, problem.fix
+            if theirs and not findings and has_one_candidate(tune["over"]):
                 yield key_path, ONE_CANDIDATE.what, ONE_CANDIDATE.fix
 
 

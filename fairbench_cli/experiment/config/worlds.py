@@ -11,10 +11,11 @@ from pydantic_core import to_jsonable_python
 from fairbench_cli.base.checksums import canonical_json
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.strict_yaml import KeyPath
-from fairbench_cli.base.validation import Finding, refusal, to_findings
+from fairbench_cli.base.validation import Findings, refusal, to_findings
 from fairbench_cli.experiment.config.components import (
     ComponentSpec,
     ReadContext,
+    in_list,
     read_entries,
     split_name,
     word,
@@ -170,25 +171,23 @@ def read_worlds(value: Any) -> Any:
     """
     if value is None or (isinstance(value, tuple) and all(isinstance(entry, WorldSpec) for entry in value)):
         return value
-    if isinstance(value, list):
-        listed = value
-    else:
-        listed = [value]
-    lists = [isinstance(item, list) for item in listed]
-    if any(lists) and not all(lists):
-        what = "bias has a mechanism next to a list of mechanisms"
-        raise refusal(((lists.index(False),), Problem(what, "put each world in brackets")))
-    found: list[WorldSpec] = []
-    findings: list[Finding] = []
-    for k, items in enumerate(listed if any(lists) else [listed]):
-        key_paths: list[KeyPath] = [((k, j) if any(lists) else (j,)) for j in range(len(items))]
-        read = [_read_mechanism(item) for item in items]
-        for key_path, (_, wrong) in zip(key_paths, read, strict=True):
-            findings += [((*key_path, *inner), problem) for inner, problem in wrong]
-        found += [WorldSpec(chosen, tuple(key_paths)) for chosen in product(*(specs for specs, _ in read))]
-    if findings:
-        raise refusal(*findings)
-    return tuple(found)
+    items = in_list(value)
+    are_lists = [isinstance(item, list) for item in items]
+    if any(are_lists) and not all(are_lists):
+        problem = Problem("bias has a mechanism next to a list of mechanisms", "put each world in brackets")
+        raise refusal(((are_lists.index(False),), problem))
+    worlds: list[WorldSpec] = []
+    findings = Findings()
+    for i, mechanisms in enumerate(items if any(are_lists) else [items]):
+        key_paths: list[KeyPath] = []
+        combinations: list[list[ComponentSpec]] = []
+        for j, mechanism in enumerate(mechanisms):
+            key_paths.append((i, j) if any(are_lists) else (j,))
+            with findings.within(*key_paths[-1]):
+                combinations.append(_read_mechanism(mechanism))
+        worlds += [WorldSpec(chosen, tuple(key_paths)) for chosen in product(*combinations)]
+    findings.refuse()
+    return tuple(worlds)
 
 
 def read_world(value: Any) -> tuple[ComponentSpec, ...]:
@@ -216,29 +215,31 @@ def read_world(value: Any) -> tuple[ComponentSpec, ...]:
     return mechanisms
 
 
-def _read_mechanism(item: Any) -> tuple[list[ComponentSpec], list[Finding]]:
-    """Return a mechanism with each combination of its parameters; or what is wrong with it."""
+def _read_mechanism(item: Any) -> list[ComponentSpec]:
+    """Return a mechanism with each combination of its parameters, without a strength that is left to β.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        Listing everything wrong with it, each at its place.
+    """
     name, options = split_name(item)
     if name is not None and name not in MECHANISMS:
-        return [], [((), Problem(f'unknown mechanism "{name}"', suggest(str(name), MECHANISMS)))]
-    if name is None:
-        strength_name = None
-    else:
-        strength_name = _class_of(name).strength
+        raise refusal(((), Problem(f'unknown mechanism "{name}"', suggest(str(name), MECHANISMS))))
+    strength_name = None if name is None else _class_of(name).strength
     is_left = strength_name is not None and isinstance(options, dict) and strength_name not in options
     if is_left:
         item = {name: options | {strength_name: SOME}}
     try:
-        read = [spec for spec, _ in read_entries(MECHANISMS, [item], {}, ReadContext())]
+        specs = [spec for spec, _ in read_entries(MECHANISMS, [item], {}, ReadContext())]
     except ValidationError as error:
-        return [], [(key_path[1:], problem) for key_path, problem in to_findings(error)]
-    if not is_left:
-        return read, []
-    specs = []
-    for spec in read:
-        without_strength = [(name, value) for name, value in spec.parameters if name != strength_name]
-        specs.append(replace(spec, parameters=tuple(without_strength)))
-    return specs, []
+        # It is the only item of that list.
+        raise refusal(*((key_path[1:], problem) for key_path, problem in to_findings(error))) from None
+    if is_left:
+        for i, spec in enumerate(specs):
+            without_strength = [(key, value) for key, value in spec.parameters if key != strength_name]
+            specs[i] = replace(spec, parameters=tuple(without_strength))
+    return specs
 
 
 def _class_of(name: str) -> Any:

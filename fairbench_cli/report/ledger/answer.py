@@ -20,8 +20,8 @@ from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find_metric
-from fairbench_cli.report.ledger.baselines import short_of
-from fairbench_cli.report.ledger.bias_cost import Contrast, contrasts_of, remedies_of
+from fairbench_cli.report.ledger.baselines import describe_shortfalls
+from fairbench_cli.report.ledger.bias_cost import Contrast, bias_cost_frame, contrast_frame
 from fairbench_cli.report.ledger.cell_labels import (
     TRAINED_ON_TRUTH,
     DisplayNames,
@@ -30,7 +30,7 @@ from fairbench_cli.report.ledger.cell_labels import (
 )
 from fairbench_cli.report.ledger.change_kinds import Kind, kinds, own_of
 from fairbench_cli.report.ledger.columns import ACCURACY, FAIRNESS, FindingColumn, columns_of, fairness_metric
-from fairbench_cli.report.ledger.exact_worlds import UNKNOWN, ExactWorld, facts_of_run
+from fairbench_cli.report.ledger.exact_worlds import UNKNOWN_WORLD, ExactWorld, exact_worlds_of_run
 from fairbench_cli.report.ledger.journal_arrays import (
     CELL_COLUMNS,
     TECHNIQUE,
@@ -267,7 +267,7 @@ class RunSetting:
     leading: tuple[str, ...]
     trained_on_truth: TechniqueFinding | None = None
     bias_cost: Estimate = Estimate()
-    exact: ExactWorld = UNKNOWN
+    exact: ExactWorld = UNKNOWN_WORLD
 
     @property
     def block_key(self) -> tuple[str, ...]:
@@ -374,9 +374,9 @@ def answer_of(run: RunResults) -> RunAnswer:
         _by_cell(own, "metric"),
         _by_cell(paired, "metric"),
         _by_cell(pareto),
-        short_of(run) if metric.name == FAIRNESS else {},
-        _by_cell(remedies_of(run), "metric", "labels") if run.plan.has_worlds else {},
-        _by_cell(contrasts_of(run), "metric") if run.plan.has_worlds else {},
+        describe_shortfalls(run) if metric.name == FAIRNESS else {},
+        _by_cell(bias_cost_frame(run), "metric", "labels") if run.plan.has_worlds else {},
+        _by_cell(contrast_frame(run), "metric") if run.plan.has_worlds else {},
         {
             key_of(cell): (statuses, reasons)
             for data in run.datasets
@@ -403,7 +403,7 @@ class CellRows:
     Parameters
     ----------
     below : dict
-        The clauses of `short_of`, by the values of `COMPARED`.
+        The clauses of `describe_shortfalls`, by the values of `COMPARED`.
     repeats : dict
         The statuses and reasons of the repeats that were run, by cell.
     """
@@ -436,7 +436,7 @@ def _settings(
     place = cells[0]["dataset"], cells[0]["attribute"]
     groups = groups_in_words(run.plan.protected(*place), compared)
     called = read_display_names(run.plan.config)
-    facts = facts_of_run(run)
+    facts = exact_worlds_of_run(run)
     within = group_by(cells, lambda cell: tuple(cell[column] for column in _WITHIN))
     for (world, representation, classifier, parameters, beta), own in within.items():
         repeats = run.plan.config.repeats
@@ -467,13 +467,15 @@ def _settings(
         # What is known to rules that see as much as the plain model, else to others.
         at = *place, world, beta
         if world:
-            exact = facts.at(*at, include_protected=seen) or facts.at(*at)
+            exact = facts.find(*at, include_protected=seen) or facts.find(*at)
         else:
             exact = None
         outcome, best = _outcome(plain, others, metric)
         named = (*place, compared, world, representation, classifier, parameters, beta)
         shown = called.dataset(place[0]), called.classifier(classifier, parameters), *groups
-        yield RunSetting(*named, *shown, labels, plain, others, outcome, best, truth, lost, exact or UNKNOWN)
+        yield RunSetting(
+            *named, *shown, labels, plain, others, outcome, best, truth, lost, exact or UNKNOWN_WORLD
+        )
 
 
 _WITHIN = ["world", "representation", "classifier", "classifier_parameters", "beta"]

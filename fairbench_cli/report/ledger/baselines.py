@@ -1,7 +1,7 @@
 """What no training is needed for: the labels, the constants, and predictions replaced by a constant.
 
-`baselines_of` gives the counts, by situation; `baselines_frame` is baselines.csv. Whether a technique is
-below them is in baselines_distance.csv (`distances_of`), and in words (`short_of`).
+`baselines_by_situation` gives the counts; `baselines_frame` is baselines.csv. Whether a technique is below
+them is in baselines_distance.csv (`baseline_distance_frame`), and in words (`describe_shortfalls`).
 
 Predictions of the plain model that are replaced by a constant are the baseline of Hort, Zhang, Sarro and
 Harman (2021), "Fairea: a model behaviour mutation approach to benchmarking bias mitigation methods". They
@@ -23,7 +23,7 @@ from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.ledger import population_tests as population
 from fairbench_cli.report.ledger.cell_labels import BLOCK, LABELS, label_counts
-from fairbench_cli.report.ledger.frontier import ABOVE, BELOW, NEITHER, distance_frame
+from fairbench_cli.report.ledger.frontier import ABOVE, BELOW, NOT_DISTINGUISHABLE, frontier_distance_frame
 from fairbench_cli.report.ledger.inference import paired_test, slopes
 from fairbench_cli.report.ledger.journal_arrays import (
     SITUATION,
@@ -35,15 +35,15 @@ from fairbench_cli.report.ledger.journal_arrays import (
 from fairbench_cli.report.ledger.paired_differences import adjusted, paired_of, verdicts
 from fairbench_cli.report.ledger.results import COMPARED, RunResults
 
-PLACE = [*SITUATION[:2], "compared", *SITUATION[2:]]
+SITUATION_COLUMNS = [*SITUATION[:2], "compared", *SITUATION[2:]]
 ACCEPT = "accept all"
 REFUSE = "refuse all"
 MUTATED = "mutated"
 SHARES = tuple(k / 10 for k in range(1, 11))
 
 BASELINE_COLUMNS = [
-    *PLACE, "baseline", "constant", "share", "include_protected", "metric", "mean", "sd", "low", "high",
-    "n_ok", "n",
+    *SITUATION_COLUMNS, "baseline", "constant", "share", "include_protected", "metric", "mean", "sd", "low",
+    "high", "n_ok", "n",
 ]  # fmt: skip
 
 
@@ -65,7 +65,7 @@ class Baselines:
     plain: dict[bool, Counts] = field(default_factory=dict)
 
     @cached_property
-    def majority(self) -> bool:
+    def majority_is_favourable(self) -> bool:
         """Whether most labels of the test rows are favourable: accepting all is the better constant."""
         both = np.nansum(self.labels.overall, axis=0)
         return bool(both[1, 1] >= both[0, 0])
@@ -73,7 +73,7 @@ class Baselines:
     @property
     def constant(self) -> str:
         """The constant that is right more often on the test rows: `ACCEPT` or `REFUSE`."""
-        if self.majority:
+        if self.majority_is_favourable:
             return ACCEPT
         return REFUSE
 
@@ -91,7 +91,7 @@ class Baselines:
         seen : bool
             Its ``include_protected``, one of `plain`.
         """
-        return mutated(self.plain[seen], share, self.majority)
+        return mutate_predictions(self.plain[seen], share, self.majority_is_favourable)
 
     @property
     def every(self) -> Iterator[tuple[dict[str, Any], Counts]]:
@@ -104,7 +104,7 @@ class Baselines:
                 yield own | {"include_protected": seen}, self.mutated(share, seen)
 
 
-def mutated(counts: Counts, share: Floats | float, favourable: bool) -> Counts:
+def mutate_predictions(counts: Counts, share: Floats | float, favourable: bool) -> Counts:
     """Return expected counts when a random share of the predictions is replaced by a constant (Fairea).
 
     Parameters
@@ -119,7 +119,7 @@ def mutated(counts: Counts, share: Floats | float, favourable: bool) -> Counts:
     Examples
     --------
     >>> two = Counts(("g", "f"), np.array([[[3.0, 1], [2, 4]], [[1, 0], [1, 4]]]))
-    >>> mutated(two, 0.5, favourable=False).n[0].tolist()
+    >>> mutate_predictions(two, 0.5, favourable=False).n[0].tolist()
     [[3.5, 0.5], [4.0, 2.0]]
     """
     part = np.asarray(share, dtype=np.float64)[..., None, None, None]
@@ -127,14 +127,14 @@ def mutated(counts: Counts, share: Floats | float, favourable: bool) -> Counts:
 
 
 @lru_cache(maxsize=2)  # files, tables, figures, page and answer are of one run
-def baselines_of(run: RunResults) -> dict[CellKey, Baselines]:
-    """Return the baselines of a run by the values of `PLACE`, in the order of its cells."""
+def baselines_by_situation(run: RunResults) -> dict[CellKey, Baselines]:
+    """Return the baselines of a run by the values of `SITUATION_COLUMNS`, in the order of its cells."""
     found: dict[CellKey, Baselines] = {}
     for data in run.datasets:
         for compared in data.asked(run.attributes):
             decided = data.levels(data.counts, compared)
             for n, cell in zip(decided.n, data.cells, strict=True):
-                place = tuple((cell | {"compared": compared})[name] for name in PLACE)
+                place = tuple((cell | {"compared": compared})[name] for name in SITUATION_COLUMNS)
                 if place not in found:
                     found[place] = Baselines(data.levels(label_counts(run, data, cell), compared))
                 if is_baseline(cell["intervention"], cell["parameters"]):
@@ -145,22 +145,22 @@ def baselines_of(run: RunResults) -> dict[CellKey, Baselines]:
 def baselines_frame(run: RunResults) -> pd.DataFrame:
     """Return baselines.csv: metrics of every baseline, their mean, sd and 95 % t-interval over the repeats.
 
-    One row per situation (`PLACE`), baseline and metric of counts. ``labels``: the labels of the test rows,
-    taken for decisions. ``accept all`` and ``refuse all`` decide the same for everybody. ``mutated``: a
-    ``share`` of the predictions of ``none`` (of that ``include_protected``) is replaced by the ``constant``
-    that is right more often; metrics are those of the expected counts.
+    One row per situation (`SITUATION_COLUMNS`), baseline and metric of counts. ``labels``: the labels of the
+    test rows, taken for decisions. ``accept all`` and ``refuse all`` decide the same for everybody.
+    ``mutated``: a ``share`` of the predictions of ``none`` (of that ``include_protected``) is replaced by the
+    ``constant`` that is right more often; metrics are those of the expected counts.
     """
     config = run.plan.config
     names = [name for name in config.at_hand if config.metric(name).needs == "counts"]
     metrics = [config.metric(name) for name in names]
     parts = [pd.DataFrame(columns=BASELINE_COLUMNS)]
-    for place, own in baselines_of(run).items() if names else ():
+    for place, own in baselines_by_situation(run).items() if names else ():
         listed, counts = zip(*own.every, strict=True)
         together = replace(counts[0], n=np.stack([one.n for one in counts]))  # (baselines, repeats, …)
         numbers = mean_and_interval(np.stack([measure(metric, together) for metric in metrics], axis=1))
         frame = pd.DataFrame(listed).loc[np.repeat(np.arange(len(listed)), len(names))]
         frame = frame.assign(
-            **dict(zip(PLACE, place, strict=True)),
+            **dict(zip(SITUATION_COLUMNS, place, strict=True)),
             metric=names * len(listed),
             **{key: values.ravel() for key, values in numbers.items()},
             n=config.repeats,
@@ -170,7 +170,7 @@ def baselines_frame(run: RunResults) -> pd.DataFrame:
 
 
 GAP = "demographic-parity-difference"  # of two groups |discrimination|
-DISTANCE_COLUMNS = [
+BASELINE_DISTANCE_COLUMNS = [
     *COMPARED, "baseline_include_protected", "n", "accuracy", "gap", "plain_accuracy", "plain_gap", "share",
     "constant", "mutated_accuracy", "difference", "low", "high", "p", "p_holm", "tests", "verdict", "region",
     "constant_accuracy", "constant_difference", "constant_p", "constant_p_holm", "constant_verdict", "basis",
@@ -195,7 +195,7 @@ OPEN = "open"
 
 
 @lru_cache(maxsize=2)  # the CSV, the answer and the page are of one run
-def distances_of(run: RunResults) -> pd.DataFrame:
+def baseline_distance_frame(run: RunResults) -> pd.DataFrame:
     """Return baselines_distance.csv: each technique against the constant, and against Fairea's line.
 
     One row per cell that is not ``none`` and groups compared, where the run has ``none`` in the same
@@ -217,7 +217,7 @@ def distances_of(run: RunResults) -> pd.DataFrame:
     ``accepts_all`` and ``refuses_all`` count the repeats in which it decides the same for everybody.
     """
     parts = [part for data in run.datasets for part in _distances(run, data)]
-    empty = pd.DataFrame(columns=DISTANCE_COLUMNS)
+    empty = pd.DataFrame(columns=BASELINE_DISTANCE_COLUMNS)
     if parts:
         frame = pd.concat(parts, ignore_index=True)
     else:
@@ -225,19 +225,19 @@ def distances_of(run: RunResults) -> pd.DataFrame:
     for prefix in ("", "constant_"):
         own = adjusted(frame, frame[f"{prefix}p"].to_numpy(dtype=float), BLOCK)
         change = frame[f"{prefix}difference"].to_numpy(dtype=float)
-        words = verdicts(change, own["p_holm"], ABOVE, BELOW, NEITHER)
+        words = verdicts(change, own["p_holm"], ABOVE, BELOW, NOT_DISTINGUISHABLE)
         frame = frame.assign(
             **{f"{prefix}p_holm": own["p_holm"], f"{prefix}verdict": words}, tests=own["tests"]
         )
     known = paired_of(run).set_index([*COMPARED, "metric"])["population_verdict"].to_dict()
     regions = [
-        region_of(known.get((*key, "discrimination"), ""), known.get((*key, "accuracy"), ""), verdict)
+        classify_region(known.get((*key, "discrimination"), ""), known.get((*key, "accuracy"), ""), verdict)
         for *key, verdict in frame[[*COMPARED, "verdict"]].itertuples(index=False, name=None)
     ]
-    return frame.assign(region=regions)[DISTANCE_COLUMNS]
+    return frame.assign(region=regions)[BASELINE_DISTANCE_COLUMNS]
 
 
-def region_of(gap: str, accuracy: str, line: str) -> str:
+def classify_region(gap: str, accuracy: str, line: str) -> str:
     """Return the regions of Fairea that three verdicts leave.
 
     Parameters
@@ -249,10 +249,12 @@ def region_of(gap: str, accuracy: str, line: str) -> str:
 
     Examples
     --------
-    >>> region_of("better", "worse", "below"), region_of("better", "no difference", "above")
+    >>> classify_region("better", "worse", "below"), classify_region("better", "no difference", "above")
     ('poor trade-off', 'win-win or good trade-off')
-    >>> region_of("better", "worse", "not distinguishable"), region_of("better", "no difference", "")
-    ('good trade-off or poor trade-off', 'open')
+    >>> classify_region("better", "worse", "not distinguishable")
+    'good trade-off or poor trade-off'
+    >>> classify_region("better", "no difference", "")
+    'open'
     """
     found = [gap, accuracy, line]
     if gap in ("better", "worse") and accuracy == "better":
@@ -260,7 +262,7 @@ def region_of(gap: str, accuracy: str, line: str) -> str:
     left = [
         name
         for name, needed in REGIONS.items()
-        if all(one in ("", SAME, NEITHER, need) for one, need in zip(found, needed, strict=True))
+        if all(one in ("", SAME, NOT_DISTINGUISHABLE, need) for one, need in zip(found, needed, strict=True))
     ]
     if 1 <= len(left) <= 2:
         return " or ".join(left)
@@ -275,13 +277,13 @@ class LineComparison:
     ----------
     own, none : Counts
         Of the deprived and the favoured group, shape (cells, repeats, 2, 2, 2).
-    majority : bool
+    constant_accepts : bool
         Whether the constant accepts everybody.
     """
 
     own: Counts
     none: Counts
-    majority: bool
+    constant_accepts: bool
 
     @cached_property
     def numbers(self) -> dict[str, Floats]:
@@ -294,7 +296,7 @@ class LineComparison:
             "gap": measure(GAP, self.own),
             "plain_accuracy": measure("accuracy", self.none),
             "plain_gap": measure(GAP, self.none),
-            "constant_accuracy": _constant_accuracy(self.majority, self.own),
+            "constant_accuracy": _constant_accuracy(self.constant_accepts, self.own),
         }
 
     @cached_property
@@ -337,7 +339,7 @@ class LineComparison:
         ``none``; both of shape (2, cells, repeats, 2, 2, 2).
         """
         kept, price = (one[..., None, None, None] for one in self.kept_and_price)
-        constant = partial(_constant_accuracy, self.majority)
+        constant = partial(_constant_accuracy, self.constant_accepts)
         line = (1 - kept) * slopes(constant, self.none) + kept * slopes("accuracy", self.none)
         line -= price * kept * slopes(GAP, self.none)
         up = slopes("accuracy", self.own)
@@ -347,8 +349,8 @@ class LineComparison:
         )
 
 
-def _constant_accuracy(majority: bool, counts: Counts) -> Floats:
-    return measure("accuracy", counts.of_constant(majority))
+def _constant_accuracy(constant_accepts: bool, counts: Counts) -> Floats:
+    return measure("accuracy", counts.of_constant(constant_accepts))
 
 
 def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
@@ -367,7 +369,7 @@ def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
         own = Baselines(data.levels(label_counts(run, data, data.cells[cells[0]]), compared))
         pairs = data.pair(data.counts, compared)
         techniques, nones = (replace(pairs, n=pairs.n[at]) for at in (cells, bases))
-        found = LineComparison(techniques, nones, own.majority)
+        found = LineComparison(techniques, nones, own.majority_is_favourable)
         both = np.where(np.isfinite(found.excess), 1.0, np.nan)
         numbers = found.numbers | {"share": 1 - found.kept_and_price[0], "mutated_accuracy": found.line}
         to_constant = numbers["accuracy"] - numbers["constant_accuracy"]
@@ -403,7 +405,7 @@ def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
         yield frame[frame["n"] > 0]
 
 
-def short_of(run: RunResults) -> dict[CellKey, tuple[str, ...]]:
+def describe_shortfalls(run: RunResults) -> dict[CellKey, tuple[str, ...]]:
     """Say which techniques are shown below a baseline, and by how much, by the values of `COMPARED`.
 
     Clauses such as "refusing everybody is 2.1 points more accurate and has no gap": of the constant, or
@@ -411,7 +413,7 @@ def short_of(run: RunResults) -> dict[CellKey, tuple[str, ...]]:
     Techniques that are not shown below anything are left out.
     """
     found: dict[CellKey, list[str]] = {}
-    for row in distances_of(run).to_dict("records"):
+    for row in baseline_distance_frame(run).to_dict("records"):
         own = found.setdefault(tuple(row[name] for name in COMPARED), [])
         doing = {ACCEPT: "accepting", REFUSE: "refusing"}[row["constant"]]
         if row["constant_verdict"] == BELOW:
@@ -422,7 +424,7 @@ def short_of(run: RunResults) -> dict[CellKey, tuple[str, ...]]:
         elif row["verdict"] == BELOW:
             own.append(f"the plain model itself {_more(row['difference'])} and its gap is no larger")
     if run.plan.config.sweep:
-        for row in distance_frame(run).to_dict("records"):
+        for row in frontier_distance_frame(run).to_dict("records"):
             if row["verdict"] == BELOW and row["constraint"] == "demographic-parity":
                 own = found.setdefault(tuple(row[name] for name in COMPARED), [])
                 more = _more(row["chosen_difference"])

@@ -3,7 +3,7 @@
 The bias costs what the plain model that was trained in the world lacks to the one that was trained without
 it (`TRAINED_ON_TRUTH`); both are judged on true labels. A technique gives back what it has more than the
 plain model of the same world. On recorded labels it may lose what it gains on true ones: the same decisions,
-counted twice (`contrasts_of`).
+counted twice (`contrast_frame`).
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ from fairbench_cli.report.ledger.journal_arrays import is_baseline
 from fairbench_cli.report.ledger.paired_differences import LEVEL, adjusted, differences_frame, paired_frame
 from fairbench_cli.report.ledger.results import COMPARED, Results, RunResults
 
-ERRORS = "tpr-difference"
+TPR_DIFFERENCE = "tpr-difference"
 
-_CHANGE = {
+CHANGE_COLUMNS = {
     "change": "difference",
     "change_low": "population_low",
     "change_high": "population_high",
@@ -35,31 +35,31 @@ _CHANGE = {
     "p": "population_p",
     "kind": "kind",
 }
-_LOST = {
+LOSS_COLUMNS = {
     "lost": "difference",
     "lost_low": "population_low",
     "lost_high": "population_high",
     "lost_kind": "kind",
 }
-REMEDY_COLUMNS = [
-    *COMPARED, "labels", "metric", "n", "mean", "low", "high", "constant", *_CHANGE, *_LOST,
+BIAS_COST_COLUMNS = [
+    *COMPARED, "labels", "metric", "n", "mean", "low", "high", "constant", *CHANGE_COLUMNS, *LOSS_COLUMNS,
 ]  # fmt: skip
 """The columns of remedies.csv: of the last, by theirs, those of `differences_frame` that they are."""
 
 
-def measures_of(config: ExperimentConfig) -> tuple[str, ...]:
+def bias_cost_metrics(config: ExperimentConfig) -> tuple[str, ...]:
     """Return the metrics that remedies are judged by: accuracy, the metric of fairness and the gap in TPR.
 
     Further ones are those of columns that are on true or on recorded labels.
     """
-    metrics = [ACCURACY, fairness_metric(config).name, ERRORS, *metrics_on_labels()]
+    metrics = [ACCURACY, fairness_metric(config).name, TPR_DIFFERENCE, *metrics_on_labels()]
     return tuple(dict.fromkeys(metrics))
 
 
-def remedies_of(run: RunResults) -> pd.DataFrame:
+def bias_cost_frame(run: RunResults) -> pd.DataFrame:
     """Return remedies.csv of a run with worlds: what each technique gives back, a row per cell and number.
 
-    A row is one cell, groups compared, labels (``true`` or ``recorded``) and metric (`measures_of`).
+    A row is one cell, groups compared, labels (``true`` or ``recorded``) and metric (`bias_cost_metrics`).
     ``mean``, with the 95 % interval in the population in ``low`` and ``high``, is over ``n`` repeats;
     ``constant`` says whether some repeat decides the same for everybody. ``change`` is the difference to
     ``none`` of the same world, as in paired.csv, ``far_change`` that of the distances to the metric's ideal,
@@ -68,28 +68,28 @@ def remedies_of(run: RunResults) -> pd.DataFrame:
     same repeats: `TRAINED_ON_TRUTH` in the same world where the run has it, else ``none`` at β = 0. For
     ``none`` that is what the bias costs.
     """
-    return _remedies_of(run.on("true") or run)
+    return _bias_cost_frame(run.on("true") or run)
 
 
 @lru_cache(maxsize=2)  # the CSV, the answer, the figures and the page are of one run, some by own groups
-def _remedies_of(run: RunResults) -> pd.DataFrame:
+def _bias_cost_frame(run: RunResults) -> pd.DataFrame:
     # The gap in TPR where a table or figure of the run asks for it.
-    metrics = [name for name in measures_of(run.plan.config) if name in run.results.requested]
-    parts = [pd.DataFrame(columns=REMEDY_COLUMNS)]
+    metrics = [name for name in bias_cost_metrics(run.plan.config) if name in run.results.requested]
+    parts = [pd.DataFrame(columns=BIAS_COST_COLUMNS)]
     parts += [_remedies(one.asked(metrics), one.labels) for one in run.on_all]
-    return pd.concat(parts[1:] or parts, ignore_index=True)[REMEDY_COLUMNS]
+    return pd.concat(parts[1:] or parts, ignore_index=True)[BIAS_COST_COLUMNS]
 
 
 def _remedies(results: Results, labels: TestLabels) -> pd.DataFrame:
-    """Return the rows of `remedies_of` of some results, which are counted on some labels."""
+    """Return the rows of `bias_cost_frame` of some results, which are counted on some labels."""
     own = own_frame(results)
     paired = paired_frame(results)
-    frame = _joined(own, paired.assign(kind=kinds(paired, own)), _CHANGE)
+    frame = _joined(own, paired.assign(kind=kinds(paired, own)), CHANGE_COLUMNS)
     ours, theirs = _with_truth(results.rows.reset_index(drop=True) if labels == "true" else own.iloc[:0])
     apart = differences_frame(results, ours, theirs, {})
     mine, truth = (own.iloc[at].reset_index(drop=True) for at in (ours, theirs))
     apart = apart.assign(kind=kinds_between(apart, mine, truth))
-    return _joined(frame, apart, _LOST).assign(labels=labels).fillna({"kind": "", "lost_kind": ""})
+    return _joined(frame, apart, LOSS_COLUMNS).assign(labels=labels).fillna({"kind": "", "lost_kind": ""})
 
 
 def _joined(frame: pd.DataFrame, differences: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
@@ -155,7 +155,7 @@ CONTRAST_COLUMNS = [
 
 
 @lru_cache(maxsize=2)  # the CSV, the figure and the answer are of one run
-def contrasts_of(run: RunResults) -> pd.DataFrame:
+def contrast_frame(run: RunResults) -> pd.DataFrame:
     """Return recorded_true.csv: each technique against ``none`` on recorded and on true labels.
 
     A row is one cell, groups compared and metric of remedies.csv. ``recorded`` and ``true`` say how much
@@ -164,7 +164,7 @@ def contrasts_of(run: RunResults) -> pd.DataFrame:
     the larger of the two, Holm-adjusted over the techniques and β of a data set, attribute, groups compared,
     world, classifier and metric. Empty where record and truth are the same in all worlds.
     """
-    frame = remedies_of(run)
+    frame = bias_cost_frame(run)
     keys = [*COMPARED, "metric"]
     tested = frame[frame["far_change"].notna() & (frame["intervention"] != TRAINED_ON_TRUTH)]
     sides = [

@@ -25,12 +25,12 @@ from fairbench_cli.report.ledger.columns import ACCURACY
 from fairbench_cli.report.ledger.journal_arrays import SITUATION
 from fairbench_cli.report.ledger.results import RunResults
 
-COLUMNS = [*PLACE, *NUMBER]
+WORLDS_COLUMNS = [*PLACE, *NUMBER]
 
-CELLS = ("tn", "fp", "fn", "tp")
+CONFUSION_CELLS = ("tn", "fp", "fn", "tp")
 """Quantities of a rule: the probability of a group, label and decision, as in groups.csv."""
 
-CONSTANT = ("constant-refuse", "constant-accept")
+CONSTANT_RULES = ("constant-refuse", "constant-accept")
 
 Labels = Literal["true", "recorded", ""]
 """On which labels a number is; empty for what is on neither alone."""
@@ -44,12 +44,12 @@ class ExactNumber:
     ----------
     error : float
         Its standard error: 0 where it is exact.
-    how : {"exact", "draws"}
+    method : {"exact", "draws"}
     """
 
     value: float
     error: float = 0.0
-    how: str = "exact"
+    method: str = "exact"
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class ExactWorld:
     numbers: dict[tuple[str, str, str, str], ExactNumber] = field(default_factory=dict)
 
     @property
-    def how(self) -> str:
+    def method(self) -> str:
         """``draws`` where some number is the mean of draws, else ``exact``."""
-        if any(one.how == "draws" for one in self.numbers.values()):
+        if any(one.method == "draws" for one in self.numbers.values()):
             return "draws"
         return "exact"
 
@@ -97,7 +97,7 @@ class ExactWorld:
         """Return the highest accuracy on true labels of some rules; NaN where it is not known."""
         return max(self.value(ACCURACY, "true", rule=rule) for rule in rules)
 
-    def kept(self, *groups: str) -> bool | None:
+    def keeps_ranking(self, *groups: str) -> bool | None:
         """Return whether the record ranks the people of groups, by default of both, as the truth does.
 
         None where it is not known.
@@ -109,15 +109,19 @@ class ExactWorld:
 
     def counts(self, rule: str, labels: Labels) -> Counts | None:
         """Return the probabilities of group, label and decision of a rule; None where they are not known."""
-        values = [self.value(cell, labels=labels, group=group, rule=rule) for group in PAIR for cell in CELLS]
+        values = [
+            self.value(cell, labels=labels, group=group, rule=rule)
+            for group in PAIR
+            for cell in CONFUSION_CELLS
+        ]
         if np.isnan(values).any():
             return None
         return Counts(PAIR, np.array(values).reshape(2, 2, 2))
 
     def constant(self, labels: Labels) -> str:
         """Return the rule that decides the same for everybody and is the more accurate one."""
-        refuse, accept = (self.value("accuracy", labels, rule=rule) for rule in CONSTANT)
-        return CONSTANT[accept > refuse]
+        refuse, accept = (self.value("accuracy", labels, rule=rule) for rule in CONSTANT_RULES)
+        return CONSTANT_RULES[accept > refuse]
 
     def metric(self, rule: str, metric: Metric, labels: Labels) -> float:
         """Return a metric of the decisions of a rule; NaN where it is not known.
@@ -131,7 +135,7 @@ class ExactWorld:
         return float(measure(metric, counts))
 
 
-UNKNOWN = ExactWorld("", "", "", 0.0, include_protected=True, features="")
+UNKNOWN_WORLD = ExactWorld("", "", "", 0.0, include_protected=True, features="")
 """What is known of a world of which nothing is known: no number."""
 
 
@@ -155,13 +159,13 @@ class ExactWorlds:
     def worlds(self) -> tuple[ExactWorld, ...]:
         """The numbers by world, in the order of the rows."""
         found: dict[tuple[Any, ...], ExactWorld] = {}
-        for row in self.frame[COLUMNS].itertuples(index=False, name=None):
+        for row in self.frame[WORLDS_COLUMNS].itertuples(index=False, name=None):
             *place, rule, quantity, labels, group, value, error, how = row
             world = found.setdefault(tuple(place), ExactWorld(*place))
             world.numbers[rule, quantity, labels, group] = ExactNumber(value, error, how)
         return tuple(found.values())
 
-    def at(
+    def find(
         self,
         dataset: str,
         attribute: str,
@@ -190,7 +194,7 @@ class ExactWorlds:
 BETA = "β"
 
 
-def strength_of(source: Mapping[str, Any], world: str) -> str:
+def strength_name(source: Mapping[str, Any], world: str) -> str:
     """Return the name of the strength of a world: the parameter of its first mechanism.
 
     Parameters
@@ -208,7 +212,7 @@ def strength_of(source: Mapping[str, Any], world: str) -> str:
 
     >>> flips = {"world": "label", "beta": 0.5, "mechanisms": [{"label": {"flip": 0.5}}]}
     >>> none = {"world": "", "beta": 0.0, "mechanisms": []}
-    >>> [strength_of({"worlds": [flips, none]}, name) for name in ("label", "")], strength_of({}, "")
+    >>> [strength_name({"worlds": [flips, none]}, name) for name in ("label", "")], strength_name({}, "")
     (['flip', ''], 'β')
     """
     if not source.get("worlds"):
@@ -219,17 +223,17 @@ def strength_of(source: Mapping[str, Any], world: str) -> str:
     return next(filter(None, strengths), "")
 
 
-def world_called(source: Mapping[str, Any], world: str) -> str:
+def world_label(source: Mapping[str, Any], world: str) -> str:
     """Return the name of a world on a page: without one it is β's, or that without a bias.
 
-    >>> world_called({"worlds": []}, "label"), world_called({"worlds": [{}]}, ""), world_called({}, "")
+    >>> world_label({"worlds": []}, "label"), world_label({"worlds": [{}]}, ""), world_label({}, "")
     ('label', 'no bias', 'β')
     """
     return world or (NO_BIAS if source.get("worlds") else BETA)
 
 
 @lru_cache(maxsize=1)  # the CSV, the answer, the figures and the page are of one run
-def facts_of_run(run: RunResults) -> ExactWorlds:
+def exact_worlds_of_run(run: RunResults) -> ExactWorlds:
     """Return the facts that a run keeps of its worlds, of the data sets with results.
 
     Raises
@@ -255,11 +259,11 @@ def read_worlds(folder: Path, sources: Iterable[tuple[str, str]] | None = None) 
     """
     path = folder / FILE
     if not path.is_file():
-        return ExactWorlds(pd.DataFrame(columns=COLUMNS))
+        return ExactWorlds(pd.DataFrame(columns=WORLDS_COLUMNS))
     try:
         found = json.loads(read_text(path))
         whole = matches_checksum(found) is not False
-        frame = pd.DataFrame(found["facts"], columns=COLUMNS).astype(_KINDS)
+        frame = pd.DataFrame(found["facts"], columns=WORLDS_COLUMNS).astype(_KINDS)
     except (ValueError, TypeError, KeyError):
         whole = False
     if not whole:
@@ -276,35 +280,35 @@ _KINDS = {"beta": float, "include_protected": bool, "value": float, "error": flo
 
 def worlds_frame(run: RunResults) -> pd.DataFrame | None:
     """Return worlds.csv; None where nothing is known."""
-    known = facts_of_run(run)
+    known = exact_worlds_of_run(run)
     if known:
         return known.frame
     return None
 
 
-BESIDES_WORLD = [name for name in SITUATION if name not in ("world", "beta")]
-Place = tuple[str, ...]
-World = tuple[str, float]
+PANEL_COLUMNS = [name for name in SITUATION if name not in ("world", "beta")]
+PanelKey = tuple[str, ...]
+WorldKey = tuple[str, float]
 
 
-def world_blocks(run: RunResults) -> Mapping[Place, Sequence[World]]:
-    """Return the worlds of a run, each with its β, by the values of `BESIDES_WORLD`.
+def worlds_by_panel(run: RunResults) -> Mapping[PanelKey, Sequence[WorldKey]]:
+    """Return the worlds of a run, each with its β, by the values of `PANEL_COLUMNS`.
 
     In the order of the plan; those without any result are left out.
     """
     cells = [cell for data in run.datasets for cell in data.cells]
-    places = group_by(cells, lambda cell: tuple(cell[name] for name in BESIDES_WORLD))
+    places = group_by(cells, lambda cell: tuple(cell[name] for name in PANEL_COLUMNS))
     order = list(dict.fromkeys((cell["world"], cell["beta"]) for cell in run.plan.cells))
     worlds = {place: {(cell["world"], cell["beta"]) for cell in own} for place, own in places.items()}
     return {place: sorted(own, key=order.index) for place, own in worlds.items()}
 
 
-def in_the_middle(worlds: Iterable[World]) -> list[World]:
+def middle_worlds(worlds: Iterable[WorldKey]) -> list[WorldKey]:
     """Return each world once, at the strength in the middle: of those above 0, of two the larger.
 
-    >>> in_the_middle([("", 0.0), *(("label", beta) for beta in (0.0, 0.25, 0.5, 0.75)), ("group", 0.1)])
+    >>> middle_worlds([("", 0.0), *(("label", beta) for beta in (0.0, 0.25, 0.5, 0.75)), ("group", 0.1)])
     [('', 0.0), ('label', 0.5), ('group', 0.1)]
-    >>> in_the_middle([("label", 0.25), ("label", 0.5)])
+    >>> middle_worlds([("label", 0.25), ("label", 0.5)])
     [('label', 0.5)]
     """
     found = []
@@ -314,7 +318,7 @@ def in_the_middle(worlds: Iterable[World]) -> list[World]:
     return found
 
 
-def known_of(run: RunResults, place: Place, world: World) -> ExactWorld:
-    """Return the exact numbers of a world. `UNKNOWN` where there are none."""
+def exact_world(run: RunResults, place: PanelKey, world: WorldKey) -> ExactWorld:
+    """Return the exact numbers of a world. `UNKNOWN_WORLD` where there are none."""
     dataset, attribute, *_ = place
-    return facts_of_run(run).at(dataset, attribute, *world) or UNKNOWN
+    return exact_worlds_of_run(run).find(dataset, attribute, *world) or UNKNOWN_WORLD

@@ -38,22 +38,22 @@ from fairbench_cli.report.ledger.results import COMPARED, RunResults
 
 ABOVE = "above"
 BELOW = "below"
-NEITHER = "not distinguishable"
-UNKNOWN = "none: thresholds not known row by row"
+NOT_DISTINGUISHABLE = "not distinguishable"
+THRESHOLDS_UNKNOWN = "none: thresholds not known row by row"
 
 FRONTIER_COLUMNS = [
     *COMPARED, "constraint", "tolerance", "accuracy", "sd", "low", "high", "gap", "n_ok", "n",
 ]  # fmt: skip
-DISTANCE_COLUMNS = [
+FRONTIER_DISTANCE_COLUMNS = [
     *COMPARED, "constraint", "n", "accuracy", "gap", "frontier_accuracy", "difference", "low", "high", "p",
     "p_holm", "tests", "verdict", "basis", "chosen_accuracy", "chosen_gap", "chosen_difference", "chosen_low",
     "chosen_high", "unprocessed_accuracy",
 ]  # fmt: skip
 
 TOLERANCES = (*(k / 100 for k in range(7)), 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
-_MORE = 0.01  # of gap, to see what it gives
+GAP_STEP = 0.01  # of gap, to see what it gives
 
-GAPS: dict[Held, str] = {
+GAP_METRICS: dict[Held, str] = {
     "demographic-parity": "demographic-parity-difference",
     "tpr-parity": "equal-opportunity",
     "equalised-odds": "equalised-odds",
@@ -95,11 +95,11 @@ class MovedThresholds:
         Which rates are held alike.
     accuracy, gap : float array, shape (cells, repeats, tolerances)
         The best accuracy of the cell's own model at each of `TOLERANCES`, and the gap it is reached at.
-    own_accuracy, own_gap : float array, shape (cells, repeats)
+    technique_accuracy, technique_gap : float array, shape (cells, repeats)
         Of the technique as it decides.
     baseline : list of (int or None)
         For each cell the place of ``none`` with the same β, classifier and ``include_protected``.
-    reached : float array, shape (cells, repeats)
+    frontier_accuracy : float array, shape (cells, repeats)
         The best accuracy of the baseline's model, of the same repeat, at the technique's own gap.
     price : float array, shape (cells, repeats)
         How much of that accuracy the next bit of gap gives: the slope of the frontier at the technique's gap.
@@ -113,10 +113,10 @@ class MovedThresholds:
     held: Held
     accuracy: Floats
     gap: Floats
-    own_accuracy: Floats
-    own_gap: Floats
+    technique_accuracy: Floats
+    technique_gap: Floats
     baseline: list[int | None]
-    reached: Floats
+    frontier_accuracy: Floats
     price: Floats
     best: Decisions
     chosen: Decisions
@@ -129,7 +129,7 @@ class MovedThresholds:
     @property
     def chosen_gap(self) -> Floats:
         """Their gap, shape (cells, repeats)."""
-        return measure(GAPS[self.held], self.chosen.counts)
+        return measure(GAP_METRICS[self.held], self.chosen.counts)
 
     @property
     def unprocessed(self) -> Floats:
@@ -138,55 +138,57 @@ class MovedThresholds:
 
 
 @lru_cache(maxsize=2)  # files, figures and page are of one run
-def moved_of(run: RunResults) -> list[MovedThresholds]:
+def moved_thresholds_of_run(run: RunResults) -> list[MovedThresholds]:
     """Return the moved thresholds by data set, groups compared and constraint. Empty without a sweep."""
     return [
         moved
         for data in (run.datasets if run.plan.config.sweep else ())
         for compared in data.asked(run.attributes)
-        for moved in moved_thresholds(data, compared)
+        for moved in moved_thresholds_by_constraint(data, compared)
     ]
 
 
-def moved_thresholds(data: DatasetRepeats, compared: str) -> Iterator[MovedThresholds]:
-    """Yield what thresholds reach under each of the constraints in `GAPS`."""
+def moved_thresholds_by_constraint(data: DatasetRepeats, compared: str) -> Iterator[MovedThresholds]:
+    """Yield what thresholds reach under each of the constraints in `GAP_METRICS`."""
     shape = data.status.shape
     counts = data.pair(data.counts, compared)
     decisions = [_decisions(data, counts, cell, compared) for cell in range(len(data.cells))]
     corners = [{repeat: _corners(n) for repeat, n in own.items()} for own in decisions]
     baseline = data.untouched(same=True)
-    own_accuracy = measure("accuracy", counts)
-    for held, metric in GAPS.items():
-        own_gap = measure(metric, counts)
+    technique_accuracy = measure("accuracy", counts)
+    for held, metric in GAP_METRICS.items():
+        technique_gap = measure(metric, counts)
         accuracy, gap = np.full((2, *shape, len(TOLERANCES)), np.nan)
-        reached, price = np.full((2, *shape), np.nan)
+        frontier_accuracy, price = np.full((2, *shape), np.nan)
         best, chosen = np.full((2, *shape, 2, 2, 3), np.nan)
         for cell, own in enumerate(corners):
             followers = np.flatnonzero([base == cell for base in baseline])
             for repeat, pair in own.items():
-                gaps = own_gap[followers, repeat]
-                found = frontier_of_hulls(pair, held, np.concatenate([TOLERANCES, gaps, gaps + _MORE]))
+                gaps = technique_gap[followers, repeat]
+                found = frontier_of_hulls(pair, held, np.concatenate([TOLERANCES, gaps, gaps + GAP_STEP]))
                 ends = [len(TOLERANCES), len(TOLERANCES) + len(gaps)]
                 accuracy[cell, repeat], at_gap, further = np.split(found.accuracy, ends)
-                reached[followers, repeat] = at_gap
-                price[followers, repeat] = (further - at_gap) / _MORE
+                frontier_accuracy[followers, repeat] = at_gap
+                price[followers, repeat] = (further - at_gap) / GAP_STEP
                 gap[cell, repeat] = found.gap[: len(TOLERANCES)]
                 if held == "equalised-odds" or not len(followers):
                     continue
                 n = decisions[cell][repeat]
                 rng = np.random.default_rng(derive_seed(data.cells[cell]["key"], compared, repeat, "halves"))
-                one, other = halves(n, rng)
+                one, other = split_in_halves(n, rng)
                 best[followers, repeat] = _apply(frontier_of_hulls(pair, held, gaps), n)
                 chosen[followers, repeat] = sum(
                     _apply(frontier_of_hulls(_corners(choice), held, gaps), rows)
                     for choice, rows in ((one, other), (other, one))
                 )
         decided = (Decisions(Counts(PAIR, each[..., :2]), each[..., 2]) for each in (best, chosen))
-        of_technique = own_accuracy, own_gap, baseline
-        yield MovedThresholds(data, compared, held, accuracy, gap, *of_technique, reached, price, *decided)
+        of_technique = technique_accuracy, technique_gap, baseline
+        yield MovedThresholds(
+            data, compared, held, accuracy, gap, *of_technique, frontier_accuracy, price, *decided
+        )
 
 
-def halves(n: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def split_in_halves(n: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Divide rows at random into two halves, and return the counts of several decisions on each.
 
     The decisions cut one score, so that of each group and label the rows that one accepts are among those of
@@ -200,7 +202,7 @@ def halves(n: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
     Examples
     --------
     >>> n = np.array([[[[8.0, 0], [4, 0]]], [[[6, 2], [1, 3]]], [[[0, 8], [0, 4]]]])
-    >>> one, other = halves(n, np.random.default_rng(1))
+    >>> one, other = split_in_halves(n, np.random.default_rng(1))
     >>> bool((one + other == n).all()), one.sum((2, 3)).ravel().tolist()
     (True, [7.0, 7.0, 7.0])
     """
@@ -256,7 +258,7 @@ def frontier_frame(run: RunResults) -> pd.DataFrame:
     out.
     """
     parts = []
-    for moved in moved_of(run):
+    for moved in moved_thresholds_of_run(run):
         numbers = mean_and_interval(np.moveaxis(moved.accuracy, 1, -1))  # (cells, tolerances)
         known = np.flatnonzero(numbers["n_ok"].any(axis=1))
         frame = _cells(moved).iloc[np.repeat(known, len(TOLERANCES))]
@@ -273,7 +275,7 @@ def frontier_frame(run: RunResults) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=2)  # the CSV and the table are of one run
-def distance_frame(run: RunResults) -> pd.DataFrame:
+def frontier_distance_frame(run: RunResults) -> pd.DataFrame:
     """Return frontier_distance.csv: each technique against the moved thresholds of ``none`` at its own gap.
 
     One row per cell, groups compared and constraint, where the run has ``none`` with the same β, classifier
@@ -300,17 +302,19 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
     reach without any constraint.
     """
     parts = []
-    for moved in moved_of(run):
-        excess = moved.own_accuracy - moved.reached
-        shortfall = moved.own_accuracy - moved.chosen_accuracy
+    for moved in moved_thresholds_of_run(run):
+        excess = moved.technique_accuracy - moved.frontier_accuracy
+        shortfall = moved.technique_accuracy - moved.chosen_accuracy
         of_frontier = paired_test(excess)
         of_chosen = paired_test(shortfall)
-        shortfall = shortfall - moved.price * (moved.own_gap - moved.chosen_gap)
-        both = np.where(np.isnan(moved.reached), np.nan, 1.0)  # means over the repeats that are compared
+        shortfall = shortfall - moved.price * (moved.technique_gap - moved.chosen_gap)
+        both = np.where(
+            np.isnan(moved.frontier_accuracy), np.nan, 1.0
+        )  # means over the repeats that are compared
         means = {
-            "accuracy": moved.own_accuracy * both,
-            "gap": moved.own_gap * both,
-            "frontier_accuracy": moved.reached * both,
+            "accuracy": moved.technique_accuracy * both,
+            "gap": moved.technique_gap * both,
+            "frontier_accuracy": moved.frontier_accuracy * both,
             "chosen_accuracy": moved.chosen_accuracy,
             "chosen_gap": moved.chosen_gap,
             "unprocessed_accuracy": moved.unprocessed,
@@ -333,16 +337,18 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
             high=of_frontier.high,
             p=np.where(tested, p, np.nan),
             side=side,
-            basis=np.where(~tested, "", np.where(np.isnan(p), UNKNOWN if kind == "shared" else "", basis)),
+            basis=np.where(
+                ~tested, "", np.where(np.isnan(p), THRESHOLDS_UNKNOWN if kind == "shared" else "", basis)
+            ),
             chosen_difference=of_chosen.mean,
             chosen_low=of_chosen.low,
             chosen_high=of_chosen.high,
         )
         parts.append(frame[frame["n"] > 0])
-    frame = _together(parts, [*DISTANCE_COLUMNS, "side"])
+    frame = _together(parts, [*FRONTIER_DISTANCE_COLUMNS, "side"])
     tests = adjusted(frame, frame["p"].to_numpy(dtype=float), [*BLOCK, "constraint"])
-    words = verdicts(frame["side"].to_numpy(dtype=float), tests["p_holm"], ABOVE, BELOW, NEITHER)
-    return frame.assign(**tests, verdict=words)[DISTANCE_COLUMNS]
+    words = verdicts(frame["side"].to_numpy(dtype=float), tests["p_holm"], ABOVE, BELOW, NOT_DISTINGUISHABLE)
+    return frame.assign(**tests, verdict=words)[FRONTIER_DISTANCE_COLUMNS]
 
 
 def _over_population(moved: MovedThresholds, differences: Floats, thresholds: Decisions) -> PairedTest:
@@ -357,7 +363,7 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
     nones = Counts(PAIR, pairs.n[bases])
     price = moved.price[..., None, None, None]
     own, none, cut = (
-        slopes("accuracy", counts) - price * slopes(GAPS[moved.held], counts)
+        slopes("accuracy", counts) - price * slopes(GAP_METRICS[moved.held], counts)
         for counts in (pairs, nones, thresholds.counts)
     )
     cells = list(enumerate(bases.tolist()))

@@ -56,7 +56,7 @@ def tuned_cells(run: RunResults) -> Iterator[TunedCell]:
                 yield TunedCell(cell, tuning_of(json.loads(cell["parameters"])["tune"]), data, curves)
 
 
-def curves_frame(run: RunResults) -> pd.DataFrame:
+def tuning_curve_frame(run: RunResults) -> pd.DataFrame:
     """Return tuning.csv: one row per tuned cell, repeat, candidate and metric.
 
     ``candidate`` has its parameters, as JSON; ``value`` is on the rows that the best was chosen on, which
@@ -76,7 +76,7 @@ def curves_frame(run: RunResults) -> pd.DataFrame:
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
-def gains_frame(run: RunResults) -> pd.DataFrame:
+def tuning_gain_frame(run: RunResults) -> pd.DataFrame:
     """Return tuning_gain.csv: what tuning on validation rows gained on the test rows, and what was leakage.
 
     One row per cell that is tuned on validation rows. ``untuned`` is the mean of the metric in the cell that

@@ -84,7 +84,7 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
     )
 
 
-def versus_of(
+def compare_with_techniques(
     run: RunResults, results: Results, names: Sequence[str]
 ) -> tuple[dict[str, pd.DataFrame], list[Document]]:
     """Return the differences to some techniques: frames by the name of the file, and their tables.

@@ -35,8 +35,8 @@ class RunPart:
     ----------
     key : str
         Its name.
-    wanted : callable
-        Whether a run has it. A file of a part that is not wanted goes away, if an earlier report wrote one.
+    applies : callable
+        Whether a run has it. A file of a part that does not apply goes away, if an earlier report wrote one.
     metrics : tuple of str
         The metrics that its files are made of. They are computed whether or not the config lists them.
     frames : dict of str to callable
@@ -51,7 +51,7 @@ class RunPart:
     """
 
     key: str
-    wanted: Callable[[RunPlan], bool] = always
+    applies: Callable[[RunPlan], bool] = always
     metrics: tuple[str, ...] = ()
     frames: Mapping[str, MakeFrame] = field(default_factory=dict)
     tables: Mapping[str, MakeTable] = field(default_factory=dict)
@@ -59,17 +59,17 @@ class RunPart:
     sections: MakeSections = no_sections
 
 
-def frames_of(parts: Iterable[RunPart], run: RunResults) -> dict[str, pd.DataFrame | None]:
+def make_frames(parts: Iterable[RunPart], run: RunResults) -> dict[str, pd.DataFrame | None]:
     """Return the CSV files of a run by name; None of those that it does not have."""
     frames: dict[str, pd.DataFrame | None] = {}
     for part in parts:
-        wanted = part.wanted(run.plan)
+        applies = part.applies(run.plan)
         for name, make_frame in part.frames.items():
-            frames[name] = make_frame(run) if wanted else None
+            frames[name] = make_frame(run) if applies else None
     return frames
 
 
-def tables_of(parts: Iterable[RunPart]) -> dict[str, MakeTable]:
+def table_makers(parts: Iterable[RunPart]) -> dict[str, MakeTable]:
     """Return the functions that make tables, by name."""
     tables: dict[str, MakeTable] = {}
     for part in parts:
@@ -77,7 +77,7 @@ def tables_of(parts: Iterable[RunPart]) -> dict[str, MakeTable]:
     return tables
 
 
-def figures_of(parts: Iterable[RunPart]) -> Registry:
+def figure_registry(parts: Iterable[RunPart]) -> Registry:
     """Return the functions that draw figures, by name."""
     targets: dict[str, str] = {}
     for part in parts:
@@ -89,6 +89,6 @@ def make_sections(parts: Iterable[RunPart], run: RunResults, page_panels: PagePa
     """Return the sections of a run's page, without those that have nothing to show."""
     sections: list[Section] = []
     for part in parts:
-        if part.wanted(run.plan):
+        if part.applies(run.plan):
             sections += part.sections(run, page_panels)
     return [section for section in sections if section.sections or section.tables or section.charts]

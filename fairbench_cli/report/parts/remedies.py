@@ -1,12 +1,12 @@
 """In a run with worlds: what each bias costs and each technique gives back, by truth and record."""
 
-from fairbench_cli.report.ledger.bias_cost import contrasts_of, remedies_of
+from fairbench_cli.report.ledger.bias_cost import bias_cost_frame, contrast_frame
 from fairbench_cli.report.parts.part import RunPart
 
 REMEDIES = RunPart(
     "remedies",
-    wanted=lambda plan: plan.has_worlds,
-    frames={"remedies": remedies_of, "recorded_true": contrasts_of},
+    applies=lambda plan: plan.has_worlds,
+    frames={"remedies": bias_cost_frame, "recorded_true": contrast_frame},
     figures={
         "remedies": "report.show.figures.worlds:draw_remedies",
         "recorded-true": "report.show.figures.worlds:draw_recorded_true",

@@ -7,13 +7,19 @@ from dataclasses import replace
 from fairbench_cli.document.model import Chart, Document, Section
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.thresholds import RATES
-from fairbench_cli.report.ledger.frontier import ABOVE, BELOW, distance_frame, frontier_frame, moved_of
+from fairbench_cli.report.ledger.frontier import (
+    ABOVE,
+    BELOW,
+    frontier_distance_frame,
+    frontier_frame,
+    moved_thresholds_of_run,
+)
 from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, key_of, mean_and_interval
 from fairbench_cli.report.ledger.paired_differences import written
 from fairbench_cli.report.ledger.results import RunResults, sweep_frame
 from fairbench_cli.report.parts.part import RunPart
 from fairbench_cli.report.show.page_charts import FrontierPoint, draw_frontier
-from fairbench_cli.report.show.page_panels import Panel
+from fairbench_cli.report.show.page_panels import PagePanel
 from fairbench_cli.report.show.page_slots import PagePanels, PageSlot, nearest_beta_index
 from fairbench_cli.report.show.tables import TableCells, block_technique_beta, format_mean, lay_out_blocks
 
@@ -25,9 +31,12 @@ THRESHOLDS_CAPTION = (
 
 
 def frontier_table(name: str, run: RunResults) -> Document:
-    """Lay out `distance_frame`: rows of a technique, β across. Empty without a sweep or without none."""
+    """Return the table of `frontier_distance_frame`: rows of a technique, β across.
+
+    Empty without a sweep or without ``none``.
+    """
     texts: TableCells = {}
-    for row in distance_frame(run).to_dict("records"):
+    for row in frontier_distance_frame(run).to_dict("records"):
         place, technique, beta = block_technique_beta(row)
         own = run.cell(key_of(row)).statuses
         if row["verdict"] in (ABOVE, BELOW):
@@ -98,10 +107,10 @@ def threshold_sections(run: RunResults, page_panels: PagePanels) -> Iterator[Sec
     )
 
 
-def _panel_thresholds(run: RunResults, slot: PageSlot, panel: Panel) -> Section | None:
+def _panel_thresholds(run: RunResults, slot: PageSlot, panel: PagePanel) -> Section | None:
     """Return the section on moved thresholds in a panel. None where the model of none has no value."""
     # 1. What thresholds reach that hold the rates of the panel's groups alike.
-    for moved in moved_of(run):
+    for moved in moved_thresholds_of_run(run):
         is_of_panel = moved.data is panel.dataset_repeats and moved.compared == panel.block["compared"]
         if is_of_panel and moved.held == "demographic-parity":
             break
@@ -119,7 +128,9 @@ def _panel_thresholds(run: RunResults, slot: PageSlot, panel: Panel) -> Section 
         return None
     # 3. The techniques as they decide.
     techniques = []
-    for i, point in zip(cells, _mean_points(moved.own_gap[cells], moved.own_accuracy[cells]), strict=True):
+    for i, point in zip(
+        cells, _mean_points(moved.technique_gap[cells], moved.technique_accuracy[cells]), strict=True
+    ):
         if point is not None:
             technique = [moved.data.cells[i][name] for name in TECHNIQUE]
             techniques.append((panel.names.technique(*technique), point))
@@ -149,8 +160,8 @@ def _mean_points(gaps: Floats, accuracies: Floats) -> list[FrontierPoint | None]
 
 SWEEP = RunPart(
     "sweep",
-    wanted=lambda plan: plan.config.sweep is not None,
-    frames={"sweep": sweep_frame, "frontier": frontier_frame, "frontier_distance": distance_frame},
+    applies=lambda plan: plan.config.sweep is not None,
+    frames={"sweep": sweep_frame, "frontier": frontier_frame, "frontier_distance": frontier_distance_frame},
     tables={"frontier": frontier_table},
     figures={
         "sweep": "report.show.figures.acceptance:draw_sweep",

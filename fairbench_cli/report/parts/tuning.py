@@ -3,15 +3,18 @@
 from fairbench_cli.document.model import Document
 from fairbench_cli.report.ledger.paired_differences import written
 from fairbench_cli.report.ledger.results import RunResults
-from fairbench_cli.report.ledger.tuning import GAINS, curves_frame, gains_frame
+from fairbench_cli.report.ledger.tuning import GAINS, tuning_curve_frame, tuning_gain_frame
 from fairbench_cli.report.parts.part import RunPart
 from fairbench_cli.report.show.tables import TableCells, block_technique_beta, lay_out_blocks
 
 
 def tuning_table(table: str, run: RunResults) -> Document:
-    """Lay out `gains_frame`: nested tuning against tuning on the test rows. Empty where nothing is tuned."""
+    """Return the table of `tuning_gain_frame`: nested tuning against tuning on the test rows.
+
+    Empty where nothing is tuned.
+    """
     texts: TableCells = {}
-    for row in gains_frame(run).to_dict("records") if run.plan.config.tuned_for else ():
+    for row in tuning_gain_frame(run).to_dict("records") if run.plan.config.tuned_for else ():
         place, technique, beta = block_technique_beta(row | {"compared": row["attribute"]})
         lines = {
             "untuned": written(row["untuned"], ".3f"),
@@ -39,8 +42,8 @@ def tuning_table(table: str, run: RunResults) -> Document:
 
 TUNING = RunPart(
     "tuning",
-    wanted=lambda plan: bool(plan.config.tuned_for),
-    frames={"tuning": curves_frame, "tuning_gain": gains_frame},
+    applies=lambda plan: bool(plan.config.tuned_for),
+    frames={"tuning": tuning_curve_frame, "tuning_gain": tuning_gain_frame},
     tables={"tuning": tuning_table},
     figures={"tuning": "report.show.figures.curves:draw_tuning"},
 )

@@ -11,15 +11,15 @@ import pandas as pd
 
 from fairbench_cli.document.model import SIDES, Document, Section, TableCell, plain_table
 from fairbench_cli.measures.counts import PAIR
-from fairbench_cli.report.ledger.bias_cost import remedies_of
+from fairbench_cli.report.ledger.bias_cost import bias_cost_frame
 from fairbench_cli.report.ledger.cell_labels import NO_BIAS, TRAINED_ON_TRUTH, read_display_names
 from fairbench_cli.report.ledger.columns import ACCURACY
 from fairbench_cli.report.ledger.exact_worlds import (
-    BESIDES_WORLD,
-    CONSTANT,
+    CONSTANT_RULES,
+    PANEL_COLUMNS,
     ExactWorld,
-    known_of,
-    world_blocks,
+    exact_world,
+    worlds_by_panel,
     worlds_frame,
 )
 from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, is_baseline
@@ -61,13 +61,13 @@ def worlds_table(name: str, run: RunResults) -> Document:
     if not run.plan.has_worlds:
         return Document(name)
     names = read_display_names(run.plan.config)
-    frame = remedies_of(run.by_own_groups)
+    frame = bias_cost_frame(run.by_own_groups)
     shown = (frame["labels"] == "true") & (frame["metric"] == ACCURACY)
-    reached = dict(iter(frame[shown].groupby([*BESIDES_WORLD, "world", "beta"])))
+    reached = dict(iter(frame[shown].groupby([*PANEL_COLUMNS, "world", "beta"])))
     sections = []
     how = set()
     seen = set()
-    for place, worlds in world_blocks(run).items():
+    for place, worlds in worlds_by_panel(run).items():
         dataset, attribute, representation, *classifier = place
         title = [names.dataset(dataset), attribute, names.classifier(*classifier)]
         if representation != "original":
@@ -75,8 +75,8 @@ def worlds_table(name: str, run: RunResults) -> Document:
         does = []
         gets = []
         for world, beta in worlds:
-            known = known_of(run, place, (world, beta))
-            how.add(known.how)
+            known = exact_world(run, place, (world, beta))
+            how.add(known.method)
             seen.add(known.include_protected)
             head = (world or NO_BIAS, f"{beta:g}")
             does.append([*head, *_done(known)])
@@ -121,12 +121,12 @@ def _done(known: ExactWorld) -> Iterator[str]:
         yield written(known.value("favourable", "recorded", group), ".3f")
     yield written(known.value("disparity", "recorded"))
     yield written(known.value("total-variation"), ".3f")
-    yield {None: "-", True: "kept", False: "lost"}[known.kept()]
+    yield {None: "-", True: "kept", False: "lost"}[known.keeps_ranking()]
 
 
 def _reached(known: ExactWorld, cells: pd.DataFrame, called: Callable[..., str]) -> Iterator[str | TableCell]:
     """Yield the accuracies that are reached in a world, as they are written."""
-    for rules in (CONSTANT, ("bayes",), ("oracle-thresholds",)):
+    for rules in (CONSTANT_RULES, ("bayes",), ("oracle-thresholds",)):
         yield written(known.accuracy(*rules), ".3f")
     techniques = cells[TECHNIQUE].itertuples(index=False, name=None)
     plain = np.array([is_baseline(*own[:2]) for own in techniques], dtype=bool)

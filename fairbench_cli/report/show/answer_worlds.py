@@ -240,10 +240,10 @@ def _thresholds(settings: Sequence[RunSetting], detail: int) -> str:
 
 def _ranking(settings: Sequence[RunSetting]) -> str:
     """Return in how many settings the record ranks people within groups as the truth does, and to whom."""
-    exact = [one.exact for one in settings if one.exact.kept() is not None]
+    exact = [one.exact for one in settings if one.exact.keeps_ranking() is not None]
     if not exact:
         return ""
-    broken = [one for one in exact if not one.kept()]
+    broken = [one for one in exact if not one.keeps_ranking()]
     n = len(exact) - len(broken)
     if not n:
         some = "not kept"
@@ -301,14 +301,14 @@ def said(setting: RunSetting) -> list[str]:
     if exact is not None:
         bayes, thresholds, truth = (f"{points(value)} %" for value in exact)
         names = zip((setting.deprived, setting.favoured), PAIR, strict=True)
-        broken = [name for name, group in names if setting.exact.kept(group) is False]
+        broken = [name for name, group in names if setting.exact.keeps_ranking(group) is False]
         ranking = "kept within each group"
         if broken:
             ranking = f"not kept among {' and '.join(broken)}"
             if not setting.exact.include_protected:
                 ranking += f" to rules that do not see {setting.attribute}"
         drawn = ""
-        if setting.exact.how == "draws":
+        if setting.exact.method == "draws":
             drawn = " (by draws)"
         parts.append(
             f"Bayes' rule of the record is right on {bayes} of the truth, with thresholds that know the "

@@ -75,7 +75,7 @@ class FrontierPoint(NamedTuple):
 def draw_frontier(
     title: str, frontier: Sequence[FrontierPoint], techniques: Sequence[tuple[str, FrontierPoint]]
 ) -> str:
-    """Return a picture of techniques and of what moved thresholds reach; the first point of it always shows."""
+    """Return a picture of techniques and of what moved thresholds reach; its first point always shows."""
     gaps = [point.gap for _, point in techniques]
     gaps += [point.gap for point in frontier[:1]]
     x_axis = Axis(0.0, 1.15 * max(gaps) or 1.0, LEFT, WIDTH - SIDE)

@@ -12,7 +12,7 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.report.ledger.cell_labels import TRAINED_ON_TRUTH, why_no_value
 from fairbench_cli.report.ledger.columns import unit_of
-from fairbench_cli.report.show.page_panels import SELECTION_RATE, GroupRates, Panel
+from fairbench_cli.report.show.page_panels import SELECTION_RATE, GroupRates, PagePanel
 
 FIXED_POINT_ONE = 100_000  # what 1 is as a fixed-point number of a page
 MAX_NUMBER = 1e6  # in absolute value: a page has none above
@@ -106,7 +106,7 @@ def fixed_point(values: Any, scale: Scale | None = None) -> list[FixedPoint]:
     return whole_numbers
 
 
-def explain_missing_values(panel: Panel) -> dict[str, str]:
+def explain_missing_values(panel: PagePanel) -> dict[str, str]:
     """Return why techniques have no value at a β, by their position as JSON has it."""
     repeats = panel.dataset_repeats
     n_repeats = repeats.status.shape[1]
@@ -127,8 +127,8 @@ def explain_missing_values(panel: Panel) -> dict[str, str]:
     return {str(position): reason for position, reason in reasons.items() if reason}
 
 
-def describe_constant_decisions(panel: Panel) -> dict[str, str]:
-    """Return what a technique decides for everybody at a β, by its position as JSON has it."""
+def describe_constant_decisions(panel: PagePanel) -> dict[str, str]:
+    """Return the decisions that are the same for everybody, by technique and β as JSON has it."""
     repeats = panel.dataset_repeats
     descriptions = {}
     for i, position in panel.cell_positions.items():
@@ -141,7 +141,7 @@ def describe_constant_decisions(panel: Panel) -> dict[str, str]:
     return descriptions
 
 
-def choose_scale(metric: Metric, panels: Sequence[Panel], m: int) -> Scale:
+def choose_scale(metric: Metric, panels: Sequence[PagePanel], m: int) -> Scale:
     """Return how a metric, the m-th of each panel, is written and drawn, on one axis in all panels."""
     unit = unit_of(metric)
     ideal = metric.ideal
@@ -186,7 +186,7 @@ def choose_scale(metric: Metric, panels: Sequence[Panel], m: int) -> Scale:
     return Scale(metric.name, unit, digits, fixed_ideal, is_gap, axis)
 
 
-def panel_json(panel: Panel, scales: Sequence[Scale], captions: list[list[str]]) -> Json:
+def panel_json(panel: PagePanel, scales: Sequence[Scale], captions: list[list[str]]) -> Json:
     """Return a panel as a page's script reads it: of each metric a list over techniques and, within, β.
 
     Parameters

@@ -22,13 +22,13 @@ from fairbench_cli.report.ledger.cell_labels import (
     read_display_names,
 )
 from fairbench_cli.report.ledger.change_kinds import Kind, kinds, own_of
-from fairbench_cli.report.ledger.exact_worlds import BETA, facts_of_run, strength_of
+from fairbench_cli.report.ledger.exact_worlds import BETA, exact_worlds_of_run, strength_name
 from fairbench_cli.report.ledger.journal_arrays import SITUATION, TECHNIQUE, DatasetRepeats, mean_and_interval
 from fairbench_cli.report.ledger.paired_differences import Baseline, paired_of, paired_with_each
 from fairbench_cli.report.ledger.results import Results, RunResults, labels_measured
 
 
-class Mark(NamedTuple):
+class KindMark(NamedTuple):
     """What became of a metric, and the form of the mark that says so."""
 
     kind: Kind | str
@@ -36,19 +36,19 @@ class Mark(NamedTuple):
 
 
 MARKS = {
-    "B": Mark("baseline", "base"),
-    "L": Mark("labels", "labels"),
-    "b": Mark("better", "better"),
-    "o": Mark("overshoots", "over"),
-    "w": Mark("worse", "worse"),
-    "u": Mark("higher", "up"),
-    "d": Mark("lower", "down"),
-    "s": Mark("same", "same"),
-    "c": Mark("constant", "constant"),
-    ".": Mark("not shown", "open"),
-    "?": Mark("untested", "open"),
-    "-": Mark("no value", "open"),
-    "k": Mark("known", "known"),
+    "B": KindMark("baseline", "base"),
+    "L": KindMark("labels", "labels"),
+    "b": KindMark("better", "better"),
+    "o": KindMark("overshoots", "over"),
+    "w": KindMark("worse", "worse"),
+    "u": KindMark("higher", "up"),
+    "d": KindMark("lower", "down"),
+    "s": KindMark("same", "same"),
+    "c": KindMark("constant", "constant"),
+    ".": KindMark("not shown", "open"),
+    "?": KindMark("untested", "open"),
+    "-": KindMark("no value", "open"),
+    "k": KindMark("known", "known"),
 }
 """By the letter that stands for it in the page's data."""
 LETTERS = {mark.kind: letter for letter, mark in MARKS.items()}
@@ -109,7 +109,7 @@ class PanelAxes:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class BaselineComparison:
     """The differences of a panel's techniques to one of them.
 
     Parameters
@@ -131,7 +131,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class PagePanel:
     """What is compared with each other: a data set, an attribute, groups, a representation, a classifier.
 
     Parameters
@@ -145,7 +145,7 @@ class Panel:
     betas : list of float
     mean, low, high, n_values : array, shape (metrics, techniques, β)
         Over the repeats with a value, and how many these are.
-    comparisons : dict of Comparison
+    comparisons : dict of BaselineComparison
         By the label of the baseline.
     label_values : array, shape (metrics, β)
         Metrics of the labels of the test rows; NaN where they have none.
@@ -169,7 +169,7 @@ class Panel:
     low: Floats
     high: Floats
     n_values: Any
-    comparisons: dict[str, Comparison]
+    comparisons: dict[str, BaselineComparison]
     label_values: Floats
     reference_values: Floats
     labels: str
@@ -269,7 +269,7 @@ class BaselineDifferences(NamedTuple):
 
 def compute_panels(
     run: RunResults, results: Results, differences: Sequence[BaselineDifferences]
-) -> list[Panel]:
+) -> list[PagePanel]:
     """Return the panels of a run on the metrics of `results`, in the order of these."""
     names = read_display_names(run.plan.config)
     metrics = metric_names(results)
@@ -300,7 +300,7 @@ def compute_panels(
                 label = names.technique(baseline.intervention, baseline.parameters, bool(baseline.seen))
                 comparisons[label] = compare_with(baseline, rows_by_block[block_key], axes)
         panels.append(
-            Panel(
+            PagePanel(
                 block=block,
                 dataset_repeats=repeats,
                 techniques=techniques,
@@ -313,7 +313,7 @@ def compute_panels(
                 label_values=measure_labels(repeats, block, axes),
                 reference_values=measure_reference_rules(run, results, block, axes),
                 labels=run.labels if run.plan.has_worlds else "",
-                strength_name=strength_of(source, block["world"]),
+                strength_name=strength_name(source, block["world"]),
                 bias_kind=source.get("bias_kind", ""),
                 names=names,
             )
@@ -334,7 +334,7 @@ def lay_out(rows: pd.DataFrame, columns: list[str], axes: PanelAxes) -> Floats:
     return arrays
 
 
-def compare_with(baseline: Baseline, rows: pd.DataFrame, axes: PanelAxes) -> Comparison:
+def compare_with(baseline: Baseline, rows: pd.DataFrame, axes: PanelAxes) -> BaselineComparison:
     """Return the differences to a baseline, given the rows of a panel with these."""
     difference, low, high = lay_out(rows, ["difference", "population_low", "population_high"], axes)
     letters = np.full(axes.shape, "-", dtype=object)
@@ -345,7 +345,7 @@ def compare_with(baseline: Baseline, rows: pd.DataFrame, axes: PanelAxes) -> Com
     for technique, baseline_sees in sees_protected.items():
         key = (baseline.intervention, baseline.parameters, bool(baseline_sees))
         baseline_indices[axes.techniques.index(technique)] = axes.techniques.index(key)
-    return Comparison(baseline_indices, difference, low, high, letters)
+    return BaselineComparison(baseline_indices, difference, low, high, letters)
 
 
 def measure_labels(repeats: DatasetRepeats, block: Mapping[str, Any], axes: PanelAxes) -> Floats:
@@ -364,14 +364,14 @@ def measure_reference_rules(
 ) -> Floats:
     """Return metrics of `REFERENCE_RULES`: shape (metrics, rules, β); NaN where nothing is known."""
     values = np.full((len(axes.metrics), len(REFERENCE_RULES), len(axes.betas)), np.nan)
-    exact = facts_of_run(run)
+    exact = exact_worlds_of_run(run)
     features = run.plan.config.test_features
     place_of_protected = TECHNIQUE.index("include_protected")
     all_see_protected = all(technique[place_of_protected] for technique in axes.techniques)
     world_key = block["dataset"], block["attribute"], block["world"]
     for k, beta in enumerate(axes.betas):
-        world = exact.at(*world_key, beta, include_protected=all_see_protected, features=features)
-        world = world or exact.at(*world_key, beta)
+        world = exact.find(*world_key, beta, include_protected=all_see_protected, features=features)
+        world = world or exact.find(*world_key, beta)
         if world is None:
             continue
         rules = (world.constant(run.labels), *REFERENCE_RULES[1:])
@@ -418,7 +418,7 @@ def _mean_selection_rates(counts_by_attribute: Sequence[Counts]) -> Floats:
     return np.concatenate(rates, axis=-1)
 
 
-def compute_group_rates(panel: Panel) -> GroupRates:
+def compute_group_rates(panel: PagePanel) -> GroupRates:
     """Return the test rows, labels and decisions of a panel by group."""
     repeats = panel.dataset_repeats
     attributes = list(repeats.protected.names)

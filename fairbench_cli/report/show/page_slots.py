@@ -10,7 +10,7 @@ from fairbench_cli.document.model import Chart, Section
 from fairbench_cli.report.ledger.answer import groups_in_words
 from fairbench_cli.report.ledger.exact_worlds import BETA
 from fairbench_cli.report.ledger.results import RunResults
-from fairbench_cli.report.show.page_panels import Panel
+from fairbench_cli.report.show.page_panels import PagePanel
 
 
 def nearest_beta_index(betas: Sequence[float], beta: float) -> int:
@@ -30,7 +30,7 @@ class PageSlot:
     ----------
     number : int
         By which the page's script finds it.
-    panels : sequence of Panel
+    panels : sequence of PagePanel
         Each world's.
     shown_index : int
         The index of the panel that is shown first.
@@ -39,12 +39,12 @@ class PageSlot:
     """
 
     number: int
-    panels: Sequence[Panel]
+    panels: Sequence[PagePanel]
     shown_index: int
     beta_index: int
 
     @property
-    def shown_panel(self) -> Panel:
+    def shown_panel(self) -> PagePanel:
         """The panel that is shown first."""
         return self.panels[self.shown_index]
 
@@ -90,7 +90,7 @@ class PagePanels:
     metrics: list[str]
 
     @property
-    def panels(self) -> list[Panel]:
+    def panels(self) -> list[PagePanel]:
         """The panels of all slots."""
         return [panel for slot in self.slots for panel in slot.panels]
 
@@ -111,12 +111,12 @@ MakeSections = Callable[[RunResults, PagePanels], Iterable[Section]]
 """Returns sections of a run's page, given the run and the panels of the page; none where it has none."""
 
 
-def group_into_slots(panels: Sequence[Panel], world_name: str, beta: float) -> list[PageSlot]:
+def group_into_slots(panels: Sequence[PagePanel], world_name: str, beta: float) -> list[PageSlot]:
     """Return the slots of a page: panels that differ in their world alone share one.
 
     Parameters
     ----------
-    panels : sequence of Panel
+    panels : sequence of PagePanel
     world_name : str
         The world that is shown first; a slot without it shows its first panel.
     beta : float

@@ -13,9 +13,9 @@ from fairbench_cli.report.ledger.cell_labels import NO_BIAS, read_display_names
 from fairbench_cli.report.ledger.exact_worlds import (
     ExactWorld,
     Labels,
-    facts_of_run,
-    strength_of,
-    world_called,
+    exact_worlds_of_run,
+    strength_name,
+    world_label,
 )
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.metric_wording import signed
@@ -82,14 +82,14 @@ def world_sections(run: RunResults) -> Iterator[Section]:
     features = run.plan.config.test_features
     planned = {(cell["dataset"], cell["attribute"], cell["world"]) for cell in run.plan.cells}
     worlds_by_key = group_by(
-        facts_of_run(run).worlds, lambda world: (world.dataset, world.attribute, world.world)
+        exact_worlds_of_run(run).worlds, lambda world: (world.dataset, world.attribute, world.world)
     )
     for (dataset, attribute, world_key), known_worlds in worlds_by_key.items():
         if (dataset, attribute, world_key) not in planned:
             continue
         source = run.plan.dataset(dataset, attribute)
         groups = groups_in_words(run.plan.protected(dataset, attribute), attribute)
-        strength = strength_of(source, world_key)
+        strength = strength_name(source, world_key)
         # 1. The numbers on the features of the test rows, if any; of blind rules first, weak biases first.
         worlds = [world for world in known_worlds if world.features == features] or known_worlds
         worlds.sort(key=lambda world: (world.include_protected, world.beta))
@@ -102,7 +102,7 @@ def world_sections(run: RunResults) -> Iterator[Section]:
             sentences.append(describe_recovery(same_rules, words))
             tables.append(_world_table(same_rules, words, rules_only=bool(tables)))
         # 3. The section.
-        world_name = world_called(source, world_key)
+        world_name = world_label(source, world_key)
         subtitle = f"{groups[0]} against {groups[1]}"
         if features == "recorded":
             subtitle += " · recorded features"
@@ -135,7 +135,7 @@ def _world_table(worlds: Sequence[ExactWorld], words: WorldWords, *, rules_only:
     heads = [words.strength or "what"]
     for world in worlds:
         heads.append(f"{world.beta:g}" if words.strength else world.world or NO_BIAS)
-    is_exact = all(world.how == "exact" for world in worlds)
+    is_exact = all(world.method == "exact" for world in worlds)
     title = f"{words.rules[:1].upper()}{words.rules[1:]}"
     return TextTable(title, tuple(heads), tuple(known_rows), EXACT if is_exact else DRAWN, words=1)
 
@@ -149,7 +149,7 @@ def _describe_effect(source: Mapping[str, Any], world_key: str) -> str:
         return ""
     middle = strengths[len(strengths) // 2]
     description = middle["words"]
-    strength = strength_of(source, world_key)
+    strength = strength_name(source, world_key)
     if strength and len(strengths) > 1:
         return f"At {strength} = {middle['beta']:g}: {description}."
     return f"{description[:1].upper()}{description[1:]}."
@@ -167,7 +167,7 @@ def describe_recovery(worlds: Sequence[ExactWorld], words: WorldWords) -> str:
     words : WorldWords
     """
     # 1. What the best thresholds lose at each strength, and where they lose most.
-    worlds = [world for world in worlds if world.kept() is not None]
+    worlds = [world for world in worlds if world.keeps_ranking() is not None]
     lost = {world.beta: world.value("thresholds-lose", "true") for world in worlds}
     if not worlds or any(map(math.isnan, lost.values())):
         return ""
@@ -176,7 +176,7 @@ def describe_recovery(worlds: Sequence[ExactWorld], words: WorldWords) -> str:
     loss = f"{signed(100 * lost[worst_beta], 1, '')} points"
     # 2. The order is kept at every strength.
     ranks = f"To {words.rules} the record ranks"
-    if all(world.kept() for world in worlds):
+    if all(world.keeps_ranking() for world in worlds):
         as_truth = f"{ranks} people within each group as the truth does"
         if is_lossless:
             return f"{as_truth}: a threshold for each group recovers it."
@@ -184,7 +184,7 @@ def describe_recovery(worlds: Sequence[ExactWorld], words: WorldWords) -> str:
     # 3. The order is lost: of which groups, from which strength on.
     groups_by_first_beta: dict[float, list[str]] = {}
     for group, name in words.named_groups:
-        losing = [world.beta for world in worlds if not world.kept(group)]
+        losing = [world.beta for world in worlds if not world.keeps_ranking(group)]
         if losing:
             groups_by_first_beta.setdefault(losing[0], []).append(name)
     clauses = []
@@ -272,7 +272,7 @@ def _cells(
 
 def _order_cell(world: ExactWorld, group: str) -> TableCell:
     """Return whether the record keeps the order of a group, and small, which share of pairs it does not."""
-    is_kept = world.kept(group)
+    is_kept = world.keeps_ranking(group)
     discordant = world.number("discordant", "", group)
     if is_kept is None:
         return TableCell("-")

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import Held
-from fairbench_cli.report.ledger.baselines import baselines_of
-from fairbench_cli.report.ledger.frontier import GAPS, TOLERANCES, moved_of
+from fairbench_cli.report.ledger.baselines import baselines_by_situation
+from fairbench_cli.report.ledger.frontier import GAP_METRICS, TOLERANCES, moved_thresholds_of_run
 from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, CellKey, is_baseline, mean_and_interval
 from fairbench_cli.report.ledger.paired_differences import PARETO_METRICS, pareto_of
 from fairbench_cli.report.ledger.results import RunResults
@@ -57,7 +57,7 @@ def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
     From the constant to ``none``, means over the repeats; `gap` is a metric of two groups in absolute value.
     """
     situation = page.dataset, page.attribute, page.attribute, page.world, page.representation
-    baselines = baselines_of(run).get((*situation, beta, *page.classifier))
+    baselines = baselines_by_situation(run).get((*situation, beta, *page.classifier))
     if baselines is None or not baselines.plain:
         return np.zeros((0, 2, 2))
     constant = baselines.constants[baselines.constant].pair
@@ -71,7 +71,7 @@ def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
 
 
 def _draw_fairea(ax: Axes, run: RunResults, page: Page, beta: float, held: Held) -> None:
-    for x, y in fairea_lines(run, page, beta, GAPS[held]):
+    for x, y in fairea_lines(run, page, beta, GAP_METRICS[held]):
         ax.plot(x, y, gid="fairea", scalex=False, scaley=False, **FAIREA)
 
 
@@ -123,7 +123,7 @@ def _pareto(points: Mapping[CellKey, Point], run: RunResults, title: str, page: 
 
 def _fairea_key(run: RunResults, page: Page) -> list[tuple[Any, str]]:
     """Return the entry of Fairea's line in a legend; none where the page has no such line."""
-    n_lines = [len(fairea_lines(run, page, beta, GAPS["demographic-parity"])) for beta in page.betas]
+    n_lines = [len(fairea_lines(run, page, beta, GAP_METRICS["demographic-parity"])) for beta in page.betas]
     if not any(n_lines):
         return []
     return [(FAIREA, "none with decisions replaced by a constant (Fairea)")]
@@ -282,7 +282,7 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
     any model that has scores are left out.
     """
     reached: dict[tuple[CellKey, Held], tuple[MeanAndEnds | None, MeanAndEnds, MeanAndEnds]] = {}
-    for moved in moved_of(run):
+    for moved in moved_thresholds_of_run(run):
         if moved.compared != moved.data.attribute:
             continue
         keys = moved.data.frame[CELL_COLUMNS].itertuples(index=False, name=None)
@@ -292,7 +292,10 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
                 line = None
             else:
                 line = mean_and_interval(moved.accuracy[i].T)
-            reached[key, moved.held] = line, *means_of_both(moved.own_gap[i], moved.own_accuracy[i])
+            reached[key, moved.held] = (
+                line,
+                *means_of_both(moved.technique_gap[i], moved.technique_accuracy[i]),
+            )
     scored = {key for (key, _), (line, *_) in reached.items() if line is not None}
     scored_pages = {}
     for names, page in pages.pages_with_results(run).items():

@@ -12,16 +12,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from fairbench_cli.report.ledger.bias_cost import Contrast, contrasts_of, measures_of, remedies_of
+from fairbench_cli.report.ledger.bias_cost import Contrast, bias_cost_frame, bias_cost_metrics, contrast_frame
 from fairbench_cli.report.ledger.cell_labels import NO_BIAS, TRAINED_ON_TRUTH, read_display_names
 from fairbench_cli.report.ledger.columns import ACCURACY
 from fairbench_cli.report.ledger.exact_worlds import (
-    BESIDES_WORLD,
-    Place,
-    World,
-    in_the_middle,
-    known_of,
-    world_blocks,
+    PANEL_COLUMNS,
+    PanelKey,
+    WorldKey,
+    exact_world,
+    middle_worlds,
+    worlds_by_panel,
 )
 from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, TECHNIQUE, CellKey, is_baseline
 from fairbench_cli.report.ledger.results import RunResults
@@ -61,11 +61,11 @@ WIDE = 1.1
 IN_THE_MIDDLE = "Behind a world: its strength, of those that were run the one in the middle."
 
 Own = tuple[str, str, bool]
-Spot = tuple[Place, World, str]  # a panel: where, in which world, and of which metric
+Spot = tuple[PanelKey, WorldKey, str]  # a panel: where, in which world, and of which metric
 PLACE = ("dataset", "attribute", "representation", "classifier")
 
 
-def world_title(world: World) -> str:
+def world_title(world: WorldKey) -> str:
     """Return a world and its strength.
 
     >>> world_title(("label", 0.5)), world_title(("label + selection 0.5", 0.3)), world_title(("", 0.0))
@@ -79,9 +79,9 @@ def world_title(world: World) -> str:
     return f"{name} {strength:g}"
 
 
-def blocks_by_page(run: RunResults) -> dict[tuple[Any, ...], tuple[Place, Sequence[World]]]:
+def blocks_by_page(run: RunResults) -> dict[tuple[Any, ...], tuple[PanelKey, Sequence[WorldKey]]]:
     """Return each place of a run that has results, and its worlds, by its values of `PLACE`."""
-    return {(*place[:3], place[3:]): (place, worlds) for place, worlds in world_blocks(run).items()}
+    return {(*place[:3], place[3:]): (place, worlds) for place, worlds in worlds_by_panel(run).items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class Remedies:
 
     @cached_property
     def _row_by_key(self) -> dict[tuple[Any, ...], Any]:
-        frame = remedies_of(self.run.by_own_groups)
+        frame = bias_cost_frame(self.run.by_own_groups)
         rows = frame[(frame["labels"] == "true") & frame["mean"].notna()]
         rows = rows.assign(base=rows["mean"] - rows["change"])
         rows = rows.assign(start=rows["base"] + rows["change_low"], end=rows["base"] + rows["change_high"])
@@ -118,13 +118,13 @@ class Remedies:
     @property
     def gaps(self) -> tuple[str, ...]:
         """What remedies are judged by, but for accuracy, in the order of remedies.csv."""
-        return tuple(metric for metric in measures_of(self.run.plan.config) if metric != ACCURACY)
+        return tuple(metric for metric in bias_cost_metrics(self.run.plan.config) if metric != ACCURACY)
 
-    def row(self, place: Place, world: World, own: Own, metric: str) -> Any:
+    def row(self, place: PanelKey, world: WorldKey, own: Own, metric: str) -> Any:
         """Return the row of a technique. None where it has no mean."""
         return self._row_by_key.get((*cell_key(place, world, own), metric))
 
-    def rows(self, place: Place, worlds: Iterable[World], metric: str) -> list[Any]:
+    def rows(self, place: PanelKey, worlds: Iterable[WorldKey], metric: str) -> list[Any]:
         """Return the rows of all techniques, ``none`` among them, that have a mean in some worlds."""
         rows = []
         for world in worlds:
@@ -134,11 +134,11 @@ class Remedies:
                     rows.append(row)
         return rows
 
-    def thresholds(self, place: Place, world: World) -> float:
+    def thresholds(self, place: PanelKey, world: WorldKey) -> float:
         """Return the accuracy of the best thresholds known the truth; NaN where it is not known."""
-        return known_of(self.run, place, world).accuracy("oracle-thresholds")
+        return exact_world(self.run, place, world).accuracy("oracle-thresholds")
 
-    def describe_shortfall(self, place: Place, world: World, own: Own) -> str:
+    def describe_shortfall(self, place: PanelKey, world: WorldKey, own: Own) -> str:
         """Say why not all repeats of a cell are drawn; nothing where they are."""
         row = self.row(place, world, own, ACCURACY)
         return pages.describe_shortfall(
@@ -146,13 +146,13 @@ class Remedies:
         )
 
 
-def cell_key(place: Place, world: World, own: Own) -> CellKey:
+def cell_key(place: PanelKey, world: WorldKey, own: Own) -> CellKey:
     """Return the values of `CELL_COLUMNS` of a technique in a world."""
     dataset, attribute, representation, *classifier = place
     return (dataset, attribute, world[0], representation, world[1], *own, *classifier)
 
 
-Blocks = Mapping[Place, Sequence[World]]
+Blocks = Mapping[PanelKey, Sequence[WorldKey]]
 """What stands on a page: by place its worlds, each at one strength."""
 
 
@@ -165,10 +165,10 @@ def draw_remedies(run: RunResults) -> dict[str, Figure]:
     remedies = Remedies(run)
     if not run.plan.has_worlds or not remedies.looks:
         return {}
-    sheets: dict[tuple[Any, ...], dict[Place, Sequence[World]]] = {}
+    sheets: dict[tuple[Any, ...], dict[PanelKey, Sequence[WorldKey]]] = {}
     for names, (place, worlds) in blocks_by_page(run).items():
         for gap in remedies.gaps:
-            sheets.setdefault((*names[2:], gap), {})[place] = in_the_middle(worlds)
+            sheets.setdefault((*names[2:], gap), {})[place] = middle_worlds(worlds)
     return pages.plot_pages(run, (*PLACE[2:], "gap"), sheets, partial(_remedies, remedies))
 
 
@@ -220,7 +220,9 @@ def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -
     )
 
 
-def _limits(remedies: Remedies, place: Place, worlds: Iterable[World], metric: str) -> tuple[float, float]:
+def _limits(
+    remedies: Remedies, place: PanelKey, worlds: Iterable[WorldKey], metric: str
+) -> tuple[float, float]:
     """Return the ends of an axis: around all that does not decide the same for everybody, and no gap."""
     rows = remedies.rows(place, worlds, metric)
     values = []
@@ -353,25 +355,25 @@ def draw_recorded_true(run: RunResults) -> dict[str, Figure]:
     differ from the truth. In each a line per technique leads from ``none`` to what it gains on recorded
     labels (across) and on true ones (upwards); up and to the right is nearer to the ideal.
     """
-    frame = contrasts_of(run.by_own_groups)
+    frame = contrast_frame(run.by_own_groups)
     pages_by_place = {}
     frame = frame[frame[["recorded", "true"]].notna().all(axis=1)]
     for names, (place, worlds) in blocks_by_page(run).items():
-        rows = frame[(frame[BESIDES_WORLD] == list(place)).all(axis=1)]
+        rows = frame[(frame[PANEL_COLUMNS] == list(place)).all(axis=1)]
         rows = rows.assign(differs=rows["world"].isin(rows["world"][rows["recorded"] != rows["true"]]))
         differing = rows[rows["differs"]]
-        drawn_worlds = [world for world in in_the_middle(worlds) if len(_in_world(differing, world))]
+        drawn_worlds = [world for world in middle_worlds(worlds) if len(_in_world(differing, world))]
         if drawn_worlds:
             pages_by_place[names] = drawn_worlds, rows
     return pages.plot_pages(run, PLACE, pages_by_place, _recorded_true)
 
 
-def _in_world(frame: pd.DataFrame, world: World) -> pd.DataFrame:
+def _in_world(frame: pd.DataFrame, world: WorldKey) -> pd.DataFrame:
     return frame[(frame["world"] == world[0]) & (frame["beta"] == world[1])]
 
 
 def _recorded_true(
-    run: RunResults, title: str, worlds_and_rows: tuple[Sequence[World], pd.DataFrame]
+    run: RunResults, title: str, worlds_and_rows: tuple[Sequence[WorldKey], pd.DataFrame]
 ) -> Figure:
     """Draw what became of techniques in some worlds; the rows are those of all."""
     worlds, all_rows = worlds_and_rows
@@ -493,7 +495,7 @@ CURRENCY = "total variation"
 MOST_TECHNIQUES = 6
 """Techniques next to each other."""
 
-Lines = Mapping[str, Mapping[World, float]]
+Lines = Mapping[str, Mapping[WorldKey, float]]
 """By world its total variation at each strength, no bias among them."""
 
 
@@ -513,9 +515,9 @@ def draw_strength(run: RunResults) -> dict[str, Figure]:
     return pages.plot_pages(run, PLACE, lines_by_place, partial(_strength, Remedies(run)))
 
 
-def total_variation_lines(run: RunResults, place: Place, worlds: Sequence[World]) -> Lines:
+def total_variation_lines(run: RunResults, place: PanelKey, worlds: Sequence[WorldKey]) -> Lines:
     """Return the total variation of each world by strength, in ascending order."""
-    values = {world: known_of(run, place, world).value("total-variation") for world in worlds}
+    values = {world: exact_world(run, place, world).value("total-variation") for world in worlds}
     finite = {world: value for world, value in values.items() if np.isfinite(value)}
     ascending = sorted(finite, key=lambda world: (finite[world], bool(world[0])))
     names = dict.fromkeys([name for name, _ in finite if name] or [name for name, _ in finite])
@@ -526,13 +528,13 @@ def total_variation_lines(run: RunResults, place: Place, worlds: Sequence[World]
 
 
 def _strength(
-    remedies: Remedies, run: RunResults, title: str, place_and_lines: tuple[Place, Lines]
+    remedies: Remedies, run: RunResults, title: str, place_and_lines: tuple[PanelKey, Lines]
 ) -> Figure:
     place, lines = place_and_lines
     looks = remedies.all_looks
     gaps = remedies.gaps
     across = min(len(looks), MOST_TECHNIQUES)
-    worlds: dict[World, float] = {}
+    worlds: dict[WorldKey, float] = {}
     for line in lines.values():
         worlds |= line
     most = max(worlds.values()) or 1.0
