@@ -192,7 +192,7 @@ def tested(numbers: pd.Series, headline: Headline) -> Iterator[Row]:
         test = paired_test((ours - theirs).dropna().to_numpy()[None])
         mean, error, freedom = float(test.mean[0]), float(test.error[0]), float(test.freedom[0])
         if headline.claim == "same":
-            holds, beyond = float(test.within(POINT)[0]), abs(mean) - POINT
+            holds, beyond = float(test.p_within(POINT)[0]), abs(mean) - POINT
             against = float(stdtr(freedom, -beyond / error)) if error else float(beyond < 0)
         else:
             ahead = mean if headline.claim == "above" else -mean

@@ -38,7 +38,7 @@ from fairbench_cli.report.ledger.frontier import frontier_distance_frame
 from fairbench_cli.report.ledger.inference import RowDesign
 from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats
 from fairbench_cli.report.ledger.paired_differences import paired_frame
-from fairbench_cli.report.ledger.results import RunResults, results_of, run_results
+from fairbench_cli.report.ledger.results import RunResults, compute_results, run_results
 
 NETWORK = Path(__file__).parents[1] / "datasets" / "adult.network.json"
 POOL = 300_000
@@ -158,7 +158,7 @@ def shares(runs: int, point: tuple[Any, ...], columns: tuple[str, ...], **more: 
         some = [run(design, n, repeats, rng, **more) for _ in range(start, min(start + TOGETHER, runs))]
         for i, one in enumerate(some):  # the data set of each run has a name of its own
             one.cells[:] = [cell | {"dataset": f"run {i}"} for cell in one.cells]
-        frame = paired_frame(results_of(some, METRICS))
+        frame = paired_frame(compute_results(some, METRICS))
         for i, column in enumerate(columns):
             words = frame[column].isin(["better", "worse"]).to_numpy()
             called[i] += words.reshape(-1, len(METRICS)).sum(axis=0)

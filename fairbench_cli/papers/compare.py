@@ -15,7 +15,7 @@ from fairbench_cli.experiment.journal.journal import Damage, Records
 from fairbench_cli.experiment.plan import Facts, RunPlan, facts_of, select, text_of
 from fairbench_cli.papers.registry import Conditions, Paper, read_published
 from fairbench_cli.report.ledger.cell_labels import classifier_label, technique_label
-from fairbench_cli.report.ledger.journal_arrays import key_of
+from fairbench_cli.report.ledger.journal_arrays import cell_key
 from fairbench_cli.report.ledger.results import RunResults, run_results
 from fairbench_cli.report.show.tables import format_cell
 
@@ -203,8 +203,8 @@ _NOT_IN_RUN = (np.nan, np.nan, np.nan, np.nan, 0, 0, "…", "")
 
 def _our_row(run: RunResults, cell: dict[str, Any], metric: str) -> tuple[Any, ...]:
     """Return `OURS` of a cell; its sd is NaN where fewer than two repeats have a finite value."""
-    measured = run.get(key_of(cell), metric)
-    mean = measured.mean
+    measured = run.cell_metric(cell_key(cell), metric)
+    mean = measured.summary
     values = measured.values[np.isfinite(measured.values)]
     sd = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
     technique = technique_label(cell["intervention"], cell["parameters"], cell["include_protected"])

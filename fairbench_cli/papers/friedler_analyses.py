@@ -34,12 +34,14 @@ def stability_frame(run: RunResults) -> pd.DataFrame:
     ``n`` is the number of repeats with a value; the sd needs two. Cells of one data set, attribute and
     representation that share a model have one row, that of the first of them.
     """
-    results = run.own.take(run.own.rows["metric"].isin(two_metrics(run.plan.config)).to_numpy())
+    results = run.own_attribute_results.take(
+        run.own_attribute_results.rows["metric"].isin(two_metrics(run.plan.config)).to_numpy()
+    )
     summary = summary_frame(results, run.plan.config.repeats)
     columns = list(CELL_COLUMNS) + ["metric", "mean", "sd", "n"]
     if not run.datasets:
         return pd.DataFrame(columns=columns)
-    distinct_cells = pd.concat([data.frame[data.distinct] for data in run.datasets])
+    distinct_cells = pd.concat([data.frame[data.is_distinct] for data in run.datasets])
     summary = summary.drop(columns="n").rename(columns={"n_ok": "n"})
     frame: pd.DataFrame = distinct_cells.merge(summary, on=CELL_COLUMNS)[columns]
     return frame
@@ -64,7 +66,7 @@ def representation_pairs(data: DatasetRepeats, *, same_model: bool = False) -> I
     """
     order = list(dict.fromkeys(cell["representation"] for cell in data.cells))
     cells_alike: dict[Any, dict[str, int]] = {}
-    for i in np.flatnonzero(data.distinct):
+    for i in np.flatnonzero(data.is_distinct):
         cell = data.cells[i]
         names = tuple(cell[name] for name in _COLUMNS_ALIKE)
         cells_alike.setdefault(names, {})[cell["representation"]] = int(i)
@@ -89,7 +91,7 @@ def representations_frame(run: RunResults) -> pd.DataFrame:
             continue
         firsts, seconds = np.array(pairs).T
         for metric in run.plan.config.at_hand:
-            values = run.own_values(data, metric)
+            values = run.own_attribute_values(data, metric)
             with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
                 differences = values[seconds] - values[firsts]
             is_pair = np.isfinite(differences)
@@ -289,16 +291,16 @@ def observations(run: RunResults, **only: Any) -> Observations:
         if _is_joint(data) and data.dataset in single:
             joint_attributes.append(data.attribute)
             continue
-        cell_mask = _mask_first_of_equals(data, requested & data.done.any(axis=1))
+        cell_mask = _mask_first_of_equals(data, requested & data.has_counts.any(axis=1))
         n_cells += int(cell_mask.sum())
         # 2. Their repeats, without those that accept everybody or nobody.
         accepted = data.counts.predicted[..., 1].sum(-1)
         is_constant = (accepted == 0) | (accepted == data.counts.total)
-        n_constant += int((is_constant & data.done)[cell_mask].sum())
-        repeat_mask = cell_mask[:, None] & data.done & ~is_constant
+        n_constant += int((is_constant & data.has_counts)[cell_mask].sum())
+        repeat_mask = cell_mask[:, None] & data.has_counts & ~is_constant
         # 3. A row of each: its technique and the metrics.
         techniques = data.frame.iloc[np.nonzero(repeat_mask)[0]][technique_columns]
-        metrics = {name: run.own_values(data, name)[repeat_mask] for name in names}
+        metrics = {name: run.own_attribute_values(data, name)[repeat_mask] for name in names}
         frames.append(techniques.assign(**metrics))
     if not frames:
         frames = [pd.DataFrame(columns=technique_columns + names)]

@@ -29,7 +29,7 @@ from fairbench_cli.papers.friedler_analyses import (
     two_metrics,
 )
 from fairbench_cli.report.ledger.cell_labels import OWN_MODEL, read_display_names
-from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, CellKey, key_of, mean_and_interval
+from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, CellKey, cell_key, mean_and_interval
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures import canvas, pages
 from fairbench_cli.report.show.figures.canvas import GREY, IDEAL, INK, SMALL, Look, Panel, facet, text_width
@@ -231,7 +231,7 @@ def _plot_stability(run: RunResults, title: str, cells: list[dict[str, Any]]) ->
         panels.append(Panel(partial(_draw_rectangles, run, marked_cells), panel_title, *metrics))
         for cell, mark in marked_cells:
             marks.append(mark)
-            lacking.append((mark.label, panel_title, _describe_lack(run, [key_of(cell)], metrics)))
+            lacking.append((mark.label, panel_title, _describe_lack(run, [cell_key(cell)], metrics)))
     return facet(
         f"Stability: {title}",
         f"A rectangle stands at the means of {run.plan.config.repeats} repeats and is one standard deviation "
@@ -248,7 +248,7 @@ def _describe_lack(run: RunResults, keys: Sequence[CellKey], metrics: Sequence[s
     """Say why fewer than all repeats have values in all of some cells: of the cell with the fewest."""
     has_values = []
     for key in keys:
-        values = [run.get(key, metric).values for metric in metrics]
+        values = [run.cell_metric(key, metric).values for metric in metrics]
         has_values.append(np.isfinite(values).all(axis=0))
     fewest = min(range(len(keys)), key=lambda i: has_values[i].sum())
     return pages.describe_shortfall(run, keys[fewest], int(np.logical_and.reduce(has_values).sum()))
@@ -261,7 +261,7 @@ def _draw_rectangles(run: RunResults, marked_cells: Sequence[MarkedCell], ax: Ax
     if ideal is not None:
         ax.axvline(ideal, **IDEAL)
     for i, (cell, mark) in enumerate(marked_cells):
-        values = np.stack([run.get(key_of(cell), metric).values for metric in metrics])
+        values = np.stack([run.cell_metric(cell_key(cell), metric).values for metric in metrics])
         summary = mean_and_interval(values)
         x, y = summary["mean"]
         if np.isnan(x) or np.isnan(y):
@@ -290,11 +290,11 @@ class CellPair(NamedTuple):
 def draw_representations(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, world, β and pair of representations: panels by metric and attribute."""
     pairs_by_names: dict[tuple[Any, ...], list[CellPair]] = {}
-    marks = {key_of(cell): mark for cell, mark in pages.model_marks(run.plan, run.plan.cells)}
+    marks = {cell_key(cell): mark for cell, mark in pages.model_marks(run.plan, run.plan.cells)}
     for data, same_model in product(run.datasets, (False, True)):
         for i, j in analyses.representation_pairs(data, same_model=same_model):
             cells = (data.cells[i], data.cells[j])
-            first_key, second_key = (key_of(cell) for cell in cells)
+            first_key, second_key = (cell_key(cell) for cell in cells)
             first, second = (cell["representation"] for cell in cells)
             names = (data.dataset, cells[0]["world"], cells[0]["beta"], first, second)
             pair = CellPair(data.attribute, (first_key, second_key), marks[first_key], same_model)
@@ -350,7 +350,7 @@ def _draw_pairs(run: RunResults, pairs: Sequence[CellPair], metric: str, ax: Axe
     """Draw a dot for each repeat in which both cells of a pair have a finite value."""
     drawn_values: list[float] = []
     for i, pair in enumerate(pairs):
-        values = np.stack([run.get(key, metric).values for key in pair.keys])
+        values = np.stack([run.cell_metric(key, metric).values for key in pair.keys])
         values = values[:, np.isfinite(values).all(axis=0)]
         technique = pair.mark.technique
         look: Look = {"marker": pair.mark.marker, "s": 13, "lw": 0.6, "alpha": 0.75, "zorder": 3}
@@ -371,7 +371,7 @@ def draw_combined(run: RunResults) -> dict[str, Figure]:
     contents = {}
     for names, rows in analyses.cells_by_attribute(run).items():
         dataset = names[0]
-        if any((dataset, attribute) in run.with_results for (attribute,) in column_names(rows)):
+        if any((dataset, attribute) in run.datasets_with_results for (attribute,) in column_names(rows)):
             contents[names] = rows
     return pages.plot_pages(run, ("dataset", "representation", "world", "beta"), contents, _plot_combined)
 
@@ -413,8 +413,8 @@ def _missing_notes(run: RunResults, rows: CellTable, metric: str) -> list[str]:
     lacking = []
     for label, cells in zip(_labels(rows), rows.values(), strict=True):
         for column, cell in cells.items():
-            key = key_of(cell)
-            reason = pages.describe_shortfall(run, key, run.get(key, metric).mean.n)
+            key = cell_key(cell)
+            reason = pages.describe_shortfall(run, key, run.cell_metric(key, metric).summary.n)
             lacking.append((label, ", ".join(map(str, column)), reason))
     return pages.describe_missing(lacking, " ({})", "; ")
 
@@ -426,7 +426,7 @@ def draw_overview(run: RunResults) -> dict[str, Figure]:
     """
     contents = {}
     for (representation, world, beta), rows in analyses.cells_by_dataset(run).items():
-        if not run.with_results.isdisjoint(column_names(rows)):
+        if not run.datasets_with_results.isdisjoint(column_names(rows)):
             name = "all" if representation == "original" else representation
             contents[name, world, beta] = rows
     return pages.plot_pages(run, ("representation", "world", "beta"), contents, _plot_overview)
@@ -434,7 +434,7 @@ def draw_overview(run: RunResults) -> dict[str, Figure]:
 
 def _plot_overview(run: RunResults, title: str, rows: CellTable) -> Figure:
     """Return the figure of a page: the panels of a metric together, one per data set and attribute."""
-    columns = [column for column in column_names(rows) if column in run.with_results]
+    columns = [column for column in column_names(rows) if column in run.datasets_with_results]
     metrics = two_metrics(run.plan.config)[::-1]
     labels = _labels(rows)
     display_name = read_display_names(run.plan.config).dataset
@@ -552,7 +552,7 @@ def _draw_means(run: RunResults, rows: Sequence[Cells], labels: Sequence[str], m
             if column in cells:
                 gid = f"{metric}-{i}-{'-'.join(map(str, column))}"
                 y = i + APART * (k - (len(columns) - 1) / 2)
-                mean = run.get(key_of(cells[column]), metric).mean
+                mean = run.cell_metric(cell_key(cells[column]), metric).summary
                 canvas.plot_dots(ax, vars(mean), canvas.without_interval(y), gid, _attribute_look(k))
     ideal = find_metric(metric).ideal
     x_left, x_right = ax.get_xlim()

@@ -27,14 +27,14 @@ from fairbench_cli.report.ledger import cell_labels
 from fairbench_cli.report.ledger.inference import RowDesign, row_design
 from fairbench_cli.report.ledger.journal_arrays import (
     DatasetRepeats,
+    cell_key,
     collect_cells,
     has_repeats,
-    key_of,
     mean_and_interval,
 )
-from fairbench_cli.report.ledger.paired_differences import IDENTICAL, differences_frame, written
+from fairbench_cli.report.ledger.paired_differences import IDENTICAL, differences_frame, format_number
 from fairbench_cli.report.ledger.population_tests import BASES
-from fairbench_cli.report.ledger.results import COMPARED, Results, RunResults, results_of
+from fairbench_cli.report.ledger.results import COMPARED, Results, RunResults, compute_results
 from fairbench_cli.report.show import tables
 
 SAME_KEY = "same key"
@@ -107,7 +107,7 @@ def compare_runs(
     metrics = [name for name in metrics if _alike(name, *plans)]
     if not metrics:
         raise user_error("the two runs have no metric in common", "add one to both configs, and report again")
-    described = [{key_of(cell): cell for cell in one.cells} for one in plans]
+    described = [{cell_key(cell): cell for cell in one.cells} for one in plans]
     common = [key for key in described[0] if key in described[1]]
     if not common:
         what = f"{folders[0]} and {folders[1]} have no cell in common"
@@ -133,7 +133,7 @@ def compare_runs(
         raise user_error(what, "compare runs that have run the same cells, with the same groups")
     attributes = [name for name in plan.config.attributes if name in other.config.attributes]
     own = plan.config.own_metrics | other.config.own_metrics
-    results = results_of([*sources.values()], metrics, attributes, own)
+    results = compute_results([*sources.values()], metrics, attributes, own)
     frame = _frame(results, plans)
     kept_plan = replace(plan, cells=[described[0][key] for key in common])
     run = RunResults(folders[0], kept_plan, [*sources.values()], results, tuple(attributes))
@@ -194,17 +194,18 @@ def _design(source: tuple[str, str], plans: Plans) -> RowDesign:
 def _frame(results: Results, plans: Plans) -> pd.DataFrame:
     """Return every difference of the second run to the first."""
     cells = np.array([len(data.cells) // 2 for data in results.datasets], dtype=np.intp)
-    second = results.place[:, 1] >= cells[results.place[:, 0]]
+    second = results.cell_index[:, 1] >= cells[results.cell_index[:, 0]]
     ours = np.flatnonzero(second)
     theirs = np.flatnonzero(~second)
     keys = [
-        [results.datasets[d].cells[cell]["key"] for d, cell in results.place[at]] for at in (ours, theirs)
+        [results.datasets[d].cells[cell]["key"] for d, cell in results.cell_index[at]]
+        for at in (ours, theirs)
     ]
     there = (results.status[ours] != "") & (results.status[theirs] != "")
     equal = np.isclose(results.values[ours], results.values[theirs], rtol=0, atol=0, equal_nan=True)
     same_key = np.array([own == other for own, other in zip(*keys, strict=True)], dtype=bool)
     same = same_key & there.any(axis=1) & (equal | ~there).all(axis=1)
-    same = pd.DataFrame(results.place[theirs]).assign(same=same).groupby([0, 1])["same"].transform("all")
+    same = pd.DataFrame(results.cell_index[theirs]).assign(same=same).groupby([0, 1])["same"].transform("all")
     same = same.to_numpy()  # of a cell: one number that is another makes it another
     paired = same_draws(*plans)
     columns: dict[str, Any] = {"pairing": np.where(same, SAME_KEY, PAIRED if paired else UNPAIRED)}
@@ -212,7 +213,7 @@ def _frame(results: Results, plans: Plans) -> pd.DataFrame:
         numbers = mean_and_interval(results.values[at])
         columns |= {name: numbers["mean"], f"n_{name}": numbers["n_ok"].astype(int)}
     columns["same_key"] = same_key
-    return differences_frame(results, ours, theirs, columns, paired=paired, same=same)
+    return differences_frame(results, ours, theirs, columns, paired=paired, is_same_by_design=same)
 
 
 def same_draws(plan: RunPlan, other: RunPlan) -> bool:
@@ -271,7 +272,7 @@ def _document(
         if verdict == IDENTICAL:
             text = IDENTICAL
         else:
-            text = written(row["difference"], word=word)
+            text = format_number(row["difference"], word=word)
         texts[place, (technique, row["metric"]), beta] = text
     cells = frame.drop_duplicates(COMPARED)
     other = int((cells["same_key"] & (cells["pairing"] != SAME_KEY)).sum())

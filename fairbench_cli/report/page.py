@@ -69,10 +69,10 @@ def run_page(
     # 1. The numbers, on the labels that are shown first and on the others.
     metrics = tuple(dict.fromkeys((metric, *DEFAULT_METRICS, *config.at_hand, *column_metrics(config))))
     runs = [run]
-    runs += [other_run for other_run in run.on_all if other_run is not run]
+    runs += [other_run for other_run in run.on_all_labels if other_run is not run]
     labelled_panels = []
     for labelled_run in runs:
-        results = labelled_run.asked(metrics)
+        results = labelled_run.select(metrics)
         differences = select_differences(labelled_run, results, metric, MAX_DIFFERENCES // len(runs))
         panels = compute_panels(labelled_run, results, differences)
         labelled_panels.append(LabelledPanels(labelled_run, results, panels))

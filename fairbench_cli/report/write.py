@@ -18,7 +18,7 @@ from fairbench_cli.experiment.journal.folder import read_repeats, refuse_lost, u
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.measures.registry import METRICS
-from fairbench_cli.report.ledger.journal_arrays import OF_WORLDS
+from fairbench_cli.report.ledger.journal_arrays import WORLD_COLUMNS
 from fairbench_cli.report.ledger.paired_differences import VERSUS
 from fairbench_cli.report.ledger.predictions import write_predictions
 from fairbench_cli.report.ledger.results import RunResults, run_results
@@ -102,7 +102,7 @@ def write_report(
     shown = [TABLES[name] for name in (*asked, *always)] + [FIGURES[name] for name in config.figures]
     with threadpool_limits(1):  # arrays are small: more threads would only cost
         run = run_results(folder, plan, records, _metrics_of(plan, shown, parts), attributes)
-        results = run.asked(config.at_hand)
+        results = run.select(config.at_hand)
         against, differences = compare_with_techniques(run, results, versus)
         frames = make_frames(parts, run)
         frames |= dict.fromkeys(path.stem for path in folder.glob(f"{VERSUS}*.csv")) | against
@@ -135,7 +135,7 @@ def comma_separated(frame: pd.DataFrame, plan: RunPlan) -> str:
     A run without worlds has none of these columns, nor that of the worlds, but for worlds.csv, which has
     numbers of both labels.
     """
-    alike = [name for name in OF_WORLDS if name in frame and frame[name].nunique() < 2]
+    alike = [name for name in WORLD_COLUMNS if name in frame and frame[name].nunique() < 2]
     if not plan.has_worlds:
         frame = frame.drop(columns=alike)
     if "world" in frame:

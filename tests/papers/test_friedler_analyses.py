@@ -41,7 +41,7 @@ from fairbench_cli.papers.friedler_figures import (
 )
 from fairbench_cli.papers.parts import PARTS
 from fairbench_cli.report.ledger.cell_labels import OWN_MODEL
-from fairbench_cli.report.ledger.journal_arrays import key_of as key_of_cell
+from fairbench_cli.report.ledger.journal_arrays import cell_key as key_of_cell
 from fairbench_cli.report.ledger.results import RunResults, run_results
 from fairbench_cli.report.show.figures.canvas import house_style
 from fairbench_cli.report.write import write_report
@@ -332,7 +332,7 @@ def test_attributes_stand_side_by_side(run):
     assert len(set(rows["none", "svm", "accuracy"])) == 1  # one model
     assert len(set(rows["none", "svm", "cv"])) == 3  # measured by three attributes
     cell = ("", "numerical", 0.0, "none", "{}", False, "svm", "{}")
-    found = [run.get(("adult", attribute, *cell), "cv").mean for attribute in ATTRIBUTES]
+    found = [run.cell_metric(("adult", attribute, *cell), "cv").summary for attribute in ATTRIBUTES]
     assert rows["none", "svm", "cv"] == tuple(f"{one.mean:.3f}" for one in found)
     assert "| technique  | classifier       | metric   |  race |   sex | race-sex |" in markdown(table)
     assert "technique & classifier & race & sex & race-sex \\\\" in latex(table)
@@ -387,7 +387,7 @@ def test_the_overview_draws_every_mean_once(run):
         (x,), (y,) = next(
             line for line in ax.lines if line.get_gid() == f"accuracy-0-adult-{attribute}"
         ).get_data()
-        assert (x, y) == (run.get(key_of_cell(cell), "accuracy").mean.mean, 0)
+        assert (x, y) == (run.cell_metric(key_of_cell(cell), "accuracy").summary.mean, 0)
     assert [text.get_text() for text in axes[1].get_yticklabels()] == [""] * 5
 
 

@@ -24,7 +24,7 @@ from fairbench_cli.report.ledger.answer import answer_of
 from fairbench_cli.report.ledger.bias_cost import bias_cost_frame
 from fairbench_cli.report.ledger.cell_labels import TRAINED_ON_TRUTH
 from fairbench_cli.report.ledger.exact_worlds import FILE
-from fairbench_cli.report.ledger.paired_differences import pareto_of
+from fairbench_cli.report.ledger.paired_differences import run_pareto_frame
 from fairbench_cli.report.show.answer_text import MOST_LINES, MOST_WORDS, WIDTH, answer_document, each_setting
 from fairbench_cli.report.show.paper_table import paper_table
 from fairbench_cli.report.show.tables import caption
@@ -151,7 +151,7 @@ def test_the_model_without_the_bias_is_a_line_and_no_remedy():
     assert most.trained_on_truth is not None
     assert TRAINED_ON_TRUTH not in {one.technique for one in most.findings}
     assert most.bias_cost.kind == "worse"
-    assert TRAINED_ON_TRUTH not in set(pareto_of(run)["intervention"])
+    assert TRAINED_ON_TRUTH not in set(run_pareto_frame(run)["intervention"])
     lost = bias_cost_frame(run).query("metric == 'accuracy' and labels == 'true' and intervention == 'none'")
     assert lost["lost"].notna().all()
     # Without one, and without a world without bias, what it cost is not known, and nothing is "regained".

@@ -91,8 +91,8 @@ def test_tables_of_the_answer_stay_narrow_and_the_page_has_all(tmp_path):
 
 def test_a_metric_called_like_a_column_is_another_column():
     (own, change) = columns.named_columns(run_of(TWO)[0].config, {"accuracy"})
-    assert (own.key, own.of) == ("discrimination", "value")
-    assert (change.key, change.of) == ("discrimination change", "change")
+    assert (own.key, own.quantity) == ("discrimination", "value")
+    assert (change.key, change.quantity) == ("discrimination change", "change")
 
 
 def test_findings_of_worlds_are_those_of_remedies(tmp_path):
@@ -110,4 +110,4 @@ def test_a_metric_that_was_not_computed_is_an_error():
     plan, records = run_of(TWO)
     run = run_results(Path(), plan, records, ("accuracy",))
     with pytest.raises(ValueError, match="no metric called tpr"):
-        run.asked(("accuracy", "tpr"))
+        run.select(("accuracy", "tpr"))

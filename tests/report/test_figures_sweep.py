@@ -269,8 +269,8 @@ def test_the_oracles_figure_has_every_point_and_the_formulas(folder):
 
 def labels_of_the_rows(folder: Path) -> LabelShares:
     run = run_of(folder)
-    oracle = next(key for key in run.cells if key[0] == "baselines" and key[5] == "oracle")
-    return label_shares(run.cells[oracle].counts)
+    oracle = next(key for key in run.counts_by_cell if key[0] == "baselines" and key[5] == "oracle")
+    return label_shares(run.counts_by_cell[oracle].counts)
 
 
 # Both

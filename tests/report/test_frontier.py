@@ -204,13 +204,13 @@ def test_the_halves_are_all_rows_and_thresholds_of_one_are_judged_on_the_other()
                 one = by_key(moved.data.cells[base]["key"])[repeat]
                 at = [moved.chosen_gap[place, repeat]]
                 best = frontier_of_hulls(
-                    tuple(map(convex_hull, points_of_counts(decisions(one)))), moved.held, at
+                    tuple(map(convex_hull, points_of_counts(decisions(one)))), moved.constraint, at
                 ).accuracy[0]
                 assert moved.chosen_accuracy[place, repeat] <= best + 1e-12
                 rows = moved.chosen.counts.n[place, repeat].sum(-1)
                 assert np.allclose(rows, one.counts.n.sum(-1))
                 fewer = np.minimum(moved.chosen.counts.n[place, repeat, ..., 1], one.counts.n[..., 1])
-                assert (moved.chosen.both[place, repeat] <= fewer + 1e-9).all()
+                assert (moved.chosen.both_accept[place, repeat] <= fewer + 1e-9).all()
     assert np.isnan(moved_thresholds_of_run(RUN)[2].chosen_accuracy).all()
 
 

@@ -14,11 +14,11 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.decisions import packed
 from fairbench_cli.measures.counts import PAIR, Counts, count
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.report.ledger.change_kinds import kinds, own_frame
+from fairbench_cli.report.ledger.change_kinds import classify_changes, technique_frame
 from fairbench_cli.report.ledger.inference import RowDesign, paired_test, row_effects, with_unseen_rows
 from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats
-from fairbench_cli.report.ledger.paired_differences import SAME, paired_frame
-from fairbench_cli.report.ledger.results import results_of
+from fairbench_cli.report.ledger.paired_differences import NEGLIGIBLE, paired_frame
+from fairbench_cli.report.ledger.results import compute_results
 
 STUDY = study_of("paired")
 METRICS = ("discrimination", "accuracy", "equal-opportunity", "impact-ratio")
@@ -43,9 +43,9 @@ def repeats_of(s, y, ours, theirs, design: RowDesign) -> DatasetRepeats:
 
 
 def words_and_rows(data: DatasetRepeats, metrics=METRICS) -> pd.DataFrame:
-    results = results_of([data], metrics)
+    results = compute_results([data], metrics)
     frame = paired_frame(results)
-    return frame.assign(kind=kinds(frame, own_frame(results))).set_index("metric")
+    return frame.assign(kind=classify_changes(frame, technique_frame(results))).set_index("metric")
 
 
 def people(rng, deprived: int, favoured: int, repeats: int, *, fresh: bool):
@@ -75,7 +75,7 @@ def test_a_technique_that_changes_no_row(deprived, favoured, kind, design):
     ends = row["population_low"], row["population_high"]
     step = np.hypot(1 / deprived, 1 / favoured)
     assert ends == pytest.approx((np.log(0.025) * step, -np.log(0.025) * step), rel=0.05)
-    assert row["population_p_same"] == pytest.approx(np.exp(-SAME / step), rel=0.05)
+    assert row["population_p_same"] == pytest.approx(np.exp(-NEGLIGIBLE / step), rel=0.05)
 
 
 @pytest.mark.parametrize(("deprived", "favoured"), [(50, 100), (100, 200)])
@@ -136,10 +136,10 @@ def test_one_row_moves_a_metric_by_its_effect(rows, seed):
 
 def test_the_rule_of_three():
     test = paired_test(np.zeros((1, 5)))
-    assert test.within(SAME).tolist() == [1.0]
+    assert test.p_within(NEGLIGIBLE).tolist() == [1.0]
     for rows in (100, 300, 1000):
         known = with_unseen_rows(test, np.array([[1 / rows, 0.0]]), np.zeros((1, 2)), np.ones(1))
-        assert known.within(SAME) == pytest.approx(stats.poisson.pmf(0, SAME * rows))
+        assert known.p_within(NEGLIGIBLE) == pytest.approx(stats.poisson.pmf(0, NEGLIGIBLE * rows))
         assert known.high == pytest.approx(stats.gamma.ppf(0.975, 1) / rows)
         assert known.p.tolist() == [1.0]
 

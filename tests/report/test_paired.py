@@ -323,11 +323,11 @@ def test_a_baseline_is_a_name_or_a_label():
         random_results(9, techniques=(M, M | {"parameters": BAYES}, R | {"parameters": BAYES}, U | SEEN))
     )
     named = {name: find_baseline(frame, name) for name in ("massaging (ranker=logistic)", "reweighing")}
-    assert [(one.intervention, one.parameters, one.seen) for one in named.values()] == [
+    assert [(one.intervention, one.parameters, one.include_protected) for one in named.values()] == [
         ("massaging", BAYES, None),
         ("reweighing", BAYES, None),
     ]
-    assert find_baseline(frame, "uniform-sampling + s").seen is True
+    assert find_baseline(frame, "uniform-sampling + s").include_protected is True
     assert find_baseline(frame, "massaging").parameters == "{}"  # the label before the name
     several = as_results(
         random_results(9, techniques=(M | {"parameters": BAYES}, M | {"parameters": '{"rows":3}'}))

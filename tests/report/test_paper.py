@@ -55,7 +55,7 @@ RUN = run_of()
 
 
 def test_the_best_of_a_column_is_better_than_each_of_the_others_beyond_chance():
-    own = RUN.own.take((RUN.own.rows["metric"] == "accuracy").to_numpy())
+    own = RUN.own_attribute_results.take((RUN.own_attribute_results.rows["metric"] == "accuracy").to_numpy())
     found = own.rows[find_best(own)]
     assert found[["intervention", "beta"]].values.tolist() == [["massaging", 0.0]]
     values = {
@@ -86,7 +86,9 @@ def test_marks_in_print_are_those_of_the_tests_and_text_elsewhere_has_none():
     assert [cell.against for cell in cells["reweighing", "accuracy"]] == ["better", ""]
     assert {cell.against for cell in cells["refuser", "discrimination"]} == {""}  # no gap, and never better
     assert not any(cell.best or cell.against or cell.spread for cell in cells["labels", "accuracy"])
-    values = RUN.get(("d", "s", "", "original", 0.0, "none", "{}", False, "tree", "{}"), "accuracy").values
+    values = RUN.cell_metric(
+        ("d", "s", "", "original", 0.0, "none", "{}", False, "tree", "{}"), "accuracy"
+    ).values
     assert cells["none", "accuracy"][0].spread == f"{np.std(values, ddof=1):.3f}"[1:]
     text = latex(document)
     assert f"\\mathbf{{{cells['massaging', 'accuracy'][0].text}}}" in text

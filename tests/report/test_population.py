@@ -18,15 +18,15 @@ from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.counts import PAIR, Counts, count
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.ledger.inference import (
-    Decided,
+    ModelDecisions,
     RowVariance,
-    decided,
+    compute_slopes,
     paired_test,
     row_design,
     row_variance,
-    slopes,
+    unpack_decisions,
 )
-from fairbench_cli.report.ledger.population_tests import FROM_COUNTS, OF_SIZE, ROW_BY_ROW
+from fairbench_cli.report.ledger.population_tests import FROM_COUNTS, ROW_BY_ROW, TEST_STATISTIC
 
 METRICS = ("accuracy", "discrimination", "impact-ratio", "tpr-difference", "mcc")
 REPEATS = 4
@@ -52,11 +52,12 @@ def variance_of(s, y, taken, kept=True, names=METRICS):
     """The variance of mean differences of metrics."""
     n = [counted(s, y, own) for own in taken]
     models = [
-        decided(each, [packed(one) if kept else None for one in own])
+        unpack_decisions(each, [packed(one) if kept else None for one in own])
         for each, own in zip(n, taken, strict=True)
     ]
     found = [
-        np.array([slopes(name, Counts(PAIR, each)).reshape(REPEATS, 4, 2) for name in names]) / REPEATS
+        np.array([compute_slopes(name, Counts(PAIR, each)).reshape(REPEATS, 4, 2) for name in names])
+        / REPEATS
         for each in n
     ]
     return row_variance(*models, *found)
@@ -107,11 +108,12 @@ def test_counts_on_the_record_give_an_upper_bound(seed):
     for _ in range(5):
         n = on_record(rng, s, y, taken)
         slope = [
-            np.array([slopes(name, Counts(PAIR, each)).reshape(REPEATS, 4, 2) for name in METRICS]) / REPEATS
+            np.array([compute_slopes(name, Counts(PAIR, each)).reshape(REPEATS, 4, 2) for name in METRICS])
+            / REPEATS
             for each in n
         ]
         nothing = [None] * REPEATS
-        bounds.append(row_variance(*(decided(each, nothing) for each in n), *slope).variance)
+        bounds.append(row_variance(*(unpack_decisions(each, nothing) for each in n), *slope).variance)
     drawn = []
     for _ in range(300):
         at = rng.integers(0, len(s), len(s))
@@ -159,11 +161,11 @@ def test_decisions_that_contradict_the_counts_are_not_used():
     s, y, taken = world(6)
     n = counted(s, y, taken[0])
     texts = [packed(one) for one in taken[0]]
-    assert isinstance(decided(n, texts).rows, np.ndarray)
+    assert isinstance(unpack_decisions(n, texts).rows, np.ndarray)
     turned, short = packed(1 - taken[0][0]), packed(taken[0][0][1:])
     for wrong in ([first, *texts[1:]] for first in (turned, short, None)):
-        found = decided(n, wrong)
-        assert isinstance(found, Decided)
+        found = unpack_decisions(n, wrong)
+        assert isinstance(found, ModelDecisions)
         assert found.rows is None
 
 
@@ -185,8 +187,8 @@ def shared(data_folder, tmp_path_factory) -> Path:
 
 def test_a_run_on_shared_rows_keeps_decisions_and_old_journals_get_a_bound(shared, tmp_path, say):
     frame = pd.read_csv(shared / "paired.csv").set_index(["intervention", "metric"])
-    assert set(frame["population_basis"]) == {ROW_BY_ROW, OF_SIZE, "none: not from counts"}
-    assert frame.loc[("massaging", "selection-rate-z"), "population_basis"] == OF_SIZE
+    assert set(frame["population_basis"]) == {ROW_BY_ROW, TEST_STATISTIC, "none: not from counts"}
+    assert frame.loc[("massaging", "selection-rate-z"), "population_basis"] == TEST_STATISTIC
     assert pd.isna(frame.loc[("massaging", "selection-rate-z"), "population_p"])
     records = read_journals(shared / "journal").records
     for one in records.values():

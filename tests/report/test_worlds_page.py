@@ -45,7 +45,11 @@ def test_a_page_holds_numbers_on_true_and_on_recorded_labels_and_says_which(run,
     assert data["slots"] == [[0, 1], [2, 3]]
     accuracy = data["accuracy_index"]
     for labels, panels in (("true", data["panels"]), ("recorded", data["panels_on_other_labels"])):
-        own = run.on(labels).own_values(run.on(labels).datasets[0], "accuracy").mean(axis=1)
+        own = (
+            run.on_labels(labels)
+            .own_attribute_values(run.on_labels(labels).datasets[0], "accuracy")
+            .mean(axis=1)
+        )
         cells = run.datasets[0].cells
         for panel, world in zip(panels[:2], ("label", ""), strict=True):
             assert panel["title"].endswith(f"{labels} labels")

@@ -2,8 +2,8 @@
 
 A setting is a data set, an attribute, the groups compared, a world, a representation, a classifier and β.
 What is said of it is about the config's first metric of fairness (`fairness_metric`) and accuracy. Every word
-that has chance to reckon with is about the population (`kinds.py`). `answer_words.py` writes it out, and
-`answer_worlds.py` what is said of worlds.
+that has chance to reckon with is about the population (`change_kinds.py`). `answer_text.py` writes it out,
+and `answer_worlds.py` what is said of worlds.
 """
 
 from collections import Counter
@@ -28,8 +28,14 @@ from fairbench_cli.report.ledger.cell_labels import (
     read_display_names,
     why_no_value,
 )
-from fairbench_cli.report.ledger.change_kinds import Kind, kinds, own_of
-from fairbench_cli.report.ledger.columns import ACCURACY, FAIRNESS, FindingColumn, columns_of, fairness_metric
+from fairbench_cli.report.ledger.change_kinds import Kind, classify_changes, run_technique_frame
+from fairbench_cli.report.ledger.columns import (
+    ACCURACY,
+    FAIRNESS,
+    FindingColumn,
+    fairness_metric,
+    run_columns,
+)
 from fairbench_cli.report.ledger.exact_worlds import UNKNOWN_WORLD, ExactWorld, exact_worlds_of_run
 from fairbench_cli.report.ledger.journal_arrays import (
     CELL_COLUMNS,
@@ -37,12 +43,18 @@ from fairbench_cli.report.ledger.journal_arrays import (
     CellKey,
     DatasetRepeats,
     Texts,
+    cell_key,
     is_baseline,
-    key_of,
     mean_and_interval,
 )
-from fairbench_cli.report.ledger.paired_differences import APART, LEVEL, paired_of, pareto_frame, pareto_of
-from fairbench_cli.report.ledger.results import RunResults, labels_measured
+from fairbench_cli.report.ledger.paired_differences import (
+    APART,
+    LEVEL,
+    pareto_frame,
+    run_paired_frame,
+    run_pareto_frame,
+)
+from fairbench_cli.report.ledger.results import RunResults, compute_label_metric
 
 NOT_RUN = "not run yet"
 SEEN = CELL_COLUMNS.index("include_protected")
@@ -76,7 +88,7 @@ class Estimate:
     Parameters
     ----------
     kind : str
-        Of a difference its `kinds.Kind`; empty where there is none.
+        Of a difference its `change_kinds.Kind`; empty where there is none.
     n : int
         How many repeats have a value.
     """
@@ -351,23 +363,25 @@ def settings_with(settings: Iterable[RunSetting], chosen: Chosen) -> list[RunSet
 
 @lru_cache(maxsize=2)  # the answer's text, its file and the page are of one run
 def answer_of(run: RunResults) -> RunAnswer:
-    """Return the answer to a run, from its results, `paired_of` and `pareto_of`; the run has both metrics.
+    """Return the answer to a run, from its means, its differences and its Pareto front; it has both metrics.
 
     The metric is `fairness_metric`, or discrimination where that is of rows and known of no group asked for.
     """
     metric = fairness_metric(run.plan.config)
-    results = run.asked((metric.name, ACCURACY))
+    results = run.select((metric.name, ACCURACY))
     known = set(results.rows["metric"])  # empty where nothing has been run yet
     if known and metric.name not in known:  # of rows, and none of its groups is asked for
         metric = find_metric(FAIRNESS)
-        results = run.asked((metric.name, ACCURACY))
-    columns = columns_of(run.plan.config, metric.name, has_worlds=run.plan.has_worlds)
+        results = run.select((metric.name, ACCURACY))
+    columns = run_columns(run.plan.config, metric.name, has_worlds=run.plan.has_worlds)
     metrics = {column.metric for column in columns}
-    run.asked(tuple(metrics))  # says so where one was not computed
-    own, paired = (frame[frame["metric"].isin(metrics)] for frame in (own_of(run), paired_of(run)))
-    paired = paired.assign(kind=kinds(paired, own))
+    run.select(tuple(metrics))  # says so where one was not computed
+    own, paired = (
+        frame[frame["metric"].isin(metrics)] for frame in (run_technique_frame(run), run_paired_frame(run))
+    )
+    paired = paired.assign(kind=classify_changes(paired, own))
     if metric.name == FAIRNESS:
-        pareto = pareto_of(run)
+        pareto = run_pareto_frame(run)
     else:
         pareto = pareto_frame(results, (metric.name, ACCURACY))
     found = CellRows(
@@ -378,7 +392,7 @@ def answer_of(run: RunResults) -> RunAnswer:
         _by_cell(bias_cost_frame(run), "metric", "labels") if run.plan.has_worlds else {},
         _by_cell(contrast_frame(run), "metric") if run.plan.has_worlds else {},
         {
-            key_of(cell): (statuses, reasons)
+            cell_key(cell): (statuses, reasons)
             for data in run.datasets
             for cell, statuses, reasons in zip(data.cells, data.status, data.reason, strict=True)
         },
@@ -387,7 +401,7 @@ def answer_of(run: RunResults) -> RunAnswer:
     settings: list[RunSetting] = []
     for place, cells in group_by(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"])).items():
         data = held.get(place)
-        for compared in (place[1],) if data is None else data.asked(run.attributes):
+        for compared in (place[1],) if data is None else data.compared_attributes(run.attributes):
             settings += _settings(run, metric, columns, cells, compared, data, found)
     return RunAnswer(metric, tuple(settings), run.labels, columns)
 
@@ -457,10 +471,10 @@ def _settings(
         labels = np.nan
         if data is not None:
             if run.labels == "true":
-                counts = data.labels
+                counts = data.label_counts
             else:
-                counts = data.labels_at(world, beta)
-            of_labels = labels_measured(metric.name, data.levels(counts, compared))
+                counts = data.label_counts_in_world(world, beta)
+            of_labels = compute_label_metric(metric.name, data.levels(counts, compared))
             labels = float(mean_and_interval(of_labels)["mean"])
         of_plain = () if plain is None else (*plain.key, compared, ACCURACY, "true")
         lost = _estimate(found.remedies.get(of_plain, _NO_ROW), _LOST)
@@ -491,7 +505,7 @@ def _finding(
     called: DisplayNames,
 ) -> TechniqueFinding:
     """Return the finding on a cell and the groups compared, over the repeats that were asked for."""
-    key = key_of(cell)
+    key = cell_key(cell)
     place = (*key, compared)
     own = found.own.get((*place, metric), _NO_ROW)
     change = found.paired.get((*place, metric), _NO_ROW)
@@ -526,8 +540,8 @@ def _number(column: FindingColumn, place: CellKey, found: CellRows) -> Estimate:
     """Return the number of a cell and the groups compared in a column."""
     if column.labels:
         row = found.remedies.get((*place, column.metric, column.labels), _NO_ROW)
-        return _estimate(row, _CHANGE if column.of == "change" else _VALUE)
-    if column.of == "change":
+        return _estimate(row, _CHANGE if column.quantity == "change" else _VALUE)
+    if column.quantity == "change":
         return _estimate(found.paired.get((*place, column.metric), _NO_ROW), _DIFFERENCE)
     return _estimate(found.own.get((*place, column.metric), _NO_ROW), _VALUE)
 

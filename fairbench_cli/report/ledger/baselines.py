@@ -24,7 +24,7 @@ from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.ledger import population_tests as population
 from fairbench_cli.report.ledger.cell_labels import BLOCK, LABELS, label_counts
 from fairbench_cli.report.ledger.frontier import ABOVE, BELOW, NOT_DISTINGUISHABLE, frontier_distance_frame
-from fairbench_cli.report.ledger.inference import paired_test, slopes
+from fairbench_cli.report.ledger.inference import compute_slopes, paired_test
 from fairbench_cli.report.ledger.journal_arrays import (
     SITUATION,
     CellKey,
@@ -32,7 +32,7 @@ from fairbench_cli.report.ledger.journal_arrays import (
     is_baseline,
     mean_and_interval,
 )
-from fairbench_cli.report.ledger.paired_differences import adjusted, paired_of, verdicts
+from fairbench_cli.report.ledger.paired_differences import adjust_by_family, run_paired_frame, verdict_words
 from fairbench_cli.report.ledger.results import COMPARED, RunResults
 
 SITUATION_COLUMNS = [*SITUATION[:2], "compared", *SITUATION[2:]]
@@ -131,7 +131,7 @@ def baselines_by_situation(run: RunResults) -> dict[CellKey, Baselines]:
     """Return the baselines of a run by the values of `SITUATION_COLUMNS`, in the order of its cells."""
     found: dict[CellKey, Baselines] = {}
     for data in run.datasets:
-        for compared in data.asked(run.attributes):
+        for compared in data.compared_attributes(run.attributes):
             decided = data.levels(data.counts, compared)
             for n, cell in zip(decided.n, data.cells, strict=True):
                 place = tuple((cell | {"compared": compared})[name] for name in SITUATION_COLUMNS)
@@ -223,13 +223,13 @@ def baseline_distance_frame(run: RunResults) -> pd.DataFrame:
     else:
         frame = empty.assign(mean=0.0, constant_mean=0.0)
     for prefix in ("", "constant_"):
-        own = adjusted(frame, frame[f"{prefix}p"].to_numpy(dtype=float), BLOCK)
+        own = adjust_by_family(frame, frame[f"{prefix}p"].to_numpy(dtype=float), BLOCK)
         change = frame[f"{prefix}difference"].to_numpy(dtype=float)
-        words = verdicts(change, own["p_holm"], ABOVE, BELOW, NOT_DISTINGUISHABLE)
+        words = verdict_words(change, own["p_holm"], ABOVE, BELOW, NOT_DISTINGUISHABLE)
         frame = frame.assign(
             **{f"{prefix}p_holm": own["p_holm"], f"{prefix}verdict": words}, tests=own["tests"]
         )
-    known = paired_of(run).set_index([*COMPARED, "metric"])["population_verdict"].to_dict()
+    known = run_paired_frame(run).set_index([*COMPARED, "metric"])["population_verdict"].to_dict()
     regions = [
         classify_region(known.get((*key, "discrimination"), ""), known.get((*key, "accuracy"), ""), verdict)
         for *key, verdict in frame[[*COMPARED, "verdict"]].itertuples(index=False, name=None)
@@ -340,11 +340,11 @@ class LineComparison:
         """
         kept, price = (one[..., None, None, None] for one in self.kept_and_price)
         constant = partial(_constant_accuracy, self.constant_accepts)
-        line = (1 - kept) * slopes(constant, self.none) + kept * slopes("accuracy", self.none)
-        line -= price * kept * slopes(GAP, self.none)
-        up = slopes("accuracy", self.own)
+        line = (1 - kept) * compute_slopes(constant, self.none) + kept * compute_slopes("accuracy", self.none)
+        line -= price * kept * compute_slopes(GAP, self.none)
+        up = compute_slopes("accuracy", self.own)
         return (
-            np.stack([up - price * slopes(GAP, self.own), up - slopes(constant, self.own)]),
+            np.stack([up - price * compute_slopes(GAP, self.own), up - compute_slopes(constant, self.own)]),
             np.stack([line, np.zeros_like(line)]),
         )
 
@@ -356,14 +356,14 @@ def _constant_accuracy(constant_accepts: bool, counts: Counts) -> Floats:
 def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
     """Yield the rows of a data set, by labels judged on and groups compared, before anything is adjusted."""
     of_labels: dict[tuple[str, float], list[tuple[int, int]]] = {}
-    for i, (cell, base) in enumerate(zip(data.cells, data.untouched(), strict=True)):
+    for i, (cell, base) in enumerate(zip(data.cells, data.baseline_indices(), strict=True)):
         if base is not None and not is_baseline(cell["intervention"], cell["parameters"]):
             if run.labels == "true":
                 labels = ("", 0.0)
             else:
                 labels = (cell["world"], cell["beta"])
             of_labels.setdefault(labels, []).append((i, base))
-    for tested, compared in product(of_labels.values(), data.asked(run.attributes)):
+    for tested, compared in product(of_labels.values(), data.compared_attributes(run.attributes)):
         cells, bases = np.array(tested).T
         accepted = data.counts.predicted[cells].sum(-2)  # by decision
         own = Baselines(data.levels(label_counts(run, data, data.cells[cells[0]]), compared))
@@ -377,7 +377,7 @@ def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
         on_rows = paired_test(differences)
         if data.design.kind == "shared":
             known = np.isfinite(found.excess)
-            rows, basis = population.of_two_models(data, compared, tested, known, *found.slopes)
+            rows, basis = population.two_model_variance(data, compared, tested, known, *found.slopes)
         else:
             if data.design.kind == "drawn":
                 each = population.FRESH

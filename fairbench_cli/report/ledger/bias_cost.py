@@ -17,10 +17,15 @@ from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.outputs import TestLabels
 from fairbench_cli.report.ledger.cell_labels import BLOCK, TRAINED_ON_TRUTH
-from fairbench_cli.report.ledger.change_kinds import kinds, kinds_between, own_frame
-from fairbench_cli.report.ledger.columns import ACCURACY, fairness_metric, metrics_on_labels
+from fairbench_cli.report.ledger.change_kinds import classify_changes, classify_differences, technique_frame
+from fairbench_cli.report.ledger.columns import ACCURACY, fairness_metric, label_column_metrics
 from fairbench_cli.report.ledger.journal_arrays import is_baseline
-from fairbench_cli.report.ledger.paired_differences import LEVEL, adjusted, differences_frame, paired_frame
+from fairbench_cli.report.ledger.paired_differences import (
+    LEVEL,
+    adjust_by_family,
+    differences_frame,
+    paired_frame,
+)
 from fairbench_cli.report.ledger.results import COMPARED, Results, RunResults
 
 TPR_DIFFERENCE = "tpr-difference"
@@ -52,7 +57,7 @@ def bias_cost_metrics(config: ExperimentConfig) -> tuple[str, ...]:
 
     Further ones are those of columns that are on true or on recorded labels.
     """
-    metrics = [ACCURACY, fairness_metric(config).name, TPR_DIFFERENCE, *metrics_on_labels()]
+    metrics = [ACCURACY, fairness_metric(config).name, TPR_DIFFERENCE, *label_column_metrics()]
     return tuple(dict.fromkeys(metrics))
 
 
@@ -63,12 +68,12 @@ def bias_cost_frame(run: RunResults) -> pd.DataFrame:
     ``mean``, with the 95 % interval in the population in ``low`` and ``high``, is over ``n`` repeats;
     ``constant`` says whether some repeat decides the same for everybody. ``change`` is the difference to
     ``none`` of the same world, as in paired.csv, ``far_change`` that of the distances to the metric's ideal,
-    ``p`` that of the test before Holm's adjustment, and ``kind`` what became of the metric (`kinds.Kind`).
+    ``p`` that of the test before Holm's adjustment, and ``kind`` what became of it (`change_kinds.Kind`).
     ``lost``, on true labels, is the difference to the plain model that was trained without the bias, of the
     same repeats: `TRAINED_ON_TRUTH` in the same world where the run has it, else ``none`` at β = 0. For
     ``none`` that is what the bias costs.
     """
-    return _bias_cost_frame(run.on("true") or run)
+    return _bias_cost_frame(run.on_labels("true") or run)
 
 
 @lru_cache(maxsize=2)  # the CSV, the answer, the figures and the page are of one run, some by own groups
@@ -76,19 +81,19 @@ def _bias_cost_frame(run: RunResults) -> pd.DataFrame:
     # The gap in TPR where a table or figure of the run asks for it.
     metrics = [name for name in bias_cost_metrics(run.plan.config) if name in run.results.requested]
     parts = [pd.DataFrame(columns=BIAS_COST_COLUMNS)]
-    parts += [_remedies(one.asked(metrics), one.labels) for one in run.on_all]
+    parts += [_remedies(one.select(metrics), one.labels) for one in run.on_all_labels]
     return pd.concat(parts[1:] or parts, ignore_index=True)[BIAS_COST_COLUMNS]
 
 
 def _remedies(results: Results, labels: TestLabels) -> pd.DataFrame:
     """Return the rows of `bias_cost_frame` of some results, which are counted on some labels."""
-    own = own_frame(results)
+    own = technique_frame(results)
     paired = paired_frame(results)
-    frame = _joined(own, paired.assign(kind=kinds(paired, own)), CHANGE_COLUMNS)
+    frame = _joined(own, paired.assign(kind=classify_changes(paired, own)), CHANGE_COLUMNS)
     ours, theirs = _with_truth(results.rows.reset_index(drop=True) if labels == "true" else own.iloc[:0])
     apart = differences_frame(results, ours, theirs, {})
     mine, truth = (own.iloc[at].reset_index(drop=True) for at in (ours, theirs))
-    apart = apart.assign(kind=kinds_between(apart, mine, truth))
+    apart = apart.assign(kind=classify_differences(apart, mine, truth))
     return _joined(frame, apart, LOSS_COLUMNS).assign(labels=labels).fillna({"kind": "", "lost_kind": ""})
 
 
@@ -177,7 +182,7 @@ def contrast_frame(run: RunResults) -> pd.DataFrame:
     if not len(both):
         return pd.DataFrame(columns=CONTRAST_COLUMNS)
     p = np.maximum(both["recorded_p"].to_numpy(dtype=float), both["true_p"].to_numpy(dtype=float))
-    p_holm = adjusted(both, p, [*BLOCK, "metric"])["p_holm"]
+    p_holm = adjust_by_family(both, p, [*BLOCK, "metric"])["p_holm"]
     constant = (both["recorded_constant"] | both["true_constant"]).to_numpy(dtype=bool)
     words = [
         "constant" if same else CONTRASTS[on_record, on_truth] if shown else "not shown"

@@ -39,8 +39,8 @@ TRAINED_ON_TRUTH = "trained-on-truth"
 def label_counts(run: RunResults, data: DatasetRepeats, cell: Mapping[str, Any]) -> Counts:
     """Return the labels of the test rows of a cell, taken for decisions; recorded ones are of its world."""
     if run.labels == "true":
-        return data.labels
-    return data.labels_at(cell["world"], cell["beta"])
+        return data.label_counts
+    return data.label_counts_in_world(cell["world"], cell["beta"])
 
 
 def why_no_value(statuses: Sequence[str], n: int) -> str:

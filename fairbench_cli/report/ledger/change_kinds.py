@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from fairbench_cli.report.ledger.cell_labels import BLOCK
 from fairbench_cli.report.ledger.inference import EQUAL
-from fairbench_cli.report.ledger.paired_differences import LEVEL, SAME, adjusted
-from fairbench_cli.report.ledger.population_tests import NOTHING, over_population
+from fairbench_cli.report.ledger.paired_differences import LEVEL, NEGLIGIBLE, adjust_by_family
+from fairbench_cli.report.ledger.population_tests import NO_ROW, compute_population_tests
 from fairbench_cli.report.ledger.results import COMPARED, ROW_COLUMNS, Results, RunResults
 
 Kind = Literal[
@@ -39,17 +39,17 @@ way. higher, lower: of a metric without an ideal. same: shown to differ by less 
 a difference nor that there is none. untested: nothing can be said of the population.
 """
 
-NONE = ("none", "{}")
+NO_TECHNIQUE = ("none", "{}")
 CONSTANT_COLUMNS = ["accepts_nobody", "accepts_everybody"]
 
 
-def own_frame(results: Results) -> pd.DataFrame:
+def technique_frame(results: Results) -> pd.DataFrame:
     """Return the tested mean of each technique, and of ``none``, by itself: a row per row of the results.
 
     ``mean`` over the repeats that have a finite value, ``n`` of them, and how ``far`` it is from the ideal;
     ``low`` and ``high``, the 95 % interval of the mean in the population; ``p_holm`` of the test that it is
     the metric's ideal, and ``side``, the sign of mean − ideal (0 where no difference is shown, NaN without a
-    test); ``p_same``, of the test that it is `SAME` or more from the ideal; ``accepts_nobody`` and
+    test); ``p_same``, of the test that it is `NEGLIGIBLE` or more from the ideal; ``accepts_nobody`` and
     ``accepts_everybody``, the number of repeats in which the cell's models do so, and ``constant``, whether
     there is one.
     """
@@ -58,11 +58,11 @@ def own_frame(results: Results) -> pd.DataFrame:
     at = np.arange(len(shift))
     judged = np.zeros(len(shift), dtype=bool)
     values = results.values, shift[:, None]
-    test = over_population(results, at, np.full_like(at, NOTHING), values, judged).population
+    test = compute_population_tests(results, at, np.full_like(at, NO_ROW), values, judged).population
     rows = results.rows[ROW_COLUMNS].reset_index(drop=True)
     p_holm, p_same = (
-        adjusted(rows, np.where(np.isnan(ideal), np.nan, one), [*BLOCK, "metric"])["p_holm"]
-        for one in (test.p, test.within(SAME))
+        adjust_by_family(rows, np.where(np.isnan(ideal), np.nan, one), [*BLOCK, "metric"])["p_holm"]
+        for one in (test.p, test.p_within(NEGLIGIBLE))
     )
     return rows.assign(
         n=test.n.astype(int),
@@ -73,19 +73,19 @@ def own_frame(results: Results) -> pd.DataFrame:
         p_holm=p_holm,
         p_same=p_same,
         side=np.where(np.isnan(p_holm), np.nan, np.sign(test.mean) * (p_holm < LEVEL)),
-        **dict(zip(CONSTANT_COLUMNS, results.constant.T, strict=True)),
-        constant=results.constant.sum(axis=1) > 0,
+        **dict(zip(CONSTANT_COLUMNS, results.n_constant.T, strict=True)),
+        constant=results.n_constant.sum(axis=1) > 0,
     )
 
 
 @lru_cache(maxsize=2)  # the answer and the page are of one run
-def own_of(run: RunResults) -> pd.DataFrame:
-    """Return `own_frame` of all metrics of a run."""
-    return own_frame(run.asked(run.metrics))
+def run_technique_frame(run: RunResults) -> pd.DataFrame:
+    """Return `technique_frame` of all metrics of a run."""
+    return technique_frame(run.select(run.metrics))
 
 
-def kinds(
-    paired: pd.DataFrame, own: pd.DataFrame, baseline: tuple[str | Sequence[str], ...] = NONE
+def classify_changes(
+    paired: pd.DataFrame, own: pd.DataFrame, baseline: tuple[str | Sequence[str], ...] = NO_TECHNIQUE
 ) -> NDArray[np.object_]:
     """Return the `Kind` of each row of `paired_frame`.
 
@@ -94,7 +94,7 @@ def kinds(
     paired : DataFrame
         Differences to a baseline.
     own : DataFrame
-        `own_frame` of the same results.
+        `technique_frame` of the same results.
     baseline : tuple of two (str or sequence of str)
         Its technique and its parameters, of all rows or of each.
     """
@@ -107,11 +107,13 @@ def kinds(
     keys = [*COMPARED, "metric"]
     asked = (one[keys].astype(own[keys].dtypes) for one in (paired, theirs))  # empty frames differ in these
     mine, other = (one.merge(own, on=keys, how="left", validate="many_to_one") for one in asked)
-    return kinds_between(paired, mine, other)
+    return classify_differences(paired, mine, other)
 
 
-def kinds_between(paired: pd.DataFrame, mine: pd.DataFrame, other: pd.DataFrame) -> NDArray[np.object_]:
-    """Return the `Kind` of each row of `differences_frame`, given the rows of `own_frame` of both sides."""
+def classify_differences(
+    paired: pd.DataFrame, mine: pd.DataFrame, other: pd.DataFrame
+) -> NDArray[np.object_]:
+    """Return the `Kind` of each row of `differences_frame`, given both rows of `technique_frame`."""
     turned = mine["side"].to_numpy() * other["side"].to_numpy() == -1
     verdict = paired["population_verdict"].to_numpy()
     # Tests are of distances, repeat by repeat: one that wavers less may be nearer though its mean is not.

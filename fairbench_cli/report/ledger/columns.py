@@ -14,7 +14,7 @@ from fairbench_cli.measures.registry import DEFAULT_METRICS, find_metric
 
 FAIRNESS = "discrimination"
 ACCURACY = "accuracy"
-OF_FAIRNESS = "the metric of fairness"
+FAIRNESS_METRIC = "the metric of fairness"
 """Stands for the metric of fairness of a run, whichever that is."""
 
 Unit = Literal["gap", "points", "%", ""]
@@ -33,7 +33,7 @@ class FindingColumn:
     head : str
         What tables call it.
     metric : str
-        Of which metric it is; maybe `OF_FAIRNESS`.
+        Of which metric it is; maybe `FAIRNESS_METRIC`.
     of : {"value", "change"}
         Whether it is the metric's mean, or that less the mean of the plain model.
     unit : {"gap", "points", "%", ""}
@@ -47,13 +47,13 @@ class FindingColumn:
     key: str
     head: str
     metric: str
-    of: Literal["value", "change"] = "value"
+    quantity: Literal["value", "change"] = "value"
     unit: Unit = "%"
     labels: TestLabels | Literal[""] = ""
     is_named: bool = False
 
     @property
-    def times(self) -> int:
+    def scale(self) -> int:
         """How many of its unit are 1."""
         if self.unit in ("points", "%"):
             return 100
@@ -61,8 +61,8 @@ class FindingColumn:
 
 
 COLUMNS = (
-    FindingColumn("value", "gap", OF_FAIRNESS, unit="gap"),
-    FindingColumn("change", "change", OF_FAIRNESS, "change", unit="gap"),
+    FindingColumn("value", "gap", FAIRNESS_METRIC, unit="gap"),
+    FindingColumn("change", "change", FAIRNESS_METRIC, "change", unit="gap"),
     FindingColumn("accuracy", "accuracy, %", ACCURACY),
     FindingColumn("cost", "its change", ACCURACY, "change"),
     FindingColumn("recorded", "on recorded labels", ACCURACY, "change", labels="recorded"),
@@ -71,7 +71,7 @@ COLUMNS = (
 """What is told of every run, in this order."""
 
 
-def columns_of(config: ExperimentConfig, fairness: str, *, has_worlds: bool) -> tuple[FindingColumn, ...]:
+def run_columns(config: ExperimentConfig, fairness: str, *, has_worlds: bool) -> tuple[FindingColumn, ...]:
     """Return the columns of a run: `COLUMNS`, then the metrics that its config names.
 
     Parameters
@@ -83,7 +83,7 @@ def columns_of(config: ExperimentConfig, fairness: str, *, has_worlds: bool) -> 
     """
     columns = []
     for column in COLUMNS:
-        if column.metric == OF_FAIRNESS:
+        if column.metric == FAIRNESS_METRIC:
             columns.append(replace(column, metric=fairness))
         elif has_worlds or not column.labels:
             columns.append(column)
@@ -99,7 +99,7 @@ def named_columns(config: ExperimentConfig, known: set[str]) -> Iterator[Finding
         return
     for name in config.at_hand:
         if name not in known:
-            unit = unit_of(config.metric(name))
+            unit = metric_unit(config.metric(name))
             if unit:
                 head = f"{name}, {unit}"
             else:
@@ -114,13 +114,13 @@ def named_columns(config: ExperimentConfig, known: set[str]) -> Iterator[Finding
 def column_metrics(config: ExperimentConfig) -> tuple[str, ...]:
     """Return the metrics that a run has to compute for its columns, each once."""
     fairness = (fairness_metric(config).name, FAIRNESS)  # the second where the first has no value
-    columns = columns_of(config, fairness[0], has_worlds=True)
+    columns = run_columns(config, fairness[0], has_worlds=True)
     return tuple(dict.fromkeys([*fairness, *(column.metric for column in columns)]))
 
 
-def metrics_on_labels() -> list[str]:
+def label_column_metrics() -> list[str]:
     """Return the metrics of columns that are on true or on recorded labels, but for that of fairness."""
-    return [column.metric for column in COLUMNS if column.labels and column.metric != OF_FAIRNESS]
+    return [column.metric for column in COLUMNS if column.labels and column.metric != FAIRNESS_METRIC]
 
 
 def fairness_metric(config: ExperimentConfig) -> Metric:
@@ -136,11 +136,11 @@ def fairness_metric(config: ExperimentConfig) -> Metric:
     return find_metric(FAIRNESS)
 
 
-def unit_of(metric: Metric) -> Literal["points", "%", ""]:
+def metric_unit(metric: Metric) -> Literal["points", "%", ""]:
     """Return in what a metric is told: points for differences of rates, % for rates, else nothing.
 
     >>> names = ("discrimination", "accuracy", "acceptance-rate", "impact-ratio")
-    >>> [unit_of(find_metric(name)) for name in names]
+    >>> [metric_unit(find_metric(name)) for name in names]
     ['points', '%', '%', '']
     """
     if metric.is_test or metric.high != 1 or metric.low not in (0, -1):

@@ -17,7 +17,7 @@ def findings_frame(run: RunResults) -> pd.DataFrame:
 
     ``mean``, with the 95 % interval in the population in ``low`` and ``high``, is over the ``n`` repeats that
     have a value; ``of`` says whether it is the metric's own ``value`` or its ``change``, the difference to
-    the plain model. ``verdict`` is what became of the metric (`kinds.Kind`), of changes alone.
+    the plain model. ``verdict`` is what became of the metric (`change_kinds.Kind`), of changes alone.
     """
     answer = answer_of(run)
     rows = []
@@ -33,7 +33,7 @@ def findings_frame(run: RunResults) -> pd.DataFrame:
                         "labels": column.labels or answer.labels,
                         "column": column.key,
                         "metric": column.metric,
-                        "of": column.of,
+                        "of": column.quantity,
                         "mean": estimate.mean,
                         "low": estimate.low,
                         "high": estimate.high,

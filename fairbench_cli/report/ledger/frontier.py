@@ -25,15 +25,21 @@ from fairbench_cli.measures.thresholds import (
     points_of_counts,
 )
 from fairbench_cli.report.ledger.cell_labels import BLOCK
-from fairbench_cli.report.ledger.inference import PairedTest, RowVariance, bound, paired_test, slopes
+from fairbench_cli.report.ledger.inference import (
+    PairedTest,
+    RowVariance,
+    bound_variance,
+    compute_slopes,
+    paired_test,
+)
 from fairbench_cli.report.ledger.journal_arrays import (
     TECHNIQUE,
     DatasetRepeats,
     is_baseline,
     mean_and_interval,
 )
-from fairbench_cli.report.ledger.paired_differences import adjusted, verdicts
-from fairbench_cli.report.ledger.population_tests import FRESH, FROM_COUNTS, SPLITS, of_two_models
+from fairbench_cli.report.ledger.paired_differences import adjust_by_family, verdict_words
+from fairbench_cli.report.ledger.population_tests import FRESH, FROM_COUNTS, SPLITS, two_model_variance
 from fairbench_cli.report.ledger.results import COMPARED, RunResults
 
 ABOVE = "above"
@@ -60,7 +66,8 @@ GAP_METRICS: dict[Held, str] = {
 }
 """The metric that a constraint bounds; of two groups it is the absolute difference."""
 
-Corners = tuple[GroupPoints, GroupPoints]
+GroupHulls = tuple[GroupPoints, GroupPoints]
+"""The hulls of the operating points of the deprived and of the favoured group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +78,12 @@ class Decisions:
     ----------
     counts : Counts
         Of the deprived and the favoured group, shape (cells, repeats, 2, 2, 2), in expectation.
-    both : float array, shape (cells, repeats, 2, 2)
+    both_accept : float array, shape (cells, repeats, 2, 2)
         Of each group and label the rows that both accept: the fewer, as both cut the same score.
     """
 
     counts: Counts
-    both: Floats
+    both_accept: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +98,14 @@ class MovedThresholds:
         The cells.
     compared : str
         The attribute or intersection whose deprived and favoured group get thresholds.
-    held : Held
+    constraint : Held
         Which rates are held alike.
     accuracy, gap : float array, shape (cells, repeats, tolerances)
         The best accuracy of the cell's own model at each of `TOLERANCES`, and the gap it is reached at.
     technique_accuracy, technique_gap : float array, shape (cells, repeats)
         Of the technique as it decides.
     baseline : list of (int or None)
-        For each cell the place of ``none`` with the same β, classifier and ``include_protected``.
+        For each cell the index of ``none`` with the same β, classifier and ``include_protected``.
     frontier_accuracy : float array, shape (cells, repeats)
         The best accuracy of the baseline's model, of the same repeat, at the technique's own gap.
     price : float array, shape (cells, repeats)
@@ -110,7 +117,7 @@ class MovedThresholds:
 
     data: DatasetRepeats
     compared: str
-    held: Held
+    constraint: Held
     accuracy: Floats
     gap: Floats
     technique_accuracy: Floats
@@ -129,62 +136,92 @@ class MovedThresholds:
     @property
     def chosen_gap(self) -> Floats:
         """Their gap, shape (cells, repeats)."""
-        return measure(GAP_METRICS[self.held], self.chosen.counts)
+        return measure(GAP_METRICS[self.constraint], self.chosen.counts)
 
     @property
-    def unprocessed(self) -> Floats:
+    def unprocessed_accuracy(self) -> Floats:
         """The best accuracy of the cell's own model without any constraint, shape (cells, repeats)."""
         return self.accuracy[..., -1]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The cells, a row each, with the groups compared and the constraint."""
+        return self.data.frame.assign(compared=self.compared, constraint=self.constraint)
 
 
 @lru_cache(maxsize=2)  # files, figures and page are of one run
 def moved_thresholds_of_run(run: RunResults) -> list[MovedThresholds]:
     """Return the moved thresholds by data set, groups compared and constraint. Empty without a sweep."""
-    return [
-        moved
-        for data in (run.datasets if run.plan.config.sweep else ())
-        for compared in data.asked(run.attributes)
-        for moved in moved_thresholds_by_constraint(data, compared)
-    ]
+    if not run.plan.config.sweep:
+        return []
+    moved_thresholds: list[MovedThresholds] = []
+    for data in run.datasets:
+        for compared in data.compared_attributes(run.attributes):
+            moved_thresholds.extend(moved_thresholds_by_constraint(data, compared))
+    return moved_thresholds
 
 
 def moved_thresholds_by_constraint(data: DatasetRepeats, compared: str) -> Iterator[MovedThresholds]:
     """Yield what thresholds reach under each of the constraints in `GAP_METRICS`."""
-    shape = data.status.shape
+    # 1. Of each cell and repeat the counts at every acceptance rate, and the hulls of the two groups.
     counts = data.pair(data.counts, compared)
     decisions = [_decisions(data, counts, cell, compared) for cell in range(len(data.cells))]
-    corners = [{repeat: _corners(n) for repeat, n in own.items()} for own in decisions]
-    baseline = data.untouched(same=True)
+    hulls = []
+    for n_by_repeat in decisions:
+        hulls.append({repeat: _group_hulls(n) for repeat, n in n_by_repeat.items()})
+    baseline = data.baseline_indices(sees_same=True)
+    shape = data.status.shape
+    n_tolerances = len(TOLERANCES)
     technique_accuracy = measure("accuracy", counts)
-    for held, metric in GAP_METRICS.items():
+    for constraint, metric in GAP_METRICS.items():
         technique_gap = measure(metric, counts)
-        accuracy, gap = np.full((2, *shape, len(TOLERANCES)), np.nan)
-        frontier_accuracy, price = np.full((2, *shape), np.nan)
-        best, chosen = np.full((2, *shape, 2, 2, 3), np.nan)
-        for cell, own in enumerate(corners):
-            followers = np.flatnonzero([base == cell for base in baseline])
-            for repeat, pair in own.items():
+        accuracy = np.full(shape + (n_tolerances,), np.nan)
+        gap = np.full(shape + (n_tolerances,), np.nan)
+        frontier_accuracy = np.full(shape, np.nan)
+        price = np.full(shape, np.nan)
+        # By group, label and who is refused, accepted, and accepted by the model itself too.
+        best = np.full(shape + (2, 2, 3), np.nan)
+        chosen = np.full(shape + (2, 2, 3), np.nan)
+        for cell, hulls_by_repeat in enumerate(hulls):
+            followers = np.flatnonzero([index == cell for index in baseline])
+            for repeat, pair in hulls_by_repeat.items():
+                # 2. The best accuracy at each tolerance, at the gaps of the cells that are compared with this
+                # one, and a step further, which says what gap is worth there.
                 gaps = technique_gap[followers, repeat]
-                found = frontier_of_hulls(pair, held, np.concatenate([TOLERANCES, gaps, gaps + GAP_STEP]))
-                ends = [len(TOLERANCES), len(TOLERANCES) + len(gaps)]
-                accuracy[cell, repeat], at_gap, further = np.split(found.accuracy, ends)
-                frontier_accuracy[followers, repeat] = at_gap
-                price[followers, repeat] = (further - at_gap) / GAP_STEP
-                gap[cell, repeat] = found.gap[: len(TOLERANCES)]
-                if held == "equalised-odds" or not len(followers):
-                    continue
-                n = decisions[cell][repeat]
-                rng = np.random.default_rng(derive_seed(data.cells[cell]["key"], compared, repeat, "halves"))
-                one, other = split_in_halves(n, rng)
-                best[followers, repeat] = _apply(frontier_of_hulls(pair, held, gaps), n)
-                chosen[followers, repeat] = sum(
-                    _apply(frontier_of_hulls(_corners(choice), held, gaps), rows)
-                    for choice, rows in ((one, other), (other, one))
+                frontier = frontier_of_hulls(
+                    pair, constraint, np.concatenate([TOLERANCES, gaps, gaps + GAP_STEP])
                 )
-        decided = (Decisions(Counts(PAIR, each[..., :2]), each[..., 2]) for each in (best, chosen))
-        of_technique = technique_accuracy, technique_gap, baseline
+                accuracy[cell, repeat], at_gaps, beyond_gaps = np.split(
+                    frontier.accuracy, [n_tolerances, n_tolerances + len(gaps)]
+                )
+                gap[cell, repeat] = frontier.gap[:n_tolerances]
+                frontier_accuracy[followers, repeat] = at_gaps
+                price[followers, repeat] = (beyond_gaps - at_gaps) / GAP_STEP
+                if constraint == "equalised-odds" or not len(followers):
+                    continue
+                # 3. What thresholds decide at these gaps: the best of all, and those of the other half.
+                n = decisions[cell][repeat]
+                best[followers, repeat] = _expected_decisions(frontier_of_hulls(pair, constraint, gaps), n)
+                rng = np.random.default_rng(derive_seed(data.cells[cell]["key"], compared, repeat, "halves"))
+                one_half, other_half = split_in_halves(n, rng)
+                of_one = frontier_of_hulls(_group_hulls(one_half), constraint, gaps)
+                of_other = frontier_of_hulls(_group_hulls(other_half), constraint, gaps)
+                chosen[followers, repeat] = _expected_decisions(of_one, other_half) + _expected_decisions(
+                    of_other, one_half
+                )
         yield MovedThresholds(
-            data, compared, held, accuracy, gap, *of_technique, frontier_accuracy, price, *decided
+            data=data,
+            compared=compared,
+            constraint=constraint,
+            accuracy=accuracy,
+            gap=gap,
+            technique_accuracy=technique_accuracy,
+            technique_gap=technique_gap,
+            baseline=baseline,
+            frontier_accuracy=frontier_accuracy,
+            price=price,
+            best=Decisions(Counts(PAIR, best[..., :2]), best[..., 2]),
+            chosen=Decisions(Counts(PAIR, chosen[..., :2]), chosen[..., 2]),
         )
 
 
@@ -202,51 +239,55 @@ def split_in_halves(n: Floats, rng: np.random.Generator) -> tuple[Floats, Floats
     Examples
     --------
     >>> n = np.array([[[[8.0, 0], [4, 0]]], [[[6, 2], [1, 3]]], [[[0, 8], [0, 4]]]])
-    >>> one, other = split_in_halves(n, np.random.default_rng(1))
-    >>> bool((one + other == n).all()), one.sum((2, 3)).ravel().tolist()
+    >>> half, remainder = split_in_halves(n, np.random.default_rng(1))
+    >>> bool((half + remainder == n).all()), half.sum((2, 3)).ravel().tolist()
     (True, [7.0, 7.0, 7.0])
     """
     accepted = n[..., 1]
     order = np.argsort(accepted, axis=0, kind="stable")
     between = np.diff(np.take_along_axis(accepted, order, axis=0), axis=0, prepend=0.0).clip(0.0)
-    rows = np.floor(between)
-    taken = rng.binomial(rows.astype(np.int64), 0.5) + (between - rows) * rng.integers(0, 2, rows.shape)
-    one = np.empty_like(n)
-    np.put_along_axis(one[..., 1], order, np.cumsum(taken, axis=0), axis=0)
-    one[..., 0] = one[..., 1].max(axis=0) - one[..., 1]
-    return one, n - one
+    n_rows = np.floor(between)
+    n_drawn = rng.binomial(n_rows.astype(np.int64), 0.5)
+    n_drawn = n_drawn + (between - n_rows) * rng.integers(0, 2, n_rows.shape)
+    half = np.empty_like(n)
+    np.put_along_axis(half[..., 1], order, np.cumsum(n_drawn, axis=0), axis=0)
+    # The rows of a half are those that the decision accepts which accepts all.
+    half[..., 0] = half[..., 1].max(axis=0) - half[..., 1]
+    return half, n - half
 
 
 def _decisions(data: DatasetRepeats, counts: Counts, cell: int, compared: str) -> dict[int, Floats]:
     """Return counts of two groups by repeat: at every acceptance rate, and as the model itself decides."""
-    repeats, swept = data.swept(cell, compared)
-    n = np.concatenate([swept.pair.n, counts.n[cell, repeats, np.newaxis]], axis=1) if len(repeats) else ()
+    repeats, swept = data.sweep_counts(cell, compared)
+    if not len(repeats):
+        return {}
+    n = np.concatenate([swept.pair.n, counts.n[cell, repeats, np.newaxis]], axis=1)
     return dict(zip(repeats.tolist(), n, strict=True))
 
 
-def _corners(n: Floats) -> Corners:
+def _group_hulls(n: Floats) -> GroupHulls:
     deprived, favoured = points_of_counts(Counts(PAIR, n))
     return convex_hull(deprived), convex_hull(favoured)
 
 
-def _apply(chosen: Frontier, n: Floats) -> Floats:
+def _expected_decisions(frontier: Frontier, n: Floats) -> Floats:
     """Return of drawn decisions who is refused, accepted, and accepted by the model itself too.
 
     Shape (tolerances, 2, 2, 3): by group, label and these. `n` is as in `_decisions`: the last of the
-    decisions is the model's own.
+    decisions is the model's own. NaN where a group has no row with a label, and so no threshold.
     """
-    if not chosen.draws:  # a group has no row with a label
-        return np.full((len(chosen.gap), 2, 2, 3), np.nan)
-    both = np.minimum(n[..., 1], n[-1, ..., 1])
-    values = np.concatenate([n, both[..., None]], axis=-1)
+    if not frontier.draws:
+        return np.full((len(frontier.gap), 2, 2, 3), np.nan)
+    both_accept = np.minimum(n[..., 1], n[-1, ..., 1])
+    outcomes = np.concatenate([n, both_accept[..., None]], axis=-1)
     groups = []
-    for group, draw in enumerate(chosen.draws):
-        known = ~np.isnan(draw.share)
-        first, second = (
-            values[np.where(known, index, 0).astype(np.intp), group] for index in (draw.first, draw.second)
-        )
+    for group, draw in enumerate(frontier.draws):
+        # Where there is no draw any index will do: its share is NaN.
+        has_draw = ~np.isnan(draw.share)
+        first_outcome = outcomes[np.where(has_draw, draw.first, 0).astype(np.intp), group]
+        second_outcome = outcomes[np.where(has_draw, draw.second, 0).astype(np.intp), group]
         share = draw.share[:, None, None]
-        groups.append((1 - share) * first + share * second)
+        groups.append((1 - share) * first_outcome + share * second_outcome)
     return np.stack(groups, axis=1)
 
 
@@ -257,21 +298,20 @@ def frontier_frame(run: RunResults) -> pd.DataFrame:
     between the groups that the best thresholds have, at most the tolerance. Models without scores are left
     out.
     """
-    parts = []
+    frames = []
     for moved in moved_thresholds_of_run(run):
         numbers = mean_and_interval(np.moveaxis(moved.accuracy, 1, -1))  # (cells, tolerances)
-        known = np.flatnonzero(numbers["n_ok"].any(axis=1))
-        frame = _cells(moved).iloc[np.repeat(known, len(TOLERANCES))]
-        columns = {"accuracy": numbers.pop("mean")} | numbers
-        columns["gap"] = mean_and_interval(np.moveaxis(moved.gap, 1, -1))["mean"]
-        parts.append(
-            frame.assign(
-                tolerance=np.tile(TOLERANCES, len(known)),
-                **{name: values[known].ravel() for name, values in columns.items()},
-                n=run.plan.config.repeats,
-            )[FRONTIER_COLUMNS]
+        numbers["accuracy"] = numbers.pop("mean")
+        numbers["gap"] = mean_and_interval(np.moveaxis(moved.gap, 1, -1))["mean"]
+        with_scores = np.flatnonzero(numbers["n_ok"].any(axis=1))
+        frame = moved.frame.iloc[np.repeat(with_scores, len(TOLERANCES))]
+        frame = frame.assign(
+            tolerance=np.tile(TOLERANCES, len(with_scores)),
+            **{name: values[with_scores].ravel() for name, values in numbers.items()},
+            n=run.plan.config.repeats,
         )
-    return _together(parts, FRONTIER_COLUMNS)
+        frames.append(frame[FRONTIER_COLUMNS])
+    return _join_frames(frames, FRONTIER_COLUMNS)
 
 
 @lru_cache(maxsize=2)  # the CSV and the table are of one run
@@ -301,93 +341,104 @@ def frontier_distance_frame(run: RunResults) -> pd.DataFrame:
     ``none`` is not tested. ``unprocessed_accuracy`` is the best that thresholds of the technique's own model
     reach without any constraint.
     """
-    parts = []
+    frames = []
     for moved in moved_thresholds_of_run(run):
+        # 1. The differences in accuracy: to the best thresholds, and to those that were chosen on other rows.
         excess = moved.technique_accuracy - moved.frontier_accuracy
         shortfall = moved.technique_accuracy - moved.chosen_accuracy
-        of_frontier = paired_test(excess)
-        of_chosen = paired_test(shortfall)
+        to_best = paired_test(excess)
+        to_chosen = paired_test(shortfall)
+        # A gap of theirs that is another than the technique's counts at its price.
         shortfall = shortfall - moved.price * (moved.technique_gap - moved.chosen_gap)
-        both = np.where(
-            np.isnan(moved.frontier_accuracy), np.nan, 1.0
-        )  # means over the repeats that are compared
-        means = {
-            "accuracy": moved.technique_accuracy * both,
-            "gap": moved.technique_gap * both,
-            "frontier_accuracy": moved.frontier_accuracy * both,
-            "chosen_accuracy": moved.chosen_accuracy,
-            "chosen_gap": moved.chosen_gap,
-            "unprocessed_accuracy": moved.unprocessed,
-        }
-        frame = _cells(moved)
-        tested = np.array(
-            [not is_baseline(*own[:2]) for own in frame[TECHNIQUE].itertuples(index=False)], dtype=bool
-        )
-        above = _over_population(moved, excess, moved.best)
-        below = _over_population(moved, shortfall, moved.chosen)
+        # 2. The test: of the difference that the means are on the side of.
+        above = _test_in_population(moved, excess, moved.best)
+        below = _test_in_population(moved, shortfall, moved.chosen)
         side = np.where(above.mean > 0, 1, np.where(below.mean < 0, -1, 0))
         p = np.select([side > 0, side < 0, ~np.isnan(above.p)], [above.p, below.p, 1.0], np.nan)
         kind = moved.data.design.kind
         basis = {"drawn": FRESH, "split": SPLITS}.get(kind, FROM_COUNTS)
-        frame = frame.assign(
-            n=of_frontier.n.astype(int),
-            **{name: mean_and_interval(values)["mean"] for name, values in means.items()},
-            difference=of_frontier.mean,
-            low=of_frontier.low,
-            high=of_frontier.high,
-            p=np.where(tested, p, np.nan),
-            side=side,
-            basis=np.where(
-                ~tested, "", np.where(np.isnan(p), THRESHOLDS_UNKNOWN if kind == "shared" else "", basis)
-            ),
-            chosen_difference=of_chosen.mean,
-            chosen_low=of_chosen.low,
-            chosen_high=of_chosen.high,
+        no_basis = THRESHOLDS_UNKNOWN if kind == "shared" else ""
+        frame = moved.frame
+        is_tested = np.array(
+            [not is_baseline(*technique[:2]) for technique in frame[TECHNIQUE].itertuples(index=False)],
+            dtype=bool,
         )
-        parts.append(frame[frame["n"] > 0])
-    frame = _together(parts, [*FRONTIER_DISTANCE_COLUMNS, "side"])
-    tests = adjusted(frame, frame["p"].to_numpy(dtype=float), [*BLOCK, "constraint"])
-    words = verdicts(frame["side"].to_numpy(dtype=float), tests["p_holm"], ABOVE, BELOW, NOT_DISTINGUISHABLE)
-    return frame.assign(**tests, verdict=words)[FRONTIER_DISTANCE_COLUMNS]
+        # 3. Means, over the repeats that are compared.
+        is_compared = np.where(np.isnan(moved.frontier_accuracy), np.nan, 1.0)
+        values_by_column = {
+            "accuracy": moved.technique_accuracy * is_compared,
+            "gap": moved.technique_gap * is_compared,
+            "frontier_accuracy": moved.frontier_accuracy * is_compared,
+            "chosen_accuracy": moved.chosen_accuracy,
+            "chosen_gap": moved.chosen_gap,
+            "unprocessed_accuracy": moved.unprocessed_accuracy,
+        }
+        frame = frame.assign(
+            n=to_best.n.astype(int),
+            **{name: mean_and_interval(values)["mean"] for name, values in values_by_column.items()},
+            difference=to_best.mean,
+            low=to_best.low,
+            high=to_best.high,
+            p=np.where(is_tested, p, np.nan),
+            side=side,
+            basis=np.where(~is_tested, "", np.where(np.isnan(p), no_basis, basis)),
+            chosen_difference=to_chosen.mean,
+            chosen_low=to_chosen.low,
+            chosen_high=to_chosen.high,
+        )
+        frames.append(frame[frame["n"] > 0])
+    frame = _join_frames(frames, FRONTIER_DISTANCE_COLUMNS + ["side"])
+    p_holm = adjust_by_family(frame, frame["p"].to_numpy(dtype=float), BLOCK + ["constraint"])
+    verdict = verdict_words(
+        frame["side"].to_numpy(dtype=float), p_holm["p_holm"], ABOVE, BELOW, NOT_DISTINGUISHABLE
+    )
+    return frame.assign(**p_holm, verdict=verdict)[FRONTIER_DISTANCE_COLUMNS]
 
 
-def _over_population(moved: MovedThresholds, differences: Floats, thresholds: Decisions) -> PairedTest:
-    """Test for every cell whether its mean difference to thresholds is 0 in the population."""
+def _test_in_population(moved: MovedThresholds, differences: Floats, thresholds: Decisions) -> PairedTest:
+    """Return for every cell the test whether its mean difference to thresholds is 0 in the population."""
     data = moved.data
     if data.design.kind != "shared":
         return paired_test(differences, data.design.ratio)
-    bases = np.array([i if base is None else base for i, base in enumerate(moved.baseline)])
-    known = np.isfinite(differences) & ~np.isnan(thresholds.both).any(axis=(-1, -2))
-    known &= (bases != np.arange(len(bases)))[:, None]
-    pairs = data.pair(data.counts, moved.compared)
-    nones = Counts(PAIR, pairs.n[bases])
+    # 1. How the difference, at the price of the gap, changes with each of the three models' counts.
+    baselines = np.array([cell if base is None else base for cell, base in enumerate(moved.baseline)])
+    is_tested = np.isfinite(differences) & ~np.isnan(thresholds.both_accept).any(axis=(-1, -2))
+    is_tested &= (baselines != np.arange(len(baselines)))[:, None]
+    technique = data.pair(data.counts, moved.compared)
+    none = Counts(PAIR, technique.n[baselines])
     price = moved.price[..., None, None, None]
-    own, none, cut = (
-        slopes("accuracy", counts) - price * slopes(GAP_METRICS[moved.held], counts)
-        for counts in (pairs, nones, thresholds.counts)
+    gap_metric = GAP_METRICS[moved.constraint]
+    technique_slopes = compute_slopes("accuracy", technique) - price * compute_slopes(gap_metric, technique)
+    none_slopes = compute_slopes("accuracy", none) - price * compute_slopes(gap_metric, none)
+    threshold_slopes = compute_slopes("accuracy", thresholds.counts) - price * compute_slopes(
+        gap_metric, thresholds.counts
     )
-    cells = list(enumerate(bases.tolist()))
-    to_none, _ = of_two_models(data, moved.compared, cells, known, own[None], none[None])
-    found = np.full((2, len(differences)), np.nan)
-    for cell in np.flatnonzero(known.any(axis=1)):
-        at = cell, np.flatnonzero(known[cell])
-        before, after, move, turn = (
-            n[at].reshape(-1, 4, 2) for n in (nones.n, thresholds.counts.n, none, cut)
+    # 2. From the technique to none, row by row where decisions were kept.
+    pairs = list(enumerate(baselines.tolist()))
+    to_none, _ = two_model_variance(
+        data, moved.compared, pairs, is_tested, technique_slopes[None], none_slopes[None]
+    )
+    # 3. From none to the thresholds, which cut the same score: a bound. The standard deviations are added.
+    variance = np.full(len(differences), np.nan)
+    freedom = np.full(len(differences), np.nan)
+    for cell in np.flatnonzero(is_tested.any(axis=1)):
+        repeats = np.flatnonzero(is_tested[cell])
+        to_thresholds = bound_variance(
+            none.n[cell, repeats].reshape(-1, 4, 2),
+            thresholds.counts.n[cell, repeats].reshape(-1, 4, 2),
+            none_slopes[cell, repeats].reshape(-1, 4, 2)[None] / len(repeats),
+            threshold_slopes[cell, repeats].reshape(-1, 4, 2)[None] / len(repeats),
+            thresholds.both_accept[cell, repeats].reshape(-1, 4),
         )
-        move = move[None] / len(move)
-        turn = turn[None] / len(turn)
-        to_cut = bound(before, after, move, turn, thresholds.both[at].reshape(-1, 4))
-        most = (np.sqrt(to_none.variance[:, cell]) + np.sqrt(to_cut.variance)) ** 2
-        found[:, cell] = np.concatenate([most, np.minimum(to_none.freedom[:, cell], to_cut.freedom)])
-    return paired_test(differences, data.design.ratio, RowVariance(*found))
+        deviation = np.sqrt(to_none.variance[0, cell]) + np.sqrt(to_thresholds.variance[0])
+        variance[cell] = np.square(deviation)
+        freedom[cell] = np.minimum(to_none.freedom[0, cell], to_thresholds.freedom[0])
+    return paired_test(differences, data.design.ratio, RowVariance(variance, freedom))
 
 
-def _cells(moved: MovedThresholds) -> pd.DataFrame:
-    return moved.data.frame.assign(compared=moved.compared, constraint=moved.held)
-
-
-def _together(parts: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
-    some = [part for part in parts if len(part)]
-    if some:
-        return pd.concat(some, ignore_index=True)
-    return pd.DataFrame(columns=columns)
+def _join_frames(frames: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
+    """Return frames one below the other; without any row an empty frame with these columns."""
+    frames = [frame for frame in frames if len(frame)]
+    if not frames:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(frames, ignore_index=True)

@@ -72,7 +72,7 @@ class PairedTest:
     freedom: Floats
     unseen: Floats
 
-    def within(self, margin: float) -> Floats:
+    def p_within(self, margin: float) -> Floats:
         """Return p of the test whether the mean is a margin or more from 0: small where it is not.
 
         Two one-sided t-tests; p is the larger of theirs (Schuirmann 1987, "A comparison of the two one-sided
@@ -268,7 +268,7 @@ def row_effects(metric: Metric | str, counts: Counts) -> Floats:
     return effects
 
 
-def slopes(metric: Metric | str | Callable[[Counts], Floats], counts: Counts) -> Floats:
+def compute_slopes(metric: Metric | str | Callable[[Counts], Floats], counts: Counts) -> Floats:
     """Return how a metric changes with each count: its derivatives, in the shape of ``counts.n``.
 
     By small steps to both sides; of a metric with a kink there, such as an absolute value at 0, the steeper
@@ -299,7 +299,7 @@ def slopes(metric: Metric | str | Callable[[Counts], Floats], counts: Counts) ->
 
 
 @dataclass(frozen=True, eq=False)
-class Decided:
+class ModelDecisions:
     """What the models of some repeats decided on the same rows.
 
     Parameters
@@ -317,15 +317,15 @@ class Decided:
     rows: NDArray[np.uint8] | None = None
     starts: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
-    def of(self, repeats: NDArray[Any]) -> "Decided":
+    def select(self, repeats: NDArray[Any]) -> "ModelDecisions":
         """Return the decisions in some of the repeats, by a mask or by their places."""
         n = self.n[repeats]
         if self.rows is None:
-            return Decided(n)
+            return ModelDecisions(n)
         return _in_runs(n, self.rows[:, repeats], self.starts)
 
 
-def decided(n: Floats, kept: Sequence[str | None]) -> Decided:
+def unpack_decisions(n: Floats, kept: Sequence[str | None]) -> ModelDecisions:
     """Return the decisions. Rows only where they are kept of every repeat and agree with the counts.
 
     Parameters
@@ -343,26 +343,28 @@ def decided(n: Floats, kept: Sequence[str | None]) -> Decided:
         try:
             row[:] = unpacked_steps(text or "", len(row))
         except ValueError:
-            return Decided(flat)
+            return ModelDecisions(flat)
         accepted = np.zeros(len(sizes))
         if len(row):
             in_strata = np.add.reduceat(row, starts[:-1][has_rows], dtype=np.int64)
             accepted[has_rows] = in_strata / STEPS
         off = np.abs(accepted - counts[:, 1]) > CHANCE_STEP * sizes + EQUAL
         if (off | (counts.sum(-1) != sizes)).any():
-            return Decided(flat)
+            return ModelDecisions(flat)
     return _in_runs(flat, rows.T, np.arange(rows.shape[1]))
 
 
-def _in_runs(n: Floats, rows: NDArray[np.uint8], starts: Rows) -> Decided:
+def _in_runs(n: Floats, rows: NDArray[np.uint8], starts: Rows) -> ModelDecisions:
     """Return the decisions, where neighbours of a stratum that are alike in all repeats stand once."""
     breaks = (rows[1:] != rows[:-1]).any(axis=1)
     breaks |= np.isin(starts[1:], np.cumsum(n[0].sum(-1)))
     first = np.flatnonzero(np.append(True, breaks))
-    return Decided(n, rows[first], starts[first])
+    return ModelDecisions(n, rows[first], starts[first])
 
 
-def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Floats) -> RowVariance:
+def row_variance(
+    ours: ModelDecisions, theirs: ModelDecisions, slope: Floats, their_slope: Floats
+) -> RowVariance:
     """Return the variance that the choice of the rows gives to mean differences of metrics.
 
     A row of stratum s moves the mean difference by its influence: the mean over the repeats of the slope of
@@ -377,13 +379,13 @@ def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Flo
 
     Parameters
     ----------
-    ours, theirs : Decided
+    ours, theirs : ModelDecisions
         Of the same repeats.
     slope, their_slope : float array, shape (metrics, repeats, strata, 2)
         0 for repeats that are no pairs of a metric; other repeats divided by how many there are.
     """
     if ours.rows is None or theirs.rows is None:
-        return bound(ours.n, theirs.n, slope, their_slope)
+        return bound_variance(ours.n, theirs.n, slope, their_slope)
     # Rows that look alike stand together: runs of equal decisions, of both models, are taken at once.
     sizes = ours.n[0].sum(-1)
     ends = np.cumsum(sizes)
@@ -417,7 +419,7 @@ def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Flo
     return RowVariance(second * n / max(n - 1, 1), np.clip(freedom, 1, max(n - 1, 1)))
 
 
-def bound(
+def bound_variance(
     n: Floats, their_n: Floats, slope: Floats, their_slope: Floats, both: Floats | None = None
 ) -> RowVariance:
     """Return the largest variance that counts of decisions allow, whatever was decided on which row.

@@ -21,13 +21,19 @@ from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
-from fairbench_cli.report.ledger.inference import Decided, RowDesign, decided, row_design, slopes
+from fairbench_cli.report.ledger.inference import (
+    ModelDecisions,
+    RowDesign,
+    compute_slopes,
+    row_design,
+    unpack_decisions,
+)
 
 SITUATION = ["dataset", "attribute", "world", "representation", "beta", "classifier", "classifier_parameters"]
 TECHNIQUE = ["intervention", "parameters", "include_protected"]
 CELL_COLUMNS = [*SITUATION[:5], *TECHNIQUE, *SITUATION[5:]]
 COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
-OF_WORLDS = ["world", "labels", "features"]
+WORLD_COLUMNS = ["world", "labels", "features"]
 """The columns that no file of a run without worlds has."""
 KEPT = 24  # cells of a data set whose decisions are in memory at a time; more where they take less than
 KEPT_BYTES = 256 * 2**20
@@ -36,7 +42,7 @@ Texts = NDArray[np.object_]
 CellKey = tuple[Any, ...]
 
 
-def key_of(cell: Mapping[Any, Any]) -> CellKey:
+def cell_key(cell: Mapping[Any, Any]) -> CellKey:
     """Return the values of `CELL_COLUMNS` of a cell."""
     return tuple(cell[column] for column in CELL_COLUMNS)
 
@@ -95,26 +101,26 @@ class DatasetRepeats:
         return str(self.cells[0]["dataset"])
 
     @property
-    def done(self) -> NDArray[np.bool_]:
+    def has_counts(self) -> NDArray[np.bool_]:
         """Whether a repeat has counts, shape (cells, repeats)."""
         done: NDArray[np.bool_] = ~np.isnan(self.counts.n[..., 0, 0, 0])
         return done
 
     @cached_property
-    def labels(self) -> Counts:
+    def label_counts(self) -> Counts:
         """The labels of the test rows, taken for decisions, by joint level: shape (repeats, groups, 2, 2).
 
         All cells of a repeat share their test rows and these their true labels; NaN where none has a result.
-        Recorded labels are those of one world: `labels_at`.
+        Recorded labels are those of one world: `label_counts_in_world`.
         """
         return self._labels_of(np.ones(len(self.cells), dtype=bool))
 
-    def labels_at(self, world: str, beta: float) -> Counts:
-        """Return the labels of the test rows as one world has them, in the shape of `labels`."""
+    def label_counts_in_world(self, world: str, beta: float) -> Counts:
+        """Return the labels of the test rows as one world has them, in the shape of `label_counts`."""
         return self._labels_of(np.array([(one["world"], one["beta"]) == (world, beta) for one in self.cells]))
 
     def _labels_of(self, cells: NDArray[np.bool_]) -> Counts:
-        done = self.done[cells]
+        done = self.has_counts[cells]
         own = self.counts.n[cells]
         nothing = np.full(own.shape[1:], np.nan)
         if len(own):
@@ -124,14 +130,14 @@ class DatasetRepeats:
         return Counts(self.counts.groups, n).of_labels()
 
     @property
-    def constant(self) -> NDArray[np.intp]:
+    def n_constant(self) -> NDArray[np.intp]:
         """In how many repeats each cell accepts nobody, and in how many everybody; shape (cells, 2)."""
         taken = self.counts.n.sum(axis=(-3, -2))  # (cells, repeats, refused and accepted)
         found: NDArray[np.intp] = (taken[..., ::-1] == 0).sum(axis=1)
         return found
 
     @property
-    def distinct(self) -> NDArray[np.bool_]:
+    def is_distinct(self) -> NDArray[np.bool_]:
         """Whether each cell is the first of its representation with its key, and so with its model."""
         names = [(cell["key"], cell["representation"]) for cell in self.cells]
         return np.array([name not in names[:i] for i, name in enumerate(names)], dtype=bool)
@@ -143,12 +149,12 @@ class DatasetRepeats:
             [[cell[name] for name in CELL_COLUMNS] for cell in self.cells], columns=CELL_COLUMNS
         )
 
-    def asked(self, attributes: Sequence[str]) -> tuple[str, ...]:
+    def compared_attributes(self, attributes: Sequence[str]) -> tuple[str, ...]:
         """Return those of some attributes and intersections that the data set has; its own if it has none."""
         has = [name for name in attributes if set(attribute_names(name)) <= set(self.protected.all_names)]
         return tuple(dict.fromkeys(CROSS.join(attribute_names(name)) for name in has)) or (self.attribute,)
 
-    def untouched(self, *, same: bool = False) -> list[int | None]:
+    def baseline_indices(self, *, sees_same: bool = False) -> list[int | None]:
         """Return for each cell the place of ``none`` with the same representation, β and classifier, if any.
 
         It is the one with the same ``include_protected``; where there is none such the other one, unless it
@@ -161,7 +167,7 @@ class DatasetRepeats:
             for place, (key, s, cell) in enumerate(zip(keys, seen, self.cells, strict=True))
             if is_baseline(cell["intervention"], cell["parameters"])
         }
-        others = {} if same else known
+        others = {} if sees_same else known
         return [known.get((key, s), others.get((key, not s))) for key, s in zip(keys, seen, strict=True)]
 
     def levels(self, counts: Counts, compared: str) -> Counts:
@@ -172,7 +178,7 @@ class DatasetRepeats:
         """Return counts of the deprived and the favoured group of an attribute or an intersection."""
         return self.protected.pair(counts, attribute_names(compared))
 
-    def swept(self, cell: int, compared: str) -> tuple[Rows, Counts]:
+    def sweep_counts(self, cell: int, compared: str) -> tuple[Rows, Counts]:
         """Return the repeats of a cell that have counts at every acceptance rate, and these counts.
 
         They are of the levels of an attribute or an intersection, shape (repeats, rates, groups, 2, 2).
@@ -194,14 +200,14 @@ class DatasetRepeats:
 
         @cache
         def of(compared: str, metric: Metric) -> Floats:
-            counts = self.levels(Counts(self.counts.groups, self.counts.n[self.done]), compared)
-            found = np.full((*self.done.shape, *counts.n.shape[1:]), np.nan)
-            found[self.done] = slopes(metric, counts)
-            return self.by_stratum(found, partial(self.levels, compared=compared))
+            counts = self.levels(Counts(self.counts.groups, self.counts.n[self.has_counts]), compared)
+            found = np.full((*self.has_counts.shape, *counts.n.shape[1:]), np.nan)
+            found[self.has_counts] = compute_slopes(metric, counts)
+            return self.slopes_by_stratum(found, partial(self.levels, compared=compared))
 
         return of
 
-    def by_stratum(self, slope: Floats, summed: Callable[[Counts], Counts]) -> Floats:
+    def slopes_by_stratum(self, slope: Floats, summed: Callable[[Counts], Counts]) -> Floats:
         """Return slopes of sums of groups as those of the strata that are summed, shape (..., strata, 2).
 
         Parameters
@@ -216,29 +222,31 @@ class DatasetRepeats:
         level = summed(Counts(groups, ones)).n[..., 0, 0].argmax(axis=1)
         return slope[..., level, :, :].reshape(*slope.shape[:-3], 2 * len(groups), 2)
 
-    def decided(self, cell: int, repeats: Rows) -> Decided:
+    def decisions(self, cell: int, repeats: Rows) -> ModelDecisions:
         """Return the decisions of a cell's models in some of the repeats that are done."""
-        at = (np.cumsum(self.done[cell]) - 1)[repeats]
+        at = (np.cumsum(self.has_counts[cell]) - 1)[repeats]
         model = self._decided(cell)
         if len(at) == len(model.n):
             return model
-        return model.of(at)
+        return model.select(at)
 
     @cached_property
-    def _decided(self) -> Callable[[int], Decided]:
+    def _decided(self) -> Callable[[int], ModelDecisions]:
         """A function of a cell: what its models decided, in the repeats that are done."""
-        most_bytes = int(np.nanmax(self.counts.total) * self.done.shape[1])  # of a cell: one a row and repeat
+        most_bytes = int(
+            np.nanmax(self.counts.total) * self.has_counts.shape[1]
+        )  # of a cell: one a row and repeat
 
         @lru_cache(maxsize=max(KEPT, KEPT_BYTES // max(most_bytes, 1)))
-        def of(cell: int) -> Decided:
-            repeats = np.flatnonzero(self.done[cell])
+        def of(cell: int) -> ModelDecisions:
+            repeats = np.flatnonzero(self.has_counts[cell])
             kept = [self.records[cell][repeat].decisions for repeat in repeats.tolist()]
-            return decided(self.counts.n[cell, repeats], kept)
+            return unpack_decisions(self.counts.n[cell, repeats], kept)
 
         return of
 
 
-def collect(plan: RunPlan, records: Records) -> list[DatasetRepeats]:
+def collect_datasets(plan: RunPlan, records: Records) -> list[DatasetRepeats]:
     """Return the repeats of a run by data set, in the order of the plan; those without any are left out."""
     known = (cell for cell in plan.cells if has_repeats(plan, records, cell))
     found = group_by(known, lambda cell: (cell["dataset"], cell["attribute"]))

@@ -17,13 +17,15 @@ from fairbench_cli.measures.significance import holm
 from fairbench_cli.report.ledger.cell_labels import BLOCK, TRAINED_ON_TRUTH, technique_label
 from fairbench_cli.report.ledger.inference import EQUAL, PairedTest
 from fairbench_cli.report.ledger.journal_arrays import SITUATION, TECHNIQUE
-from fairbench_cli.report.ledger.population_tests import over_population
+from fairbench_cli.report.ledger.population_tests import compute_population_tests
 from fairbench_cli.report.ledger.results import COMPARED, ROW_COLUMNS, Results, RunResults
 
 LEVEL = 0.05
 IDENTICAL = "same"
 VERSUS = "paired-versus-"  # begins the files of differences to other techniques than `none`
-SAME = 0.01  # a change that is shown to be smaller is none, in the units of the metric: one point of a rate
+NEGLIGIBLE = (
+    0.01  # a change that is shown to be smaller is none, in the units of the metric: one point of a rate
+)
 
 
 @dataclass(frozen=True)
@@ -41,17 +43,17 @@ class Baseline:
 
     intervention: str = "none"
     parameters: str = "{}"
-    seen: bool | None = None
+    include_protected: bool | None = None
 
     @property
     def label(self) -> str:
         """What tables call it."""
-        return technique_label(self.intervention, self.parameters, bool(self.seen))
+        return technique_label(self.intervention, self.parameters, bool(self.include_protected))
 
-    def is_one(self, intervention: str, parameters: str, seen: bool) -> bool:
+    def matches(self, intervention: str, parameters: str, seen: bool) -> bool:
         """Return whether a technique of the results is this one."""
         same = (intervention, parameters) == (self.intervention, self.parameters)
-        return same and self.seen in (None, seen)
+        return same and self.include_protected in (None, seen)
 
 
 def find_baseline(results: Results, name: str) -> Baseline:
@@ -98,9 +100,10 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
     training sets and other test rows? Both give the same where repeats draw test rows of their own. Where all
     repeats share their test rows the first says nothing of other rows: of two techniques that are equal in
     the population nearly always one is better on a thousand given rows. ``population_basis`` says what the
-    second answer rests on (`BASES`), or why there is none; see `over_population`. ``population_p_same`` is
-    the p-value, after Holm over the same family, of the opposite question: below .05 it is shown that the
-    mean difference in the population is smaller than `SAME`, by two one-sided tests.
+    second answer rests on (`BASES`), or why there is none; see `compute_population_tests`.
+    ``population_p_same`` is the p-value, after Holm over the same family, of the opposite question: below
+    .05 it is shown that the
+    mean difference in the population is smaller than `NEGLIGIBLE`, by two one-sided tests.
 
     ``p_holm`` is Holm's adjustment over the family that one reads together: one metric in one table, which
     is all techniques and all β of a data set, attribute, groups compared and classifier; ``tests`` is its
@@ -126,13 +129,13 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
         baseline = Baseline()
     else:
         baseline = find_baseline(results, versus)
-    frame = paired_with_each(results, [baseline])
+    frame = paired_with_baselines(results, [baseline])
     if versus is None:
         return frame.drop(columns="baseline")
     return frame
 
 
-def paired_with_each(results: Results, baselines: Sequence[Baseline]) -> pd.DataFrame:
+def paired_with_baselines(results: Results, baselines: Sequence[Baseline]) -> pd.DataFrame:
     """Compare every technique with each of some, as `paired_frame` does with one: one after the other."""
     pairs = pd.concat([_pairs(results.rows, one) for one in baselines], ignore_index=True)
     columns = {name: pairs[name].tolist() for name in ("baseline", "baseline_include_protected")}
@@ -146,7 +149,7 @@ def differences_frame(
     columns: Mapping[str, Any],
     *,
     paired: bool = True,
-    same: NDArray[np.bool_] | bool = False,
+    is_same_by_design: NDArray[np.bool_] | bool = False,
 ) -> pd.DataFrame:
     """Return the differences between rows of the results, tested as `paired_frame` says.
 
@@ -161,7 +164,7 @@ def differences_frame(
         its own.
     paired : bool
         Whether equal numbers of repeats belong together; else Welch's test takes the place of the paired one.
-    same : bool array, shape (differences,), optional
+    is_same_by_design : bool array, shape (differences,), optional
         What is the same by design: it is not tested, and the verdict says so.
     """
     rows = results.rows[ROW_COLUMNS].iloc[ours].reset_index(drop=True).assign(**columns)
@@ -176,20 +179,22 @@ def differences_frame(
     values = tuple(np.concatenate([results.values[at], far[at]]) for at in (ours[once], theirs[once]))
     twice = np.tile(once, 2)
     judged = np.repeat([False, True], n)
-    tests = over_population(results, ours[twice], theirs[twice], values, judged, paired=paired)
+    tests = compute_population_tests(results, ours[twice], theirs[twice], values, judged, paired=paired)
     numbers: dict[str, Any] = {"n": tests.on_rows.n[place].astype(int)}
     for prefix, each in (("", tests.on_rows), ("population_", tests.population)):
         test = _turned(each, np.stack([place, place + n]), sign)  # of values, and of distances
         for half, name in enumerate(("", "distance_")):
             numbers[f"{prefix}{name}difference"] = test.mean[half]
             numbers[f"{prefix}{name}low"], numbers[f"{prefix}{name}high"] = test.low[half], test.high[half]
-        p = np.where(same, np.nan, np.where(has_ideal, test.p[1], test.p[0]))
+        p = np.where(is_same_by_design, np.nan, np.where(has_ideal, test.p[1], test.p[0]))
         change = np.where(has_ideal, test.mean[1], test.mean[0])
-        found = {"p": p} | adjusted(rows, p, family)
-        words = verdicts(change, found["p_holm"], up, down, "no difference")
-        found["verdict"] = np.where(same, IDENTICAL, words).tolist()
+        found = {"p": p} | adjust_by_family(rows, p, family)
+        words = verdict_words(change, found["p_holm"], up, down, "no difference")
+        found["verdict"] = np.where(is_same_by_design, IDENTICAL, words).tolist()
         numbers |= {f"{prefix}{name}": values for name, values in found.items()}
-    numbers["population_p_same"] = adjusted(rows, tests.population.within(SAME)[place], family)["p_holm"]
+    numbers["population_p_same"] = adjust_by_family(
+        rows, tests.population.p_within(NEGLIGIBLE)[place], family
+    )["p_holm"]
     numbers["population_basis"] = np.where(numbers["n"] > 0, tests.basis[place], "")
     frame = rows.assign(**numbers)
     return frame.drop(columns=["population_difference", "population_distance_difference"])
@@ -211,10 +216,10 @@ def _turned(test: PairedTest, place: Rows, sign: Rows) -> PairedTest:
     return replace(own, mean=mean, low=np.where(sign < 0, high, low), high=np.where(sign < 0, low, high))
 
 
-def written(value: float, form: str = "+.3f", word: str = "") -> str:
+def format_number(value: float, form: str = "+.3f", word: str = "") -> str:
     """Write a number, and perhaps a word on it; a dash where there is none.
 
-    >>> written(-0.0001, word="worse"), written(0.5, ".2f"), written(np.nan, word="worse")
+    >>> format_number(-0.0001, word="worse"), format_number(0.5, ".2f"), format_number(np.nan, word="worse")
     ('+0.000 worse', '0.50', '-')
     """
     if np.isnan(value):
@@ -232,7 +237,7 @@ def _pairs(rows: pd.DataFrame, baseline: Baseline) -> pd.DataFrame:
     situation = [*SITUATION, "compared", "metric"]
     seen = "include_protected"
     techniques = rows[TECHNIQUE].itertuples(index=False, name=None)
-    is_it = np.array([baseline.is_one(*own) for own in techniques], dtype=bool)
+    is_it = np.array([baseline.matches(*own) for own in techniques], dtype=bool)
     rows = rows[[*situation, seen]].reset_index(drop=True)
     ours, theirs = (rows[at].reset_index(names=name) for at, name in ((~is_it, "ours"), (is_it, "theirs")))
     both = ours.merge(theirs, on=situation, suffixes=("", "_of_baseline"))
@@ -242,7 +247,7 @@ def _pairs(rows: pd.DataFrame, baseline: Baseline) -> pd.DataFrame:
     return found.assign(baseline_include_protected=both[f"{seen}_of_baseline"])
 
 
-def adjusted(rows: pd.DataFrame, p: Floats, together: Sequence[str]) -> dict[str, Any]:
+def adjust_by_family(rows: pd.DataFrame, p: Floats, together: Sequence[str]) -> dict[str, Any]:
     """Return Holm's adjustment of p over the rows with the same values in some columns, and their number."""
     p_holm = np.full(len(p), np.nan)
     tests = np.zeros(len(p), dtype=int)
@@ -252,7 +257,7 @@ def adjusted(rows: pd.DataFrame, p: Floats, together: Sequence[str]) -> dict[str
     return {"p_holm": p_holm, "tests": tests}
 
 
-def verdicts(change: Floats, p: Floats, up: Any, down: Any, neither: str) -> list[str]:
+def verdict_words(change: Floats, p: Floats, up: Any, down: Any, neither: str) -> list[str]:
     """Return a word for each change by its sign, or that there is none at 5 %; empty without a test."""
     words = np.where(p < LEVEL, np.where(change > 0, up, down), neither)
     return [str(word) for word in np.where(np.isnan(p), "", words)]
@@ -263,9 +268,9 @@ APART = "; "
 
 
 @lru_cache(maxsize=4)  # the CSV and the answer are of one run, tables and numbers for print by own groups
-def paired_of(run: RunResults) -> pd.DataFrame:
+def run_paired_frame(run: RunResults) -> pd.DataFrame:
     """Return `paired_frame` of all metrics of a run."""
-    return paired_frame(run.asked(run.metrics))
+    return paired_frame(run.select(run.metrics))
 
 
 def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) -> pd.DataFrame:
@@ -327,13 +332,13 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     same = ~(np.abs(far[:, first] - far[:, second]) > EQUAL).any(axis=2)
     ours, theirs = (np.concatenate([one, one + len(cells)]) for one in (first, second))
     values_of = np.concatenate(far[:, first]), np.concatenate(far[:, second])
-    tests = over_population(kept, ours, theirs, values_of, np.ones(len(ours), dtype=bool))
+    tests = compute_population_tests(kept, ours, theirs, values_of, np.ones(len(ours), dtype=bool))
 
     def clear(p: Floats) -> NDArray[np.bool_]:
         """Return which pairs tests keep apart, on all metrics on which they ever differ."""
         joint = np.where(same & ~np.isnan(p), 0.0, p).max(axis=0)
         joint = np.where(same.all(axis=0), p[0], joint)
-        found: NDArray[np.bool_] = adjusted(cells.iloc[first], joint, situation)["p_holm"] < LEVEL
+        found: NDArray[np.bool_] = adjust_by_family(cells.iloc[first], joint, situation)["p_holm"] < LEVEL
         return found
 
     def dominated_by(shown: NDArray[np.bool_]) -> list[str]:
@@ -350,7 +355,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
         n=there.sum(axis=1),
         **dict(zip(metrics, np.nanmean(values, axis=2), strict=True)),
         **dict(zip(distances, means, strict=True)),
-        constant=kept.constant[: len(cells)].sum(axis=1) > 0,
+        constant=kept.n_constant[: len(cells)].sum(axis=1) > 0,
         dominated_by=dominated_by(wins | loses),
         clearly_dominated_by=dominated_by(clear(tests.on_rows.p.reshape(2, -1))),
         population_clearly_dominated_by=dominated_by(clear(tests.population.p.reshape(2, -1))),
@@ -360,6 +365,6 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
 
 
 @lru_cache(maxsize=2)  # the CSV and the table are of one run
-def pareto_of(run: RunResults) -> pd.DataFrame:
+def run_pareto_frame(run: RunResults) -> pd.DataFrame:
     """Return pareto.csv: `pareto_frame` of discrimination and accuracy."""
-    return pareto_frame(run.asked(PARETO_METRICS))
+    return pareto_frame(run.select(PARETO_METRICS))

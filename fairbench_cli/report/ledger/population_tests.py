@@ -30,8 +30,8 @@ ROW_BY_ROW = "decisions row by row"
 FROM_COUNTS = "bound from counts"
 ON_RECORD = "bound from recorded counts"
 OTHER_ROWS = "none: other test rows"
-OF_ROWS = "none: not from counts"
-OF_SIZE = "none: a test statistic"
+ROW_METRIC = "none: not from counts"
+TEST_STATISTIC = "none: a test statistic"
 NO_SLOPE = "none: no derivative"
 
 BASES = {
@@ -47,7 +47,7 @@ BASES = {
 }
 """What the answer for the population rests on, as paired.csv names it, and in words."""
 
-NOTHING = -1  # in the place of a row of the results
+NO_ROW = -1  # in the place of a row of the results
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class PopulationTests:
     basis: Texts
 
 
-def over_population(
+def compute_population_tests(
     results: Results,
     ours: Rows,
     theirs: Rows,
@@ -83,7 +83,7 @@ def over_population(
     Parameters
     ----------
     ours, theirs : int array, shape (pairs,)
-        Rows of the results: of one data set, groups compared and metric in each pair. `NOTHING` for theirs:
+        Rows of the results: of one data set, groups compared and metric in each pair. `NO_ROW` for theirs:
         what is tested are our values, less a constant.
     values : two float arrays, shape (pairs, repeats)
         Whose differences are tested; NaN and infinite ones are no pairs.
@@ -105,8 +105,8 @@ def over_population(
     basis = np.full(len(ours), FRESH, dtype=object)
     on_rows = PairedTest(**{name: numbers.copy() for name, numbers in vars(population).items()})
     dataset_of_pair = np.zeros(0)
-    if len(results.place):
-        dataset_of_pair = results.place[ours, 0]
+    if len(results.cell_index):
+        dataset_of_pair = results.cell_index[ours, 0]
     for number, data in enumerate(results.datasets):
         pairs = np.flatnonzero(dataset_of_pair == number)
         rows = None
@@ -159,7 +159,7 @@ def _add_unseen_rows(
     }
     metrics = results.rows["metric"].to_numpy(dtype=object)
     # Where nothing varies in the population, nothing does on these rows.
-    nothing_varies = of_data & (tests.on_rows.error <= EQUAL) & (tests.on_rows.n >= 2) & (theirs != NOTHING)
+    nothing_varies = of_data & (tests.on_rows.error <= EQUAL) & (tests.on_rows.n >= 2) & (theirs != NO_ROW)
     for index in np.flatnonzero(nothing_varies):
         metric = results.metric(metrics[ours[index]])
         if metric.is_test or metrics[ours[index]] in data.row_values:
@@ -167,7 +167,9 @@ def _add_unseen_rows(
         repeats = np.flatnonzero(np.isfinite(differences[index]))
         compared = str(results.rows["compared"].iloc[ours[index]])
         mine, other = (
-            data.levels(Counts(data.counts.groups, data.counts.n[results.place[row, 1], repeats]), compared)
+            data.levels(
+                Counts(data.counts.groups, data.counts.n[results.cell_index[row, 1], repeats]), compared
+            )
             for row in (ours[index], theirs[index])
         )
         effects = row_effects(metric, mine).mean(axis=0)
@@ -203,9 +205,9 @@ def _shared(
     metrics = {name: results.metric(name) for name in dict.fromkeys(names)}
     for name, metric in metrics.items():
         if metric.is_test:
-            basis[names == name] = OF_SIZE
+            basis[names == name] = TEST_STATISTIC
         elif name in data.row_values:
-            basis[names == name] = OF_ROWS
+            basis[names == name] = ROW_METRIC
     has_variance = is_finite.any(axis=1) & (basis == ROW_BY_ROW)
     slope_keys = list(zip(compared, names, strict=True))
     slopes = {
@@ -224,8 +226,8 @@ def _shared(
         return mean_slope
 
     # The metrics of two cells, and those of one alone, are taken together: they share their decisions.
-    cells = results.place[ours, 1]
-    their_cells = np.where(theirs == NOTHING, NOTHING, results.place[theirs, 1])
+    cells = results.cell_index[ours, 1]
+    their_cells = np.where(theirs == NO_ROW, NO_ROW, results.cell_index[theirs, 1])
     cell_pair = their_cells * len(data.cells) + cells
     for number in np.unique(cell_pair[has_variance]):
         pairs = np.flatnonzero(has_variance & (cell_pair == number))
@@ -233,13 +235,13 @@ def _shared(
         their_cell = int(their_cells[pairs[0]])
         repeats = np.flatnonzero(is_finite[pairs].any(axis=0))
         slope = mean_slopes(ours, pairs, cell, repeats)
-        if their_cell == NOTHING:
+        if their_cell == NO_ROW:
             their_cell = cell
             their_slope = np.zeros_like(slope)
         else:
             their_slope = mean_slopes(theirs, pairs, their_cell, repeats)
-        model = data.decided(cell, repeats)
-        their_model = data.decided(their_cell, repeats)
+        model = data.decisions(cell, repeats)
+        their_model = data.decisions(their_cell, repeats)
         of_rows = row_variance(model, their_model, slope, their_slope)
         variance[:, pairs] = of_rows.variance, of_rows.freedom
         if model.rows is None or their_model.rows is None:
@@ -249,7 +251,7 @@ def _shared(
     return RowVariance(*variance), basis
 
 
-def of_two_models(
+def two_model_variance(
     data: DatasetRepeats,
     compared: str,
     cells: Sequence[tuple[int, int]],
@@ -283,10 +285,10 @@ def of_two_models(
         repeats = np.flatnonzero(known[pair])
         if not len(repeats):
             continue
-        model = data.decided(cell, repeats)
-        their_model = data.decided(their_cell, repeats)
-        slope = data.by_stratum(rising[:, pair, repeats] / len(repeats), sum_pair)
-        their_slope = data.by_stratum(falling[:, pair, repeats] / len(repeats), sum_pair)
+        model = data.decisions(cell, repeats)
+        their_model = data.decisions(their_cell, repeats)
+        slope = data.slopes_by_stratum(rising[:, pair, repeats] / len(repeats), sum_pair)
+        their_slope = data.slopes_by_stratum(falling[:, pair, repeats] / len(repeats), sum_pair)
         rows = row_variance(model, their_model, slope, their_slope)
         variance[:, :, pair] = rows.variance, rows.freedom
         basis[pair] = ROW_BY_ROW

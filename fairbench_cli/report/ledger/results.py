@@ -25,9 +25,9 @@ from fairbench_cli.report.ledger.journal_arrays import (
     CellKey,
     DatasetRepeats,
     Texts,
+    cell_key,
     check_attributes,
-    collect,
-    key_of,
+    collect_datasets,
     mean_and_interval,
     t_interval,
 )
@@ -49,12 +49,12 @@ class Results:
         NaN where a repeat has no value.
     status : array of str, shape (rows, repeats)
         Empty where a repeat has not been run.
-    own : dict
+    custom_metrics : dict
         The metrics that are not registered, by name.
     datasets : sequence of DatasetRepeats
         Where the values are from.
-    place : int array, shape (rows, 2)
-        Of each row its place in `datasets`, and that of its cell in this one.
+    cell_index : int array, shape (rows, 2)
+        Of each row the index of its data set in `datasets`, and that of its cell in this one.
     requested : tuple of str
         The metrics that were to be computed, whether or not there are rows of them.
     """
@@ -62,24 +62,24 @@ class Results:
     rows: pd.DataFrame
     values: Floats
     status: Texts
-    own: Mapping[str, Metric] = field(default_factory=dict)
+    custom_metrics: Mapping[str, Metric] = field(default_factory=dict)
     datasets: Sequence[DatasetRepeats] = ()
-    place: Rows = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
+    cell_index: Rows = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
     requested: tuple[str, ...] = ()
 
     def take(self, at: NDArray[Any]) -> "Results":
         """Return some of the rows, by a mask or by their places."""
-        if len(self.place):
-            place = self.place[at]
+        if len(self.cell_index):
+            place = self.cell_index[at]
         else:
-            place = self.place
+            place = self.cell_index
         rows, values, status = self.rows.iloc[at], self.values[at], self.status[at]
-        return replace(self, rows=rows, values=values, status=status, place=place)
+        return replace(self, rows=rows, values=values, status=status, cell_index=place)
 
     def metric(self, name: str) -> Metric:
         """Return a metric, registered or not."""
-        if name in self.own:
-            return self.own[name]
+        if name in self.custom_metrics:
+            return self.custom_metrics[name]
         return find_metric(name)
 
     @cached_property
@@ -94,15 +94,15 @@ class Results:
         return np.abs(self.values - self.ideals[:, None])
 
     @cached_property
-    def constant(self) -> Rows:
+    def n_constant(self) -> Rows:
         """In how many repeats each row's models accept nobody, and everybody; shape (rows, 2)."""
-        if not len(self.place):
+        if not len(self.cell_index):
             return np.zeros((len(self.rows), 2), dtype=np.intp)
-        by_cell = [data.constant for data in self.datasets]
-        return np.array([by_cell[data][cell] for data, cell in self.place])
+        by_cell = [data.n_constant for data in self.datasets]
+        return np.array([by_cell[data][cell] for data, cell in self.cell_index])
 
 
-def results_of(
+def compute_results(
     datasets: Sequence[DatasetRepeats],
     metrics: Sequence[str],
     attributes: Sequence[str] = (),
@@ -120,8 +120,8 @@ def results_of(
     for at, data in enumerate(datasets):
         names: list[tuple[str, str]] = []
         columns: list[Floats] = []
-        for compared in dict.fromkeys((data.attribute, *data.asked(attributes))):
-            done = data.done
+        for compared in dict.fromkeys((data.attribute, *data.compared_attributes(attributes))):
+            done = data.has_counts
             found = {}
             levels = data.levels(Counts(data.counts.groups, data.counts.n[done]), compared)
             for name in metrics:
@@ -145,7 +145,7 @@ def results_of(
     return Results(pd.concat(rows, ignore_index=True), *arrays, requested=tuple(metrics))
 
 
-def labels_measured(name: str, levels: Counts) -> Floats:
+def compute_label_metric(name: str, levels: Counts) -> Floats:
     """Return a metric of labels, repeat by repeat; one NaN where labels have no such metric.
 
     Parameters
@@ -185,7 +185,7 @@ def summary_frame(results: Results, repeats: int) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Mean:
+class Summary:
     """A mean over the repeats with its 95 % interval; the ends are NaN with fewer than two values."""
 
     mean: float
@@ -195,19 +195,19 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class Found:
+class CellMetric:
     """What a run found of a metric in a cell: values and statuses, repeat by repeat, and the mean."""
 
     values: Floats
     status: Texts
-    mean: Mean
+    summary: Summary
 
 
-NOTHING = Found(np.empty(0), np.empty(0, dtype=object), Mean(np.nan, np.nan, np.nan, 0))
+NO_VALUES = CellMetric(np.empty(0), np.empty(0, dtype=object), Summary(np.nan, np.nan, np.nan, 0))
 
 
 @dataclass(frozen=True)
-class FoundCell:
+class CellCounts:
     """What a run found in a cell: the status of each repeat that was run, and counts of those that have them.
 
     The counts are of the deprived and the favoured group, shape (repeats, 2, 2, 2); at every acceptance rate
@@ -219,7 +219,7 @@ class FoundCell:
     swept: Counts
 
 
-EMPTY = FoundCell([], Counts(PAIR, np.zeros((0, 2, 2, 2))), Counts(PAIR, np.zeros((0, 0, 2, 2, 2))))
+NO_COUNTS = CellCounts([], Counts(PAIR, np.zeros((0, 2, 2, 2))), Counts(PAIR, np.zeros((0, 0, 2, 2, 2))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,26 +254,26 @@ class RunResults:
         """Which labels of the test rows all numbers are about."""
         return self.plan.config.test_labels
 
-    def on(self, labels: TestLabels) -> "RunResults | None":
+    def on_labels(self, labels: TestLabels) -> "RunResults | None":
         """Return the same run on true or on recorded labels; None where the two are the same ones."""
         if labels == self.labels:
             return self
         keys = {cell["key"] for cell in self.plan.cells}  # journals may have worlds of another config
         recorded = any(one.recorded is not None for (key, _), one in self.records.items() if key in keys)
         if recorded:
-            return self._on_others
+            return self._on_other_labels
         return None
 
     @property
-    def on_all(self) -> "list[RunResults]":
+    def on_all_labels(self) -> "list[RunResults]":
         """The same run on true labels and, where they differ, on recorded ones."""
-        return [one for labels in get_args(TestLabels) if (one := self.on(labels)) is not None]
+        return [one for labels in get_args(TestLabels) if (one := self.on_labels(labels)) is not None]
 
     @cached_property
-    def _on_others(self) -> "RunResults":
+    def _on_other_labels(self) -> "RunResults":
         plan = self.plan.counted_by("true" if self.labels == "recorded" else "recorded")
         found = run_results(self.folder, plan, self.records, self.metrics, self.attributes)
-        vars(found)["_on_others"] = self  # whichever is asked for first, there are two
+        vars(found)["_on_other_labels"] = self  # else each would compute a third run
         return found
 
     @cached_property
@@ -281,7 +281,7 @@ class RunResults:
         """Every metric of the results: those of the config, of tables and of figures."""
         return tuple(self.results.rows["metric"].unique())
 
-    def asked(self, metrics: Sequence[str]) -> Results:
+    def select(self, metrics: Sequence[str]) -> Results:
         """Return the results of some metrics and of the groups that are to be compared.
 
         A metric of rows has none where the groups of another attribute are compared.
@@ -294,7 +294,10 @@ class RunResults:
         unknown = set(metrics) - set(self.results.requested)
         if unknown and self.results.requested:
             raise ValueError(f"this report has no metric called {', '.join(sorted(unknown))}")
-        groups = {(data.dataset, data.attribute): data.asked(self.attributes) for data in self.datasets}
+        groups = {
+            (data.dataset, data.attribute): data.compared_attributes(self.attributes)
+            for data in self.datasets
+        }
         columns = self.results.rows[["dataset", "attribute", "compared", "metric"]]
         wanted = [
             m in metrics and c in groups[d, a] for d, a, c, m in columns.itertuples(index=False, name=None)
@@ -302,55 +305,59 @@ class RunResults:
         return self.results.take(np.array(wanted, dtype=bool))
 
     @cached_property
-    def by_own_groups(self) -> "RunResults":
+    def by_own_attribute(self) -> "RunResults":
         """The same run on the groups of each cell's own attribute, whatever groups are asked for."""
         if self.attributes:
             return replace(self, attributes=())
         return self
 
     @property
-    def with_results(self) -> set[tuple[str, str]]:
+    def datasets_with_results(self) -> set[tuple[str, str]]:
         """The data sets, each with its attribute, of which some repeat has been run."""
         return {(data.dataset, data.attribute) for data in self.datasets}
 
     @cached_property
-    def own(self) -> Results:
+    def own_attribute_results(self) -> Results:
         """The results of the groups of each cell's own attribute."""
         return self.results.take((self.results.rows["compared"] == self.results.rows["attribute"]).to_numpy())
 
-    def own_values(self, data: DatasetRepeats, metric: str) -> Floats:
+    def own_attribute_values(self, data: DatasetRepeats, metric: str) -> Floats:
         """Return a metric of the groups of a data set's own attribute, shape (cells, repeats)."""
-        return np.stack([self.get(key_of(cell), metric).values for cell in data.cells])
+        return np.stack([self.cell_metric(cell_key(cell), metric).values for cell in data.cells])
 
     @cached_property
-    def found(self) -> dict[CellKey, Found]:
+    def metric_by_cell(self) -> dict[CellKey, CellMetric]:
         """What was found of the groups of each cell's own attribute, by ``(*CELL_COLUMNS, metric)``."""
-        numbers = summary_frame(self.own, self.plan.config.repeats)[["mean", "low", "high", "n_ok"]]
-        keys = self.own.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None)
-        means = (Mean(*row) for row in numbers.itertuples(index=False, name=None))
-        parts = zip(keys, self.own.values, self.own.status, means, strict=True)
-        return {key: Found(values, status, mean) for key, values, status, mean in parts}
+        numbers = summary_frame(self.own_attribute_results, self.plan.config.repeats)[
+            ["mean", "low", "high", "n_ok"]
+        ]
+        keys = self.own_attribute_results.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None)
+        means = (Summary(*row) for row in numbers.itertuples(index=False, name=None))
+        parts = zip(
+            keys, self.own_attribute_results.values, self.own_attribute_results.status, means, strict=True
+        )
+        return {key: CellMetric(values, status, mean) for key, values, status, mean in parts}
 
-    def get(self, key: CellKey, metric: str) -> Found:
-        """Return the results of a metric in a cell, by its values of `CELL_COLUMNS`. Maybe `NOTHING`."""
-        return self.found.get((*key, metric), NOTHING)
+    def cell_metric(self, key: CellKey, metric: str) -> CellMetric:
+        """Return the results of a metric in a cell, by its values of `CELL_COLUMNS`. Maybe `NO_VALUES`."""
+        return self.metric_by_cell.get((*key, metric), NO_VALUES)
 
-    def cell(self, key: CellKey) -> FoundCell:
-        """Return the statuses and counts of a cell, by its values of `CELL_COLUMNS`. Maybe `EMPTY`."""
-        return self.cells.get(key, EMPTY)
+    def cell_counts(self, key: CellKey) -> CellCounts:
+        """Return the statuses and counts of a cell, by its values of `CELL_COLUMNS`. Maybe `NO_COUNTS`."""
+        return self.counts_by_cell.get(key, NO_COUNTS)
 
     @cached_property
-    def cells(self) -> dict[CellKey, FoundCell]:
+    def counts_by_cell(self) -> dict[CellKey, CellCounts]:
         """What was counted of the groups of each cell's own attribute, by `CELL_COLUMNS`."""
         return {
-            key_of(cell): FoundCell(
+            cell_key(cell): CellCounts(
                 [text for text in status if text],
                 data.pair(Counts(data.counts.groups, n[done]), data.attribute),
-                data.swept(i, data.attribute)[1].pair,
+                data.sweep_counts(i, data.attribute)[1].pair,
             )
             for data in self.datasets
             for i, (cell, status, n, done) in enumerate(
-                zip(data.cells, data.status, data.counts.n, data.done, strict=True)
+                zip(data.cells, data.status, data.counts.n, data.has_counts, strict=True)
             )
         }
 
@@ -365,10 +372,10 @@ def run_results(
     UserError
         When no data set of the run has one of the attributes.
     """
-    datasets = collect(plan, records)
+    datasets = collect_datasets(plan, records)
     check_attributes(attributes, datasets)
     metrics = tuple(dict.fromkeys([*metrics, *column_metrics(plan.config)]))
-    results = results_of(datasets, metrics, attributes, plan.config.own_metrics)
+    results = compute_results(datasets, metrics, attributes, plan.config.own_metrics)
     return RunResults(folder, plan, datasets, results, tuple(attributes), records)
 
 
@@ -382,8 +389,8 @@ def sweep_frame(run: RunResults) -> pd.DataFrame:
     names = [name for name in config.at_hand if config.metric(name).needs == "counts"]
     metrics = [config.metric(name) for name in names]
     for data in run.datasets:
-        for (i, cell), compared in product(enumerate(data.cells), data.asked(run.attributes)):
-            _, levels = data.swept(i, compared)
+        for (i, cell), compared in product(enumerate(data.cells), data.compared_attributes(run.attributes)):
+            _, levels = data.sweep_counts(i, compared)
             if names and len(levels.n):
                 own = {name: cell[name] for name in CELL_COLUMNS} | {"compared": compared}
                 # One frame a cell: frames take longer to make than numbers.

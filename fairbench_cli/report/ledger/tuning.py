@@ -16,8 +16,8 @@ from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS, distance, measure
 from fairbench_cli.report.ledger.inference import paired_test
-from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, DatasetRepeats, key_of
-from fairbench_cli.report.ledger.results import NOTHING, RunResults
+from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, DatasetRepeats, cell_key
+from fairbench_cli.report.ledger.results import NO_VALUES, RunResults
 
 SHOWN = ("accuracy", "impact-ratio", "discrimination")
 """Kept of every candidate, in addition to the metric that was tuned for."""
@@ -93,13 +93,15 @@ def tuning_gain_frame(run: RunResults) -> pd.DataFrame:
     on_test = {_place(one): one for one in tuned if one.tuning.on == "test"}
     rows = []
     for one in tuned:
-        if one.tuning.on != "validation" or one.tuning.metric.name not in METRICS | dict(run.results.own):
+        if one.tuning.on != "validation" or one.tuning.metric.name not in METRICS | dict(
+            run.results.custom_metrics
+        ):
             continue
         metric = one.tuning.metric.name
-        entry = run.results.own.get(metric) or METRICS[metric]
+        entry = run.results.custom_metrics.get(metric) or METRICS[metric]
         rival = on_test.get(_place(one))
-        keys = [_untuned(one), key_of(one.cell), None if rival is None else key_of(rival.cell)]
-        found = [NOTHING.values if key is None else run.get(key, metric).values for key in keys]
+        keys = [_untuned(one), cell_key(one.cell), None if rival is None else cell_key(rival.cell)]
+        found = [NO_VALUES.values if key is None else run.cell_metric(key, metric).values for key in keys]
         there = np.all([np.isfinite(distance(entry, values)) for values in found if len(values)], axis=0)
         kept = [np.where(there, values, np.nan) if len(values) else nothing for values in found]
         untuned, nested, leaky = (distance(entry, values) for values in kept)
@@ -108,7 +110,7 @@ def tuning_gain_frame(run: RunResults) -> pd.DataFrame:
         for difference in (untuned - nested, untuned - leaky, nested - leaky):
             test = paired_test(difference)
             numbers += [float(test.mean), float(test.low), float(test.high)]
-        rows.append([*key_of(one.cell), metric, int(there.sum()), *means, *numbers])
+        rows.append([*cell_key(one.cell), metric, int(there.sum()), *means, *numbers])
     return pd.DataFrame(rows, columns=GAIN_COLUMNS)
 
 
@@ -122,7 +124,7 @@ def _others(cell: dict[str, Any], tuned: Collection[str]) -> tuple[Any, ...]:
     """Return the key of a cell, without what is tuned."""
     given = json.loads(cell["parameters"])
     kept = {name: value for name, value in given.items() if name not in (*tuned, "tune")}
-    return (*key_of(cell | {"parameters": ""}), canonical_json(kept))
+    return (*cell_key(cell | {"parameters": ""}), canonical_json(kept))
 
 
 def _untuned(tuned: TunedCell) -> tuple[Any, ...] | None:
@@ -136,5 +138,5 @@ def _untuned(tuned: TunedCell) -> tuple[Any, ...] | None:
         defaults = {name: getattr(entry.load(), name, None) for name in names}
         found = [one for one in found if {name: one[name] for name in names} == defaults]
     if len(found) == 1:
-        return key_of(found[0]["cell"])
+        return cell_key(found[0]["cell"])
     return None

@@ -14,10 +14,10 @@ from fairbench_cli.report.ledger.paired_differences import (
     VERSUS,
     Baseline,
     find_baseline,
+    format_number,
     paired_frame,
-    paired_of,
-    pareto_of,
-    written,
+    run_paired_frame,
+    run_pareto_frame,
 )
 from fairbench_cli.report.ledger.population_tests import BASES
 from fairbench_cli.report.ledger.results import COMPARED, Results, RunResults
@@ -36,7 +36,7 @@ RULES_CAPTION = "Without training: " + "; ".join(f"{rule}: {text}" for rule, tex
 
 def paired_of_metrics(run: RunResults) -> pd.DataFrame:
     """Return paired.csv: the differences to none in the metrics of the config."""
-    paired = paired_of(run)
+    paired = run_paired_frame(run)
     return paired[paired["metric"].isin(run.plan.config.at_hand)]
 
 
@@ -47,18 +47,18 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
     """
     shown = [metric for table in run.plan.config.tables for metric in TABLES[table].metrics]
     metrics = tuple(dict.fromkeys(shown)) or TABLES["difference-to-none"].metrics
-    results = run.asked(metrics)
+    results = run.select(metrics)
     if versus is None:
         baseline = Baseline()
     else:
         baseline = find_baseline(results, versus)
     if versus is None:
-        frame = paired_of(run)
+        frame = run_paired_frame(run)
     else:
         frame = paired_frame(results, versus)
     frame = frame[frame["metric"].isin(metrics)]
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
-    constant = results.rows[COMPARED][results.constant.any(axis=1)].itertuples(index=False, name=None)
+    constant = results.rows[COMPARED][results.n_constant.any(axis=1)].itertuples(index=False, name=None)
     same_for_all = set(constant)
     texts: TableCells = {}
     for row in frame.to_dict("records"):
@@ -68,7 +68,7 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
             word = "constant"
         elif word == "no difference":
             word = ""
-        cell = TableCell(written(row["difference"], word=word), against=SIDES.get(word, ""))
+        cell = TableCell(format_number(row["difference"], word=word), against=SIDES.get(word, ""))
         texts[place, (technique, row["metric"]), beta] = cell
     called = read_display_names(run.plan.config).techniques.get(baseline.label, baseline.label)
     caption: tuple[str, ...] = (
@@ -102,8 +102,8 @@ def compare_with_techniques(
 
 
 def pareto_table(name: str, run: RunResults) -> Document:
-    """Lay out `pareto_of`: a row per technique, β across."""
-    frame = pareto_of(run)
+    """Lay out `run_pareto_frame`: a row per technique, β across."""
+    frame = run_pareto_frame(run)
     dominated = np.where(frame["population_clearly_dominated_by"] == "", "dominated", "dominated clearly")
     words = np.where(frame["constant"], "constant", np.where(frame["front"], "front", dominated))
     texts: TableCells = {
@@ -134,7 +134,7 @@ def forest_sections(_run: RunResults, page_panels: PagePanels) -> Iterator[Secti
 
 DIFFERENCES = RunPart(
     "differences",
-    frames={"paired": paired_of_metrics, "pareto": pareto_of},
+    frames={"paired": paired_of_metrics, "pareto": run_pareto_frame},
     tables={"difference-to-none": paired_table, "pareto": pareto_table},
     figures={"pareto": "report.show.figures.fronts:draw_pareto"},
     sections=forest_sections,

@@ -26,18 +26,18 @@ def groups_on_all_labels(run: RunResults) -> pd.DataFrame:
 def results_on_all_labels(run: RunResults) -> pd.DataFrame:
     """Return results.csv: the metrics of the config in each repeat, on true labels and on recorded ones."""
     metrics = run.plan.config.at_hand
-    return _on_all_labels(run, lambda on_labels: results_frame(on_labels.asked(metrics)))
+    return _on_all_labels(run, lambda on_labels: results_frame(on_labels.select(metrics)))
 
 
 def summary_of_metrics(run: RunResults) -> pd.DataFrame:
     """Return summary.csv: means, deviations and intervals of the metrics of the config."""
     config = run.plan.config
-    return summary_frame(run.asked(config.at_hand), config.repeats)
+    return summary_frame(run.select(config.at_hand), config.repeats)
 
 
 def _on_all_labels(run: RunResults, frame_of: Callable[[RunResults], pd.DataFrame]) -> pd.DataFrame:
     """Return a frame of the true labels and one of the recorded ones, one below the other."""
-    frames = [frame_of(on_labels).assign(labels=on_labels.labels) for on_labels in run.on_all]
+    frames = [frame_of(on_labels).assign(labels=on_labels.labels) for on_labels in run.on_all_labels]
     return pd.concat(frames, ignore_index=True)
 
 

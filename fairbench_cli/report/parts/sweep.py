@@ -14,8 +14,8 @@ from fairbench_cli.report.ledger.frontier import (
     frontier_frame,
     moved_thresholds_of_run,
 )
-from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, key_of, mean_and_interval
-from fairbench_cli.report.ledger.paired_differences import written
+from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, cell_key, mean_and_interval
+from fairbench_cli.report.ledger.paired_differences import format_number
 from fairbench_cli.report.ledger.results import RunResults, sweep_frame
 from fairbench_cli.report.parts.part import RunPart
 from fairbench_cli.report.show.page_charts import FrontierPoint, draw_frontier
@@ -38,21 +38,21 @@ def frontier_table(name: str, run: RunResults) -> Document:
     texts: TableCells = {}
     for row in frontier_distance_frame(run).to_dict("records"):
         place, technique, beta = block_technique_beta(row)
-        own = run.cell(key_of(row)).statuses
+        own = run.cell_counts(cell_key(row)).statuses
         if row["verdict"] in (ABOVE, BELOW):
             word = row["verdict"]
         else:
             word = ""
-        lines = {_SHORT[row["constraint"]]: written(row["difference"], word=word)}
+        lines = {_SHORT[row["constraint"]]: format_number(row["difference"], word=word)}
         if row["constraint"] == "demographic-parity":
             lines = {
                 "accuracy": format_mean(row["accuracy"], row["n"], run.plan.config.repeats, own),
-                "|discrimination|": written(row["gap"], ".3f"),
-                "moved thresholds": written(row["frontier_accuracy"], ".3f"),
+                "|discrimination|": format_number(row["gap"], ".3f"),
+                "moved thresholds": format_number(row["frontier_accuracy"], ".3f"),
                 **lines,
-                "chosen on other rows": written(row["chosen_accuracy"], ".3f"),
-                "|discrimination| of these": written(row["chosen_gap"], ".3f"),
-                "own thresholds, any gap": written(row["unprocessed_accuracy"], ".3f"),
+                "chosen on other rows": format_number(row["chosen_accuracy"], ".3f"),
+                "|discrimination| of these": format_number(row["chosen_gap"], ".3f"),
+                "own thresholds, any gap": format_number(row["unprocessed_accuracy"], ".3f"),
             }
         for line, text in lines.items():
             texts[place, (technique, line), beta] = text
@@ -112,7 +112,7 @@ def _panel_thresholds(run: RunResults, slot: PageSlot, panel: PagePanel) -> Sect
     # 1. What thresholds reach that hold the rates of the panel's groups alike.
     for moved in moved_thresholds_of_run(run):
         is_of_panel = moved.data is panel.dataset_repeats and moved.compared == panel.block["compared"]
-        if is_of_panel and moved.held == "demographic-parity":
+        if is_of_panel and moved.constraint == "demographic-parity":
             break
     else:
         return None

@@ -1,7 +1,7 @@
 """Where parameters are tuned: what every candidate reached, and what choosing gained."""
 
 from fairbench_cli.document.model import Document
-from fairbench_cli.report.ledger.paired_differences import written
+from fairbench_cli.report.ledger.paired_differences import format_number
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.ledger.tuning import GAINS, tuning_curve_frame, tuning_gain_frame
 from fairbench_cli.report.parts.part import RunPart
@@ -17,13 +17,13 @@ def tuning_table(table: str, run: RunResults) -> Document:
     for row in tuning_gain_frame(run).to_dict("records") if run.plan.config.tuned_for else ():
         place, technique, beta = block_technique_beta(row | {"compared": row["attribute"]})
         lines = {
-            "untuned": written(row["untuned"], ".3f"),
-            "tuned": written(row["tuned"], ".3f"),
-            "tuned on test": written(row["tuned_on_test"], ".3f"),
+            "untuned": format_number(row["untuned"], ".3f"),
+            "tuned": format_number(row["tuned"], ".3f"),
+            "tuned on test": format_number(row["tuned_on_test"], ".3f"),
         }
         for name in GAINS:
-            lines[name] = written(row[name])
-            lines[f"{name} ±"] = written(row[f"{name}_high"] - row[name], ".3f")
+            lines[name] = format_number(row[name])
+            lines[f"{name} ±"] = format_number(row[f"{name}_high"] - row[name], ".3f")
         for line, text in lines.items():
             texts[place, (technique, line.replace("_", " ")), beta] = text
     caption: tuple[str, ...] = (

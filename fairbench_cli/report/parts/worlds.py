@@ -23,7 +23,7 @@ from fairbench_cli.report.ledger.exact_worlds import (
     worlds_frame,
 )
 from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, is_baseline
-from fairbench_cli.report.ledger.paired_differences import written
+from fairbench_cli.report.ledger.paired_differences import format_number
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.parts.part import RunPart
 from fairbench_cli.report.show.page_slots import PagePanels
@@ -61,7 +61,7 @@ def worlds_table(name: str, run: RunResults) -> Document:
     if not run.plan.has_worlds:
         return Document(name)
     names = read_display_names(run.plan.config)
-    frame = bias_cost_frame(run.by_own_groups)
+    frame = bias_cost_frame(run.by_own_attribute)
     shown = (frame["labels"] == "true") & (frame["metric"] == ACCURACY)
     reached = dict(iter(frame[shown].groupby([*PANEL_COLUMNS, "world", "beta"])))
     sections = []
@@ -118,23 +118,23 @@ _BLIND = (
 def _done(known: ExactWorld) -> Iterator[str]:
     """Yield what a world does, as it is written; dashes where nothing is known."""
     for group in PAIR:
-        yield written(known.value("favourable", "recorded", group), ".3f")
-    yield written(known.value("disparity", "recorded"))
-    yield written(known.value("total-variation"), ".3f")
+        yield format_number(known.value("favourable", "recorded", group), ".3f")
+    yield format_number(known.value("disparity", "recorded"))
+    yield format_number(known.value("total-variation"), ".3f")
     yield {None: "-", True: "kept", False: "lost"}[known.keeps_ranking()]
 
 
 def _reached(known: ExactWorld, cells: pd.DataFrame, called: Callable[..., str]) -> Iterator[str | TableCell]:
     """Yield the accuracies that are reached in a world, as they are written."""
     for rules in (CONSTANT_RULES, ("bayes",), ("oracle-thresholds",)):
-        yield written(known.accuracy(*rules), ".3f")
+        yield format_number(known.accuracy(*rules), ".3f")
     techniques = cells[TECHNIQUE].itertuples(index=False, name=None)
     plain = np.array([is_baseline(*own[:2]) for own in techniques], dtype=bool)
     on_truth = (cells["intervention"] == TRAINED_ON_TRUTH).to_numpy(dtype=bool)
     none: Any = next(cells[plain].itertuples(), None)
-    yield "-" if none is None else written(none.mean, ".3f")
+    yield "-" if none is None else format_number(none.mean, ".3f")
     biased = none is not None and none.world and none.beta
-    yield "-" if none is None else written(none.mean - (none.lost if biased else 0.0), ".3f")
+    yield "-" if none is None else format_number(none.mean - (none.lost if biased else 0.0), ".3f")
     able = cells[~plain & ~on_truth & ~cells["constant"].to_numpy(dtype=bool) & cells["mean"].notna()]
     if not len(able):
         yield from ("-", "-")
@@ -144,7 +144,7 @@ def _reached(known: ExactWorld, cells: pd.DataFrame, called: Callable[..., str])
         word = best["kind"]
     else:
         word = ""
-    yield TableCell(written(best["mean"], ".3f", word), against=SIDES.get(word, ""))
+    yield TableCell(format_number(best["mean"], ".3f", word), against=SIDES.get(word, ""))
     yield called(*best[TECHNIQUE])
 
 

@@ -1,7 +1,8 @@
 """What a run found, in words: a headline, a statement per data set and attribute, and every setting.
 
 Every number is one of `answer.py`'s: points and per cent to one decimal, ratios to two. Every word about a
-difference is its kind (`kinds.py`). Where there are many settings, statements count them and name exceptions.
+difference is its kind (`change_kinds.py`). Where there are many
+settings, statements count them and name exceptions.
 """
 
 import math
@@ -654,7 +655,7 @@ def shown_columns(answer: RunAnswer, *, in_worlds: bool) -> list[FindingColumn]:
     """
     columns = []
     for column in answer.columns:
-        is_change_of_named = column.is_named and column.of == "change"
+        is_change_of_named = column.is_named and column.quantity == "change"
         has_labels = not column.labels or (in_worlds and column.labels != answer.labels)
         if has_labels and not is_change_of_named:
             columns.append(column)
@@ -670,7 +671,7 @@ def _cell_of_row(
 
 def head_of(column: FindingColumn, wording: MetricWording) -> str:
     """Return the head of a column; that of the metric of fairness is as its wording has it."""
-    if column.unit != "gap" or column.of == "change":
+    if column.unit != "gap" or column.quantity == "change":
         return column.head
     if wording.shift:
         gap = column.head
@@ -689,17 +690,17 @@ def column_cell(
     intervals : bool
         Whether own values of all columns have their intervals, not that of fairness alone.
     """
-    plus = "+" if column.of == "change" else ""
+    plus = "+" if column.quantity == "change" else ""
     if column.unit == "gap":
         return _estimate(estimate, _sign_of_metric(column, wording), wording.digits, plus)
-    if column.of == "value" and not intervals:
+    if column.quantity == "value" and not intervals:
         estimate = Estimate(estimate.mean)
-    return _estimate(estimate, lambda value: column.times * value, 1 if column.unit else 3, plus)
+    return _estimate(estimate, lambda value: column.scale * value, 1 if column.unit else 3, plus)
 
 
 def _sign_of_metric(column: FindingColumn, wording: MetricWording) -> Callable[[float], float]:
     """Return how a number of the metric of fairness is told, with the sign that the metric has in files."""
-    if column.of == "change":
+    if column.quantity == "change":
         # A ratio that is told turned round has no difference that is told.
         if wording.is_reversed and wording.form == "times":
             return lambda _: math.nan

@@ -105,7 +105,7 @@ BIASED = ("recorded", "recorded before", "inclusion")
 def stored_networks(run: RunResults) -> Iterator[tuple[dict[str, Any], BayesNet]]:
     """Yield what the plan says of each data set with results, and its network, where that is still there."""
     for source in run.plan.datasets if run.plan.config.sample.source != "data" else ():
-        if (source["dataset"], source["attribute"]) in run.with_results:
+        if (source["dataset"], source["attribute"]) in run.datasets_with_results:
             with suppress(UserError):
                 yield source, read_network(run.folder, source)
 

@@ -11,7 +11,7 @@ from fairbench_cli.document.charts import round_step
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.report.ledger.cell_labels import TRAINED_ON_TRUTH, why_no_value
-from fairbench_cli.report.ledger.columns import unit_of
+from fairbench_cli.report.ledger.columns import metric_unit
 from fairbench_cli.report.show.page_panels import SELECTION_RATE, GroupRates, PagePanel
 
 FIXED_POINT_ONE = 100_000  # what 1 is as a fixed-point number of a page
@@ -115,7 +115,7 @@ def explain_missing_values(panel: PagePanel) -> dict[str, str]:
     for i, position in panel.cell_positions.items():
         statuses = [status for status in repeats.status[i] if status]
         is_on_truth = has_recorded_labels and repeats.cells[i]["intervention"] == TRAINED_ON_TRUTH
-        if repeats.done[i].any():
+        if repeats.has_counts[i].any():
             reasons[position] = ""
         elif is_on_truth and "ok" in statuses:
             reasons[position] = NO_COUNTS
@@ -132,8 +132,8 @@ def describe_constant_decisions(panel: PagePanel) -> dict[str, str]:
     repeats = panel.dataset_repeats
     descriptions = {}
     for i, position in panel.cell_positions.items():
-        n_done = int(repeats.done[i].sum())
-        for n_constant, decision in zip(repeats.constant[i].tolist(), (REFUSES, ACCEPTS), strict=True):
+        n_done = int(repeats.has_counts[i].sum())
+        for n_constant, decision in zip(repeats.n_constant[i].tolist(), (REFUSES, ACCEPTS), strict=True):
             if n_constant == n_done and n_constant:
                 descriptions[str(position)] = decision
             elif n_constant:
@@ -143,7 +143,7 @@ def describe_constant_decisions(panel: PagePanel) -> dict[str, str]:
 
 def choose_scale(metric: Metric, panels: Sequence[PagePanel], m: int) -> Scale:
     """Return how a metric, the m-th of each panel, is written and drawn, on one axis in all panels."""
-    unit = unit_of(metric)
+    unit = metric_unit(metric)
     ideal = metric.ideal
     if ideal is not None and not np.isfinite(ideal):
         ideal = None

@@ -21,11 +21,11 @@ from fairbench_cli.report.ledger.cell_labels import (
     DisplayNames,
     read_display_names,
 )
-from fairbench_cli.report.ledger.change_kinds import Kind, kinds, own_of
+from fairbench_cli.report.ledger.change_kinds import Kind, classify_changes, run_technique_frame
 from fairbench_cli.report.ledger.exact_worlds import BETA, exact_worlds_of_run, strength_name
 from fairbench_cli.report.ledger.journal_arrays import SITUATION, TECHNIQUE, DatasetRepeats, mean_and_interval
-from fairbench_cli.report.ledger.paired_differences import Baseline, paired_of, paired_with_each
-from fairbench_cli.report.ledger.results import Results, RunResults, labels_measured
+from fairbench_cli.report.ledger.paired_differences import Baseline, paired_with_baselines, run_paired_frame
+from fairbench_cli.report.ledger.results import Results, RunResults, compute_label_metric
 
 
 class KindMark(NamedTuple):
@@ -297,7 +297,9 @@ def compute_panels(
         comparisons = {}
         for baseline, rows_by_block in differences_by_block:
             if block_key in rows_by_block:
-                label = names.technique(baseline.intervention, baseline.parameters, bool(baseline.seen))
+                label = names.technique(
+                    baseline.intervention, baseline.parameters, bool(baseline.include_protected)
+                )
                 comparisons[label] = compare_with(baseline, rows_by_block[block_key], axes)
         panels.append(
             PagePanel(
@@ -352,9 +354,9 @@ def measure_labels(repeats: DatasetRepeats, block: Mapping[str, Any], axes: Pane
     """Return metrics of the labels of the test rows, means over the repeats: shape (metrics, β)."""
     means = np.full((len(axes.metrics), len(axes.betas)), np.nan)
     for k, beta in enumerate(axes.betas):
-        levels = repeats.levels(repeats.labels_at(block["world"], beta), block["compared"])
+        levels = repeats.levels(repeats.label_counts_in_world(block["world"], beta), block["compared"])
         for m, metric in enumerate(axes.metrics):
-            values = labels_measured(metric, levels)
+            values = compute_label_metric(metric, levels)
             means[m, k] = mean_and_interval(np.where(np.isfinite(values), values, np.nan))["mean"]
     return means
 
@@ -442,7 +444,7 @@ def compute_group_rates(panel: PagePanel) -> GroupRates:
     n_rows = []
     label_rates = []
     for beta in panel.betas:
-        label_counts = repeats.labels_at(panel.block["world"], beta)
+        label_counts = repeats.label_counts_in_world(panel.block["world"], beta)
         labels_by_attribute = [repeats.levels(label_counts, attribute) for attribute in attributes]
         totals = [_mean_over_repeats(counts.group_total) for counts in labels_by_attribute]
         n_rows.append(np.concatenate(totals))
@@ -465,13 +467,15 @@ def select_differences(
     rows, as each test looks at every row of them then, and where they would be more than `max_differences`.
     If these still are, there are none.
     """
-    technique_values = own_of(run)
+    technique_values = run_technique_frame(run)
     differences = []
     # 1. To none.
-    paired = paired_of(run)
+    paired = run_paired_frame(run)
     paired = paired[paired["metric"].isin(metric_names(results))]
     if len(paired):
-        differences.append(BaselineDifferences(Baseline(), paired, list(kinds(paired, technique_values))))
+        differences.append(
+            BaselineDifferences(Baseline(), paired, list(classify_changes(paired, technique_values)))
+        )
     # 2. How many differences to others there are: each technique of a setting against each other.
     techniques = results.rows[TECHNIQUE[:2]].drop_duplicates().itertuples(index=False, name=None)
     baselines = [Baseline(*technique) for technique in techniques]
@@ -480,17 +484,17 @@ def select_differences(
     n_all = int((sizes * (sizes - 1)).sum())
     has_shared_rows = any(repeats.design.kind == "shared" for repeats in run.datasets)
     if has_shared_rows or n_all > max_differences:
-        kept_results = run.asked(tuple(dict.fromkeys((metric, *DEFAULT_METRICS))))
+        kept_results = run.select(tuple(dict.fromkeys((metric, *DEFAULT_METRICS))))
     else:
         kept_results = results
     n_kept_times_metrics = n_all * len(metric_names(kept_results))
     if not baselines or not 0 < n_kept_times_metrics <= max_differences * len(metric_names(results)):
         return differences
     # 3. To each other technique, all in one frame: Holm's adjustment is over each baseline alone.
-    frame = paired_with_each(kept_results, baselines)
+    frame = paired_with_baselines(kept_results, baselines)
     key_of_label = {baseline.label: (baseline.intervention, baseline.parameters) for baseline in baselines}
     baseline_keys = frame["baseline"].map(key_of_label)
-    kinds_of_rows = kinds(frame, technique_values, tuple(zip(*baseline_keys, strict=True)))
+    kinds_of_rows = classify_changes(frame, technique_values, tuple(zip(*baseline_keys, strict=True)))
     for baseline in baselines:
         is_to_baseline = (frame["baseline"] == baseline.label).to_numpy()
         if is_to_baseline.any():

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.report.ledger import cell_labels
-from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, SITUATION, key_of
-from fairbench_cli.report.ledger.paired_differences import LEVEL, adjusted, paired_of
-from fairbench_cli.report.ledger.population_tests import over_population
+from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, SITUATION, cell_key
+from fairbench_cli.report.ledger.paired_differences import LEVEL, adjust_by_family, run_paired_frame
+from fairbench_cli.report.ledger.population_tests import compute_population_tests
 from fairbench_cli.report.ledger.results import Results, RunResults
 from fairbench_cli.report.show import tables
 
@@ -33,13 +33,15 @@ def paper_table(name: str, run: RunResults) -> Document:
     """
     cells: tables.TableCells = {}
     metrics = TABLES[name].metrics
-    own = run.own.take(run.own.rows["metric"].isin(metrics).to_numpy())
-    paired = paired_of(run.by_own_groups)
+    own = run.own_attribute_results.take(run.own_attribute_results.rows["metric"].isin(metrics).to_numpy())
+    paired = run_paired_frame(run.by_own_attribute)
     verdicts = paired.set_index([*CELL_COLUMNS, "compared", "metric"])["population_verdict"].to_dict()
     keys = list(own.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None))
     best = {key for key, is_best in zip(keys, find_best(own), strict=True) if is_best}
-    constant = {key for key, repeats in zip(keys, own.constant, strict=True) if repeats.any()}
-    labels = {cell_labels.LABELS: run} | {f"{one.labels} labels": one for one in run.on_all if one is not run}
+    constant = {key for key, repeats in zip(keys, own.n_constant, strict=True) if repeats.any()}
+    labels = {cell_labels.LABELS: run} | {
+        f"{one.labels} labels": one for one in run.on_all_labels if one is not run
+    }
     for cell in run.plan.cells:
         place, technique, beta = tables.block_technique_beta(cell | {"compared": cell["attribute"]})
         for (called, counted), metric in product(labels.items(), metrics):
@@ -48,8 +50,8 @@ def paper_table(name: str, run: RunResults) -> Document:
         if cell["intervention"] == cell_labels.TRAINED_ON_TRUTH and run.labels == "recorded":
             continue  # it is no model of the world that records them
         for metric in metrics:
-            key = *key_of(cell), metric
-            verdict = verdicts.get((*key_of(cell), cell["attribute"], metric), "")
+            key = *cell_key(cell), metric
+            verdict = verdicts.get((*cell_key(cell), cell["attribute"], metric), "")
             cells[place, (technique, metric), beta] = replace(
                 tables.mean_cell(run, cell, metric),
                 best=key in best,
@@ -84,7 +86,7 @@ def find_best(results: Results) -> NDArray[np.bool_]:
     rows = results.rows.reset_index(drop=True)
     far = results.distances
     far[~np.isfinite(far)] = np.nan
-    able = ~np.isnan(far).all(axis=1) & (results.constant.sum(axis=1) == 0)
+    able = ~np.isnan(far).all(axis=1) & (results.n_constant.sum(axis=1) == 0)
     able &= (rows["intervention"] != cell_labels.TRAINED_ON_TRUTH).to_numpy()
     ours = []
     theirs = []
@@ -102,10 +104,12 @@ def find_best(results: Results) -> NDArray[np.bool_]:
         return best
     one = np.array(ours)
     other = np.array(theirs)
-    pairs = over_population(results, one, other, (far[one], far[other]), np.ones(len(one), dtype=bool))
+    pairs = compute_population_tests(
+        results, one, other, (far[one], far[other]), np.ones(len(one), dtype=bool)
+    )
     tests = pairs.population
     worse = np.where(tests.mean < 0, tests.p, np.where(np.isnan(tests.p), np.nan, 1.0))
     firsts, sizes = np.array(columns).T
     p = np.maximum.reduceat(worse, np.concatenate([[0], np.cumsum(sizes)[:-1]]))
-    best[firsts] = adjusted(rows.iloc[firsts], p, [*cell_labels.BLOCK, "metric"])["p_holm"] < LEVEL
+    best[firsts] = adjust_by_family(rows.iloc[firsts], p, [*cell_labels.BLOCK, "metric"])["p_holm"] < LEVEL
     return best

@@ -25,7 +25,7 @@ from fairbench_cli.report.ledger.cell_labels import (
 from fairbench_cli.report.ledger.journal_arrays import (
     TECHNIQUE,
     CellKey,
-    key_of,
+    cell_key,
     mean_and_interval,
 )
 from fairbench_cli.report.ledger.results import RunResults
@@ -111,7 +111,7 @@ def group_rates_table(name: str, run: RunResults) -> Document:
     """
     texts: TableCells = {}
     for data in run.datasets:
-        for compared in data.asked(run.attributes):
+        for compared in data.compared_attributes(run.attributes):
             # Of each cell the labels of its test rows, then its decisions: (2, cells, repeats, groups, 2, 2).
             of_labels = [label_counts(run, data, cell).n for cell in data.cells]
             levels = data.levels(Counts(data.counts.groups, np.stack([of_labels, data.counts.n])), compared)
@@ -137,9 +137,9 @@ def group_rates_table(name: str, run: RunResults) -> Document:
 
 def format_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> str:
     """Write what a run found of a metric in a cell of its plan, as `format_mean` does."""
-    key = key_of(cell)
-    mean = run.get(key, metric).mean
-    return format_mean(mean.mean, mean.n, run.plan.config.repeats, run.cell(key).statuses)
+    key = cell_key(cell)
+    mean = run.cell_metric(key, metric).summary
+    return format_mean(mean.mean, mean.n, run.plan.config.repeats, run.cell_counts(key).statuses)
 
 
 def format_spread(values: Floats) -> str:
@@ -165,7 +165,7 @@ def describe_spread(run: RunResults) -> tuple[str, ...]:
 def mean_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:
     """Return the mean of a metric in a cell of the plan, with its standard deviation for print."""
     return TableCell(
-        format_cell(run, cell, metric), spread=format_spread(run.get(key_of(cell), metric).values)
+        format_cell(run, cell, metric), spread=format_spread(run.cell_metric(cell_key(cell), metric).values)
     )
 
 

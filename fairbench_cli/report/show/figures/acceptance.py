@@ -14,7 +14,7 @@ from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.registry import COUNT_METRICS, measure
 from fairbench_cli.measures.thresholds import RATES
 from fairbench_cli.report.ledger.cell_labels import read_display_names
-from fairbench_cli.report.ledger.journal_arrays import CellKey, key_of, mean_and_interval
+from fairbench_cli.report.ledger.journal_arrays import CellKey, cell_key, mean_and_interval
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures import canvas, pages
 from fairbench_cli.report.show.figures.canvas import (
@@ -252,7 +252,7 @@ def _rates(page: Page, run: RunResults, metric: str, ax: Axes) -> None:
     ax.set_xlim(0, 1)
     ax.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
     ax.locator_params(axis="y", nbins=5)
-    cells = [run.cell(page.key(t, *page.betas)) for t in page.techniques]
+    cells = [run.cell_counts(page.key(t, *page.betas)) for t in page.techniques]
     for i, (t, cell) in enumerate(zip(page.techniques, cells, strict=True)):
         extra = 1 - (i + 1) / len(cells)  # earlier ones are larger, to be seen below later ones
         if len(cell.swept.n):
@@ -300,7 +300,7 @@ def _share_limits(panels: Sequence[Axes]) -> None:
 
 def _lack(run: RunResults, key: CellKey, metric: str) -> str:
     """Say why a technique has no line, or not of every repeat; nothing where it has."""
-    cell = run.cell(key)
+    cell = run.cell_counts(key)
     if len(cell.counts.n) and not len(cell.swept.n):
         return "the model has no scores, so there is its dot alone"
     is_defined = ~np.isnan(measure(metric, cell.swept))
@@ -318,7 +318,7 @@ def draw_oracle(run: RunResults) -> dict[str, Figure]:
     """
     sets: dict[tuple[str, str], dict[tuple[str, float], Counts]] = {}
     for cell in run.plan.cells:
-        repeats = run.cell(key_of(cell))
+        repeats = run.cell_counts(cell_key(cell))
         if cell["intervention"] != "oracle" or not len(repeats.counts.n):
             continue
         parameters = {"strategy": "both", "remove": 1.0} | json.loads(cell["parameters"])

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from fairbench_cli.experiment.config.outputs import FIGURES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS, find_metric
-from fairbench_cli.report.ledger.journal_arrays import CellKey, key_of, mean_and_interval
+from fairbench_cli.report.ledger.journal_arrays import CellKey, cell_key, mean_and_interval
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.ledger.tuning import TunedCell, tuned_cells
 from fairbench_cli.report.show.figures import canvas, pages
@@ -81,7 +81,7 @@ def _clouds(run: RunResults, title: str, page: Page) -> Figure:
 
 def _cloud(key: CellKey, run: RunResults) -> Floats:
     """Return the dots of a cell, shape (dots, 3): x, y, and whether the repeat is degraded."""
-    x, y = (run.get(key, name) for name in AXES)
+    x, y = (run.cell_metric(key, name) for name in AXES)
     dots: Floats = np.stack([x.values, y.values, x.status == "degraded"], axis=1)
     finite: Floats = dots[np.isfinite(dots).all(axis=1)]
     return finite
@@ -111,7 +111,11 @@ def draw_curves(run: RunResults) -> dict[str, Figure]:
 
 
 def _curves(run: RunResults, title: str, page: Page) -> Figure:
-    drawn = {key[:-1]: metric.mean.n for key, metric in run.found.items() if key[-1] == CURVE_METRICS[0]}
+    drawn = {
+        key[:-1]: metric.summary.n
+        for key, metric in run.metric_by_cell.items()
+        if key[-1] == CURVE_METRICS[0]
+    }
     return facet(
         f"Measures over the bias level β: {title}",
         f"{pages.describe_means(run.plan)} Techniques are set slightly apart at each β.",
@@ -130,7 +134,9 @@ def _lines(page: Page, run: RunResults, metric: str, ax: Axes) -> None:
     spread = (SPREAD if len(page.betas) > 1 else 0.7) * step
     for i, t in enumerate(page.techniques):
         x = np.array(page.betas) + spread * ((i + 0.5) / len(page.techniques) - 0.5)
-        means = [run.get(page.key(t, beta), metric).mean for beta in page.betas]  # NaN leaves a gap
+        means = [
+            run.cell_metric(page.key(t, beta), metric).summary for beta in page.betas
+        ]  # NaN leaves a gap
         y = {
             "mean": [mean.mean for mean in means],
             "low": [mean.low for mean in means],
@@ -158,7 +164,7 @@ def draw_tuning(run: RunResults) -> dict[str, Figure]:
     parameter is tuned, or one that is no number, are left out.
     """
     tuned = {
-        key_of(tuned_cell.cell): tuned_cell for tuned_cell in tuned_cells(run) if tuned_numbers(tuned_cell)
+        cell_key(tuned_cell.cell): tuned_cell for tuned_cell in tuned_cells(run) if tuned_numbers(tuned_cell)
     }
     tuned_of_page = {}
     for names, page in pages.pages_with_results(run).items():

@@ -16,7 +16,7 @@ from fairbench_cli.measures.thresholds import Held
 from fairbench_cli.report.ledger.baselines import baselines_by_situation
 from fairbench_cli.report.ledger.frontier import GAP_METRICS, TOLERANCES, moved_thresholds_of_run
 from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, CellKey, is_baseline, mean_and_interval
-from fairbench_cli.report.ledger.paired_differences import PARETO_METRICS, pareto_of
+from fairbench_cli.report.ledger.paired_differences import PARETO_METRICS, run_pareto_frame
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures import canvas, pages
 from fairbench_cli.report.show.figures.canvas import (
@@ -81,10 +81,10 @@ Point = tuple[MeanAndEnds, MeanAndEnds, bool]
 
 def mean_points(run: RunResults) -> dict[CellKey, Point]:
     """Return the cells that have both metrics in some repeat; keys are values of `CELL_COLUMNS`."""
-    frame = pareto_of(run.by_own_groups)
+    frame = run_pareto_frame(run.by_own_attribute)
     points = {}
     for *cell, free in frame[[*CELL_COLUMNS, "front"]].itertuples(index=False, name=None):
-        gaps, accuracies = (run.found[*cell, name].values for name in PARETO_METRICS)
+        gaps, accuracies = (run.metric_by_cell[*cell, name].values for name in PARETO_METRICS)
         points[tuple(cell)] = *means_of_both(np.abs(gaps), accuracies), bool(free)
     return points
 
@@ -292,7 +292,7 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
                 line = None
             else:
                 line = mean_and_interval(moved.accuracy[i].T)
-            reached[key, moved.held] = (
+            reached[key, moved.constraint] = (
                 line,
                 *means_of_both(moved.technique_gap[i], moved.technique_accuracy[i]),
             )

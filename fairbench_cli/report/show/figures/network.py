@@ -21,7 +21,7 @@ def draw(run: RunResults) -> dict[str, Drawing]:
     sources = {}
     for source in run.plan.datasets:
         place = (source["dataset"], source["attribute"])
-        if place in run.with_results:
+        if place in run.datasets_with_results:
             sources[place] = source
     figures = pages.plot_pages(run, ("dataset", "attribute"), sources, _draw_of_plan)
     worlds = {}

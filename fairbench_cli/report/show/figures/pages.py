@@ -90,7 +90,9 @@ def _technique_of(cell: Mapping[str, Any]) -> Any:
 def pages_with_results(run: RunResults) -> dict[PageNames, Page]:
     """Return the pages of a run, those of data sets without any result left out."""
     return {
-        names: page for names, page in split_into_pages(run.plan).items() if names[:2] in run.with_results
+        names: page
+        for names, page in split_into_pages(run.plan).items()
+        if names[:2] in run.datasets_with_results
     }
 
 
@@ -197,7 +199,7 @@ def describe_shortfall(run: RunResults, key: CellKey, drawn: int) -> str:
         return ""
     if drawn:
         return f"{drawn} of {repeats} repeats"
-    return why_no_value(run.cell(key).statuses, repeats)
+    return why_no_value(run.cell_counts(key).statuses, repeats)
 
 
 def describe_missing(shortfalls: Iterable[tuple[str, str, str]], where: str, apart: str = ", ") -> list[str]:

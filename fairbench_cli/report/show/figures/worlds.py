@@ -97,7 +97,7 @@ class Remedies:
 
     @cached_property
     def _row_by_key(self) -> dict[tuple[Any, ...], Any]:
-        frame = bias_cost_frame(self.run.by_own_groups)
+        frame = bias_cost_frame(self.run.by_own_attribute)
         rows = frame[(frame["labels"] == "true") & frame["mean"].notna()]
         rows = rows.assign(base=rows["mean"] - rows["change"])
         rows = rows.assign(start=rows["base"] + rows["change_low"], end=rows["base"] + rows["change_high"])
@@ -355,7 +355,7 @@ def draw_recorded_true(run: RunResults) -> dict[str, Figure]:
     differ from the truth. In each a line per technique leads from ``none`` to what it gains on recorded
     labels (across) and on true ones (upwards); up and to the right is nearer to the ideal.
     """
-    frame = contrast_frame(run.by_own_groups)
+    frame = contrast_frame(run.by_own_attribute)
     pages_by_place = {}
     frame = frame[frame[["recorded", "true"]].notna().all(axis=1)]
     for names, (place, worlds) in blocks_by_page(run).items():
