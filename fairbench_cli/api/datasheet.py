@@ -133,7 +133,8 @@ def datasheet(name: str, data_dir: Path | None = None, explain: Sequence[str] = 
         raise user_error(problem, fix, "--explain")
     if network is not None:
         return _of_network(card, *network)
-    return Datasheet(card, "card", card.expected.rows if card.expected else 0, named_columns(card))
+    n_rows = card.expected.rows if card.expected else 0
+    return Datasheet(card, "card", n_rows, named_columns(card))
 
 
 def croissant_of(name: str, data_dir: Path | None = None) -> dict[str, Any]:
@@ -142,7 +143,11 @@ def croissant_of(name: str, data_dir: Path | None = None) -> dict[str, Any]:
     Its columns are those of the shipped network, or of the files, or those that the card names.
     """
     card, files, network = _opened(name, data_dir)
-    columns = network[0].columns if network else load(card, files).table.columns if files else ()
+    columns: Sequence[Column] = ()
+    if network is not None:
+        columns = network[0].columns
+    elif files is not None:
+        columns = load(card, files).table.columns
     return to_croissant(card, columns, files.sha256 if files else {})
 
 
@@ -151,10 +156,7 @@ def _opened(
 ) -> tuple[Card, LocatedFiles | None, tuple[BayesNet, Meta] | None]:
     """Return a card, its files if they are here, and its network if one ships; refuse damaged files."""
     card, folders = find_card_and_folders(name, data_dir)
-    if has_network(card):
-        network = open_network(card.name)
-    else:
-        network = None
+    network = open_network(card.name) if has_network(card) else None
     try:
         return card, locate_files(card, folders), network
     except UserError:
@@ -166,7 +168,7 @@ def _opened(
 def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
     names = _single(card, net.columns)
     rows = int(meta.source.get("rows", 0))
-    joint = compute_posterior(net, [*names, card.label.column]).table * rows
+    joint = compute_posterior(net, list(names) + [card.label.column]).table * rows
     favourable = joint[..., net.levels_of(card.label.column).index(card.label.favourable)]
     counts = np.stack([joint.sum(-1) - favourable, favourable], -1).reshape(-1, 2)
     cells = np.argwhere(np.ones(favourable.shape, dtype=bool))
@@ -252,34 +254,38 @@ def _rates(
     codes_of = dict(zip(names, cells.T, strict=True))
 
     def rate(group: str, counts_of_group: Floats, side: Side | None = None) -> GroupRate:
-        limits = (
-            wilson_interval(counts_of_group[1], counts_of_group.sum()) if measured else (math.nan, math.nan)
-        )
-        return GroupRate(
-            group,
-            float(counts_of_group.sum()),
-            Interval(float(divide(counts_of_group[1], counts_of_group.sum())), *map(float, limits)),
-            side,
-        )
+        favourable, rows = counts_of_group[1], counts_of_group.sum()
+        value = float(divide(favourable, rows))
+        low = high = math.nan
+        if measured:
+            low, high = map(float, wilson_interval(favourable, rows))
+        return GroupRate(group, float(rows), Interval(value, low, high), side)
 
     def rates_by(attribute: str) -> AttributeRates:
         attributes = card.protected[attribute].of or (attribute,)
-        mark = np.logical_and.reduce([favoured[name][codes_of[name]] for name in attributes])
-        outcomes = [counts[side].sum(0) for side in (~mark, mark)]
+        # 1. The two groups. Of a joint attribute those are favoured whom all its attributes favour.
+        is_favoured = np.logical_and.reduce([favoured[name][codes_of[name]] for name in attributes])
+        deprived_counts = counts[~is_favoured].sum(0)
+        favoured_counts = counts[is_favoured].sum(0)
         gap = gap_of(
-            *((float(counts_of_side[1]), float(counts_of_side.sum())) for counts_of_side in outcomes),
+            (float(deprived_counts[1]), float(deprived_counts.sum())),
+            (float(favoured_counts[1]), float(favoured_counts.sum())),
             measured=measured,
         )
-        level_rates = (
-            rate(
-                level,
-                counts[codes_of[attribute] == i].sum(0),
-                "favoured" if favoured[attribute][i] else "deprived",
-            )
-            for i, level in enumerate(levels[attribute] if attribute in codes_of else ())
+        deprived_name, favoured_name = _group_names(card, attribute, levels)
+        # 2. Its levels, which a joint attribute does not have.
+        level_rates = []
+        if attribute in codes_of:
+            for i, level in enumerate(levels[attribute]):
+                side: Side = "favoured" if favoured[attribute][i] else "deprived"
+                level_rates.append(rate(level, counts[codes_of[attribute] == i].sum(0), side))
+        return AttributeRates(
+            attribute,
+            tuple(level_rates),
+            rate(deprived_name, deprived_counts),
+            rate(favoured_name, favoured_counts),
+            gap,
         )
-        deprived_rate, favoured_rate = map(rate, _group_names(card, attribute, levels), outcomes)
-        return AttributeRates(attribute, tuple(level_rates), deprived_rate, favoured_rate, gap)
 
     attributes = [name for name, role in card.protected.items() if set(role.of or (name,)) <= set(names)]
     intersections = []
@@ -298,8 +304,10 @@ def gap_of(
     """Return the rate of the deprived less that of the favoured; of each favourable outcomes and people."""
     a, n = deprived
     b, m = favoured
-    limits = difference_interval(a, n, b, m) if measured else (math.nan, math.nan)
-    return Interval(float(divide(a, n) - divide(b, m)), *map(float, limits))
+    low = high = math.nan
+    if measured:
+        low, high = map(float, difference_interval(a, n, b, m))
+    return Interval(float(divide(a, n) - divide(b, m)), low, high)
 
 
 def _group_names(card: Card, attribute: str, levels: dict[str, tuple[str, ...]]) -> tuple[str, str]:
@@ -354,6 +362,12 @@ def _explained(dataset: Dataset, rates: AttributeRates, strata: Sequence[Strata]
             n = np.bincount(4 * row_strata + 2 * rows.s + rows.y, minlength=4 * len(names))
             decisions = to_counts(n.reshape(-1, 2, 2).astype(np.float64))
             columns_explained.append(stratify(CROSS.join(columns), names, decisions, 1.0, AuditConfig()))
-    sizes = (int(rates.deprived.rows), int(rates.favoured.rows))
-    groups = (rates.deprived.group, rates.favoured.group)
-    return Explanation(rates.attribute, *groups, *sizes, rates.gap, tuple(columns_explained))
+    return Explanation(
+        rates.attribute,
+        rates.deprived.group,
+        rates.favoured.group,
+        int(rates.deprived.rows),
+        int(rates.favoured.rows),
+        rates.gap,
+        tuple(columns_explained),
+    )

@@ -92,7 +92,8 @@ def _gap(rates: AttributeRates, sheet: Datasheet) -> Statement:
     far = f"{formatting.number(100 * gap.value, 1)} points {points}".rstrip()
     groups = rates.deprived.group, rates.favoured.group
     text = f"{rates.attribute}: {shares[0]} of {groups[0]}, {far} {word} than of {groups[1]} ({shares[1]})"
-    return Statement(text, None, _chart(rates, sheet) if rates.levels else None)
+    chart = _chart(rates, sheet) if rates.levels else None
+    return Statement(text, None, chart)
 
 
 def _chart(rates: AttributeRates, sheet: Datasheet) -> Chart:
@@ -112,11 +113,10 @@ def _chart(rates: AttributeRates, sheet: Datasheet) -> Chart:
         )
     title = f"{rates.attribute}: share with {sheet.card.outcome}"
     spoken = "; ".join(f"{row.name}: {row.value_text}" for row in rows)
+    caption = ""
     n_more = len(ranked) - len(drawn)
     if n_more:
         caption = f"the {MOST_BARS} largest groups; {n_more} more in the table"
-    else:
-        caption = ""
     return Chart(
         title, row_chart(f"{title}. {spoken}", axis, rows, "disc: deprived, ring: favoured"), caption
     )
@@ -129,48 +129,51 @@ def _facts(sheet: Datasheet) -> tuple[str, ...]:
     for kind, traps_of_kind in group_by(card.traps, lambda trap: trap.kind).items():
         names = ", ".join(trap.column for trap in traps_of_kind if trap.column)
         kinds.append(f"{kind} ({names})" if names else kind)
-    traps = [f"Known traps: {', '.join(kinds)}."] if kinds else []
+    traps = []
+    if kinds:
+        traps.append(f"Known traps: {', '.join(kinds)}.")
     if sheet.checked.warnings:
         traps.append(f"`data check` warns of {len(sheet.checked.warnings):,} more.")
-    known_facts = (" ".join(traps), f"Licence: {card.licence}" if card.licence else "")
-    return (*filter(None, known_facts), *_provenance(sheet))
+    facts = []
+    if traps:
+        facts.append(" ".join(traps))
+    if card.licence:
+        facts.append(f"Licence: {card.licence}")
+    return tuple(facts) + _provenance(sheet)
 
 
 def _provenance(sheet: Datasheet) -> tuple[str, ...]:
     card = sheet.card
     if sheet.origin == "files":
         how = "Wilson's for a share, Newcombe's for a difference; rows are taken as independent"
+        fact = f"Square brackets: 95 % intervals, {how}"
         repeated = [trap.column or "" for trap in card.traps if trap.kind == "repeated-people"]
         if any(repeated):
-            clusters = f", but those with the same {' and '.join(repeated)} are not"
-        else:
-            clusters = ""
+            fact += f", but those with the same {' and '.join(repeated)} are not"
+        fact += "."
         test_files = " and ".join(file.name for file in card.test_files)
         if test_files:
-            test_rows = f" Rows of {test_files}, the test set, are not counted."
-        else:
-            test_rows = ""
-        return (f"Square brackets: 95 % intervals, {how}{clusters}.{test_rows}",)
-    files = " and ".join(file.name for file in card.files)
-    if all(file.url for file in card.files):
-        does = "gets the data"
-    else:
-        does = "says where to get it"
-    get = f"`fairbench data fetch {card.reference}` {does}"
-    if files:
-        where = f"{files} {'is' if len(card.files) == 1 else 'are'} not here; {get}."
-    else:
-        where = ""
-    from_network = f"Rates and columns are those of the shipped network, learned from {sheet.rows:,} rows."
-    return tuple(filter(None, (where, from_network if sheet.origin == "network" else "")))
+            fact += f" Rows of {test_files}, the test set, are not counted."
+        return (fact,)
+    facts = []
+    if card.files:
+        files = " and ".join(file.name for file in card.files)
+        are = "is" if len(card.files) == 1 else "are"
+        has_addresses = all(file.url for file in card.files)
+        effect = "gets the data" if has_addresses else "says where to get it"
+        facts.append(f"{files} {are} not here; `fairbench data fetch {card.reference}` {effect}.")
+    if sheet.origin == "network":
+        facts.append(f"Rates and columns are those of the shipped network, learned from {sheet.rows:,} rows.")
+    return tuple(facts)
 
 
 def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     card = sheet.card
-    about = sheet.card.about
-    lines = [f"Who: {about.who}", f"When: {about.when}", f"What for: {about.purpose}"] if about else []
+    lines = []
+    if card.about:
+        lines += [f"Who: {card.about.who}", f"When: {card.about.when}", f"What for: {card.about.purpose}"]
     if card.note:
-        lines += [card.note]
+        lines.append(card.note)
     yield Section("What it is", tuple(lines), notes=(card.outcome_words, *card.group_words))
     yield Section("Outcomes by group", tables=tuple(_group_tables(sheet, view)))
     yield from _traps(sheet, view)
@@ -209,7 +212,9 @@ def _group_tables(sheet: Datasheet, view: View) -> Iterator[TextTable]:
         if attribute_rates.levels:
             expected_rates = expected.get(attribute_rates.attribute, {}) if sheet.origin == "network" else {}
             yield _rates_table(attribute_rates.attribute, attribute_rates.levels, sheet, view, expected_rates)
-    for attribute, rates in {} if sheet.attributes else expected.items():
+    if sheet.attributes:
+        return
+    for attribute, rates in expected.items():
         heads = ("level", f"P({sheet.card.outcome}), by the card")
         cells = ((level, formatting.number_cell(rate)) for level, rate in rates.items())
         yield plain_table(attribute, heads, cells, 1)
@@ -273,18 +278,19 @@ def _unknown(sheet: Datasheet) -> Iterator[Section]:
     """Yield by attribute who has an unknown outcome, and what each way to read them makes of the gap."""
     groups = {rates.attribute: rates for rates in sheet.attributes if rates.levels}
     for unknown in (unknown for unknown in sheet.unknown if unknown.attribute in groups):
-        shares = [
-            (level, formatting.count_cell(k), _percent(k / n if n else math.nan))
-            for level, (k, n) in unknown.unknown.items()
-        ]
+        shares = []
+        for level, (k, n) in unknown.unknown.items():
+            share = k / n if n else math.nan
+            shares.append((level, formatting.count_cell(k), _percent(share)))
         readings: list[tuple[str | TableCell, ...]] = []
         for policy in unknown.policies:
             is_of_card = policy.policy == sheet.card.label.unknown_as
             gap = formatting.fine_cell(gap_of(policy.deprived, policy.favoured))
-            reading = f"{READINGS[policy.policy]}{'; this card' if is_of_card else ''}"
-            readings.append(
-                (reading, formatting.count_cell(policy.rows), *map(formatting.number_cell, policy.rates), gap)
-            )
+            reading = READINGS[policy.policy]
+            if is_of_card:
+                reading += "; this card"
+            rates = map(formatting.number_cell, policy.rates)
+            readings.append((reading, formatting.count_cell(policy.rows), *rates, gap))
         deprived = groups[unknown.attribute].deprived.group
         favoured = groups[unknown.attribute].favoured.group
         title = f"P({sheet.card.outcome}) of {deprived} (deprived) and {favoured} (favoured)"
@@ -301,7 +307,9 @@ def _traps(sheet: Datasheet, view: View) -> Iterator[Section]:
     checked = sheet.checked
     card = sheet.card
     evidence = {trap: _evidence(trap, findings) for trap, findings in checked.found_traps.items()}
-    heads = ("kind", "column", "what to know", *(["in the files"] if evidence else []))
+    heads = ["kind", "column", "what to know"]
+    if evidence:
+        heads.append("in the files")
     trap_rows = [(trap.kind, trap.column or "", trap.note, evidence.get(trap, "")) for trap in card.traps]
     warning_rows = [(warning.kind, warning.column, warning.what, warning.fix) for warning in checked.warnings]
     named_leaks = {trap.column for trap in card.traps if trap.kind == "leak"}
@@ -317,7 +325,10 @@ def _traps(sheet: Datasheet, view: View) -> Iterator[Section]:
         plain_table("Also noted", ("kind", "column", "what"), noted, omitted=n_more),
     )
     filled_tables = tuple(table for table in tables if table.rows)
-    yield Section("Traps", () if filled_tables else ("No trap is known, and none was found.",), filled_tables)
+    if filled_tables:
+        yield Section("Traps", tables=filled_tables)
+    else:
+        yield Section("Traps", ("No trap is known, and none was found.",))
 
 
 def _together(findings: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], str]:
@@ -337,10 +348,13 @@ def _evidence(trap: Trap, findings: Iterable[Finding]) -> str:
     """Return the findings that show a trap in the files, as text, with columns where it names none."""
     columns_by_finding = _together((finding.kind, finding.what, finding.column) for finding in findings)
     names_a_column = trap.column is not None
-    return "; ".join(
-        problem if names_a_column or not names else f"{names}: {problem}"
-        for (_, problem), names in columns_by_finding.items()
-    )
+    clauses = []
+    for (_, problem), names in columns_by_finding.items():
+        if names_a_column or not names:
+            clauses.append(problem)
+        else:
+            clauses.append(f"{names}: {problem}")
+    return "; ".join(clauses)
 
 
 def _columns_table(sheet: Datasheet, view: View) -> TextTable:
@@ -358,8 +372,14 @@ def _columns_table(sheet: Datasheet, view: View) -> TextTable:
 def _role(sheet: Datasheet, column: Column) -> str:
     if column.name == sheet.card.label.column:
         return "the outcome"
-    kind = {"nominal": "", "bins": "number, in bins", "number": "number"}[column.kind]
-    return ", ".join(filter(None, ["protected" if column.name in sheet.card.protected else "", kind]))
+    roles = []
+    if column.name in sheet.card.protected:
+        roles.append("protected")
+    if column.kind == "bins":
+        roles.append("number, in bins")
+    elif column.kind == "number":
+        roles.append("number")
+    return ", ".join(roles)
 
 
 def _format_levels(column: Column, most: int) -> str:
@@ -379,9 +399,10 @@ def _source(sheet: Datasheet) -> Section:
     lines = [f"{key}: {text}" for key, text in facts.items() if text]
     for file in card.every_file:
         sha256 = file.sha256 or sheet.sha256.get(file.name)
-        lines.append(f"File: {file.name}{f', sha256 {sha256}' if sha256 else ''}")
+        checksum = f", sha256 {sha256}" if sha256 else ""
+        lines.append(f"File: {file.name}{checksum}")
         if file.url:
-            lines += [file.url]
+            lines.append(file.url)
     return Section("Source", tuple(lines))
 
 
@@ -391,10 +412,9 @@ def as_json(sheet: Datasheet) -> str:
     prose = {"name", "title", "source", "licence", "citation", "note", "about", "label", "protected"}
     prose |= {"left_out", "traps"}
     checked = sheet.checked
-    if sheet.network:
-        stand_in = sheet.network.stand_in
-    else:
-        stand_in = None
+    stand_in = None
+    if sheet.network and sheet.network.stand_in:
+        stand_in = sheet.network.stand_in.model_dump(mode="json")
     sheet_json: dict[str, Any] = {
         "format": "fairbench-datasheet/1",
         **card.model_dump(mode="json", include=prose),
@@ -417,7 +437,7 @@ def as_json(sheet: Datasheet) -> str:
         "warnings": _findings_json(checked.warnings),
         "noted": _findings_json(checked.noted),
         "left_out_leaks": checked.left_out_leaks,
-        "stand_in": stand_in.model_dump(mode="json") if stand_in else None,
+        "stand_in": stand_in,
         "sha256": sheet.sha256,
     }
     return json_text(sheet_json)

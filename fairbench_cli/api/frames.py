@@ -69,8 +69,9 @@ def _learned(name: str, cells: "pd.Series[Any]", values: tuple[float, ...]) -> C
     if cells.isna().any() and "" not in levels:
         levels = ("", *levels)
     elif cells.cat.ordered:
-        fitting = len(values) == len(levels)
-        return Column(name, levels, "bins", values if fitting else tuple(map(float, range(len(levels)))))
+        if len(values) != len(levels):
+            values = tuple(map(float, range(len(levels))))
+        return Column(name, levels, "bins", values)
     return Column(name, levels)
 
 

@@ -87,7 +87,8 @@ def measure(
     0.5
     """
     single = isinstance(names, str)
-    metrics = {name: _find_metric(name) for name in ([names] if single else names)}
+    metric_names = [names] if isinstance(names, str) else names
+    metrics = {name: _find_metric(name) for name in metric_names}
     group_arguments = (y_pred, groups, reference, favourable, weights)
     if isinstance(y_true, Counts | Rows):
         data = y_true
@@ -146,10 +147,11 @@ def _counted(y_true: Any, y_pred: Any, groups: Any, reference: Any, favourable: 
     text = np.array([str(value) for value in labels.tolist()], dtype=object)
     group_levels, codes = np.unique(text, return_inverse=True)
     levels = tuple(map(str, group_levels))
-    names_one_group = reference is None or isinstance(reference, str) or not isinstance(reference, Iterable)
-    favoured = (
-        () if reference is None else (str(reference),) if names_one_group else tuple(map(str, reference))
-    )
+    favoured: tuple[str, ...] = ()
+    if isinstance(reference, Iterable) and not isinstance(reference, str):
+        favoured = tuple(map(str, reference))
+    elif reference is not None:
+        favoured = (str(reference),)
     for level in favoured:
         if level not in levels:
             raise user_error(f'no row is of the group "{level}"', suggest(level, levels), "reference")
@@ -193,7 +195,7 @@ def _marked(outcomes: dict[str, NDArray[Any]], favourable: Any) -> dict[str, NDA
     labels: dict[Any, None] = {}
     for array in outcomes.values():
         labels |= dict.fromkeys(array.tolist())
-    if favourable not in [*labels]:  # which may be no key
+    if favourable not in list(labels):  # which may be no key
         fix = suggest(str(favourable), map(str, labels))
         raise user_error(f"no label is {favourable!r}", fix, "favourable")
     if len(labels) > 2:

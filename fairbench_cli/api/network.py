@@ -134,18 +134,19 @@ class Network:
             )
         except UserError as error:
             raise UserError(*error.problems, surface="python") from None
-        index = pd.MultiIndex.from_product(
+        index: pd.Index[Any] = pd.MultiIndex.from_product(
             [self.net.levels_of(name) for name in query_nodes], names=query_nodes
         )
-        single = index if len(query_nodes) > 1 else index.get_level_values(0)
-        answer = pd.Series(query_answer.table.ravel(), index=single, name="probability")
+        if len(query_nodes) == 1:
+            index = index.get_level_values(0)
+        answer = pd.Series(query_answer.table.ravel(), index=index, name="probability")
         answer.attrs["evidence"] = query_answer.evidence
         return answer
 
     def inclusion(self, of: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
         """Return the evidence that `query` assumes of who is in the record: none where inclusion is named."""
         nodes = () if self.biased is None else self.biased.included
-        if {*of, *given} & {*nodes}:
+        if not set(nodes).isdisjoint([*of, *given]):
             return {}
         return dict.fromkeys(nodes, YES)
 
@@ -192,7 +193,7 @@ class Network:
         names = [attribute] if attribute is None or isinstance(attribute, str) else attribute
         named_shares = names.items() if isinstance(names, Mapping) else [(name, 1.0) for name in names]
         net = self.net
-        tilts = [*self.meta.source.get("tilts", ())]
+        tilts = list(self.meta.source.get("tilts", ()))
         for name, share in named_shares:
             roles = self.roles(name)
             groups = self._edited(roles.attribute)
@@ -281,7 +282,7 @@ class Network:
         rows = draw_people(self.biased, int(n), int(seed))
         if not truth:
             return rows.recorded
-        differing = {*self.biased.altered, *self.biased.omitted}
+        differing = set(self.biased.altered) | set(self.biased.omitted)
         recorded_columns = [column for column in rows.true.columns if column.name in differing]
         true = [
             (replace(column, name=f"{column.name}.true"), rows.true[column.name])
@@ -406,8 +407,9 @@ def load_network(name: str | Path, *, card: str | Path | None = None) -> Network
     roles = meta.source.get("roles")
     if card is None and isinstance(roles, dict):
         return _with_roles(net, meta, roles)
-    found = read_card(find_card(str(card))) if card is not None else find_network_card(meta)
-    return Network(net, meta, found)
+    if card is not None:
+        return Network(net, meta, read_card(find_card(str(card))))
+    return Network(net, meta, find_network_card(meta))
 
 
 def learn(
@@ -467,8 +469,8 @@ def learn(
 
     roles_by_key = {"label": label, "favourable": favourable, "attribute": attribute, "deprived": deprived}
     roles = {key: value for key, value in {**roles_by_key, "favoured": favoured}.items() if value is not None}
-    missing = [key for key in ROLES if key not in roles] if roles else []
-    if missing:
+    missing = [key for key in ROLES if key not in roles]
+    if roles and missing:
         problem = f"{next(iter(roles))}= is given, and {missing[0]}= is not"
         raise ArgumentError(
             Problem(problem, f"give {', '.join(f'{key}=' for key in ROLES)}, or none of them")
@@ -506,7 +508,8 @@ def _rows(
         if cut is not data.card and data.files is not None:
             data = load(cut, data.files)
         return data.card, data.table, data.card.name, dict(data.sha256)
-    return None, data if isinstance(data, Table) else to_table(data), name, {}
+    table = data if isinstance(data, Table) else to_table(data)
+    return None, table, name, {}
 
 
 def _arc(arc: str | tuple[str, str]) -> tuple[str, str]:

@@ -110,7 +110,7 @@ class RunFrames:
     def failures(self) -> dict[str, int]:
         """How many repeats gave no result for which reason; without those that were infeasible."""
         rows = self.groups[self.groups["status"].isin(RETRIED)].drop_duplicates(
-            [*_cell(self.groups), "repeat"]
+            _cell(self.groups) + ["repeat"]
         )
         return dict(Counter(rows["reason"]).most_common())
 
@@ -175,24 +175,20 @@ class RunFrames:
         return drawn[chosen]
 
     def __repr__(self) -> str:
-        n_by_status = (
-            self.groups.drop_duplicates([*_cell(self.groups), "repeat"])["status"].value_counts().to_dict()
-        )
+        repeats = self.groups.drop_duplicates(_cell(self.groups) + ["repeat"])
+        n_by_status = repeats["status"].value_counts().to_dict()
         counts_text = ", ".join(f"{count} {status}" for status, count in n_by_status.items()) or "none"
-        if self.folder:
-            where = f"; files in {self.folder}"
-        else:
-            where = ""
+        where = f"; files in {self.folder}" if self.folder else ""
         return f"<Run {self.name}: repeats: {counts_text}; frames: {', '.join(self.frames)}{where}>"
 
     def _repr_html_(self) -> str:
         document = answer_document(self.found)
         chart = answer_chart(self.answer)
         answer = document.answer
-        if answer is not None and answer.statements and chart is not None:
-            first_statement, *other_statements = answer.statements
-            answer = replace(answer, statements=(replace(first_statement, chart=chart), *other_statements))
-        return notebook(replace(document, answer=answer, facts=(repr(self)[1:-1],), sections=()))
+        if answer is not None:
+            answer = replace(answer, headline=replace(answer.headline, chart=chart))
+        facts = (repr(self)[1:-1],)
+        return notebook(replace(document, answer=answer, facts=facts, sections=document.sections[:1]))
 
 
 def _cell(groups: pd.DataFrame) -> list[str]:
@@ -300,7 +296,8 @@ def load_results(folder: str | Path) -> RunFrames:
     path = Path(folder)
     missing = [name for name in NEEDED if not (path / f"{name}.csv").is_file()]
     if missing or not (path / FILE).is_file():
-        problem = f"{path} holds no results ({missing[0] + '.csv' if missing else FILE} is missing)"
+        missing_file = f"{missing[0]}.csv" if missing else FILE
+        problem = f"{path} holds no results ({missing_file} is missing)"
         raise user_error(problem, "give the folder that `fairbench run` wrote")
     return _read(path, read_plan(path).config.name, path)
 
@@ -310,13 +307,15 @@ def _read(path: Path, name: str, folder: Path | None) -> RunFrames:
     for file in sorted((path / "tables").glob("*.csv")):
         tables[file.stem] = pd.read_csv(StringIO(read_text(file)), dtype=str, keep_default_na=False)
     files = {file.stem: file for file in path.glob("*.csv")}
-    order = [*NEEDED, *sorted(files.keys() - set(NEEDED))]
+    order = list(NEEDED) + sorted(files.keys() - set(NEEDED))
     return RunFrames(name, {key: _frame(files[key]) for key in order}, tables, folder)
 
 
 def _frame(path: Path) -> pd.DataFrame:
     """Return a file as a frame, exactly; counts are floats where some repeats have none."""
-    exact: Any = {} if int(pd.__version__.split(".")[0]) > 2 else {"float_precision": "round_trip"}
+    exact: Any = {}
+    if int(pd.__version__.split(".")[0]) <= 2:
+        exact = {"float_precision": "round_trip"}
     frame: pd.DataFrame = pd.read_csv(
         StringIO(read_text(path)), keep_default_na=False, na_values=[""], **exact
     )

@@ -158,8 +158,8 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         own_parameters = {key: value for key, value in params.items() if key.partition("__")[0] not in names}
         settable = self._takes()
         for name in own_parameters:
-            if settable is not None and name not in {*settable, *self.parameters}:
-                fix = suggest(name, [*names, *settable])
+            if settable is not None and name not in settable and name not in self.parameters:
+                fix = suggest(name, list(names) + list(settable))
                 raise ValueError(f"Invalid parameter {name!r} for estimator {self}: {fix}")
         super().set_params(**{key: value for key, value in params.items() if key not in own_parameters})
         self.parameters = self.parameters | own_parameters
@@ -472,7 +472,8 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             if is_registered:
                 return inspect_parameters(INTERVENTIONS[self.technique].load()).types
             return None
-        parameters = inspect_parameters(self.technique if callable(self.technique) else type(self.technique))
+        component = self.technique if callable(self.technique) else type(self.technique)
+        parameters = inspect_parameters(component)
         if parameters.open:
             return None
         return {**parameters.types, **INTERVENTIONS.foreign.options_of(self.technique)}
@@ -486,7 +487,9 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
                 raise ArgumentError(
                     Problem(problem, 'leave it out, or write estimator={NAME: {"encoding": …}}')
                 )
-            name, parameters = split_name(dict(estimator) if isinstance(estimator, Mapping) else estimator)
+            if isinstance(estimator, Mapping):
+                estimator = dict(estimator)
+            name, parameters = split_name(estimator)
             return _component(CLASSIFIERS, name, parameters)
         if isinstance(estimator, type) or not hasattr(estimator, "fit"):
             return _component(CLASSIFIERS, estimator, {})
@@ -515,7 +518,7 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
     if isinstance(thing, str):
         given_parameters = in_lists({key: plain_value(value) for key, value in parameters.items()})
         try:
-            ((spec, extra), *_) = read_entries(kind, [{thing: given_parameters}], {}, ReadContext(Path()))
+            spec, extra = read_entries(kind, [{thing: given_parameters}], {}, ReadContext(Path()))[0]
         except ValidationError as error:
             raise UserError(*(problem for _, problem in to_findings(error)), surface="python") from None
         if extra:
@@ -525,7 +528,9 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
         component = thing
     else:
         component = type(thing)
-    given_parameters = ({} if component is thing else parameters_given(thing)) | dict(parameters)
+    given_parameters = dict(parameters)
+    if component is not thing:
+        given_parameters = parameters_given(thing) | given_parameters
     name, _ = component_of(component, kind, for_workers=False)
     if name in kind:
         return _component(kind, name, given_parameters)
@@ -534,9 +539,9 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
         raise ArgumentError(Problem(f"{short_name(name)} {fault[0]}", fault[1]))
     all_parameters = dict(inspect_parameters(component).defaults) | given_parameters
     spec = ComponentSpec(short_name(name), tuple(sorted(all_parameters.items())))
-    return (
-        thing if component is not thing and not parameters else kind.foreign.make(component, given_parameters)
-    ), spec
+    if component is not thing and not parameters:
+        return thing, spec
+    return kind.foreign.make(component, given_parameters), spec
 
 
 def _series(groups_given: Any) -> "pd.Series[Any]":

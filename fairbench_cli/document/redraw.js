@@ -1,6 +1,6 @@
 "use strict";
 // Draws the figures of a run's page, and the tables that follow its switches, from the numbers in the page: at
-// load and after each switch. Numbers are whole numbers of `data.grain` to 1, null where there is none. Those of
+// load and after each switch. Numbers are whole numbers of `data.fixed_point_one` to 1, null where there is none. Those of
 // a metric of a panel are a list over techniques and, within, β.
 {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -42,7 +42,7 @@
   // Scales: how the numbers of a metric are written, and where they stand.
   function written(scale, grains, plus = "") {
     // In whole steps of the last digit, so that nothing is rounded twice.
-    const steps = Math.floor((2 * Math.abs(grains) + scale.step) / (2 * scale.step));
+    const steps = Math.floor((2 * Math.abs(grains) + scale.last_digit) / (2 * scale.last_digit));
     const base = 10 ** scale.digits;
     const digits = `${Math.floor(steps / base)}.${String(steps % base).padStart(scale.digits, "0")}`;
     if (steps === 0) return digits;
@@ -60,7 +60,7 @@
   }
   // A number in its unit.
   function inUnit(scale, grains) {
-    return grains / (data.grain / (scale.unit ? 100 : 1));
+    return grains / (data.fixed_point_one / (scale.unit ? 100 : 1));
   }
   // The place of a number on the axis of its metric, in per cent.
   function percentOfAxis(scale, grains) {
@@ -69,23 +69,23 @@
   }
   // What the letters of verdicts say of a metric; of gaps between groups they say another thing.
   function verdictWords(scale) {
-    return data.words[scale.gap ? 1 : 0];
+    return scale.is_gap ? data.gap_kind_texts : data.kind_texts;
   }
 
   // Panels: a data set, groups, a classifier and a world.
   function strengthText(panel, beta, before = "") {
-    if (!panel.strength) return "";
-    return `${before}${panel.strength} = ${panel.at[beta]}`;
+    if (!panel.strength_name) return "";
+    return `${before}${panel.strength_name} = ${panel.beta_texts[beta]}`;
   }
   // The world, its strength where one is chosen, and the labels; empty in a run without worlds.
   function worldText(panel, beta) {
-    const [world, labels] = panel.which.split(" · ");
+    const [world, labels] = panel.world_label.split(" · ");
     if (beta === undefined) return [world, labels].filter(Boolean).join(" · ");
-    const name = world === panel.strength ? "" : world;
+    const name = world === panel.strength_name ? "" : world;
     return [name, strengthText(panel, beta), labels].filter(Boolean).join(" · ");
   }
   function worldLine(panel, beta) {
-    return panel.which ? `<p class="which">${escaped(worldText(panel, beta))}</p>\n` : "";
+    return panel.world_label ? `<p class="which">${escaped(worldText(panel, beta))}</p>\n` : "";
   }
   // The numbers of a technique or a rule over β.
   function overBetas(panel, numbers, i) {
@@ -94,8 +94,8 @@
   // What techniques are held against, by name, with its numbers over β: rules, then models that know the truth.
   function boundsOf(panel, m) {
     const bounds = new Map();
-    Object.keys(data.rules).forEach((name, r) => bounds.set(name, overBetas(panel, panel.known[m], r)));
-    for (const t of panel.upper.filter(Boolean)) bounds.set(panel.techniques[t], overBetas(panel, panel.mean[m], t));
+    Object.keys(data.rule_texts).forEach((name, r) => bounds.set(name, overBetas(panel, panel.reference_values[m], r)));
+    for (const t of panel.truth_indices.filter(Boolean)) bounds.set(panel.technique_names[t], overBetas(panel, panel.mean[m], t));
     for (const [name, values] of bounds) {
       if (values.every((value) => value === null)) bounds.delete(name);
     }
@@ -105,66 +105,66 @@
   // Forests: a row for each technique, with its interval, over one axis.
   // The cell of accuracy and of its change, next to another metric.
   function accuracyCells(m, mean, change = null) {
-    if (m === data.accuracy) return [];
+    if (m === data.accuracy_index) return [];
     if (mean === null) return [["-", ""]];
-    const scale = data.scales[data.accuracy];
+    const scale = data.scales[data.accuracy_index];
     return [[`${written(scale, mean)} %`, change === null ? "" : written(scale, change, "+")]];
   }
   function labelsRow(panel, m, beta) {
     const scale = data.scales[m];
-    const value = atBeta(panel.labels[m], beta);
-    const tooltip = `${data.words[0].L}: ${written(scale, value)} ${scale.unit}`;
+    const value = atBeta(panel.label_values[m], beta);
+    const tooltip = `${data.kind_texts.L}: ${written(scale, value)} ${scale.unit}`;
     const cells = [[written(scale, value), ""]];
-    if (m !== data.accuracy) cells.push(["", ""]);
+    if (m !== data.accuracy_index) cells.push(["", ""]);
     return { name: "labels", form: "labels", tooltip, cells, middle: percentOfAxis(scale, value) };
   }
   function ruleRow(panel, m, name, r, beta) {
     const scale = data.scales[m];
     const i = r * panel.betas.length + beta;
-    const value = numberAt(panel.known[m], i);
-    const tooltip = `${name}: ${writtenWithUnit(scale, value)}; ${data.rules[name]}`;
-    const cells = [[written(scale, value), ""], ...accuracyCells(m, numberAt(panel.known[data.accuracy], i))];
+    const value = numberAt(panel.reference_values[m], i);
+    const tooltip = `${name}: ${writtenWithUnit(scale, value)}; ${data.rule_texts[name]}`;
+    const cells = [[written(scale, value), ""], ...accuracyCells(m, numberAt(panel.reference_values[data.accuracy_index], i))];
     return { name, form: "known", tooltip, cells, middle: percentOfAxis(scale, value) };
   }
   function techniqueRow(panel, m, base, t, beta) {
     const scale = data.scales[m];
-    const name = panel.techniques[t];
+    const name = panel.technique_names[t];
     const i = t * panel.betas.length + beta;
     const mean = numberAt(panel.mean[m], i);
-    const against = panel.against[base];
-    const accuracyChange = against ? numberAt(against.difference[data.accuracy], i) : null;
-    const accuracy = accuracyCells(m, numberAt(panel.mean[data.accuracy], i), accuracyChange);
+    const against = panel.comparisons[base];
+    const accuracyChange = against ? numberAt(against.difference[data.accuracy_index], i) : null;
+    const accuracy = accuracyCells(m, numberAt(panel.mean[data.accuracy_index], i), accuracyChange);
     if (mean === null) {
-      const reason = panel.why[i] ?? "no finite value";
+      const reason = panel.missing_reasons[i] ?? "no finite value";
       return { name, form: "open", tooltip: `${name}: ${reason}`, cells: [["-", ""], ...accuracy], note: reason };
     }
-    const n = atBeta(panel.n[m], i);
-    const constant = panel.same[i] ?? "";
-    const note = constant || (n < panel.repeats ? `${n} of ${panel.repeats}` : "");
-    const repeats = `; ${n} of ${panel.repeats} repeats`;
+    const n = atBeta(panel.n_values[m], i);
+    const constant = panel.constant_decisions[i] ?? "";
+    const note = constant || (n < panel.n_repeats ? `${n} of ${panel.n_repeats}` : "");
+    const repeats = `; ${n} of ${panel.n_repeats} repeats`;
     let tooltip = `${name}: ${writtenWithUnit(scale, mean)}${constant ? `, ${constant}` : ""}`;
     const difference = against ? numberAt(against.difference[m], i) : null;
     if (difference === null) {
       // It is what others are compared with, or there is no difference to it.
-      const isBase = Boolean(against && against.base.includes(t));
+      const isBase = Boolean(against && against.baseline_indices.includes(t));
       const letter = isBase ? "B" : constant ? "c" : ".";
       const middle = percentOfAxis(scale, mean);
       const cells = [[written(scale, mean), ""], ...accuracy];
-      return { name, form: data.kinds[letter], tooltip: tooltip + repeats, cells, note, middle, base: isBase ? middle : null };
+      return { name, form: data.mark_forms[letter], tooltip: tooltip + repeats, cells, note, middle, base: isBase ? middle : null };
     }
     // The mark is as far from the one it is compared with as they differ.
-    const letter = against.kind[m][i];
-    const other = against.base[t];
+    const letter = against.letters[m][i];
+    const other = against.baseline_indices[t];
     const start = numberAt(panel.mean[m], other * panel.betas.length + beta) ?? 0;
     const low = numberAt(against.low[m], i);
     const high = numberAt(against.high[m], i);
-    tooltip += `, ${written(scale, difference, "+")} against ${panel.techniques[other]}`;
+    tooltip += `, ${written(scale, difference, "+")} against ${panel.technique_names[other]}`;
     if (low !== null && high !== null) tooltip += ` (${written(scale, low, "+")} to ${written(scale, high, "+")})`;
     tooltip += `: ${verdictWords(scale)[letter]}${repeats}`;
     const from = (end) => (end === null ? null : percentOfAxis(scale, start + end));
     return {
       name,
-      form: data.kinds[letter],
+      form: data.mark_forms[letter],
       tooltip,
       cells: [[written(scale, mean), written(scale, difference, "+")], ...accuracy],
       note,
@@ -184,7 +184,7 @@
     }
     if (middle !== null) {
       const title = `<title>${escaped(tooltip)}</title>`;
-      const mark = `<path class="mark ${form}" d="${data.forms[form]}">${title}</path>`;
+      const mark = `<path class="mark ${form}" d="${data.form_paths[form]}">${title}</path>`;
       marks += `<svg x="${short(middle)}%" y="50%" overflow="visible">${mark}</svg>`;
     }
     const svg = `<svg role="img" aria-label="${escaped(tooltip)}" width="100%" height="24">${marks}</svg>`;
@@ -195,18 +195,18 @@
   function drawForest(panel, m, base, beta) {
     const scale = data.scales[m];
     const rows = [];
-    if (atBeta(panel.labels[m], beta) !== null) rows.push(labelsRow(panel, m, beta));
-    Object.keys(data.rules).forEach((name, r) => {
-      const value = numberAt(panel.known[m], r * panel.betas.length + beta);
+    if (atBeta(panel.label_values[m], beta) !== null) rows.push(labelsRow(panel, m, beta));
+    Object.keys(data.rule_texts).forEach((name, r) => {
+      const value = numberAt(panel.reference_values[m], r * panel.betas.length + beta);
       if (value !== null) rows.push(ruleRow(panel, m, name, r, beta));
     });
-    panel.techniques.forEach((_, t) => rows.push(techniqueRow(panel, m, base, t, beta)));
+    panel.technique_names.forEach((_, t) => rows.push(techniqueRow(panel, m, base, t, beta)));
     const [low, high, step] = scale.axis;
     const hasIdeal = scale.ideal !== null && low <= scale.ideal && scale.ideal <= high;
     const ideal = hasIdeal ? percentOfAxis(scale, scale.ideal) : null;
-    const title = `${panel.name}: ${scale.name} against ${base}${strengthText(panel, beta, " at ")}`;
+    const title = `${panel.title}: ${scale.name} against ${base}${strengthText(panel, beta, " at ")}`;
     // The columns of numbers, and the axis below the marks.
-    const heads = m === data.accuracy ? ["value"] : ["value", "accuracy"];
+    const heads = m === data.accuracy_index ? ["value"] : ["value", "accuracy"];
     const headCells = heads.map((head) => `<th scope="col" class="n">${head}</th>`).join("");
     const ticks = multiples(low, high, step).map((value) => {
       const text = written(scale, value).replace(/\.?0+$/, "");
@@ -300,26 +300,26 @@
     const limits = [];
     panel.betas.forEach((beta, k) => {
       if (means[k] === null) return;
-      let tooltip = `${panel.techniques[t]}${strengthText(panel, k, ", ")}: ${written(scale, means[k])}`;
+      let tooltip = `${panel.technique_names[t]}${strengthText(panel, k, ", ")}: ${written(scale, means[k])}`;
       if (lows[k] !== null && highs[k] !== null) {
         limits.push({ x: x.at(beta), low: height(lows[k]), high: height(highs[k]) });
         tooltip += ` (${written(scale, lows[k])} to ${written(scale, highs[k])})`;
       }
       points.push({ x: x.at(beta), y: height(means[k]), tooltip });
     });
-    return { name: panel.techniques[t], look, points, limits };
+    return { name: panel.technique_names[t], look, points, limits };
   }
   function drawBand({ name, look, limits }) {
     if (!limits.length) return "";
     const lower = limits.map((limit) => ({ x: limit.x, y: limit.low }));
     const upper = limits.map((limit) => ({ x: limit.x, y: limit.high }));
     const d = `${pathThrough([...lower, ...upper.reverse()])}z`;
-    const fill = `fill="${data.lines[look][0]}" fill-opacity="0.13"`;
+    const fill = `fill="${data.line_styles[look][0]}" fill-opacity="0.13"`;
     return `<path class="area a${look}" d="${d}" ${fill}><title>${escaped(name)}: interval</title></path>`;
   }
   // A curve, and at a level below the axis its name with a sample of the line.
   function drawCurve({ name, look, points }, level) {
-    const [colour, dashes, d] = data.lines[look];
+    const [colour, dashes, d] = data.line_styles[look];
     const line = (way) => (way.length ? stroke(`line l${look}`, pathThrough(way), name, colour, "1.8", dashes) : "");
     const dot = (point) => symbol(`line l${look} dot`, d, point, colour, PAPER);
     const stride = Math.max(1, Math.ceil(points.length / MOST_MARKS));
@@ -353,7 +353,7 @@
   }
   function drawCurves(panel, m, techniques) {
     const scale = data.scales[m];
-    const strength = panel.strength || "β";
+    const strength = panel.strength_name || "β";
     const [low, high, step] = scale.axis.map((end) => inUnit(scale, end));
     const x = makeAxis(panel.betas[0], panel.betas.at(-1), LEFT, RIGHT);
     const y = makeAxis(low, high, 200, 12, step);
@@ -366,7 +366,7 @@
       level += 16;
     }
     parts += drawBounds(panel, m, x, y);
-    const title = `${panel.name}: ${scale.name} over ${strength}`;
+    const title = `${panel.title}: ${scale.name} over ${strength}`;
     return worldLine(panel) + picture(title, short(level - 4), parts);
   }
 
@@ -408,10 +408,10 @@
   }
   function drawBoundWay({ points }) {
     const line = points.length > 1 ? stroke("way known", pathThrough(points), "", SOFT, 1, "1 3") : "";
-    return line + points.map((point) => symbol("point known", data.forms.known, point, SOFT, PAPER)).join("");
+    return line + points.map((point) => symbol("point known", data.form_paths.known, point, SOFT, PAPER)).join("");
   }
   function drawTrack({ points }, look) {
-    const [colour, , d] = data.lines[look];
+    const [colour, , d] = data.line_styles[look];
     const line = points.length > 1 ? stroke(`way l${look}`, pathThrough(points), "", colour, 1) : "";
     const last = SHADES.length - 1;
     const marks = points.map((point, k) => {
@@ -441,11 +441,11 @@
     // Techniques, and of each mark whether the same is decided for everybody.
     const tracks = [];
     for (const t of techniques) {
-      const name = panel.techniques[t];
+      const name = panel.technique_names[t];
       const across = overBetas(panel, panel.mean[xMetric], t);
       const points = planePoints(panel, name, across, overBetas(panel, panel.mean[yMetric], t), plane);
       for (const point of points) {
-        const constant = panel.same[t * panel.betas.length + point.k];
+        const constant = panel.constant_decisions[t * panel.betas.length + point.k];
         if (constant) point.tooltip += `, ${constant}`;
       }
       if (points.length) tracks.push({ name, points });
@@ -455,7 +455,7 @@
     parts += drawAxis(x, 216, nameWithUnit(xScale), 196);
     parts += bounds.map(drawBoundWay).join("") + tracks.map(drawTrack).join("");
     parts += drawNames([...bounds, ...tracks], 216);
-    return worldLine(panel) + picture(`${panel.name}: ${xScale.name} and ${yScale.name}`, "254", parts);
+    return worldLine(panel) + picture(`${panel.title}: ${xScale.name} and ${yScale.name}`, "254", parts);
   }
   // Names next to the ends of their ways, where no mark and no other name is; else farther off, with a line. Names
   // without such a place are left out.
@@ -499,7 +499,7 @@
   for (const select of form.elements) if (select.name) selects[select.name] = select;
   const firstChoices = Object.fromEntries(Object.entries(selects).map(([name, select]) => [name, select.value]));
   function chosen(name) {
-    return selects[name] ? selects[name].value : data.chosen[name] ?? "";
+    return selects[name] ? selects[name].value : data.first_choices[name] ?? "";
   }
   function chosenMetric() {
     return data.scales.findIndex((scale) => scale.name === chosen("metric"));
@@ -512,19 +512,19 @@
   // Whether the switches hide what is about some values of theirs.
   function isHidden(about) {
     return Object.entries(about).some(([name, value]) => {
-      if (name === "slot") return data.slots[value].every((k) => isHidden(data.panels[k].about));
+      if (name === "slot") return data.slots[value].every((k) => isHidden(data.panels[k].switch_values));
       return chosen(name) && value !== chosen(name);
     });
   }
   // A panel on the labels that are chosen.
   function panelAt(k) {
-    const panels = chosen("labels") === data.chosen.labels ? data.panels : data.others;
+    const panels = chosen("labels") === data.first_choices.labels ? data.panels : data.panels_on_other_labels;
     return panels[k];
   }
   // The panel of a slot, which holds that of each world, in the world that is chosen.
   function panelOf(slot) {
     const places = data.slots[slot];
-    return panelAt(places.find((k) => !isHidden(data.panels[k].about)) ?? places[0]);
+    return panelAt(places.find((k) => !isHidden(data.panels[k].switch_values)) ?? places[0]);
   }
 
   // Figures, by the first word of their key.
@@ -534,24 +534,24 @@
       const base = chosen("base");
       const beta = chosenBeta(panel);
       const forest = drawForest(panel, m, base, beta);
-      const against = panel.against[base];
+      const against = panel.comparisons[base];
       if (against && !against.difference[m].length) {
         const text = `The page keeps no differences to ${escaped(base)} of this metric: fairbench report --versus has them.`;
         return `<figcaption class="fine">${text}</figcaption>${forest}`;
       }
       // What is said of a panel is said of the metric and the baseline that are chosen at first.
-      const [short, long] = panel.told[beta];
-      if (!short || chosen("metric") !== data.chosen.metric || base !== data.chosen.base) return forest;
+      const [short, long] = panel.captions[beta];
+      if (!short || chosen("metric") !== data.first_choices.metric || base !== data.first_choices.base) return forest;
       const finePrint = long ? ` <span class="fine">${escaped(long)}</span>` : "";
       return `<figcaption><strong>${escaped(short)}</strong>${finePrint}</figcaption>\n${forest}`;
     },
     curves: (panel, part) => {
-      if (panel.betas.length > 1) return drawCurves(panel, chosenMetric(), panel.parts[part]);
+      if (panel.betas.length > 1) return drawCurves(panel, chosenMetric(), panel.technique_groups[part]);
       return `${worldLine(panel)}<figcaption class="fine">One strength only.</figcaption>`;
     },
     planes: (panel, part, x, y) => {
       const title = escaped(`${data.scales[x].name} × ${data.scales[y].name}`);
-      const plane = drawPlane(panel, Number(x), Number(y), panel.parts[part]);
+      const plane = drawPlane(panel, Number(x), Number(y), panel.technique_groups[part]);
       return `<figcaption><strong>${title}</strong></figcaption>\n${plane}`;
     },
   };
@@ -582,24 +582,24 @@
     return numberCell(written(scale, difference, "+"), difference, interval);
   }
   function verdictCell({ panel, scale, against, m, t, i, mean, difference }) {
-    if (mean === null) return wordCell(panel.why[i] ?? "no finite value");
-    let letter = against ? against.kind[m][i] : "-";
-    if (difference === null && against && against.base.includes(t)) letter = "B";
-    return wordCell(letter === "-" ? "" : verdictWords(scale)[letter], panel.same[i] ?? "");
+    if (mean === null) return wordCell(panel.missing_reasons[i] ?? "no finite value");
+    let letter = against ? against.letters[m][i] : "-";
+    if (difference === null && against && against.baseline_indices.includes(t)) letter = "B";
+    return wordCell(letter === "-" ? "" : verdictWords(scale)[letter], panel.constant_decisions[i] ?? "");
   }
   function accuracyCell({ panel, i, mean }) {
-    const accuracy = numberAt(panel.mean[data.accuracy], i);
+    const accuracy = numberAt(panel.mean[data.accuracy_index], i);
     if (mean === null || accuracy === null) return wordCell("");
-    return numberCell(`${written(data.scales[data.accuracy], accuracy)} %`, accuracy);
+    return numberCell(`${written(data.scales[data.accuracy_index], accuracy)} %`, accuracy);
   }
   function repeatsCell({ panel, m, i }) {
-    const n = atBeta(panel.n[m], i);
-    return numberCell(`${n} of ${panel.repeats}`, n);
+    const n = atBeta(panel.n_values[m], i);
+    return numberCell(`${n} of ${panel.n_repeats}`, n);
   }
   const COLUMNS = [
-    ...data.table.heads.map((head, j) => ({ head, isNumber: false, cell: ({ panel }) => wordCell(panel.place[j]) })),
-    { head: data.table.strength, isNumber: true, cell: ({ panel, k }) => numberCell(panel.at[k], panel.betas[k]) },
-    { head: "technique", isNumber: false, cell: ({ panel, t }) => wordCell(panel.techniques[t]) },
+    ...data.table_heads.panel.map((head, j) => ({ head, isNumber: false, cell: ({ panel }) => wordCell(panel.row_heads[j]) })),
+    { head: data.table_heads.strength, isNumber: true, cell: ({ panel, k }) => numberCell(panel.beta_texts[k], panel.betas[k]) },
+    { head: "technique", isNumber: false, cell: ({ panel, t }) => wordCell(panel.technique_names[t]) },
     { head: "value", isNumber: true, cell: valueCell },
     { head: "difference", isNumber: true, cell: differenceCell },
     { head: "verdict", isNumber: false, cell: verdictCell },
@@ -622,12 +622,12 @@
   }
   function makeRow(panel, m, t, k) {
     const i = t * panel.betas.length + k;
-    const against = panel.against[chosen("base")];
+    const against = panel.comparisons[chosen("base")];
     const mean = numberAt(panel.mean[m], i);
     const difference = against ? numberAt(against.difference[m], i) : null;
     const numbers = { panel, scale: data.scales[m], against, m, t, k, i, mean, difference };
     const row = document.createElement("tr");
-    row.classList.toggle("off", isHidden(panel.about));
+    row.classList.toggle("off", isHidden(panel.switch_values));
     COLUMNS.forEach(({ isNumber, cell }, j) => {
       const element = document.createElement(j === 0 ? "th" : "td");
       if (j === 0) element.scope = "row";
@@ -638,7 +638,7 @@
     return row;
   }
   function share(rate) {
-    return rate === null ? wordCell("-") : numberCell(written(data.share, rate), rate);
+    return rate === null ? wordCell("-") : numberCell(written(data.share_scale, rate), rate);
   }
   const fillers = {
     numbers: (table) => {
@@ -649,7 +649,7 @@
       const rows = [];
       for (const panel of data.slots.flat().map(panelAt)) {
         panel.betas.forEach((_, k) => {
-          panel.techniques.forEach((_, t) => rows.push(makeRow(panel, m, t, k)));
+          panel.technique_names.forEach((_, t) => rows.push(makeRow(panel, m, t, k)));
         });
       }
       table.tBodies[0].replaceChildren(...rows);
@@ -658,13 +658,13 @@
     groups: (table, rows, slot) => {
       const panel = panelOf(slot);
       const beta = chosenBeta(panel);
-      const { rates, rows: sizesOfBetas, labels: labelsOfBetas } = panel.groups;
+      const { selection_rates: rates, n_rows: sizesOfBetas, label_rates: labelsOfBetas } = panel.groups;
       const sizes = sizesOfBetas[Math.min(beta, sizesOfBetas.length - 1)];
       const labels = labelsOfBetas[Math.min(beta, labelsOfBetas.length - 1)];
-      if (panel.which) table.caption.textContent = `Favourable decisions, %: ${worldText(panel, beta)}`;
+      if (panel.world_label) table.caption.textContent = `Favourable decisions, %: ${worldText(panel, beta)}`;
       rows.forEach((row, g) => {
         const size = sizes[g] === null ? wordCell("-") : numberCell(sizes[g].toLocaleString("en"), sizes[g]);
-        const shares = panel.techniques.map((_, t) => share((rates[t * panel.betas.length + beta] ?? [])[g] ?? null));
+        const shares = panel.technique_names.map((_, t) => share((rates[t * panel.betas.length + beta] ?? [])[g] ?? null));
         [size, share(labels[g]), ...shares].forEach((cell, j) => fillCell(row.children[1 + j], cell));
       });
     },
@@ -711,12 +711,12 @@
   form.addEventListener("change", (event) => {
     const { name, value } = event.target;
     // Where nothing is of all that is chosen, the other switches go back to all.
-    if (data.panels.every((panel) => isHidden(panel.about))) {
-      const { about } = data.panels.find((panel) => panel.about[name] === value);
-      for (const other of Object.keys(about)) {
+    if (data.panels.every((panel) => isHidden(panel.switch_values))) {
+      const { switch_values } = data.panels.find((panel) => panel.switch_values[name] === value);
+      for (const other of Object.keys(switch_values)) {
         const select = selects[other];
         // One that cannot show all of its values shows the panel's.
-        if (select && other !== name) select.value = select.options[0].value && about[other];
+        if (select && other !== name) select.value = select.options[0].value && switch_values[other];
       }
     }
     writeAddress();

@@ -22,12 +22,12 @@ from fairbench_cli.report.ledger.journal_arrays import WORLD_COLUMNS
 from fairbench_cli.report.ledger.paired_differences import VERSUS
 from fairbench_cli.report.ledger.predictions import write_predictions
 from fairbench_cli.report.ledger.results import RunResults, run_results
+from fairbench_cli.report.page import run_page
 from fairbench_cli.report.parts import PARTS
 from fairbench_cli.report.parts.differences import compare_with_techniques
 from fairbench_cli.report.parts.part import RunPart, figure_registry, make_frames, table_makers
 from fairbench_cli.report.show.answer_text import answer_document
 from fairbench_cli.report.show.figures import draw_figures
-from fairbench_cli.report.show.page import run_page
 from fairbench_cli.report.show.table_formats import FORMATS
 
 ANSWER = "answer.md"
@@ -116,7 +116,7 @@ def write_report(
         made = {name: tables_by_name[name](name, run) for name in (*asked, *always)}
         _write_tables(folder / "tables", [table for table in made.values() if table.sections])
         write_text(folder / ANSWER, answer)
-        write_text(folder / PAGE, html(run_page(run, compared(plan, records))))
+        write_text(folder / PAGE, html(run_page(run, parts, compared(plan, records))))
         draw_figures(run, config.figures, figure_registry(parts))
         kept = write_predictions(folder, plan, records)
         shown_tables = [*differences, *(made[name] for name in chosen or ([] if differences else asked))]

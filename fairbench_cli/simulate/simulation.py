@@ -189,15 +189,12 @@ def summary_document(simulation: Simulation, frame: pd.DataFrame, *, brief: bool
     if brief:
         return Document("", sections=(Section("", tables=(_summary(s, frame),)),), notes=furthest)
     summary = Section("", tables=(_summary(s, frame),), notes=furthest)
-    panels = (
-        Section(
-            f"{metric}: furthest from the truth, mean / pooled",
-            tables=(_panels(s, off_truth(frame, metric)),),
-        )
-        for metric in _on_truths_scale(s)
-    )
+    sections = [summary]
+    for metric in _on_truths_scale(s):
+        title = f"{metric}: furthest from the truth, mean / pooled"
+        sections.append(Section(title, tables=(_panels(s, off_truth(frame, metric)),)))
     settings = f"{size}{s.runs:,} runs of {s.rows:,} rows. {_EXPLAINED}"
-    return Document(s.name, facts=(settings,), sections=(summary, *panels))
+    return Document(s.name, facts=(settings,), sections=tuple(sections))
 
 
 def _summary(simulation: Simulation, frame: pd.DataFrame) -> TextTable:
@@ -206,7 +203,7 @@ def _summary(simulation: Simulation, frame: pd.DataFrame) -> TextTable:
     for metric in simulation.metrics:
         of_metric = frame[frame["metric"] == metric]
         ranges = [_range(of_metric.loc[of_metric["truth"] == end, "mean"]) for end in ENDS]
-        rows.append([metric, *ranges])
+        rows.append([metric] + ranges)
     return plain_table("", HEADS, rows, 1)
 
 

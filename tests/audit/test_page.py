@@ -16,8 +16,8 @@ from report.worlds_data import known_run
 from fairbench_cli.audit.show.document import to_html, write_pdf
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.document.html import html as to_page
+from fairbench_cli.report.page import run_page
 from fairbench_cli.report.show.metric_wording import signed
-from fairbench_cli.report.show.page import run_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 QUIET = "--disable-background-networking --disable-component-update --disable-sync --disable-gpu".split()  # noqa: SIM905
@@ -285,19 +285,19 @@ def test_every_number_of_the_page_of_a_run_is_one_of_its_files(finished):
     known = 0
     for panel in data["panels"]:
         for m, scale in enumerate(data["scales"]):
-            for t, technique in enumerate(panel["techniques"]):
+            for t, technique in enumerate(panel["technique_names"]):
                 for k, beta in enumerate(panel["betas"]):
                     at = t * len(panel["betas"]) + k
                     for frame, column, numbers in (
                         (summary, "mean", panel["mean"][m]),
                         (summary, "low", panel["low"][m]),
-                        (paired, "difference", panel["against"]["none"]["difference"][m]),
-                        (paired, "population_high", panel["against"]["none"]["high"][m]),
+                        (paired, "difference", panel["comparisons"]["none"]["difference"][m]),
+                        (paired, "population_high", panel["comparisons"]["none"]["high"][m]),
                     ):
                         own = frame[(frame["metric"] == scale["name"]) & (frame["beta"] == beta)]
                         own = own[own["intervention"] == technique][column].to_numpy()
                         if len(own) and np.isfinite(own[0]):
-                            assert abs(numbers[at] / data["grain"] - own[0]) < 1e-5
+                            assert abs(numbers[at] / data["fixed_point_one"] - own[0]) < 1e-5
                             known += 1
                         else:
                             assert not numbers or numbers[at] is None

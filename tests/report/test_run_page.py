@@ -12,9 +12,9 @@ from report.test_answer import PLAIN, REFUSED, WORLDS, run_of
 from fairbench_cli.document.charts import WIDTH, Axis, ChartLine, plot_paths
 from fairbench_cli.document.html import html
 from fairbench_cli.report.ledger.results import run_results
+from fairbench_cli.report.page import run_page
 from fairbench_cli.report.show.metric_wording import signed
-from fairbench_cli.report.show.page import run_page
-from fairbench_cli.report.show.page_data import GRAIN, Scale, grains
+from fairbench_cli.report.show.page_data import FIXED_POINT_ONE, Scale, fixed_point
 
 ODD = "a <b>name</b> \"&'</script><!--]]>"
 
@@ -52,7 +52,7 @@ def test_odd_runs_have_a_page(techniques, more):
 
 def test_the_metric_that_is_drawn_is_the_one_that_is_chosen():
     text, data = page_of(WORLDS, metrics=("impact-ratio", "accuracy"), more=ALL)
-    assert data["chosen"]["metric"] == "impact-ratio"
+    assert data["first_choices"]["metric"] == "impact-ratio"
     options = text.partition('name="metric"')[2]
     chosen, *_ = re.findall(r'<option value="([^"]*)" selected>', options)
     assert chosen == "impact-ratio"
@@ -62,12 +62,12 @@ def test_the_metric_that_is_drawn_is_the_one_that_is_chosen():
 @example(0.1584996, "points")
 def test_a_number_has_the_digits_that_it_has_elsewhere(value, unit):
     scale = Scale("metric", unit, 1 if unit else 3, 0, True, (0, 1, 1))
-    (whole,) = grains([value], scale)
-    steps = (2 * abs(whole) + scale.step) // (2 * scale.step)  # as the page's script rounds
+    (whole,) = fixed_point([value], scale)
+    steps = (2 * abs(whole) + scale.last_digit) // (2 * scale.last_digit)  # as the page's script rounds
     written = f"{steps // 10**scale.digits}.{steps % 10**scale.digits:0{scale.digits}d}"
     before = "−" if whole < 0 and steps else ""
-    assert before + written == signed(value * scale.times, scale.digits, "")
-    assert abs(whole / GRAIN - value) < 1 / GRAIN
+    assert before + written == signed(value * scale.unit_factor, scale.digits, "")
+    assert abs(whole / FIXED_POINT_ONE - value) < 1 / FIXED_POINT_ONE
 
 
 def test_names_in_a_plane_stand_on_no_mark_and_no_other_name():
@@ -101,7 +101,7 @@ def test_what_is_drawn_stands_where_it_is():
     _, data = page_of({"bank": small}, more=ALL)
     (scale,) = [one for one in data["scales"] if one["name"] == "discrimination"]
     (panel,) = data["panels"]
-    labels = panel["labels"][data["scales"].index(scale)]
+    labels = panel["label_values"][data["scales"].index(scale)]
     assert labels == 15_000
     assert scale["axis"][0] < 0 < labels < scale["axis"][1]
 
@@ -114,4 +114,4 @@ def test_a_mean_that_is_infinite_is_none():
     none, massaging = data["panels"][0]["mean"][m]
     assert none is None
     assert massaging > 100_000
-    assert data["panels"][0]["n"][m] == 6
+    assert data["panels"][0]["n_values"][m] == 6

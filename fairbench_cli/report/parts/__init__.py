@@ -1,6 +1,7 @@
 """The parts of a run's report. A new one is a line here; `papers/parts.py` adds those of papers."""
 
 from fairbench_cli.report.parts.baselines import BASELINES
+from fairbench_cli.report.parts.curves import CURVES
 from fairbench_cli.report.parts.differences import DIFFERENCES
 from fairbench_cli.report.parts.findings import FINDINGS
 from fairbench_cli.report.parts.measured import MEASURED
@@ -13,14 +14,16 @@ from fairbench_cli.report.parts.tuning import TUNING
 from fairbench_cli.report.parts.worlds import WORLDS
 
 PARTS: tuple[RunPart, ...] = (
-    MEASURED,
     DIFFERENCES,
+    WORLDS,
+    CURVES,
+    SWEEP,
+    MEASURED,
     FINDINGS,
+    NETWORKS,
     REMEDIES,
     BASELINES,
-    SWEEP,
     ORACLE,
     TUNING,
-    WORLDS,
-    NETWORKS,
 )
+"""In the order of their sections on the page."""

@@ -1,12 +1,12 @@
 """What each technique changes: its differences to none, and which techniques others dominate."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.safe_text import make_slugs
-from fairbench_cli.document.model import SIDES, Document, TableCell
+from fairbench_cli.document.model import SIDES, Chart, Document, Section, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.report.ledger.cell_labels import BLOCK, read_display_names
 from fairbench_cli.report.ledger.paired_differences import (
@@ -22,7 +22,16 @@ from fairbench_cli.report.ledger.paired_differences import (
 from fairbench_cli.report.ledger.population_tests import BASES
 from fairbench_cli.report.ledger.results import COMPARED, Results, RunResults
 from fairbench_cli.report.parts.part import RunPart
+from fairbench_cli.report.show.page_charts import RULE_TEXTS, draw_forest_legend
+from fairbench_cli.report.show.page_slots import PagePanels
 from fairbench_cli.report.show.tables import TableCells, block_technique_beta, lay_out_blocks
+
+FOREST_CAPTION = (
+    "Each mark is as far from the square as its technique differs from it; the bar is the 95 % interval of "
+    "that difference, over training and test rows. The upright line is the best value, the dotted one what "
+    "all are compared with."
+)
+RULES_CAPTION = "Without training: " + "; ".join(f"{rule}: {text}" for rule, text in RULE_TEXTS.items()) + "."
 
 
 def paired_of_metrics(run: RunResults) -> pd.DataFrame:
@@ -112,9 +121,21 @@ def pareto_table(name: str, run: RunResults) -> Document:
     return Document(name, facts=caption, sections=lay_out_blocks(run, texts, "-"))
 
 
+def forest_sections(_run: RunResults, page_panels: PagePanels) -> Iterator[Section]:
+    """Yield a forest for each slot of the page, which its script draws, and the key to their marks."""
+    forests = []
+    for slot in page_panels.slots:
+        forests.append(slot.make_section([Chart("", "", key=f"forest-{slot.number}")]))
+    yield Section("Who, by how much, at what cost", sections=tuple(forests), tiled=True, anchor="differences")
+    has_rules = page_panels.has_reference_rules
+    caption = (FOREST_CAPTION, RULES_CAPTION) if has_rules else (FOREST_CAPTION,)
+    yield Section("", caption, charts=(Chart("", draw_forest_legend(has_rules=has_rules)),))
+
+
 DIFFERENCES = RunPart(
     "differences",
     frames={"paired": paired_of_metrics, "pareto": run_pareto_frame},
     tables={"difference-to-none": paired_table, "pareto": pareto_table},
     figures={"pareto": "report.show.figures.fronts:draw_pareto"},
+    sections=forest_sections,
 )

@@ -1,4 +1,4 @@
-"""What the report of a run is made of: parts, of which each makes its files, tables and figures."""
+"""What the report of a run is made of: parts, of which each makes its files, tables, figures and sections."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from fairbench_cli.base.registry import Registry
-from fairbench_cli.document.model import Document
+from fairbench_cli.document.model import Document, Section
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.report.ledger.results import RunResults
+from fairbench_cli.report.show.page_slots import MakeSections, PagePanels
 
 MakeFrame = Callable[[RunResults], pd.DataFrame | None]
 """Returns the rows of a CSV file; None where the run has nothing to say there, and no file is written."""
@@ -19,6 +20,11 @@ MakeTable = Callable[[str, RunResults], Document]
 def always(_plan: RunPlan) -> bool:
     """Return True: every run has the part."""
     return True
+
+
+def no_sections(_run: RunResults, _page_panels: PagePanels) -> tuple[Section, ...]:
+    """Return no sections: the page has nothing of the part."""
+    return ()
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,8 @@ class RunPart:
     figures : dict of str to str
         ``module:function`` below the package by the names that a config asks for them. The function returns
         figures of a `RunResults` by file name; its module, and matplotlib, are loaded when they are drawn.
+    sections : callable
+        Returns the part's sections of the page, given the run and the panels of the page.
     """
 
     key: str
@@ -48,6 +56,7 @@ class RunPart:
     frames: Mapping[str, MakeFrame] = field(default_factory=dict)
     tables: Mapping[str, MakeTable] = field(default_factory=dict)
     figures: Mapping[str, str] = field(default_factory=dict)
+    sections: MakeSections = no_sections
 
 
 def make_frames(parts: Iterable[RunPart], run: RunResults) -> dict[str, pd.DataFrame | None]:
@@ -74,3 +83,12 @@ def figure_registry(parts: Iterable[RunPart]) -> Registry:
     for part in parts:
         targets |= part.figures
     return Registry("figure", "fairbench_cli", targets)
+
+
+def make_sections(parts: Iterable[RunPart], run: RunResults, page_panels: PagePanels) -> list[Section]:
+    """Return the sections of a run's page, without those that have nothing to show."""
+    sections: list[Section] = []
+    for part in parts:
+        if part.applies(run.plan):
+            sections += part.sections(run, page_panels)
+    return [section for section in sections if section.sections or section.tables or section.charts]

@@ -1,13 +1,33 @@
 """Every acceptance rate: what moving the thresholds of groups reaches, and which techniques are above."""
 
-from fairbench_cli.document.model import Document
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from fairbench_cli.document.model import Chart, Document, Section
+from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.thresholds import RATES
-from fairbench_cli.report.ledger.frontier import ABOVE, BELOW, frontier_distance_frame, frontier_frame
-from fairbench_cli.report.ledger.journal_arrays import cell_key
+from fairbench_cli.report.ledger.frontier import (
+    ABOVE,
+    BELOW,
+    frontier_distance_frame,
+    frontier_frame,
+    moved_thresholds_of_run,
+)
+from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, cell_key, mean_and_interval
 from fairbench_cli.report.ledger.paired_differences import format_number
 from fairbench_cli.report.ledger.results import RunResults, sweep_frame
 from fairbench_cli.report.parts.part import RunPart
+from fairbench_cli.report.show.page_charts import FrontierPoint, draw_frontier
+from fairbench_cli.report.show.page_panels import PagePanel
+from fairbench_cli.report.show.page_slots import PagePanels, PageSlot, nearest_beta_index
 from fairbench_cli.report.show.tables import TableCells, block_technique_beta, format_mean, lay_out_blocks
+
+THRESHOLDS_CAPTION = (
+    "The line: the best that a threshold for each group reaches with the model of none, chosen with the "
+    "labels of the test rows. Below it a technique does less than moved thresholds would; the tests are in "
+    "frontier_distance.csv."
+)
 
 
 def frontier_table(name: str, run: RunResults) -> Document:
@@ -74,6 +94,70 @@ def _caption(run: RunResults) -> tuple[str, ...]:
     return lines
 
 
+def threshold_sections(run: RunResults, page_panels: PagePanels) -> Iterator[Section]:
+    """Yield the section on moved thresholds, next to the techniques."""
+    sections = []
+    for slot in page_panels.slots:
+        for panel in slot.panels:
+            section = _panel_thresholds(run, slot, panel)
+            if section is not None:
+                sections.append(section)
+    yield Section(
+        "Moved thresholds", (THRESHOLDS_CAPTION,), sections=tuple(sections), tiled=True, anchor="thresholds"
+    )
+
+
+def _panel_thresholds(run: RunResults, slot: PageSlot, panel: PagePanel) -> Section | None:
+    """Return the section on moved thresholds in a panel. None where the model of none has no value."""
+    # 1. What thresholds reach that hold the rates of the panel's groups alike.
+    for moved in moved_thresholds_of_run(run):
+        is_of_panel = moved.data is panel.dataset_repeats and moved.compared == panel.block["compared"]
+        if is_of_panel and moved.constraint == "demographic-parity":
+            break
+    else:
+        return None
+    # 2. The cells at the β that is shown first, among them the model of none, whose thresholds are moved.
+    beta = panel.betas[nearest_beta_index(panel.betas, slot.shown_panel.betas[slot.beta_index])]
+    cells = [i for i in panel.cell_positions if moved.data.cells[i]["beta"] == beta]
+    baseline = next((i for i in cells if moved.baseline[i] == i), None)
+    if baseline is None:
+        return None
+    frontier_points = _mean_points(moved.gap[baseline].T, moved.accuracy[baseline].T)
+    frontier = [point for point in frontier_points if point is not None]
+    if not frontier:
+        return None
+    # 3. The techniques as they decide.
+    techniques = []
+    for i, point in zip(
+        cells, _mean_points(moved.technique_gap[cells], moved.technique_accuracy[cells]), strict=True
+    ):
+        if point is not None:
+            technique = [moved.data.cells[i][name] for name in TECHNIQUE]
+            techniques.append((panel.names.technique(*technique), point))
+    title = f"{panel.title}: moved thresholds"
+    if panel.strength_name:
+        title += f" at {panel.strength_name} = {beta:g}"
+    section = slot.make_section([Chart(panel.world_label, draw_frontier(title, frontier, techniques))])
+    # 4. No script draws it: it is shown for its own world and labels alone.
+    switch_values = panel.switch_values
+    if panel.labels:
+        switch_values = (*switch_values, ("world", panel.world_name), ("labels", panel.labels))
+    return replace(section, about=switch_values)
+
+
+def _mean_points(gaps: Floats, accuracies: Floats) -> list[FrontierPoint | None]:
+    """Return means over the repeats, the last axis, in per cent; None for one that is not known."""
+    mean_gaps = mean_and_interval(gaps)["mean"].tolist()
+    mean_accuracies = mean_and_interval(accuracies)["mean"].tolist()
+    points: list[FrontierPoint | None] = []
+    for gap, accuracy in zip(mean_gaps, mean_accuracies, strict=True):
+        if math.isfinite(gap + accuracy):
+            points.append(FrontierPoint(100 * gap, 100 * accuracy))
+        else:
+            points.append(None)
+    return points
+
+
 SWEEP = RunPart(
     "sweep",
     applies=lambda plan: plan.config.sweep is not None,
@@ -83,4 +167,5 @@ SWEEP = RunPart(
         "sweep": "report.show.figures.acceptance:draw_sweep",
         "frontier": "report.show.figures.fronts:draw_frontier",
     },
+    sections=threshold_sections,
 )

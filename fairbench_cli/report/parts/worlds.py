@@ -26,6 +26,8 @@ from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, is_baseline
 from fairbench_cli.report.ledger.paired_differences import format_number
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.parts.part import RunPart
+from fairbench_cli.report.show.page_slots import PagePanels
+from fairbench_cli.report.show.page_worlds import WORLDS_CAPTION, world_sections
 from fairbench_cli.report.show.tables import caption
 
 DOES = {
@@ -146,4 +148,20 @@ def _reached(known: ExactWorld, cells: pd.DataFrame, called: Callable[..., str])
     yield called(*best[TECHNIQUE])
 
 
-WORLDS = RunPart("worlds", frames={"worlds": worlds_frame}, tables={"worlds": worlds_table})
+def worlds_sections(run: RunResults, _page_panels: PagePanels) -> Iterator[Section]:
+    """Yield the section on what each world does and what can be undone."""
+    yield Section(
+        "What each world does, and what can be undone",
+        WORLDS_CAPTION,
+        sections=tuple(world_sections(run)),
+        tiled=True,
+        anchor="worlds",
+    )
+
+
+WORLDS = RunPart(
+    "worlds",
+    frames={"worlds": worlds_frame},
+    tables={"worlds": worlds_table},
+    sections=worlds_sections,
+)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fairbench_cli.base.grouping import group_by
@@ -24,164 +25,7 @@ NOTHING_LOST = 0.0005  # of accuracy: it is written as 0.0 points
 EXACT = "Exact, by inference on the network; nothing is trained."
 DRAWN = "Where a number has ±, it is of draws from the network, with its standard error; all else is exact."
 
-Row = tuple[str, list[TableCell]]
-
-
-def world_sections(run: RunResults) -> Iterator[Section]:
-    """Yield a section for each world of each data set and attribute of which something is known.
-
-    Each has what the world does, by its strength: to the labels and sizes of the groups, to the order within
-    them, and to what anybody could reach who knows the record alone, or the truth.
-    """
-    called = read_display_names(run.plan.config)
-    features = run.plan.config.test_features
-    asked = {tuple(cell[name] for name in ("dataset", "attribute", "world")) for cell in run.plan.cells}
-    known = exact_worlds_of_run(run).worlds if run.plan.has_worlds else ()
-    found = group_by(known, lambda one: (one.dataset, one.attribute, one.world))
-    for dataset, attribute, world in (place for place in found if place in asked):
-        every = found[dataset, attribute, world]
-        source = run.plan.dataset(dataset, attribute)
-        groups = groups_in_words(run.plan.protected(dataset, attribute), attribute)
-        name = world_label(source, world)
-        strength = strength_name(source, world)
-        own = [one for one in every if one.features == features] or every
-        own.sort(key=lambda one: (one.include_protected, one.beta))
-        sentences = [_done(source, world)]
-        tables: list[TextTable] = []
-        for seen, those in group_by(own, lambda one: one.include_protected).items():
-            rules = f"rules that {'see' if seen else 'do not see'} {attribute}"
-            sentences.append(undone(those, groups, strength, rules))
-            tables.append(_table(those, groups, strength, rules, again=bool(tables)))
-        fine = f"{groups[0]} against {groups[1]}"
-        if features == "recorded":
-            fine += " · recorded features"
-        yield Section(
-            f"{called.dataset(dataset)}: {name}",
-            tuple(filter(None, sentences)),
-            tuple(tables),
-            about=(("dataset", called.dataset(dataset)), ("compared", attribute), ("world", name)),
-            fine=fine,
-        )
-
-
-def _table(
-    worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str, rules: str, *, again: bool
-) -> TextTable:
-    """Return the table of what is known of a world, by its strength; `again`: what is of rules alone."""
-    heads = [f"{one.beta:g}" if strength else one.world or NO_BIAS for one in worlds]
-    known = [*(() if again else _of_record(groups, worlds)), *_of_rules(groups, worlds)]
-    rows = [(TableCell(name), *cells) for name, cells in known if any(cell.text != "-" for cell in cells)]
-    title = f"{rules[:1].upper()}{rules[1:]}"
-    if all(one.method == "exact" for one in worlds):
-        how = EXACT
-    else:
-        how = DRAWN
-    return TextTable(title, (strength or "what", *heads), tuple(rows), how, words=1)
-
-
-def _done(source: Mapping[str, Any], world: str) -> str:
-    """Return in words what the world does at its middle strength; nothing where it does nothing."""
-    own = [one for one in source.get("worlds", ()) if one["world"] == world and one.get("words")]
-    if not own:
-        return ""
-    one = own[len(own) // 2]
-    strength = strength_name(source, world)
-    if strength and len(own) > 1:
-        at = f"At {strength} = {one['beta']:g}: "
-    else:
-        at = ""
-    words = one["words"]
-    return f"{at}{words if at else words[:1].upper() + words[1:]}."
-
-
-def undone(worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str, rules: str) -> str:
-    """Say whether thresholds recover the truth, and which groups the record ranks otherwise than the truth.
-
-    Parameters
-    ----------
-    worlds : sequence of ExactWorld
-        The same at each strength.
-    groups : (str, str)
-        What the deprived and the favoured are called.
-    strength : str
-        What the strength is called; empty where there is none.
-    rules : str
-        Who ranks people.
-    """
-    known = [one for one in worlds if one.keeps_ranking() is not None]
-    lost = {one.beta: one.value("thresholds-lose", "true") for one in known}
-    if not known or any(map(math.isnan, lost.values())):
-        return ""
-    at, most = max(lost.items(), key=lambda one: one[1])
-    ranked = f"To {rules} the record ranks people within each group as the truth does"
-    if all(one.keeps_ranking() for one in known):
-        if most < NOTHING_LOST:
-            return f"{ranked}: a threshold for each group recovers it."
-        return f"{ranked}, yet the best thresholds lose {_percent(most)} of accuracy."
-    since: dict[float, list[str]] = {}
-    for group, called in zip(PAIR, groups, strict=True):
-        first = next((one.beta for one in known if not one.keeps_ranking(group)), None)
-        if first is not None:
-            since.setdefault(first, []).append(called)
-    where = [
-        " and ".join(names)
-        + (f" from {strength} = {first:g} on" if strength and first != known[0].beta else "")
-        for first, names in since.items()
-    ]
-    words = f"To {rules} the record ranks {' and '.join(where)} otherwise than the truth"
-    if most < NOTHING_LOST:
-        return f"{words}; the best thresholds lose no accuracy all the same."
-    if strength and len(known) > 1:
-        end = f" at {strength} = {at:g}"
-    else:
-        end = ""
-    return f"{words}: no thresholds recover it, the best lose {_percent(most)} of accuracy{end}."
-
-
-def _percent(value: float) -> str:
-    return f"{signed(100 * value, 1, '')} points"
-
-
-def _of_record(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterator[Row]:
-    """Yield what a record is described by: a head, and its cell at each strength."""
-    called = dict(zip(PAIR, groups, strict=True))
-    for group, name in called.items():
-        yield f"favourable, {name}", _cells(worlds, "favourable", RECORD, group)
-    yield "gap of the labels", _cells(worlds, "disparity", RECORD)
-    shares = [[one.value("share", labels, PAIR[0]) for labels in RECORD] for one in worlds]
-    if any(abs(true - recorded) >= NOTHING_LOST for recorded, true in shares):
-        yield f"{groups[0]} among all", _cells(worlds, "share", RECORD, PAIR[0])
-    yield "total variation", _cells(worlds, "total-variation", ("",))
-    for group, name in called.items():
-        if any(abs(one.value("prior-shift", "", group) - 1) >= NOTHING_LOST for one in worlds):
-            yield f"odds, {name}", _cells(worlds, "prior-shift", ("",), group, times=1, digits=2, before="× ")
-
-
-def _of_rules(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterator[Row]:
-    """Yield what rules that learn from a record are described by."""
-    called = dict(zip(PAIR, groups, strict=True))
-    for group, name in called.items():
-        yield f"order, {name}", [_order(one, group) for one in worlds]
-    for group, name in called.items():
-        yield f"AUC, {name}", _cells(worlds, "auc", TRUTH, group, times=1, digits=3)
-    for rule, name in RULES_IN_WORDS.items():
-        yield name, _cells(worlds, "accuracy", TRUTH, rule=rule)
-
-
-RECORD: tuple[Labels, Labels] = ("recorded", "true")
-TRUTH: tuple[Labels, Labels] = ("true", "recorded")
-"""Of which labels a number stands large in a cell, and of which small."""
-RULES_IN_WORDS = {
-    "truth": "Bayes, truth",
-    "oracle-thresholds": "best thresholds",
-    "bayes": "Bayes, record",
-    "equal-opportunity": "equal opportunity",
-    "demographic-parity": "demographic parity",
-    "constant": "constant",
-}
-"""Rules whose accuracy is told, by what `worlds.csv` calls them; the better one of its two constant ones."""
-
-ABOUT_WORLDS = (
+WORLDS_CAPTION = (
     "Large is what is recorded, small the truth: how many have the favourable label, how far apart the "
     "groups are, how much of the distribution is another in the record (total variation), and by which "
     "factor all odds of a favourable label changed, where it is one.",
@@ -191,6 +35,198 @@ ABOUT_WORLDS = (
     "known; of the best thresholds on the record with equal TPR and with equal selection rates; of one "
     "decision for everybody.",
 )
+RULE_NAMES = {
+    "truth": "Bayes, truth",
+    "oracle-thresholds": "best thresholds",
+    "bayes": "Bayes, record",
+    "equal-opportunity": "equal opportunity",
+    "demographic-parity": "demographic parity",
+    "constant": "constant",
+}
+"""Rules whose accuracy is told, by what `worlds.csv` calls them; the better one of its two constant ones."""
+
+RECORD_FIRST: tuple[Labels, Labels] = ("recorded", "true")
+TRUTH_FIRST: tuple[Labels, Labels] = ("true", "recorded")
+"""Of which labels a number stands large in a cell, and of which small."""
+
+Row = tuple[str, list[TableCell]]
+"""The head of a row, and its cell at each strength."""
+
+
+@dataclass(frozen=True)
+class WorldWords:
+    """What the deprived and the favoured group, the strength and the rules of a world are called.
+
+    The strength is empty where there is none.
+    """
+
+    groups: tuple[str, str]
+    strength: str
+    rules: str
+
+    @property
+    def named_groups(self) -> list[tuple[str, str]]:
+        """The groups by what `worlds.csv` calls them, and their names."""
+        return list(zip(PAIR, self.groups, strict=True))
+
+
+def world_sections(run: RunResults) -> Iterator[Section]:
+    """Yield a section for each world of each data set and attribute of which something is known.
+
+    Each has what the world does, by its strength: to the labels and sizes of the groups, to the order within
+    them, and to what anybody could reach who knows the record alone, or the truth.
+    """
+    if not run.plan.has_worlds:
+        return
+    names = read_display_names(run.plan.config)
+    features = run.plan.config.test_features
+    planned = {(cell["dataset"], cell["attribute"], cell["world"]) for cell in run.plan.cells}
+    worlds_by_key = group_by(
+        exact_worlds_of_run(run).worlds, lambda world: (world.dataset, world.attribute, world.world)
+    )
+    for (dataset, attribute, world_key), known_worlds in worlds_by_key.items():
+        if (dataset, attribute, world_key) not in planned:
+            continue
+        source = run.plan.dataset(dataset, attribute)
+        groups = groups_in_words(run.plan.protected(dataset, attribute), attribute)
+        strength = strength_name(source, world_key)
+        # 1. The numbers on the features of the test rows, if any; of blind rules first, weak biases first.
+        worlds = [world for world in known_worlds if world.features == features] or known_worlds
+        worlds.sort(key=lambda world: (world.include_protected, world.beta))
+        # 2. A sentence and a table of blind rules, and of those that see the attribute.
+        sentences = [_describe_effect(source, world_key)]
+        tables: list[TextTable] = []
+        for sees_protected, same_rules in group_by(worlds, lambda world: world.include_protected).items():
+            see = "see" if sees_protected else "do not see"
+            words = WorldWords(groups, strength, f"rules that {see} {attribute}")
+            sentences.append(describe_recovery(same_rules, words))
+            tables.append(_world_table(same_rules, words, rules_only=bool(tables)))
+        # 3. The section.
+        world_name = world_label(source, world_key)
+        subtitle = f"{groups[0]} against {groups[1]}"
+        if features == "recorded":
+            subtitle += " · recorded features"
+        dataset_name = names.dataset(dataset)
+        yield Section(
+            f"{dataset_name}: {world_name}",
+            tuple(filter(None, sentences)),
+            tuple(tables),
+            about=(("dataset", dataset_name), ("compared", attribute), ("world", world_name)),
+            fine=subtitle,
+        )
+
+
+def _world_table(worlds: Sequence[ExactWorld], words: WorldWords, *, rules_only: bool) -> TextTable:
+    """Return the table of what is known of a world, by its strength.
+
+    Parameters
+    ----------
+    rules_only : bool
+        Whether to leave out what is of no rules, as another table has it.
+    """
+    rows: list[Row] = []
+    if not rules_only:
+        rows += _record_rows(worlds, words)
+    rows += _rule_rows(worlds, words)
+    known_rows = []
+    for name, cells in rows:
+        if any(cell.text != "-" for cell in cells):
+            known_rows.append((TableCell(name), *cells))
+    heads = [words.strength or "what"]
+    for world in worlds:
+        heads.append(f"{world.beta:g}" if words.strength else world.world or NO_BIAS)
+    is_exact = all(world.method == "exact" for world in worlds)
+    title = f"{words.rules[:1].upper()}{words.rules[1:]}"
+    return TextTable(title, tuple(heads), tuple(known_rows), EXACT if is_exact else DRAWN, words=1)
+
+
+def _describe_effect(source: Mapping[str, Any], world_key: str) -> str:
+    """Return a sentence on what the world does at its middle strength; empty where it does nothing."""
+    strengths = [
+        world for world in source.get("worlds", ()) if world["world"] == world_key and world.get("words")
+    ]
+    if not strengths:
+        return ""
+    middle = strengths[len(strengths) // 2]
+    description = middle["words"]
+    strength = strength_name(source, world_key)
+    if strength and len(strengths) > 1:
+        return f"At {strength} = {middle['beta']:g}: {description}."
+    return f"{description[:1].upper()}{description[1:]}."
+
+
+def describe_recovery(worlds: Sequence[ExactWorld], words: WorldWords) -> str:
+    """Return whether thresholds recover the truth, and of which groups the record ranks people otherwise.
+
+    Empty where that is not known.
+
+    Parameters
+    ----------
+    worlds : sequence of ExactWorld
+        The same at each strength.
+    words : WorldWords
+    """
+    # 1. What the best thresholds lose at each strength, and where they lose most.
+    worlds = [world for world in worlds if world.keeps_ranking() is not None]
+    lost = {world.beta: world.value("thresholds-lose", "true") for world in worlds}
+    if not worlds or any(map(math.isnan, lost.values())):
+        return ""
+    worst_beta = max(lost, key=lambda beta: lost[beta])
+    is_lossless = lost[worst_beta] < NOTHING_LOST
+    loss = f"{signed(100 * lost[worst_beta], 1, '')} points"
+    # 2. The order is kept at every strength.
+    ranks = f"To {words.rules} the record ranks"
+    if all(world.keeps_ranking() for world in worlds):
+        as_truth = f"{ranks} people within each group as the truth does"
+        if is_lossless:
+            return f"{as_truth}: a threshold for each group recovers it."
+        return f"{as_truth}, yet the best thresholds lose {loss} of accuracy."
+    # 3. The order is lost: of which groups, from which strength on.
+    groups_by_first_beta: dict[float, list[str]] = {}
+    for group, name in words.named_groups:
+        losing = [world.beta for world in worlds if not world.keeps_ranking(group)]
+        if losing:
+            groups_by_first_beta.setdefault(losing[0], []).append(name)
+    clauses = []
+    for beta, names in groups_by_first_beta.items():
+        clause = " and ".join(names)
+        if words.strength and beta != worlds[0].beta:
+            clause += f" from {words.strength} = {beta:g} on"
+        clauses.append(clause)
+    otherwise = f"{ranks} {' and '.join(clauses)} otherwise than the truth"
+    if is_lossless:
+        return f"{otherwise}; the best thresholds lose no accuracy all the same."
+    at_beta = ""
+    if words.strength and len(worlds) > 1:
+        at_beta = f" at {words.strength} = {worst_beta:g}"
+    return f"{otherwise}: no thresholds recover it, the best lose {loss} of accuracy{at_beta}."
+
+
+def _record_rows(worlds: Sequence[ExactWorld], words: WorldWords) -> Iterator[Row]:
+    """Yield the rows of what a record is described by."""
+    for group, name in words.named_groups:
+        yield f"favourable, {name}", _cells(worlds, "favourable", RECORD_FIRST, group)
+    yield "gap of the labels", _cells(worlds, "disparity", RECORD_FIRST)
+    deprived, deprived_name = words.named_groups[0]
+    for world in worlds:
+        recorded, true = (world.value("share", labels, deprived) for labels in RECORD_FIRST)
+        if abs(true - recorded) >= NOTHING_LOST:
+            yield f"{deprived_name} among all", _cells(worlds, "share", RECORD_FIRST, deprived)
+            break
+    yield "total variation", _cells(worlds, "total-variation", ("",))
+    for group, name in words.named_groups:
+        if any(abs(world.value("prior-shift", "", group) - 1) >= NOTHING_LOST for world in worlds):
+            yield f"odds, {name}", _cells(worlds, "prior-shift", ("",), group, digits=2, prefix="× ")
+
+
+def _rule_rows(worlds: Sequence[ExactWorld], words: WorldWords) -> Iterator[Row]:
+    """Yield the rows of what rules that learn from a record are described by."""
+    for group, name in words.named_groups:
+        yield f"order, {name}", [_order_cell(world, group) for world in worlds]
+    for group, name in words.named_groups:
+        yield f"AUC, {name}", _cells(worlds, "auc", TRUTH_FIRST, group, digits=3)
+    for rule, name in RULE_NAMES.items():
+        yield name, _cells(worlds, "accuracy", TRUTH_FIRST, rule=rule)
 
 
 def _cells(
@@ -200,52 +236,51 @@ def _cells(
     group: str = "",
     *,
     rule: str = "",
-    times: float = 100,
-    digits: int = 1,
-    before: str = "",
+    digits: int | None = None,
+    prefix: str = "",
 ) -> list[TableCell]:
     """Return a number of each world on the first labels; small its error, and the number on the others.
 
-    The rule "constant" is the better one of deciding the same for everybody.
+    Parameters
+    ----------
+    rule : str
+        "constant" is the better one of deciding the same for everybody.
+    digits : int, optional
+        Behind the point; without it the number is written in per cent.
+    prefix : str
+        What stands before the number.
     """
+    factor, n_digits, unit = (100, 1, " %") if digits is None else (1, digits, "")
+    other_word = "truth" if labels == RECORD_FIRST else "record"
     cells = []
-    for one in worlds:
-        if rule == "constant":
-            named = one.constant("true")
-        else:
-            named = rule
-        number, *others = (one.number(quantity, on, group, named) for on in labels)
+    for world in worlds:
+        world_rule = world.constant("true") if rule == "constant" else rule
+        number, *other_numbers = (world.number(quantity, on, group, world_rule) for on in labels)
         if number is None:
             cells.append(TableCell("-"))
             continue
-        fine = []
+        fine_print = []
         if number.error:
-            fine.append(f"± {times * number.error:.{digits}f}")
-        if labels == RECORD:
-            word = "truth"
-        else:
-            word = "record"
-        fine += [f"{word} {signed(times * other.value, digits, '')}" for other in others if other is not None]
-        text = f"{before}{signed(times * number.value, digits, '')}"
-        if times == 100:
-            text += " %"
-        cells.append(TableCell(text, ", ".join(fine), number.value))
+            fine_print.append(f"± {factor * number.error:.{n_digits}f}")
+        for other in other_numbers:
+            if other is not None:
+                fine_print.append(f"{other_word} {signed(factor * other.value, n_digits, '')}")
+        text = f"{prefix}{signed(factor * number.value, n_digits, '')}{unit}"
+        cells.append(TableCell(text, ", ".join(fine_print), number.value))
     return cells
 
 
-def _order(world: ExactWorld, group: str) -> TableCell:
+def _order_cell(world: ExactWorld, group: str) -> TableCell:
     """Return whether the record keeps the order of a group, and small, which share of pairs it does not."""
-    kept = world.keeps_ranking(group)
-    apart = world.number("discordant", "", group)
-    if kept is None:
+    is_kept = world.keeps_ranking(group)
+    discordant = world.number("discordant", "", group)
+    if is_kept is None:
         return TableCell("-")
-    if kept or apart is None:
-        share = ""
-    else:
-        share = signed(100 * apart.value, 1, "")
-    fine = ""
+    if is_kept:
+        return TableCell("kept", "", 1.0)
+    if discordant is None:
+        return TableCell("lost", "", 0.0)
+    share = signed(100 * discordant.value, 1, "")
     if share == "0.0":
-        fine = "under 0.1 %"
-    elif share:
-        fine = f"{share} %"
-    return TableCell("kept" if kept else "lost", fine, 1.0 if kept else 0.0)
+        return TableCell("lost", "under 0.1 %", 0.0)
+    return TableCell("lost", f"{share} %", 0.0)
