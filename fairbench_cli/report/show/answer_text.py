@@ -203,7 +203,7 @@ def _from_to(
 
 
 def _cost(finding: TechniqueFinding) -> str:
-    """Return what a technique costs in accuracy: " and costs 0.7 points of accuracy"; empty if untested."""
+    """Return the clause on the cost of a technique in accuracy: " and costs 0.7 points of accuracy"; empty if untested."""
     size = signed(abs(100 * finding.cost.mean), plus="")
     return {
         "worse": f" and costs {size} points of accuracy",
@@ -498,7 +498,7 @@ def main_setting(settings: Sequence[RunSetting]) -> RunSetting:
 
 
 def _title(setting: RunSetting, answer: RunAnswer, *, with_beta: bool = True) -> str:
-    """Return what a setting is called: "adult, β = 0.5: women against men"."""
+    """Return the name of a setting: "adult, β = 0.5: women against men"."""
     if with_beta and answer.has_betas:
         at_beta = f", β = {setting.beta:g}"
     else:
@@ -607,7 +607,7 @@ def _test_rows(plan: RunPlan) -> str:
 
 
 def _beta(plan: RunPlan, *, brief: bool) -> str:
-    """Return what β does to training rows; empty in a run without."""
+    """Return the sentence on the bias that β is; empty in a run without."""
     config = plan.config
     if config.sample.source == "data":
         return ""
