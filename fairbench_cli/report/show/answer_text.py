@@ -203,7 +203,7 @@ def _from_to(
 
 
 def _cost(finding: TechniqueFinding) -> str:
-    """Return the clause on the cost of a technique in accuracy: " and costs 0.7 points of accuracy"; empty if untested."""
+    """Return the clause " and costs 0.7 points of accuracy" on a technique; empty if that is untested."""
     size = signed(abs(100 * finding.cost.mean), plus="")
     return {
         "worse": f" and costs {size} points of accuracy",

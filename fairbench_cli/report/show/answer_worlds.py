@@ -158,7 +158,7 @@ def world_result_of(finding: TechniqueFinding) -> str:
 
 
 def describe_cost(setting: RunSetting) -> str:
-    """Return the clause on the cost of the bias to the baseline, after a semicolon; empty where it is not known."""
+    """Return the clause on the cost of the bias to the baseline; empty where it is not known."""
     cost = setting.bias_cost
     if math.isnan(cost.mean):
         return ""
