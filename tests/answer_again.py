@@ -177,7 +177,7 @@ class Answer:
     # The parts of the answer -------------------------------------------------------------------------------
 
     def check(self) -> "Answer":
-        """Check headline, statements and sections."""
+        """Check headline, small tables and sections."""
         parts = re.split(r"\n\n(?=## )", self.text)
         head = parts[0].split("\n\n")
         sections = parts[1:]
@@ -185,41 +185,114 @@ class Answer:
         self.note("number of sections", len(sections), len(self.blocks))
         for block, section in zip(self.blocks, sections, strict=True):
             self._section(block, section)
-        statements = [one.removeprefix("* ") for one in head[2].split("\n")]
-        if self.worlds:
-            self._worlds(statements, head[1].strip("*"))
-            return self
-        if len(statements) == len(self.blocks) <= 4:
-            for block, statement in zip(self.blocks, statements, strict=True):
-                self._statement(block, statement)
-        else:
-            places = list(dict.fromkeys(tuple(block.values())[:3] for block in self.blocks))
-            tried = {place for place in places if any(one.plain is not None for one in self._all(place))}
-            there = [place for place in places if place in tried]
-            without = {place[0] for place in places if place not in tried}
-            said = {
-                name for line in statements[len(there) :] for name in line.rpartition(": ")[0].split(", ")
-            }
-            self.note("data sets without a plain model", said, without)
-            for place, statement in zip(there, statements[: len(there)], strict=True):
-                self._counted(place, statement)
-        self._headline(head[1].strip("*"))
+        self._small_tables(head[2:])
+        headline = head[1].strip("*")
+        assert len(headline.split()) <= 25, headline
+        self._headline(headline)
         return self
 
     def _section(self, block: dict, text: str) -> None:
         settings = self.settings(block)
         title, *paragraphs = text.split("\n\n")
         assert title.startswith(f"## {block['dataset']}"), (title, block)
-        if block["dataset"] not in title:
-            self.wrong.append(f"section {title!r} is not of {block['dataset']}")
         groups = title.rpartition(": ")[2].split(" against ", 1)
         sentences = [one for one in paragraphs if not one.startswith("|")]
         self.note(f"{title}: settings", len(sentences), len(settings))
         for (beta, setting), sentence in zip(settings.items(), sentences, strict=True):
             rest = sentence.removeprefix(f"β = {beta:g}: ")
-            setting.check(rest, groups, f"{title}, β = {beta:g}", whole=True)
+            setting.check(rest, groups, f"{title}, β = {beta:g}")
         for table in (one for one in paragraphs if one.startswith("|")):
             self._table(settings, table, title)
+
+    def _small_tables(self, paragraphs: list[str]) -> None:
+        """Check the small tables, one for each block that there is room for, and how many are left out."""
+        captions = [one for one in paragraphs if not one.startswith(("|", "* "))]
+        tables = [one for one in paragraphs if one.startswith("|")]
+        self.note("small tables", len(captions), len(tables))
+        blocks = self.blocks
+        if self.worlds:
+            blocks = [block for block in blocks if any(one.biased for one in self.settings(block).values())]
+        n_settings = sum(len(self.settings(block)) for block in self.blocks)
+        more = re.search(r"And ([\d,]+) more settings?: they are below\.", "\n".join(paragraphs))
+        left_out = int(more[1].replace(",", "")) if more else 0
+        self.note("settings that are left out", left_out, n_settings - len(tables))
+        for block, caption, table in zip(blocks, captions, tables, strict=False):
+            settings = self.settings(block)
+            if self.worlds:
+                settings = {beta: one for beta, one in settings.items() if one.biased}
+            setting = settings[_main(settings)]
+            where = f"small table, {caption}"
+            self.note(f"{where}: data set", caption.startswith(block["dataset"]), True)
+            beta = re.search(r", β = ([\d.]+): ", caption)
+            if beta:
+                self.note(f"{where}: β", float(beta[1]), setting.beta)
+            else:
+                self.note(f"{where}: without β", {one.beta for one in self._every()}, {0.0})
+            self._small_table(setting, table, where)
+            rest = caption.rstrip(":").replace(block["dataset"], "", 1)
+            rest = re.sub(r" \(.*?\)(?=[:,])", "", re.sub(r", β = [\d.]+", "", rest), count=1)
+            if self.worlds:
+                rest = setting.check_cost(rest, where)
+            else:
+                rest = setting.check_labels(rest, where)
+            self.leftover(rest.rpartition(": ")[0], where)
+
+    def _every(self) -> list["Setting"]:
+        return [one for block in self.blocks for one in self.settings(block).values()]
+
+    def _small_table(self, setting: "Setting", text: str, where: str) -> None:
+        """Check each row of a small table: numbers from results.csv and paired.csv, words from the kinds."""
+        _, _, *lines = text.strip().split("\n")
+        seen = []
+        for line in lines:
+            technique, *numbers, result = [one.strip() for one in line.split("|")[1:-1]]
+            if re.fullmatch(r"\d+ others|all \d+", technique):
+                silent = [name for name in setting.names if self._small_result(setting, name) == "not shown"]
+                self.note(f"{where}: others", int(re.search(r"\d+", technique)[0]), len(silent))
+                seen += silent
+                continue
+            seen.append(technique)
+            self.note(f"{where}, {technique}: result", result, self._small_result(setting, technique))
+            if self.worlds:
+                known = setting.world_numbers(technique)
+            else:
+                known = setting.small_numbers(technique)
+            for said, number in zip(numbers, known, strict=True):
+                self.note(f"{where}, {technique}", said, number)
+        plains = [name for name in setting.known if name.startswith("none")] if not self.worlds else []
+        for name in setting.names:
+            self.note(f"{where}, {name}: rows", seen.count(name), 1)
+        self.note(f"{where}: without a technique", [name for name in seen if name in plains], plains)
+
+    def _small_result(self, setting: "Setting", technique: str) -> str:
+        """Return the word of a small table."""
+        kind = setting.kind(technique)
+        if kind == "no value":
+            return setting.why_nothing(technique)
+        if kind == "constant":
+            verbs = zip(("refuses all", "accepts all"), setting.constant(technique), strict=True)
+            return " and ".join(verb for verb, n in verbs if n)
+        if technique not in setting.names:
+            return setting.plain_result(technique)
+        if self.worlds:
+            if setting.contrast(technique) == "artefact":
+                return "artefact"
+            if setting.trades(technique):
+                return "trade-off"
+            row = setting.remedy(technique, "true")
+            own = row["kind"] if row is not None and isinstance(row["kind"], str) else ""
+            return {"better": "gains", "worse": "loses", "same": "hardly", "untested": "not tested"}.get(
+                own, own
+            )
+        return self._word(setting, technique)[0]
+
+    def _word(self, setting: "Setting", technique: str) -> tuple[str, str]:
+        """Return the word on a change and the words, by its kind; a trivial one is hardly one."""
+        kind = setting.kind(technique)
+        short, long = WORDS.get(kind, (kind, kind))
+        if kind in ("better", "worse") and setting.trivial(technique):
+            return "hardly", f"hardly {long}"
+        return short, long
 
     def _table(self, settings: dict[float, "Setting"], text: str, where: str) -> None:
         head, _, *lines = text.strip().split("\n")
@@ -231,8 +304,10 @@ class Answer:
         self.note(f"{where}: rows", len(lines), known)
         for line in lines:
             cells = [one.strip() for one in line.split("|")[1:-1]]
+            if heads[0] != "β":  # a run without
+                cells.insert(0, "0")
             beta, technique, gap, change, accuracy, cost, *_, what = cells
-            others = [cells[j] for j in on_others]
+            others = [cells[j + (heads[0] != "β")] for j in on_others]
             setting = settings[float(beta)]
             if technique not in setting.known:
                 self.note(f"{where}, {technique}", gap, "–")
@@ -266,69 +341,107 @@ class Answer:
                 fine = "" if math.isnan(ends[0]) else f" [{minus(ends[0], places)}, {minus(ends[1], places)}]"
                 known = minus(unit * row["difference"], places, plus) + fine
                 self.note(f"{where}, {technique}: change of {key}", text, known)
-            if what:
-                kind = setting.kind(technique)
+            if technique in setting.names:
+                known = self._word(setting, technique)[1]
+                if setting.kind(technique) == "constant":
+                    known = "constant"
                 word = "constant" if "everybody" in what else re.split(r"[,(]", what)[0].strip()
-                self.note(f"{where}, {technique}: kind", "" if word == "no gap shown" else word, kind)
+                self.note(f"{where}, {technique}: kind", word, known)
+                front = "not beaten on both gap and accuracy" in what
+                if front:
+                    self.note(f"{where}, {technique}: front", setting.narrows(technique), True)
 
-    def _statement(self, block: dict, text: str) -> None:
-        settings = self.settings(block)
-        groups = None
-        main = _main(settings)
-        first, *others = re.split(r" At β = ([\d.]+): ", text)
-        first = re.sub(r"^.*?: ", "", first, count=1)
-        settings[main].check(first, groups, f"statement on {block['dataset']}", whole=False)
-        for beta, exception in zip(others[::2], others[1::2], strict=True):
-            settings[float(beta)].check(exception, groups, f"statement on {block['dataset']}, β = {beta}")
-
-    def _all(self, place: tuple) -> list["Setting"]:
-        blocks = [block for block in self.blocks if tuple(block.values())[:3] == place]
-        return [one for block in blocks for one in self.settings(block).values()]
-
-    def _counted(self, place: tuple, text: str) -> None:
-        tried = [one for one in self._all(place) if one.plain is not None]
-        where = f"statement on {place}"
-        ends = sorted((one.plain["value"] for one in tried), key=lambda value: self.sign * value)
-        least, most = sorted(ends[:: max(1, len(ends) - 1)], key=lambda value: abs(value - self.shift))
-        said = re.search(r": (.*?) in (\d+) settings?(?: \(labels: (.*?)\))?\.", text)
-        self.note(f"{where}: settings", int(said[2]), len(tried))
-        numbers = sorted(set(re.findall(N[1:-1], said[1])))
-        self.note(f"{where}: range", numbers, sorted({self.shown(least), self.shown(most)}))
-        if said[3]:
-            self.note(f"{where}: labels", re.findall(N[1:-1], said[3])[0], self.shown(tried[0].labels()))
-        rest = text[said.end() :]
-        kinds = {
-            "The same decision for everybody": "constant", "Narrowed": "better", "Overshot": "overshoots",
-            "Widened": "worse", "No value": "no value",
-        }  # fmt: skip
-        for what, kind in kinds.items():
-            often = Counter(name for one in tried for name in one.names if one.kind(name) == kind)
-            n = sum(any(one.kind(name) == kind for name in one.names) for one in tried)
-            match = re.search(rf"{what} in (\d+): (.*?)\.(?= [A-Z]|$)", rest)
-            self.note(f"{where}: {what}", int(match[1]) if match else 0, n)
-            if match:
-                listed = ", ".join(f"{name} ({times})" for name, times in often.most_common())
-                self.note(f"{where}: {what}, by technique", match[2], listed)
-                rest = rest.replace(match[0], "")
-        self.leftover(rest, where)
-
-    def _worlds(self, statements: list[str], headline: str) -> None:
-        """Check the statements on worlds, and the headline."""
-        every = [one for block in self.blocks for one in self.settings(block).values()]
-        biased = [one for one in every if one.biased and one.plain is not None]
-        known = {}
-        for one in every:
-            if one.plain is not None and (one.biased or not one.block["world"]):
-                known.setdefault(one.block["world"], []).append(one)
-        there = {world: own for world, own in known.items() if world or _free(own)}
-        self.note("worlds", len(statements), len(there))
-        for (world, own), text in zip(there.items(), statements, strict=True):
-            self._world(world, own, text)
+    def _headline(self, text: str) -> None:
+        """Check the sentence that answers the run: each clause of it, and that nothing is left over."""
+        every = self._every()
+        tried = [one for one in every if one.plain is not None]
+        if self.worlds and self.about == "true":
+            self._headline_of_worlds(text)
+            return
         if self.about == "recorded":
             start = "On recorded labels, not on true ones: "
-            self.note("headline: which labels", headline.startswith(start), True)
-            text = headline.removeprefix(start)
-            self._headline(text[0].upper() + text[1:])
+            self.note("headline: which labels", text.startswith(start), True)
+            text = text.removeprefix(start)
+            text = text[0].upper() + text[1:]
+        narrowed = [one for one in tried if any(map(one.narrows, one.names))]
+
+        def counted(match: re.Match) -> None:
+            often = Counter(name for one in narrowed for name in one.names if one.narrows(name))
+            self.note("headline: settings", (int(match[1]), int(match[2])), (len(narrowed), len(tried)))
+            if match[3]:
+                self.note("headline: most often", (match[3], int(match[4])), often.most_common(1)[0])
+
+        text = self.eat(
+            text,
+            r"In (\d+) of (\d+) settings a technique narrows the gap beyond chance(?:, most often (.*?) \((\d+)\))?\.",
+            counted,
+        )
+        text = self.eat(
+            text, r"No technique is shown to narrow the gap, in any of (\d+) settings\.",
+            lambda match: self.note("headline: none", (int(match[1]), 0), (len(tried), len(narrowed))),
+        )  # fmt: skip
+        text = self.eat(
+            text, r"No model without a technique gave a value, so nothing can be said of techniques\.",
+            lambda _: self.note("headline: nothing", len(tried), 0),
+        )  # fmt: skip
+        main = {}
+        for block in self.blocks:
+            settings = self.settings(block)
+            main.setdefault(block["dataset"], []).append(settings[_main(settings)])
+        n_named = 0
+        for clause in filter(None, text.strip().rstrip(".").split("; ")):
+            n_named += self._headline_clause(clause, main)
+        if text.strip():
+            self.note("headline: settings that are named", n_named, len(self.blocks))
+
+    def _headline_clause(self, clause: str, main: dict) -> int:
+        """Check what a clause says of the settings that it names; return how many these are."""
+        sets = "|".join(map(re.escape, sorted(main, key=len, reverse=True)))
+        place = rf"(?:{sets})(?: \([^()]*\))?"
+        places = rf"(?P<places>{place}(?:, {place})*(?: and {place})?)"
+        match = re.fullmatch(rf"[Oo]n {places} (?P<rest>.*)", clause)
+        if match and not re.search(r" (?:cuts|narrows) the gap .*from ", clause):
+            named = re.findall(rf"({sets})(?: \([^()]*\))?", match["places"])
+            said = re.sub(r"the gap between .*? and .*?(?= round$|$)", "the gap", match["rest"])
+            said = said.replace("nothing is shown to help", "nothing is shown to narrow the gap")
+            for name in named:
+                self.note(f"headline: {said}", said in {one.nothing() for one in main[name]}, True)
+            return len(named)
+        match = re.fullmatch(rf"[Aa] technique narrows the gap on {places}", clause)
+        if match:
+            named = re.findall(rf"({sets})(?: \([^()]*\))?", match["places"])
+            for name in named:
+                found = any(one.narrows(other) for one in main[name] for other in one.names)
+                self.note(f"headline: narrower on {name}", found, True)
+            return len(named)
+        names = "|".join(map(re.escape, sorted(set(self.labels.values()), key=len, reverse=True)))
+        number = r"−?\d+(?:\.\d+)?"
+        pattern = (
+            rf"(?:(?P<who>(?i:{names}))\b ?)?(?:(?:cuts|narrows) the gap(?: between .*? and .*?)?(?= on | from ) ?)?"
+            rf"(?:on (?P<set>{sets})(?: \([^()]*\))? )?from (?P<before>{number})(?: points| times)? to "
+            rf"(?P<after>{number}|about (?:zero|equal))(?: points| times)?(?P<cost> and (?:costs|gains) {N} points of accuracy"
+            r"| at hardly any cost in accuracy| at no cost in accuracy that is shown)?(?:, |$)"
+        )
+        n_named = 0
+        who = ""
+        while clause:
+            match = re.match(pattern, clause)
+            if match is None:
+                self.wrong.append(f"headline: not computed again: {clause!r}")
+                break
+            who = match["who"] or who
+            settings = main[match["set"]] if match["set"] else [one for own in main.values() for one in own]
+            self.note(f"headline: {match[0]}", any(one.says(who, match) for one in settings), True)
+            clause = clause[match.end() :]
+            n_named += 1
+        return n_named
+
+    def _headline_of_worlds(self, headline: str) -> None:
+        """Check the sentence on worlds."""
+        every = self._every()
+        biased = [one for one in every if one.biased and one.plain is not None]
+        if not biased:
+            self.note("headline: no bias", "nothing can be said of" in headline, True)
             return
         took = any(one.lost_kind for one in biased)
         found = [
@@ -337,215 +450,39 @@ class Answer:
         ]  # fmt: skip
         artefact = [one for one in biased if any(one.contrast(name) == "artefact" for name in one.names)]
         often = Counter(name for one in found for name in one.names if one.gains(name))
-        several = len({one.block["world"] for one in biased}) > 1
-
-        def count(settings: list["Setting"]) -> int:
-            return len({one.block["world"] for one in settings}) if several else len(settings)
-
-        what = "accuracy that the bias took" if took else "accuracy on true labels"
-        verb = "regain" if took else "gain"
-        n = len(biased)
-        some = rf"No technique is shown to {verb} {what}, in any of (\d+) settings?\."
+        what = "regain{} accuracy that the bias took" if took else "gain{} accuracy on true labels"
         if not found:
+            some = rf"No technique is shown to {what.format('')}, in any of (\d+) settings?\."
             match = re.fullmatch(some, headline)
-            self.note("headline: none", match and int(match[1]), n)
+            self.note("headline: none", match and int(match[1]), len(biased))
             return
-        start = rf"In (\d+) of (\d+) worlds a technique {verb}s {what}"
-        if not several:
-            start = rf"Under {re.escape(biased[0].block['world'])} (.*?) {verb}s {what}()(?: in (\d+) of (\d+) settings)?"
-        most = r"(?:, most often (.*?) \((\d+)(?: of (\d+) settings)?\))?"
-        match = re.fullmatch(
-            rf"{start}{most}(; (?:in (\d+) )?the recorded trade-off is an artefact)?\.", headline
-        )
-        assert match, headline
-        numbers = [*match.groups()]
-        if several:
-            worlds = len({one.block["world"] for one in biased})
-            self.note("headline: worlds", [*map(int, numbers[:2])], [count(found), worlds])
-        elif numbers[2]:
-            self.note("headline: settings", [*map(int, numbers[2:4])], [len(found), n])
-        name, times, of = numbers[-5:-2]
-        if name is not None:
-            self.note("headline: most often", (name, int(times)), often.most_common(1)[0])
-            self.note("headline: of settings", int(of or n), n)
-        if numbers[-2] is not None:
-            self.note("headline: artefacts", int(numbers[-1] or 1), count(artefact))
-
-    def _world(self, world: str, settings: list["Setting"], text: str) -> None:
-        """Check the statement on a world."""
-        where, several = f"statement on {world or 'no bias'}", len(settings) > 1
-        start = re.escape(world or "no bias") + (rf", {len(settings)} settings: " if several else ": ")
-        match = re.match(start, text)
-        self.note(f"{where}: settings", match is not None, True)
-        rest = " " + text[match.end() :].replace("nothing is shown.", "")
-        rest = rest[:1] + rest[1:2].upper() + rest[2:]
-        costs = [-100 * one.lost for one in settings if one.lost_kind == "worse"]
-        rest = self._clause(
-            rest, r"The bias costs (.*?) points of accuracy(?: in (\d+))?", where, bool(costs),
-            lambda found: self.note(f"{where}: cost", (found[1], int(found[2] or 1)), (_ends(costs, ""), len(costs))),
-        )  # fmt: skip
-        told = any(not math.isnan(one.lost) for one in settings)
-        tested = any(one.lost_kind != "untested" for one in settings if not math.isnan(one.lost))
-        rest = self._clause(rest, "No cost of the bias is shown", where, tested and not costs)
-        rest = self._clause(rest, "What the bias costs is not tested", where, told and not tested)
-        gains: dict[str, list[float]] = {}
-        for one in settings:
-            for name in filter(one.gains, one.names):
-                gains.setdefault(name, []).append(100 * one.change(name, "true"))
-        rest = self._clause(rest, "No technique is shown to gain any", where, bool(costs) and not gains)
-
-        def gained(found: re.Match) -> None:
-            ordered = sorted(gains, key=lambda name: (-len(gains[name]), -max(gains[name])))
-            if several:
-                known = [f"{name} {_ends(gains[name], '+')} ({len(gains[name])})" for name in ordered]
-                self.note(
-                    f"{where}: gained in",
-                    int(found[1]),
-                    sum(any(map(one.gains, one.names)) for one in settings),
-                )
-            else:
-                known = [f"{name} {settings[0].gain_and_interval(name)}" for name in ordered]
-            self.note(f"{where}: gained", found[2], ", ".join(known))
-
-        rest = self._clause(rest, r"Gained on true labels(?: in (\d+))?: (.*?)", where, bool(gains), gained)
-        exact = [(one, known) for one in settings if (known := one.exact()) is not None]
-
-        def thresholds(found: re.Match) -> None:
-            most, known = max(exact, key=lambda each: each[1][2] - each[1][0])
-            gained, lacking = (minus(100 * (value - known[0]), 1) for value in known[1:])
-            if not found[2]:
-                self.note(f"{where}: nothing is lacking", lacking, "0.0")
-            else:
-                share = "all" if known[1] >= known[2] or gained == lacking else gained
-                share = "none" if share == "0.0" else share
-                self.note(f"{where}: thresholds", [found[1], found[2]], [share, lacking])
-                at = f" where most is lacking ({most.block['dataset']}, β = {most.beta:g})"
-                self.note(f"{where}: thresholds at", found[3], at if len(exact) > 1 else None)
-            kept = [own for one in settings if (own := one.kept()) is not None]
-            word = "kept" if all(kept) else f"kept in {sum(kept)} of {len(kept)}" if any(kept) else "not kept"
-            blind = any(one.blind() for one in settings if one.kept() is False)
-            self.note(f"{where}: ranking", (bool(found[4]), found[5]), (blind, word))
-
-        rest = self._clause(
-            rest,
-            rf"(?:Thresholds that know the truth gain (all|none|−?\d+\.\d) of {N} points( where most is lacking \(.*?\))?|"
-            r"Bayes' rule of the record lacks nothing)"
-            r"(?:; (to rules that do not see the group )?the ranking within groups is (.*?))?",
-            where, bool(exact), thresholds,
-        )  # fmt: skip
-        counted = {
-            "Gap narrowed": lambda one, name: one.kind(name) == "better",
-            "Lost on recorded labels and gained on true ones": lambda one, name: (
-                one.contrast(name) == "artefact"
-            ),
-            "Gap narrowed at a loss on true labels too": lambda one, name: one.trades(name),
-        }
-        for what, chosen in counted.items():
-            often = Counter(name for one in settings for name in one.names if chosen(one, name))
-
-            def names(found: re.Match, often: Counter = often, chosen=chosen, what: str = what) -> None:
-                n = sum(any(chosen(one, name) for name in one.names) for one in settings)
-                known = [f"{name} ({n})" if several else name for name, n in often.most_common()]
-                self.note(f"{where}: {what}", (int(found[1] or 1), found[2]), (n, ", ".join(known)))
-
-            rest = self._clause(rest, rf"{what}(?: in (\d+))?: (.*?)", where, bool(often), names)
-        self.leftover(rest, where)
-
-    def _clause(self, text: str, pattern: str, where: str, known: bool, check=lambda _: None) -> str:
-        """Check that a sentence is there where it should be, and take it out."""
-        match = re.search(rf" {pattern}\.(?= [A-Z]|$| $)", text)
-        self.note(f"{where}: {pattern.partition('(')[0]}", match is not None, known)
-        if match is None:
-            return text
-        check(match)
-        return text.replace(match[0], "", 1)
-
-    def _headline(self, text: str) -> None:
-        every = [(block, one) for block in self.blocks for one in self.settings(block).values()]
-        tried = [one for _, one in every if one.plain is not None]
-        narrowed = [one for one in tried if any(one.kind(name) == "better" for name in one.names)]
-        constant = [
-            (block, one, name) for block, one in every for name in one.names if one.kind(name) == "constant"
-        ]
-        assert len(text.split()) <= 30, text
-
-        def counted(match: re.Match) -> None:
-            often = Counter(name for one in narrowed for name in one.names if one.kind(name) == "better")
-            self.note("headline: settings", (int(match[1]), int(match[2])), (len(narrowed), len(tried)))
-            self.note("headline: most often", (match[3], int(match[4])), often.most_common(1)[0])
-
-        text = self.eat(
-            text,
-            r"In (\d+) of (\d+) settings a technique narrows the gap beyond chance, "
-            r"most often (.*?) \((\d+)\)\.",
-            counted,
-        )
-        text = self.eat(
-            text, r"No technique is shown to narrow the gap, in any of (\d+) settings\.",
-            lambda match: self.note("headline: none", (int(match[1]), 0), (len(tried), len(narrowed))),
-        )  # fmt: skip
-        text = self.eat(
-            text, r"In (\d+) settings? a technique decides the same for everybody(?: in some repeat)?\.",
-            lambda match: self.note("headline: constants", int(match[1]), len({id(one) for _, one, _ in constant})),
-        )  # fmt: skip
-        text = self.eat(
-            text, r"(?:At β = ([\d.]+) )?(\S+(?: \(.*?\))?(?: \+ s)?) ((?:(?: and )?(?:refuses|accepts) everybody(?: \(\d+ of \d+ repeats\))?)+) on (\S+)\.",
-            lambda match: self.note("headline: constant", [(match[2], match[3], match[4])], [(name, one.to_all(name), block["dataset"]) for block, one, name in constant]),
-        )  # fmt: skip
-        main = {}
-        for block in self.blocks:
-            settings = self.settings(block)
-            main.setdefault(block["dataset"], []).append(settings[_main(settings)])
-        text = re.sub(r"^β = [\d.]+: ", "", text)
-        text = re.sub(r"; (on [^;]*?) none is shown to", r"; none is shown \1", text)
-
-        def narrows(match: re.Match) -> None:
-            known = set()
-            for one in main[match[2]]:
-                better = [name for name in one.names if one.kind(name) == "better"]
-                left = {None, *(one.shown(name) for name in better)}
-                known |= set(product((str(len(better)), *better), (None, one.shown(one.plain_name)), left))
-            self.note(f"headline on {match[2]}", (match[1], match[3], match[4]) in known, True)
-
-        sets = "|".join(map(re.escape, main))
-        names = "|".join(map(re.escape, sorted(set(self.labels.values()), key=len, reverse=True)))
-        who = rf"(\d+(?= techniques)|{names})(?: techniques)?(?: narrows?(?: the gap)?)?"
-        for _ in range(len(self.blocks)):  # who is named once for several data sets
-            more = rf"({names})( narrows the gap)? on ({sets})( \([^()]*\))?, on "
-            text = re.sub(more, r"\1\2 on \3\4, \1 on ", text)
-        text = self.eat(
-            text,
-            rf"{who} on ({sets})\b(?: \((?:(?!{N[1:-1]} to )[^():]*)?(?:: )?(?:{N} to {N}[^()]*)?\))?",
-            narrows,
-        )
-
-        def others(match: re.Match) -> None:
-            said = (
-                "no technique is shown to narrow the gap"
-                if match[1] == "none is shown to"
-                else match[1].lower()
+        ending = r"(; (?:in (\d+) )?the recorded trade-off is an artefact)?\."
+        if len(biased) == 1:
+            match = re.fullmatch(
+                rf"Under (.*?) (\S+(?: \(.*?\))?(?: \+ s)?) {what.format('s')}{ending}", headline
             )
-            self.note(f"headline: {said}", said in {one.nothing() for one in main[match[2]]}, True)
-
-        for _ in range(len(self.blocks)):  # what is said once of several data sets
-            text = re.sub(rf"({_NOTHING}) on ({sets})( \([^()]*\))?,? on ", r"\1 on \2\3; \1 on ", text)
-        text = self.eat(text, rf"({_NOTHING}) on ({sets})\b(?: \([^()]*\))?", others)
-        self.leftover(text, "headline")
-
-
-_SHOWN = "no technique is shown to narrow the gap"
-_NOTHING = f"(?i:{_SHOWN}|none is shown to|no gap of the plain model is shown|every technique decides the same for everybody(?: in some repeat)?"
-_NOTHING += "|no technique gave a value|the plain model alone was run|nothing can be tested|no model without a technique to compare with|the plain model gave no value|[^;]*? overshoots?)"
-
-
-def _free(settings: list["Setting"]) -> bool:
-    """Return whether something is said of settings without bias."""
-    return any(one.kind(name) == "better" for one in settings for name in one.names)
+            assert match, headline
+            self.note("headline: who", match[2], often.most_common(1)[0][0])
+            self.note("headline: artefact", bool(match[3]), bool(artefact))
+            return
+        start = rf"In (\d+) of (\d+) settings a technique {what.format('s')}"
+        match = re.fullmatch(rf"{start}(?:, most often (.*?) \((\d+)\))?{ending}", headline)
+        assert match, headline
+        self.note("headline: settings", (int(match[1]), int(match[2])), (len(found), len(biased)))
+        if match[3]:
+            self.note("headline: most often", (match[3], int(match[4])), often.most_common(1)[0])
+        if match[5]:
+            self.note("headline: artefacts", int(match[6]), len(artefact))
 
 
-def _ends(values: list[float], plus: str) -> str:
-    """Return the least and the most of some numbers, once if they are written alike."""
-    return " to ".join(dict.fromkeys(minus(value, 1, plus) for value in (min(values), max(values))))
+WORDS = {
+    "better": ("narrows", "narrows the gap"),
+    "worse": ("widens", "widens the gap"),
+    "overshoots": ("turns round", "turns the gap round"),
+    "same": ("hardly", "hardly changes it"),
+    "not shown": ("not shown", "no change shown"),
+    "untested": ("not tested", "not tested"),
+}
 
 
 def _main(settings: dict[float, "Setting"]) -> float:
@@ -723,40 +660,149 @@ class Setting:
         """Return whether its facts are of rules that do not see the group."""
         return not self._facts()["include_protected"].astype(bool).any()
 
+    def check_cost(self, text: str, where: str) -> str:
+        """Check what is said of the cost of the bias, and take it out."""
+        answer = self.answer
+        number = r"(−?\d+\.\d)"
+        starts = {
+            "worse": "the bias costs accuracy",
+            "better": "the bias costs nothing, accuracy is higher with it",
+            "same": "the bias hardly changes accuracy",
+            "not shown": "no cost of the bias is shown, accuracy",
+            "constant": "the model without a technique decides the same for everybody in some repeat, accuracy",
+        }
+        untested = "what the bias costs is not tested, accuracy"
+        words = "|".join([*starts.values(), untested])
+        match = re.search(rf"(?:; )?((?i:{words})): {number} points(?: \({number} to {number}\))?\.?", text)
+        answer.note(f"{where}: cost is said", match is not None, not math.isnan(self.lost))
+        if match is None:
+            return text
+        row = self.remedy(self.plain_name, "true")
+        known = [minus(100 * self.lost, 1)]
+        if math.isnan(row["lost_low"]):
+            known += [None, None]
+        else:
+            known += [minus(100 * row[f"lost_{end}"], 1) for end in ("low", "high")]
+        answer.note(f"{where}: whether it costs", match[1].lower(), starts.get(self.lost_kind, untested))
+        for said, value in zip(match.groups()[1:], known, strict=True):
+            answer.note(f"{where}: cost", said, value)
+        return text.replace(match[0], "")
+
+    def world_numbers(self, label: str) -> list[str]:
+        """Return the numbers of a small table of a world: both changes, and what was regained."""
+        if label not in self.known:
+            return ["–"] * 3
+        found = []
+        for labels in ("true", "recorded"):
+            row = self.remedy(label, labels)
+            text = "–"
+            if row is not None and not math.isnan(row["change"]):
+                text = self.gain(label, labels)
+                if labels == "true" and not math.isnan(row["change_low"]):
+                    text += f" [{minus(100 * row['change_low'], 1)}, {minus(100 * row['change_high'], 1)}]"
+            found.append(text)
+        regained = "–"
+        if self.lost_kind == "worse" and self.gains(label):
+            regained = f"{minus(100 * self.change(label, 'true'), 1)} of {minus(-100 * self.lost, 1)}"
+        return [*found, regained]
+
+    def small_numbers(self, label: str) -> list[str]:
+        """Return the numbers of a small table: gap, its change, accuracy, its change."""
+        answer = self.answer
+        if label not in self.known:
+            return ["–"] * 4
+        one = self.known[label]
+        points = 100 if answer.form == "points" else 1
+        digits = {"points": 1, "times": 2, "number": 3}[answer.form]
+        gap = minus(points * (one["value"] - answer.shift), digits)
+        changes = []
+        for metric, unit, places, is_fine in (
+            (answer.metric, points, digits, True),
+            ("accuracy", 100, 1, False),
+        ):
+            row = self.row(label, metric)
+            if row is None or math.isnan(row["difference"]):
+                changes.append("–")
+                continue
+            text = minus(unit * row["difference"], places, "+")
+            ends = sorted(unit * row[f"population_{end}"] for end in ("low", "high"))
+            if is_fine and not math.isnan(ends[0]):
+                text += f" [{minus(ends[0], places)}, {minus(ends[1], places)}]"
+            changes.append(text)
+        accuracy = "–" if math.isnan(one["accuracy"]) else minus(100 * one["accuracy"], 1)
+        return [gap, changes[0], accuracy, changes[1]]
+
+    def trivial(self, label: str) -> bool:
+        """Return whether a change is shown to be less than .01, or is less than a tenth of the gap."""
+        row = self.row(label, self.answer.metric)
+        ideal = 1 if self.answer.form == "times" else self.answer.shift
+        gap = abs(self.known[label]["value"] - row["difference"] - ideal)
+        return row["population_p_same"] < 0.05 or abs(row["difference"]) < gap / 10
+
+    def narrows(self, label: str) -> bool:
+        """Return whether a technique narrows the gap, and not hardly."""
+        return self.kind(label) == "better" and not self.trivial(label)
+
+    def says(self, label: str, match: re.Match) -> bool:
+        """Return whether a clause of a headline is so of a technique: gap before and after, cost, narrower."""
+        names = {name.lower(): name for name in self.names}
+        if label.lower() not in names or not self.narrows(names[label.lower()]):
+            return False
+        label = names[label.lower()]
+        answer, one = self.answer, self.known[label]
+        before = self.known.get(f"none{' + s' * bool(one['key'][2])}", self.plain)["value"]
+        numbers = [(match["before"], before)]
+        if match["after"].startswith("about"):
+            p = self.tested()
+            if p is not None and p.get((self.beta, label), 1) < 0.05:
+                return False
+            ideal = 1 if answer.form == "times" else answer.shift
+            if abs(one["value"] - ideal) >= abs(before - ideal) / 4:
+                return False
+        else:
+            numbers.append((match["after"], one["value"]))
+        for said, value in numbers:
+            rounded = f"{abs(100 * (value - answer.shift)):.0f}" if answer.form == "points" else ""
+            if said not in (rounded, answer.shown(value)):
+                return False
+        row, cost = self.row(label, "accuracy"), match["cost"]
+        if cost is None:
+            return True
+        verdict, size = row["population_verdict"], f"{abs(100 * row['difference']):.1f}"
+        if verdict in ("better", "worse"):
+            return cost == f" and {'costs' if verdict == 'worse' else 'gains'} {size} points of accuracy"
+        same = row["population_p_same"] < 0.05
+        return cost == (
+            " at hardly any cost in accuracy" if same else " at no cost in accuracy that is shown"
+        )
+
+    def plain_result(self, label: str) -> str:
+        """Return what is said of a model without a technique: whether it has a gap that is shown."""
+        if self.known[label]["n"] < 2:
+            return "not tested"
+        p = self.tested()
+        if p is None:
+            found = re.search(
+                rf"\| +(?:{self.beta:g} +\| )?{re.escape(label)} +\|.*\| +(.*?) +\|\n", self.answer.text
+            )
+            return "no gap shown" if found and "no gap shown" in found[0] else ""
+        return "" if p.get((self.beta, label), 1) < 0.05 else "no gap shown"
+
+    def why_nothing(self, label: str) -> str:
+        """Return why a technique has no value, from the statuses of groups.csv."""
+        rows = self._at(self.answer.groups)
+        name = re.split(r" [(+]", label)[0]
+        statuses = set(rows[rows["intervention"] == name]["status"]) - {"ok", "degraded"}
+        if not statuses:
+            return "not run yet"
+        words = {"infeasible": "not possible"}
+        return words.get(min(statuses), min(statuses))
+
     def _of_world(self, text: str, where: str) -> str:
         """Check the sentences on its world, and take them out."""
         answer = self.answer
-
-        def cost(match: re.Match) -> None:
-            row, kind = self.remedy(self.plain_name, "true"), self.lost_kind
-            sign, plus = {"worse": (-100, ""), "better": (100, "")}.get(kind, (100, "+"))
-            ends = sorted(sign * row[f"lost_{end}"] for end in ("low", "high"))
-            known = [minus(sign * self.lost, 1, plus), *(minus(end, 1, plus) for end in ends)]
-            if math.isnan(row["lost_low"]):
-                known[1:] = [None, None]
-            answer.note(f"{where}: cost", [*match.groups()[1:]], known)
-            words = {
-                "worse": "The bias costs the plain model",
-                "better": "The bias is no cost to the plain model, which gains",
-                "same": "The bias is shown to change the plain model by less than 1 point, by",
-                "not shown": "No cost of the bias is shown, it changes the plain model by",
-                "constant": "The plain model decides the same for everybody in some repeat, the bias changes it by",
-            }
-            word = words.get(kind, "What the bias costs is not tested, it changes the plain model by")
-            answer.note(f"{where}: whether it costs", match[1], word)
-
-        number = r"([+−]?\d+\.\d)"
-        fine = rf"(?: \({number} to {number}\))?"
-        start = r"((?:The|No|What)[^.]*? bias[^.]*?)"
-        text = answer.eat(text, rf"{start} {number} points of accuracy{fine}\.", cost)
-
-        def gained(match: re.Match) -> None:
-            names = [name for name in self.names if self.gains(name)]
-            names.sort(key=lambda name: -self.change(name, "true"))
-            known = ", ".join(f"{name} {self.gain_and_interval(name)}" for name in names)
-            answer.note(f"{where}: gained", match[1], known)
-
-        text = answer.eat(text, r"Gained on true labels: (.*?)\.(?= [A-Z]|$)", gained)
+        if self.biased:
+            text = self.check_cost(text, where)
 
         def bayes(match: re.Match) -> None:
             known = [minus(100 * value, 1) for value in self.exact()]
@@ -765,14 +811,11 @@ class Setting:
 
         text = answer.eat(
             text,
-            rf"Bayes' rule of the record is right on {N} % of the truth, with thresholds that know the truth "
-            rf"on {N} %, the best thresholds of the truth on {N} %(?: \(by draws\))?; the ranking is (.*?)\.(?= [A-Z]|$)",
+            rf"Known without training: the rule of the record is right on {N} % of the truth, with the best thresholds "
+            rf"on {N} %, the best possible on {N} %(?: \(by draws\))?; the record's ranking is (.*?)\.(?= [A-Z]|$)",
             bayes,
         )
-        kinds = {
-            "Lost on recorded labels and gained on true ones": lambda name: self.contrast(name) == "artefact",
-            "Gap narrowed at a loss on true labels too": self.trades,
-        }
+        kinds = {"Artefact": lambda name: self.contrast(name) == "artefact", "Trade-off": self.trades}
         for what, chosen in kinds.items():
             known = [
                 f"{name} (recorded {self.gain(name, 'recorded')}, true {self.gain(name, 'true')})"
@@ -796,21 +839,22 @@ class Setting:
                 for cell in self.cells.to_dict("records")
             )
             return (
-                "the plain model gave no value"
+                "the model without a technique gave no value"
                 if first and there
-                else "no model without a technique to compare with"
+                else "there is no model without a technique to compare with"
             )
         kinds = {name: self.kind(name) for name in self.names}
         over = [name for name, kind in kinds.items() if kind == "overshoots"]
         if over:
-            return f"{', '.join(over)} overshoot{'s' * (len(over) == 1)}"
+            more = f" and {len(over) - 3} more" * (len(over) > 3)
+            return f"{', '.join(over[:3])}{more} turn{'s' * (len(over) == 1)} the gap round"
         tried = {kind for kind in kinds.values() if kind != "no value"}
         if tried == {"constant"}:
             able = [name for name in self.names if name in self.known]
             some = any(sum(self.constant(name)) < self.known[name]["n"] for name in able)
             return f"every technique decides the same for everybody{' in some repeat' * some}"
         if not tried:
-            return "no technique gave a value" if kinds else "the plain model alone was run"
+            return "no technique gave a value" if kinds else "no technique was run"
         if len(self.known[self.plain_name]["values"]) < 2:
             return "nothing can be tested"
         p = self.tested()
@@ -818,7 +862,9 @@ class Setting:
             shown = "no gap" not in re.search(rf"\| +{self.beta:g} \| none .*", self.answer.text)[0]
         else:
             shown = p.get((self.beta, self.plain_name), 1) < 0.05
-        return "no technique is shown to narrow the gap" if shown else "no gap of the plain model is shown"
+        if any(kind == "better" for kind in kinds.values()):
+            return "techniques hardly narrow the gap"
+        return "nothing is shown to narrow the gap" if shown else "no gap is shown without a technique"
 
     def row(self, label: str, metric: str) -> dict | None:
         """Return the row of paired.csv of a technique."""
@@ -890,7 +936,12 @@ class Setting:
         ]
         if sides[0] * sides[1] < 0:
             if p is None:  # of shared test rows: what the table says
-                if re.search(rf"\| +{self.beta:g} \| {re.escape(label)} .*\| overshoots", self.answer.text):
+                place = (
+                    rf"\| +{self.beta:g} \| "
+                    if "|    β |" in self.answer.text or "β |" in self.answer.text
+                    else r"\| "
+                )
+                if re.search(rf"{place}{re.escape(label)} .*\| turns the gap round", self.answer.text):
                     return "overshoots"
             elif p.get((self.beta, label), 1) < 0.05 and p.get((self.beta, self.plain_name), 1) < 0.05:
                 return "overshoots"
@@ -942,118 +993,73 @@ class Setting:
 
     # Its sentences -----------------------------------------------------------------------------------------
 
-    def check(self, text: str, groups: list[str] | None, where: str, *, whole: bool = False) -> None:
+    def check(self, text: str, groups: list[str] | None, where: str) -> None:
         """Take the text on the setting apart."""
         answer = self.answer
         if answer.worlds:
             text = self._of_world(text, where)
         text = self._gap(text, groups, where)
-        regions = {
-            "Best: ": {"better"}, "On the front: ": {"better"}, "Also narrower: ": {"better"},
-            "Widened by: ": {"worse"}, "Shown to change less than (?:1 point|0.01): ": {"same"},
-            "No change shown: ": {"not shown"}, "Not tested: ": {"untested"},
-        }  # fmt: skip
-        said = Counter()
-        labels = sorted(self.known, key=len, reverse=True)
+        labels = sorted(self.names, key=len, reverse=True)
         names = "|".join(map(re.escape, labels)) or "(?!)"
-        for start, kinds in regions.items():
-            for match in re.finditer(rf"{start}(.*?)(?=\.(?: [A-Za-z]|$))", text):
-                for label in re.findall(rf"(?:^|(?<=[, ]))({names})(?=[ ,;]|$)", match[1]):
-                    said[label] += 1
-                    answer.note(f"{where}, {label}", self.kind(label) in kinds, True)
-        for match in re.finditer(r"(?:^|\. )((?:[^.]|\.\d)*?) narrow it; none of them", text):
-            for label in re.findall(rf"({names})(?= \()", match[1]):
+        said = Counter()
+
+        def listed(match: re.Match) -> None:
+            words = match[1][0].lower() + match[1][1:]
+            bare = re.split(r", not beaten| \(\d+ of| in \d+ of", words)[0]
+            for label in re.findall(rf"(?:^|(?<=, ))({names})(?=,|$)", match[2]):
                 said[label] += 1
-                answer.note(f"{where}, {label}", self.kind(label), "better")
-        for match in re.finditer(rf"({names})[^.]*? overshoots?\b", text):
-            answer.note(f"{where}, {match[1]}", self.kind(match[1]), "overshoots")
+                kind = self.kind(label)
+                if kind == "constant":
+                    of = {"refuses": 0, "accepts": 0}
+                    for verb, n, _ in re.findall(r"(refuses|accepts) everybody \((\d+) of (\d+)", words):
+                        of[verb] = int(n)
+                    answer.note(f"{where}, {label}: for all", tuple(of.values()), self.constant(label))
+                elif kind == "no value":
+                    answer.note(f"{where}, {label}: why nothing", bare, self.why_nothing(label))
+                else:
+                    answer.note(f"{where}, {label}", bare, answer._word(self, label)[1])
+                    n = re.search(r"\((\d+) of (\d+) repeats\)", words)
+                    if n or self.known[label]["n"] < answer.repeats:
+                        known = (self.known[label]["n"], answer.repeats)
+                        answer.note(f"{where}, {label}: repeats", n and (int(n[1]), int(n[2])), known)
 
-        def left(match: re.Match) -> None:
-            label, none, size, way, cost, word, n, of = match.groups()
-            one = self.known[label]
-            plain = self.known.get(f"none{' + s' * bool(one['key'][2])}", self.plain)
-            turned = answer.form == "points" and answer.side(one["value"]) * answer.side(plain["value"]) < 0
-            answer.note(
-                f"{where}, {label}: left",
-                (size, way == " the other way"),
-                (answer.shown(one["value"]), turned),
-            )
-            p = self.tested()
-            if p is not None and way != "" and self.kind(label) == "better":
-                answer.note(
-                    f"{where}, {label}: no gap", none is not None, p.get((self.beta, label), 1) >= 0.05
-                )
-            row = self.row(label, "accuracy")
-            if cost is not None:
-                answer.note(f"{where}, {label}: accuracy", cost, minus(100 * row["difference"], 1, "+"))
-                shown = row["population_verdict"] in ("better", "worse")
-                same = not shown and row["population_p_same"] < 0.05
-                known = None if shown else ", no change" if same else ", not shown"
-                answer.note(f"{where}, {label}: cost", word if word != ", not tested" else known, known)
-            if n is not None:
-                answer.note(f"{where}, {label}: repeats", (int(n), int(of)), (one["n"], answer.repeats))
-
-        text = answer.eat(text, rf"({names}) \({LEFT}(?:, (\d+) of (\d+) repeats)?\)", left)
-        text = answer.eat(text, rf"(?<=Best: )({names}), {LEFT}(?:, (\d+) of (\d+) repeats)?", left)
-
-        def same(match: re.Match) -> None:
-            label = match[1] if match[1] != "The plain model itself" else self.plain_name
-            known = self.constant(label)
-            of = {"refuses": 0, "accepts": 0} | {
-                verb: int(n)
-                for verb, n, _ in re.findall(r"(refuses|accepts) everybody \((\d+) of (\d+)", match[0])
-            }
-            answer.note(f"{where}, {label}: for all", tuple(of.values()), known)
-            said[label] += 1
-
-        does = r"(?:refuses|accepts) everybody \(\d+ of \d+ repeats\)"
-        text = answer.eat(text, rf"({names}|The plain model itself) {does}(?: and {does})?", same)
-
-        def nothing(match: re.Match) -> None:
-            rows = self._at(answer.groups)
-            lacking = [name for name in self.names if name not in self.known]
-            bare = [re.split(r" [(+]", name)[0] for name in lacking]
-            answer.note(f"{where}: without a value", all(name in match[1] for name in bare), True)
-            if match[3]:
-                tried = rows[rows["intervention"].isin(bare)]
-                tried = tried[~tried["status"].isin(("ok", "degraded"))]
-                times = tried.drop_duplicates([*CELL, "repeat"]).groupby(CELL).size()
-                answer.note(f"{where}: repeats without a value", int(match[3]) in set(times), True)
-            for name in lacking:
-                said[name] += 1
-
+        results = "|".join(long for _, long in WORDS.values())
         text = answer.eat(
             text,
-            r"([^.:;]+(?:\([^()]*\)[^.:;]*)*): (not possible|failed|undefined \(0/0\)|not run yet)(?: in (\d+) of \d+ repeats, [^.;]*)?",
-            nothing,
+            rf"((?i:(?:hardly )?(?:{results})|(?:refuses|accepts) everybody|not possible|failed|undefined \(0/0\)|not run yet)"
+            rf"(?:[^:]*?)): ((?:{names})(?:, (?:{names}))*)\.(?= [A-Z]|$)",
+            listed,
         )
-
-        def value(match: re.Match) -> None:
-            answer.note(f"{where}, {match[1]}: value", match[2], answer.shown(self.known[match[1]]["value"]))
-            if match[3]:
-                answer.note(
-                    f"{where}, {match[1]}: accuracy",
-                    match[3],
-                    f"{100 * self.known[match[1]]['accuracy']:.1f}",
-                )
-            said[match[1]] += 1
-
+        every = "|".join(map(re.escape, sorted(self.known, key=len, reverse=True))) or "(?!)"
         text = answer.eat(
-            text,
-            rf"({names}) (−?{N[1:-1]})(?: points \w+ often| times as often| points)?(?:, accuracy {N} %)?",
-            value,
-        )
-        text = answer.eat(
-            text, rf"But next to ({names}) ([^.]*(?:\.\d[^.]*)*)", lambda match: self._below(match, where)
+            text, rf"But next to ({every}) ([^.]*(?:\.\d[^.]*)*)", lambda match: self._below(match, where)
         )
         text = re.sub(r"less than (?:1 point|0\.01)", "", text)
-        for label in labels:
-            text = text.replace(label, "")
+        text = re.sub(r"(?:refuses|accepts) everybody \(\d+ of \d+ repeats\)", "", text)
+        if self.plain is None:
+            text = re.sub(r"gave no value \(.*?\)", "", text)
         answer.leftover(text, where)
-        if whole and self.plain is not None:
+        if self.plain is not None:
             for name in self.names:
-                if self.kind(name) not in ("overshoots", "no value", ""):
-                    answer.note(f"{where}, {name}: said how often", said[name], 1)
+                answer.note(f"{where}, {name}: said how often", said[name], 1)
+
+    def check_labels(self, text: str, where: str) -> str:
+        """Check the gap of the labels, and take it out."""
+        answer = self.answer
+
+        def labels(match: re.Match) -> None:
+            known = self.labels()
+            answer.note(f"{where}: labels", match[1], answer.shown(known))
+            if match[2] and answer.form == "points":
+                way = {"less": -1, "more": 1}[match[2]]
+                answer.note(f"{where}: way of the labels", way, answer.side(known))
+            elif self.plain is not None and answer.form == "points":
+                sides = answer.side(known), answer.side(self.plain["value"])
+                answer.note(f"{where}: labels on the same side", *sides)
+
+        return answer.eat(
+            text, rf" \(in the data themselves: {N}(?: points| times)?(?: (less|more) often)?\)", labels
+        )
 
     def _gap(self, text: str, groups: list[str] | None, where: str) -> str:
         answer = self.answer
@@ -1073,7 +1079,7 @@ class Setting:
                 answer.note(f"{where}: gap shown", match[1] is None, shown)
 
         start = r"^([Nn]o gap is shown: |[Nn]o gap, shown to be less than (?:1 point|0\.01): )?"
-        if answer.form == "points" and "as often as" in text.split("(labels")[0]:
+        if answer.form == "points" and "as often as" in text.split("(in the data")[0]:
             text = answer.eat(
                 text, rf"{start}(.*?) are [a-z ]*?as()() often as ([^.(]*?) \((0\.0) points apart\)", gap
             )
@@ -1086,24 +1092,11 @@ class Setting:
         else:
             text = answer.eat(
                 text,
-                rf"{start}(.*?) are [a-z ]*?{N} (?:points (less|more) often than|times as often as) ([^.(]*?)()(?= \(labels|\.|$)",
+                rf"{start}(.*?) are [a-z ]*?{N} (?:points (less|more) often than|times as often as) ([^.(]*?)()(?= \(in the data|\.|$)",
                 gap,
             )
 
-        def labels(match: re.Match) -> None:
-            known = self.labels()
-            answer.note(f"{where}: labels", match[1], answer.shown(known))
-            if match[2] and answer.form == "points":
-                way = {"less": -1, "more": 1}.get(match[2], 0)
-                answer.note(f"{where}: way of the labels", way, answer.side(known))
-            elif self.plain is not None and answer.form == "points":
-                answer.note(
-                    f"{where}: labels on the same side", answer.side(known), answer.side(self.plain["value"])
-                )
-
-        return answer.eat(
-            text, rf" \(labels: {N}(?: points)?(?: (less|more|times|as) ?(?:as )?often)?\)", labels
-        )
+        return self.check_labels(text, where)
 
     def _below(self, match: re.Match, where: str) -> None:
         answer, label = self.answer, match[1]

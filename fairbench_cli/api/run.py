@@ -189,10 +189,10 @@ class RunFrames:
         document = answer_document(self.found)
         chart = answer_chart(self.answer)
         answer = document.answer
-        if answer is not None and answer.statements and chart is not None:
-            first_statement, *other_statements = answer.statements
-            answer = replace(answer, statements=(replace(first_statement, chart=chart), *other_statements))
-        return notebook(replace(document, answer=answer, facts=(repr(self)[1:-1],), sections=()))
+        if answer is not None:
+            answer = replace(answer, headline=replace(answer.headline, chart=chart))
+        facts = (repr(self)[1:-1],)
+        return notebook(replace(document, answer=answer, facts=facts, sections=document.sections[:1]))
 
 
 def _cell(groups: pd.DataFrame) -> list[str]:

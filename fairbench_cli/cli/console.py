@@ -249,6 +249,9 @@ def _print_table(table: TextTable, marks: Marks) -> None:
     """
     width = out().width
     columns = _columns(table, marks, stacked=False)
+    if table.led:
+        _draw_led(columns, _fitted(columns[1:], width - GAP), width)
+        return
     # Without small print there is nothing to put below numbers.
     small = any(cell.fine for cell in chain.from_iterable(table.rows))
     least = []
@@ -370,7 +373,8 @@ def _draw_led(columns: list[_Column], widths: list[int], width: int) -> None:
     title_column, *table_columns = columns
     lines = _lines(table_columns, widths, grouped=False)
     start = len(lines) - _height(table_columns, widths)
-    fold(title_column.head)
+    if title_column.head:
+        fold(title_column.head)
     _print_lines(lines[:start], GAP)
     for i, cell in enumerate(title_column.cells):
         if not i or cell != title_column.cells[i - 1]:

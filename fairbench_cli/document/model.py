@@ -103,6 +103,8 @@ class TextTable:
         the script's.
     marks : tuple of str
         What in print its ±, its bold numbers and its signs mean.
+    led : bool
+        Whether on a console the first cell of rows stands on a line above those that have the same.
     """
 
     title: str
@@ -114,6 +116,7 @@ class TextTable:
     grouped: bool = False
     key: str = ""
     marks: tuple[str, ...] = ()
+    led: bool = False
 
     @property
     def below(self) -> str:

@@ -36,7 +36,8 @@ def notebook(document: Document) -> str:
                 for statement in answer.statements
             )
         )
-        charts = [statement.chart for statement in answer.statements if statement.chart is not None]
+        statements = (answer.headline, *answer.statements)
+        charts = [statement.chart for statement in statements if statement.chart is not None]
         if charts:
             blocks.append(figure(charts[0]))
         if answer.open:

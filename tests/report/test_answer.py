@@ -21,7 +21,7 @@ from fairbench_cli.measures.registry import find_metric
 from fairbench_cli.report.ledger.answer import RunSetting, answer_of
 from fairbench_cli.report.ledger.columns import fairness_metric
 from fairbench_cli.report.ledger.results import run_results
-from fairbench_cli.report.show.answer_text import MOST_LINES, WIDTH, answer_document
+from fairbench_cli.report.show.answer_text import MOST_LINES, MOST_WORDS, WIDTH, answer_document
 from fairbench_cli.report.show.metric_wording import wording_of
 from fairbench_cli.report.write import write_report
 
@@ -81,9 +81,14 @@ def answered(techniques: dict, **more) -> tuple[RunSetting, str, str]:
     metrics = tuple(dict.fromkeys([*plan.config.at_hand, "discrimination", "accuracy"]))
     run = run_results(Path(), plan, records, metrics)
     document, short = answer_document(run), answer_document(run, brief=True)
-    console = [short.answer.headline.text, *(one.text for one in short.answer.statements), *short.notes]
-    assert sum(len(textwrap.wrap(one, WIDTH)) for one in console) + 3 <= MOST_LINES
-    assert len(document.answer.headline.text.split()) <= 30
+    (table,) = short.sections[0].tables
+    console = [short.answer.headline.text, *dict.fromkeys(row[0].text for row in table.rows), *short.notes]
+    # Heads and a rule, two blank lines, and where the files are.
+    assert sum(len(textwrap.wrap(one, WIDTH)) for one in console) + len(table.rows) + 5 <= MOST_LINES
+    assert len(document.answer.headline.text.split()) <= MOST_WORDS
+    assert "β" not in document.answer.headline.text
+    if not more.get("betas"):
+        assert "β" not in " ".join([*console, markdown(document)])
     (setting,) = answer_of(run).settings
     return setting, document.answer.headline.text, markdown(document)
 
@@ -102,16 +107,19 @@ def test_where_nothing_works_none_is_better():
     setting, headline, text = answered(WORLDS["nothing"])
     assert setting.outcome == "nothing shown"
     assert {one.kind for one in setting.findings} <= {"same", "not shown"}
-    assert headline == "No technique is shown to narrow the gap on bank."
-    assert re.search(r"Women are selected 1[45]\.\d points less often than men \(labels: 15\.0\)", text)
+    assert headline == "On bank nothing is shown to narrow the gap between women and men."
+    assert re.search(
+        r"Women are selected 1[45]\.\d points less often than men \(in the data themselves: 15\.0 points\)",
+        text,
+    )
 
 
 def test_a_technique_that_refuses_everybody_is_never_better_and_never_on_the_front():
     setting, headline, text = answered(WORLDS["refusals"])
     assert {one.kind for one in setting.findings} == {"constant"}
     assert not any(one.is_on_front or one.is_better for one in setting.findings)
-    assert headline == "Every technique decides the same for everybody on bank."
-    assert "massaging refuses everybody (6 of 6 repeats)" in text
+    assert headline == "On bank every technique decides the same for everybody."
+    assert "Refuses everybody (6 of 6 repeats): massaging, reweighing." in text
     # Not even where it does so once, and is the nearest to no gap.
     plan, records = run_of({"bank": WORLDS["winner"]})
     records["bank-massaging-0.0", 3] = records["bank-massaging-0.0", 3].__class__(
@@ -121,13 +129,15 @@ def test_a_technique_that_refuses_everybody_is_never_better_and_never_on_the_fro
     (setting,) = answer_of(run).settings
     assert (setting.finding("massaging").kind, setting.outcome) == ("constant", "nothing shown")
     text = markdown(answer_document(run))
-    assert text.count("massaging refuses everybody (1 of 6 repeats)") == 3  # never as if it always did
-    assert "No technique is shown to narrow the gap on bank. massaging refuses" in text
+    assert "Refuses everybody (1 of 6 repeats): massaging." in text
+    assert "refuses everybody (1 of 6 repeats) |" in text
+    assert "On bank nothing is shown to narrow the gap between women and men." in text
+    assert "massaging decides the same for everybody in 1 of 1 settings." in text
 
 
 def test_with_none_alone_no_technique_is_said_to_fail():
-    assert answered({"none": PLAIN})[1] == "The plain model alone was run on bank."
-    assert answered({"none": PLAIN, "massaging": "failed"})[1] == "No technique gave a value on bank."
+    assert answered({"none": PLAIN})[1] == "On bank no technique was run."
+    assert answered({"none": PLAIN, "massaging": "failed"})[1] == "On bank no technique gave a value."
 
 
 def test_the_best_of_few_repeats_is_said_to_be_of_few():
@@ -136,7 +146,7 @@ def test_the_best_of_few_repeats_is_said_to_be_of_few():
         key = "bank-massaging-0.0"
         records[key, repeat] = Repeat(key, repeat, "infeasible", "why not", None)
     text = markdown(answer_document(run_results(Path(), plan, records, plan.config.at_hand)))
-    assert re.search(r"Best: massaging, [23]\.\d points left, accuracy −\d\.\d, 3 of 6 repeats\.", text)
+    assert "Narrows the gap, not beaten on both gap and accuracy (3 of 6 repeats): massaging." in text
 
 
 def test_a_gap_that_wavers_less_is_no_narrower_gap():
@@ -161,8 +171,7 @@ def test_each_technique_is_next_to_the_plain_model_that_sees_as_much():
         records[cell["key"], repeat] = Repeat(cell["key"], repeat, "ok", "", made)
     plan = replace(plan, cells=plan.cells + seen)
     document = answer_document(run_results(Path(), plan, records, plan.config.at_hand))
-    assert re.search(r"on bank \(2[34]\.\d to [01]\.\d points\)\.", document.answer.headline.text)
-    assert "techniques that see as much are compared with it" in document.answer.statements[0].text
+    assert re.search(r"Massaging( \+ s)? cuts the gap .* from 2[34](\.\d)? ", document.answer.headline.text)
 
 
 def test_techniques_and_data_sets_have_the_names_that_a_config_gives():
@@ -173,8 +182,8 @@ def test_techniques_and_data_sets_have_the_names_that_a_config_gives():
     datasets = (plan.config.datasets[0].model_copy(update={"title": "A bank"}),)
     plan = replace(plan, config=plan.config.model_copy(update=more | {"datasets": datasets}))
     text = markdown(answer_document(run_results(Path(), plan, records, plan.config.at_hand)))
-    assert re.search(r"\*\*M narrows the gap on A bank|2 techniques narrow the gap on A bank", text)
-    assert "Best: M," in text
+    assert re.search(r"\*\*M cuts the gap between women and men from 15 to [23](\.\d)? points", text)
+    assert re.search(r"\nA bank: women against men \(in the data themselves: 15\.0 points\):", text)
     assert "massaging" not in text
 
 
@@ -182,29 +191,54 @@ def test_the_only_one_that_is_better_is_the_best():
     setting, headline, text = answered(WORLDS["winner"])
     assert (setting.outcome, setting.leading) == ("best", ("massaging",))
     assert setting.finding("reweighing").kind in ("same", "not shown")
-    assert re.fullmatch(r"massaging narrows the gap on bank \(1[45]\.\d to [23]\.\d points\)\.", headline)
-    assert re.search(r"Best: massaging, [23]\.\d points left, accuracy −[12]\.\d\.", text)
+    assert re.fullmatch(
+        r"Massaging cuts the gap between women and men from 15 to 3 points and costs [12]\.\d points of "
+        r"accuracy\.",
+        headline,
+    )
+    assert re.search(r"\| massaging +\| +[23]\.\d \| .* \| +−[12]\.\d \| narrows +\|", text)
 
 
 def test_of_several_that_are_better_none_is_the_best_unless_it_is_shown_ahead():
     two = {"none": PLAIN, "massaging": ((0.30, 0.33), 0.76), "reweighing": ((0.28, 0.37), 0.80)}
     setting, headline, text = answered(two)
     assert (setting.outcome, setting.leading) == ("front", ("massaging", "reweighing"))
-    assert headline.startswith("2 techniques narrow the gap on bank (")
-    assert "which one is a matter of what accuracy is worth" in text
+    assert headline.startswith("Massaging cuts the gap between women and men from 15 to 3 points and costs ")
+    assert "Narrows the gap, not beaten on both gap and accuracy: massaging, reweighing." in text
     setting, _, text = answered(two | {"massaging": ((0.30, 0.33), 0.82)})
     assert (setting.outcome, setting.leading) == ("best", ("massaging",))
     assert setting.finding("reweighing").dominated_by == ("massaging",)
-    assert "Also narrower: reweighing (" in text
+    assert "Narrows the gap: reweighing." in text
 
 
 def test_a_gap_that_is_turned_round_is_no_smaller_gap():
     setting, headline, text = answered(WORLDS["overshoot"])
     assert (setting.outcome, setting.leading) == ("overshoots", ("massaging",))
     assert setting.finding("massaging").verdict == "better"  # by its distance
-    assert headline == "massaging overshoots on bank."
-    assert re.search(r"massaging \([56]\.\d points the other way, accuracy −[12]\.\d\) overshoots", text)
-    assert "Best" not in text
+    assert headline == "On bank massaging turns the gap between women and men round."
+    assert re.search(r"\| massaging +\| −[56]\.\d \| .* \| turns round +\|", text)
+    assert "Turns the gap round: massaging." in text
+    assert "Narrows the gap" not in text
+
+
+def test_a_change_by_less_than_a_tenth_of_the_gap_is_hardly_one():
+    rng = np.random.default_rng(8)
+    plan, records = run_of({"bank": {"none": PLAIN, "massaging": PLAIN}}, repeats=20)
+    for repeat in range(20):
+        gap = 0.150 + rng.normal(0, 0.004)
+        for name, change in (("none", 0.0), ("massaging", 0.012 + rng.normal(0, 0.0005))):
+            key = f"bank-{name}-0.0"
+            made = Counts(
+                PAIR, 25 * counts((0.25, 0.25 + gap - change), 0.8, np.random.default_rng(repeat)).n
+            )
+            records[key, repeat] = Repeat(key, repeat, "ok", "", made)
+    (setting,) = answer_of(run_results(Path(), plan, records, plan.config.at_hand)).settings
+    finding = setting.finding("massaging")
+    assert (finding.kind, finding.is_trivial, finding.narrows) == ("better", True, False)
+    assert (setting.outcome, setting.leading) == ("hardly", ())
+    text = markdown(answer_document(run_results(Path(), plan, records, plan.config.at_hand)))
+    assert "On bank techniques hardly narrow the gap between women and men." in text
+    assert "Hardly narrows the gap: massaging." in text
 
 
 def test_a_gap_of_the_labels_alone_is_not_one_of_the_model():
@@ -212,20 +246,19 @@ def test_a_gap_of_the_labels_alone_is_not_one_of_the_model():
     assert setting.outcome == "no gap shown"
     assert setting.label_gap == pytest.approx(0.15)
     assert (setting.baseline.is_significant, setting.baseline.is_near_ideal) == (False, True)
-    assert headline == "No gap of the plain model is shown on bank."
+    assert headline == "On bank no gap is shown without a technique."
     assert "No gap, shown to be less than 1 point: " in text
-    assert "(labels: 15.0" in text
+    assert "(in the data themselves: 15.0 points less often)" in text
 
 
 @pytest.mark.parametrize("how", ["infeasible", "failed", None])
 def test_what_gave_no_value_is_named_with_its_reason(how):
     _, headline, text = answered({"none": PLAIN, "massaging": how})
-    assert "massaging: " in text
     why = {
-        "infeasible": "not possible in 6 of 6 repeats, why not",
-        "failed": "failed in 6 of 6 repeats, why not",
+        "infeasible": "Not possible in 6 of 6 repeats, why not: massaging.",
+        "failed": "Failed in 6 of 6 repeats, why not: massaging.",
     }
-    assert why.get(how, "massaging: not run yet") in text
+    assert why.get(how, "Not run yet: massaging.") in text
     setting, headline, _ = answered({"none": how, "massaging": PLAIN})
     assert setting.outcome == "no value"
     assert headline
@@ -234,17 +267,17 @@ def test_what_gave_no_value_is_named_with_its_reason(how):
 def test_without_a_plain_model_values_are_said():
     setting, headline, text = answered({"massaging": PLAIN})
     assert setting.outcome == "no baseline"
-    assert headline == "No model without a technique to compare with on bank."
-    assert re.search(r"massaging 1[45]\.\d points less often, accuracy \d\d\.\d %", text)
+    assert headline == "On bank there is no model without a technique to compare with."
+    assert re.search(r"\| massaging +\| 1[45]\.\d \| –[^|]*\| +\d\d\.\d \|", text)
 
 
 def test_one_repeat_shows_nothing():
     setting, headline, text = answered(WORLDS["winner"], repeats=1)
     assert {one.kind for one in setting.findings} == {"untested"}
     assert setting.outcome == "untested"
-    assert headline == "Nothing can be tested on bank."
+    assert headline == "On bank nothing can be tested."
     assert "no gap" not in text.partition("## ")[0]
-    assert "Not tested: massaging (" in text
+    assert "Not tested: massaging, reweighing." in text
     assert "nothing can be said of chance" in text
 
 
@@ -259,14 +292,16 @@ def test_what_is_so_of_one_attribute_is_not_said_of_the_data_set():
         ),
     )
     brief = answer_document(run_results(Path(), plan, records, plan.config.at_hand), brief=True)
-    assert "It changes nothing on bank (race)." in brief.notes[0]
+    assert "It changes nothing on bank (race)." in brief.notes[-1]
 
 
 def test_a_ratio_is_said_as_times_as_often_and_other_metrics_as_numbers():
     _, headline, text = answered(WORLDS["winner"], metrics=("impact-ratio", "accuracy"))
-    assert re.search(r"Women are selected 0\.6\d times as often as men \(labels: 0\.6[23]\)", text)
-    assert re.search(r"massaging narrows the gap on bank \(0\.6\d to 0\.9\d times\)", headline)
-    assert "No change: shown to be less than 0.01." in text
+    assert re.search(
+        r"Women are selected 0\.6\d times as often as men \(in the data themselves: 0\.6[23] times\)", text
+    )
+    assert re.search(r"Massaging narrows the gap between women and men from 0\.6\d to 0\.9\d times", headline)
+    assert "the change is shown to be less than 0.01" in text
     _, _, text = answered(WORLDS["winner"], metrics=("likelihood-ratio", "accuracy"))
     assert re.search(r"\| massaging +\| 0\.9\d [^|]*\| – +\|", text)  # not the change of its inverse
     assert wording_of(find_metric("likelihood-ratio")).told_number(-0.1) == np.inf  # an end of an interval

@@ -57,6 +57,8 @@ from fairbench_cli.report.ledger.paired_differences import (
 from fairbench_cli.report.ledger.results import RunResults, compute_label_metric
 
 NOT_RUN = "not run yet"
+TRIVIAL_SHARE = 0.1
+"""Of the baseline's gap: a change by less than this share of it hardly changes it."""
 SEEN = CELL_COLUMNS.index("include_protected")
 
 Outcome = Literal[
@@ -64,6 +66,7 @@ Outcome = Literal[
     "front",
     "several",
     "overshoots",
+    "hardly",
     "nothing shown",
     "no gap shown",
     "untested",
@@ -72,12 +75,12 @@ Outcome = Literal[
 ]
 """What is said of a setting as a whole.
 
-best: a technique is better than the plain model, and shown to be ahead of any other that is. front: several
-are better; which one on the front is best is a matter of what accuracy is worth. several: several are better;
-one has both means ahead of theirs, but is not shown to be ahead. overshoots: none is better without turning
-the gap round. nothing shown: none is shown to be better. no gap shown: the same, and the plain model has no
-gap shown. untested: of one repeat, or of such a metric, nothing can be said of the population. no baseline:
-there is no model without a technique. no value: it gave none.
+best: a technique narrows the gap, and is shown to be ahead of any other that does. front: several narrow
+it; which one is best is a matter of what accuracy is worth. several: several narrow it; one has both means
+ahead of theirs, but is not shown to be ahead. overshoots: none narrows it without turning it round. hardly:
+some are shown to narrow it, but hardly. nothing shown: none is shown to. no gap shown: the same, and the
+baseline has no gap shown. untested: of one repeat, or of such a metric, nothing can be said of the
+population. no baseline: there is no model without a technique. no value: it gave none.
 """
 
 
@@ -126,6 +129,9 @@ class TechniqueFinding:
         In how many repeats.
     numbers : dict of Estimate
         Its number in each of the answer's columns, by their keys.
+    is_trivial : bool
+        Whether the change is shown to be less than `SAME`, or is less than `TRIVIAL_SHARE` of the baseline's
+        gap: then words about it say "hardly".
     is_significant, is_near_ideal : bool
         Whether the value is shown to be off the metric's ideal, and whether it is shown to be less than 0.01
         from it.
@@ -151,6 +157,7 @@ class TechniqueFinding:
     accepts_nobody: int
     accepts_everybody: int
     numbers: Mapping[str, Estimate]
+    is_trivial: bool
     is_significant: bool
     is_near_ideal: bool
     dominated_by: tuple[str, ...]
@@ -206,6 +213,11 @@ class TechniqueFinding:
     def is_better(self) -> bool:
         """Whether it is shown to be nearer to the ideal than the plain model, and does not overshoot."""
         return self.kind == "better"
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it is better by more than hardly anything."""
+        return self.is_better and not self.is_trivial
 
     @property
     def gains_accuracy(self) -> bool:
@@ -342,6 +354,11 @@ class RunAnswer:
         return list(group_by(self.settings, lambda one: one.block_key).values())
 
     @property
+    def has_betas(self) -> bool:
+        """Whether β takes something away in some setting; else nothing is said of it."""
+        return any(setting.beta for setting in self.settings)
+
+    @property
     def has_worlds(self) -> bool:
         """Whether some setting has a world."""
         return any(one.world for one in self.settings)
@@ -454,7 +471,7 @@ def _settings(
     within = group_by(cells, lambda cell: tuple(cell[column] for column in _WITHIN))
     for (world, representation, classifier, parameters, beta), own in within.items():
         repeats = run.plan.config.repeats
-        findings = [_finding(cell, compared, metric.name, columns, repeats, found, called) for cell in own]
+        findings = [_finding(cell, compared, metric, columns, repeats, found, called) for cell in own]
         plain = next((one for one in findings if one.is_baseline), None)
         if plain is None:
             seen = None
@@ -498,7 +515,7 @@ _WITHIN = ["world", "representation", "classifier", "classifier_parameters", "be
 def _finding(
     cell: Mapping[str, Any],
     compared: str,
-    metric: str,
+    metric: Metric,
     columns: Sequence[FindingColumn],
     repeats: int,
     found: CellRows,
@@ -507,8 +524,8 @@ def _finding(
     """Return the finding on a cell and the groups compared, over the repeats that were asked for."""
     key = cell_key(cell)
     place = (*key, compared)
-    own = found.own.get((*place, metric), _NO_ROW)
-    change = found.paired.get((*place, metric), _NO_ROW)
+    own = found.own.get((*place, metric.name), _NO_ROW)
+    change = found.paired.get((*place, metric.name), _NO_ROW)
     front = found.pareto.get(place, _NO_ROW)
     statuses, why = found.repeats.get(key, ((), ()))
     reasons = Counter((status, reason) for status, reason in zip(statuses, why, strict=True) if reason)
@@ -527,12 +544,23 @@ def _finding(
         accepts_nobody=own.get("accepts_nobody", 0),
         accepts_everybody=own.get("accepts_everybody", 0),
         numbers={column.key: _number(column, place, found) for column in columns},
+        is_trivial=_is_trivial(change, own, metric.ideal or 0.0),
         is_significant=own.get("side", 0) in (1, -1),
         is_near_ideal=own.get("p_same", np.nan) < LEVEL,
         dominated_by=tuple(called.techniques.get(name, name) for name in ahead),
         is_on_front=bool(front.get("front", False)),
         beaten_by=found.below.get((*key[:2], compared, *key[2:]), ()),
         contrast=found.contrasts.get((*place, ACCURACY), _NO_ROW).get("contrast", ""),
+    )
+
+
+def _is_trivial(change: Mapping[Any, Any], own: Mapping[Any, Any], ideal: float) -> bool:
+    """Return whether a change is shown to be less than `SAME`, or is a small share of the baseline's gap."""
+    if not change:
+        return False
+    baseline_gap = abs(own["mean"] - change["difference"] - ideal)
+    return bool(
+        change["population_p_same"] < LEVEL or abs(change["difference"]) < TRIVIAL_SHARE * baseline_gap
     )
 
 
@@ -578,12 +606,14 @@ def _outcome(
     """Return the outcome of a setting and the techniques that it is of, those with the least gap first."""
     if plain is None or not plain.n:
         return "no baseline" if plain is None else "no value", ()
-    better = [one for one in findings if one.is_better]
+    better = [one for one in findings if one.narrows]
     if not better:
         over = tuple(one.technique for one in findings if one.kind == "overshoots")
         if over or plain.kind != "untested":
             if over:
                 return ("overshoots", over)
+            if any(one.is_better for one in findings):
+                return "hardly", ()
             return ("nothing shown" if plain.is_significant else "no gap shown", ())
         return "untested", ()
     better.sort(key=lambda one: abs(one.value.mean - (metric.ideal or 0.0)))

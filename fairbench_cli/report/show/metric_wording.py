@@ -77,6 +77,45 @@ class MetricWording:
         """What stands behind a number."""
         return {"points": " points", "times": " times", "number": ""}[self.form]
 
+    @property
+    def verb(self) -> str:
+        """What a technique does to a gap that gets smaller."""
+        if self.form == "points":
+            return "cuts"
+        return "narrows"
+
+    @property
+    def no_gap(self) -> str:
+        """What there is where there is no gap."""
+        if self.form == "times":
+            return "equal"
+        return "zero"
+
+    @property
+    def margin(self) -> str:
+        """How much less a trivial change is shown to be: one point, 0.01."""
+        if self.form == "points":
+            return "1 point"
+        return "0.01"
+
+    def distance(self, value: float) -> float:
+        """Return how far a value is from the ideal."""
+        return abs(value - (self.ideal or 0.0))
+
+    def format_pair(self, before: float, after: float, *, exact: bool) -> tuple[str, str]:
+        """Write two numbers, in whole points where these are not small and tell them apart, unless `exact`.
+
+        >>> from fairbench_cli.measures.registry import find_metric
+        >>> wording = wording_of(find_metric("discrimination"))
+        >>> wording.format_pair(0.158, 0.034, exact=False), wording.format_pair(0.034, 0.008, exact=False)
+        (('16', '3'), ('3.4', '0.8'))
+        """
+        if self.form == "points" and not exact:
+            sizes = abs(self.told_number(before)), abs(self.told_number(after))
+            if min(sizes) >= 2 and round(sizes[0]) != round(sizes[1]):
+                return str(round(sizes[0])), str(round(sizes[1]))
+        return self.format(before), self.format(after)
+
     def format(self, value: float) -> str:
         """Write a number as `shown`, without a sign of differences: "15.8", "0.62"; `NO_NUMBER` for NaN."""
         said = self.told_number(value)
@@ -95,6 +134,15 @@ class MetricWording:
         said = float(f"{self.told_number(value):.{self.digits}f}")
         ideal = self.told_number(self.ideal)
         return (said > ideal) - (said < ideal)
+
+    def describe_side(self, value: float) -> str:
+        """Return " less often" or " more often" of a difference that has a sign, else nothing."""
+        side = self.side(value)
+        if self.form != "points" or not self.is_signed or not side:
+            return ""
+        if self.rate in EVENTS:
+            return (" less often", " more often")[side > 0]
+        return (" lower", " higher")[side > 0]
 
     def describe_gap(self, value: float, deprived: str, favoured: str) -> str:
         """Write how the groups differ: "women are selected 15.8 points less often than men".

@@ -42,9 +42,9 @@ from fairbench_cli.report.show.answer_text import (
     column_cell,
     each_setting,
     head_of,
-    outcome_of,
     shown_columns,
 )
+from fairbench_cli.report.show.answer_worlds import result_of
 from fairbench_cli.report.show.metric_wording import points, wording_of
 from fairbench_cli.report.show.networks import network_charts, world_networks
 from fairbench_cli.report.show.page_data import SHARE, Data, PanelNumbers, Scale, metrics_of
@@ -533,7 +533,8 @@ def _findings_table(run: RunResults) -> TextTable:
     rows = []
     for i, setting in enumerate(answer.settings):
         place = [TableCell(values[i]) for values in places.values()]
-        beta = TableCell(f"{setting.beta:g}", value=setting.beta)
+        if answer.has_betas:
+            place.append(TableCell(f"{setting.beta:g}", value=setting.beta))
         for finding in setting.all_findings:
             cells = [
                 column_cell(column, finding.numbers[column.key], wording, intervals=True)
@@ -541,9 +542,17 @@ def _findings_table(run: RunResults) -> TextTable:
             ]
             n = TableCell(f"{finding.n} of {finding.n_repeats}", value=finding.n)
             technique = TableCell(finding.technique)
-            rows.append((*place, beta, technique, *cells, TableCell(outcome_of(finding)), n))
-    heads = (*places, "β", "technique", *(head_of(column, wording) for column in columns), "what", "repeats")
-    return TextTable("All techniques in all settings", heads, tuple(rows))
+            rows.append((*place, technique, *cells, TableCell(result_of(finding)), n))
+    beta_head = ("β",) if answer.has_betas else ()
+    heads = [
+        *places,
+        *beta_head,
+        "technique",
+        *(head_of(column, wording) for column in columns),
+        "result",
+        "repeats",
+    ]
+    return TextTable("All techniques in all settings", tuple(heads), tuple(rows))
 
 
 def _switch(
