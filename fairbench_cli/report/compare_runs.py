@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.document.model import Document, Section, plain_table
@@ -26,6 +28,7 @@ from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.report.ledger import cell_labels
 from fairbench_cli.report.ledger.inference import RowDesign, row_design
 from fairbench_cli.report.ledger.journal_arrays import (
+    CellKey,
     DatasetRepeats,
     cell_key,
     collect_cells,
@@ -46,11 +49,26 @@ PAIRINGS = {
     UNPAIRED: "not paired (Welch): the runs draw with other seeds or from another source (`sample`), so "
     "that their repeats are independent",
 }
-NETWORKS = ("network", "shipped")  # of what decides the numbers of a data set, what test rows do not hang on
+NETWORK_INPUTS = ("network", "shipped")
+"""Of what decides the numbers of a data set, what test rows do not hang on."""
 
-Plans = tuple[RunPlan, RunPlan]
-Readings = tuple[Reading, Reading]
-Sources = Iterable[tuple[str, str]]
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One of the two runs."""
+
+    folder: Path
+    name: str
+    plan: RunPlan
+    reading: Reading
+
+    @cached_property
+    def cells(self) -> dict[CellKey, dict[str, Any]]:
+        """The cells of its plan, by their values of `CELL_COLUMNS`."""
+        return {cell_key(cell): cell for cell in self.plan.cells}
+
+
+Runs = tuple[_Run, _Run]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,198 +115,296 @@ def compare_runs(
     UserError
         When a folder holds no results, or the runs have no cell, or no metric, in common.
     """
-    (plan, reading), (other, their_reading) = (read_results(folder) for folder in folders)
-    if plan.config.test_labels != other.config.test_labels:
-        plan = plan.counted_by("true")
-        other = other.counted_by("true")
-    plans = (plan, other)
-    readings = (reading, their_reading)
-    metrics = [name for name in plan.config.at_hand if name in other.config.at_hand]
-    metrics = [name for name in metrics if _alike(name, *plans)]
+    # 1. Read both; where they count other labels, both are counted on the true ones.
+    first_run, second_run = map(_read_run, folders, names)
+    if first_run.plan.config.test_labels != second_run.plan.config.test_labels:
+        first_run = replace(first_run, plan=first_run.plan.counted_by("true"))
+        second_run = replace(second_run, plan=second_run.plan.counted_by("true"))
+    runs = (first_run, second_run)
+    # 2. Find what they have in common.
+    metrics = _common_metrics(runs)
+    keys = _common_keys(runs, filters)
+    config = first_run.plan.config
+    other_config = second_run.plan.config
+    attributes = [name for name in config.attributes if name in other_config.attributes]
+    # 3. Collect the repeats of both, a data set at a time.
+    datasets, refusals = _collect_datasets(runs, keys)
+    results = compute_results(
+        list(datasets.values()), metrics, attributes, config.own_metrics | other_config.own_metrics
+    )
+    frame = _differences(results, runs)
+    # 4. Lay out what changed, and the differences.
+    sentences = [
+        f"{len(keys)} cells are in both runs, which have {len(first_run.plan.cells)} "
+        f"and {len(second_run.plan.cells)}."
+    ]
+    sentences += list(_describe_worlds(runs)) + refusals
+    common_plan = replace(first_run.plan, cells=[first_run.cells[key] for key in keys])
+    run = RunResults(first_run.folder, common_plan, list(datasets.values()), results, tuple(attributes))
+    changes = _changes_section(_find_changes(runs, datasets))
+    return RunsCompared(
+        frame=frame.drop(columns="same_key"),
+        document=_document(names, run, frame, sentences, changes, brief=False),
+        console=_document(names, run, frame, sentences, changes, brief=True),
+        damages=first_run.reading.damages + second_run.reading.damages,
+        plan=common_plan,
+    )
+
+
+def _read_run(folder: Path, name: str) -> _Run:
+    plan, reading = read_results(folder)
+    return _Run(folder, name, plan, reading)
+
+
+def _common_metrics(runs: Runs) -> list[str]:
+    """Return the metrics that both runs have and that mean the same in both.
+
+    Raises
+    ------
+    UserError
+        When there is none.
+    """
+    config, other_config = (run.plan.config for run in runs)
+    metrics = []
+    for name in config.at_hand:
+        if name not in other_config.at_hand:
+            continue
+        # A metric within strata is the same where the strata are.
+        if config.metric(name).needs != "strata" or config.strata == other_config.strata:
+            metrics.append(name)
     if not metrics:
         raise user_error("the two runs have no metric in common", "add one to both configs, and report again")
-    described = [{cell_key(cell): cell for cell in one.cells} for one in plans]
-    common = [key for key in described[0] if key in described[1]]
-    if not common:
-        what = f"{folders[0]} and {folders[1]} have no cell in common"
+    return metrics
+
+
+def _common_keys(runs: Runs, filters: tuple[str, ...]) -> list[CellKey]:
+    """Return the keys of the cells that both runs have and that pass the filters, in the first run's order.
+
+    Raises
+    ------
+    UserError
+        When there is no such cell.
+    """
+    first_run, second_run = runs
+    keys = [key for key in first_run.cells if key in second_run.cells]
+    if not keys:
+        problem = f"{first_run.folder} and {second_run.folder} have no cell in common"
         fix = "compare runs that share data sets, attributes, β, techniques and classifiers"
-        raise user_error(what, f"{fix}; techniques of one run: `fairbench report RESULTS --versus NAME`")
+        raise user_error(problem, f"{fix}; techniques of one run: `fairbench report RESULTS --versus NAME`")
     if filters:
-        common = [*compress(common, select([facts_of(described[0][key]) for key in common], filters))]
-    sources: dict[tuple[str, str], DatasetRepeats] = {}
-    said = [f"{len(common)} cells are in both runs, which have {len(plan.cells)} and {len(other.cells)}."]
-    said += _worlds_in_words(names, plans)
-    runs = [(one, reading.records) for one, reading in zip(plans, readings, strict=True)]
-    both = list(zip(runs, described, strict=True))
-    held = [key for key in common if all(has_repeats(*run, cells[key]) for run, cells in both)]
-    for source in dict.fromkeys(key[:2] for key in held):
-        if plan.protected(*source) != other.protected(*source):
-            said.append(f"{', '.join(source)}: the groups are others, so it is not compared.")
+        keys = list(compress(keys, select([facts_of(first_run.cells[key]) for key in keys], filters)))
+    return keys
+
+
+def _collect_datasets(
+    runs: Runs, keys: Sequence[CellKey]
+) -> tuple[dict[tuple[str, str], DatasetRepeats], list[str]]:
+    """Return the repeats of cells by data set and attribute, and sentences on those that are not compared.
+
+    Of each, the cells of the first run come first, then the same ones of the second.
+
+    Raises
+    ------
+    UserError
+        When there is no repeat to be compared.
+    """
+    first_run, second_run = runs
+    keys_by_source: dict[tuple[str, str], list[CellKey]] = {}
+    for key in keys:
+        if all(has_repeats(run.plan, run.reading.records, run.cells[key]) for run in runs):
+            keys_by_source.setdefault(key[:2], []).append(key)
+    datasets = {}
+    refusals = []
+    for source, source_keys in keys_by_source.items():
+        if first_run.plan.protected(*source) != second_run.plan.protected(*source):
+            refusals.append(f"{', '.join(source)}: the groups are others, so it is not compared.")
             continue
-        keys = [key for key in held if key[:2] == source]
-        halves = [(*run, [cells[key] for key in keys]) for run, cells in both]
-        sources[source] = collect_cells(halves, _design(source, plans))
-    if not sources:
-        what = f"no repeat of a cell of {folders[0]} can be compared with one of {folders[1]}"
-        raise user_error(what, "compare runs that have run the same cells, with the same groups")
-    attributes = [name for name in plan.config.attributes if name in other.config.attributes]
-    own = plan.config.own_metrics | other.config.own_metrics
-    results = compute_results([*sources.values()], metrics, attributes, own)
-    frame = _frame(results, plans)
-    kept_plan = replace(plan, cells=[described[0][key] for key in common])
-    run = RunResults(folders[0], kept_plan, [*sources.values()], results, tuple(attributes))
-    changes = _changes(folders, plans, readings, sources)
-    rows = [[change.kind, change.what] for change in changes]
-    table = plain_table("", ("of", "what"), rows, 2, grouped=True)
-    changed = Section(
-        "What changed",
-        sentences=() if rows else ("Nothing in config, code, versions and data.",),
-        tables=(table,) if rows else (),
-    )
-    document, console = (
-        replace(made, sections=(changed, *made.sections))
-        for made in (_document(names, run, frame, said, brief=brief) for brief in (False, True))
-    )
-    damages = tuple(damage for reading in readings for damage in reading.damages)
-    return RunsCompared(frame.drop(columns="same_key"), document, console, damages, kept_plan)
+        halves = []
+        for run in runs:
+            halves.append((run.plan, run.reading.records, [run.cells[key] for key in source_keys]))
+        datasets[source] = collect_cells(halves, _design(source, runs))
+    if not datasets:
+        problem = f"no repeat of a cell of {first_run.folder} can be compared with one of {second_run.folder}"
+        raise user_error(problem, "compare runs that have run the same cells, with the same groups")
+    return datasets, refusals
 
 
-def _worlds_in_words(names: tuple[str, str], plans: Plans) -> Iterator[str]:
+def _describe_worlds(runs: Runs) -> Iterator[str]:
     """Yield which labels two runs with worlds are compared on, and the worlds that only one of them has."""
-    if not any(plan.has_worlds for plan in plans):
+    if not any(run.plan.has_worlds for run in runs):
         return
-    worlds = [dict.fromkeys(cell["world"] or cell_labels.NO_BIAS for cell in plan.cells) for plan in plans]
-    for name, own, others in zip(names, worlds, reversed(worlds), strict=True):
-        alone = [world for world in own if world not in others]
-        if alone:
-            noun = "world"
-            if len(alone) > 1:
-                noun = "worlds"
-            yield f"Only {name} has the {noun} {', '.join(alone)}."
-    yield f"Labels of the test rows: {tables.LABELS_IN_WORDS[plans[0].config.test_labels]}."
+    worlds = []
+    for run in runs:
+        worlds.append(dict.fromkeys(cell["world"] or cell_labels.NO_BIAS for cell in run.plan.cells))
+    for run, own_worlds, other_worlds in zip(runs, worlds, reversed(worlds), strict=True):
+        unshared = [world for world in own_worlds if world not in other_worlds]
+        if unshared:
+            noun = "world" if len(unshared) == 1 else "worlds"
+            yield f"Only {run.name} has the {noun} {', '.join(unshared)}."
+    yield f"Labels of the test rows: {tables.LABELS_IN_WORDS[runs[0].plan.config.test_labels]}."
 
 
-def _alike(metric: str, plan: RunPlan, other: RunPlan) -> bool:
-    """Return whether a metric means the same in both: of one within strata, that these are the same."""
-    needs = plan.config.metric(metric).needs
-    return needs != "strata" or plan.config.strata == other.config.strata
-
-
-def _design(source: tuple[str, str], plans: Plans) -> RowDesign:
+def _design(source: tuple[str, str], runs: Runs) -> RowDesign:
     """Return how the test rows of both runs hang together."""
-    ours, theirs = (row_design(plan.config) for plan in plans)
-    inputs = [
-        {
-            name: value
-            for name, value in plan.dataset(*source).get("inputs", {}).items()
-            if name not in NETWORKS
-        }
-        for plan in plans
-    ]
-    alike = ours == theirs and (ours.kind == "drawn" or inputs[0] == inputs[1])
-    if alike:
-        return ours
+    design, other_design = (row_design(run.plan.config) for run in runs)
+    inputs = []
+    for run in runs:
+        run_inputs = dict(run.plan.dataset(*source).get("inputs", {}))
+        for name in NETWORK_INPUTS:
+            run_inputs.pop(name, None)
+        inputs.append(run_inputs)
+    if design == other_design and (design.kind == "drawn" or inputs[0] == inputs[1]):
+        return design
     return RowDesign("apart")
 
 
-def _frame(results: Results, plans: Plans) -> pd.DataFrame:
+def _differences(results: Results, runs: Runs) -> pd.DataFrame:
     """Return every difference of the second run to the first."""
-    cells = np.array([len(data.cells) // 2 for data in results.datasets], dtype=np.intp)
-    second = results.cell_index[:, 1] >= cells[results.cell_index[:, 0]]
-    ours = np.flatnonzero(second)
-    theirs = np.flatnonzero(~second)
-    keys = [
-        [results.datasets[d].cells[cell]["key"] for d, cell in results.cell_index[at]]
-        for at in (ours, theirs)
-    ]
-    there = (results.status[ours] != "") & (results.status[theirs] != "")
-    equal = np.isclose(results.values[ours], results.values[theirs], rtol=0, atol=0, equal_nan=True)
-    same_key = np.array([own == other for own, other in zip(*keys, strict=True)], dtype=bool)
-    same = same_key & there.any(axis=1) & (equal | ~there).all(axis=1)
-    same = pd.DataFrame(results.cell_index[theirs]).assign(same=same).groupby([0, 1])["same"].transform("all")
-    same = same.to_numpy()  # of a cell: one number that is another makes it another
-    paired = same_draws(*plans)
-    columns: dict[str, Any] = {"pairing": np.where(same, SAME_KEY, PAIRED if paired else UNPAIRED)}
-    for name, at in (("first", theirs), ("second", ours)):
-        numbers = mean_and_interval(results.values[at])
-        columns |= {name: numbers["mean"], f"n_{name}": numbers["n_ok"].astype(int)}
-    columns["same_key"] = same_key
-    return differences_frame(results, ours, theirs, columns, paired=paired, is_same_by_design=same)
-
-
-def same_draws(plan: RunPlan, other: RunPlan) -> bool:
-    """Return whether equal repeats of equal cells draw with equal seeds in two runs."""
-    ours = plan.config
-    theirs = other.config
-    real = [config.sample.source == "data" for config in (ours, theirs)]
-    return ours.seed == theirs.seed and real[0] == real[1]
-
-
-def _changes(
-    folders: tuple[Path, Path], plans: Plans, readings: Readings, sources: Sources
-) -> list[RunChange]:
-    """Return the changes in the second run: of config, code, versions and data."""
-    old, new = (plan.config.to_config() for plan in plans)
-    found = [one for one in changed_config(old, new) if not one.what.startswith("name ")]
-    commits = [(read_manifest(folder) or {}).get("git") or {} for folder in folders]
-    before, after = (
-        f"{git['commit'][:SHOWN]}{' (changed since)' if git.get('dirty') else ''}" if git else "unknown"
-        for git in commits
+    # 1. Of each data set the first half of the cells is the first run's.
+    n_cells = np.array([len(data.cells) // 2 for data in results.datasets], dtype=np.intp)
+    is_second = results.cell_index[:, 1] >= n_cells[results.cell_index[:, 0]]
+    first_rows = np.flatnonzero(~is_second)
+    second_rows = np.flatnonzero(is_second)
+    # 2. Where key and numbers of all repeats are equal.
+    has_repeat = (results.status[second_rows] != "") & (results.status[first_rows] != "")
+    is_equal = np.isclose(
+        results.values[second_rows], results.values[first_rows], rtol=0, atol=0, equal_nan=True
     )
+    has_same_key = _cell_keys(results, first_rows) == _cell_keys(results, second_rows)
+    is_same_row = has_same_key & has_repeat.any(axis=1) & (is_equal | ~has_repeat).all(axis=1)
+    # One number that differs makes a cell another one.
+    same_frame = pd.DataFrame(results.cell_index[first_rows]).assign(same=is_same_row)
+    is_same_cell = same_frame.groupby([0, 1])["same"].transform("all").to_numpy()
+    # 3. The means of both, and the tests.
+    paired = same_draws(runs[0].plan, runs[1].plan)
+    pairing = PAIRED if paired else UNPAIRED
+    columns: dict[str, Any] = {"pairing": np.where(is_same_cell, SAME_KEY, pairing)}
+    for name, rows in (("first", first_rows), ("second", second_rows)):
+        means = mean_and_interval(results.values[rows])
+        columns[name] = means["mean"]
+        columns[f"n_{name}"] = means["n_ok"].astype(int)
+    columns["same_key"] = has_same_key
+    return differences_frame(
+        results, second_rows, first_rows, columns, paired=paired, is_same_by_design=is_same_cell
+    )
+
+
+def _cell_keys(results: Results, rows: NDArray[np.intp]) -> NDArray[Any]:
+    """Return the cell key (`key`, of the plan) that each row of the results is of."""
+    keys = [results.datasets[data].cells[cell]["key"] for data, cell in results.cell_index[rows]]
+    return np.array(keys, dtype=object)
+
+
+def same_draws(plan: RunPlan, other_plan: RunPlan) -> bool:
+    """Return whether equal repeats of equal cells draw with equal seeds in two runs."""
+    config = plan.config
+    other_config = other_plan.config
+    is_real = config.sample.source == "data"
+    is_other_real = other_config.sample.source == "data"
+    return config.seed == other_config.seed and is_real == is_other_real
+
+
+def _find_changes(runs: Runs, sources: Iterable[tuple[str, str]]) -> list[RunChange]:
+    """Return the changes in the second run: of config, code, versions and data."""
+    first_run, second_run = runs
+    config_changes = changed_config(first_run.plan.config.to_config(), second_run.plan.config.to_config())
+    changes = [change for change in config_changes if not change.what.startswith("name ")]
+    before, after = (_commit_text(run.folder) for run in runs)
     if before != after:
-        found.append(RunChange("code", f"fairbench at commit {before} → {after}"))
-    headers = [[file.header for file in reading.files if file.header and file.lines] for reading in readings]
-    for header in headers[1]:
-        found += changed_versions(headers[0], Versions(header.versions, header.code))
-    found += [one for one in changed_inputs(*plans, sources) if one.kind == "data"]
-    return list(dict.fromkeys(found))
+        changes.append(RunChange("code", f"fairbench at commit {before} → {after}"))
+    first_headers = _read_headers(first_run)
+    for header in _read_headers(second_run):
+        changes += changed_versions(first_headers, Versions(header.versions, header.code))
+    input_changes = changed_inputs(first_run.plan, second_run.plan, sources)
+    changes += [change for change in input_changes if change.kind == "data"]
+    return list(dict.fromkeys(changes))
+
+
+def _read_headers(run: _Run) -> list[Any]:
+    """Return the headers of the journals that hold repeats."""
+    return [file.header for file in run.reading.files if file.header and file.lines]
+
+
+def _commit_text(folder: Path) -> str:
+    """Return the commit that a run was made at, as its manifest says."""
+    git = (read_manifest(folder) or {}).get("git")
+    if not git:
+        return "unknown"
+    text: str = git["commit"][:SHOWN]
+    if git.get("dirty"):
+        text += " (changed since)"
+    return text
+
+
+def _changes_section(changes: Sequence[RunChange]) -> Section:
+    if not changes:
+        return Section("What changed", sentences=("Nothing in config, code, versions and data.",))
+    rows = [[change.kind, change.what] for change in changes]
+    return Section("What changed", tables=(plain_table("", ("of", "what"), rows, 2, grouped=True),))
 
 
 def _document(
-    names: tuple[str, str], run: RunResults, frame: pd.DataFrame, said: Sequence[str], *, brief: bool
+    names: tuple[str, str],
+    run: RunResults,
+    frame: pd.DataFrame,
+    sentences: Sequence[str],
+    changes: Section,
+    *,
+    brief: bool,
 ) -> Document:
-    """Lay out the differences of the metrics that the first run's tables show, with intervals unless brief.
+    """Lay out the changes, and the differences of the metrics that the first run's tables show.
 
-    Blocks in which all is the same are left out.
+    Intervals are left out if `brief`, and blocks in which all is the same.
     """
-    first, second = names
-    shown = [metric for table in run.plan.config.tables for metric in TABLES[table].metrics]
-    metrics = [name for name in dict.fromkeys(shown) if name in set(frame["metric"])]
-    metrics = metrics or list(dict.fromkeys(frame["metric"]))
-    part = frame[frame["metric"].isin(metrics)]
-    part = part.sort_values("metric", key=lambda own: own.map(metrics.index), kind="stable")
-    part = part[
-        (part["pairing"] != SAME_KEY).groupby([part[name] for name in cell_labels.BLOCK]).transform("any")
-    ]
+    # 1. Select the rows: by metric in the order of the tables, and only blocks in which something differs.
+    frame_metrics = list(dict.fromkeys(frame["metric"]))
+    table_metrics: list[str] = []
+    for table in run.plan.config.tables:
+        table_metrics += TABLES[table].metrics
+    metrics = [name for name in dict.fromkeys(table_metrics) if name in frame_metrics] or frame_metrics
+    rows = frame[frame["metric"].isin(metrics)]
+    rows = rows.sort_values("metric", key=lambda column: column.map(metrics.index), kind="stable")
+    differs = rows["pairing"] != SAME_KEY
+    rows = rows[differs.groupby([rows[name] for name in cell_labels.BLOCK]).transform("any")]
+    # 2. Write their cells.
     texts: tables.TableCells = {}
-    for row in part.to_dict("records"):
-        place, technique, beta = tables.block_technique_beta(row)
-        low, high, verdict = (row[f"population_{name}"] for name in ("low", "high", "verdict"))
-        if brief or np.isnan(low):
-            interval = ""
-        else:
-            interval = f"[{low:+.3f}, {high:+.3f}]"
-        word = f"{interval} {'' if verdict == 'no difference' else verdict}".strip()
-        if verdict == IDENTICAL:
-            text = IDENTICAL
-        else:
-            text = format_number(row["difference"], word=word)
-        texts[place, (technique, row["metric"]), beta] = text
+    for row in rows.to_dict("records"):
+        block, technique, beta = tables.block_technique_beta(row)
+        texts[block, (technique, row["metric"]), beta] = _difference_text(row, brief=brief)
+    # 3. Say how many cells are paired in which way, and what the numbers are.
     cells = frame.drop_duplicates(COMPARED)
-    other = int((cells["same_key"] & (cells["pairing"] != SAME_KEY)).sum())
-    counted = cells["pairing"].value_counts()
-    bases = [BASES[basis] for basis in BASES if (frame["population_basis"] == basis).any()]
-    facts = (
-        *said,
-        *(f"{counted[name]}: {meaning}." for name, meaning in PAIRINGS.items() if name in counted),
-        *([f"{other} of these have the same key and other numbers in the two runs."] if other else []),
-    )
+    n_cells = cells["pairing"].value_counts()
+    facts = list(sentences)
+    facts += [
+        f"{n_cells[pairing]}: {meaning}." for pairing, meaning in PAIRINGS.items() if pairing in n_cells
+    ]
+    n_changed = int((cells["same_key"] & (cells["pairing"] != SAME_KEY)).sum())
+    if n_changed:
+        facts.append(f"{n_changed} of these have the same key and other numbers in the two runs.")
+    first_name, second_name = names
     if texts:
-        facts += (
-            f"Numbers are {second} less {first}{'' if brief else ', with 95 % intervals'}. better, worse: "
-            f"{second} is nearer to the measure's ideal than {first}, or farther from it, in the population, "
-            "at 5 % after Holm's adjustment over all techniques and β of the table. A number alone: no "
-            "difference shown. same: the same cell, and the same numbers.",
-            *(text.replace("paired t-test", "t-test") for text in bases),
+        intervals = "" if brief else ", with 95 % intervals"
+        facts.append(
+            f"Numbers are {second_name} less {first_name}{intervals}. better, worse: "
+            f"{second_name} is nearer to the measure's ideal than {first_name}, or farther from it, in the "
+            "population, at 5 % after Holm's adjustment over all techniques and β of the table. A number "
+            "alone: no difference shown. same: the same cell, and the same numbers."
         )
-    return Document(f"{second} against {first}", facts=facts, sections=tables.lay_out_blocks(run, texts, ""))
+        for basis, meaning in BASES.items():
+            if (frame["population_basis"] == basis).any():
+                facts.append(meaning.replace("paired t-test", "t-test"))
+    blocks = tables.lay_out_blocks(run, texts, "")
+    return Document(f"{second_name} against {first_name}", facts=tuple(facts), sections=(changes, *blocks))
+
+
+def _difference_text(row: dict[Any, Any], *, brief: bool) -> str:
+    """Write a difference, its interval unless brief, and its verdict where there is one."""
+    verdict = row["population_verdict"]
+    if verdict == IDENTICAL:
+        return IDENTICAL
+    words = []
+    if not brief and not np.isnan(row["population_low"]):
+        words.append(f"[{row['population_low']:+.3f}, {row['population_high']:+.3f}]")
+    if verdict and verdict != "no difference":
+        words.append(verdict)
+    return format_number(row["difference"], word=" ".join(words))

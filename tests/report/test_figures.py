@@ -292,7 +292,7 @@ def test_the_drawn_front_equals_brute_force(seed, techniques):
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=8))
 def test_the_staircase_keeps_every_dominated_point_on_its_lower_right(points):
     front = [p for p in points if not any(q[0] <= p[0] and q[1] >= p[1] and q != p for q in points)]
-    xs, ys = staircase([p[0] for p in front], [p[1] for p in front], right=10, bottom=-1)
+    xs, ys = staircase([p[0] for p in front], [p[1] for p in front], x_right=10, y_bottom=-1)
     assert xs == sorted(xs)
     assert ys == sorted(ys)
     for x, y in points:
@@ -327,7 +327,7 @@ def graphs(draw) -> list[tuple[int, ...]]:
 
 
 def boxes_of(layout, widths) -> list[tuple[float, float, float, float]]:
-    level = layout.layer
+    level = layout.layer_of
     return [
         (layout.x[j] - w / 2, box_top(level[j]) - BOX_HEIGHT, layout.x[j] + w / 2, box_top(level[j]))
         for j, w in enumerate(widths)
@@ -336,7 +336,7 @@ def boxes_of(layout, widths) -> list[tuple[float, float, float, float]]:
 
 def check_layout(parents, widths, gap=0.24):
     layout = lay_out(parents, widths, gap)
-    level, boxes = layout.layer, boxes_of(layout, widths)
+    level, boxes = layout.layer_of, boxes_of(layout, widths)
     assert min(box[0] for box in boxes) >= -1e-6
     for layer in layout.layers:
         for a, b in itertools.pairwise(layer):

@@ -16,18 +16,19 @@ from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.report.ledger.journal_arrays import (
-    DatasetRepeats,
-)
+from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats
 from fairbench_cli.report.ledger.results import RunResults
 
 BLOCK = ["dataset", "attribute", "compared", "world", "representation", "classifier", "classifier_parameters"]
+"""The columns that the cells of one block of a table have in common: techniques and β stand in it."""
 
 NOT_RUN = "…"
 
 OWN_MODEL = "model of its own"
+"""What stands in the place of a classifier where a technique brings its own."""
 
 LABELS = "labels"
+"""What stands in the place of a technique where labels are taken for decisions."""
 
 NO_BIAS = "no bias"
 """What the world without a mechanism is called where there are others."""
@@ -54,7 +55,7 @@ def why_no_value(statuses: Sequence[str], n: int) -> str:
     return "undefined (0/0)"
 
 
-def technique_label(intervention: str, parameters: str, seen: bool) -> str:
+def technique_label(intervention: str, parameters: str, include_protected: bool) -> str:
     """Name a technique by what differs from its defaults.
 
     >>> technique_label("massaging", '{"ranker":"naive-bayes"}', True)
@@ -63,7 +64,10 @@ def technique_label(intervention: str, parameters: str, seen: bool) -> str:
     >>> technique_label("repair", f'{{"quantiles":50,"tune":{tune}}}', False)
     'repair (quantiles=50, level tuned for accuracy)'
     """
-    return component_label(intervention, parameters, INTERVENTIONS) + (" + s" if seen else "")
+    label = component_label(intervention, parameters, INTERVENTIONS)
+    if include_protected:
+        label += " + s"
+    return label
 
 
 def classifier_label(name: str, parameters: str) -> str:
@@ -73,7 +77,7 @@ def classifier_label(name: str, parameters: str) -> str:
 
 @dataclass(frozen=True)
 class DisplayNames:
-    """What tables, figures and pages call techniques, classifiers and data sets, where a config says so.
+    """The names of techniques, classifiers and data sets in tables and figures, where a config gives any.
 
     Parameters
     ----------
@@ -87,9 +91,9 @@ class DisplayNames:
     classifiers: Mapping[str, str] = field(default_factory=dict)
     datasets: Mapping[str, str] = field(default_factory=dict)
 
-    def technique(self, intervention: str, parameters: str, seen: bool) -> str:
+    def technique(self, intervention: str, parameters: str, include_protected: bool) -> str:
         """Return the name that a technique is shown by."""
-        label = technique_label(intervention, parameters, seen)
+        label = technique_label(intervention, parameters, include_protected)
         return self.techniques.get(label, label)
 
     def classifier(self, name: str, parameters: str) -> str:
@@ -104,19 +108,21 @@ class DisplayNames:
 
 def read_display_names(config: ExperimentConfig) -> DisplayNames:
     """Return the names that a config gives by `as` and `title`; all different, as the labels are."""
-    techniques = [
-        (one.spec, technique_label(one.spec.name, canonical_json(one.described), one.include_protected))
-        for one in config.interventions
-    ]
-    classifiers = [
-        (one, classifier_label(one.name, canonical_json(dict(one.parameters)))) for one in config.classifiers
-    ]
+    techniques = []
+    for technique in config.interventions:
+        parameters = canonical_json(technique.described)
+        label = technique_label(technique.spec.name, parameters, technique.include_protected)
+        techniques.append((technique.spec, label))
+    classifiers = []
+    for classifier in config.classifiers:
+        label = classifier_label(classifier.name, canonical_json(dict(classifier.parameters)))
+        classifiers.append((classifier, label))
     titles = {spec.name: spec.title for spec in config.datasets if spec.title}
     return DisplayNames(_aliases(techniques), _aliases(classifiers), titles)
 
 
-def _aliases(listed: Iterable[tuple[ComponentSpec, str]]) -> dict[str, str]:
-    """Return names by label: where one stands for several, what their labels have besides is kept.
+def _aliases(labelled_specs: Iterable[tuple[ComponentSpec, str]]) -> dict[str, str]:
+    """Return aliases by label: one that stands for several keeps what their labels have after the name.
 
     >>> spec = ComponentSpec("massaging", alias="M")
     >>> _aliases([(spec, "massaging"), (spec, "massaging (ranker=logistic)")])
@@ -124,12 +130,14 @@ def _aliases(listed: Iterable[tuple[ComponentSpec, str]]) -> dict[str, str]:
     >>> _aliases([(spec, "massaging + s")])
     {'massaging + s': 'M'}
     """
-    found = {label: spec for spec, label in listed if spec.alias}
-    several = Counter(spec.alias for spec in found.values())
-    return {
-        label: spec.alias + (label.removeprefix(spec.name) if several[spec.alias] > 1 else "")
-        for label, spec in found.items()
-    }
+    spec_of = {label: spec for spec, label in labelled_specs if spec.alias}
+    n_labels = Counter(spec.alias for spec in spec_of.values())
+    aliases = {}
+    for label, spec in spec_of.items():
+        aliases[label] = spec.alias
+        if n_labels[spec.alias] > 1:
+            aliases[label] += label.removeprefix(spec.name)
+    return aliases
 
 
 def distinct_models(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
@@ -138,32 +146,46 @@ def distinct_models(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tupl
     Where such cells share a model, which is the technique's own then, the first stands for all of them. A
     classifier is called by its name alone where the run has it with one set of parameters.
     """
-    known = dict.fromkeys((cell["classifier"], cell["classifier_parameters"]) for cell in plan.cells)
-    variants = Counter(name for name, _ in known)
-    plain = {one: classifier_label(*one) if variants[one[0]] > 1 else one[0] for one in known}
+    # 1. Call each classifier by its alias, else by its name, with parameters where that has several.
+    classifiers = dict.fromkeys(map(_classifier_of, plan.cells))
+    n_variants = Counter(name for name, _ in classifiers)
     aliases = read_display_names(plan.config).classifiers
-    labels = {one: aliases.get(classifier_label(*one), label) for one, label in plain.items()}
-    shared = group_by(cells, lambda cell: (cell["key"], cell["attribute"], cell["representation"]))
-    found = []
-    for own in shared.values():
-        first, *others = dict.fromkeys((cell["classifier"], cell["classifier_parameters"]) for cell in own)
-        found.append((own[0], OWN_MODEL if others else labels[first]))
-    return found
+    labels = {}
+    for name, parameters in classifiers:
+        label = classifier_label(name, parameters)
+        labels[name, parameters] = aliases.get(label, label if n_variants[name] > 1 else name)
+    # 2. Cells of one key are one model: several classifiers among them had no part in it.
+    cells_by_model = group_by(cells, lambda cell: (cell["key"], cell["attribute"], cell["representation"]))
+    models = []
+    for model_cells in cells_by_model.values():
+        first_cell = model_cells[0]
+        if len(set(map(_classifier_of, model_cells))) > 1:
+            models.append((first_cell, OWN_MODEL))
+        else:
+            models.append((first_cell, labels[_classifier_of(first_cell)]))
+    return models
+
+
+def _classifier_of(cell: Mapping[str, Any]) -> tuple[str, str]:
+    return cell["classifier"], cell["classifier_parameters"]
 
 
 def component_label(name: str, parameters: str, registry: Registry) -> str:
     """Name a registry's entry by the parameters (JSON text) that differ from its defaults."""
-    given: dict[str, Any] = json.loads(parameters)
-    tune = given.pop("tune", None)
+    options: dict[str, Any] = json.loads(parameters)
+    tune = options.pop("tune", None)
     if name in registry:
         default = registry[name].load()
     else:
         default = None
-    odd = {
-        key: value for key, value in given.items() if default is None or getattr(default, key, None) != value
-    }
-    said = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in odd.items()]
-    inside = ", ".join([*said, *([] if tune is None else [str(tuning_of(tune))])])
-    if inside:
-        return f"{name} ({inside})"
+    clauses = []
+    for key, value in options.items():
+        if default is not None and getattr(default, key, None) == value:
+            continue
+        value_text = value if isinstance(value, str) else json.dumps(value)
+        clauses.append(f"{key}={value_text}")
+    if tune is not None:
+        clauses.append(str(tuning_of(tune)))
+    if clauses:
+        return f"{name} ({', '.join(clauses)})"
     return name

@@ -80,7 +80,7 @@ class PairedTest:
         that the mean is at the margin: the rule of three has p = .05. NaN where `p` is.
 
         >>> test = paired_test(np.array([[0.001, -0.001, 0.002], [0.001, -0.03, 0.02], [0.0, 0.0, 0.0]]))
-        >>> test.within(0.01).round(3).tolist()
+        >>> test.p_within(0.01).round(3).tolist()
         [0.004, 0.339, 1.0]
         """
         inside = margin - np.abs(self.mean)
@@ -275,7 +275,7 @@ def compute_slopes(metric: Metric | str | Callable[[Counts], Floats], counts: Co
     side. 0 where a count is 0: no row is there to tell.
 
     >>> n = np.array([[[3.0, 1], [0, 0]], [[1, 1], [0, 0]]])
-    >>> slopes("selection-rate-difference", Counts(("g", "f"), n))[:, 0].round(2).tolist()
+    >>> compute_slopes("selection-rate-difference", Counts(("g", "f"), n))[:, 0].round(2).tolist()
     [[-0.06, 0.19], [0.25, -0.25]]
     """
     if callable(metric):

@@ -102,8 +102,8 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
     the population nearly always one is better on a thousand given rows. ``population_basis`` says what the
     second answer rests on (`BASES`), or why there is none; see `compute_population_tests`.
     ``population_p_same`` is the p-value, after Holm over the same family, of the opposite question: below
-    .05 it is shown that the
-    mean difference in the population is smaller than `NEGLIGIBLE`, by two one-sided tests.
+    .05 it is shown that the mean difference in the population is smaller than `NEGLIGIBLE`, by two one-sided
+    tests.
 
     ``p_holm`` is Holm's adjustment over the family that one reads together: one metric in one table, which
     is all techniques and all β of a data set, attribute, groups compared and classifier; ``tests`` is its

@@ -259,22 +259,27 @@ class RunResults:
         if labels == self.labels:
             return self
         keys = {cell["key"] for cell in self.plan.cells}  # journals may have worlds of another config
-        recorded = any(one.recorded is not None for (key, _), one in self.records.items() if key in keys)
-        if recorded:
-            return self._on_other_labels
+        for (key, _), repeat in self.records.items():
+            if key in keys and repeat.recorded is not None:
+                return self._on_other_labels
         return None
 
     @property
     def on_all_labels(self) -> "list[RunResults]":
         """The same run on true labels and, where they differ, on recorded ones."""
-        return [one for labels in get_args(TestLabels) if (one := self.on_labels(labels)) is not None]
+        runs = []
+        for labels in get_args(TestLabels):
+            run = self.on_labels(labels)
+            if run is not None:
+                runs.append(run)
+        return runs
 
     @cached_property
     def _on_other_labels(self) -> "RunResults":
         plan = self.plan.counted_by("true" if self.labels == "recorded" else "recorded")
-        found = run_results(self.folder, plan, self.records, self.metrics, self.attributes)
-        vars(found)["_on_other_labels"] = self  # else each would compute a third run
-        return found
+        run = run_results(self.folder, plan, self.records, self.metrics, self.attributes)
+        vars(run)["_on_other_labels"] = self  # else each would compute a third run
+        return run
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:

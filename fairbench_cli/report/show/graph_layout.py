@@ -1,4 +1,4 @@
-"""Where the nodes and arcs of a directed acyclic graph stand: layers, order within them, places.
+"""Where the nodes and arcs of a directed acyclic graph stand: layers, order within them, coordinates.
 
 The layout is Sugiyama's et al. (1981).
 """
@@ -47,9 +47,12 @@ class Layout:
     routes: dict[tuple[int, int], tuple[int, ...]]
 
     @property
-    def layer(self) -> dict[int, int]:
+    def layer_of(self) -> dict[int, int]:
         """Layer of every node and bend; 0 is the top."""
-        return {node: i for i, layer in enumerate(self.layers) for node in layer}
+        layer_of: dict[int, int] = {}
+        for i, nodes in enumerate(self.layers):
+            layer_of |= dict.fromkeys(nodes, i)
+        return layer_of
 
 
 def lay_out(parents: Sequence[Sequence[int]], widths: Sequence[float], gap: float) -> Layout:
@@ -71,18 +74,25 @@ def lay_out(parents: Sequence[Sequence[int]], widths: Sequence[float], gap: floa
     >>> layout.layers[0], layout.routes[0, 2]
     ((0,), (0, 3, 2))
     """
-    level = find_layers(parents)
+    layer_of = find_layers(parents)
+    node_widths = [float(width) for width in widths]
+    # 1. An arc that spans several layers gets a bend, a node without a width, in each layer that it passes.
     routes: dict[tuple[int, int], tuple[int, ...]] = {}
-    own = [float(width) for width in widths]
-    for j, above in enumerate(parents):
-        for i in above:
-            bends = range(len(own), len(own) + level[j] - level[i] - 1)
-            own += [0.0] * len(bends)
-            level += [level[i] + 1 + k for k in range(len(bends))]
-            routes[i, j] = (i, *bends, j)
-    pieces = [piece for route in routes.values() for piece in pairwise(route)]
-    layers = _ordered(level, pieces)
-    return Layout(tuple(map(tuple, layers)), _places(layers, pieces, own, len(parents), gap), routes)
+    for child, node_parents in enumerate(parents):
+        for parent in node_parents:
+            bends = []
+            for layer in range(layer_of[parent] + 1, layer_of[child]):
+                bends.append(len(node_widths))
+                node_widths.append(0.0)
+                layer_of.append(layer)
+            routes[parent, child] = (parent, *bends, child)
+    pieces: list[tuple[int, int]] = []
+    for route in routes.values():
+        pieces += pairwise(route)
+    # 2. Order the layers, then find the coordinates in them.
+    layers = _order_layers(layer_of, pieces)
+    x = _coordinates(layers, pieces, node_widths, len(parents), gap)
+    return Layout(tuple(map(tuple, layers)), x, routes)
 
 
 def find_layers(parents: Sequence[Sequence[int]]) -> list[int]:
@@ -99,15 +109,18 @@ def find_layers(parents: Sequence[Sequence[int]]) -> list[int]:
     order = topological_order(parents)
     if order is None:
         raise ValueError("the arcs form a cycle")
-    children = [[j for j, above in enumerate(parents) if i in above] for i in range(len(parents))]
-    level = [0] * len(parents)
-    for j in order:
-        level[j] = max((level[i] + 1 for i in parents[j]), default=0)
-    for j in reversed(order):
-        if len(children[j]) > len(parents[j]):
-            level[j] = min(level[k] for k in children[j]) - 1
-    top = min(level, default=0)
-    return [own - top for own in level]
+    children: list[list[int]] = [[] for _ in parents]
+    for child, node_parents in enumerate(parents):
+        for parent in node_parents:
+            children[parent].append(child)
+    layer_of = [0] * len(parents)
+    for node in order:
+        layer_of[node] = max((layer_of[parent] + 1 for parent in parents[node]), default=0)
+    for node in reversed(order):
+        if len(children[node]) > len(parents[node]):
+            layer_of[node] = min(layer_of[child] for child in children[node]) - 1
+    top = min(layer_of, default=0)
+    return [layer - top for layer in layer_of]
 
 
 def count_crossings(layers: Sequence[Sequence[int]], pieces: Sequence[tuple[int, int]]) -> int:
@@ -117,75 +130,109 @@ def count_crossings(layers: Sequence[Sequence[int]], pieces: Sequence[tuple[int,
     >>> count_crossings([[0, 1], [2, 3]], pieces), count_crossings([[0, 1], [3, 2]], pieces)
     (1, 0)
     """
-    # Places are numbered through all layers, so that pieces between different layers do not cross.
-    place = {node: k for k, node in enumerate(chain(*layers))}
-    ends = np.array([(place[a], place[b]) for a, b in pieces], dtype=np.intp).reshape(-1, 2)
-    above, below = (side[:, np.newaxis] - side for side in ends.T)
-    return int((above * below < 0).sum()) // 2
+    # Positions are numbered through all layers, so that pieces between different layers do not cross.
+    position = {node: k for k, node in enumerate(chain(*layers))}
+    ends = np.array([(position[upper], position[lower]) for upper, lower in pieces], dtype=np.intp)
+    upper_ends, lower_ends = ends.reshape(-1, 2).T
+    # Two pieces cross where the one that begins further left ends further right.
+    upper_order = upper_ends[:, np.newaxis] - upper_ends
+    lower_order = lower_ends[:, np.newaxis] - lower_ends
+    return int((upper_order * lower_order < 0).sum()) // 2
 
 
-def _ordered(level: Sequence[int], pieces: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """Order every layer by the mean place of its neighbours, down and up in turn; keep the best order."""
-    nodes = range(len(level))
-    layers = [[node for node in nodes if level[node] == i] for i in range(max(level, default=-1) + 1)]
-    above = [[a for a, b in pieces if b == node] for node in nodes]
-    below = [[b for a, b in pieces if a == node] for node in nodes]
-    best = [layer[:] for layer in layers]
-    least = count_crossings(layers, pieces)
+def _order_layers(layer_of: Sequence[int], pieces: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Order every layer by the mean position of its neighbours, down and up in turn; keep the best order."""
+    layers: list[list[int]] = [[] for _ in range(max(layer_of, default=-1) + 1)]
+    for node, layer in enumerate(layer_of):
+        layers[layer].append(node)
+    above: list[list[int]] = [[] for _ in layer_of]
+    below: list[list[int]] = [[] for _ in layer_of]
+    for upper, lower in pieces:
+        above[lower].append(upper)
+        below[upper].append(lower)
+    best = [list(nodes) for nodes in layers]
+    fewest = count_crossings(layers, pieces)
     for sweep in range(SWEEPS):
-        near, order = (above, layers) if sweep % 2 == 0 else (below, layers[::-1])
-        for layer in order:
-            # Layers differ in length, so places are compared as fractions of them.
-            place = {node: (k + 0.5) / len(one) for one in layers for k, node in enumerate(one)}
-            middle = {node: [place[other] for other in near[node]] or [place[node]] for node in layer}
-            layer.sort(key=lambda node: sum(middle[node]) / len(middle[node]))
-        count = count_crossings(layers, pieces)
-        if count < least:
-            best = [layer[:] for layer in layers]
-            least = count
-    return _swapped(best, pieces)
+        if sweep % 2 == 0:
+            _sort_by_neighbours(layers, layers, above)
+        else:
+            _sort_by_neighbours(layers[::-1], layers, below)
+        n_crossings = count_crossings(layers, pieces)
+        if n_crossings < fewest:
+            best = [list(nodes) for nodes in layers]
+            fewest = n_crossings
+    return _swap_neighbours(best, pieces)
 
 
-def _swapped(layers: list[list[int]], pieces: Sequence[tuple[int, int]]) -> list[list[int]]:
+def _sort_by_neighbours(
+    sorted_layers: Sequence[list[int]], layers: Sequence[list[int]], neighbours: Sequence[Sequence[int]]
+) -> None:
+    """Sort layers in place, in turn, by the mean position of each node's neighbours; those without stay."""
+    position: dict[int, float] = {}
+
+    def mean_position(node: int) -> float:
+        positions = [position[neighbour] for neighbour in neighbours[node]]
+        if not positions:
+            return position[node]
+        return sum(positions) / len(positions)
+
+    for sorted_nodes in sorted_layers:
+        # Layers differ in length, so positions are fractions of it; the last layer sorted has new ones.
+        for nodes in layers:
+            position |= {node: (k + 0.5) / len(nodes) for k, node in enumerate(nodes)}
+        means = {node: mean_position(node) for node in sorted_nodes}
+        sorted_nodes.sort(key=means.__getitem__)
+
+
+def _swap_neighbours(layers: list[list[int]], pieces: Sequence[tuple[int, int]]) -> list[list[int]]:
     """Swap neighbours as long as that removes crossings."""
-    least = count_crossings(layers, pieces)
-    before = -1
-    while least not in (0, before):
-        before = least
+    fewest = count_crossings(layers, pieces)
+    previous = -1
+    while fewest not in (0, previous):
+        previous = fewest
         for layer in layers:
             for k in range(len(layer) - 1):
                 layer[k], layer[k + 1] = layer[k + 1], layer[k]
-                count = count_crossings(layers, pieces)
-                if count >= least:
+                n_crossings = count_crossings(layers, pieces)
+                if n_crossings >= fewest:  # swap back
                     layer[k], layer[k + 1] = layer[k + 1], layer[k]
-                least = min(least, count)
+                fewest = min(fewest, n_crossings)
     return layers
 
 
-def _places(
+def _coordinates(
     layers: Sequence[Sequence[int]],
     pieces: Sequence[tuple[int, int]],
     widths: Sequence[float],
-    nodes: int,
+    n_nodes: int,
     gap: float,
 ) -> tuple[float, ...]:
-    """Find the places with the least weighted sideways length of all pieces: a linear program."""
+    """Find the x of nodes and bends with the least weighted sideways length of all pieces: a linear program.
+
+    Nodes from `n_nodes` on are bends.
+    """
     n = len(widths)
     m = len(pieces)
-    apart = [pair for layer in layers for pair in pairwise(layer)]
-    # Between the places of both ends of each piece, and of each two neighbours, from left to right.
-    across, beside = (np.eye(n)[np.array(pairs, dtype=np.intp).reshape(-1, 2)] for pairs in (pieces, apart))
-    across = across[:, 0] - across[:, 1]
-    beside = beside[:, 0] - beside[:, 1]
-    # Variable n + k is how far the ends of piece k are apart, whatever its side.
-    matrix = np.block([[across, -np.eye(m)], [-across, -np.eye(m)], [beside, np.zeros((len(apart), m))]])
-    limits = [0.0] * (2 * m) + [-((widths[a] + widths[b]) / 2 + gap) for a, b in apart]
-    # A touch of weight to the left gives parts without arcs between them one answer.
+    neighbours: list[tuple[int, int]] = []
+    for layer in layers:
+        neighbours += pairwise(layer)
+    # 1. The limits. Variable n + k is how far the ends of piece k are apart, whatever its side.
+    across = _difference_rows(pieces, n)
+    between = _difference_rows(neighbours, n)
+    matrix = np.block(
+        [[across, -np.eye(m)], [-across, -np.eye(m)], [between, np.zeros((len(neighbours), m))]]
+    )
+    limits = [0.0] * (2 * m)
+    for left_node, right_node in neighbours:
+        limits.append(-((widths[left_node] + widths[right_node]) / 2 + gap))
+    # 2. The cost. A touch of weight to the left gives parts without arcs between them one answer.
     cost = np.full(n + m, 1e-4)
-    cost[n:] = [STRAIGHT[(a >= nodes) + (b >= nodes)] for a, b in pieces]
-    # No box begins left of 0: what is sought is by how much the middles are beyond half a width.
-    halves = np.append(np.array(widths) / 2, np.zeros(m))
-    limits_beyond = np.array(limits) - matrix @ halves
+    for k, (upper, lower) in enumerate(pieces):
+        n_bends = (upper >= n_nodes) + (lower >= n_nodes)
+        cost[n + k] = STRAIGHT[n_bends]
+    # 3. Solve it. No box begins left of 0: what is sought is by how much the middles are beyond half a width.
+    half_widths = np.append(np.array(widths) / 2, np.zeros(m))
+    limits_beyond = np.array(limits) - matrix @ half_widths
     beyond = None
     if len(limits) <= SMALL:
         beyond = dual_simplex(cost, matrix, limits_beyond)
@@ -195,7 +242,14 @@ def _places(
         solution = linprog(cost, A_ub=matrix, b_ub=limits_beyond, method="highs-ds")
         assert solution.x is not None  # noqa: S101 - boxes far enough apart always fit
         beyond = solution.x
-    return tuple((halves + beyond)[:n].round(6).tolist())
+    return tuple((half_widths + beyond)[:n].round(6).tolist())
+
+
+def _difference_rows(pairs: Sequence[tuple[int, int]], n: int) -> Floats:
+    """Return the matrix, shape (pairs, n), by which each pair of coordinates gives its difference."""
+    ends = np.eye(n)[np.array(pairs, dtype=np.intp).reshape(-1, 2)]
+    rows: Floats = ends[:, 0] - ends[:, 1]
+    return rows
 
 
 def dual_simplex(cost: Floats, matrix: Floats, limits: Floats) -> Floats | None:
@@ -232,11 +286,11 @@ def dual_simplex(cost: Floats, matrix: Floats, limits: Floats) -> Floats | None:
         column = candidates[ratios.argmin()]
         # Exchange the two variables: solve the row for the new one, and put that into all other rows.
         pivot = tableau[row, column]
-        of_column = tableau[:, column].copy()
+        old_column = tableau[:, column].copy()
         tableau[row] /= pivot
-        others = np.arange(n_limits + 1) != row
-        tableau[others] -= np.outer(of_column[others], tableau[row])
-        tableau[others, column] = -of_column[others] / pivot
+        other_rows = np.arange(n_limits + 1) != row
+        tableau[other_rows] -= np.outer(old_column[other_rows], tableau[row])
+        tableau[other_rows, column] = -old_column[other_rows] / pivot
         tableau[row, column] = 1 / pivot
         entering = nonbasic[column]
         nonbasic[column] = basic[row]
@@ -257,24 +311,34 @@ def arc_lines(
     A chain passes the boxes of the layers on its way upright, between them. The arcs of one box leave and
     enter it side by side, in the order of where they lead.
     """
-
-    def ports(end: int, near: int) -> dict[tuple[int, ...], float]:
-        """Return where each route meets the box at one of its ends, by where it leads from there."""
-        found = {}
-        for node, own in group_by(layout.routes.values(), lambda route: route[end]).items():
-            step = min(0.16, 0.7 * widths[node] / len(own))
-            for k, route in enumerate(sorted(own, key=lambda route: (layout.x[route[near]], route))):
-                found[route] = layout.x[node] + step * (k - (len(own) - 1) / 2)
-        return found
-
-    layer = layout.layer
-    start = ports(0, 1)
-    end = ports(-1, -2)
+    start = _ports(layout, widths, 0, 1)
+    end = _ports(layout, widths, -1, -2)
+    layer_of = layout.layer_of
     lines = {}
     for arc, route in layout.routes.items():
-        x = [start[route], *(layout.x[bend] for bend in route[1:-1]), end[route]]
-        lines[arc] = [
-            ((x[k], box_top(layer[a]) - BOX_HEIGHT), (x[k + 1], box_top(layer[b])))
-            for k, (a, b) in enumerate(pairwise(route))
-        ]
+        x = [layout.x[node] for node in route]
+        x[0] = start[route]
+        x[-1] = end[route]
+        line = []
+        for k, (upper, lower) in enumerate(pairwise(route)):
+            upper_bottom = box_top(layer_of[upper]) - BOX_HEIGHT
+            line.append(((x[k], upper_bottom), (x[k + 1], box_top(layer_of[lower]))))
+        lines[arc] = line
     return lines
+
+
+def _ports(layout: Layout, widths: Sequence[float], end: int, neighbour: int) -> dict[tuple[int, ...], float]:
+    """Return the x at which each route meets the box at one of its ends, by where it leads from there.
+
+    `end` and `neighbour` are indices into the route, of the box and of the node or bend next to it.
+    """
+
+    def leads_to(route: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
+        return layout.x[route[neighbour]], route
+
+    ports = {}
+    for node, routes in group_by(layout.routes.values(), lambda route: route[end]).items():
+        step = min(0.16, 0.7 * widths[node] / len(routes))
+        for k, route in enumerate(sorted(routes, key=leads_to)):
+            ports[route] = layout.x[node] + step * (k - (len(routes) - 1) / 2)
+    return ports

@@ -1,10 +1,12 @@
 """The networks that a run drew from, as it left them, what drawings of them point out, and pictures."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from fairbench_cli.base.checksums import canonical_json
 from fairbench_cli.base.errors import UserError, user_error
@@ -26,6 +28,12 @@ from fairbench_cli.report.show.graph_layout import BOX_HEIGHT, arc_lines, box_to
 INCH = 78.0  # of a layout, in a picture
 LETTER_WIDTH = 0.078  # inches of a letter, about
 EDGE = 6.0
+Position = tuple[float, float]
+
+ARC_LOOKS = {"edited": ("#b3261e", 2.0), "arc": ("#767676", 1.0)}
+"""Colour and width of the arcs that a bias edits or adds, and of the others."""
+MOST_LEVELS = 12
+"""Levels of a node that its tooltip lists."""
 
 
 def read_network(folder: Path, source: dict[str, Any]) -> BayesNet:
@@ -45,9 +53,12 @@ def read_network(folder: Path, source: dict[str, Any]) -> BayesNet:
     """
     if "network" in source:
         return load(shipped_cards() / source["network"])[0]
-    start = f"{source['dataset']}-{source['attribute']}-"
+    prefix = f"{source['dataset']}-{source['attribute']}-"
     for path in sorted((folder / "networks").glob("*.json")):
-        if path.name.startswith(start) and (net := _fitting(path, source)):
+        if not path.name.startswith(prefix):
+            continue
+        net = _read_if_fitting(path, source)
+        if net is not None:
             return net
     raise user_error(
         f"the network of {source['dataset']}, {source['attribute']} is not in {folder / 'networks'}",
@@ -55,8 +66,8 @@ def read_network(folder: Path, source: dict[str, Any]) -> BayesNet:
     )
 
 
-def _fitting(path: Path, source: dict[str, Any]) -> BayesNet | None:
-    """Read a network if its data, settings and score are those of the plan.
+def _read_if_fitting(path: Path, source: dict[str, Any]) -> BayesNet | None:
+    """Read a network if its data, settings and score are those of the plan; None if they are not.
 
     Earlier runs, of another config or an older fairbench, leave theirs in the folder.
     """
@@ -66,24 +77,21 @@ def _fitting(path: Path, source: dict[str, Any]) -> BayesNet | None:
         return None
     # The network's file has the card's name, the plan the name that the config gives the data set.
     facts = {key: value for key, value in meta.source.items() if key != "dataset"}
-    same = all(canonical_json(source.get(key)) == canonical_json(value) for key, value in facts.items())
-    if same:
-        return net
-    return None
+    for key, value in facts.items():
+        if canonical_json(source.get(key)) != canonical_json(value):
+            return None
+    return net
 
 
 def describe_network(net: BayesNet, source: dict[str, Any]) -> str:
     """Return in words how large a network is and where it is from."""
-    if "network" in source:
-        how = "shipped with fairbench"
-    else:
-        how = "learned from the data"
-    return f"{len(net.columns)} nodes, {len(net.arcs)} arcs, {how} (BIC {source['bic']:,.0f})."
+    origin = "shipped with fairbench" if "network" in source else "learned from the data"
+    return f"{len(net.columns)} nodes, {len(net.arcs)} arcs, {origin} (BIC {source['bic']:,.0f})."
 
 
 @dataclass(frozen=True)
 class Marks:
-    """Columns that the drawing points out; None or empty where that is not known."""
+    """The columns that a drawing points out; None or empty where that is not known."""
 
     outcome: str | None
     protected: str | None
@@ -99,12 +107,14 @@ def network_marks(source: Mapping[str, Any]) -> Marks:
 
 
 BIASED = ("recorded", "recorded before", "inclusion")
-"""What of a world's nodes (`Marks.added`) its mechanisms decide."""
+"""The roles of a world's nodes (`Marks.added`) that its mechanisms decide."""
 
 
 def stored_networks(run: RunResults) -> Iterator[tuple[dict[str, Any], BayesNet]]:
     """Yield what the plan says of each data set with results, and its network, where that is still there."""
-    for source in run.plan.datasets if run.plan.config.sample.source != "data" else ():
+    if run.plan.config.sample.source == "data":  # real rows have no network
+        return
+    for source in run.plan.datasets:
         if (source["dataset"], source["attribute"]) in run.datasets_with_results:
             with suppress(UserError):
                 yield source, read_network(run.folder, source)
@@ -117,49 +127,52 @@ def stored_worlds(run: RunResults) -> Iterator[tuple[dict[str, Any], str, World,
     """
     for source, net in stored_networks(run):
         groups = _groups_of(run.plan.protected(source["dataset"], source["attribute"]), source["attribute"])
-        whole = {one["world"]: one for one in source.get("worlds", ()) if one["beta"] and one["mechanisms"]}
-        for name, one in whole.items():
-            (spec,) = read_worlds([one["mechanisms"]])
-            mechanisms = [each.build(MECHANISMS) for each in spec.mechanisms]
+        strongest = {}
+        for world in source.get("worlds", ()):
+            if world["beta"] and world["mechanisms"]:
+                strongest[world["world"]] = world["mechanisms"]
+        for name, written_mechanisms in strongest.items():
+            (spec,) = read_worlds([written_mechanisms])
+            mechanisms = [mechanism.build(MECHANISMS) for mechanism in spec.mechanisms]
             with suppress(UserError):
                 world = make_world(net, source["label"], source["favourable"], groups, mechanisms)
-                yield (
-                    source,
-                    name,
-                    world,
-                    Marks(source["label"], source["attribute"], (), added_node_roles(world)),
-                )
+                marks = Marks(source["label"], source["attribute"], (), added_node_roles(world))
+                yield source, name, world, marks
 
 
 def describe_world(world: World) -> list[str]:
     """Return in words what a world has more than the truth, and less."""
-    more = len(world.network.columns) - len(world.base.columns)
-    about = []
-    if more == 1:
-        about.append("1 node more than the network")
-    elif more:
-        about.append(f"{more} nodes more than the network")
+    n_added = len(world.network.columns) - len(world.base.columns)
+    clauses = []
+    if n_added == 1:
+        clauses.append("1 node more than the network")
+    elif n_added:
+        clauses.append(f"{n_added} nodes more than the network")
     if world.omitted:
-        about.append(f"not recorded: {', '.join(world.omitted)}")
-    return about
+        clauses.append(f"not recorded: {', '.join(world.omitted)}")
+    return clauses
 
 
 def _groups_of(protected: ProtectedAttributes, attribute: str) -> Groups:
     """Return the deprived and the favoured levels of an attribute, or of each part of a joint one."""
-    parts = next((joint.of for joint in protected.joint if joint.name == attribute), (attribute,))
-    return {one.name: (one.deprived, one.favoured) for one in protected.attributes if one.name in parts}
+    names = next((joint.of for joint in protected.joint if joint.name == attribute), (attribute,))
+    groups = {}
+    for single in protected.attributes:
+        if single.name in names:
+            groups[single.name] = (single.deprived, single.favoured)
+    return groups
 
 
 def added_node_roles(world: World) -> dict[str, str]:
     """Return the roles of the nodes that a world adds to its network, alters or leaves out."""
-    found = dict.fromkeys(world.included, "inclusion") | dict.fromkeys(world.omitted, "not recorded")
+    roles = dict.fromkeys(world.included, "inclusion") | dict.fromkeys(world.omitted, "not recorded")
     for column in world.altered:
+        # A column that several mechanisms record has a node for each, such as "column.1".
         nodes = {name for name in world.network.names if name.rpartition(".")[0] == column}
-        found |= dict.fromkeys(nodes, "recorded before") | {
-            world.true_name(column): "truth",
-            column: "recorded",
-        }
-    return found
+        roles |= dict.fromkeys(nodes, "recorded before")
+        roles[world.true_name(column)] = "truth"
+        roles[column] = "recorded"
+    return roles
 
 
 def network_charts(run: RunResults) -> Iterator[Chart]:
@@ -174,9 +187,9 @@ def world_networks(run: RunResults) -> Iterator[Section]:
 
     Its nodes and arcs are the same at every strength above 0.
     """
-    called = read_display_names(run.plan.config)
+    names = read_display_names(run.plan.config)
     for source, name, world, marks in stored_worlds(run):
-        dataset = called.dataset(source["dataset"])
+        dataset = names.dataset(source["dataset"])
         title = f"{source['dataset']}, {source['attribute']}: {name}"
         yield Section(
             f"{dataset}: {name}",
@@ -191,55 +204,78 @@ def draw_network(net: BayesNet, marks: Marks, title: str) -> str:
 
     Where one of the edited columns is no parent of the outcome β has nothing to edit, and nothing is marked.
     """
+    # 1. Lay the nodes out, each as wide as its name or its roles.
     if any((name, marks.outcome) not in net.arcs for name in marks.edited):
         marks = replace(marks, edited=())
-    notes = {name: ", ".join(node_roles(name, marks)) for name in net.names}
-    widths = [max(len(name), len(notes[name])) * LETTER_WIDTH + 0.2 for name in net.names]
+    roles = {name: ", ".join(node_roles(name, marks)) for name in net.names}
+    widths = [max(len(name), len(roles[name])) * LETTER_WIDTH + 0.2 for name in net.names]
     layout = lay_out(net.parents, widths, 0.15)
-    parts = []
+    elements: list[str] = []
+    # 2. The arcs, under the nodes.
     for (start, end), line in arc_lines(layout, widths).items():
-        ends = net.names[start], net.names[end]
-        edited = ends[0] in marks.edited and ends[1] == marks.outcome
-        bias = marks.added.get(ends[1]) in BIASED
-        said = f"{ends[0]} → {ends[1]}"
-        if edited:
-            said += ": the probabilities that β edits"
-        elif bias:
-            said += ": bias"
-        places = [[(x * INCH + EDGE, -y * INCH + EDGE) for x, y in piece] for piece in line]
-        d = f"M{format_numbers(*places[0][0])}" + "".join(_bent(*piece) for piece in places)
-        kind, colour, width = ("edited", "#b3261e", 2.0) if edited or bias else ("arc", "#767676", 1.0)
-        parts.append(stroke(f"way {kind}", d, said, colour, width))
-        x, y = places[-1][1]
-        parts.append(element("path", f"tip {kind}", d=f"M{format_numbers(x, y)}l-3 -6h6z", fill=colour))
-    for node, name in enumerate(net.names):
+        elements += _draw_arc(net.names[start], net.names[end], line, marks)
+    # 3. The nodes.
+    layer_of = layout.layer_of
+    for node, column in enumerate(net.columns):
+        role = roles[column.name]
+        levels = ", ".join(map(str, column.levels[:MOST_LEVELS]))
+        node_text = column.name
+        node_class = "node"
+        if role:
+            node_text += f" ({role})"
+            node_class += " marked"
+        if marks.added.get(column.name) in BIASED:
+            node_class += " added"
         x = layout.x[node] * INCH + EDGE
-        y = -box_top(layout.layer[node]) * INCH + EDGE
-        wide = widths[node] * INCH
-        high = BOX_HEIGHT * INCH
-        note = notes[name]
-        levels = ", ".join(map(str, net.columns[node].levels[:12]))
-        said = f"{name}{f' ({note})' if note else ''}: {levels}"
+        y = -box_top(layer_of[node]) * INCH + EDGE
+        width = widths[node] * INCH
+        height = BOX_HEIGHT * INCH
         corner = {
-            "x": format_numbers(x - wide / 2),
+            "x": format_numbers(x - width / 2),
             "y": format_numbers(y),
-            "width": format_numbers(wide),
-            "height": format_numbers(high),
+            "width": format_numbers(width),
+            "height": format_numbers(height),
         }
         look = {"rx": "4", "fill": "#ffffff", "stroke": "#222222"}
-        node_class = "node"
-        if note:
-            node_class += " marked"
-        if marks.added.get(name) in BIASED:
-            node_class += " added"
-        parts.append(element("rect", node_class, said, "", **corner, **look))
-        parts.append(
-            text_element("name", x, y + high / 2 + (-1 if note else 4), name, "middle", bold=bool(note))
-        )
-        parts.append(text_element("tick", x, y + high / 2 + 11, note, "middle") if note else "")
-    across = max(x * INCH + (widths[i] * INCH / 2 if i < len(widths) else 0) for i, x in enumerate(layout.x))
-    down = -box_top(max(layout.layer.values())) * INCH + BOX_HEIGHT * INCH
-    return picture(f"Bayesian network: {title}", down + 2 * EDGE, parts, across + 2 * EDGE)
+        elements.append(element("rect", node_class, f"{node_text}: {levels}", "", **corner, **look))
+        # A role stands below the name.
+        name_y = y + height / 2 + (-1 if role else 4)
+        elements.append(text_element("name", x, name_y, column.name, "middle", bold=bool(role)))
+        if role:
+            elements.append(text_element("tick", x, y + height / 2 + 11, role, "middle"))
+    # 4. As large as what is drawn; bends have no width.
+    n_bends = len(layout.x) - len(widths)
+    right_ends = np.array(layout.x) * INCH + np.append(widths, np.zeros(n_bends)) * INCH / 2
+    height = -box_top(max(layer_of.values())) * INCH + BOX_HEIGHT * INCH
+    title = f"Bayesian network: {title}"
+    return picture(title, height + 2 * EDGE, elements, float(right_ends.max()) + 2 * EDGE)
+
+
+def _draw_arc(
+    parent: str, child: str, line: Sequence[tuple[Position, Position]], marks: Marks
+) -> tuple[str, str]:
+    """Return the line and the tip of an arc, given its pieces; red where a bias edits or adds it."""
+    is_edited = parent in marks.edited and child == marks.outcome
+    is_bias = marks.added.get(child) in BIASED
+    tooltip = f"{parent} → {child}"
+    if is_edited:
+        tooltip += ": the probabilities that β edits"
+    elif is_bias:
+        tooltip += ": bias"
+    points = []
+    for piece in line:
+        points.append([(x * INCH + EDGE, -y * INCH + EDGE) for x, y in piece])
+    d = f"M{format_numbers(*points[0][0])}"
+    for start, end in points:
+        d += _draw_bend(start, end)
+    kind = "edited" if is_edited or is_bias else "arc"
+    colour, width = ARC_LOOKS[kind]
+    tip_x, tip_y = points[-1][1]
+    tip = f"M{format_numbers(tip_x, tip_y)}l-3 -6h6z"
+    return (
+        stroke(f"way {kind}", d, tooltip, colour, width),
+        element("path", f"tip {kind}", d=tip, fill=colour),
+    )
 
 
 def node_roles(name: str, marks: Marks) -> tuple[str, ...]:
@@ -248,27 +284,28 @@ def node_roles(name: str, marks: Marks) -> tuple[str, ...]:
     >>> node_roles("sex", Marks("income", "sex", ("sex",)))
     ('protected', 'edited by β')
     """
-    added = marks.added.get(name, "")
-    if added:
-        column = name.removesuffix(".true")
-    else:
-        column = name
+    added_role = marks.added.get(name, "")
+    column = name.removesuffix(".true") if added_role else name
+    roles = []
     if column == marks.outcome:
-        whose = "outcome"
+        roles.append("outcome")
     elif column == marks.protected:
-        whose = "protected"
-    else:
-        whose = ""
-    if name in marks.edited and whose != "outcome":
-        edited = "edited by β"
-    else:
-        edited = ""
-    return tuple(filter(None, (whose, added or edited)))
+        roles.append("protected")
+    if added_role:
+        roles.append(added_role)
+    elif name in marks.edited and column != marks.outcome:
+        roles.append("edited by β")
+    return tuple(roles)
 
 
-def _bent(start: tuple[float, float], end: tuple[float, float]) -> str:
-    x, y = start
-    a, b = end
-    middle = (y + b) / 2
-    curve = " ".join((format_numbers(x, middle), format_numbers(a, middle), format_numbers(a, b)))
-    return f"L{format_numbers(x, y)}C{curve}"
+def _draw_bend(start: Position, end: Position) -> str:
+    """Return the path from the start to the end of a piece, upright at both."""
+    start_x, start_y = start
+    end_x, end_y = end
+    middle_y = (start_y + end_y) / 2
+    controls = (
+        format_numbers(start_x, middle_y),
+        format_numbers(end_x, middle_y),
+        format_numbers(end_x, end_y),
+    )
+    return f"L{format_numbers(start_x, start_y)}C{' '.join(controls)}"

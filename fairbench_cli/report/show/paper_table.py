@@ -1,7 +1,6 @@
 """What a paper takes from a run: the papers' tables with their marks."""
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ MARKS = (
     "Bold: nearer to the ideal than all others in the column",
     "†, ‡: nearer than none, farther than none",
 )
-HOW = (
+HOW_TESTED = (
     "in the population, at 5 % after Holm's adjustment; nothing that accepts everybody or nobody has a mark."
 )
 
@@ -31,51 +30,61 @@ def paper_table(name: str, run: RunResults) -> Document:
     asked for, or one of `MARKS`. In print it has its standard deviation, is bold where it is the best of its
     column (`find_best`), and has a sign where its difference to ``none`` is shown.
     """
-    cells: tables.TableCells = {}
     metrics = TABLES[name].metrics
-    own = run.own_attribute_results.take(run.own_attribute_results.rows["metric"].isin(metrics).to_numpy())
+    # 1. Which cells are marked, by the values of `CELL_COLUMNS` and the metric.
+    own_results = run.own_attribute_results.take(
+        run.own_attribute_results.rows["metric"].isin(metrics).to_numpy()
+    )
+    keys = list(own_results.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None))
+    best = {key for key, is_best in zip(keys, find_best(own_results), strict=True) if is_best}
+    constant = {key for key, repeats in zip(keys, own_results.n_constant, strict=True) if repeats.any()}
     paired = run_paired_frame(run.by_own_attribute)
     verdicts = paired.set_index([*CELL_COLUMNS, "compared", "metric"])["population_verdict"].to_dict()
-    keys = list(own.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None))
-    best = {key for key, is_best in zip(keys, find_best(own), strict=True) if is_best}
-    constant = {key for key, repeats in zip(keys, own.n_constant, strict=True) if repeats.any()}
-    labels = {cell_labels.LABELS: run} | {
-        f"{one.labels} labels": one for one in run.on_all_labels if one is not run
-    }
+    # 2. The labels, of this run and, in worlds, counted the other way too.
+    runs_by_label = {cell_labels.LABELS: run}
+    for other_run in run.on_all_labels:
+        if other_run is not run:
+            runs_by_label[f"{other_run.labels} labels"] = other_run
+    # 3. The cells, the labels before the techniques of their block.
+    cells: tables.TableCells = {}
     for cell in run.plan.cells:
-        place, technique, beta = tables.block_technique_beta(cell | {"compared": cell["attribute"]})
-        for (called, counted), metric in product(labels.items(), metrics):
-            if (place, (called, metric), beta) not in cells:
-                cells[place, (called, metric), beta] = tables.labels_cell(counted, cell, metric)
+        block, technique, beta = tables.block_technique_beta(cell | {"compared": cell["attribute"]})
+        for label, labels_run in runs_by_label.items():
+            for metric in metrics:
+                if (block, (label, metric), beta) not in cells:
+                    cells[block, (label, metric), beta] = tables.labels_cell(labels_run, cell, metric)
         if cell["intervention"] == cell_labels.TRAINED_ON_TRUTH and run.labels == "recorded":
             continue  # it is no model of the world that records them
+        key_of_cell = cell_key(cell)
         for metric in metrics:
-            key = *cell_key(cell), metric
-            verdict = verdicts.get((*cell_key(cell), cell["attribute"], metric), "")
-            cells[place, (technique, metric), beta] = replace(
+            key = (*key_of_cell, metric)
+            verdict = verdicts.get((*key_of_cell, cell["attribute"], metric), "")
+            cells[block, (technique, metric), beta] = replace(
                 tables.mean_cell(run, cell, metric),
                 best=key in best,
                 against="" if key in constant else SIDES.get(verdict, ""),
             )
-    found = [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in cells.values()]
-    words = []
-    if any(cell.best for cell in found):
-        words.append(MARKS[0])
-    if any(cell.against for cell in found):
-        words.append(MARKS[1])
-    marks = [*tables.describe_spread(run)]
-    if words:
-        marks.append(f"{'; '.join(words)}: {HOW}")
-    facts = *tables.caption(run.plan, {cell.text for cell in found}), tables.ABOUT_LABELS
-    facts += tuple(
-        f"{called}: {tables.LABELS_IN_WORDS[one.labels]}." for called, one in [*labels.items()][1:]
-    )
+    # 4. What the numbers and the marks mean.
+    table_cells = [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in cells.values()]
+    meanings = []
+    if any(cell.best for cell in table_cells):
+        meanings.append(MARKS[0])
+    if any(cell.against for cell in table_cells):
+        meanings.append(MARKS[1])
+    marks = list(tables.describe_spread(run))
+    if meanings:
+        marks.append(f"{'; '.join(meanings)}: {HOW_TESTED}")
+    facts = list(tables.caption(run.plan, {cell.text for cell in table_cells}))
+    facts.append(tables.ABOUT_LABELS)
+    for label, labels_run in runs_by_label.items():
+        if labels_run is not run:
+            facts.append(f"{label}: {tables.LABELS_IN_WORDS[labels_run.labels]}.")
     sections = tables.lay_out_blocks(run, cells, cell_labels.NOT_RUN, marks=marks)
-    return Document(name, facts=facts, sections=sections)
+    return Document(name, facts=tuple(facts), sections=sections)
 
 
 def find_best(results: Results) -> NDArray[np.bool_]:
-    """Return which rows are shown to be the best of their column, in the population.
+    """Return the mask of the rows that are shown to be the best of their column, in the population.
 
     A column is one metric in one situation, ``none`` among its techniques; those that accept everybody, or
     nobody, in some repeat are left out, and so is the model without the bias (`TRAINED_ON_TRUTH`). The one
@@ -84,32 +93,42 @@ def find_best(results: Results) -> NDArray[np.bool_]:
     set, attribute, groups compared, world and classifier. A column of one technique has none.
     """
     rows = results.rows.reset_index(drop=True)
-    far = results.distances
-    far[~np.isfinite(far)] = np.nan
-    able = ~np.isnan(far).all(axis=1) & (results.n_constant.sum(axis=1) == 0)
-    able &= (rows["intervention"] != cell_labels.TRAINED_ON_TRUTH).to_numpy()
-    ours = []
-    theirs = []
-    columns = []
-    for at in rows.groupby([*SITUATION, "compared", "metric"], sort=False).indices.values():
-        among = at[able[at]]
-        if len(among) > 1:
-            first = among[np.argmin(np.nanmean(far[among], axis=1))]
-            others = among[among != first]
-            ours += [first] * len(others)
-            theirs += others.tolist()
-            columns.append((first, len(others)))
-    best = np.zeros(len(rows), dtype=bool)
-    if not columns:
-        return best
-    one = np.array(ours)
-    other = np.array(theirs)
-    pairs = compute_population_tests(
-        results, one, other, (far[one], far[other]), np.ones(len(one), dtype=bool)
-    )
-    tests = pairs.population
-    worse = np.where(tests.mean < 0, tests.p, np.where(np.isnan(tests.p), np.nan, 1.0))
-    firsts, sizes = np.array(columns).T
-    p = np.maximum.reduceat(worse, np.concatenate([[0], np.cumsum(sizes)[:-1]]))
-    best[firsts] = adjust_by_family(rows.iloc[firsts], p, [*cell_labels.BLOCK, "metric"])["p_holm"] < LEVEL
-    return best
+    # 1. The rows that can be the best: with a distance, and without a constant repeat.
+    distances = results.distances
+    distances[~np.isfinite(distances)] = np.nan
+    is_candidate = ~np.isnan(distances).all(axis=1) & (results.n_constant.sum(axis=1) == 0)
+    is_candidate &= (rows["intervention"] != cell_labels.TRAINED_ON_TRUTH).to_numpy()
+    # 2. The nearest of each column, and its pairs with all others, column by column.
+    nearest_rows: list[int] = []
+    n_pairs: list[int] = []
+    pair_rows: list[int] = []
+    pair_other_rows: list[int] = []
+    for column_rows in rows.groupby([*SITUATION, "compared", "metric"], sort=False).indices.values():
+        candidates = column_rows[is_candidate[column_rows]]
+        if len(candidates) < 2:
+            continue
+        nearest = candidates[np.argmin(np.nanmean(distances[candidates], axis=1))]
+        other_rows = candidates[candidates != nearest]
+        nearest_rows.append(nearest)
+        n_pairs.append(len(other_rows))
+        pair_rows += [nearest] * len(other_rows)
+        pair_other_rows += other_rows.tolist()
+    is_best = np.zeros(len(rows), dtype=bool)
+    if not nearest_rows:
+        return is_best
+    # 3. Test the pairs; a pair in which the nearest is not nearer speaks against it.
+    row_indices = np.array(pair_rows)
+    other_indices = np.array(pair_other_rows)
+    pair_distances = (distances[row_indices], distances[other_indices])
+    are_distances = np.ones(len(row_indices), dtype=bool)
+    tests = compute_population_tests(
+        results, row_indices, other_indices, pair_distances, are_distances
+    ).population
+    p_other_way = np.where(np.isnan(tests.p), np.nan, 1.0)
+    p_of_pairs = np.where(tests.mean < 0, tests.p, p_other_way)
+    # 4. The largest p of each column, adjusted over the columns of a table.
+    column_starts = np.concatenate([[0], np.cumsum(n_pairs)[:-1]])
+    p = np.maximum.reduceat(p_of_pairs, column_starts)
+    adjusted_tests = adjust_by_family(rows.iloc[nearest_rows], p, [*cell_labels.BLOCK, "metric"])
+    is_best[nearest_rows] = adjusted_tests["p_holm"] < LEVEL
+    return is_best

@@ -1,7 +1,6 @@
 """The papers' tables, two metrics per technique and one column per β, and what all tables share."""
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from fairbench_cli.report.ledger.cell_labels import (
 from fairbench_cli.report.ledger.journal_arrays import (
     TECHNIQUE,
     CellKey,
+    DatasetRepeats,
     cell_key,
     mean_and_interval,
 )
@@ -41,6 +41,7 @@ ABOUT_LABELS = (
 PAPER_COLUMNS = ("technique", "metric")
 
 TableCells = dict[tuple[CellKey, tuple[str, ...], float], str | TableCell]
+"""By block (values of `BLOCK`), labels of the row (the technique first) and β."""
 
 MARKS = {
     "-": "no repeat was feasible",
@@ -61,46 +62,62 @@ def lay_out_blocks(
 
     Parameters
     ----------
-    cells : mapping
-        Texts, or cells, by the values of `BLOCK`, those of the table's own columns (the technique first),
-        and β.
+    cells : TableCells
     missing : str
         What stands where there is no cell.
     columns : sequence of str
         What the table's own columns are called.
     marks : sequence of str
         What the marks mean that cells have in print.
+
+    Returns
+    -------
+    tuple of Section
+        One for each block, with a column for each β of the block's data set, attribute and world.
     """
     names = read_display_names(run.plan.config)
-    in_world = group_by(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"], cell["world"]))
-    lines = dict.fromkeys((place, labels) for place, labels, _ in cells)
-    blocks = []
-    for place, own in group_by(lines, lambda line: line[0]).items():
-        dataset, attribute, compared, world, representation, name, parameters = place
-        betas = sorted({cell["beta"] for cell in in_world[dataset, attribute, world]})
-        heads = (*columns, *(f"β = {beta:g}" for beta in betas))
-        keys = (*columns, *(f"beta={beta:g}" for beta in betas))
-        title = f"{names.dataset(dataset)}, {attribute}, {names.classifier(name, parameters)}"
+    cells_by_world = group_by(
+        run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"], cell["world"])
+    )
+    lines = dict.fromkeys((block, labels) for block, labels, _ in cells)
+    sections = []
+    for block, block_lines in group_by(lines, lambda line: line[0]).items():
+        # 1. What stands over the block: only what tells it from others.
+        dataset, attribute, compared, world, representation, classifier, classifier_parameters = block
+        title = (
+            f"{names.dataset(dataset)}, {attribute}, {names.classifier(classifier, classifier_parameters)}"
+        )
         if run.plan.has_worlds:
             title += f", {world or NO_BIAS}"
         if representation != "original":
             title += f", {representation}"
         if compared != attribute:
             title += f": groups of {compared}"
-        texts = []
-        for technique, same in group_by((labels for _, labels in own), lambda labels: labels[0]).items():
-            called = names.techniques.get(technique, technique)
-            for labels in same:
-                numbers = (cells.get((place, labels, beta), missing) for beta in betas)
-                texts.append([called, *labels[1:], *numbers])
-        table = plain_table("", heads, texts, len(columns), keys=keys, grouped=True, marks=marks)
-        blocks.append(Section(title, tables=(table,)))
-    return tuple(blocks)
+        # 2. The columns.
+        betas = sorted({cell["beta"] for cell in cells_by_world[dataset, attribute, world]})
+        heads = list(columns)
+        keys = list(columns)
+        for beta in betas:
+            heads.append(f"β = {beta:g}")
+            keys.append(f"beta={beta:g}")
+        # 3. The rows.
+        rows: list[list[str | TableCell]] = []
+        labels_by_technique = group_by((labels for _, labels in block_lines), lambda labels: labels[0])
+        for technique, labels_of_rows in labels_by_technique.items():
+            for labels in labels_of_rows:
+                row: list[str | TableCell] = [names.techniques.get(technique, technique)]
+                row += labels[1:]
+                row += [cells.get((block, labels, beta), missing) for beta in betas]
+                rows.append(row)
+        table = plain_table("", heads, rows, len(columns), keys=keys, grouped=True, marks=marks)
+        sections.append(Section(title, tables=(table,)))
+    return tuple(sections)
 
 
 def block_technique_beta(row: Mapping[Any, Any]) -> tuple[CellKey, str, Any]:
     """Return block, technique and β of the row of a frame, or of a cell and the groups compared."""
-    technique = technique_label(*(row[name] for name in TECHNIQUE))
+    intervention, parameters, include_protected = (row[name] for name in TECHNIQUE)
+    technique = technique_label(intervention, parameters, include_protected)
     return tuple(row[name] for name in BLOCK), technique, row["beta"]
 
 
@@ -112,31 +129,49 @@ def group_rates_table(name: str, run: RunResults) -> Document:
     texts: TableCells = {}
     for data in run.datasets:
         for compared in data.compared_attributes(run.attributes):
-            # Of each cell the labels of its test rows, then its decisions: (2, cells, repeats, groups, 2, 2).
-            of_labels = [label_counts(run, data, cell).n for cell in data.cells]
-            levels = data.levels(Counts(data.counts.groups, np.stack([of_labels, data.counts.n])), compared)
-            shown = {name: rate_by_group(levels, name) for name in ("selection-rate", "tpr")}
-            shown = {"rows": levels.group_total} | shown  # each (2, cells, repeats, groups)
-            found = {metric: mean_and_interval(np.moveaxis(n, -2, -1)) for metric, n in shown.items()}
-            for (row, i), (g, group) in product(np.ndindex(2, len(data.cells)), enumerate(levels.groups)):
-                place, technique, beta = block_technique_beta(data.cells[i] | {"compared": compared})
-                statuses = [status for status in data.status[i] if status and row]
-                for metric, numbers in found.items():
-                    mean = float(numbers["mean"][row, i, g])
-                    n = int(numbers["n_ok"][row, i, g])
-                    if metric == "rows":
-                        form = ".6g"
-                    else:
-                        form = ".3f"
-                    text = format_mean(mean, n, run.plan.config.repeats, statuses, form)
-                    texts[place, (technique if row else LABELS, group, metric), beta] = text
+            texts |= _group_rates(run, data, compared)
     columns = ("technique", "group", "metric")
-    facts = *caption(run.plan, {str(text) for text in texts.values()}), ABOUT_LABELS
-    return Document(name, facts=facts, sections=lay_out_blocks(run, texts, NOT_RUN, columns))
+    facts = list(caption(run.plan, {str(text) for text in texts.values()}))
+    facts.append(ABOUT_LABELS)
+    return Document(name, facts=tuple(facts), sections=lay_out_blocks(run, texts, NOT_RUN, columns))
+
+
+def _group_rates(run: RunResults, data: DatasetRepeats, compared: str) -> TableCells:
+    """Return the texts of `group_rates_table` for the groups of one attribute or intersection."""
+    # 1. Of each cell the labels of its test rows, then its decisions: (2, cells, repeats, groups, 2, 2).
+    label_n = [label_counts(run, data, cell).n for cell in data.cells]
+    counts = data.levels(Counts(data.counts.groups, np.stack([label_n, data.counts.n])), compared)
+    # 2. Values are (2, cells, repeats, groups); means are over the repeats, so these come last.
+    values = {
+        "rows": counts.group_total,
+        "selection-rate": rate_by_group(counts, "selection-rate"),
+        "tpr": rate_by_group(counts, "tpr"),
+    }
+    means = {metric: mean_and_interval(np.moveaxis(array, -2, -1)) for metric, array in values.items()}
+    # 3. Write them, those of the labels first.
+    texts: TableCells = {}
+    for is_decided in (False, True):
+        for i, cell in enumerate(data.cells):
+            block, technique, beta = block_technique_beta(cell | {"compared": compared})
+            if is_decided:
+                label = technique
+                statuses = [status for status in data.status[i] if status]
+            else:
+                label = LABELS
+                statuses = []
+            for g, group in enumerate(counts.groups):
+                for metric, numbers in means.items():
+                    position = (int(is_decided), i, g)
+                    mean = float(numbers["mean"][position])
+                    n_ok = int(numbers["n_ok"][position])
+                    form = ".6g" if metric == "rows" else ".3f"
+                    text = format_mean(mean, n_ok, run.plan.config.repeats, statuses, form)
+                    texts[block, (label, group, metric), beta] = text
+    return texts
 
 
 def format_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> str:
-    """Write what a run found of a metric in a cell of its plan, as `format_mean` does."""
+    """Write the mean of a metric in a cell of a run's plan, as `format_mean` does."""
     key = cell_key(cell)
     mean = run.cell_metric(key, metric).summary
     return format_mean(mean.mean, mean.n, run.plan.config.repeats, run.cell_counts(key).statuses)
@@ -148,9 +183,9 @@ def format_spread(values: Floats) -> str:
     >>> format_spread(np.array([0.5, 0.6, np.nan])), format_spread(np.array([0.5]))
     ('.071', '')
     """
-    known = values[np.isfinite(values)]
-    if len(known) > 1:
-        return f"{np.std(known, ddof=1):.3f}".removeprefix("0")
+    finite = values[np.isfinite(values)]
+    if len(finite) > 1:
+        return f"{np.std(finite, ddof=1):.3f}".removeprefix("0")
     return ""
 
 
@@ -171,16 +206,17 @@ def mean_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCel
 
 def labels_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:
     """Return a metric of the labels of the test rows that a cell of the plan was measured on."""
-    place = cell["dataset"], cell["attribute"]
-    found = [data for data in run.datasets if (data.dataset, data.attribute) == place]
-    if not found:
+    source = cell["dataset"], cell["attribute"]
+    matches = [data for data in run.datasets if (data.dataset, data.attribute) == source]
+    if not matches:
         return TableCell(NOT_RUN)
-    (data,) = found
+    (data,) = matches
     labels = label_counts(run, data, cell)
     values = measure(run.results.metric(metric), data.levels(labels, data.attribute))
     mean = mean_and_interval(values)
-    statuses = [] if mean["n_ok"] else [status for status in data.status.ravel() if status]
+    statuses = [status for status in data.status.ravel() if status and not mean["n_ok"]]
     text = format_mean(float(mean["mean"]), int(mean["n_ok"]), run.plan.config.repeats, statuses)
+    # Labels of fixed test rows are the same in every repeat: a deviation of 0 says nothing.
     return TableCell(text, spread=format_spread(values) if mean["sd"] > 0 else "")
 
 
@@ -188,7 +224,7 @@ _MARK_OF = {"infeasible": "-", "undefined (0/0)": "n/a", "failed": "failed", "no
 
 
 def format_mean(mean: float, n_ok: int, n: int, statuses: Sequence[str], form: str = ".3f") -> str:
-    """Write a mean and how many of the `n` repeats that were asked for gave a value, or why none did.
+    """Write a mean and how many of the `n` repeats of the plan gave a value, or a mark for why none did.
 
     >>> format_mean(0.25, 30, 30, ["ok"] * 30), format_mean(-0.25, 28, 30, ["ok"] * 28 + ["infeasible"] * 2)
     ('0.250', '-0.250 (28/30)')
@@ -199,16 +235,18 @@ def format_mean(mean: float, n_ok: int, n: int, statuses: Sequence[str], form: s
     """
     if not n_ok:
         return _MARK_OF[why_no_value(statuses, n)]
-    shown = f"{mean:{form}}".replace("-0.000", "0.000") + (DEGRADED if "degraded" in statuses else "")
-    if n_ok == n:
-        return shown
-    return f"{shown} ({n_ok}/{n})"
+    text = f"{mean:{form}}".replace("-0.000", "0.000")
+    if "degraded" in statuses:
+        text += DEGRADED
+    if n_ok != n:
+        text += f" ({n_ok}/{n})"
+    return text
 
 
-def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
-    """Say what the numbers are: repeats, where training and test rows come from, what β edits.
+def caption(plan: RunPlan, texts: set[str]) -> tuple[str, ...]:
+    """Describe the numbers of a table: repeats, where training and test rows come from, what β edits.
 
-    `used` are the cells of the table; those of `MARKS` among them are explained.
+    `texts` are the cells of the table; those of `MARKS` among them are explained.
     """
     n = plan.config.repeats
     source = plan.config.sample.source
@@ -217,40 +255,41 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     if n > 1:
         repeats += "s"
         splits += "s"
+    # 1. Real rows: no network, and no β.
+    marks = _explain_marks(texts)
     if source == "data" and plan.config.tested != "holdout":
-        drawn = f"Means of {repeats}. Training sets: random shares of the data."
-        return (drawn, f"Test set: {plan.test_rows}.", *_legend(used))
+        training = f"Means of {repeats}. Training sets: random shares of the data."
+        return (training, f"Test set: {plan.test_rows}.", *marks)
     if source == "data":
-        return (f"Means of {splits} into training and test rows.", *_legend(used))
-    called = read_display_names(plan.config).dataset
-    networks = ", ".join(dict.fromkeys(called(one["dataset"]) for one in plan.datasets))
-    if source == "shipped":
-        made = "shipped with fairbench"
-    else:
-        made = "learned from the data"
+        return (f"Means of {splits} into training and test rows.", *marks)
+    # 2. Training rows that are sampled from a network.
+    dataset_name = read_display_names(plan.config).dataset
+    networks = ", ".join(dict.fromkeys(dataset_name(dataset["dataset"]) for dataset in plan.datasets))
+    origin = "shipped with fairbench" if source == "shipped" else "learned from the data"
     bias = "at each β"
     if plan.has_worlds:
         bias = "with the bias that is named; β: the strength of its first mechanism"
     lines = [
         f"Means of {repeats}. Training sets: sampled from the Bayesian network of "
-        f"{networks}, {made}, {bias}.",
+        f"{networks}, {origin}, {bias}.",
     ]
+    # 3. Test rows.
     if plan.config.test == "network":
         lines.append("Test sets: sampled from the same network at β = 0, not the original data.")
     else:
         lines.append(f"Test set: {plan.test_rows}.")
     if plan.has_worlds:
         lines.append(f"Their labels: {LABELS_IN_WORDS[plan.config.test_labels]}.")
-    biased = any(cell["beta"] for cell in plan.cells)
-    if biased:
-        kinds = bias_in_words(plan.datasets, called, shipped=source == "shipped")
-    else:
-        kinds = ""
-    if kinds:
-        lines.append(f"β: {kinds}.")
-    idle = [one for one in plan.datasets if not one["arc_to_outcome"] and "worlds" not in one]
-    lines += [f"{called(one['dataset'])}: {arc_in_words(one)}, so β changes nothing." for one in idle]
-    return (*lines, *_legend(used))
+    # 4. What β edits, and where it has nothing to edit.
+    if any(cell["beta"] for cell in plan.cells):
+        edits = bias_in_words(plan.datasets, dataset_name, shipped=source == "shipped")
+        if edits:
+            lines.append(f"β: {edits}.")
+    for dataset in plan.datasets:
+        if not dataset["arc_to_outcome"] and "worlds" not in dataset:
+            title = dataset_name(dataset["dataset"])
+            lines.append(f"{title}: {arc_in_words(dataset)}, so β changes nothing.")
+    return tuple(lines + marks)
 
 
 LABELS_IN_WORDS = {
@@ -259,13 +298,14 @@ LABELS_IN_WORDS = {
 }
 
 
-def _legend(used: set[str]) -> list[str]:
-    """Explain what cells hold that is no plain mean."""
+def _explain_marks(texts: set[str]) -> list[str]:
+    """Explain the texts of cells that are no plain means."""
     lines = []
-    if any(cell.endswith(")") for cell in used):
+    if any(text.endswith(")") for text in texts):
         lines.append("(a/b): only a of b repeats have a value.")
-    if any(DEGRADED in cell for cell in used):
+    if any(DEGRADED in text for text in texts):
         lines.append(
             f"{DEGRADED}: in some repeats the technique could do its work in part only; groups.csv says why."
         )
-    return [*lines, *(f'"{mark}": {meaning}.' for mark, meaning in MARKS.items() if mark in used)]
+    lines += [f'"{mark}": {meaning}.' for mark, meaning in MARKS.items() if mark in texts]
+    return lines

@@ -25,7 +25,7 @@ def draw_figures(run: RunResults, names: Sequence[str], figures: Registry) -> li
     names : sequence of str
         Which to draw.
     figures : Registry
-        The functions that draw all there are.
+        The functions that draw a figure each, by name.
 
     Returns
     -------

@@ -56,8 +56,11 @@ def label_shares(counts: Counts) -> LabelShares:
     rows = counts.total
     positive = labelled[..., 1]
     deprived, favoured = np.moveaxis(divide(positive, counts.group_total), -1, 0)
-    shares = (divide(counts.group_total[..., 1], rows), divide(positive.sum(-1), rows), favoured - deprived)
-    return LabelShares(*(float(np.mean(share)) for share in shares))
+    return LabelShares(
+        alpha=float(np.mean(divide(counts.group_total[..., 1], rows))),
+        base=float(np.mean(divide(positive.sum(-1), rows))),
+        d=float(np.mean(favoured - deprived)),
+    )
 
 
 def random_counts(counts: Counts, rates: Floats) -> Counts:
@@ -66,13 +69,14 @@ def random_counts(counts: Counts, rates: Floats) -> Counts:
     It accepts each row with the probability π, whatever its group and label: its accuracy is
     R = π₀π + (1−π₀)(1−π), its discrimination 0.
 
-    >>> both = random_counts(Counts(("g", "f"), np.ones((2, 2, 2))), np.array([0.25]))
-    >>> both.n[0, 0].tolist()
+    >>> random = random_counts(Counts(("g", "f"), np.ones((2, 2, 2))), np.array([0.25]))
+    >>> random.n[0, 0].tolist()
     [[1.5, 0.5], [1.5, 0.5]]
     """
     share = np.stack([1 - rates, rates], axis=-1)  # refused, accepted
-    shape = (len(rates), *(1,) * counts.labelled.ndim, 2)
-    return Counts(counts.groups, counts.labelled[..., np.newaxis] * share.reshape(shape))
+    # To (points, 1, …, 1, 2): a point in front of all axes of the labels, the decision behind them.
+    share = share.reshape((len(rates),) + (1,) * counts.labelled.ndim + (2,))
+    return Counts(counts.groups, counts.labelled[..., np.newaxis] * share)
 
 
 def most_accuracy(rates: Floats, labels: LabelShares) -> Floats:
@@ -194,7 +198,7 @@ def draw_sweep(run: RunResults) -> dict[str, Figure]:
         return {}
     pages_of_beta: dict[tuple[Any, ...], list[Page]] = {}
     for page in pages.split_into_pages(run.plan).values():
-        techniques = tuple(t for t in page.techniques if t.technique[0] not in BASELINES)
+        techniques = tuple(look for look in page.techniques if look.technique[0] not in BASELINES)
         if not techniques:
             continue
         for beta in page.betas:
@@ -206,30 +210,28 @@ def draw_sweep(run: RunResults) -> dict[str, Figure]:
 
 def _sweep(run: RunResults, title: str, classifier_pages: Sequence[Page]) -> Figure:
     """Draw pages of one β, which differ in the classifier."""
-    of_counts = [name for name in run.plan.config.at_hand if name in COUNT_METRICS]
-    metrics = [name for name in SWEPT_METRICS if name in of_counts] or of_counts
+    count_metrics = [name for name in run.plan.config.at_hand if name in COUNT_METRICS]
+    metrics = [name for name in SWEPT_METRICS if name in count_metrics] or count_metrics
     columns = len(classifier_pages)
     classifier_name = read_display_names(run.plan.config).classifier
     techniques: dict[TechniqueLook, None] = {}
     lacking = []
     for page in classifier_pages:
+        (beta,) = page.betas
         techniques |= dict.fromkeys(page.techniques)
         for technique in page.techniques:
-            why = _lack(run, page.key(technique, *page.betas), metrics[0])
+            why = _describe_lack(run, page.key(technique, beta), metrics[0])
             lacking.append((technique.label, classifier_name(*page.classifier), why))
-    legend: list[tuple[Any, str]] = [(t.dot(5.5) | t.line(1.4), t.label) for t in techniques]
+    legend: list[tuple[Any, str]] = [(look.dot(5.5) | look.line(1.4), look.label) for look in techniques]
     legend += [(RANDOM, "random classifier")]
     if MOST.keys() & set(metrics):
         legend.append((BOUND, "the most that π allows"))
     legend += [(BASE | LABELS, "the labels themselves, at π₀")]
 
     def panel(metric: str, page: Page) -> Panel:
-        if metric == metrics[0]:
-            name = classifier_name(*page.classifier)
-        else:
-            name = ""
-        up = metric.replace("normalised-", "normalised\n")
-        return Panel(partial(_rates, page, run, metric), name, "acceptance rate π", up)
+        name = classifier_name(*page.classifier) if metric == metrics[0] else ""
+        y_label = metric.replace("normalised-", "normalised\n")
+        return Panel(partial(_rates, page, run, metric), name, "acceptance rate π", y_label)
 
     figure = facet(
         f"At every acceptance rate: {title}",
@@ -252,16 +254,18 @@ def _rates(page: Page, run: RunResults, metric: str, ax: Axes) -> None:
     ax.set_xlim(0, 1)
     ax.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
     ax.locator_params(axis="y", nbins=5)
-    cells = [run.cell_counts(page.key(t, *page.betas)) for t in page.techniques]
-    for i, (t, cell) in enumerate(zip(page.techniques, cells, strict=True)):
+    (beta,) = page.betas
+    cells = [run.cell_counts(page.key(technique, beta)) for technique in page.techniques]
+    for i, cell in enumerate(cells):
+        technique = page.techniques[i]
         extra = 1 - (i + 1) / len(cells)  # earlier ones are larger, to be seen below later ones
         if len(cell.swept.n):
             numbers = mean_and_interval(measure(metric, cell.swept).T)
-            plot_band(ax, RATES, numbers, f"sweep-{i}", t.line(1.1 + 1.4 * extra))
+            plot_band(ax, RATES, numbers, f"sweep-{i}", technique.line(1.1 + 1.4 * extra))
         if len(cell.counts.n):
             x = mean_and_interval(measure("acceptance-rate", cell.counts))["mean"]
             y = mean_and_interval(measure(metric, cell.counts))["mean"]
-            look = t.dot(5 + 3 * extra) | {"ls": "", "gid": f"dot-{i}", "zorder": 4, "clip_on": False}
+            look = technique.dot(5 + 3 * extra) | {"ls": "", "gid": f"dot-{i}", "zorder": 4, "clip_on": False}
             ax.plot([x], [y], **look)
     if not any(len(cell.swept.n) for cell in cells):
         look = {"ha": "center", "fontsize": SMALL, "style": "italic", "color": GREY, "gid": "no-scores"}
@@ -281,7 +285,8 @@ def _references(ax: Axes, counts: Counts, metric: str) -> None:
     value_of_labels = mean_and_interval(measure(metric, counts.of_labels()))["mean"]
     ax.plot([labels.base], [value_of_labels], gid="labels", ls="", zorder=3.5, **LABELS)
     if metric in MOST:
-        rates: Floats = np.unique([*RATES, labels.base, labels.alpha])  # the corners of the bounds
+        corners = [labels.base, labels.alpha]
+        rates: Floats = np.unique(np.append(RATES, corners))
         # Without a say in the limits: near π = ½ the most discrimination is far above all lines.
         ax.plot(rates, MOST[metric](rates, labels), gid="most", **BOUND, scaley=False)
 
@@ -293,12 +298,12 @@ def _share_limits(panels: Sequence[Axes]) -> None:
     for ax in panels:
         lines = [line for line in ax.lines if str(line.get_gid()).startswith(kinds)]
         heights += [np.asarray(line.get_ydata(), dtype=float) for line in lines]
-    limits = axis_limits(np.concatenate([*heights, np.zeros(0)]), 0.06)
+    limits = axis_limits(np.concatenate(heights) if heights else np.zeros(0), 0.06)
     for ax in panels:
         ax.set_ylim(limits)
 
 
-def _lack(run: RunResults, key: CellKey, metric: str) -> str:
+def _describe_lack(run: RunResults, key: CellKey, metric: str) -> str:
     """Say why a technique has no line, or not of every repeat; nothing where it has."""
     cell = run.cell_counts(key)
     if len(cell.counts.n) and not len(cell.swept.n):
@@ -316,18 +321,19 @@ def draw_oracle(run: RunResults) -> dict[str, Figure]:
     It has one classifier, world and β (true test rows and the oracle depend on none of them), the first that
     have counts.
     """
-    sets: dict[tuple[str, str], dict[tuple[str, float], Counts]] = {}
+    points_by_source: dict[tuple[str, str], dict[tuple[str, float], Counts]] = {}
     for cell in run.plan.cells:
         repeats = run.cell_counts(cell_key(cell))
         if cell["intervention"] != "oracle" or not len(repeats.counts.n):
             continue
         parameters = {"strategy": "both", "remove": 1.0} | json.loads(cell["parameters"])
-        points = sets.setdefault((cell["dataset"], cell["attribute"]), {})
+        points = points_by_source.setdefault((cell["dataset"], cell["attribute"]), {})
         points.setdefault((parameters["strategy"], float(parameters["remove"])), repeats.counts)
-    return pages.plot_pages(run, ("dataset", "attribute"), sets, _oracle)
+    return pages.plot_pages(run, ("dataset", "attribute"), points_by_source, _oracle)
 
 
 def _oracle(run: RunResults, title: str, points: Points) -> Figure:
+    # The labels are those of the test rows, and the same at all points.
     labels = label_shares(next(iter(points.values())))
     planned_repeats = run.plan.config.repeats
     repeats = {len(counts.n) for counts in points.values()}
@@ -346,12 +352,16 @@ def _oracle(run: RunResults, title: str, points: Points) -> Figure:
         f"right: its line at a fixed π, {fixed_rate_cost(labels):.3f} per δ"
     )
     legend.append((FORM, bound))
+    panels = []
+    for name, axes in AXES.items():
+        x_label, y_label = axes.values()
+        panels.append(Panel(partial(_costs, points, labels, axes), name, x_label, y_label))
     return facet(
         f"The oracle that removes discrimination: {title}",
         f"Markers: means of {n_repeats} repeats with 95 % intervals, from the labels themselves (top right) "
         f"to none of their discrimination. Thin lines: closed forms, with α = {labels.alpha:.3f} favoured "
         f"and π₀ = {labels.base:.3f} favourable labels.",
-        [Panel(partial(_costs, points, labels, axes), name, *axes.values()) for name, axes in AXES.items()],
+        panels,
         2,
         (3.15, 2.6),
         legend,
@@ -363,10 +373,13 @@ def _costs(points: Points, labels: LabelShares, axes: Mapping[str, str], ax: Axe
     """Draw what the run found, in order of what is removed, and the closed forms from the labels to d = 0."""
     if labels.d > 0:  # the oracle leaves other labels as they are
         ax.axvline(0, **IDEAL)
-        across, upwards = axes
-        d = oracle_path("both", STEPS, labels)[across]
-        least = 1 - min(labels.alpha, 1 - labels.alpha) * (labels.d - d)
-        ax.plot(d, least if upwards == "accuracy" else fixed_rate_kappa(d, labels), gid="bound", **FORM)
+        x_metric, y_metric = axes
+        d = oracle_path("both", STEPS, labels)[x_metric]
+        if y_metric == "accuracy":
+            bound = 1 - min(labels.alpha, 1 - labels.alpha) * (labels.d - d)
+        else:
+            bound = fixed_rate_kappa(d, labels)
+        ax.plot(d, bound, gid="bound", **FORM)
     for strategy, look in STRATEGIES.items():
         counts_by_share = [points[point] for point in sorted(points) if point[0] == strategy]
         if not counts_by_share:

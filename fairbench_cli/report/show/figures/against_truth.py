@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from fairbench_cli.report.show.figures.pages import COLOURS, DASHES
 
 SIDE = 1.3  # of a panel, in inches
 ENDS = ((0.0, "v", 0.04, 0.075), (math.inf, "^", 0.96, -0.075))
-"""What no logarithmic axis has: its marker, how high the first line's is, the step to the next."""
+"""Values that no logarithmic axis has: the marker, how high the first line's is, the step to the next."""
 
 
 def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: str) -> Figure:
@@ -33,31 +34,31 @@ def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: st
     subtitle : str
         What the numbers are.
     """
-    ratios = METRICS[metrics[0]].ratio
-    own = frame[frame["metric"].isin(metrics)].sort_values("truth", kind="stable")
-    rows, columns = (sorted(own[axis].unique()) for axis in ("deprived", "accepted"))
-    limits = _limits(own["mean"].to_numpy(), ratios=ratios)
+    are_ratios = METRICS[metrics[0]].ratio
+    lines = frame[frame["metric"].isin(metrics)].sort_values("truth", kind="stable")
+    deprived_shares = sorted(lines["deprived"].unique())
+    accepted_shares = sorted(lines["accepted"].unique())
+    limits = _limits(lines["mean"].to_numpy(), are_ratios=are_ratios)
 
     def panel(deprived: float, accepted: float) -> Panel:
-        here = own[(own["deprived"] == deprived) & (own["accepted"] == accepted)]
-        if deprived == rows[0]:
-            title = f"P(+) = {accepted:.4g}"
-        else:
-            title = ""
-        draw = partial(_panel, metrics, limits, ratios, here)
+        is_in_panel = (lines["deprived"] == deprived) & (lines["accepted"] == accepted)
+        draw = partial(_panel, metrics, limits, are_ratios, lines[is_in_panel])
+        title = f"P(+) = {accepted:.4g}" if deprived == deprived_shares[0] else ""
         return Panel(draw, title, "true degree", f"P(s=g) = {deprived:.4g}")
 
+    legend: list[tuple[Any, str]] = [(_look(i), metric) for i, metric in enumerate(metrics)]
+    legend.append((TARGET, "no discrimination (1)" if are_ratios else "the truth"))
+    notes = []
+    if are_ratios:
+        notes.append("▼ 0 and ▲ infinite: these have no place on a logarithmic axis.")
     return facet(
         "Measures against the true degree of discrimination",
         subtitle,
-        lay_out_panels(rows, columns, len(columns), panel),
-        len(columns),
+        lay_out_panels(deprived_shares, accepted_shares, len(accepted_shares), panel),
+        len(accepted_shares),
         (SIDE, SIDE),
-        [
-            *((_look(i), metric) for i, metric in enumerate(metrics)),
-            (TARGET, "no discrimination (1)" if ratios else "the truth"),
-        ],
-        ["▼ 0 and ▲ infinite: these have no place on a logarithmic axis."] if ratios else [],
+        legend,
+        notes,
         share_axes=True,
     )
 
@@ -71,43 +72,54 @@ def _look(i: int) -> Look:
     return {"color": COLOURS[(i + 1) % len(COLOURS)], "ls": DASHES[i % len(DASHES)], "lw": 1.5}
 
 
-def _limits(means: Floats, *, ratios: bool) -> tuple[float, float]:
+def _limits(means: Floats, *, are_ratios: bool) -> tuple[float, float]:
     """Return the ends of the value axis: whole powers of ten as far down as up, or what the lines need."""
-    if not ratios:
-        return axis_limits([-1.0, 1.0, *means], 0.04)
-    drawn = means[np.isfinite(means) & (means > 0)]
-    decades = max([1, *np.ceil(np.abs(np.log10(drawn)))])
+    if not are_ratios:
+        return axis_limits(np.concatenate([[-1.0, 1.0], means]), 0.04)
+    positive = means[np.isfinite(means) & (means > 0)]
+    decades = float(np.ceil(np.abs(np.log10(positive))).max(initial=1.0))
     return 10.0 ** -(decades + 0.5), 10.0 ** (decades + 0.5)
 
 
 def _powers(low: float, high: float) -> tuple[list[float], list[str]]:
-    """Return ticks at every power of ten, the even ones named, for 1 is one of them."""
-    powers = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
-    return [10.0**power for power in powers], ["" if power % 2 else f"{10.0**power:g}" for power in powers]
+    """Return ticks at every power of ten, and their labels: of the even ones, for 1 is one of them."""
+    ticks = []
+    labels = []
+    for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1):
+        ticks.append(10.0**power)
+        labels.append("" if power % 2 else f"{10.0**power:g}")
+    return ticks, labels
 
 
 def _panel(
-    metrics: Sequence[str], limits: tuple[float, float], ratios: bool, panel: pd.DataFrame, ax: Axes
+    metrics: Sequence[str], limits: tuple[float, float], are_ratios: bool, lines: pd.DataFrame, ax: Axes
 ) -> None:
-    if ratios:
+    """Draw a line for each metric over the truth, and the line that they should be on."""
+    if are_ratios:
         ax.set_yscale("log")
-        ax.set_yticks(*_powers(*limits))
+        ticks, labels = _powers(*limits)
+        ax.set_yticks(ticks, labels)
         ax.axhline(1, **TARGET | {"lw": 2.0})
     else:
         ax.plot([-1, 1], [-1, 1], **TARGET)
     for i, metric in enumerate(metrics):
-        line = panel[panel["metric"] == metric]
-        _line(ax, i, line["truth"].to_numpy(), line["mean"].to_numpy(), ratios=ratios)
+        line = lines[lines["metric"] == metric]
+        _plot_line(ax, i, line["truth"].to_numpy(), line["mean"].to_numpy(), are_ratios=are_ratios)
     ax.set(xlim=(-1.08, 1.08), ylim=limits)
     ax.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "", "0", "", "1"])
     ax.minorticks_off()
 
 
-def _line(ax: Axes, i: int, x: Floats, y: Floats, *, ratios: bool) -> None:
-    there = np.isfinite(y) & ((y > 0) | (not ratios))
-    ax.plot(x, np.where(there, y, np.nan), gid=f"line-{i}", zorder=3, **_look(i))
+def _plot_line(ax: Axes, i: int, x: Floats, y: Floats, *, are_ratios: bool) -> None:
+    """Draw line `i`; a value that the axis does not have leaves a gap, and of ratios is a triangle."""
+    on_axis = np.isfinite(y)
+    if are_ratios:
+        on_axis &= y > 0
+    ax.plot(x, np.where(on_axis, y, np.nan), gid=f"line-{i}", zorder=3, **_look(i))
+    if not are_ratios:
+        return
     look: Look = {"s": 16, "color": _look(i)["color"], "linewidths": 0, "clip_on": False}
-    for value, marker, first, step in ENDS if ratios else ():
-        at = x[y == value]
-        height = np.full(len(at), first + i * step)
-        ax.scatter(at, height, marker=marker, transform=ax.get_xaxis_transform(), zorder=4, **look)
+    for value, marker, start, step in ENDS:
+        x_at_end = x[y == value]
+        height = np.full(len(x_at_end), start + i * step)
+        ax.scatter(x_at_end, height, marker=marker, transform=ax.get_xaxis_transform(), zorder=4, **look)

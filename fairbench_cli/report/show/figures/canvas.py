@@ -82,16 +82,15 @@ def figure_bytes(figure: Figure, ending: str, *, titles: bool = True) -> bytes:
     Without `titles` the title and what stands under it are cut off, down to the legend or the panels.
     """
     width, height = figure.get_size_inches()
-    heads = [text for text in figure.texts if text.get_gid() == TITLE and not titles]
-    for text in heads:
-        text.set_visible(False)
-    lows = [text.get_position()[1] * height - LINE[float(text.get_fontsize())] for text in heads]
-    kept = Bbox([(0, 0), (width, min(height, min(lows, default=height) + EDGE))])
+    box = None
+    title_texts = [text for text in figure.texts if text.get_gid() == TITLE and not titles]
+    if title_texts:
+        lower_ends = []
+        for text in title_texts:
+            text.set_visible(False)
+            lower_ends.append(text.get_position()[1] * height - LINE[float(text.get_fontsize())])
+        box = Bbox([(0, 0), (width, min(height, min(lower_ends) + EDGE))])
     buffer = BytesIO()
-    if heads:
-        box = kept
-    else:
-        box = None
     figure.savefig(buffer, format=ending, dpi=DOTS_PER_INCH, metadata=UNDATED[ending], bbox_inches=box)
     return buffer.getvalue()
 
@@ -108,10 +107,7 @@ def wrap_text(text: str, room: float, size: float, weight: str = "normal") -> li
     """Break a text into lines no wider than `room` inches, at blanks where there are some."""
     lines: list[str] = []
     for word in text.split(" "):
-        if lines:
-            longer = f"{lines[-1]} {word}"
-        else:
-            longer = word
+        longer = f"{lines[-1]} {word}" if lines else word
         if lines and text_width(longer, size, weight) <= room:
             lines[-1] = longer
         else:
@@ -127,7 +123,7 @@ SPACE = 0.2
 Row = TypeVar("Row")
 Column = TypeVar("Column")
 Look = dict[str, Any]  # how a line, a dot or an area is drawn, in matplotlib's words
-APART = (0.0, 0.0, 0.68, 0.42)  # room left of and below all panels, and left of and below each
+APART = (0.0, 0.0, 0.68, 0.42)  # margins left of and below all panels, and left of and below each
 TOGETHER = (0.46, 0.36, 0.17, 0.1)
 
 
@@ -176,35 +172,54 @@ def facet(
     title_size : float
         Size of the panels' titles, in points.
     """
-    first, last, left, below = margins or (TOGETHER if share_axes else APART)
-    width = max(first + columns * (left + panel_size[0]) + 2 * EDGE, 6.0)
-    line = width - 2 * EDGE
-    head = wrap_text(title, line, LARGE, "bold")
-    under = wrap_text(subtitle, line, NORMAL)
-    foot = []
+    page_left, page_bottom, panel_left, panel_bottom = margins or (TOGETHER if share_axes else APART)
+    panel_width, panel_height = panel_size
+    # 1. The page is as wide as its panels need; texts and the legend are broken at that.
+    width = max(page_left + columns * (panel_left + panel_width) + 2 * EDGE, 6.0)
+    text_room = width - 2 * EDGE
+    title_lines = wrap_text(title, text_room, LARGE, "bold")
+    subtitle_lines = wrap_text(subtitle, text_room, NORMAL)
+    note_lines = []
     for note in notes:
-        foot += wrap_text(note, line, SMALL)
-    across = _legend_columns([text_width(label, NORMAL) for _, label in legend], line, handle_length)
-    keys = -(-len(legend) // across)
-    top = EDGE + LINE[LARGE] * len(head) + LINE[NORMAL] * (len(under) + keys) + (0.12 if keys else 0.0)
-    bottom = EDGE + LINE[SMALL] * len(foot) + (0.05 if foot else 0.0)
-    titles = [
-        wrap_text(one.title, panel_size[0], title_size, "bold") if one and one.title else [] for one in panels
-    ]
-    above = [0.12 + 0.165 * max(map(len, titles[i : i + columns])) for i in range(0, len(titles), columns)]
-    ends = top + np.cumsum([more + panel_size[1] + below for more in above])  # of the rows, from above
-    height = ends[-1] + last + bottom
-    figure = Figure(figsize=(width, height))
-    _lines(figure, head, EDGE, LARGE, weight="bold", gid=TITLE)
-    _lines(figure, under, EDGE + LINE[LARGE] * len(head), NORMAL, color=GREY, gid=TITLE)
-    _lines(figure, foot, height - bottom + 0.05, SMALL, color=GREY)
+        note_lines += wrap_text(note, text_room, SMALL)
+    label_widths = [text_width(label, NORMAL) for _, label in legend]
+    legend_columns = _legend_columns(label_widths, text_room, handle_length)
+    legend_rows = -(-len(legend) // legend_columns)
+    # 2. It is as high as all that and its rows of panels, each below the longest of its panels' titles.
+    top = EDGE + LINE[LARGE] * len(title_lines) + LINE[NORMAL] * (len(subtitle_lines) + legend_rows)
     if legend:
+        top += 0.12
+    bottom = EDGE + LINE[SMALL] * len(note_lines)
+    if note_lines:
+        bottom += 0.05
+    panel_titles = []
+    for panel in panels:
+        if panel is not None and panel.title:
+            panel_titles.append(wrap_text(panel.title, panel_width, title_size, "bold"))
+        else:
+            panel_titles.append([])
+    row_heights = []
+    for i in range(0, len(panels), columns):
+        n_lines = max(map(len, panel_titles[i : i + columns]))
+        row_heights.append(0.12 + 0.165 * n_lines + panel_height + panel_bottom)
+    row_ends = top + np.cumsum(row_heights)  # from the top of the page
+    height = row_ends[-1] + page_bottom + bottom
+    # 3. The texts and the legend.
+    figure = Figure(figsize=(width, height))
+    _write_lines(figure, title_lines, EDGE, LARGE, weight="bold", gid=TITLE)
+    subtitle_top = EDGE + LINE[LARGE] * len(title_lines)
+    _write_lines(figure, subtitle_lines, subtitle_top, NORMAL, color=GREY, gid=TITLE)
+    _write_lines(figure, note_lines, height - bottom + 0.05, SMALL, color=GREY)
+    if legend:
+        handles = []
+        for handle, _ in legend:
+            handles.append(Line2D([], [], **handle) if isinstance(handle, dict) else handle)
         figure.legend(
-            [Line2D([], [], **key) if isinstance(key, dict) else key for key, _ in legend],
+            handles,
             [label for _, label in legend],
             loc="upper left",
-            bbox_to_anchor=(EDGE / width, 1 - (top - LINE[NORMAL] * keys - 0.06) / height),
-            ncols=across,
+            bbox_to_anchor=(EDGE / width, 1 - (top - LINE[NORMAL] * legend_rows - 0.06) / height),
+            ncols=legend_columns,
             borderaxespad=0,
             borderpad=0,
             labelspacing=0.35,
@@ -213,18 +228,19 @@ def facet(
             handlelength=handle_length * 72 / NORMAL,
             handletextpad=0.6,
         )
+    # 4. The panels.
     for k, panel in enumerate(panels):
         if panel is None:
             continue
         i, j = divmod(k, columns)
-        corner = EDGE + first + j * (left + panel_size[0]) + left, height - ends[i] + below
-        ax = figure.add_axes(
-            (corner[0] / width, corner[1] / height, panel_size[0] / width, panel_size[1] / height)
-        )
+        x_left = EDGE + page_left + j * (panel_left + panel_width) + panel_left
+        lower_end = height - row_ends[i] + panel_bottom
+        corner_and_size = (x_left / width, lower_end / height, panel_width / width, panel_height / height)
+        ax = figure.add_axes(corner_and_size)
         at_left = j == 0 or not share_axes
         at_bottom = k + columns >= len(panels) or not share_axes
         ax.tick_params(length=2, labelleft=at_left, labelbottom=at_bottom)
-        ax.set_title("\n".join(titles[k]), loc="left", fontsize=title_size, fontweight="bold", pad=4)
+        ax.set_title("\n".join(panel_titles[k]), loc="left", fontsize=title_size, fontweight="bold", pad=4)
         ax.set_xlabel(panel.x if at_bottom else "")
         ax.set_ylabel(panel.y if at_left else "")
         panel.draw(ax)
@@ -234,13 +250,16 @@ def facet(
 def lay_out_panels(
     rows: Sequence[Row], columns: Sequence[Column], across: int, panel: Callable[[Row, Column], Panel]
 ) -> list[Panel | None]:
-    """Return the panels of rows and columns for `facet`: all rows of the first `across` columns, then on."""
+    """Return the panels of rows and columns for `facet`: all rows of the first `across` columns, then on.
+
+    Where fewer than `across` columns are left, the rows end with None.
+    """
     panels: list[Panel | None] = []
-    for at in range(0, len(columns), across):
-        part = columns[at : at + across]
+    for start in range(0, len(columns), across):
+        columns_of_block = columns[start : start + across]
         for row in rows:
-            panels += [panel(row, column) for column in part]
-            panels += [None] * (across - len(part))
+            panels += [panel(row, column) for column in columns_of_block]
+            panels += [None] * (across - len(columns_of_block))
     return panels
 
 
@@ -258,14 +277,14 @@ def without_interval(values: Any) -> MeanAndEnds:
 
 
 def plot_dots(
-    ax: Axes, x: MeanAndEnds, y: MeanAndEnds, gid: str, look: Look, line: str = "", **more: Any
+    ax: Axes, x: MeanAndEnds, y: MeanAndEnds, gid: str, look: Look, line: str = "", **extra: Any
 ) -> None:
     """Draw marks at means, with their intervals in both directions; perhaps joined by a line."""
-    thin: Look = {"color": look["color"], "lw": 1.1, "zorder": 3.5} | more
-    ax.hlines(y["mean"], x["low"], x["high"], **thin)
-    ax.vlines(x["mean"], y["low"], y["high"], **thin)
-    marks: Look = {"zorder": 4} | look | more | {"ls": line, "gid": gid}
-    ax.plot(*(np.atleast_1d(each["mean"]) for each in (x, y)), **marks)
+    interval_look: Look = {"color": look["color"], "lw": 1.1, "zorder": 3.5} | extra
+    ax.hlines(y["mean"], x["low"], x["high"], **interval_look)
+    ax.vlines(x["mean"], y["low"], y["high"], **interval_look)
+    mark_look: Look = {"zorder": 4} | look | extra | {"ls": line, "gid": gid}
+    ax.plot(np.atleast_1d(x["mean"]), np.atleast_1d(y["mean"]), **mark_look)
 
 
 def plot_band(ax: Axes, x: Any, y: MeanAndEnds, gid: str, look: Look, alpha: float = 0.2) -> None:
@@ -283,15 +302,15 @@ def axis_limits(values: Any, room: float, least: float = 0.01) -> tuple[float, f
     finite = np.array([value for value in np.ravel(values) if np.isfinite(value)] or [0.0, 1.0])
     low = float(finite.min())
     high = float(finite.max())
-    more = room * max(high - low, least)
-    return low - more, high + more
+    margin = room * max(high - low, least)
+    return low - margin, high + margin
 
 
 def _legend_columns(widths: Sequence[float], room: float, handle: float) -> int:
     """Return the most columns (filled downwards, as matplotlib does) that fit."""
     for n in range(len(widths), 1, -1):
-        columns = [max(column) for column in np.array_split(np.array(widths), n)]
-        if sum(columns) + n * (handle + 0.07) + (n - 1) * SPACE <= room:
+        column_widths = [max(column) for column in np.array_split(np.array(widths), n)]
+        if sum(column_widths) + n * (handle + 0.07) + (n - 1) * SPACE <= room:
             return n
     return 1
 
@@ -303,7 +322,7 @@ def _small_box(orig_handle: FancyBboxPatch, width: float, height: float, **_: An
     )
 
 
-def _lines(figure: Figure, lines: Sequence[str], top: float, size: float, **look: Any) -> None:
+def _write_lines(figure: Figure, lines: Sequence[str], top: float, size: float, **look: Any) -> None:
     width, height = figure.get_size_inches()
     for i, line in enumerate(lines):
         y = 1 - (top + LINE[size] * i) / height

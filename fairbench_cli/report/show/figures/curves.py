@@ -46,30 +46,36 @@ def draw_clouds(run: RunResults) -> dict[str, Figure]:
 
 
 def _clouds(run: RunResults, title: str, page: Page) -> Figure:
+    # 1. The dots, and limits around all of them.
     clouds: dict[CellKey, Floats] = {}
     clouds_of_technique = {}
     for technique in page.techniques:
         keys = [page.key(technique, beta) for beta in page.betas]
         clouds |= {key: _cloud(key, run) for key in keys}
         clouds_of_technique[technique] = [clouds[key] for key in keys]
-    x, y, degraded = np.concatenate([np.empty((0, 3)), *clouds.values()]).T
-    limits = (*axis_limits([*x, 0.0], 0.05, 0.1), *axis_limits(y, 0.05, 0.1))
+    no_dots = np.empty((0, 3))  # for a page without any
+    x, y, degraded = np.concatenate([no_dots, *clouds.values()]).T
+    x_limits = axis_limits(np.append(x, 0.0), 0.05, 0.1)
+    y_limits = axis_limits(y, 0.05, 0.1)
+    # 2. The legend.
     look: Look = {"ls": "", "marker": "o", "ms": 5}
     colours = zip(page.betas, beta_colours(len(page.betas)), strict=True)
     legend = [(look | {"color": colour}, f"β = {beta:g}") for beta, colour in colours]
     if degraded.any():
         legend.append((look | {"color": GREY, "mfc": "none"}, "hollow: could do its work in part only"))
-    n = len(page.techniques)
-    columns = min(n, 3 if n <= 9 else 4)
+    # 3. A panel for each technique.
+    x_name, y_name = AXES
+    panels = []
+    for k, (technique, own_clouds) in enumerate(clouds_of_technique.items()):
+        draw = partial(_cloud_panel, k, own_clouds, x_limits, y_limits)
+        panels.append(Panel(draw, technique.label, x_name, y_name))
+    columns = min(len(panels), 3 if len(panels) <= 9 else 4)
     width = {1: 5.2, 2: 3.9, 3: 2.65}.get(columns, 1.98)
     return facet(
         f"Discrimination and accuracy: {title}",
         f"One dot per repeat, {run.plan.config.repeats} per β. "
         f"{pages.describe_test_rows(run.plan)} Dashed: no discrimination.",
-        [
-            Panel(partial(_cloud_panel, k, own_clouds, limits), technique.label, *AXES)
-            for k, (technique, own_clouds) in enumerate(clouds_of_technique.items())
-        ],
+        panels,
         columns,
         (width, min(width * 0.8, 3.4)),
         legend,
@@ -92,13 +98,16 @@ def beta_colours(n: int) -> list[str]:
     return [to_hex(colour) for colour in colormaps["viridis"](np.linspace(0, 0.88, n))]
 
 
-def _cloud_panel(k: int, clouds: Sequence[Floats], limits: Sequence[float], ax: Axes) -> None:
+def _cloud_panel(
+    k: int, clouds: Sequence[Floats], x_limits: tuple[float, float], y_limits: tuple[float, float], ax: Axes
+) -> None:
+    """Draw the dots of technique `k`, a colour for each β; hollow ones are degraded."""
     ax.axvline(0, **IDEAL)
     for b, (cloud, colour) in enumerate(zip(clouds, beta_colours(len(clouds)), strict=True)):
         faces = ["none" if hollow else f"{colour}cc" for hollow in cloud[:, 2]] or "none"
         look: Look = {"facecolors": faces, "edgecolors": colour, "lw": 0.5, "gid": f"dots-{k}-{b}"}
         ax.scatter(cloud[:, 0], cloud[:, 1], s=10, **look)
-    ax.set(xlim=limits[:2], ylim=limits[2:])
+    ax.set(xlim=x_limits, ylim=y_limits)
     ax.locator_params(nbins=6)
 
 
@@ -111,7 +120,7 @@ def draw_curves(run: RunResults) -> dict[str, Figure]:
 
 
 def _curves(run: RunResults, title: str, page: Page) -> Figure:
-    drawn = {
+    n_drawn = {
         key[:-1]: metric.summary.n
         for key, metric in run.metric_by_cell.items()
         if key[-1] == CURVE_METRICS[0]
@@ -122,36 +131,38 @@ def _curves(run: RunResults, title: str, page: Page) -> Figure:
         [Panel(partial(_lines, page, run, name), "", "β", name) for name in CURVE_METRICS],
         2,
         (3.7, 2.45),
-        [(t.line(1.2) | t.dot(4.5), t.label) for t in page.techniques],
-        pages.page_notes(page, run, drawn),
+        [(technique.line(1.2) | technique.dot(4.5), technique.label) for technique in page.techniques],
+        pages.page_notes(page, run, n_drawn),
     )
 
 
 def _lines(page: Page, run: RunResults, metric: str, ax: Axes) -> None:
+    """Draw a metric over β, a line for each technique; those of one β stand side by side."""
     if find_metric(metric).ideal == 0:
         ax.axhline(0, **IDEAL)
-    step = min((b - a for a, b in pairwise(page.betas)), default=1.0)
+    step = min((beta - previous for previous, beta in pairwise(page.betas)), default=1.0)
     spread = (SPREAD if len(page.betas) > 1 else 0.7) * step
-    for i, t in enumerate(page.techniques):
+    for i, technique in enumerate(page.techniques):
         x = np.array(page.betas) + spread * ((i + 0.5) / len(page.techniques) - 0.5)
         means = [
-            run.cell_metric(page.key(t, beta), metric).summary for beta in page.betas
+            run.cell_metric(page.key(technique, beta), metric).summary for beta in page.betas
         ]  # NaN leaves a gap
         y = {
             "mean": [mean.mean for mean in means],
             "low": [mean.low for mean in means],
             "high": [mean.high for mean in means],
         }
-        plot_dots(ax, without_interval(x), y, f"{metric}-{i}", t.line(1.2) | t.dot(4.5), t.dash)
+        look = technique.line(1.2) | technique.dot(4.5)
+        plot_dots(ax, without_interval(x), y, f"{metric}-{i}", look, technique.dash)
     ax.set_xlim(page.betas[0] - 0.4 * step, page.betas[-1] + 0.4 * step)
     ax.set_xticks(page.betas, [f"{beta:g}" for beta in page.betas])
 
 
 MEAN: Look = {"color": "#0072B2", "lw": 1.6, "zorder": 3}
-ONE: Look = {"color": "#9cc3dd", "lw": 0.6, "zorder": 2}
+REPEAT: Look = {"color": "#9cc3dd", "lw": 0.6, "zorder": 2}
 CHOSEN = canvas.dot_look("#D55E00", "o", 4) | {"ls": ""}
 FAIR = "impact-ratio"
-WIDE = 100  # a grid that spans more than this is drawn on a log scale
+WIDE_GRID = 100  # the largest value over the smallest, from which on the axis is logarithmic
 MOST_TICKS = 6
 COLUMNS = 4
 
@@ -169,16 +180,21 @@ def draw_tuning(run: RunResults) -> dict[str, Figure]:
     tuned_of_page = {}
     for names, page in pages.pages_with_results(run).items():
         for beta in page.betas:
-            keys = {t.label: page.key(t, beta) for t in page.techniques}
-            tuned_here = {label: tuned[key] for label, key in keys.items() if key in tuned}
-            tuned_of_page[*names, beta] = tuned_here or None
+            tuned_by_label = {}
+            for technique in page.techniques:
+                key = page.key(technique, beta)
+                if key in tuned:
+                    tuned_by_label[technique.label] = tuned[key]
+            tuned_of_page[*names, beta] = tuned_by_label or None
     return pages.plot_pages(run, (*PAGE, "beta"), tuned_of_page, _tuning)
 
 
 def tuned_numbers(tuned: TunedCell) -> tuple[float, ...]:
     """Return the values of the one parameter that is tuned; nothing where they are several or no numbers."""
-    over = tuned.tuning.over
-    values = over[0][1] if len(over) == 1 else ()
+    parameters = tuned.tuning.over
+    if len(parameters) != 1:
+        return ()
+    _, values = parameters[0]
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return values
     return ()
@@ -198,45 +214,52 @@ def _tuning(_run: RunResults, title: str, tuned_by_label: dict[str, TunedCell]) 
         f"Tuning: {title}",
         "On the rows that the best value was chosen on. Upper panels: the metric that was tuned for. Lower "
         "panels: accuracy against the impact ratio of the same candidates, from the first to the last value.",
-        canvas.lay_out_panels([True, False], [*tuned_by_label], columns, panel),
+        canvas.lay_out_panels([True, False], list(tuned_by_label), columns, panel),
         columns,
         ({1: 4.6, 2: 3.0}.get(columns, 2.2), 1.7),
-        [(ONE, "one repeat"), (MEAN, "mean"), (CHOSEN, "chosen in a repeat"), (IDEAL, "ideal")],
+        [(REPEAT, "one repeat"), (MEAN, "mean"), (CHOSEN, "chosen in a repeat"), (IDEAL, "ideal")],
     )
 
 
 def _over_parameter(tuned: TunedCell, ax: Axes) -> None:
+    """Draw the metric that was tuned for over the parameter: each repeat, the means, and what was chosen."""
     x = np.array(tuned_numbers(tuned), dtype=float)
     values = _finite(tuned.values(tuned.tuning.metric.name))
     metric = METRICS.get(tuned.tuning.metric.name)
     if metric is not None and metric.ideal is not None and metric.direction == "nearer":
         ax.axhline(metric.ideal, **IDEAL)
-    ax.plot(x, values.T, **ONE)
+    ax.plot(x, values.T, **REPEAT)
     ax.plot(x, mean_and_interval(values.T)["mean"], gid="mean", **MEAN)
     chosen = [curve.chosen for curve in tuned.curves.values()]
     ax.plot(x[chosen], values[range(len(chosen)), chosen], zorder=4, **CHOSEN)
     positive = x[x > 0]
-    if len(positive) and x.min() >= 0 and x.max() / positive.min() >= WIDE:
-        scale = {"linthresh": positive.min()} if x.min() == 0 else {}
-        ax.set_xscale("symlog" if scale else "log", **scale)
+    if len(positive) and x.min() >= 0 and x.max() / positive.min() >= WIDE_GRID:
+        if x.min() == 0:  # a logarithmic axis has no 0
+            ax.set_xscale("symlog", linthresh=positive.min())
+        else:
+            ax.set_xscale("log")
         ticks = np.sort(x)[:: -(-len(x) // MOST_TICKS)]
         ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.set_xticks([], minor=True)
 
 
 def _trade(tuned: TunedCell, ax: Axes) -> None:
+    """Draw accuracy against the impact ratio of the candidates; the first and the last value are named."""
     accuracy = _finite(tuned.values("accuracy"))
     fair = _finite(tuned.values(FAIR))
-    x, y = (mean_and_interval(values.T)["mean"] for values in (fair, accuracy))
+    x = mean_and_interval(fair.T)["mean"]
+    y = mean_and_interval(accuracy.T)["mean"]
     ax.axvline(1, **IDEAL)
     ax.plot(x, y, marker=".", ms=4, gid="trade", **MEAN)
-    best = range(len(fair)), [curve.chosen for curve in tuned.curves.values()]
-    ax.plot(fair[best], accuracy[best], zorder=4, **CHOSEN)
-    finite = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
-    for i in dict.fromkeys([*finite[:1], *finite[-1:]]):
+    repeats = range(len(fair))
+    chosen = [curve.chosen for curve in tuned.curves.values()]
+    ax.plot(fair[repeats, chosen], accuracy[repeats, chosen], zorder=4, **CHOSEN)
+    finite = np.flatnonzero(np.isfinite(x) & np.isfinite(y)).tolist()
+    for i in dict.fromkeys(finite[:1] + finite[-1:]):
         text = f"{tuned_numbers(tuned)[i]:g}"
         ax.annotate(text, (x[i], y[i]), xytext=(3, 3), textcoords="offset points", fontsize=SMALL, color=GREY)
 
 
 def _finite(values: Floats) -> Floats:
+    """Return values with NaN for the infinite ones."""
     return np.where(np.isfinite(values), values, np.nan)

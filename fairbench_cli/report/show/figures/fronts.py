@@ -15,7 +15,7 @@ from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import Held
 from fairbench_cli.report.ledger.baselines import baselines_by_situation
 from fairbench_cli.report.ledger.frontier import GAP_METRICS, TOLERANCES, moved_thresholds_of_run
-from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, CellKey, is_baseline, mean_and_interval
+from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, CellKey, mean_and_interval
 from fairbench_cli.report.ledger.paired_differences import PARETO_METRICS, run_pareto_frame
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures import canvas, pages
@@ -56,8 +56,10 @@ def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
 
     From the constant to ``none``, means over the repeats; `gap` is a metric of two groups in absolute value.
     """
-    situation = page.dataset, page.attribute, page.attribute, page.world, page.representation
-    baselines = baselines_by_situation(run).get((*situation, beta, *page.classifier))
+    # The groups compared are those of the cell's own attribute.
+    situation = (page.dataset, page.attribute, page.attribute, page.world, page.representation)
+    classifier, parameters = page.classifier
+    baselines = baselines_by_situation(run).get((*situation, beta, classifier, parameters))
     if baselines is None or not baselines.plain:
         return np.zeros((0, 2, 2))
     constant = baselines.constants[baselines.constant].pair
@@ -70,10 +72,13 @@ def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
     return means
 
 
-def _draw_fairea(ax: Axes, run: RunResults, page: Page, beta: float, held: Held) -> None:
-    for x, y in fairea_lines(run, page, beta, GAP_METRICS[held]):
+def _draw_fairea(ax: Axes, run: RunResults, page: Page, beta: float, constraint: Held) -> None:
+    for x, y in fairea_lines(run, page, beta, GAP_METRICS[constraint]):
         ax.plot(x, y, gid="fairea", scalex=False, scaley=False, **FAIREA)
 
+
+Box = tuple[float, float, float, float, float]
+"""A line to keep clear of: left, bottom, right, top, half width."""
 
 Point = tuple[MeanAndEnds, MeanAndEnds, bool]
 """A cell's mean |discrimination|, its accuracy, and whether it is on the Pareto front."""
@@ -83,42 +88,46 @@ def mean_points(run: RunResults) -> dict[CellKey, Point]:
     """Return the cells that have both metrics in some repeat; keys are values of `CELL_COLUMNS`."""
     frame = run_pareto_frame(run.by_own_attribute)
     points = {}
-    for *cell, free in frame[[*CELL_COLUMNS, "front"]].itertuples(index=False, name=None):
-        gaps, accuracies = (run.metric_by_cell[*cell, name].values for name in PARETO_METRICS)
-        points[tuple(cell)] = *means_of_both(np.abs(gaps), accuracies), bool(free)
+    keys = frame[CELL_COLUMNS].itertuples(index=False, name=None)
+    for key, is_on_front in zip(keys, frame["front"], strict=True):
+        gaps, accuracies = (run.metric_by_cell[*key, name].values for name in PARETO_METRICS)
+        x, y = means_of_both(np.abs(gaps), accuracies)
+        points[key] = (x, y, bool(is_on_front))
     return points
 
 
-def means_of_both(first: Floats, second: Floats) -> tuple[MeanAndEnds, MeanAndEnds]:
+def means_of_both(x_values: Floats, y_values: Floats) -> tuple[MeanAndEnds, MeanAndEnds]:
     """Return the means, with intervals, of two metrics over the repeats that have both."""
-    both = np.stack([first, second])
-    means = mean_and_interval(both[:, ~np.isnan(both).any(axis=0)])
+    pair = np.stack([x_values, y_values])
+    means = mean_and_interval(pair[:, ~np.isnan(pair).any(axis=0)])
     x = {end: values[0] for end, values in means.items()}
     y = {end: values[1] for end, values in means.items()}
     return x, y
 
 
 def _pareto(points: Mapping[CellKey, Point], run: RunResults, title: str, page: Page) -> Figure:
-    columns, size = (1, (6.4, 4.2)) if len(page.betas) == 1 else (2, (3.7, 2.6))
+    is_alone = len(page.betas) == 1
+    about_scales = "" if is_alone else " Every panel has its own scale."
+    panels = []
+    for beta in page.betas:
+        draw = partial(_pareto_panel, page, run, beta, points)
+        panels.append(Panel(draw, f"β = {beta:g}", "|discrimination|", "accuracy"))
     return facet(
         f"Pareto front of |discrimination| and accuracy: {title}",
         f"{pages.describe_means(run.plan)} Upper left is better; no technique dominates those named and in "
-        "full colour." + (" Every panel has its own scale." if columns > 1 else ""),
-        [
-            Panel(
-                partial(_pareto_panel, page, run, beta, points),
-                f"β = {beta:g}",
-                "|discrimination|",
-                "accuracy",
-            )
-            for beta in page.betas
-        ],
-        columns,
-        size,
-        [*((t.dot(6.5) | {"ls": ""}, t.label) for t in page.techniques), *_fairea_key(run, page)],
+        f"full colour.{about_scales}",
+        panels,
+        1 if is_alone else 2,
+        (6.4, 4.2) if is_alone else (3.7, 2.6),
+        _dots_key(page, 6.5) + _fairea_key(run, page),
         pages.page_notes(page, run, {key: int(x["n_ok"]) for key, (x, _, _) in points.items()}),
         handle_length=0.12,
     )
+
+
+def _dots_key(page: Page, size: float) -> list[tuple[Any, str]]:
+    """Return the entries of the techniques of a page in a legend of dots."""
+    return [(technique.dot(size) | {"ls": ""}, technique.label) for technique in page.techniques]
 
 
 def _fairea_key(run: RunResults, page: Page) -> list[tuple[Any, str]]:
@@ -133,33 +142,48 @@ def _pareto_panel(
     page: Page, run: RunResults, beta: float, points: Mapping[CellKey, Point], ax: Axes
 ) -> None:
     """Draw the techniques at one β, with room for labels; those of the front are named."""
-    keys = {t: page.key(t, beta) for t in page.techniques}
-    cloud = {t: points[key] for t, key in keys.items() if key in points}
+    # 1. The axes, around all intervals.
+    drawn: dict[TechniqueLook, Point] = {}
     x_ends = []
     y_ends = []
-    for x, y, _ in cloud.values():
+    for technique in page.techniques:
+        key = page.key(technique, beta)
+        if key not in points:
+            continue
+        drawn[technique] = points[key]
+        x, y, _ = points[key]
         x_ends += [x["mean"], x["low"], x["high"]]
         y_ends += [y["mean"], y["low"], y["high"]]
-    left, right = axis_limits(x_ends, 0.22)
-    low, high = axis_limits(y_ends, 0.22)
-    ax.set(xlim=(max(left, -0.03 * (right - left)), right), ylim=(low, high))
+    x_low, x_high = axis_limits(x_ends, 0.22)
+    y_low, y_high = axis_limits(y_ends, 0.22)
+    ax.set(xlim=(max(x_low, -0.03 * (x_high - x_low)), x_high), ylim=(y_low, y_high))
     ax.locator_params(nbins=6)
-    front = [(x["mean"], y["mean"]) for x, y, free in cloud.values() if free]
-    stairs = staircase([x for x, _ in front], [y for _, y in front], right, low)
-    ax.plot(*stairs, color=GREY, lw=1.0, zorder=1.5, gid="front")
+    # 2. The front and Fairea's line.
+    front_x = [x["mean"] for x, _, is_on_front in drawn.values() if is_on_front]
+    front_y = [y["mean"] for _, y, is_on_front in drawn.values() if is_on_front]
+    stairs_x, stairs_y = staircase(front_x, front_y, x_high, y_low)
+    ax.plot(stairs_x, stairs_y, color=GREY, lw=1.0, zorder=1.5, gid="front")
     _draw_fairea(ax, run, page, beta, "demographic-parity")
-    points_of_front = []
-    lines = [(*start, *end, 0.8) for start, end in pairwise(zip(*stairs, strict=True))]
-    for t, (x, y, free) in cloud.items():
-        x_mean, y_mean = x["mean"], y["mean"]
-        if free:
-            points_of_front.append((t.label, x_mean, y_mean))
+    # 3. The dots, and names that keep clear of these, of their intervals and of the front.
+    labelled = []
+    lines: list[Box] = []
+    for (start_x, end_x), (start_y, end_y) in zip(pairwise(stairs_x), pairwise(stairs_y), strict=True):
+        lines.append((start_x, start_y, end_x, end_y, 0.8))
+    for technique, (x, y, is_on_front) in drawn.items():
+        x_mean = x["mean"]
+        y_mean = y["mean"]
         lines.append((x_mean, y_mean, x_mean, y_mean, 4.0))
         lines.append((x["low"], y_mean, x["high"], y_mean, 0.8))
         lines.append((x_mean, y["low"], x_mean, y["high"], 0.8))
-        look: Look = {"alpha": 1.0 if free else FADED, "zorder": 4 if free else 3}
-        plot_dots(ax, x, y, f"{'free' if free else 'dominated'}-{t.label}", t.dot(6.5), **look)
-    label_points(ax, points_of_front, lines)
+        if is_on_front:
+            labelled.append((technique.label, x_mean, y_mean))
+            gid = f"free-{technique.label}"
+            look: Look = {"alpha": 1.0, "zorder": 4}
+        else:
+            gid = f"dominated-{technique.label}"
+            look = {"alpha": FADED, "zorder": 3}
+        plot_dots(ax, x, y, gid, technique.dot(6.5), **look)
+    label_points(ax, labelled, lines)
 
 
 def label_points(
@@ -175,48 +199,51 @@ def label_points(
     """
     if not labelled:
         return
-    unit = ax.figure.dpi / 72  # places are chosen in points, so that they are the same at every resolution
+    unit = ax.figure.dpi / 72  # positions are chosen in points, so that they are the same at every resolution
+    # 1. From data coordinates to points: the labelled points, and boxes around the lines.
     points = ax.transData.transform([(x, y) for _, x, y in labelled]) / unit
-    ends, wide = np.split(np.array(lines, dtype=float), [4], axis=1)
-    clear = ax.transData.transform(ends.reshape(-1, 2)).reshape(-1, 4) / unit + wide * [-1, -1, 1, 1]
-    boxes = place_labels(
-        points,
-        np.array([(72 * canvas.text_width(label, SMALL) + 2, 1.3 * SMALL) for label, _, _ in labelled]),
-        clear[np.isfinite(clear).all(axis=1)],
-        np.asarray(ax.bbox.extents) / unit,
-    )
+    ends, half_widths = np.split(np.array(lines, dtype=float), [4], axis=1)
+    corners = ax.transData.transform(ends.reshape(-1, 2)).reshape(-1, 4) / unit
+    obstacles = corners + half_widths * [-1, -1, 1, 1]
+    obstacles = obstacles[np.isfinite(obstacles).all(axis=1)]
+    # 2. Choose where the labels stand.
+    sizes = np.array([(72 * canvas.text_width(label, SMALL) + 2, 1.3 * SMALL) for label, _, _ in labelled])
+    boxes = place_labels(points, sizes, obstacles, np.asarray(ax.bbox.extents) / unit)
+    # 3. Write them; where one is far, a line leads from the point to the nearest side of its box.
     low, high = np.split(boxes, 2, axis=1)
     nearest = np.clip(points, low, high)
-    far = np.hypot(*(nearest - points).T) > FAR
+    is_far = np.hypot(*(nearest - points).T) > FAR
     to_data = ax.transData.inverted()
     line_ends = to_data.transform(nearest * unit)
     middles = to_data.transform((low + high) / 2 * unit)
-    for (label, x, y), away, end, (text_x, text_y) in zip(labelled, far, line_ends, middles, strict=True):
-        if away:
-            ax.plot([x, end[0]], [y, end[1]], color=GREY, lw=0.5, zorder=2)
+    for i, (label, x, y) in enumerate(labelled):
+        if is_far[i]:
+            ax.plot([x, line_ends[i, 0]], [y, line_ends[i, 1]], color=GREY, lw=0.5, zorder=2)
+        text_x, text_y = middles[i]
         ax.text(text_x, text_y, label, ha="center", va="center", fontsize=SMALL, color=INK, zorder=5)
 
 
 def staircase(
-    x: Sequence[float], y: Sequence[float], right: float, bottom: float
+    x: Sequence[float], y: Sequence[float], x_right: float, y_bottom: float
 ) -> tuple[list[float], list[float]]:
     """Return the corners of the line through the points of a front, low x and high y being good.
 
-    It comes up from `bottom` at the point of lowest x and leaves to the `right` at the point of highest y.
+    It comes up from `y_bottom` at the point of lowest x and leaves to `x_right` at the point of highest y.
 
-    >>> staircase([0.3, 0.1], [0.8, 0.6], right=1.0, bottom=0.0)
+    >>> staircase([0.3, 0.1], [0.8, 0.6], x_right=1.0, y_bottom=0.0)
     ([0.1, 0.1, 0.3, 0.3, 1.0], [0.0, 0.6, 0.6, 0.8, 0.8])
     """
-    xs = []
-    ys = [bottom]
-    for a, b in sorted(set(zip(x, y, strict=True))):
-        xs += [a, a]
-        ys += [b, b]
-    return [*xs, right], ys
+    corners_x = []
+    corners_y = [y_bottom]
+    for point_x, point_y in sorted(set(zip(x, y, strict=True))):
+        corners_x += [point_x, point_x]
+        corners_y += [point_y, point_y]
+    corners_x.append(x_right)
+    return corners_x, corners_y
 
 
 def place_labels(points: Floats, sizes: Floats, obstacles: Floats, frame: ArrayLike) -> Floats:
-    """Choose for each label the nearest place around its point that is free.
+    """Choose for each label the nearest box around its point that is free.
 
     Labels choose in turn, several times over, so that an early one can make way for a late one.
 
@@ -236,31 +263,34 @@ def place_labels(points: Floats, sizes: Floats, obstacles: Floats, frame: ArrayL
     (n, 4) float64 array
         The labels' boxes: left, bottom, right, top. All in the unit of the points.
     """
-    turn = 2 * np.pi * np.arange(ANGLES) / ANGLES
-    way = np.tile(np.stack([np.cos(turn), np.sin(turn)], axis=1), (len(RADII), 1))
-    radius = np.repeat(RADII, ANGLES)[:, np.newaxis]
-    # The box's corner or side that faces the point is a radius away, whatever the direction.
+    # 1. The candidates: boxes in each direction, at each radius. The corner or side that faces the point is a
+    # radius away, whatever the direction.
+    angles = 2 * np.pi * np.arange(ANGLES) / ANGLES
+    directions = np.tile(np.stack([np.cos(angles), np.sin(angles)], axis=1), (len(RADII), 1))
+    radii = np.repeat(RADII, ANGLES)[:, np.newaxis]
     size = sizes[:, np.newaxis]
-    middle = points[:, np.newaxis] + way * radius + np.clip(way * 1.5, -1, 1) * size / 2
-    boxes = np.concatenate([middle - size / 2, middle + size / 2], axis=2)  # (labels, places, 4)
+    middle = points[:, np.newaxis] + directions * radii + np.clip(directions * 1.5, -1, 1) * size / 2
+    boxes = np.concatenate([middle - size / 2, middle + size / 2], axis=2)  # (labels, candidates, 4)
+    # 2. What each costs: covering an obstacle, leaving the frame, being far.
     outside = np.prod(boxes[..., 2:] - boxes[..., :2], axis=2) - _overlap(boxes, np.array([frame]))
-    cost = 6.0 * _overlap(boxes, obstacles) + 20.0 * outside + radius[:, 0] * sizes[:, 1:] / 8
+    cost = 6.0 * _overlap(boxes, obstacles) + 20.0 * outside + radii[:, 0] * sizes[:, 1:] / 8
+    # 3. All choose in turn, also by the overlap with the boxes that others have now, until none moves.
     labels = np.arange(len(points))
     chosen = np.zeros(len(points), dtype=np.intp)
     for _ in range(ROUNDS):
-        before = chosen.copy()
+        previous = chosen.copy()
         for i in labels:
-            others = np.delete(boxes[labels, chosen], i, axis=0)
-            chosen[i] = np.argmin(cost[i] + 10.0 * _overlap(boxes[i], others))
-        if np.array_equal(chosen, before):
+            other_boxes = np.delete(boxes[labels, chosen], i, axis=0)
+            chosen[i] = np.argmin(cost[i] + 10.0 * _overlap(boxes[i], other_boxes))
+        if np.array_equal(chosen, previous):
             break
     return boxes[labels, chosen]
 
 
-def _overlap(boxes: Floats, others: Floats) -> Floats:
-    """Areas that boxes share with all others together: (..., 4) and (m, 4) to (...)."""
-    low = np.maximum(boxes[..., np.newaxis, :2], others[:, :2])
-    high = np.minimum(boxes[..., np.newaxis, 2:], others[:, 2:])
+def _overlap(boxes: Floats, other_boxes: Floats) -> Floats:
+    """Return the areas that boxes share with all others together: (..., 4) and (m, 4) to (...)."""
+    low = np.maximum(boxes[..., np.newaxis, :2], other_boxes[:, :2])
+    high = np.minimum(boxes[..., np.newaxis, 2:], other_boxes[:, 2:])
     area: Floats = np.prod(np.clip(high - low, 0, None), axis=-1).sum(axis=-1)
     return area
 
@@ -271,8 +301,11 @@ ROWS: dict[Held, str] = {
     "equalised-odds": "equalised odds: the larger of\nthe differences in TPR and FPR",
 }
 
-Reached = Mapping[tuple[CellKey, Held], tuple[MeanAndEnds | None, MeanAndEnds, MeanAndEnds]]
-"""By cell and constraint: the frontier of its model, None without scores, and its own gap and accuracy."""
+CellFrontier = tuple[MeanAndEnds | None, MeanAndEnds, MeanAndEnds]
+"""The frontier of a cell's model, None without scores, and its own gap and accuracy."""
+
+Frontiers = Mapping[tuple[CellKey, Held], CellFrontier]
+"""By cell and constraint."""
 
 
 def draw_frontier(run: RunResults) -> dict[str, Figure]:
@@ -281,110 +314,108 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
     Lines are the means of frontier.csv, markers the techniques' own mean gaps and accuracies. Pages without
     any model that has scores are left out.
     """
-    reached: dict[tuple[CellKey, Held], tuple[MeanAndEnds | None, MeanAndEnds, MeanAndEnds]] = {}
+    frontiers: dict[tuple[CellKey, Held], CellFrontier] = {}
+    scored = set()
     for moved in moved_thresholds_of_run(run):
         if moved.compared != moved.data.attribute:
             continue
         keys = moved.data.frame[CELL_COLUMNS].itertuples(index=False, name=None)
         for i, key in enumerate(keys):
-            scoreless = np.isnan(moved.accuracy[i]).all()
-            if scoreless:
-                line = None
-            else:
+            line = None
+            if not np.isnan(moved.accuracy[i]).all():
                 line = mean_and_interval(moved.accuracy[i].T)
-            reached[key, moved.constraint] = (
-                line,
-                *means_of_both(moved.technique_gap[i], moved.technique_accuracy[i]),
-            )
-    scored = {key for (key, _), (line, *_) in reached.items() if line is not None}
+                scored.add(key)
+            gap, accuracy = means_of_both(moved.technique_gap[i], moved.technique_accuracy[i])
+            frontiers[key, moved.constraint] = (line, gap, accuracy)
     scored_pages = {}
     for names, page in pages.pages_with_results(run).items():
         page_keys = {page.key(technique, beta) for technique, beta in product(page.techniques, page.betas)}
         if page_keys & scored:
             scored_pages[names] = page
-    return pages.plot_pages(run, PAGE, scored_pages, partial(_frontier, reached))
+    return pages.plot_pages(run, PAGE, scored_pages, partial(_frontier, frontiers))
 
 
-def _frontier(reached: Reached, run: RunResults, title: str, page: Page) -> Figure:
+def _frontier(frontiers: Frontiers, run: RunResults, title: str, page: Page) -> Figure:
     columns = len(page.betas)
-    baselines = [t for t in page.techniques if _is_baseline(t)]
-    legend: list[tuple[Any, str]] = [(t.line(2.0), f"thresholds of {t.label} moved") for t in baselines]
+    baselines = [technique for technique in page.techniques if technique.is_baseline]
+    legend: list[tuple[Any, str]] = []
+    for technique in baselines:
+        legend.append((technique.line(2.0), f"thresholds of {technique.label} moved"))
     if len(baselines) < len(page.techniques):
         legend.append(({"color": GREY, "lw": 0.7}, "of a technique's own model"))
+    legend += _fairea_key(run, page) + _dots_key(page, 6.0)
 
-    def panel(held: Held, beta: float) -> Panel:
-        draw = partial(_frontier_panel, page, run, beta, held, reached)
-        if held == "demographic-parity":
-            title = f"β = {beta:g}"
-        else:
-            title = ""
-        if beta == page.betas[columns // 2]:
-            below = ROWS[held]
-        else:
-            below = ""
-        return Panel(draw, title, below, "accuracy" if beta == page.betas[0] else "")
+    def panel(constraint: Held, beta: float) -> Panel:
+        draw = partial(_frontier_panel, page, run, beta, constraint, frontiers)
+        panel_title = f"β = {beta:g}" if constraint == "demographic-parity" else ""
+        x_label = ROWS[constraint] if beta == page.betas[columns // 2] else ""
+        return Panel(draw, panel_title, x_label, "accuracy" if beta == page.betas[0] else "")
 
     return facet(
         f"Did the techniques beat moving the thresholds? {title}",
         f"{pages.describe_means(run.plan)} Lines: the best accuracy of thresholds for each group, "
         "chosen on the test rows, with no larger gap. A technique above the thick line does what moving "
         "thresholds cannot; one below it may lose to hindsight alone. Every panel has its own scale.",
-        canvas.lay_out_panels([*ROWS], page.betas, columns, panel),
+        canvas.lay_out_panels(list(ROWS), page.betas, columns, panel),
         columns,
         ({1: 5.0, 2: 3.2, 3: 2.35}.get(columns, 1.9), 1.75),
-        [*legend, *_fairea_key(run, page), *((t.dot(6.0) | {"ls": ""}, t.label) for t in page.techniques)],
-        _notes(page, run, reached),
+        legend,
+        _notes(page, run, frontiers),
         margins=(0.2, 0.12, 0.47, 0.47),
     )
 
 
-def _is_baseline(technique: TechniqueLook) -> bool:
-    return is_baseline(*technique.technique[:2])
-
-
-def _frontier_panel(page: Page, run: RunResults, beta: float, held: Held, reached: Reached, ax: Axes) -> None:
-    for i, t in enumerate(page.techniques):
-        key = page.key(t, beta), held
-        if key not in reached:
+def _frontier_panel(
+    page: Page, run: RunResults, beta: float, constraint: Held, frontiers: Frontiers, ax: Axes
+) -> None:
+    """Draw the frontiers of the models at one β, and where the techniques are themselves."""
+    for i, technique in enumerate(page.techniques):
+        key = (page.key(technique, beta), constraint)
+        if key not in frontiers:
             continue
-        line, x, y = reached[key]
-        if line is not None and _is_baseline(t):
-            canvas.plot_band(ax, TOLERANCES, line, f"frontier-{i}", t.line(2.0), alpha=0.15)
+        line, x, y = frontiers[key]
+        if line is not None and technique.is_baseline:
+            canvas.plot_band(ax, TOLERANCES, line, f"frontier-{i}", technique.line(2.0), alpha=0.15)
         elif line is not None:
-            ax.plot(TOLERANCES, line["mean"], gid=f"frontier-{i}", zorder=2, **t.line(0.7))
+            ax.plot(TOLERANCES, line["mean"], gid=f"frontier-{i}", zorder=2, **technique.line(0.7))
         if x["n_ok"]:
-            plot_dots(ax, x, y, f"own-{i}", t.dot(6.0) | {"clip_on": False})
-    points = _of(ax, "own-")
-    lines = _of(ax, "frontier-")
-    if lines.size or points.size:  # all markers are shown, and the lines as far as the markers go
-        right = min(1.0, 1.12 * max(float(points[0].max(initial=0.0)), 0.05))
-        accuracies = [*points[1], *lines[1][lines[0] <= right]]
-        ax.set(xlim=(-0.03 * right, right), ylim=axis_limits(accuracies, 0.08))
+            plot_dots(ax, x, y, f"own-{i}", technique.dot(6.0) | {"clip_on": False})
+    # All markers are shown, and the lines as far as the markers go.
+    marker_x, marker_y = _points_of_lines(ax, "own-")
+    line_x, line_y = _points_of_lines(ax, "frontier-")
+    if line_x.size or marker_x.size:
+        x_right = min(1.0, 1.12 * max(float(marker_x.max(initial=0.0)), 0.05))
+        accuracies = np.append(marker_y, line_y[line_x <= x_right])
+        ax.set(xlim=(-0.03 * x_right, x_right), ylim=axis_limits(accuracies, 0.08))
         ax.locator_params(nbins=5)
-    _draw_fairea(ax, run, page, beta, held)
+    _draw_fairea(ax, run, page, beta, constraint)
 
 
-def _of(ax: Axes, gid: str) -> Floats:
-    """Return the points of all lines of a kind, shape (2, points)."""
-    lines = [line for line in ax.lines if str(line.get_gid()).startswith(gid)]
-    return np.concatenate([np.empty((2, 0)), *(np.asarray(line.get_data()) for line in lines)], axis=1)
+def _points_of_lines(ax: Axes, prefix: str) -> Floats:
+    """Return the points of all lines whose gid begins with a prefix, shape (2, points)."""
+    points = [np.empty((2, 0))]
+    for line in ax.lines:
+        if str(line.get_gid()).startswith(prefix):
+            points.append(np.asarray(line.get_data()))
+    return np.concatenate(points, axis=1)
 
 
-def _notes(page: Page, run: RunResults, reached: Reached) -> list[str]:
+def _notes(page: Page, run: RunResults, frontiers: Frontiers) -> list[str]:
     """Say which techniques lack values of some repeats, and which have no line."""
-    drawn = {}
+    n_drawn = {}
     lineless = set()
-    for (key, held), (line, _, accuracy) in reached.items():
-        if held == "demographic-parity":
-            drawn[key] = int(accuracy["n_ok"])
-            if line is None and drawn[key]:
+    for (key, constraint), (line, _, accuracy) in frontiers.items():
+        if constraint == "demographic-parity":
+            n_drawn[key] = int(accuracy["n_ok"])
+            if line is None and n_drawn[key]:
                 lineless.add(key)
-    silent = []
+    lineless_labels = []
     for technique in page.techniques:
         keys = {page.key(technique, beta) for beta in page.betas}
         if keys & lineless:
-            silent.append(technique.label)
-    notes = pages.page_notes(page, run, drawn)
-    if silent:
-        notes.append(f"{', '.join(silent)}: some models have no scores, so there is no line of theirs.")
+            lineless_labels.append(technique.label)
+    notes = pages.page_notes(page, run, n_drawn)
+    if lineless_labels:
+        labels = ", ".join(lineless_labels)
+        notes.append(f"{labels}: some models have no scores, so there is no line of theirs.")
     return notes

@@ -20,9 +20,9 @@ def draw(run: RunResults) -> dict[str, Drawing]:
     """
     sources = {}
     for source in run.plan.datasets:
-        place = (source["dataset"], source["attribute"])
-        if place in run.datasets_with_results:
-            sources[place] = source
+        names = (source["dataset"], source["attribute"])
+        if names in run.datasets_with_results:
+            sources[names] = source
     figures = pages.plot_pages(run, ("dataset", "attribute"), sources, _draw_of_plan)
     worlds = {}
     for source, name, world, marks in networks.stored_worlds(run):

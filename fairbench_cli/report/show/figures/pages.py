@@ -16,7 +16,7 @@ from fairbench_cli.report.ledger.cell_labels import (
     read_display_names,
     why_no_value,
 )
-from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, CellKey
+from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, CellKey, is_baseline
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures.canvas import GREY, Look, dot_look
 
@@ -30,6 +30,12 @@ class TechniqueLook:
     colour: str
     marker: str
     dash: str
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is ``none``, the baseline of the others."""
+        intervention, parameters, _ = self.technique
+        return is_baseline(intervention, parameters)
 
     def dot(self, size: float) -> Look:
         """Return how its marks are drawn."""
@@ -54,7 +60,7 @@ class Page:
 
     def key(self, technique: TechniqueLook, beta: float) -> CellKey:
         """Return the values of `CELL_COLUMNS` of a cell."""
-        situation = self.dataset, self.attribute, self.world, self.representation
+        situation = (self.dataset, self.attribute, self.world, self.representation)
         return (*situation, beta, *technique.technique, *self.classifier)
 
 
@@ -102,22 +108,24 @@ def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]
     Variants of one technique have one colour, as long as that leaves enough colours in use.
     """
     techniques = list(dict.fromkeys(_technique_of(cell) for cell in plan.cells))
-    families = [family for family, *_ in techniques]
-    sizes = Counter(families)
-    most = max(sizes.values(), default=0)
-    by_family = len(techniques) <= 3 * len(sizes) and len(sizes) <= len(COLOURS) and most <= len(DASHES)
+    families = [family for family, _, _ in techniques]
+    family_sizes = Counter(families)
+    n_families = len(family_sizes)
+    largest = max(family_sizes.values(), default=0)
+    by_family = len(techniques) <= 3 * n_families and n_families <= len(COLOURS) and largest <= len(DASHES)
     looks = {}
     display_names = read_display_names(plan.config)
     for i, technique in enumerate(techniques):
         if by_family:
-            tone = [*sizes].index(families[i])
+            tone = list(family_sizes).index(families[i])
             variant = families[:i].count(families[i])
         else:
             tone = i
             variant = i // len(COLOURS)
         marker = MARKERS[(tone + 4 * variant) % len(MARKERS)]
         dash = DASHES[variant % len(DASHES)]
-        label = display_names.technique(*technique)
+        intervention, parameters, include_protected = technique
+        label = display_names.technique(intervention, parameters, include_protected)
         looks[technique] = TechniqueLook(technique, label, COLOURS[tone % len(COLOURS)], marker, dash)
     return looks
 
@@ -133,7 +141,7 @@ def name_figures(
     *,
     worlds: bool = False,
 ) -> dict[str, tuple[str, Content]]:
-    """Return a title and what it is of by file name, given it by its values of some columns.
+    """Return contents with their titles by file name, given them by their values of some columns.
 
     Only what tells something is named: β where there are several, a world in a run that has `worlds`, a
     representation that is not the original one. A classifier is a pair, with its parameters.
@@ -146,7 +154,7 @@ def name_figures(
     """
     betas = set()
     if "beta" in columns:
-        beta_column = [*columns].index("beta")
+        beta_column = list(columns).index("beta")
         betas = {key[beta_column] for key in contents}
 
     def names_in(column: str, value: Any) -> list[tuple[str, str]]:
@@ -161,7 +169,8 @@ def name_figures(
             case "beta" | "world" | "representation":  # it would tell nothing apart
                 return []
             case "classifier":
-                return [(value[0], display_names.classifier(*value))]
+                name, parameters = value
+                return [(name, display_names.classifier(name, parameters))]
             case "dataset":
                 return [(value, display_names.dataset(value))]
         return [(value, value)]
@@ -183,7 +192,7 @@ def plot_pages(
     contents: Mapping[Any, Content | None],
     draw: Callable[[RunResults, str, Content], Picture],
 ) -> dict[str, Picture]:
-    """Return the figures of what `name_figures` names, each drawn with its title; there is none of None."""
+    """Return figures of contents by the names of `name_figures`, drawn with their titles; none of None."""
     titled = name_figures(columns, contents, read_display_names(run.plan.config), worlds=run.plan.has_worlds)
     figures = {}
     for name, (title, content) in titled.items():
@@ -192,62 +201,69 @@ def plot_pages(
     return figures
 
 
-def describe_shortfall(run: RunResults, key: CellKey, drawn: int) -> str:
+def describe_shortfall(run: RunResults, key: CellKey, n_drawn: int) -> str:
     """Say why fewer than all repeats of a cell are drawn; nothing when all are."""
     repeats = run.plan.config.repeats
-    if drawn == repeats:
+    if n_drawn == repeats:
         return ""
-    if drawn:
-        return f"{drawn} of {repeats} repeats"
+    if n_drawn:
+        return f"{n_drawn} of {repeats} repeats"
     return why_no_value(run.cell_counts(key).statuses, repeats)
 
 
-def describe_missing(shortfalls: Iterable[tuple[str, str, str]], where: str, apart: str = ", ") -> list[str]:
+def describe_missing(
+    shortfalls: Iterable[tuple[str, str, str]], where: str, separator: str = ", "
+) -> list[str]:
     """Say who lacks values, and where if not everywhere; those together who lack the same.
 
     Parameters
     ----------
-    shortfalls : iterable of (who, place, why)
+    shortfalls : iterable of (who, position, why)
         With an empty `why` where nothing is missing.
-    where, apart : str
-        How places are told, and what stands between them.
+    where, separator : str
+        How positions are told, and what stands between them.
 
     >>> shortfalls = [("a", "0", "failed"), ("a", "1", "failed"), ("b", "0", ""), ("b", "1", "infeasible")]
     >>> describe_missing(shortfalls, " at β = {}")
     ['a: failed.', 'b: infeasible at β = 1.']
     """
-    all_places: dict[str, list[str]] = {}
+    # 1. Of everybody all positions, and those that lack something, by the reason.
+    all_positions: dict[str, list[str]] = {}
     lacking: dict[tuple[str, str], list[str]] = {}
-    for who, place, why in shortfalls:
-        all_places.setdefault(who, []).append(place)
+    for who, position, why in shortfalls:
+        all_positions.setdefault(who, []).append(position)
         if why:
-            lacking.setdefault((who, why), []).append(place)
-    lines: dict[str, list[str]] = {}
-    for (who, why), lacking_places in lacking.items():
-        if lacking_places == all_places[who]:
-            text = why
-        else:
-            text = why + where.format(apart.join(lacking_places))
-        lines.setdefault(text, []).append(who)
-    return [": ".join(filter(None, (", ".join(who), f"{text}."))) for text, who in lines.items()]
+            lacking.setdefault((who, why), []).append(position)
+    # 2. Who has the same sentence.
+    names_by_clause: dict[str, list[str]] = {}
+    for (who, why), positions in lacking.items():
+        clause = why
+        if positions != all_positions[who]:
+            clause += where.format(separator.join(positions))
+        names_by_clause.setdefault(clause, []).append(who)
+    lines = []
+    for clause, names in names_by_clause.items():
+        subject = ", ".join(names)
+        lines.append(f"{subject}: {clause}." if subject else f"{clause}.")
+    return lines
 
 
-def page_notes(page: Page, run: RunResults, drawn: Mapping[CellKey, int]) -> list[str]:
+def page_notes(page: Page, run: RunResults, n_drawn: Mapping[CellKey, int]) -> list[str]:
     """Say whether β has nothing to edit, and which techniques lack values of some repeats at which β.
 
-    `drawn` are the numbers of repeats that are drawn, by cell.
+    `n_drawn` are the numbers of repeats that are drawn, by cell.
     """
     shortfalls = []
     for technique in page.techniques:
         for beta in page.betas:
             key = page.key(technique, beta)
-            why = describe_shortfall(run, key, drawn.get(key, 0))
+            why = describe_shortfall(run, key, n_drawn.get(key, 0))
             shortfalls.append((technique.label, f"{beta:g}", why))
     return describe_idle_beta(run.plan, page) + describe_missing(shortfalls, " at β = {}")
 
 
 def describe_test_rows(plan: RunPlan, labels: str | None = None) -> str:
-    """Say what the classifiers were tested on.
+    """Describe the rows that the classifiers were tested on.
 
     Parameters
     ----------
@@ -257,31 +273,30 @@ def describe_test_rows(plan: RunPlan, labels: str | None = None) -> str:
     """
     worlds = plan.has_worlds
     config = plan.config
-    sets: dict[str | None, str] = {
+    sources: dict[str | None, str] = {
         "network": f"sampled from the network {'without bias' if worlds else 'at β = 0'}",
         "holdout": "the rows that are not trained on",
     }
     heading = "Test set"
-    if config.tested in sets:
+    if config.tested in sources:
         heading = "Test sets"
-    about = f"{heading}: {sets.get(config.tested, plan.test_rows)}"
+    sentence = f"{heading}: {sources.get(config.tested, plan.test_rows)}"
     if worlds:
         labels_tested = config.test_labels if labels is None else labels
         if labels_tested:
-            about += f", {labels_tested} labels"
+            sentence += f", {labels_tested} labels"
         if config.test_features != "true":
-            about += ", features as recorded"
-    return f"{about}."
+            sentence += ", features as recorded"
+    return f"{sentence}."
 
 
 def describe_means(plan: RunPlan, labels: str | None = None) -> str:
     """Say what is drawn of the repeats, and what was tested on, as `describe_test_rows` does."""
     n = plan.config.repeats
+    means = f"Means of {n} repeats with 95 % intervals."
     if n == 1:
-        drawn = "One repeat, so there are no intervals."
-    else:
-        drawn = f"Means of {n} repeats with 95 % intervals."
-    return f"{drawn} {describe_test_rows(plan, labels)}"
+        means = "One repeat, so there are no intervals."
+    return f"{means} {describe_test_rows(plan, labels)}"
 
 
 def describe_idle_beta(plan: RunPlan, page: Page) -> list[str]:
@@ -315,10 +330,10 @@ def model_marks(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[di
     names = list(dict.fromkeys(name for _, name in models if name != OWN_MODEL))
     markers = {name: MARKERS[i % (len(MARKERS) - 1)] for i, name in enumerate(names)}
     markers[OWN_MODEL] = MARKERS[-1]
-    several = len(markers) > 2
+    has_several = len(markers) > 2
     marked = []
     for cell, name in distinct_models(plan, cells):
-        mark = Mark(looks[_technique_of(cell)], name if several else "", markers[name])
+        mark = Mark(looks[_technique_of(cell)], name if has_several else "", markers[name])
         marked.append((cell, mark))
     return marked
 

@@ -48,7 +48,7 @@ KIND_MARKS: dict[str, tuple[Look, str]] = {
     "lower": ({"marker": "v", "color": INK, "ms": 4.4}, "lower"),
     "constant": ({"marker": "x", "color": GREY, "ms": 4.2, "mew": 1.1}, "the same decision for everybody"),
 }
-"""How what is shown is drawn and said, by what became of a metric (`Kind`)."""
+"""How what became of a metric (`Kind`) is drawn, and its meaning."""
 OPEN: Look = {"marker": "o", "color": PALE, "ms": 3.6, "mfc": "white", "mew": 0.9}
 PLAIN: Look = {"color": INK, "lw": 1.0, "zorder": 2}
 TARGET: Look = {"color": "#cfcfcf", "lw": 3.4, "solid_capstyle": "butt", "zorder": 1.4}
@@ -60,9 +60,9 @@ WIDE = 1.1
 """Inches that a world's panel is wide at least, and at most where its name needs it."""
 IN_THE_MIDDLE = "Behind a world: its strength, of those that were run the one in the middle."
 
-Own = tuple[str, str, bool]
+Technique = tuple[str, str, bool]
 Spot = tuple[PanelKey, WorldKey, str]  # a panel: where, in which world, and of which metric
-PLACE = ("dataset", "attribute", "representation", "classifier")
+PAGE_COLUMNS = ("dataset", "attribute", "representation", "classifier")
 
 
 def world_title(world: WorldKey) -> str:
@@ -80,13 +80,18 @@ def world_title(world: WorldKey) -> str:
 
 
 def blocks_by_page(run: RunResults) -> dict[tuple[Any, ...], tuple[PanelKey, Sequence[WorldKey]]]:
-    """Return each place of a run that has results, and its worlds, by its values of `PLACE`."""
-    return {(*place[:3], place[3:]): (place, worlds) for place, worlds in worlds_by_panel(run).items()}
+    """Return each panel of a run that has results, and its worlds, by its values of `PAGE_COLUMNS`."""
+    blocks = {}
+    for panel_key, worlds in worlds_by_panel(run).items():
+        dataset, attribute, representation, classifier, parameters = panel_key
+        names = (dataset, attribute, representation, (classifier, parameters))
+        blocks[names] = (panel_key, worlds)
+    return blocks
 
 
 @dataclass(frozen=True, eq=False)
 class Remedies:
-    """What figures draw of a run: rows of remedies.csv, on true labels and for each cell's own attribute.
+    """Rows of remedies.csv for figures: on true labels, for the attribute that each cell works on.
 
     Parameters
     ----------
@@ -113,47 +118,47 @@ class Remedies:
     @property
     def looks(self) -> tuple[TechniqueLook, ...]:
         """How techniques are drawn; ``none`` is a line."""
-        return tuple(look for look in self.all_looks if not is_baseline(*look.technique[:2]))
+        return tuple(look for look in self.all_looks if not look.is_baseline)
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """What remedies are judged by, but for accuracy, in the order of remedies.csv."""
+        """The metrics that remedies are judged by, but for accuracy, in the order of remedies.csv."""
         return tuple(metric for metric in bias_cost_metrics(self.run.plan.config) if metric != ACCURACY)
 
-    def row(self, place: PanelKey, world: WorldKey, own: Own, metric: str) -> Any:
+    def row(self, panel_key: PanelKey, world: WorldKey, technique: Technique, metric: str) -> Any:
         """Return the row of a technique. None where it has no mean."""
-        return self._row_by_key.get((*cell_key(place, world, own), metric))
+        return self._row_by_key.get((*cell_key(panel_key, world, technique), metric))
 
-    def rows(self, place: PanelKey, worlds: Iterable[WorldKey], metric: str) -> list[Any]:
+    def rows(self, panel_key: PanelKey, worlds: Iterable[WorldKey], metric: str) -> list[Any]:
         """Return the rows of all techniques, ``none`` among them, that have a mean in some worlds."""
         rows = []
         for world in worlds:
             for look in self.all_looks:
-                row = self.row(place, world, look.technique, metric)
+                row = self.row(panel_key, world, look.technique, metric)
                 if row is not None:
                     rows.append(row)
         return rows
 
-    def thresholds(self, place: PanelKey, world: WorldKey) -> float:
+    def thresholds(self, panel_key: PanelKey, world: WorldKey) -> float:
         """Return the accuracy of the best thresholds known the truth; NaN where it is not known."""
-        return exact_world(self.run, place, world).accuracy("oracle-thresholds")
+        return exact_world(self.run, panel_key, world).accuracy("oracle-thresholds")
 
-    def describe_shortfall(self, place: PanelKey, world: WorldKey, own: Own) -> str:
+    def describe_shortfall(self, panel_key: PanelKey, world: WorldKey, technique: Technique) -> str:
         """Say why not all repeats of a cell are drawn; nothing where they are."""
-        row = self.row(place, world, own, ACCURACY)
-        return pages.describe_shortfall(
-            self.run, cell_key(place, world, own), 0 if row is None else int(row.n)
-        )
+        row = self.row(panel_key, world, technique, ACCURACY)
+        n_drawn = 0 if row is None else int(row.n)
+        return pages.describe_shortfall(self.run, cell_key(panel_key, world, technique), n_drawn)
 
 
-def cell_key(place: PanelKey, world: WorldKey, own: Own) -> CellKey:
+def cell_key(panel_key: PanelKey, world: WorldKey, technique: Technique) -> CellKey:
     """Return the values of `CELL_COLUMNS` of a technique in a world."""
-    dataset, attribute, representation, *classifier = place
-    return (dataset, attribute, world[0], representation, world[1], *own, *classifier)
+    dataset, attribute, representation, classifier, parameters = panel_key
+    name, strength = world
+    return (dataset, attribute, name, representation, strength, *technique, classifier, parameters)
 
 
 Blocks = Mapping[PanelKey, Sequence[WorldKey]]
-"""What stands on a page: by place its worlds, each at one strength."""
+"""The panels of a page, and the worlds of each, at one strength."""
 
 
 def draw_remedies(run: RunResults) -> dict[str, Figure]:
@@ -166,129 +171,136 @@ def draw_remedies(run: RunResults) -> dict[str, Figure]:
     if not run.plan.has_worlds or not remedies.looks:
         return {}
     sheets: dict[tuple[Any, ...], dict[PanelKey, Sequence[WorldKey]]] = {}
-    for names, (place, worlds) in blocks_by_page(run).items():
+    for names, (panel_key, worlds) in blocks_by_page(run).items():
+        _, _, representation, classifier = names
         for gap in remedies.gaps:
-            sheets.setdefault((*names[2:], gap), {})[place] = middle_worlds(worlds)
-    return pages.plot_pages(run, (*PLACE[2:], "gap"), sheets, partial(_remedies, remedies))
+            blocks = sheets.setdefault((representation, classifier, gap), {})
+            blocks[panel_key] = middle_worlds(worlds)
+    return pages.plot_pages(run, (*PAGE_COLUMNS[2:], "gap"), sheets, partial(_remedies, remedies))
 
 
 def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -> Figure:
-    which, _, gap = title.rpartition(", ")  # the representation and the classifier; last the gap
-    across = max(map(len, blocks.values()))
-    called = read_display_names(run.plan.config)
+    subject, _, gap = title.rpartition(", ")  # the representation and the classifier; last the gap
+    n_columns = max(map(len, blocks.values()))
+    # 1. Heads on the left: the data set, and the gap below.
+    names = read_display_names(run.plan.config)
+    heads = {}
+    for panel_key in blocks:
+        dataset, attribute = panel_key[:2]
+        heads[panel_key] = f"{names.dataset(dataset)}, {attribute}: {ACCURACY}"
     labels = [look.label for look in remedies.looks]
-    heads = {place: f"{called.dataset(place[0])}, {place[1]}: {ACCURACY}" for place in blocks}
-    left = max(
-        *(text_width(label, SMALL) for label in labels),
-        *(text_width(head, SMALL, "bold") for head in heads.values()),
-    )
+    text_widths = [text_width(label, SMALL) for label in labels]
+    text_widths += [text_width(head, SMALL, "bold") for head in heads.values()]
+    # 2. Rows of panels: accuracy and the gap of each data set. Worlds are named where others stand above.
     panels: list[Panel | None] = []
     titles: list[list[str]] = [[]]
-    for place, worlds in blocks.items():
+    for panel_key, worlds in blocks.items():
         titles.append([world_title(world) for world in worlds])
         for metric in (ACCURACY, gap):
-            limits = _limits(remedies, place, worlds, metric)
-            if titles[-1] != titles[-2] and metric == ACCURACY:
-                panel_titles = titles[-1]
-            else:
-                panel_titles = [""] * len(worlds)
-            for j, (world, panel_title) in enumerate(zip(worlds, panel_titles, strict=True)):
+            limits = _limits(remedies, panel_key, worlds, metric)
+            is_named = titles[-1] != titles[-2] and metric == ACCURACY
+            for j, world in enumerate(worlds):
+                head = None
                 if j == 0:
-                    head = heads[place] if metric == ACCURACY else gap
-                else:
-                    head = None
-                draw = partial(_remedies_panel, remedies, (place, world, metric), limits, head)
-                panels.append(Panel(draw, panel_title))
-            panels += [None] * (across - len(worlds))
-    widths = []
-    for row_of_titles in titles:
-        for panel_title in row_of_titles:
-            widths += [text_width(word, SMALL, "bold") for word in panel_title.split()]
-    widest = max(widths)
+                    head = heads[panel_key] if metric == ACCURACY else gap
+                draw = partial(_remedies_panel, remedies, (panel_key, world, metric), limits, head)
+                panels.append(Panel(draw, titles[-1][j] if is_named else ""))
+            panels += [None] * (n_columns - len(worlds))
+    # 3. Panels are as wide as the longest word of a title.
+    widest = 0.0
+    for row_titles in titles:
+        for panel_title in row_titles:
+            for word in panel_title.split():
+                widest = max(widest, text_width(word, SMALL, "bold"))
     return canvas.facet(
         f"Which remedy for which world: accuracy regained, {gap} left",
-        f"{which}. {pages.describe_means(run.plan, 'true')} Intervals are of the difference to none of the "
+        f"{subject}. {pages.describe_means(run.plan, 'true')} Intervals are of the difference to none of the "
         f"same world, in the population. {IN_THE_MIDDLE} Every row of panels has its own scale.",
         panels,
-        across,
+        n_columns,
         (float(np.clip(widest - 0.06, NARROW, WIDE)), PITCH * len(labels) + 0.04),
-        _keys(remedies, blocks, gap),
+        _legend(remedies, blocks, gap),
         _notes(remedies, blocks),
-        margins=(left + 0.06, 0.0, 0.08, 0.2),
+        margins=(max(text_widths) + 0.06, 0.0, 0.08, 0.2),
         handle_length=0.16,
         title_size=SMALL,
     )
 
 
 def _limits(
-    remedies: Remedies, place: PanelKey, worlds: Iterable[WorldKey], metric: str
+    remedies: Remedies, panel_key: PanelKey, worlds: Iterable[WorldKey], metric: str
 ) -> tuple[float, float]:
     """Return the ends of an axis: around all that does not decide the same for everybody, and no gap."""
-    rows = remedies.rows(place, worlds, metric)
+    rows = remedies.rows(panel_key, worlds, metric)
     values = []
     for row in rows:
         if not row.constant:
             values += [row.mean, row.start, row.end]
     if metric == ACCURACY:
-        values += [remedies.thresholds(place, world) for world in worlds]
+        values += [remedies.thresholds(panel_key, world) for world in worlds]
     else:
         values += [0.0]
     return axis_limits(values, 0.06)
 
 
-def few_ticks(limits: tuple[float, float], wide: float) -> tuple[list[float], list[str]]:
+def few_ticks(limits: tuple[float, float], width: float) -> tuple[list[float], list[str]]:
     """Return ticks of a narrow axis and how they are written: up to three that do not touch.
 
     Parameters
     ----------
-    wide : float
+    width : float
         Of the axis, in inches.
 
-    >>> [few_ticks(*of)[1] for of in (((0.82, 0.88), 0.8), ((-0.01, 0.2), 0.8), ((0.7, 0.95), 1.0))]
-    [['.84', '.86'], ['0.1'], ['0.8', '0.9']]
+    >>> few_ticks((0.82, 0.88), 0.8)[1], few_ticks((-0.01, 0.2), 0.8)[1], few_ticks((0.7, 0.95), 1.0)[1]
+    (['.84', '.86'], ['0.1'], ['0.8', '0.9'])
     """
     low, high = limits
     for most in (3, 2, 1):
-        ticks = [float(x) for x in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)]
-        digits = max(len(f"{x:.6g}".partition(".")[2]) for x in ticks)
-        room = text_width(f"{ticks[-1]:.{digits}f}", SMALL) / wide * (high - low)
-        inside = [x for x in ticks if low + 0.35 * room <= x <= high - 0.35 * room]
+        ticks = [float(tick) for tick in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)]
+        digits = max(len(f"{tick:.6g}".partition(".")[2]) for tick in ticks)
+        # The width of a number, in units of the axis.
+        room = text_width(f"{ticks[-1]:.{digits}f}", SMALL) / width * (high - low)
+        inside = [tick for tick in ticks if low + 0.35 * room <= tick <= high - 0.35 * room]
         if inside and (len(inside) == 1 or ticks[1] - ticks[0] > 1.3 * room):
             break
+    labels = [f"{tick:.{digits}f}" for tick in inside]
     touch = len(inside) > 1 and ticks[1] - ticks[0] <= 1.3 * room
-    written = [f"{x:.{digits}f}" for x in inside]
-    return inside, [text.replace("0.", ".", 1) for text in written] if touch else written
+    if touch:
+        labels = [label.replace("0.", ".", 1) for label in labels]
+    return inside, labels
 
 
 def _remedies_panel(
     remedies: Remedies, spot: Spot, limits: tuple[float, float], head: str | None, ax: Axes
 ) -> None:
     """Draw the techniques in a world below each other; `head` stands above their names."""
-    place, world, metric = spot
+    panel_key, world, metric = spot
+    name, strength = world
     looks = remedies.looks
+    # 1. The axes.
     ax.set(xlim=limits, ylim=(len(looks) - 0.4, -0.6))
-    ax.set_yticks(range(len(looks)), [look.label for look in looks] if head else [""] * len(looks))
+    ax.set_yticks(range(len(looks)), [look.label if head else "" for look in looks])
     ax.tick_params(axis="y", length=0)
     ax.tick_params(axis="x", pad=1.5)
-    ax.set_xticks(*few_ticks(limits, ax.bbox.width / ax.figure.dpi))
+    ticks, tick_labels = few_ticks(limits, ax.bbox.width / ax.figure.dpi)
+    ax.set_xticks(ticks, tick_labels)
     ax.spines["left"].set_visible(False)
-    for row in remedies.rows(place, [world], metric):
-        if world[0] and world[1]:
-            lost = row.lost
-        else:
-            lost = 0.0
+    # 2. What techniques are compared with: the classifier without the bias, and thresholds or no gap.
+    for row in remedies.rows(panel_key, [world], metric):
+        lost = row.lost if name and strength else 0.0
         if is_baseline(row.intervention, row.parameters) and np.isfinite(lost):
             ax.axvline(row.mean - lost, gid="truth", **TARGET)
     if metric == ACCURACY:
         cuts: Look = CUTS | {"clip_on": False, "zorder": 5, "gid": "thresholds"}
-        ax.plot([remedies.thresholds(place, world)], [-0.6], **cuts)
+        ax.plot([remedies.thresholds(panel_key, world)], [-0.6], **cuts)
     else:
         ax.axvline(0, **IDEAL)
+    # 3. The techniques.
     for i, look in enumerate(looks):
-        row = remedies.row(place, world, look.technique, metric)
+        row = remedies.row(panel_key, world, look.technique, metric)
         if row is None:
             text_look: Look = {"ha": "center", "va": "center", "fontsize": SMALL, "style": "italic"}
-            why = remedies.describe_shortfall(place, world, look.technique)
+            why = remedies.describe_shortfall(panel_key, world, look.technique)
             ax.text(sum(limits) / 2, i, why, color=GREY, gid=f"why-{i}", **text_look)
             continue
         # The interval is that of the difference to ``none``, from where this is.
@@ -297,36 +309,39 @@ def _remedies_panel(
         mark, _ = KIND_MARKS.get(row.kind, (OPEN, ""))
         canvas.plot_dots(ax, x, canvas.without_interval(i), f"{row.kind}-{i}", mark | {"clip_on": False})
     if head:
-        above: Look = {"xycoords": "axes fraction", "textcoords": "offset points", "fontweight": "bold"}
-        ax.annotate(head, (0, 1), (-3, 2), ha="right", va="bottom", fontsize=SMALL, **above)
+        head_look: Look = {"xycoords": "axes fraction", "textcoords": "offset points", "fontweight": "bold"}
+        ax.annotate(head, (0, 1), (-3, 2), ha="right", va="bottom", fontsize=SMALL, **head_look)
 
 
-def _keys(remedies: Remedies, blocks: Blocks, gap: str) -> list[tuple[Any, str]]:
+def _legend(remedies: Remedies, blocks: Blocks, gap: str) -> list[tuple[Any, str]]:
     """Return the legend: of the marks those that are drawn."""
     rows = []
     thresholds = []
-    for place, worlds in blocks.items():
-        thresholds += [remedies.thresholds(place, world) for world in worlds]
+    for panel_key, worlds in blocks.items():
+        thresholds += [remedies.thresholds(panel_key, world) for world in worlds]
         for metric in (ACCURACY, gap):
-            rows += remedies.rows(place, worlds, metric)
+            rows += remedies.rows(panel_key, worlds, metric)
     kinds = {row.kind for row in rows}
-    keys = [(look | {"ls": ""}, meaning) for kind, (look, meaning) in KIND_MARKS.items() if kind in kinds]
-    keys += [(OPEN | {"ls": ""}, "no difference shown"), (PLAIN, "none")]
+    legend = [(look | {"ls": ""}, meaning) for kind, (look, meaning) in KIND_MARKS.items() if kind in kinds]
+    legend.append((OPEN | {"ls": ""}, "no difference shown"))
+    legend.append((PLAIN, "none"))
     if any(np.isfinite(row.lost) for row in rows):
-        keys.append((TARGET, "the classifier without the bias"))
+        legend.append((TARGET, "the classifier without the bias"))
     if np.isfinite(thresholds).any():
-        keys.append((CUTS, "best thresholds known the truth"))
-    return [*keys, (IDEAL, "no gap")]
+        legend.append((CUTS, "best thresholds known the truth"))
+    legend.append((IDEAL, "no gap"))
+    return legend
 
 
 def _notes(remedies: Remedies, blocks: Blocks) -> list[str]:
     """Say which techniques lack values of some repeats, and in which worlds."""
     shortfalls = []
     for look in remedies.looks:
-        for place, worlds in blocks.items():
+        for panel_key, worlds in blocks.items():
+            dataset = panel_key[0]
             for world in worlds:
-                why = remedies.describe_shortfall(place, world, look.technique)
-                shortfalls.append((look.label, f"{place[0]}: {world_title(world)}", why))
+                why = remedies.describe_shortfall(panel_key, world, look.technique)
+                shortfalls.append((look.label, f"{dataset}: {world_title(world)}", why))
     return pages.describe_missing(shortfalls, " ({})", "; ")
 
 
@@ -338,7 +353,7 @@ CONTRASTS: dict[Contrast, tuple[Look, str]] = {
     "constant": ({"marker": "x", "color": GREY, "ms": 4.6, "mew": 1.1}, "the same decision for everybody"),
     "not shown": (OPEN | {"ms": 4.2}, "one or both not shown"),
 }
-"""How what becomes of a metric on record and on truth is drawn and said."""
+"""How what becomes of a metric on record and on truth is drawn, and its meaning."""
 DIAGONAL: tuple[Look, str] = (TARGET | {"lw": 2.4}, "the same on both")
 ARTEFACT: Look = {"color": "#eef3f8", "lw": 0, "zorder": 0.5}
 MOST_WORLDS = 5
@@ -356,26 +371,30 @@ def draw_recorded_true(run: RunResults) -> dict[str, Figure]:
     labels (across) and on true ones (upwards); up and to the right is nearer to the ideal.
     """
     frame = contrast_frame(run.by_own_attribute)
-    pages_by_place = {}
+    pages_by_names = {}
     frame = frame[frame[["recorded", "true"]].notna().all(axis=1)]
-    for names, (place, worlds) in blocks_by_page(run).items():
-        rows = frame[(frame[PANEL_COLUMNS] == list(place)).all(axis=1)]
-        rows = rows.assign(differs=rows["world"].isin(rows["world"][rows["recorded"] != rows["true"]]))
+    for names, (panel_key, worlds) in blocks_by_page(run).items():
+        rows = frame[(frame[PANEL_COLUMNS] == list(panel_key)).all(axis=1)]
+        differing_worlds = rows["world"][rows["recorded"] != rows["true"]]
+        rows = rows.assign(differs=rows["world"].isin(differing_worlds))
         differing = rows[rows["differs"]]
         drawn_worlds = [world for world in middle_worlds(worlds) if len(_in_world(differing, world))]
         if drawn_worlds:
-            pages_by_place[names] = drawn_worlds, rows
-    return pages.plot_pages(run, PLACE, pages_by_place, _recorded_true)
+            pages_by_names[names] = drawn_worlds, rows
+    return pages.plot_pages(run, PAGE_COLUMNS, pages_by_names, _recorded_true)
 
 
 def _in_world(frame: pd.DataFrame, world: WorldKey) -> pd.DataFrame:
-    return frame[(frame["world"] == world[0]) & (frame["beta"] == world[1])]
+    """Return the rows of a world at its strength."""
+    name, strength = world
+    return frame[(frame["world"] == name) & (frame["beta"] == strength)]
 
 
 def _recorded_true(
     run: RunResults, title: str, worlds_and_rows: tuple[Sequence[WorldKey], pd.DataFrame]
 ) -> Figure:
     """Draw what became of techniques in some worlds; the rows are those of all."""
+    # 1. The rows of worlds in which something differs on record; techniques are numbered.
     worlds, all_rows = worlds_and_rows
     rows = all_rows[all_rows["differs"]]
     undiffering = all_rows[~all_rows["differs"]]
@@ -383,45 +402,46 @@ def _recorded_true(
     looks = [look for look in pages.technique_looks(run.plan).values() if look.technique in techniques]
     numbers = {look.technique: str(i) for i, look in enumerate(looks, start=1)}
     metrics = list(dict.fromkeys(rows["metric"]))
-    across = min(len(worlds), MOST_WORLDS)
+    n_columns = min(len(worlds), MOST_WORLDS)
     drawn_rows = pd.concat([_in_world(rows, world) for world in worlds])
-    last_row_start = (len(worlds) - 1) // across * across
+    last_row_start = (len(worlds) - 1) // n_columns * n_columns
 
+    # 2. The panels.
     def panel(metric: str, j: int) -> Panel:
         """Return the panel of a metric and of the j-th world."""
         draw = partial(_contrast_panel, _in_world(rows[rows["metric"] == metric], worlds[j]), numbers)
-        if metric == metrics[0]:
-            name = world_title(worlds[j])
-        else:
-            name = ""
+        panel_title = world_title(worlds[j]) if metric == metrics[0] else ""
+        x_label = ""
         if metric == metrics[-1] and j >= last_row_start:
-            across_label = "gained on record"
-        else:
-            across_label = ""
-        up = f"{metric if metric == ACCURACY else f'|{metric}|'},\ngained on truth"
-        return Panel(draw, name, across_label, "" if j % across else up)
+            x_label = "gained on record"
+        y_label = ""
+        if j % n_columns == 0:
+            size = ACCURACY if metric == ACCURACY else f"|{metric}|"
+            y_label = f"{size},\ngained on truth"
+        return Panel(draw, panel_title, x_label, y_label)
 
-    kinds = set(drawn_rows["contrast"])
-    side = SIDES.get(across, 1.4)
-    keys = [
-        (look | {"ls": ""}, f"{kind}: {meaning}")
-        for kind, (look, meaning) in CONTRASTS.items()
-        if kind in kinds
-    ]
+    # 3. The legend and the notes.
+    contrasts = set(drawn_rows["contrast"])
+    legend = []
+    for contrast, (look, meaning) in CONTRASTS.items():
+        if contrast in contrasts:
+            legend.append((look | {"ls": ""}, f"{contrast}: {meaning}"))
+    legend.append(DIAGONAL)
+    numbered_labels = ", ".join(f"{numbers[look.technique]} {look.label}" for look in looks)
+    notes = [f"Techniques: {numbered_labels}."]
+    notes += [f"{metric}: {describe_contrasts(drawn_rows, rows, metric)}" for metric in metrics]
+    notes += _describe_undiffering(undiffering)
+    side = SIDES.get(n_columns, 1.4)
     return canvas.facet(
         f"Recorded against true: {title}",
         "A line leads from none to a technique: what it gains, nearer to the ideal, on recorded labels "
         f"(across) and on true ones (upwards). {pages.describe_means(run.plan, '')} {IN_THE_MIDDLE} Every "
         "panel has its own scale. Shaded: a loss on the record that is none on the truth.",
-        canvas.lay_out_panels(metrics, range(len(worlds)), across, panel),
-        across,
+        canvas.lay_out_panels(metrics, range(len(worlds)), n_columns, panel),
+        n_columns,
         (side, side),
-        [*keys, DIAGONAL],
-        [
-            f"Techniques: {', '.join(f'{numbers[look.technique]} {look.label}' for look in looks)}.",
-            *(f"{metric}: {describe_contrasts(drawn_rows, rows, metric)}" for metric in metrics),
-            *_the_same(undiffering),
-        ],
+        legend,
+        notes,
         margins=(0.36, 0.12, 0.4, 0.2),
         handle_length=0.16,
         title_size=SMALL,
@@ -437,19 +457,19 @@ def describe_contrasts(drawn_rows: pd.DataFrame, all_rows: pd.DataFrame, metric:
     """
     drawn_contrasts = drawn_rows[drawn_rows["metric"] == metric]["contrast"]
     all_contrasts = all_rows[all_rows["metric"] == metric]["contrast"]
-    text = f"{len(drawn_contrasts)} techniques in worlds: {_counts_by_kind(drawn_contrasts)}"
+    text = f"{len(drawn_contrasts)} techniques in worlds: {_count_contrasts(drawn_contrasts)}"
     if len(all_contrasts) > len(drawn_contrasts):
-        text += f"; at all strengths {len(all_contrasts)}: {_counts_by_kind(all_contrasts)}"
+        text += f"; at all strengths {len(all_contrasts)}: {_count_contrasts(all_contrasts)}"
     return f"{text}."
 
 
-def _counts_by_kind(contrasts: Iterable[str]) -> str:
+def _count_contrasts(contrasts: Iterable[str]) -> str:
     """Write how many of each contrast there are, in the order of `CONTRASTS`."""
     counts = Counter(contrasts)
-    return ", ".join(f"{counts[kind]} {kind}" for kind in CONTRASTS if counts[kind])
+    return ", ".join(f"{counts[contrast]} {contrast}" for contrast in CONTRASTS if counts[contrast])
 
 
-def _the_same(rows: pd.DataFrame) -> list[str]:
+def _describe_undiffering(rows: pd.DataFrame) -> list[str]:
     """Say in which worlds nothing can be an artefact, and what is shown there of accuracy."""
     worlds = [world or NO_BIAS for world in dict.fromkeys(rows["world"])]
     if not worlds:
@@ -469,26 +489,26 @@ def _contrast_panel(rows: pd.DataFrame, numbers: Mapping[Any, str], ax: Axes) ->
     ax.tick_params(pad=1.5)
     ax.fill_between([limits[0], 0], 0, limits[1], **ARTEFACT)
     ax.plot(limits, limits, **DIAGONAL[0])
-    for line in (ax.axhline, ax.axvline):
-        line(0, color=GREY, lw=0.8, zorder=1.6)
-    points = []
+    ax.axhline(0, color=GREY, lw=0.8, zorder=1.6)
+    ax.axvline(0, color=GREY, lw=0.8, zorder=1.6)
+    labelled = []
     marks = []
     techniques = rows[TECHNIQUE].itertuples(index=False, name=None)
     # What is lost is the opposite of what is gained: the low end of a loss is the high end of a gain.
     gains = -rows[ENDS].to_numpy(dtype=float)
-    for technique, contrast, (x, x_high, x_low, y, y_high, y_low) in zip(
-        techniques, rows["contrast"], gains, strict=True
-    ):
-        look = CONTRASTS[contrast][0]
+    for technique, contrast, row_gains in zip(techniques, rows["contrast"], gains, strict=True):
+        look, _ = CONTRASTS[contrast]
         number = numbers[technique]
-        x, y = (float(np.clip(value, *limits)) for value in (x, y))
+        x, x_high, x_low, y, y_high, y_low = row_gains
+        x = float(np.clip(x, *limits))
+        y = float(np.clip(y, *limits))
         ax.plot([0, x], [0, y], lw=0.6, alpha=0.7, color=look["color"], zorder=3)
         recorded = {"mean": x, "low": x_low, "high": x_high}
         true = {"mean": y, "low": y_low, "high": y_high}
         canvas.plot_dots(ax, recorded, true, f"{contrast}-{number}", look)
-        points.append((number, x, y))
+        labelled.append((number, x, y))
         marks.append((x, y, x, y, 3.0))
-    label_points(ax, points, marks)
+    label_points(ax, labelled, marks)
 
 
 CURRENCY = "total variation"
@@ -507,81 +527,80 @@ def draw_strength(run: RunResults) -> dict[str, Figure]:
     """
     if not run.plan.has_worlds:
         return {}
-    lines_by_place = {}
-    for names, (place, worlds) in blocks_by_page(run).items():
-        lines = total_variation_lines(run, place, worlds)
+    lines_by_names = {}
+    for names, (panel_key, worlds) in blocks_by_page(run).items():
+        lines = total_variation_lines(run, panel_key, worlds)
         if lines:
-            lines_by_place[names] = (place, lines)
-    return pages.plot_pages(run, PLACE, lines_by_place, partial(_strength, Remedies(run)))
+            lines_by_names[names] = (panel_key, lines)
+    return pages.plot_pages(run, PAGE_COLUMNS, lines_by_names, partial(_strength, Remedies(run)))
 
 
-def total_variation_lines(run: RunResults, place: PanelKey, worlds: Sequence[WorldKey]) -> Lines:
+def total_variation_lines(run: RunResults, panel_key: PanelKey, worlds: Sequence[WorldKey]) -> Lines:
     """Return the total variation of each world by strength, in ascending order."""
-    values = {world: exact_world(run, place, world).value("total-variation") for world in worlds}
+    values = {world: exact_world(run, panel_key, world).value("total-variation") for world in worlds}
     finite = {world: value for world, value in values.items() if np.isfinite(value)}
     ascending = sorted(finite, key=lambda world: (finite[world], bool(world[0])))
-    names = dict.fromkeys([name for name, _ in finite if name] or [name for name, _ in finite])
+    # Where there is no bias alone, it is a line of its own; else it is the start of all others.
+    names = [name for name, _ in finite if name] or [name for name, _ in finite]
     lines = {}
-    for name in names:
+    for name in dict.fromkeys(names):
         lines[name] = {world: finite[world] for world in ascending if world[0] in ("", name)}
     return lines
 
 
 def _strength(
-    remedies: Remedies, run: RunResults, title: str, place_and_lines: tuple[PanelKey, Lines]
+    remedies: Remedies, run: RunResults, title: str, key_and_lines: tuple[PanelKey, Lines]
 ) -> Figure:
-    place, lines = place_and_lines
+    panel_key, lines = key_and_lines
     looks = remedies.all_looks
-    gaps = remedies.gaps
-    across = min(len(looks), MOST_TECHNIQUES)
+    metrics = [ACCURACY, *remedies.gaps]
+    n_columns = min(len(looks), MOST_TECHNIQUES)
+    # 1. The axes: the largest total variation, and the means of all that decide.
     worlds: dict[WorldKey, float] = {}
     for line in lines.values():
         worlds |= line
-    most = max(worlds.values()) or 1.0
+    largest = max(worlds.values()) or 1.0
     limits = {}
-    for metric in (ACCURACY, *gaps):
-        means = [row.mean for row in remedies.rows(place, worlds, metric) if not row.constant]
+    for metric in metrics:
+        means = [row.mean for row in remedies.rows(panel_key, worlds, metric) if not row.constant]
         if metric != ACCURACY:
             means.append(0.0)
         limits[metric] = axis_limits(means, 0.06)
 
+    # 2. The panels.
     def panel(metric: str, j: int) -> Panel:
         """Return the panel of a metric and of the j-th technique."""
         panel_lines = []
         for line in lines.values():
-            rows = [remedies.row(place, world, looks[j].technique, metric) for world in line]
+            rows = [remedies.row(panel_key, world, looks[j].technique, metric) for world in line]
             panel_lines.append(list(zip(line.values(), rows, strict=True)))
-        draw = partial(_strength_panel, panel_lines, most, limits[metric], metric != ACCURACY)
-        if metric == ACCURACY:
-            name = looks[j].label
-        else:
-            name = ""
-        if metric == gaps[-1]:
-            below = CURRENCY
-        else:
-            below = ""
-        return Panel(draw, name, below, "" if j % across else metric)
+        draw = partial(_strength_panel, panel_lines, largest, limits[metric], metric != ACCURACY)
+        panel_title = looks[j].label if metric == ACCURACY else ""
+        x_label = CURRENCY if metric == metrics[-1] else ""
+        return Panel(draw, panel_title, x_label, "" if j % n_columns else metric)
 
-    keys: list[tuple[Any, str]] = [(world_look(i), name or NO_BIAS) for i, name in enumerate(lines)]
-    if any(row.constant for row in remedies.rows(place, worlds, ACCURACY)):
+    # 3. The legend.
+    legend: list[tuple[Any, str]] = [(world_look(i), name or NO_BIAS) for i, name in enumerate(lines)]
+    if any(row.constant for row in remedies.rows(panel_key, worlds, ACCURACY)):
         mark, meaning = KIND_MARKS["constant"]
-        keys.append((mark | {"ls": ""}, meaning))
+        legend.append((mark | {"ls": ""}, meaning))
+    legend.append((IDEAL, "no gap"))
     return canvas.facet(
         f"The strength of a bias: {title}",
         f"Over the {CURRENCY} between what a world records and the truth; a mark per strength. "
         f"{pages.describe_means(run.plan, 'true')} Filled: shown to differ from none of the same world.",
-        canvas.lay_out_panels([*limits], range(len(looks)), across, panel),
-        across,
+        canvas.lay_out_panels(metrics, range(len(looks)), n_columns, panel),
+        n_columns,
         (1.3, 1.1),
-        [*keys, (IDEAL, "no gap")],
-        _untouched(lines),
+        legend,
+        _describe_unbiased(lines),
         margins=(0.42, 0.0, 0.12, 0.3),
         handle_length=0.36,
         title_size=SMALL,
     )
 
 
-def _untouched(lines: Lines) -> list[str]:
+def _describe_unbiased(lines: Lines) -> list[str]:
     """Name the worlds whose record is a part of the truth, such as one without a column."""
     without = [name for name, line in lines.items() if name and not any(line.values())]
     if not without:
@@ -600,26 +619,28 @@ Line = Sequence[tuple[float, Any]]  # over total variation the row of remedies, 
 
 
 def _strength_panel(
-    lines: Sequence[Line], most: float, limits: tuple[float, float], gap: bool, ax: Axes
+    lines: Sequence[Line], largest: float, limits: tuple[float, float], is_gap: bool, ax: Axes
 ) -> None:
-    """Draw a line a world, through what it has of rows of remedies at their total variation."""
-    ax.set(xlim=(-0.05 * most, 1.05 * most), ylim=limits)
+    """Draw a line for each world, through the means of its rows of remedies at their total variation."""
+    ax.set(xlim=(-0.05 * largest, 1.05 * largest), ylim=limits)
     ax.tick_params(pad=1.5, labelleft=bool(ax.get_ylabel()))
     ax.locator_params(nbins=4)
-    if gap:
+    if is_gap:
         ax.axhline(0, **IDEAL)
     for i, points in enumerate(lines):
-        rows = [(x, row) for x, row in points if row is not None]
-        deciding = [(x, row.mean) for x, row in rows if not row.constant]
         look = world_look(i)
-        line: Look = look | {"marker": "", "gid": f"world-{i}", "zorder": 2}
-        ax.plot([x for x, _ in deciding], [y for _, y in deciding], **line)
+        rows = [(x, row) for x, row in points if row is not None]
+        # The line leaves out what decides the same for everybody.
+        line_x = [x for x, row in rows if not row.constant]
+        line_y = [row.mean for _, row in rows if not row.constant]
+        line_look: Look = look | {"marker": "", "gid": f"world-{i}", "zorder": 2}
+        ax.plot(line_x, line_y, **line_look)
         for x, row in rows:
             ax.vlines(x, row.low, row.high, color=look["color"], lw=0.9, zorder=2.5)
-            if row.kind in KIND_MARKS:
-                face = look["color"]
+            mark: Look
+            if row.constant:
+                mark, _ = KIND_MARKS["constant"]
             else:
-                face = "white"
-            mark: Look = KIND_MARKS["constant"][0] if row.constant else look | {"mfc": face}
+                mark = look | {"mfc": look["color"] if row.kind in KIND_MARKS else "white"}
             mark = mark | {"ls": "", "zorder": 3, "clip_on": False}
             ax.plot([x], [np.clip(row.mean, *limits)], **mark)
