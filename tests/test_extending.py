@@ -29,7 +29,7 @@ for line in sys.argv[1].splitlines():
 if server.FORKS:
     end()
 """
-WITHOUT_A_FILE = {"A key of a config", "A trap"}
+WITHOUT_A_FILE = {"A key of a config", "A trap", "A sentence of the answer"}
 """Changes that add lines to files that are there; others are a new file and entries of one line."""
 MOST_FILES, MOST_LINES = 2, 25
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -97,6 +97,7 @@ def test_every_worked_example_runs(copy):
     assert "flipping" in (copy / "results/flipping/groups.csv").read_text()
     assert (copy / "results/flipping/figures/repeats-all.svg").exists()
     assert (copy / "results/flipping/tables/failures.md").exists()
+    assert "results lack a value in some repeat." in (copy / "results/sentences/answer.md").read_text()
     assert ",recall,tpr,value," in (copy / "results/flipping/findings.csv").read_text()
     assert (copy / "results/flipping/constants.csv").read_text().count(",2,0\n") > 1
     assert (copy / "results/gaps/gaps.csv").read_text().endswith("\n,binary,race,b,a,-1.0\n")

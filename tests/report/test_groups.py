@@ -229,7 +229,7 @@ def test_an_answer_is_about_a_metric_that_its_groups_have(tmp_path, attributes, 
     page = (tmp_path / "report.html").read_text()
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
     assert data
-    assert json.loads(data[1])["chosen"]["metric"] == metric
+    assert json.loads(data[1])["first_choices"]["metric"] == metric
 
 
 def test_an_answer_is_about_the_metric_of_the_config_before_anything_has_run(tmp_path):

@@ -531,10 +531,12 @@ def notes_of(answer: RunAnswer, plan: RunPlan, *, brief: bool = False) -> tuple[
     brief : bool
         For a console: who decides the same for everybody, chance and β, in a line each.
     """
-    about_beta = _beta(plan, brief=brief) if answer.has_betas else ""
-    notes = [_constants(answer), _chance(plan, answer, brief=brief), about_beta]
+    notes = [_constants(answer), _chance(plan, answer, brief=brief)]
     if not brief:
-        notes = [_groups(answer, plan), *notes[:2], _test_rows(plan), notes[2]]
+        notes.insert(0, _groups(answer, plan))
+        notes.append(_test_rows(plan))
+    if answer.has_betas:
+        notes.append(_beta(plan, brief=brief))
     return tuple(filter(None, notes))
 
 
