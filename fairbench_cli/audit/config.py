@@ -697,19 +697,19 @@ class PlanConfig(AuditConfig):
     """What a plan is of: the keys of an audit that say who is compared and how, and these."""
 
     rate: Annotated[tuple[OpenShare, ...], LISTED, Field(min_length=1)] = Field(
-        (0.1, 0.3, 0.5), description="With --plan: rate of the reference. Repeat it."
+        (0.1, 0.3, 0.5), description="Rate of the reference. Repeat it."
     )
     ratio: Annotated[tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...], LISTED] = Field(
         (0.5, 0.6, 0.7, 1.0),
-        description="With --plan: true ratio to be found or, where it is allowed, to pass. Repeat it.",
+        description="True ratio to be found or, where it is allowed, to pass. Repeat it.",
     )
-    power: OpenShare = Field(0.8, description="With --plan: how likely that is to be.")
+    power: OpenShare = Field(0.8, description="How likely that is to be.")
     comparisons: Count | None = Field(
         None,
-        description="With --plan: how many comparisons decide. Default: each group with its reference, once.",
+        description="How many comparisons decide. Default: each group with its reference, once.",
     )
     counted: Share = Field(
-        1.0, description="With --plan: share of the rows that the rate counts, such as those with label 0."
+        1.0, description="Share of the rows that the rate counts, such as those with label 0."
     )
 
 

@@ -85,6 +85,7 @@ def _main(
 app.command("run")(run_command.run)
 app.command("init")(init.init)
 app.command("audit", cls=audit.AuditCommand)(audit.audit)
+app.command("power", cls=audit.PowerCommand)(audit.power)
 app.command("plan")(plan.plan)
 app.command("report")(results.report)
 app.command("compare")(results.compare)

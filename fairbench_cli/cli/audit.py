@@ -1,5 +1,6 @@
-"""``fairbench audit``: who is treated how differently by the scores in a file."""
+"""``fairbench audit``: who is treated how differently by scores in a file; ``fairbench power``: before."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -15,24 +16,22 @@ if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.audit.config import AuditConfig
 
 OUTPUT = "Output"
-RUN = "Results of a run"
 PANELS = {
-    "Columns": "table score label attribute weight counts cluster model-column bins recode spellings "
-    "drop-missing intersect",
-    "Decisions": "favourable favourable-label threshold top-k top-share ties curves",
-    "Two models, two dates": "against id slice",
-    "Comparison and verdict": "ref ref-method tau metric decision rule preset min-group min-share exclude "
-    "fail fail-on warn-on baseline least-change",
-    "Intervals": "draws seed confidence",
-    "Small groups": "scan",
-    "Explanation": "explain neighbours margin",
-    OUTPUT: "title",
-    "Planning": "rate ratio power comparisons counted",
+    "Columns": "score label attribute bins intersect weight cluster recode drop-missing",
+    "Decisions": "favourable favourable-label threshold top-k top-share",
+    "Two models, two dates": "against slice",
+    "Comparison and verdict": "ref tau metric decision preset",
+    "More to know": "curves scan explain",
+    "In CI": "fail fail-on warn-on",
 }
-"""The keys of `PlanConfig`, and so of `AuditConfig`, as its help shows them."""
+"""The keys of `AuditConfig` that the help of an audit shows; the others go by ``--set`` or in a file."""
+POWER_PANELS = {
+    "Who is compared": "attribute bins intersect ref exclude counts table",
+    "What is to be shown": "rate ratio tau power comparisons counted confidence",
+}
+"""The keys of `PlanConfig` that the help of planning shows."""
 
 _output = partial(typer.Option, rich_help_panel=OUTPUT)
-_of_run = partial(typer.Option, rich_help_panel=RUN)
 SHORT = {"attribute": "-a", "metric": "-m"}
 KINDS = {"integer": int, "number": float, "boolean": bool}
 
@@ -40,15 +39,17 @@ KINDS = {"integer": int, "number": float, "boolean": bool}
 class AuditCommand(Command):
     """The command: each key of `PlanConfig` is a flag, with its type, meaning and default.
 
-    They are looked up when the command is used, so that ``fairbench --help`` stays light.
+    They are looked up when the command is used, so that ``fairbench --help`` stays light. Help shows those
+    that `panels` name.
     """
 
+    panels = PANELS
     _flags: list[Any] | None = None
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the argument, the flags of keys, and the others."""
         if self._flags is None:
-            self._flags = _flags_of_keys()
+            self._flags = _flags_of_keys(self.panels)
         argument, *other_flags = super().get_params(ctx)
         return [argument] + self._flags + other_flags
 
@@ -58,14 +59,20 @@ class AuditCommand(Command):
         return super().invoke(ctx)
 
 
-def _flags_of_keys() -> list[Any]:
-    """Return Typer's parameters for the keys of `PlanConfig`."""
+class PowerCommand(AuditCommand):
+    """The command that plans, with the same flags; its help shows those of planning."""
+
+    panels = POWER_PANELS
+
+
+def _flags_of_keys(panels_of_keys: dict[str, str]) -> list[Any]:
+    """Return Typer's parameters for the keys of `PlanConfig`; those without a panel are not in the help."""
     from fairbench_cli.audit.config import PlanConfig, meanings
 
     schemas = PlanConfig.model_json_schema()["properties"]
     descriptions = meanings(PlanConfig)
     panels: dict[str, str] = {}
-    for title, keys_of_panel in PANELS.items():
+    for title, keys_of_panel in panels_of_keys.items():
         panels |= dict.fromkeys(keys_of_panel.split(), title)
     flags = []
     # Keys with a panel come first, in the order of panels.
@@ -74,7 +81,11 @@ def _flags_of_keys() -> list[Any]:
         if key in SHORT:
             names.append(SHORT[key])
         option = typer.Option(
-            *names, help=descriptions[key], rich_help_panel=panels.get(key), show_default=False
+            *names,
+            help=descriptions[key],
+            rich_help_panel=panels.get(key),
+            hidden=key not in panels,
+            show_default=False,
         )
         kind = _kind_of(schemas[key])
         type_, default = (bool, False) if kind is bool else (kind | None, None)
@@ -109,7 +120,8 @@ def audit(
     preds: Annotated[
         str,
         typer.Argument(
-            help="CSV, TSV, Parquet or NDJSON, also gzipped; SQLite; - is stdin. Or a folder of results.",
+            help="CSV, TSV, Parquet or NDJSON, also gzipped; SQLite; - is stdin. Or a cell of a run: "
+            "results/mine#intervention=massaging,beta=0.5",
             show_default=False,
         ),
     ],
@@ -124,23 +136,21 @@ def audit(
     to_db: Annotated[str | None, _output(help="Write into a database: sqlite:///audits.db")] = None,
     only: Annotated[
         list[str] | None,
-        _of_run(
-            help="Of a folder of results, the cell: --only intervention=massaging,beta=0.5",
-            show_default=False,
-        ),
+        typer.Option(help="Of a folder of results, the cell.", show_default=False, hidden=True),
     ] = None,
-    repeat: Annotated[int | None, _of_run(min=0, help="Which repeat of it.", show_default="0")] = None,
+    repeat: Annotated[int | None, typer.Option(min=0, help="Which repeat of it.", hidden=True)] = None,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="YAML file of these options; flags win.")
     ] = None,
-    plan: Annotated[
-        bool,
+    set_: Annotated[
+        list[str] | None,
         typer.Option(
-            "--plan",
-            help="What so many rows can show: of white=1000,black=200, or of a file of groups.",
-            rich_help_panel="Planning",
+            "--set",
+            help="Any other key of `fairbench docs audit`: --set min-group=50 --set exclude=race=Other",
+            show_default=False,
         ),
-    ] = False,
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="The same as `fairbench power`.", hidden=True)] = False,
 ) -> int:
     """Audit a file of scores: group metrics, disparities with intervals, a verdict for each attribute."""
     from fairbench_cli.audit.api import run
@@ -155,9 +165,13 @@ def audit(
     if format_ not in ("console", *FORMATS):
         fix = suggest(format_, ["console", *FORMATS])
         raise user_error(f"no format is called {format_value(format_)}", fix, "--format")
-    keys = {key: value for key, value in ctx.obj.items() if not _is_unset(value)}
-    if "intersect" in keys:
-        keys["intersect"] = [text.split(",") for text in keys["intersect"]]
+    keys = _read_keys(ctx.obj, set_ or ())
+    preds, cell = _split_cell(preds)
+    if cell and (only or repeat is not None):
+        raise user_error("the cell is named twice", "leave one of the two out", "--only")
+    if cell:
+        repeat = cell.pop("repeat", None)
+        only = [f"{name}={value}" for name, value in cell.items()]
     if plan:
         for flag, value in (("--pdf", pdf), ("--to-db", to_db), ("--all", everything)):
             if value:
@@ -168,7 +182,8 @@ def audit(
         return _plan(preds, keys, config, output, format_)
     wrong = sorted(set(keys) & set(PLANNED))
     if wrong:
-        raise user_error(f"{wrong[0]} has no effect", "give --plan, or leave it out", f"--{wrong[0]}")
+        fix = "leave it out, or use `fairbench power`"
+        raise user_error(f"{wrong[0]} has no effect", fix, f"--{wrong[0]}")
     settings: AuditConfig = read_config(keys, config, "--")
     folder = results_folder(preds)
     if folder.is_dir():
@@ -188,6 +203,85 @@ def audit(
             talk("interrupted")
             return 128 + stopped[0]
     return int(report.gate.stops)
+
+
+def power(
+    ctx: typer.Context,
+    groups: Annotated[
+        str,
+        typer.Argument(
+            help="How many rows each group has, white=1000,black=200; or a file of groups.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[Path | None, _output("--output", "-o", help="Folder for its files.")] = None,
+    format_: Annotated[
+        str, _output("--format", "-f", help="What to print: console, csv, json, markdown.")
+    ] = "console",
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="YAML file of these options; flags win.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Any other key: --set min-group=50", show_default=False)
+    ] = None,
+) -> int:
+    """Say what so many rows can show: which ratios an audit of them would find, before any are collected."""
+    return _plan(groups, _read_keys(ctx.obj, set_ or ()), config, output, format_)
+
+
+def _read_keys(flags: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+    """Return the values of keys that were given, as flags or as ``--set key=value``.
+
+    Raises
+    ------
+    UserError
+        For a setting that is no key=value, and a key of one value that is given twice.
+    """
+    from fairbench_cli.audit.config import PlanConfig
+    from fairbench_cli.base.errors import format_value, user_error
+    from fairbench_cli.base.strict_yaml import parse_scalar
+    from fairbench_cli.base.validation import usual_key
+
+    keys = {key: value for key, value in flags.items() if not _is_unset(value)}
+    schemas = PlanConfig.model_json_schema()["properties"]
+    for setting in settings:
+        name, sign, text = setting.partition("=")
+        key = usual_key(name.strip().replace("_", "-"))
+        if not sign or not key:
+            raise user_error(f"{format_value(setting)} is not KEY=VALUE", "write min-group=50", "--set")
+        is_list = key in schemas and _kind_of(schemas[key]) not in (int, float, bool, str)
+        if is_list:
+            value = parse_scalar(text.strip()) if "=" not in text else text.strip()
+            keys[key] = list(keys.get(key, [])) + [value]
+        elif key in keys:
+            raise user_error(f"{key} is given 2 times", "leave one of the two out", "--set")
+        else:
+            keys[key] = parse_scalar(text.strip())
+    if "intersect" in keys:
+        keys["intersect"] = [text.split(",") for text in keys["intersect"]]
+    return keys
+
+
+def _split_cell(preds: str) -> tuple[str, dict[str, Any]]:
+    """Return the folder of a run and its cell, where ``folder#key=value,…`` names one; else no cell."""
+    from fairbench_cli.base.errors import user_error
+    from fairbench_cli.cli.options import results_folder
+
+    folder, sign, text = preds.partition("#")
+    if not sign or Path(preds).exists() or not results_folder(folder).is_dir():
+        return preds, {}
+    cell: dict[str, Any] = {}
+    for clause in text.split(","):
+        name, equals, value = clause.partition("=")
+        if not equals or not name.strip():
+            fix = "write results/mine#intervention=massaging,beta=0.5"
+            raise user_error(f'"{clause}" names no part of a cell', fix, preds)
+        cell[name.strip()] = value.strip()
+    if "repeat" in cell:
+        if not cell["repeat"].isdecimal():
+            raise user_error(f'"{cell["repeat"]}" is no repeat', "write repeat=0", preds)
+        cell["repeat"] = int(cell["repeat"])
+    return folder, cell
 
 
 def _plan(source: str, keys: dict[str, Any], config: Path | None, output: Path | None, format_: str) -> int:
