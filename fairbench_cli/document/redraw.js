@@ -189,18 +189,20 @@
     }
     const svg = `<svg role="img" aria-label="${escaped(tooltip)}" width="100%" height="24">${marks}</svg>`;
     const numbers = cells.map(([text, finePrint]) => `<td class="n">${withFinePrint(text, finePrint)}</td>`);
-    return `<tr><th scope="row">${withFinePrint(name, note)}</th><td class="plot">${svg}</td>${numbers.join("")}</tr>`;
+    const look = form === "known" ? ' class="aside"' : "";
+    return `<tr${look}><th scope="row">${withFinePrint(name, note)}</th><td class="plot">${svg}</td>${numbers.join("")}</tr>`;
   }
   // All techniques of a panel on a metric at a β, against one of them.
   function drawForest(panel, m, base, beta) {
     const scale = data.scales[m];
     const rows = [];
     if (atBeta(panel.label_values[m], beta) !== null) rows.push(labelsRow(panel, m, beta));
+    panel.technique_names.forEach((_, t) => rows.push(techniqueRow(panel, m, base, t, beta)));
+    // What is known without training is no technique: it stands below them, in grey.
     Object.keys(data.rule_texts).forEach((name, r) => {
       const value = numberAt(panel.reference_values[m], r * panel.betas.length + beta);
       if (value !== null) rows.push(ruleRow(panel, m, name, r, beta));
     });
-    panel.technique_names.forEach((_, t) => rows.push(techniqueRow(panel, m, base, t, beta)));
     const [low, high, step] = scale.axis;
     const hasIdeal = scale.ideal !== null && low <= scale.ideal && scale.ideal <= high;
     const ideal = hasIdeal ? percentOfAxis(scale, scale.ideal) : null;

@@ -12,7 +12,7 @@ from fairbench_cli.document.charts import LEFT, PLOT, SIDE, WIDTH, Axis, ChartLi
 from fairbench_cli.document.model import Chart
 from fairbench_cli.report.ledger.answer import RunAnswer, RunSetting
 from fairbench_cli.report.show.metric_wording import wording_of
-from fairbench_cli.report.show.page_panels import MARKS, REFERENCE_RULES
+from fairbench_cli.report.show.page_panels import MARKS
 
 KIND_TEXTS = {
     "B": "what the others are compared with",
@@ -36,11 +36,11 @@ GAP_KIND_TEXTS = KIND_TEXTS | {
 }
 """What they say of a gap between groups."""
 RULE_TEXTS = {
-    REFERENCE_RULES[0]: "the same decision for everybody, the more accurate one",
-    REFERENCE_RULES[1]: "accepts whoever is rather accepted in the record",
-    REFERENCE_RULES[2]: "the best threshold of each group, the truth known",
+    "same for everybody": "the same decision for everybody, the more accurate one",
+    "rule of the data": "accepts whoever is rather accepted in the record",
+    "best possible": "the best threshold of each group, the truth known",
 }
-"""What the rules do whose decisions are known without training."""
+"""What people call `REFERENCE_RULES`, in their order, and what these decide; known without training."""
 
 
 def draw_forest_legend(*, has_rules: bool) -> str:
