@@ -243,6 +243,37 @@ def test_what_is_not_asked_for_leaves_no_trace(tmp_path):
     assert AuditConfig().resolved().keys().isdisjoint({"recode", "drop-missing", "favourable-label"})
 
 
+# Months of dates ---------------------------------------------------------------------------------------------
+
+DATES = ["2025-01-31", "31.1.2025", "2025-02-01 10:30", "2025-12-30", "2026-04-01T00:00:00"]
+
+
+@pytest.mark.parametrize(
+    ("period", "slices"),
+    [
+        ("week", ["2025-W05", "2026-W01", "2026-W14"]),
+        ("month", ["2025-01", "2025-02", "2025-12", "2026-04"]),
+        ("quarter", ["2025-Q1", "2025-Q4", "2026-Q2"]),
+        ("year", ["2025", "2026"]),
+    ],
+)
+def test_slices_are_periods_of_dates(period, slices):
+    rows = [(score, sex, date) for score in (0, 1) for sex in "fm" for date in DATES] * 5
+    text = "score,sex,date\n" + "".join(f"{score},{sex},{date}\n" for score, sex, date in rows)
+    tally = read(text, slice=f"date:{period}", attribute=["sex"])
+    assert sorted({part.model for part in tally.slices}) == slices
+    frame = pd.DataFrame(rows, columns=["score", "sex", "date"])
+    report = fb.audit(frame, attribute="sex", slice=f"date:{period}").report
+    assert sorted({part.model for part in report.slices}) == slices
+
+
+def test_what_is_no_date_is_refused():
+    text = "score,sex,date\n1,f,2025-01-01\n0,m,2025-13-01\n"
+    assert refused(text, slice="date:month").startswith('-:3: error: "date" has "2025-13-01", not a date')
+    assert '"day" is no period' in refused(text, slice="date:day")
+    assert 'no column "when"' in refused(text, slice="when:month")
+
+
 def test_messy_files_give_the_clean_answer_or_say_what_does(tmp_path):
     study = study_of("messy")
     for number in range(8):

@@ -1,4 +1,4 @@
-"""What is mended in cells before anything looks at them: recoded values, decimal commas, rows left out.
+"""What is made of cells before anything looks at them: recoded values, decimal commas, months, rows left out.
 
 Each is an expression in the place of a column or of the table, so that rows still stream by. A cell that
 cannot be read with certainty is left as it is, and refused where it is needed.
@@ -10,6 +10,7 @@ from itertools import chain
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.input_errors import refuse_if
 from fairbench_cli.audit.scan.readings import NumberBins, bin_sql
 from fairbench_cli.audit.scan.roles import find_column, find_usual_label
 from fairbench_cli.audit.scan.source import Source, in_batches
@@ -18,6 +19,13 @@ from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, su
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
 
 MOST_GROUPS_LISTED = 6
+PERIODS = {
+    "week": "strftime({date}, '%G-W%V')",
+    "month": "strftime({date}, '%Y-%m')",
+    "quarter": "strftime({date}, '%Y') || '-Q' || quarter({date})",
+    "year": "strftime({date}, '%Y')",
+}
+"""Of a date in SQL, by what follows the column's name: ``date:month``."""
 SIGN = "[+-]?"
 THOUSANDS = f"{SIGN}[0-9]{{1,3}}(,[0-9]{{3}})+"
 """What may be a thousand with a comma, or a number with three decimals: nobody can say which."""
@@ -45,6 +53,8 @@ def clean_rows(source: Source, config: AuditConfig, *, is_baseline: bool = False
     source = _recode(source, config, is_baseline=is_baseline)
     if config.drop_missing:
         source = _drop_missing(source, config)
+    if config.sliced_by is not None:
+        source = _add_period(source, config.sliced_by)
     return _read_decimal_commas(source.with_first_rows())
 
 
@@ -94,6 +104,38 @@ def _drop_missing(source: Source, config: AuditConfig) -> Source:
         missing = " or ".join(names)
         raise user_error(f"{missing} is missing in every row", "name another column", Flag("drop-missing"))
     return complete
+
+
+def _add_period(source: Source, name: str) -> Source:
+    """Return the rows with the week, month, quarter or year of a date, if ``date:month`` asks for it.
+
+    Dates are written as 2025-01-31, perhaps with a time, or as 31.1.2025; an empty one has no period.
+
+    Raises
+    ------
+    UserError
+        For a cell that is no such date.
+    """
+    date_name, _, period = name.rpartition(":")
+    if not date_name or name in source.column_index:
+        return source
+    if period not in PERIODS:
+        if date_name not in source.column_index:
+            return source
+        fix = f"write one of: {', '.join(f'{date_name}:{known}' for known in PERIODS)}"
+        raise user_error(f"{format_value(period)} is no period", fix, Flag("slice"))
+    column = find_column(source, date_name, "slice")
+    text = source.in_sql[column].expression("trimmed")
+    date = f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, '%d.%m.%Y'))"
+    refuse_if(
+        source,
+        column,
+        f"trimmed_{column} <> '' AND {date.replace(text, f'trimmed_{column}')} IS NULL",
+        "{column} has {value}, not a date, in {count}",
+        "write dates as 2025-01-31, or leave the cell empty",
+    )
+    period_column = sql.text_column(PERIODS[period].format(date=date))
+    return replace(source, columns=(*source.columns, name), in_sql=(*source.in_sql, period_column))
 
 
 def describe_dropped(
