@@ -243,7 +243,7 @@ def test_what_is_not_asked_for_leaves_no_trace(tmp_path):
     assert AuditConfig().resolved().keys().isdisjoint({"recode", "drop-missing", "favourable-label"})
 
 
-# Months of dates ---------------------------------------------------------------------------------------------
+# Months of dates -------------------------------------------------------------------------------------------
 
 DATES = ["2025-01-31", "31.1.2025", "2025-02-01 10:30", "2025-12-30", "2026-04-01T00:00:00"]
 

@@ -67,11 +67,15 @@ def _recode(source: Source, config: AuditConfig, *, is_baseline: bool) -> Source
         if is_baseline and name not in source.column_index:
             continue
         column = find_column(source, name, "recode")
-        rows = count_rows_of_values(source, column)
-        for value in chain.from_iterable(old_values.values()):
+        listed_values = list(chain.from_iterable(old_values.values()))
+        texts = ", ".join(map(sql.quoted, listed_values))
+        counted = f"SELECT trimmed_{column} AS value, count(*) FROM predictions WHERE value IN ({texts})"
+        rows = dict(source.rows(f"{counted} GROUP BY value"))
+        for value in listed_values:
             if value not in rows and not is_baseline:
                 problem = f"no {name} is {format_value(value)}"
-                problems.append(Problem(problem, suggest(value, rows), Flag("recode")))
+                fix = suggest(value, count_rows_of_values(source, column))
+                problems.append(Problem(problem, fix, Flag("recode")))
         in_sql[column] = sql.text_column(merge_values(in_sql[column], old_values).text)
         for new_value, listed in old_values.items():
             present = [value for value in listed if value in rows]
