@@ -168,9 +168,10 @@ class DatasetRepeats:
         It is the one with the same ``include_protected``; where there is none such the other one, unless it
         has to see the same (`sees_same`).
         """
-        keys = [tuple(cell[name] for name in SITUATION) for cell in self.cells]
+        keys = []
         index_by_key = {}
         for i, cell in enumerate(self.cells):
+            keys.append(tuple(cell[column] for column in SITUATION))
             if is_baseline(cell["intervention"], cell["parameters"]):
                 index_by_key[keys[i], cell["include_protected"]] = i
         indices = []

@@ -115,8 +115,8 @@ def compute_results(
 ) -> Results:
     """Compute metrics of every repeat, of the cells' own attributes and of others that are requested.
 
-    Metrics of rows compare the groups of a cell's own attribute alone. The order is by data set, then by cell,
-    then by groups compared and metric.
+    Metrics of rows compare the groups of a cell's own attribute alone. The rows go by data set, then by
+    cell, then by groups compared and metric.
     """
     if not datasets:
         return Results(pd.DataFrame(columns=ROW_COLUMNS), np.zeros((0, 0)), np.zeros((0, 0), dtype=object))
