@@ -341,7 +341,7 @@ class _JournalCell:
     records : dict
         The journal of its run.
     row_metric_keys : dict
-        The metrics of rows by name: what the journal calls each of them.
+        The keys in the journal of the metrics of rows, by their names.
     on_recorded : bool
         Whether it is counted on recorded labels.
     """

@@ -1,4 +1,4 @@
-"""Every metric of every repeat as arrays, their means and intervals, and what a report is written from."""
+"""Every metric of every repeat as arrays, their means and intervals, and the results behind a report."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -247,7 +247,7 @@ NO_COUNTS = CellCounts([], Counts(PAIR, np.zeros((0, 2, 2, 2))), Counts(PAIR, np
 
 @dataclass(frozen=True, eq=False)
 class RunResults:
-    """What the files of a report are written from.
+    """The results of a run, from which the files of a report are written.
 
     Parameters
     ----------
