@@ -1,9 +1,9 @@
-"""What a run found, as data: per setting the gap, what each technique makes of it, and what that costs.
+"""The findings of a run, as data: per setting the gap, how each technique changes it, and at which cost.
 
 A setting is a data set, an attribute, the groups compared, a world, a representation, a classifier and β.
-What is said of it is about the config's first metric of fairness (`fairness_metric`) and accuracy. Every word
-that has chance to reckon with is about the population (`change_kinds.py`). `answer_text.py` writes it out,
-and `answer_worlds.py` what is said of worlds.
+Its findings are about the config's first metric of fairness (`fairness_metric`) and accuracy. Every verdict
+that allows for chance is about the population (`change_kinds.py`). `answer_text.py` writes the sentences,
+and `answer_worlds.py` those about worlds.
 """
 
 from collections import Counter
@@ -25,6 +25,7 @@ from fairbench_cli.report.ledger.bias_cost import Contrast, bias_cost_frame, con
 from fairbench_cli.report.ledger.cell_labels import (
     TRAINED_ON_TRUTH,
     DisplayNames,
+    label_counts,
     read_display_names,
     why_no_value,
 )
@@ -60,6 +61,7 @@ NOT_RUN = "not run yet"
 TRIVIAL_SHARE = 0.1
 """Of the baseline's gap: a change by less than this share of it hardly changes it."""
 SEEN = CELL_COLUMNS.index("include_protected")
+INTERVENTION = CELL_COLUMNS.index("intervention")
 
 Outcome = Literal[
     "best",
@@ -73,7 +75,7 @@ Outcome = Literal[
     "no baseline",
     "no value",
 ]
-"""What is said of a setting as a whole.
+"""The finding on a setting as a whole.
 
 best: a technique narrows the gap, and is shown to be ahead of any other that does. front: several narrow
 it; which one is best is a matter of what accuracy is worth. several: several narrow it; one has both means
@@ -105,7 +107,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class TechniqueFinding:
-    """What became of a setting with a technique, or with none.
+    """The finding on a technique, or on the model without one, in a setting.
 
     Parameters
     ----------
@@ -116,13 +118,13 @@ class TechniqueFinding:
     is_baseline : bool
         Whether it is a model without a technique.
     n_repeats, n : int
-        How many repeats were asked for, and how many gave a value of the metric.
+        How many repeats were requested, and how many gave a value of the metric.
     kind : str
-        A `kinds.Kind`; of the baseline "constant", "no value", "untested" or "".
+        A `change_kinds.Kind`; of the baseline "constant", "no value", "untested" or "".
     verdict : str
         The ``population_verdict`` of the change, whatever the kind.
     failures : tuple of (str, str, int)
-        Why others gave none: status, reason and number of repeats, most frequent first.
+        Why the other repeats gave none: status, reason and number of repeats, most frequent first.
     no_value_reason : str
         Why no repeat gave a value, in a word or two; empty where some did.
     accepts_nobody, accepts_everybody : int
@@ -130,8 +132,8 @@ class TechniqueFinding:
     numbers : dict of Estimate
         Its number in each of the answer's columns, by their keys.
     is_trivial : bool
-        Whether the change is shown to be less than `SAME`, or is less than `TRIVIAL_SHARE` of the baseline's
-        gap: then words about it say "hardly".
+        Whether the change is shown to be less than `NEGLIGIBLE`, or is less than `TRIVIAL_SHARE` of the
+        baseline's gap: then sentences about it say "hardly".
     is_significant, is_near_ideal : bool
         Whether the value is shown to be off the metric's ideal, and whether it is shown to be less than 0.01
         from it.
@@ -140,9 +142,10 @@ class TechniqueFinding:
     is_on_front : bool
         Whether no technique is ahead of it on both means, and it is not constant.
     beaten_by : tuple of str
-        What does better without a technique, shown, in a clause each; of discrimination alone.
+        The baselines that are shown to be better, in a clause each; of discrimination alone.
     contrast : str
-        What `true` and `recorded` are together, a `remedies.Contrast`; empty where there are not both.
+        The changes on true and on recorded labels together, a `bias_cost.Contrast`; empty where either is
+        missing.
     """
 
     technique: str
@@ -202,7 +205,7 @@ class TechniqueFinding:
     @property
     def intervention(self) -> str:
         """Its name in results."""
-        return str(self.key[CELL_COLUMNS.index("intervention")])
+        return str(self.key[INTERVENTION])
 
     @property
     def is_constant(self) -> bool:
@@ -235,23 +238,25 @@ class TechniqueFinding:
 
         Where the two are the same ones there is no contrast.
         """
-        return self.is_better and (
-            self.contrast == "real" or (not self.contrast and self.true_change.kind == "worse")
-        )
+        if self.contrast:
+            loses_accuracy = self.contrast == "real"
+        else:
+            loses_accuracy = self.true_change.kind == "worse"
+        return self.is_better and loses_accuracy
 
 
 @dataclass(frozen=True)
 class RunSetting:
-    """What was found in a setting.
+    """The findings in a setting.
 
     Parameters
     ----------
     dataset, attribute, compared, world, representation, classifier, classifier_parameters, beta
-        What names it, as in every file.
+        Its values of these columns, as in every file.
     dataset_label, classifier_label : str
-        What tables call them.
+        Their names in tables.
     deprived, favoured : str
-        The groups, as people call them where the card says so.
+        The groups, by their names in the card where it has any.
     label_gap : float
         The metric of the labels of the test rows, mean over the repeats; NaN where labels have none.
     baseline : TechniqueFinding or None
@@ -261,15 +266,15 @@ class RunSetting:
     outcome : str
         An `Outcome`.
     leading : tuple of str
-        The techniques that it speaks of: the best, those on the front, those that are ahead, by the gap left;
-        or those that overshoot.
+        The techniques that the outcome is about: the best, those on the front, those that are ahead, by the
+        remaining gap; or those that overshoot.
     trained_on_truth : TechniqueFinding or None
         The model that was trained without the bias (`TRAINED_ON_TRUTH`), which is no technique; of two
         the one that sees as much as the plain model.
     bias_cost : Estimate
         In a world: the accuracy of the plain model on true labels, less that of the one trained without bias.
     exact : ExactWorld
-        What is known of the world without training.
+        The exact numbers of the world, which need no training.
     """
 
     dataset: str
@@ -295,21 +300,30 @@ class RunSetting:
 
     @property
     def block_key(self) -> tuple[str, ...]:
-        """What names it but β."""
-        own = (self.dataset, self.attribute, self.compared, self.world, self.representation, self.classifier)
-        return (*own, self.classifier_parameters)
+        """The values that it has in common with the settings of other β."""
+        return (
+            self.dataset,
+            self.attribute,
+            self.compared,
+            self.world,
+            self.representation,
+            self.classifier,
+            self.classifier_parameters,
+        )
 
     @property
     def all_findings(self) -> list[TechniqueFinding]:
         """The plain model, the one trained without the bias where it has a value, and the others."""
-        first = [] if self.baseline is None else [self.baseline]
+        findings = []
+        if self.baseline is not None:
+            findings.append(self.baseline)
         if self.trained_on_truth is not None and self.trained_on_truth.n:
-            first.append(self.trained_on_truth)
-        return [*first, *self.findings]
+            findings.append(self.trained_on_truth)
+        return findings + list(self.findings)
 
     @property
     def has_baseline_value(self) -> bool:
-        """Whether its plain model has a value, so that something can be said of techniques."""
+        """Whether its plain model has a value, so that techniques can be compared with it."""
         return self.baseline is not None and self.baseline.n > 0
 
     @property
@@ -319,17 +333,19 @@ class RunSetting:
 
     def baseline_of(self, finding: TechniqueFinding) -> TechniqueFinding | None:
         """Return the plain model that a technique is compared with: one that sees as much, if any."""
-        plains = [one for one in (self.baseline, *self.findings) if one is not None and one.is_baseline]
-        return next((one for one in plains if one.key[SEEN] == finding.key[SEEN]), self.baseline)
+        for candidate in self.all_findings:
+            if candidate.is_baseline and candidate.key[SEEN] == finding.key[SEEN]:
+                return candidate
+        return self.baseline
 
     def finding(self, technique: str) -> TechniqueFinding:
         """Return the finding of a technique; `KeyError` when there is none."""
-        return {one.technique: one for one in self.findings}[technique]
+        return {finding.technique: finding for finding in self.findings}[technique]
 
 
 @dataclass(frozen=True)
 class RunAnswer:
-    """What a run found.
+    """The findings of a run.
 
     Parameters
     ----------
@@ -338,7 +354,7 @@ class RunAnswer:
     settings : tuple of RunSetting
         In the order of the plan.
     labels : {"true", "recorded"}
-        Of the test rows, that everything is about but `TechniqueFinding.true` and ``recorded``.
+        Of the test rows, that everything is about but `TechniqueFinding.true_change` and ``recorded_change``.
     columns : tuple of FindingColumn
         The numbers of each technique.
     """
@@ -351,76 +367,102 @@ class RunAnswer:
     @property
     def blocks(self) -> list[list[RunSetting]]:
         """The settings, those together that differ in β alone."""
-        return list(group_by(self.settings, lambda one: one.block_key).values())
+        return list(group_by(self.settings, lambda setting: setting.block_key).values())
 
     @property
     def has_betas(self) -> bool:
-        """Whether β takes something away in some setting; else nothing is said of it."""
+        """Whether β is above 0 in some setting; else no sentence is about it."""
         return any(setting.beta for setting in self.settings)
 
     @property
     def has_worlds(self) -> bool:
         """Whether some setting has a world."""
-        return any(one.world for one in self.settings)
+        return any(setting.world for setting in self.settings)
 
 
 Chosen = Callable[[TechniqueFinding], bool]
 
 
-def how_often(settings: Iterable[RunSetting], chosen: Chosen) -> list[tuple[str, int]]:
+def how_often(settings: Iterable[RunSetting], is_chosen: Chosen) -> list[tuple[str, int]]:
     """Return in how many of some settings each technique is chosen, the most often first."""
-    found = (one.technique for setting in settings for one in setting.findings if chosen(one))
-    return Counter(found).most_common()
+    n_settings: Counter[str] = Counter()
+    for setting in settings:
+        n_settings.update(finding.technique for finding in setting.findings if is_chosen(finding))
+    return n_settings.most_common()
 
 
-def settings_with(settings: Iterable[RunSetting], chosen: Chosen) -> list[RunSetting]:
+def settings_with(settings: Iterable[RunSetting], is_chosen: Chosen) -> list[RunSetting]:
     """Return the settings in which some technique is chosen."""
-    return [setting for setting in settings if any(map(chosen, setting.findings))]
+    return [setting for setting in settings if any(map(is_chosen, setting.findings))]
 
 
 @lru_cache(maxsize=2)  # the answer's text, its file and the page are of one run
 def answer_of(run: RunResults) -> RunAnswer:
     """Return the answer to a run, from its means, its differences and its Pareto front; it has both metrics.
 
-    The metric is `fairness_metric`, or discrimination where that is of rows and known of no group asked for.
+    The metric is `fairness_metric`, or discrimination where that is of rows and has no value for the groups
+    compared.
     """
+    # 1. Choose the metric of fairness, and the columns of the answer.
     metric = fairness_metric(run.plan.config)
     results = run.select((metric.name, ACCURACY))
-    known = set(results.rows["metric"])  # empty where nothing has been run yet
-    if known and metric.name not in known:  # of rows, and none of its groups is asked for
+    metrics_with_rows = set(results.rows["metric"])  # empty where nothing has been run yet
+    if metrics_with_rows and metric.name not in metrics_with_rows:
+        # It is a metric of rows, which has values for the groups of the cells' own attributes alone.
         metric = find_metric(FAIRNESS)
         results = run.select((metric.name, ACCURACY))
     columns = run_columns(run.plan.config, metric.name, has_worlds=run.plan.has_worlds)
     metrics = {column.metric for column in columns}
-    run.select(tuple(metrics))  # says so where one was not computed
-    own, paired = (
-        frame[frame["metric"].isin(metrics)] for frame in (run_technique_frame(run), run_paired_frame(run))
-    )
-    paired = paired.assign(kind=classify_changes(paired, own))
+    run.select(tuple(metrics))  # raises an error where one was not computed
+    # 2. Index the rows of all frames by cell.
+    techniques = run_technique_frame(run)
+    techniques = techniques[techniques["metric"].isin(metrics)]
+    paired = run_paired_frame(run)
+    paired = paired[paired["metric"].isin(metrics)]
+    paired = paired.assign(kind=classify_changes(paired, techniques))
+    shortfalls: Mapping[CellKey, tuple[str, ...]] = {}
     if metric.name == FAIRNESS:
         pareto = run_pareto_frame(run)
+        shortfalls = describe_shortfalls(run)
     else:
         pareto = pareto_frame(results, (metric.name, ACCURACY))
-    found = CellRows(
-        _by_cell(own, "metric"),
-        _by_cell(paired, "metric"),
-        _by_cell(pareto),
-        describe_shortfalls(run) if metric.name == FAIRNESS else {},
-        _by_cell(bias_cost_frame(run), "metric", "labels") if run.plan.has_worlds else {},
-        _by_cell(contrast_frame(run), "metric") if run.plan.has_worlds else {},
-        {
-            cell_key(cell): (statuses, reasons)
-            for data in run.datasets
-            for cell, statuses, reasons in zip(data.cells, data.status, data.reason, strict=True)
-        },
+    bias_cost: Rows = {}
+    contrasts: Rows = {}
+    if run.plan.has_worlds:
+        bias_cost = _rows_by_cell(bias_cost_frame(run), ["metric", "labels"])
+        contrasts = _rows_by_cell(contrast_frame(run), ["metric"])
+    statuses = {}
+    reasons = {}
+    for data in run.datasets:
+        for i, cell in enumerate(data.cells):
+            statuses[cell_key(cell)] = data.status[i]
+            reasons[cell_key(cell)] = data.reason[i]
+    rows = CellRows(
+        metric=metric,
+        columns=columns,
+        display_names=read_display_names(run.plan.config),
+        n_repeats=run.plan.config.repeats,
+        techniques=_rows_by_cell(techniques, ["metric"]),
+        paired=_rows_by_cell(paired, ["metric"]),
+        pareto=_rows_by_cell(pareto, []),
+        shortfalls=shortfalls,
+        bias_cost=bias_cost,
+        contrasts=contrasts,
+        statuses=statuses,
+        reasons=reasons,
     )
-    held = {(data.dataset, data.attribute): data for data in run.datasets}
+    # 3. Find the settings of each data set and of the groups compared there.
+    data_by_dataset = {(data.dataset, data.attribute): data for data in run.datasets}
+    cells_by_dataset = group_by(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"]))
     settings: list[RunSetting] = []
-    for place, cells in group_by(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"])).items():
-        data = held.get(place)
-        for compared in (place[1],) if data is None else data.compared_attributes(run.attributes):
-            settings += _settings(run, metric, columns, cells, compared, data, found)
-    return RunAnswer(metric, tuple(settings), run.labels, columns)
+    for (dataset, attribute), cells in cells_by_dataset.items():
+        repeats = data_by_dataset.get((dataset, attribute))
+        compared_attributes: tuple[str, ...] = (attribute,)
+        if repeats is not None:
+            compared_attributes = repeats.compared_attributes(run.attributes)
+        for compared in compared_attributes:
+            settings += _find_settings(run, rows, cells, compared, repeats)
+    return RunAnswer(metric=metric, settings=tuple(settings), labels=run.labels, columns=columns)
 
 
 Rows = Mapping[tuple[Any, ...], Mapping[Any, Any]]
@@ -429,224 +471,312 @@ Rows = Mapping[tuple[Any, ...], Mapping[Any, Any]]
 
 @dataclass(frozen=True)
 class CellRows:
-    """What was found of each cell: rows of the frames that are made by the functions of like names.
+    """The rows of a run's frames by cell, and the metric, columns and names that findings are made with.
 
     Parameters
     ----------
-    below : dict
+    metric : Metric
+        Of fairness.
+    columns : tuple of FindingColumn
+        The numbers of each technique.
+    display_names : DisplayNames
+        The names of techniques, classifiers and data sets in tables.
+    n_repeats : int
+        How many repeats were requested.
+    techniques, paired, pareto, bias_cost, contrasts : dict
+        The rows of `technique_frame`, of `paired_frame` with the ``kind`` of each change, of `pareto_frame`,
+        `bias_cost_frame` and `contrast_frame`; the last two are empty in a run without worlds.
+    shortfalls : dict
         The clauses of `describe_shortfalls`, by the values of `COMPARED`.
-    repeats : dict
-        The statuses and reasons of the repeats that were run, by cell.
+    statuses, reasons : dict of str arrays, shape (repeats,)
+        Those of the repeats of a cell, by its values of `CELL_COLUMNS`.
     """
 
-    own: Rows
+    metric: Metric
+    columns: tuple[FindingColumn, ...]
+    display_names: DisplayNames
+    n_repeats: int
+    techniques: Rows
     paired: Rows
     pareto: Rows
-    below: Mapping[CellKey, tuple[str, ...]]
-    remedies: Rows
+    shortfalls: Mapping[CellKey, tuple[str, ...]]
+    bias_cost: Rows
     contrasts: Rows
-    repeats: Mapping[CellKey, tuple[Texts, Texts]]
+    statuses: Mapping[CellKey, Texts]
+    reasons: Mapping[CellKey, Texts]
 
 
-def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any, Any]]:
+_NO_ROW: Mapping[Any, Any] = {}
+_NO_REPEATS: Texts = np.empty(0, dtype=object)
+
+
+def _rows_by_cell(frame: pd.DataFrame, key_columns: list[str]) -> dict[tuple[Any, ...], dict[Any, Any]]:
     """Return the rows of a frame by their cell, groups compared and further columns."""
-    keys = frame[[*CELL_COLUMNS, "compared", *more]].itertuples(index=False, name=None)
+    keys = frame[CELL_COLUMNS + ["compared"] + key_columns].itertuples(index=False, name=None)
     return dict(zip(keys, frame.to_dict("records"), strict=True))
 
 
-def _settings(
+@dataclass(frozen=True)
+class _EstimateColumns:
+    """The columns of a frame that hold an estimate: a mean, the ends of its interval and maybe a kind."""
+
+    mean: str
+    low: str
+    high: str
+    kind: str = ""
+
+    def read(self, row: Mapping[Any, Any]) -> Estimate:
+        """Return the estimate in a row; NaN where the row has none of the columns."""
+        return Estimate(
+            mean=float(row.get(self.mean, np.nan)),
+            low=float(row.get(self.low, np.nan)),
+            high=float(row.get(self.high, np.nan)),
+            kind=row.get(self.kind, ""),
+            n=row.get("n", 0),
+        )
+
+
+_VALUE = _EstimateColumns("mean", "low", "high")
+_DIFFERENCE = _EstimateColumns("difference", "population_low", "population_high", "kind")
+_CHANGE = _EstimateColumns("change", "change_low", "change_high", "kind")
+_LOST = _EstimateColumns("lost", "lost_low", "lost_high", "lost_kind")
+
+_SETTING_COLUMNS = ["world", "representation", "classifier", "classifier_parameters", "beta"]
+"""The columns that the cells of a setting have in common, next to data set and attribute."""
+
+
+def _find_settings(
     run: RunResults,
-    metric: Metric,
-    columns: Sequence[FindingColumn],
+    rows: CellRows,
     cells: Sequence[dict[str, Any]],
     compared: str,
     data: DatasetRepeats | None,
-    found: CellRows,
 ) -> Iterator[RunSetting]:
-    """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells."""
-    place = cells[0]["dataset"], cells[0]["attribute"]
-    groups = groups_in_words(run.plan.protected(*place), compared)
-    called = read_display_names(run.plan.config)
-    facts = exact_worlds_of_run(run)
-    within = group_by(cells, lambda cell: tuple(cell[column] for column in _WITHIN))
-    for (world, representation, classifier, parameters, beta), own in within.items():
-        repeats = run.plan.config.repeats
-        findings = [_finding(cell, compared, metric, columns, repeats, found, called) for cell in own]
-        plain = next((one for one in findings if one.is_baseline), None)
-        if plain is None:
-            seen = None
-        else:
-            seen = bool(plain.key[SEEN])
-        truths = [one for one in findings if one.intervention == TRAINED_ON_TRUTH]
-        truth = next((one for one in truths if one.key[SEEN] == seen), next(iter(truths), None))
-        constant = {one.technique for one in findings if one.is_constant}
-        others = tuple(
-            replace(one, dominated_by=tuple(name for name in one.dominated_by if name not in constant))
-            for one in findings
-            if one is not plain and one.intervention != TRAINED_ON_TRUTH
-        )
-        labels = np.nan
+    """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells.
+
+    Parameters
+    ----------
+    cells : sequence of dict
+        Those of the plan, of one data set and attribute.
+    data : DatasetRepeats or None
+        Their repeats; None where none has been run.
+    """
+    dataset = cells[0]["dataset"]
+    attribute = cells[0]["attribute"]
+    deprived, favoured = groups_in_words(run.plan.protected(dataset, attribute), compared)
+    exact_worlds = exact_worlds_of_run(run)
+    cells_by_setting = group_by(cells, lambda cell: tuple(cell[column] for column in _SETTING_COLUMNS))
+    for setting_key, setting_cells in cells_by_setting.items():
+        world, representation, classifier, parameters, beta = setting_key
+        # 1. Tell the plain model, and that trained without the bias, from the techniques.
+        findings = [_find_technique(rows, cell, compared) for cell in setting_cells]
+        baseline = next((finding for finding in findings if finding.is_baseline), None)
+        trained_on_truth = _select_trained_on_truth(findings, baseline)
+        constant = {finding.technique for finding in findings if finding.is_constant}
+        techniques = []
+        for finding in findings:
+            if finding is not baseline and finding.intervention != TRAINED_ON_TRUTH:
+                # A constant model is no reason against a technique: nobody would use it.
+                dominated_by = tuple(name for name in finding.dominated_by if name not in constant)
+                techniques.append(replace(finding, dominated_by=dominated_by))
+        outcome, leading = _find_outcome(baseline, techniques, rows.metric)
+        # 2. Compute the metric of the labels themselves.
+        label_gap = np.nan
         if data is not None:
-            if run.labels == "true":
-                counts = data.label_counts
-            else:
-                counts = data.label_counts_in_world(world, beta)
-            of_labels = compute_label_metric(metric.name, data.levels(counts, compared))
-            labels = float(mean_and_interval(of_labels)["mean"])
-        of_plain = () if plain is None else (*plain.key, compared, ACCURACY, "true")
-        lost = _estimate(found.remedies.get(of_plain, _NO_ROW), _LOST)
-        # What is known to rules that see as much as the plain model, else to others.
-        at = *place, world, beta
-        if world:
-            exact = facts.find(*at, include_protected=seen) or facts.find(*at)
-        else:
-            exact = None
-        outcome, best = _outcome(plain, others, metric)
-        named = (*place, compared, world, representation, classifier, parameters, beta)
-        shown = called.dataset(place[0]), called.classifier(classifier, parameters), *groups
+            levels = data.levels(label_counts(run, data, setting_cells[0]), compared)
+            label_values = compute_label_metric(rows.metric.name, levels)
+            label_gap = float(mean_and_interval(label_values)["mean"])
+        # 3. Look up what the bias of the world costs, and its exact numbers.
+        bias_cost = Estimate()
+        if baseline is not None:
+            key = baseline.key + (compared, ACCURACY, "true")
+            bias_cost = _LOST.read(rows.bias_cost.get(key, _NO_ROW))
+        exact = None
+        if world and baseline is not None:
+            sees_protected = bool(baseline.key[SEEN])
+            exact = exact_worlds.find(dataset, attribute, world, beta, include_protected=sees_protected)
+        if world and exact is None:
+            # No rule that sees as much as the plain model has exact numbers: another one may have some.
+            exact = exact_worlds.find(dataset, attribute, world, beta)
         yield RunSetting(
-            *named, *shown, labels, plain, others, outcome, best, truth, lost, exact or UNKNOWN_WORLD
+            dataset=dataset,
+            attribute=attribute,
+            compared=compared,
+            world=world,
+            representation=representation,
+            classifier=classifier,
+            classifier_parameters=parameters,
+            beta=beta,
+            dataset_label=rows.display_names.dataset(dataset),
+            classifier_label=rows.display_names.classifier(classifier, parameters),
+            deprived=deprived,
+            favoured=favoured,
+            label_gap=label_gap,
+            baseline=baseline,
+            findings=tuple(techniques),
+            outcome=outcome,
+            leading=leading,
+            trained_on_truth=trained_on_truth,
+            bias_cost=bias_cost,
+            exact=exact or UNKNOWN_WORLD,
         )
 
 
-_WITHIN = ["world", "representation", "classifier", "classifier_parameters", "beta"]
+def _select_trained_on_truth(
+    findings: Sequence[TechniqueFinding], baseline: TechniqueFinding | None
+) -> TechniqueFinding | None:
+    """Return the model trained without the bias that sees as much as the plain model, else the first."""
+    candidates = [finding for finding in findings if finding.intervention == TRAINED_ON_TRUTH]
+    if baseline is not None:
+        for candidate in candidates:
+            if candidate.key[SEEN] == bool(baseline.key[SEEN]):
+                return candidate
+    return next(iter(candidates), None)
 
 
-def _finding(
-    cell: Mapping[str, Any],
-    compared: str,
-    metric: Metric,
-    columns: Sequence[FindingColumn],
-    repeats: int,
-    found: CellRows,
-    called: DisplayNames,
-) -> TechniqueFinding:
-    """Return the finding on a cell and the groups compared, over the repeats that were asked for."""
+def _find_technique(rows: CellRows, cell: Mapping[str, Any], compared: str) -> TechniqueFinding:
+    """Return the finding on a cell and the groups compared, over the repeats that were requested."""
+    # 1. Look up its rows.
     key = cell_key(cell)
-    place = (*key, compared)
-    own = found.own.get((*place, metric.name), _NO_ROW)
-    change = found.paired.get((*place, metric.name), _NO_ROW)
-    front = found.pareto.get(place, _NO_ROW)
-    statuses, why = found.repeats.get(key, ((), ()))
-    reasons = Counter((status, reason) for status, reason in zip(statuses, why, strict=True) if reason)
-    ahead = filter(None, front.get("population_clearly_dominated_by", "").split(APART))
-    n = own.get("n", 0)
+    row_key = key + (compared,)
+    metric_key = row_key + (rows.metric.name,)
+    technique_row = rows.techniques.get(metric_key, _NO_ROW)
+    paired_row = rows.paired.get(metric_key, _NO_ROW)
+    pareto_row = rows.pareto.get(row_key, _NO_ROW)
+    contrast_row = rows.contrasts.get(row_key + (ACCURACY,), _NO_ROW)
+    # 2. Count why repeats gave no value.
+    statuses = rows.statuses.get(key, _NO_REPEATS)
+    reasons = rows.reasons.get(key, _NO_REPEATS)
+    n_failures: Counter[tuple[str, str]] = Counter()
+    for status, reason in zip(statuses, reasons, strict=True):
+        if reason:
+            n_failures[status, reason] += 1
+    failures = [(status, reason, n_repeats) for (status, reason), n_repeats in n_failures.most_common()]
+    n = technique_row.get("n", 0)
+    no_value_reason = ""
+    if not n:
+        no_value_reason = why_no_value([status for status in statuses if status], rows.n_repeats)
+    # 3. Call the techniques that dominate it as tables do: the frame has their labels.
+    aliases = rows.display_names.techniques
+    dominating = pareto_row.get("population_clearly_dominated_by", "").split(APART)
     return TechniqueFinding(
-        technique=called.technique(*(cell[column] for column in TECHNIQUE)),
+        technique=rows.display_names.technique(*(cell[column] for column in TECHNIQUE)),
         key=key,
         is_baseline=is_baseline(cell["intervention"], cell["parameters"]),
-        n_repeats=repeats,
+        n_repeats=rows.n_repeats,
         n=n,
-        kind=change.get("kind") or _kind_alone(own),
-        verdict=change.get("population_verdict", ""),
-        failures=tuple((*each, times) for each, times in reasons.most_common()),
-        no_value_reason="" if n else why_no_value([*filter(None, statuses)], repeats),
-        accepts_nobody=own.get("accepts_nobody", 0),
-        accepts_everybody=own.get("accepts_everybody", 0),
-        numbers={column.key: _number(column, place, found) for column in columns},
-        is_trivial=_is_trivial(change, own, metric.ideal or 0.0),
-        is_significant=own.get("side", 0) in (1, -1),
-        is_near_ideal=own.get("p_same", np.nan) < LEVEL,
-        dominated_by=tuple(called.techniques.get(name, name) for name in ahead),
-        is_on_front=bool(front.get("front", False)),
-        beaten_by=found.below.get((*key[:2], compared, *key[2:]), ()),
-        contrast=found.contrasts.get((*place, ACCURACY), _NO_ROW).get("contrast", ""),
+        kind=paired_row.get("kind") or _classify_uncompared(technique_row),
+        verdict=paired_row.get("population_verdict", ""),
+        failures=tuple(failures),
+        no_value_reason=no_value_reason,
+        accepts_nobody=technique_row.get("accepts_nobody", 0),
+        accepts_everybody=technique_row.get("accepts_everybody", 0),
+        numbers={column.key: _read_number(rows, column, row_key) for column in rows.columns},
+        is_trivial=_is_trivial(paired_row, technique_row, rows.metric.ideal or 0.0),
+        is_significant=technique_row.get("side", 0) in (1, -1),
+        is_near_ideal=technique_row.get("p_same", np.nan) < LEVEL,
+        dominated_by=tuple(aliases.get(label, label) for label in dominating if label),
+        is_on_front=bool(pareto_row.get("front", False)),
+        # In `COMPARED` the groups compared follow the data set and the attribute.
+        beaten_by=rows.shortfalls.get(key[:2] + (compared,) + key[2:], ()),
+        contrast=contrast_row.get("contrast", ""),
     )
 
 
-def _is_trivial(change: Mapping[Any, Any], own: Mapping[Any, Any], ideal: float) -> bool:
-    """Return whether a change is shown to be less than `SAME`, or is a small share of the baseline's gap."""
-    if not change:
+def _is_trivial(paired_row: Mapping[Any, Any], technique_row: Mapping[Any, Any], ideal: float) -> bool:
+    """Return whether a change is shown to be negligible, or is a small share of the baseline's gap."""
+    if not paired_row:
         return False
-    baseline_gap = abs(own["mean"] - change["difference"] - ideal)
-    return bool(
-        change["population_p_same"] < LEVEL or abs(change["difference"]) < TRIVIAL_SHARE * baseline_gap
-    )
+    difference = paired_row["difference"]
+    baseline_gap = abs(technique_row["mean"] - difference - ideal)
+    is_negligible = paired_row["population_p_same"] < LEVEL
+    return bool(is_negligible or abs(difference) < TRIVIAL_SHARE * baseline_gap)
 
 
-def _number(column: FindingColumn, place: CellKey, found: CellRows) -> Estimate:
-    """Return the number of a cell and the groups compared in a column."""
+def _read_number(rows: CellRows, column: FindingColumn, row_key: CellKey) -> Estimate:
+    """Return the number in a column, of a cell and the groups compared."""
+    metric_key = row_key + (column.metric,)
     if column.labels:
-        row = found.remedies.get((*place, column.metric, column.labels), _NO_ROW)
-        return _estimate(row, _CHANGE if column.quantity == "change" else _VALUE)
+        row = rows.bias_cost.get(metric_key + (column.labels,), _NO_ROW)
+        if column.quantity == "change":
+            return _CHANGE.read(row)
+        return _VALUE.read(row)
     if column.quantity == "change":
-        return _estimate(found.paired.get((*place, column.metric), _NO_ROW), _DIFFERENCE)
-    return _estimate(found.own.get((*place, column.metric), _NO_ROW), _VALUE)
+        return _DIFFERENCE.read(rows.paired.get(metric_key, _NO_ROW))
+    return _VALUE.read(rows.techniques.get(metric_key, _NO_ROW))
 
 
-def _kind_alone(own: Mapping[Any, Any]) -> Kind | Literal[""]:
-    """Return the kind of what is not compared with anything, such as a plain model."""
-    if not own.get("n", 0):
+def _classify_uncompared(technique_row: Mapping[Any, Any]) -> Kind | Literal[""]:
+    """Return the kind of a model that is not compared with another, such as the plain model."""
+    if not technique_row.get("n", 0):
         return "no value"
-    if own["constant"]:
+    if technique_row["constant"]:
         return "constant"
-    if np.isnan(own["side"]):
+    if np.isnan(technique_row["side"]):
         return "untested"
     return ""
 
 
-_NO_ROW: Mapping[Any, Any] = {}
-
-
-_VALUE = ("mean", "low", "high", "")
-_DIFFERENCE = ("difference", "population_low", "population_high", "kind")
-_CHANGE = ("change", "change_low", "change_high", "kind")
-_LOST = ("lost", "lost_low", "lost_high", "lost_kind")
-
-
-def _estimate(row: Mapping[Any, Any], columns: Sequence[str]) -> Estimate:
-    """Return the estimate in some columns of a row: a mean, the ends of its interval and maybe a kind."""
-    mean, low, high = (float(row.get(name, np.nan)) for name in columns[:3])
-    return Estimate(mean, low, high, row.get(columns[3], ""), row.get("n", 0))
-
-
-def _outcome(
-    plain: TechniqueFinding | None, findings: Sequence[TechniqueFinding], metric: Metric
+def _find_outcome(
+    baseline: TechniqueFinding | None, findings: Sequence[TechniqueFinding], metric: Metric
 ) -> tuple[Outcome, tuple[str, ...]]:
-    """Return the outcome of a setting and the techniques that it is of, those with the least gap first."""
-    if plain is None or not plain.n:
-        return "no baseline" if plain is None else "no value", ()
-    better = [one for one in findings if one.narrows]
-    if not better:
-        over = tuple(one.technique for one in findings if one.kind == "overshoots")
-        if over or plain.kind != "untested":
-            if over:
-                return ("overshoots", over)
-            if any(one.is_better for one in findings):
-                return "hardly", ()
-            return ("nothing shown" if plain.is_significant else "no gap shown", ())
-        return "untested", ()
-    better.sort(key=lambda one: abs(one.value.mean - (metric.ideal or 0.0)))
-    ahead = [one for one in better if not one.dominated_by] or better
-    front = [one for one in ahead if one.is_on_front]
+    """Return the outcome of a setting and the techniques that it is about, those with the least gap first."""
+    # 1. Without a plain model there is nothing to compare with.
+    if baseline is None:
+        return "no baseline", ()
+    if not baseline.n:
+        return "no value", ()
+    # 2. Where no technique narrows the gap, say why.
+    narrowing = [finding for finding in findings if finding.narrows]
+    if not narrowing:
+        overshooting = tuple(finding.technique for finding in findings if finding.kind == "overshoots")
+        if overshooting:
+            return "overshoots", overshooting
+        if baseline.kind == "untested":
+            return "untested", ()
+        if any(finding.is_better for finding in findings):
+            return "hardly", ()
+        if baseline.is_significant:
+            return "nothing shown", ()
+        return "no gap shown", ()
+    # 3. Choose among those that do.
+    ideal = metric.ideal or 0.0
+    narrowing.sort(key=lambda finding: abs(finding.value.mean - ideal))
+    ahead = [finding for finding in narrowing if not finding.dominated_by] or narrowing
+    on_front = [finding for finding in ahead if finding.is_on_front]
     if len(ahead) == 1:
         return "best", (ahead[0].technique,)
-    if len(front) > 1:
-        return "front", tuple(one.technique for one in front)
-    return "several", tuple(one.technique for one in ahead)
+    if len(on_front) > 1:
+        return "front", tuple(finding.technique for finding in on_front)
+    return "several", tuple(finding.technique for finding in ahead)
 
 
 def groups_in_words(protected: ProtectedAttributes, compared: str) -> tuple[str, str]:
-    """Return the deprived and the favoured group, as the card calls people, else by their levels.
+    """Return the deprived and the favoured group, by the card's names of people, else by their levels.
 
     >>> from fairbench_cli.measures.groups import ProtectedAttribute
     >>> sex = ProtectedAttribute("sex", ("f", "m"), ("f",), ("m",))
     >>> race = ProtectedAttribute("race", ("b", "o", "w"), ("b", "o"), ("w",))
-    >>> both = ProtectedAttributes((sex, race))
-    >>> groups_in_words(both, "sex"), groups_in_words(both, "race"), groups_in_words(both, "sex × race")
-    (('f', 'm'), ('everybody but w', 'w'), ('everybody but m × w', 'm × w'))
+    >>> protected = ProtectedAttributes((sex, race))
+    >>> [groups_in_words(protected, compared) for compared in ("sex", "race", "sex × race")]
+    [('f', 'm'), ('everybody but w', 'w'), ('everybody but m × w', 'm × w')]
     """
-    names = attribute_names(compared)
-    of = {joint.name: joint.of for joint in protected.joint}
-    parts = dict.fromkeys(part for name in names for part in of.get(name, (name,)))
-    own = [one for part in parts for one in protected.attributes if one.name == part]
-    if len(own) == 1:
-        one = own[0]
-        favoured = one.favoured_called or " or ".join(one.favoured)
-        if len(one.deprived) == 1:
-            alone = one.deprived[0]
-        else:
-            alone = f"everybody but {favoured}"
-        return one.deprived_called or alone, favoured
-    favoured = CROSS.join(" or ".join(one.favoured) for one in own)
+    # 1. List the attributes that are compared, each once; a joint attribute stands for several.
+    attributes_of_joint = {joint.name: joint.of for joint in protected.joint}
+    names: dict[str, None] = {}
+    for name in attribute_names(compared):
+        names |= dict.fromkeys(attributes_of_joint.get(name, (name,)))
+    attribute_by_name = {attribute.name: attribute for attribute in protected.attributes}
+    attributes = [attribute_by_name[name] for name in names if name in attribute_by_name]
+    # 2. Of an intersection the favoured are favoured by every attribute.
+    if len(attributes) != 1:
+        favoured = CROSS.join(" or ".join(attribute.favoured) for attribute in attributes)
+        return f"everybody but {favoured}", favoured
+    # 3. The card may have a name for the groups of an attribute.
+    attribute = attributes[0]
+    favoured = attribute.favoured_called or " or ".join(attribute.favoured)
+    if attribute.deprived_called:
+        return attribute.deprived_called, favoured
+    if len(attribute.deprived) == 1:
+        return attribute.deprived[0], favoured
     return f"everybody but {favoured}", favoured

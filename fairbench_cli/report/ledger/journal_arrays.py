@@ -31,12 +31,14 @@ from fairbench_cli.report.ledger.inference import (
 
 SITUATION = ["dataset", "attribute", "world", "representation", "beta", "classifier", "classifier_parameters"]
 TECHNIQUE = ["intervention", "parameters", "include_protected"]
-CELL_COLUMNS = [*SITUATION[:5], *TECHNIQUE, *SITUATION[5:]]
+CELL_COLUMNS = SITUATION[:5] + TECHNIQUE + SITUATION[5:]
 COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
 WORLD_COLUMNS = ["world", "labels", "features"]
 """The columns that no file of a run without worlds has."""
-KEPT = 24  # cells of a data set whose decisions are in memory at a time; more where they take less than
-KEPT_BYTES = 256 * 2**20
+CACHED_CELLS = 24
+"""Of how many cells of a data set the decisions are in memory at a time; of more where they take less than
+`CACHED_BYTES`."""
+CACHED_BYTES = 256 * 2**20
 
 Texts = NDArray[np.object_]
 CellKey = tuple[Any, ...]
@@ -58,7 +60,7 @@ def is_baseline(intervention: str, parameters: str) -> bool:
 
 @dataclass(frozen=True)
 class DatasetRepeats:
-    """What a journal holds of the cells of one data set and protected attribute.
+    """The repeats in a journal of the cells of one data set and protected attribute.
 
     Parameters
     ----------
@@ -97,14 +99,14 @@ class DatasetRepeats:
 
     @property
     def dataset(self) -> str:
-        """What the results call the data set."""
+        """The name of the data set in the results."""
         return str(self.cells[0]["dataset"])
 
     @property
     def has_counts(self) -> NDArray[np.bool_]:
         """Whether a repeat has counts, shape (cells, repeats)."""
-        done: NDArray[np.bool_] = ~np.isnan(self.counts.n[..., 0, 0, 0])
-        return done
+        has_counts: NDArray[np.bool_] = ~np.isnan(self.counts.n[..., 0, 0, 0])
+        return has_counts
 
     @cached_property
     def label_counts(self) -> Counts:
@@ -113,28 +115,31 @@ class DatasetRepeats:
         All cells of a repeat share their test rows and these their true labels; NaN where none has a result.
         Recorded labels are those of one world: `label_counts_in_world`.
         """
-        return self._labels_of(np.ones(len(self.cells), dtype=bool))
+        return self._count_labels(np.ones(len(self.cells), dtype=bool))
 
     def label_counts_in_world(self, world: str, beta: float) -> Counts:
         """Return the labels of the test rows as one world has them, in the shape of `label_counts`."""
-        return self._labels_of(np.array([(one["world"], one["beta"]) == (world, beta) for one in self.cells]))
+        is_of_world = [cell["world"] == world and cell["beta"] == beta for cell in self.cells]
+        return self._count_labels(np.array(is_of_world))
 
-    def _labels_of(self, cells: NDArray[np.bool_]) -> Counts:
-        done = self.has_counts[cells]
-        own = self.counts.n[cells]
-        nothing = np.full(own.shape[1:], np.nan)
-        if len(own):
-            n = own[done.argmax(axis=0), np.arange(done.shape[1])]
-        else:
-            n = nothing
-        return Counts(self.counts.groups, n).of_labels()
+    def _count_labels(self, selected: NDArray[np.bool_]) -> Counts:
+        """Return the labels of the test rows of the selected cells, repeat by repeat."""
+        n = self.counts.n[selected]
+        if not len(n):
+            return Counts(self.counts.groups, np.full(n.shape[1:], np.nan)).of_labels()
+        has_counts = self.has_counts[selected]
+        # Of each repeat the first cell that has counts: all that have them have the same labels.
+        first_cell = has_counts.argmax(axis=0)
+        label_counts = n[first_cell, np.arange(has_counts.shape[1])]
+        return Counts(self.counts.groups, label_counts).of_labels()
 
     @property
     def n_constant(self) -> NDArray[np.intp]:
         """In how many repeats each cell accepts nobody, and in how many everybody; shape (cells, 2)."""
-        taken = self.counts.n.sum(axis=(-3, -2))  # (cells, repeats, refused and accepted)
-        found: NDArray[np.intp] = (taken[..., ::-1] == 0).sum(axis=1)
-        return found
+        n_by_decision = self.counts.n.sum(axis=(-3, -2))  # (cells, repeats, refused and accepted)
+        # Who accepts nobody has no accepted rows, so the order is turned round.
+        n_constant: NDArray[np.intp] = (n_by_decision[..., ::-1] == 0).sum(axis=1)
+        return n_constant
 
     @property
     def is_distinct(self) -> NDArray[np.bool_]:
@@ -145,30 +150,38 @@ class DatasetRepeats:
     @property
     def frame(self) -> pd.DataFrame:
         """The columns of the cells, one row each."""
-        return pd.DataFrame(
-            [[cell[name] for name in CELL_COLUMNS] for cell in self.cells], columns=CELL_COLUMNS
-        )
+        return pd.DataFrame([cell_key(cell) for cell in self.cells], columns=CELL_COLUMNS)
 
     def compared_attributes(self, attributes: Sequence[str]) -> tuple[str, ...]:
         """Return those of some attributes and intersections that the data set has; its own if it has none."""
-        has = [name for name in attributes if set(attribute_names(name)) <= set(self.protected.all_names)]
-        return tuple(dict.fromkeys(CROSS.join(attribute_names(name)) for name in has)) or (self.attribute,)
+        available = set(self.protected.all_names)
+        compared = []
+        for attribute in attributes:
+            names = attribute_names(attribute)
+            if set(names) <= available:
+                compared.append(CROSS.join(names))
+        return tuple(dict.fromkeys(compared)) or (self.attribute,)
 
     def baseline_indices(self, *, sees_same: bool = False) -> list[int | None]:
-        """Return for each cell the place of ``none`` with the same representation, β and classifier, if any.
+        """Return for each cell the index of ``none`` with the same representation, β and classifier, if any.
 
         It is the one with the same ``include_protected``; where there is none such the other one, unless it
-        has to be the `same`.
+        has to see the same (`sees_same`).
         """
-        keys = [tuple(cell[name] for name in SITUATION) for cell in self.cells]
-        seen = [cell["include_protected"] for cell in self.cells]
-        known = {
-            (key, s): place
-            for place, (key, s, cell) in enumerate(zip(keys, seen, self.cells, strict=True))
-            if is_baseline(cell["intervention"], cell["parameters"])
-        }
-        others = {} if sees_same else known
-        return [known.get((key, s), others.get((key, not s))) for key, s in zip(keys, seen, strict=True)]
+        keys = []
+        index_by_key = {}
+        for i, cell in enumerate(self.cells):
+            keys.append(tuple(cell[column] for column in SITUATION))
+            if is_baseline(cell["intervention"], cell["parameters"]):
+                index_by_key[keys[i], cell["include_protected"]] = i
+        indices = []
+        for key, cell in zip(keys, self.cells, strict=True):
+            includes_protected = cell["include_protected"]
+            index = index_by_key.get((key, includes_protected))
+            if index is None and not sees_same:
+                index = index_by_key.get((key, not includes_protected))
+            indices.append(index)
+        return indices
 
     def levels(self, counts: Counts, compared: str) -> Counts:
         """Return counts of the levels of an attribute or an intersection."""
@@ -183,74 +196,80 @@ class DatasetRepeats:
 
         They are of the levels of an attribute or an intersection, shape (repeats, rates, groups, 2, 2).
         """
-        found = {
-            r: one.swept.n
-            for r, one in self.records[cell].items()
-            if one.swept is not None and len(one.swept.n)
-        }
-        if found:
-            n = np.array([*found.values()])
+        repeats = []
+        counts_by_repeat = []
+        for repeat, record in self.records[cell].items():
+            if record.swept is not None and len(record.swept.n):
+                repeats.append(repeat)
+                counts_by_repeat.append(record.swept.n)
+        if repeats:
+            n = np.array(counts_by_repeat)
         else:
-            n = np.zeros((0, 0, *self.counts.n.shape[2:]))
-        return np.array([*found], dtype=np.intp), self.levels(Counts(self.counts.groups, n), compared)
+            n = np.zeros((0, 0) + self.counts.n.shape[2:])
+        return np.array(repeats, dtype=np.intp), self.levels(Counts(self.counts.groups, n), compared)
 
     @cached_property
     def slopes(self) -> Callable[[str, Metric], Floats]:
         """A function of groups compared and metric: its slopes, shape (cells, repeats, strata, 2)."""
 
         @cache
-        def of(compared: str, metric: Metric) -> Floats:
-            counts = self.levels(Counts(self.counts.groups, self.counts.n[self.has_counts]), compared)
-            found = np.full((*self.has_counts.shape, *counts.n.shape[1:]), np.nan)
-            found[self.has_counts] = compute_slopes(metric, counts)
-            return self.slopes_by_stratum(found, partial(self.levels, compared=compared))
+        def metric_slopes(compared: str, metric: Metric) -> Floats:
+            has_counts = self.has_counts
+            counts = self.levels(Counts(self.counts.groups, self.counts.n[has_counts]), compared)
+            slopes = np.full(has_counts.shape + counts.n.shape[1:], np.nan)
+            slopes[has_counts] = compute_slopes(metric, counts)
+            return self.slopes_by_stratum(slopes, partial(self.levels, compared=compared))
 
-        return of
+        return metric_slopes
 
-    def slopes_by_stratum(self, slope: Floats, summed: Callable[[Counts], Counts]) -> Floats:
+    def slopes_by_stratum(self, slope: Floats, sum_groups: Callable[[Counts], Counts]) -> Floats:
         """Return slopes of sums of groups as those of the strata that are summed, shape (..., strata, 2).
 
         Parameters
         ----------
         slope : float array, shape (..., sums, 2, 2)
-        summed : callable
+        sum_groups : callable
             Returns the sums of counts of the joint levels, in the order of `slope`.
         """
         groups = self.counts.groups
-        ones = np.zeros((len(groups), len(groups), 2, 2))
-        ones[np.arange(len(groups)), np.arange(len(groups))] = 1
-        level = summed(Counts(groups, ones)).n[..., 0, 0].argmax(axis=1)
-        return slope[..., level, :, :].reshape(*slope.shape[:-3], 2 * len(groups), 2)
+        n_groups = len(groups)
+        # Counts of which the i-th has rows of the i-th joint level alone: the sum that is not 0 is its own.
+        unit_counts = np.zeros((n_groups, n_groups, 2, 2))
+        unit_counts[np.arange(n_groups), np.arange(n_groups)] = 1
+        sum_index = sum_groups(Counts(groups, unit_counts)).n[..., 0, 0].argmax(axis=1)
+        return slope[..., sum_index, :, :].reshape(slope.shape[:-3] + (2 * n_groups, 2))
 
     def decisions(self, cell: int, repeats: Rows) -> ModelDecisions:
-        """Return the decisions of a cell's models in some of the repeats that are done."""
-        at = (np.cumsum(self.has_counts[cell]) - 1)[repeats]
-        model = self._decided(cell)
-        if len(at) == len(model.n):
-            return model
-        return model.select(at)
+        """Return the decisions of a cell's models in some of the repeats that have counts."""
+        all_decisions = self._cell_decisions(cell)
+        # The index of each repeat among those that have counts.
+        indices = (np.cumsum(self.has_counts[cell]) - 1)[repeats]
+        if len(indices) == len(all_decisions.n):
+            return all_decisions
+        return all_decisions.select(indices)
 
     @cached_property
-    def _decided(self) -> Callable[[int], ModelDecisions]:
-        """A function of a cell: what its models decided, in the repeats that are done."""
-        most_bytes = int(
-            np.nanmax(self.counts.total) * self.has_counts.shape[1]
-        )  # of a cell: one a row and repeat
+    def _cell_decisions(self) -> Callable[[int], ModelDecisions]:
+        """A function of a cell: the decisions of its models, in the repeats that have counts."""
+        # A decision of a row in a repeat is a byte.
+        bytes_per_cell = int(np.nanmax(self.counts.total) * self.has_counts.shape[1])
+        n_cached = max(CACHED_CELLS, CACHED_BYTES // max(bytes_per_cell, 1))
 
-        @lru_cache(maxsize=max(KEPT, KEPT_BYTES // max(most_bytes, 1)))
-        def of(cell: int) -> ModelDecisions:
+        @lru_cache(maxsize=n_cached)
+        def unpack_cell(cell: int) -> ModelDecisions:
             repeats = np.flatnonzero(self.has_counts[cell])
-            kept = [self.records[cell][repeat].decisions for repeat in repeats.tolist()]
-            return unpack_decisions(self.counts.n[cell, repeats], kept)
+            stored = [self.records[cell][repeat].decisions for repeat in repeats.tolist()]
+            return unpack_decisions(self.counts.n[cell, repeats], stored)
 
-        return of
+        return unpack_cell
 
 
 def collect_datasets(plan: RunPlan, records: Records) -> list[DatasetRepeats]:
     """Return the repeats of a run by data set, in the order of the plan; those without any are left out."""
-    known = (cell for cell in plan.cells if has_repeats(plan, records, cell))
-    found = group_by(known, lambda cell: (cell["dataset"], cell["attribute"]))
-    return [collect_cells([(plan, records, cells)], row_design(plan.config)) for cells in found.values()]
+    cells_with_repeats = [cell for cell in plan.cells if has_repeats(plan, records, cell)]
+    cells_by_dataset = group_by(cells_with_repeats, lambda cell: (cell["dataset"], cell["attribute"]))
+    design = row_design(plan.config)
+    return [collect_cells([(plan, records, cells)], design) for cells in cells_by_dataset.values()]
 
 
 def has_repeats(plan: RunPlan, records: Records, cell: Mapping[str, Any]) -> bool:
@@ -266,12 +285,16 @@ def check_attributes(attributes: Sequence[str], datasets: Sequence[DatasetRepeat
     UserError
         When there is one.
     """
-    known = sorted({name for data in datasets for name in data.protected.all_names})
-    for name in (part for attribute in attributes for part in attribute_names(attribute)):
-        if datasets and name not in known:
-            raise user_error(
-                f'no protected attribute "{name}" in this run', suggest(name, known), "--attribute"
-            )
+    if not datasets:
+        return
+    available: set[str] = set()
+    for data in datasets:
+        available.update(data.protected.all_names)
+    for attribute in attributes:
+        for name in attribute_names(attribute):
+            if name not in available:
+                problem = f'no protected attribute "{name}" in this run'
+                raise user_error(problem, suggest(name, sorted(available)), "--attribute")
 
 
 def groups_frame(datasets: Sequence[DatasetRepeats]) -> pd.DataFrame:
@@ -279,31 +302,55 @@ def groups_frame(datasets: Sequence[DatasetRepeats]) -> pd.DataFrame:
 
     ``tn fp fn tp`` take the favourable outcome as positive.
     """
-    columns = [*CELL_COLUMNS, "repeat", "status", "reason", "protected", "group", *COUNT_COLUMNS]
-    parts = []
+    frames = []
     if not datasets:
-        parts.append(pd.DataFrame(columns=columns))
+        columns = ["repeat", "status", "reason", "protected", "group"]
+        frames.append(pd.DataFrame(columns=CELL_COLUMNS + columns + COUNT_COLUMNS))
     for data in datasets:
+        # Rows go by cell, repeat and joint level, as the counts do: (cells, repeats, groups, 2, 2).
         groups = data.protected.groups
-        repeats = data.status.shape[1]
-        frame = data.frame.loc[np.repeat(np.arange(len(data.cells)), repeats * len(groups))]
-        each = {
-            "repeat": np.tile(np.arange(repeats), len(data.cells)),
-            "status": data.status,
-            "reason": data.reason,
-        }
+        n_groups = len(groups)
+        n_cells, n_repeats = data.status.shape
+        frame = data.frame.loc[np.repeat(np.arange(n_cells), n_repeats * n_groups)]
         frame = frame.assign(
-            **{name: np.repeat(np.ravel(values), len(groups)) for name, values in each.items()},
+            repeat=np.repeat(np.tile(np.arange(n_repeats), n_cells), n_groups),
+            status=np.repeat(np.ravel(data.status), n_groups),
+            reason=np.repeat(np.ravel(data.reason), n_groups),
             protected=CROSS.join(data.protected.names),
             group=groups * data.status.size,
-            **dict(zip(COUNT_COLUMNS, data.counts.n.reshape(-1, 4).T, strict=True)),
         )
-        parts.append(frame[frame["status"] != ""])
-    frame = pd.concat(parts, ignore_index=True)
-    whole = (frame[COUNT_COLUMNS].dropna() % 1 == 0).all(axis=None)
-    if whole:
+        frame[COUNT_COLUMNS] = data.counts.n.reshape(-1, 4)
+        frames.append(frame[frame["status"] != ""])
+    frame = pd.concat(frames, ignore_index=True)
+    is_integer = (frame[COUNT_COLUMNS].dropna() % 1 == 0).all(axis=None)
+    if is_integer:
         return frame.astype(dict.fromkeys(COUNT_COLUMNS, "Int64"))
     return frame
+
+
+@dataclass(frozen=True)
+class _JournalCell:
+    """A cell with the journal that its repeats are in.
+
+    Parameters
+    ----------
+    cell : dict
+        As the plan describes it.
+    n_repeats : int
+        How many repeats its run asks for.
+    records : dict
+        The journal of its run.
+    row_metric_keys : dict
+        The keys in the journal of the metrics of rows, by their names.
+    on_recorded : bool
+        Whether it is counted on recorded labels.
+    """
+
+    cell: dict[str, Any]
+    n_repeats: int
+    records: Records
+    row_metric_keys: Mapping[str, str]
+    on_recorded: bool
 
 
 def collect_cells(
@@ -314,51 +361,76 @@ def collect_cells(
     Parameters
     ----------
     runs : sequence of (RunPlan, Records, list of dict)
-        Each with the cells that are wanted, and the same groups. Metrics of rows are those of all runs.
+        Each with the cells that are selected, and the same groups. Metrics of rows are those of all runs.
     """
-    of_cells: list[tuple[dict[str, Any], range, Records, dict[str, str]]] = []
-    for plan, records, own in runs:
-        asked = range(plan.config.repeats), records, plan.config.row_metrics.recorded_as
-        of_cells += [(cell, *asked) for cell in own]
-    cells, repeats, _, names = zip(*of_cells, strict=True)
-    protected = runs[0][0].protected(cells[0]["dataset"], cells[0]["attribute"])
-    shape = len(cells), max(map(len, repeats))
+    # 1. List the cells of all runs, each with the journal that it is in.
+    journal_cells = []
+    for plan, records, cells in runs:
+        is_recorded = _is_on_recorded_labels(plan, records, cells)
+        row_metric_keys = plan.config.row_metrics.recorded_as
+        for cell, on_recorded in zip(cells, is_recorded, strict=True):
+            journal_cells.append(
+                _JournalCell(cell, plan.config.repeats, records, row_metric_keys, on_recorded)
+            )
+    dataset = journal_cells[0].cell["dataset"]
+    attribute = journal_cells[0].cell["attribute"]
+    first_plan, _, _ = runs[0]
+    protected = first_plan.protected(dataset, attribute)
+    # 2. Make the arrays, with nothing in them.
+    shape = (len(journal_cells), max(journal_cell.n_repeats for journal_cell in journal_cells))
     status = np.full(shape, "", dtype=object)
     reason = np.full(shape, "", dtype=object)
-    n = np.full((*shape, len(protected.groups), 2, 2), np.nan)
-    row_values = {name: np.full(shape, np.nan) for name in names[0] if all(name in own for own in names)}
-    recorded = np.concatenate([_recorded(*run) for run in runs])
-    held: list[dict[int, Repeat]] = [{} for _ in cells]
-    for i, (cell, own_repeats, records, recorded_as) in enumerate(of_cells):
-        for repeat in own_repeats:
-            record = records.get((cell["key"], repeat))
+    n = np.full(shape + (len(protected.groups), 2, 2), np.nan)
+    row_values = {}
+    for name in journal_cells[0].row_metric_keys:
+        if all(name in journal_cell.row_metric_keys for journal_cell in journal_cells):
+            row_values[name] = np.full(shape, np.nan)
+    # 3. Fill in the repeats that are in the journals.
+    repeats_by_cell: list[dict[int, Repeat]] = [{} for _ in journal_cells]
+    for i, journal_cell in enumerate(journal_cells):
+        for repeat in range(journal_cell.n_repeats):
+            record = journal_cell.records.get((journal_cell.cell["key"], repeat))
             if record is None:
                 continue
-            if recorded[i]:  # without what is of true labels alone
+            if journal_cell.on_recorded:
+                # Its decisions, and its counts at other acceptance rates, are of true labels alone.
                 record = replace(record, counts=record.recorded, swept=None, decisions=None)
-            held[i][repeat] = record
-            status[i, repeat], reason[i, repeat] = record.status, record.reason
+            repeats_by_cell[i][repeat] = record
+            status[i, repeat] = record.status
+            reason[i, repeat] = record.reason
             if record.counts is not None:
                 n[i, repeat] = record.counts.n
             for name, values in row_values.items():
-                if recorded[i]:
-                    kept = on_record(recorded_as[name])
-                else:
-                    kept = recorded_as[name]
-                values[i, repeat] = record.values.get(kept, np.nan)
-    known = cells[0]["attribute"], protected, list(cells), status, reason, Counts(protected.groups, n)
-    return DatasetRepeats(*known, row_values, held, design, recorded)
+                metric_key = journal_cell.row_metric_keys[name]
+                if journal_cell.on_recorded:
+                    metric_key = on_record(metric_key)
+                values[i, repeat] = record.values.get(metric_key, np.nan)
+    return DatasetRepeats(
+        attribute=attribute,
+        protected=protected,
+        cells=[journal_cell.cell for journal_cell in journal_cells],
+        status=status,
+        reason=reason,
+        counts=Counts(protected.groups, n),
+        row_values=row_values,
+        records=repeats_by_cell,
+        design=design,
+        recorded=np.array([journal_cell.on_recorded for journal_cell in journal_cells], dtype=bool),
+    )
 
 
-def _recorded(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> NDArray[np.bool_]:
-    """Return which cells are counted on recorded labels: those of worlds that change some, if asked for."""
-    asked = range(plan.config.repeats if plan.config.test_labels == "recorded" else 0)
-    changing = {
-        (cell["world"], cell["beta"])
-        for cell in cells
-        if any((found := records.get((cell["key"], i))) is not None and found.recorded for i in asked)
-    }
-    return np.array([(cell["world"], cell["beta"]) in changing for cell in cells], dtype=bool)
+def _is_on_recorded_labels(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> list[bool]:
+    """Return whether each cell is counted on recorded labels: in worlds that change some, if requested."""
+    if plan.config.test_labels != "recorded":
+        return [False for _ in cells]
+    changing_worlds = set()
+    for cell in cells:
+        for repeat in range(plan.config.repeats):
+            record = records.get((cell["key"], repeat))
+            if record is not None and record.recorded:
+                changing_worlds.add((cell["world"], cell["beta"]))
+                break
+    return [(cell["world"], cell["beta"]) in changing_worlds for cell in cells]
 
 
 def t_interval(mean: Floats, sd: Floats, n: NDArray[np.int64]) -> tuple[Floats, Floats]:
@@ -367,12 +439,12 @@ def t_interval(mean: Floats, sd: Floats, n: NDArray[np.int64]) -> tuple[Floats, 
     >>> [round(float(end), 3) for end in t_interval(np.array(0.5), np.array(0.1), np.array(4))]
     [0.341, 0.659]
     """
-    enough = n >= 2
-    quantile = np.where(
-        enough, stdtrit(np.where(enough, n - 1, 1), 0.975), np.nan
-    )  # scipy.stats loads slowly
-    half = quantile * sd / np.sqrt(np.maximum(n, 1))
-    return mean - half, mean + half
+    has_interval = n >= 2
+    degrees_of_freedom = np.where(has_interval, n - 1, 1)
+    # From scipy.special: scipy.stats loads slowly.
+    quantile = np.where(has_interval, stdtrit(degrees_of_freedom, 0.975), np.nan)
+    half_width = quantile * sd / np.sqrt(np.maximum(n, 1))
+    return mean - half_width, mean + half_width
 
 
 def mean_and_interval(values: Floats) -> dict[str, Any]:
@@ -381,11 +453,11 @@ def mean_and_interval(values: Floats) -> dict[str, Any]:
     >>> {name: float(number) for name, number in mean_and_interval(np.array([1.0, np.nan])).items()}
     {'mean': 1.0, 'sd': nan, 'low': nan, 'high': nan, 'n_ok': 1.0}
     """
-    there = ~np.isnan(values)
-    n = there.sum(-1)
-    mean = np.where(there, values, 0.0).sum(-1) / np.where(n > 0, n, np.nan)
+    has_value = ~np.isnan(values)
+    n = has_value.sum(-1)
+    mean = np.where(has_value, values, 0.0).sum(-1) / np.where(n > 0, n, np.nan)
     with np.errstate(invalid="ignore"):  # the sd of infinite values is NaN
-        squares = (np.where(there, values - mean[..., np.newaxis], 0.0) ** 2).sum(-1)
+        squares = (np.where(has_value, values - mean[..., np.newaxis], 0.0) ** 2).sum(-1)
     sd = np.sqrt(squares / np.where(n > 1, n - 1, np.nan))
     low, high = t_interval(mean, sd, n)
     return {"mean": mean, "sd": sd, "low": low, "high": high, "n_ok": n}

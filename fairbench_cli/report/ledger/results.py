@@ -1,4 +1,4 @@
-"""Every metric of every repeat as arrays, their means and intervals, and what a report is written from."""
+"""Every metric of every repeat as arrays, their means and intervals, and the results behind a report."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,9 +32,10 @@ from fairbench_cli.report.ledger.journal_arrays import (
     t_interval,
 )
 
-COMPARED = [*CELL_COLUMNS[:2], "compared", *CELL_COLUMNS[2:]]
-ROW_COLUMNS = [*COMPARED, "metric"]
-SWEEP_COLUMNS = [*COMPARED, "rate", "metric", "mean", "sd", "low", "high", "n_ok", "n"]
+COMPARED = CELL_COLUMNS[:2] + ["compared"] + CELL_COLUMNS[2:]
+ROW_COLUMNS = COMPARED + ["metric"]
+INTERVAL_COLUMNS = ["mean", "sd", "low", "high", "n_ok", "n"]
+SWEEP_COLUMNS = COMPARED + ["rate", "metric"] + INTERVAL_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -67,14 +68,18 @@ class Results:
     cell_index: Rows = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
     requested: tuple[str, ...] = ()
 
-    def take(self, at: NDArray[Any]) -> "Results":
-        """Return some of the rows, by a mask or by their places."""
-        if len(self.cell_index):
-            place = self.cell_index[at]
-        else:
-            place = self.cell_index
-        rows, values, status = self.rows.iloc[at], self.values[at], self.status[at]
-        return replace(self, rows=rows, values=values, status=status, cell_index=place)
+    def take(self, selected: NDArray[Any]) -> "Results":
+        """Return some of the rows, by a mask or by their indices."""
+        cell_index = self.cell_index
+        if len(cell_index):
+            cell_index = cell_index[selected]
+        return replace(
+            self,
+            rows=self.rows.iloc[selected],
+            values=self.values[selected],
+            status=self.status[selected],
+            cell_index=cell_index,
+        )
 
     def metric(self, name: str) -> Metric:
         """Return a metric, registered or not."""
@@ -98,51 +103,65 @@ class Results:
         """In how many repeats each row's models accept nobody, and everybody; shape (rows, 2)."""
         if not len(self.cell_index):
             return np.zeros((len(self.rows), 2), dtype=np.intp)
-        by_cell = [data.n_constant for data in self.datasets]
-        return np.array([by_cell[data][cell] for data, cell in self.cell_index])
+        n_constant_by_dataset = [data.n_constant for data in self.datasets]
+        return np.array([n_constant_by_dataset[dataset][cell] for dataset, cell in self.cell_index])
 
 
 def compute_results(
     datasets: Sequence[DatasetRepeats],
     metrics: Sequence[str],
     attributes: Sequence[str] = (),
-    own: Mapping[str, Metric] | None = None,
+    custom_metrics: Mapping[str, Metric] | None = None,
 ) -> Results:
-    """Compute metrics of every repeat, of the cells' own attributes and of others that are asked for.
+    """Compute metrics of every repeat, of the cells' own attributes and of others that are requested.
 
-    Metrics of rows compare the groups of a cell's own attribute alone.
+    Metrics of rows compare the groups of a cell's own attribute alone. The rows go by data set, then by
+    cell, then by groups compared and metric.
     """
-    own = own or {}
-    rows = []
+    if not datasets:
+        return Results(pd.DataFrame(columns=ROW_COLUMNS), np.zeros((0, 0)), np.zeros((0, 0), dtype=object))
+    custom_metrics = custom_metrics or {}
+    frames = []
     values = []
-    status = []
-    place = []
-    for at, data in enumerate(datasets):
-        names: list[tuple[str, str]] = []
-        columns: list[Floats] = []
-        for compared in dict.fromkeys((data.attribute, *data.compared_attributes(attributes))):
-            done = data.has_counts
-            found = {}
-            levels = data.levels(Counts(data.counts.groups, data.counts.n[done]), compared)
+    statuses = []
+    cell_indices = []
+    for dataset_index, data in enumerate(datasets):
+        # 1. Compute every metric of every group of groups compared, for all cells of the data set at once.
+        has_counts = data.has_counts
+        counts = Counts(data.counts.groups, data.counts.n[has_counts])
+        row_keys: list[tuple[str, str]] = []  # groups compared and metric
+        values_by_row: list[Floats] = []
+        for compared in dict.fromkeys((data.attribute,) + data.compared_attributes(attributes)):
+            levels = data.levels(counts, compared)
+            values_by_metric = {}
             for name in metrics:
                 if name not in data.row_values:
-                    found[name] = np.full(done.shape, np.nan)
-                    found[name][done] = measure(own.get(name, name), levels)
+                    values_by_metric[name] = np.full(has_counts.shape, np.nan)
+                    values_by_metric[name][has_counts] = measure(custom_metrics.get(name, name), levels)
                 elif compared == data.attribute:
-                    found[name] = data.row_values[name]
-            names += [(compared, name) for name in found]
-            columns += found.values()
-        frame = data.frame.loc[np.repeat(np.arange(len(data.cells)), len(names))]
-        frame[["compared", "metric"]] = names * len(data.cells)
-        rows.append(frame[ROW_COLUMNS])
-        values.append(np.stack(columns, axis=1).reshape(-1, data.status.shape[1]))
-        status.append(np.repeat(data.status, len(names), axis=0))
-        own_cells = np.repeat(np.arange(len(data.cells)), len(names))
-        place.append(np.stack([np.full_like(own_cells, at), own_cells], axis=1))
-    if not rows:
-        return Results(pd.DataFrame(columns=ROW_COLUMNS), np.zeros((0, 0)), np.zeros((0, 0), dtype=object))
-    arrays = np.concatenate(values), np.concatenate(status), own, datasets, np.concatenate(place)
-    return Results(pd.concat(rows, ignore_index=True), *arrays, requested=tuple(metrics))
+                    values_by_metric[name] = data.row_values[name]
+            row_keys += [(compared, name) for name in values_by_metric]
+            values_by_row += values_by_metric.values()
+        # 2. Lay them out: the rows of the first cell, then those of the second.
+        n_cells, n_repeats = data.status.shape
+        n_rows = len(row_keys)  # of a cell
+        cells = np.repeat(np.arange(n_cells), n_rows)
+        frame = data.frame.loc[cells]
+        frame[["compared", "metric"]] = row_keys * n_cells
+        frames.append(frame[ROW_COLUMNS])
+        # From (cells, rows of a cell, repeats) to (rows, repeats).
+        values.append(np.stack(values_by_row, axis=1).reshape(-1, n_repeats))
+        statuses.append(np.repeat(data.status, n_rows, axis=0))
+        cell_indices.append(np.stack([np.full_like(cells, dataset_index), cells], axis=1))
+    return Results(
+        rows=pd.concat(frames, ignore_index=True),
+        values=np.concatenate(values),
+        status=np.concatenate(statuses),
+        custom_metrics=custom_metrics,
+        datasets=datasets,
+        cell_index=np.concatenate(cell_indices),
+        requested=tuple(metrics),
+    )
 
 
 def compute_label_metric(name: str, levels: Counts) -> Floats:
@@ -151,37 +170,41 @@ def compute_label_metric(name: str, levels: Counts) -> Floats:
     Parameters
     ----------
     levels : Counts
-        Of the labels of the test rows, as `DatasetRepeats.labels` has them, by the groups compared.
+        Of the labels of the test rows, as `DatasetRepeats.label_counts` has them, by the groups compared.
     """
-    own = METRICS.get(name + OF_LABELS)
-    if own is not None and own.needs == "counts":
-        return measure(own, levels)
+    metric = METRICS.get(name + OF_LABELS)
+    if metric is not None and metric.needs == "counts":
+        return measure(metric, levels)
     return np.full(1, np.nan)
 
 
 def results_frame(results: Results) -> pd.DataFrame:
     """Return results.csv: one row per cell, groups compared, repeat and metric."""
     keys = results.rows[COMPARED]
-    cell = keys.ne(keys.shift()).any(axis=1).cumsum().to_numpy()
-    at, repeat = np.nonzero(results.status != "")
-    order = np.lexsort((repeat, cell[at]))  # stable: metrics stay in their order
-    at = at[order]
-    repeat = repeat[order]
-    frame = results.rows.iloc[at].assign(repeat=repeat, status=results.status[at, repeat])
-    return frame[[*COMPARED, "repeat", "status", "metric"]].assign(value=results.values[at, repeat])
+    is_next_key = keys.ne(keys.shift()).any(axis=1)
+    key_number = is_next_key.cumsum().to_numpy()
+    rows, repeats = np.nonzero(results.status != "")
+    order = np.lexsort((repeats, key_number[rows]))  # stable: metrics stay in their order
+    rows = rows[order]
+    repeats = repeats[order]
+    frame = results.rows.iloc[rows].assign(repeat=repeats, status=results.status[rows, repeats])
+    frame = frame[COMPARED + ["repeat", "status", "metric"]]
+    return frame.assign(value=results.values[rows, repeats])
 
 
 def summary_frame(results: Results, repeats: int) -> pd.DataFrame:
     """Return summary.csv: mean, sd and 95 % t-interval over the repeats of every row of the results.
 
-    ``n_ok`` counts the repeats that gave a value, ``n`` those that were asked for. The sd needs two values
+    ``n_ok`` counts the repeats that gave a value, ``n`` those that were requested. The sd needs two values
     and so does the interval; both are empty with fewer.
     """
-    row = np.tile(np.arange(len(results.rows)), results.values.shape[1])
-    numbers = pd.Series(results.values.T.ravel()).groupby(row).agg(mean="mean", sd="std", n_ok="count")
-    low, high = t_interval(*(numbers[name].to_numpy() for name in ("mean", "sd", "n_ok")))
+    # All rows of the first repeat, then all of the second.
+    row_indices = np.tile(np.arange(len(results.rows)), results.values.shape[1])
+    values = pd.Series(results.values.T.ravel())
+    numbers = values.groupby(row_indices).agg(mean="mean", sd="std", n_ok="count")
+    low, high = t_interval(numbers["mean"].to_numpy(), numbers["sd"].to_numpy(), numbers["n_ok"].to_numpy())
     numbers = numbers.assign(low=low, high=high, n=repeats)
-    return results.rows.reset_index(drop=True).join(numbers[["mean", "sd", "low", "high", "n_ok", "n"]])
+    return results.rows.reset_index(drop=True).join(numbers[INTERVAL_COLUMNS])
 
 
 @dataclass(frozen=True)
@@ -196,7 +219,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class CellMetric:
-    """What a run found of a metric in a cell: values and statuses, repeat by repeat, and the mean."""
+    """A metric of a cell: its values and statuses, repeat by repeat, and the mean."""
 
     values: Floats
     status: Texts
@@ -208,7 +231,7 @@ NO_VALUES = CellMetric(np.empty(0), np.empty(0, dtype=object), Summary(np.nan, n
 
 @dataclass(frozen=True)
 class CellCounts:
-    """What a run found in a cell: the status of each repeat that was run, and counts of those that have them.
+    """The counts of a cell: the status of each repeat that was run, and counts of those that have them.
 
     The counts are of the deprived and the favoured group, shape (repeats, 2, 2, 2); at every acceptance rate
     (repeats, rates, 2, 2, 2).
@@ -224,22 +247,22 @@ NO_COUNTS = CellCounts([], Counts(PAIR, np.zeros((0, 2, 2, 2))), Counts(PAIR, np
 
 @dataclass(frozen=True, eq=False)
 class RunResults:
-    """What the files of a report are written from.
+    """The results of a run, from which the files of a report are written.
 
     Parameters
     ----------
     folder : Path
         The results of the run.
     plan : RunPlan
-        What was asked for.
+        Its cells and how often each is repeated.
     datasets : list of DatasetRepeats
-        What its journal holds.
+        The repeats in its journal.
     results : Results
         With the metrics of the config and of all tables and figures.
     attributes : tuple of str
         The attributes and intersections whose groups are compared; empty: those that the cells work on.
     records : dict, optional
-        What `datasets` were collected from.
+        The journal that `datasets` were collected from.
     """
 
     folder: Path
@@ -299,19 +322,19 @@ class RunResults:
         unknown = set(metrics) - set(self.results.requested)
         if unknown and self.results.requested:
             raise ValueError(f"this report has no metric called {', '.join(sorted(unknown))}")
-        groups = {
+        compared_attributes = {
             (data.dataset, data.attribute): data.compared_attributes(self.attributes)
             for data in self.datasets
         }
-        columns = self.results.rows[["dataset", "attribute", "compared", "metric"]]
-        wanted = [
-            m in metrics and c in groups[d, a] for d, a, c, m in columns.itertuples(index=False, name=None)
-        ]
-        return self.results.take(np.array(wanted, dtype=bool))
+        keys = self.results.rows[["dataset", "attribute", "compared", "metric"]]
+        mask = []
+        for dataset, attribute, compared, metric in keys.itertuples(index=False, name=None):
+            mask.append(metric in metrics and compared in compared_attributes[dataset, attribute])
+        return self.results.take(np.array(mask, dtype=bool))
 
     @cached_property
     def by_own_attribute(self) -> "RunResults":
-        """The same run on the groups of each cell's own attribute, whatever groups are asked for."""
+        """The same run on the groups of each cell's own attribute, whatever groups are requested."""
         if self.attributes:
             return replace(self, attributes=())
         return self
@@ -332,20 +355,19 @@ class RunResults:
 
     @cached_property
     def metric_by_cell(self) -> dict[CellKey, CellMetric]:
-        """What was found of the groups of each cell's own attribute, by ``(*CELL_COLUMNS, metric)``."""
-        numbers = summary_frame(self.own_attribute_results, self.plan.config.repeats)[
-            ["mean", "low", "high", "n_ok"]
-        ]
-        keys = self.own_attribute_results.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None)
-        means = (Summary(*row) for row in numbers.itertuples(index=False, name=None))
-        parts = zip(
-            keys, self.own_attribute_results.values, self.own_attribute_results.status, means, strict=True
-        )
-        return {key: CellMetric(values, status, mean) for key, values, status, mean in parts}
+        """The metrics of the groups of each cell's own attribute, by ``(*CELL_COLUMNS, metric)``."""
+        results = self.own_attribute_results
+        frame = summary_frame(results, self.plan.config.repeats)
+        keys = frame[CELL_COLUMNS + ["metric"]].itertuples(index=False, name=None)
+        summaries = frame[["mean", "low", "high", "n_ok"]].itertuples(index=False, name=None)
+        metrics = {}
+        for i, (key, (mean, low, high, n)) in enumerate(zip(keys, summaries, strict=True)):
+            metrics[key] = CellMetric(results.values[i], results.status[i], Summary(mean, low, high, n))
+        return metrics
 
     def cell_metric(self, key: CellKey, metric: str) -> CellMetric:
         """Return the results of a metric in a cell, by its values of `CELL_COLUMNS`. Maybe `NO_VALUES`."""
-        return self.metric_by_cell.get((*key, metric), NO_VALUES)
+        return self.metric_by_cell.get(key + (metric,), NO_VALUES)
 
     def cell_counts(self, key: CellKey) -> CellCounts:
         """Return the statuses and counts of a cell, by its values of `CELL_COLUMNS`. Maybe `NO_COUNTS`."""
@@ -353,18 +375,19 @@ class RunResults:
 
     @cached_property
     def counts_by_cell(self) -> dict[CellKey, CellCounts]:
-        """What was counted of the groups of each cell's own attribute, by `CELL_COLUMNS`."""
-        return {
-            cell_key(cell): CellCounts(
-                [text for text in status if text],
-                data.pair(Counts(data.counts.groups, n[done]), data.attribute),
-                data.sweep_counts(i, data.attribute)[1].pair,
-            )
-            for data in self.datasets
-            for i, (cell, status, n, done) in enumerate(
-                zip(data.cells, data.status, data.counts.n, data.has_counts, strict=True)
-            )
-        }
+        """The counts of the groups of each cell's own attribute, by `CELL_COLUMNS`."""
+        counts_by_cell = {}
+        for data in self.datasets:
+            has_counts = data.has_counts
+            for i, cell in enumerate(data.cells):
+                joint_counts = Counts(data.counts.groups, data.counts.n[i][has_counts[i]])
+                _, swept = data.sweep_counts(i, data.attribute)
+                counts_by_cell[cell_key(cell)] = CellCounts(
+                    statuses=[status for status in data.status[i] if status],
+                    counts=data.pair(joint_counts, data.attribute),
+                    swept=swept.pair,
+                )
+        return counts_by_cell
 
 
 def run_results(
@@ -379,7 +402,7 @@ def run_results(
     """
     datasets = collect_datasets(plan, records)
     check_attributes(attributes, datasets)
-    metrics = tuple(dict.fromkeys([*metrics, *column_metrics(plan.config)]))
+    metrics = tuple(dict.fromkeys(tuple(metrics) + column_metrics(plan.config)))
     results = compute_results(datasets, metrics, attributes, plan.config.own_metrics)
     return RunResults(folder, plan, datasets, results, tuple(attributes), records)
 
@@ -389,19 +412,25 @@ def sweep_frame(run: RunResults) -> pd.DataFrame:
 
     Cells whose model has no scores, or no repeat, are left out, and so are metrics of rows.
     """
-    parts = [pd.DataFrame(columns=SWEEP_COLUMNS)]
     config = run.plan.config
     names = [name for name in config.at_hand if config.metric(name).needs == "counts"]
-    metrics = [config.metric(name) for name in names]
+    if not names:
+        return pd.DataFrame(columns=SWEEP_COLUMNS)
+    frames = []
     for data in run.datasets:
         for (i, cell), compared in product(enumerate(data.cells), data.compared_attributes(run.attributes)):
             _, levels = data.sweep_counts(i, compared)
-            if names and len(levels.n):
-                own = {name: cell[name] for name in CELL_COLUMNS} | {"compared": compared}
+            if len(levels.n):
                 # One frame a cell: frames take longer to make than numbers.
-                numbers = [mean_and_interval(measure(metric, levels).T) for metric in metrics]
-                columns = {"rate": np.tile(RATES, len(names)), "metric": np.repeat(names, len(RATES))}
-                columns |= {key: np.concatenate([one[key] for one in numbers]) for key in numbers[0]}
-                frame = pd.DataFrame(own | columns | {"n": config.repeats})
-                parts.append(frame[SWEEP_COLUMNS])
-    return pd.concat(parts[1:] or parts, ignore_index=True)
+                columns: dict[str, Any] = {name: cell[name] for name in CELL_COLUMNS}
+                columns["compared"] = compared
+                columns["rate"] = np.tile(RATES, len(names))
+                columns["metric"] = np.repeat(names, len(RATES))
+                intervals = [mean_and_interval(measure(config.metric(name), levels).T) for name in names]
+                for statistic in intervals[0]:
+                    columns[statistic] = np.concatenate([interval[statistic] for interval in intervals])
+                columns["n"] = config.repeats
+                frames.append(pd.DataFrame(columns)[SWEEP_COLUMNS])
+    if not frames:
+        return pd.DataFrame(columns=SWEEP_COLUMNS)
+    return pd.concat(frames, ignore_index=True)
