@@ -74,16 +74,16 @@ def write_predictions(folder: Path, plan: RunPlan, records: Records) -> list[Pat
 
 def _name_parts(cell: dict[str, Any]) -> Sequence[str]:
     """Return the parts of the name of a cell's file."""
-    parts = [cell["dataset"], cell["attribute"]]
+    name_parts = [cell["dataset"], cell["attribute"]]
     if cell["representation"] != "original":
-        parts.append(cell["representation"])
+        name_parts.append(cell["representation"])
     if cell["world"]:
-        parts.append(cell["world"])
+        name_parts.append(cell["world"])
     technique = technique_label(*(cell[column] for column in TECHNIQUE))
-    parts.append(technique.replace(" + s", "-s"))
-    parts.append(classifier_label(cell["classifier"], cell["classifier_parameters"]))
-    parts.append(f"beta-{cell['beta']:g}")
-    return parts
+    name_parts.append(technique.replace(" + s", "-s"))
+    name_parts.append(classifier_label(cell["classifier"], cell["classifier_parameters"]))
+    name_parts.append(f"beta-{cell['beta']:g}")
+    return name_parts
 
 
 def _repeats_with_rows(key: str, plan: RunPlan, records: Records) -> list[tuple[Repeat, RowsPlace]]:
@@ -108,14 +108,14 @@ def _write(
     with duckdb.connect(config={"threads": 1}) as database:
         if _read_mark(database, path) == mark:
             return
-        # 2. Collect the rows in a table, one repeat at a time: all of them may not fit in memory as frames.
+        # 2. Collect the rows in a table, one repeat at a time: a single frame is in memory.
         frames = (_read_frame(record, rows_place, protected, journals) for record, rows_place in repeats)
         database.register("rows", next(frames))
         database.execute("CREATE TABLE kept AS SELECT * FROM rows")
         for frame in frames:
             database.register("rows", frame)
             database.execute("INSERT INTO kept SELECT * FROM rows")
-        # 3. Write the table beside, then in one go to its place.
+        # 3. Write the table to a temporary file first, so that a failure leaves the old file whole.
         with scratch_folder() as scratch:
             target = scratch / "rows.parquet"
             options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{MARK}: {_quoted(mark)}}}"
@@ -158,9 +158,8 @@ def _read_frame(
         rows = read_rows(journals, rows_place, round(float(record.counts.n.sum())))
         levels = level_columns(protected, rows.group)
     except (OSError, ValueError):
-        problem = (
-            f"the rows of repeat {record.repeat} in {journals / rows_place.file} were changed or damaged"
-        )
+        path = journals / rows_place.file
+        problem = f"the rows of repeat {record.repeat} in {path} were changed or damaged"
         fix = "put the file back, or delete it and run again, which computes its rows again"
         raise user_error(problem, fix) from None
     # 2. Name the columns; scores are missing where the classifier gives none.
