@@ -1,4 +1,4 @@
-"""What no training is needed for: the labels, the constants, and predictions replaced by a constant.
+"""Baselines that need no training: the labels, the constants, and predictions replaced by a constant.
 
 `baselines_by_situation` gives the counts; `baselines_frame` is baselines.csv. Whether a technique is below
 them is in baselines_distance.csv (`baseline_distance_frame`), and in words (`describe_shortfalls`).
@@ -56,8 +56,8 @@ class Baselines:
         Of the test rows, their own labels taken for decisions, by the groups compared: shape (repeats,
         groups, 2, 2), NaN where no cell has a result.
     plain : dict
-        What ``none`` decided, by its ``include_protected``, in the shape of the labels; empty where the run
-        has none.
+        Counts of the decisions of ``none``, by its ``include_protected``, in the shape of the labels; empty
+        where the run has no ``none``.
     """
 
     labels: Counts
@@ -78,7 +78,7 @@ class Baselines:
 
     @property
     def constants(self) -> dict[str, Counts]:
-        """What accepting all makes of the test rows, and what refusing all does."""
+        """The counts of the test rows when all are accepted, and when all are refused."""
         return {ACCEPT: self.labels.of_constant(True), REFUSE: self.labels.of_constant(False)}
 
     def mutated(self, share: float, include_protected: bool = False) -> Counts:
@@ -210,7 +210,7 @@ REGIONS = {
     LOSE: ("worse", "worse", BELOW),
     INVERTED: ("worse", "better", ABOVE),
 }
-"""Fairea's regions: what becomes of the gap and the accuracy of ``none``, and the side of the line."""
+"""Fairea's regions: the verdict on the gap, that on the accuracy, and the side of the line."""
 OPEN = "open"
 
 
@@ -227,7 +227,7 @@ def baseline_distance_frame(run: RunResults) -> pd.DataFrame:
     ``verdict``: ``above`` or ``below`` Fairea's line in the population, at 5 % after Holm's adjustment over
     all techniques and β of a data set, attribute, groups compared and classifier; else ``not
     distinguishable``. ``low`` and ``high`` are the 95 % t-interval over the repeats, on these test rows.
-    ``constant_verdict`` says so of its accuracy less that of the constant, which has no gap: a technique
+    ``constant_verdict`` is that of its accuracy less that of the constant, which has no gap: a technique
     ``below`` it is beaten in both.
 
     ``region`` is where Fairea's regions put the technique, as far as is shown: all that tests of its gap,
@@ -270,7 +270,7 @@ def classify_region(gap: str, accuracy: str, line: str) -> str:
     Parameters
     ----------
     gap, accuracy : {"better", "worse", "no difference", ""}
-        What a technique makes of those of ``none``.
+        Those of a technique, against ``none``.
     line : {"above", "below", "not distinguishable", ""}
         On which side of the line it is.
 
@@ -299,7 +299,7 @@ def classify_region(gap: str, accuracy: str, line: str) -> str:
 
 
 def _is_possible(verdict: str, required: str) -> bool:
-    """Return whether a verdict leaves what a region requires: it says so, or says nothing."""
+    """Return whether a verdict is the one that a region requires, or leaves it open."""
     return verdict in ("", SAME, NOT_DISTINGUISHABLE, required)
 
 
@@ -357,7 +357,7 @@ class LineComparison:
     def line(self) -> Floats:
         """The accuracy on Fairea's line: its mean is that of the line at the mean gap of the technique.
 
-        What a repeat is off the mean gaps counts at the price of the line (the delta method). Taken at the
+        How far a repeat is off the mean gaps counts at the price of the line (the delta method). Taken at the
         gap of each repeat by itself, every technique as good as ``none`` would be above the line: it would
         fall where the gap happens to be smaller and not rise where it is larger.
         """

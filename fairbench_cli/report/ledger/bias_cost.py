@@ -1,4 +1,4 @@
-"""What the bias of each world costs, and what each technique gives back: on true labels and on recorded ones.
+"""The cost of the bias of each world, and how much of it techniques give back, on true and recorded labels.
 
 The bias costs what the plain model that was trained in the world lacks to the one that was trained without
 it (`TRAINED_ON_TRUTH`); both are judged on true labels. A technique gives back what it has more than the
@@ -62,16 +62,16 @@ def bias_cost_metrics(config: ExperimentConfig) -> tuple[str, ...]:
 
 
 def bias_cost_frame(run: RunResults) -> pd.DataFrame:
-    """Return remedies.csv of a run with worlds: what each technique gives back, a row per cell and number.
+    """Return remedies.csv of a run with worlds: the gain of each technique, a row per cell and number.
 
     A row is one cell, groups compared, labels (``true`` or ``recorded``) and metric (`bias_cost_metrics`).
     ``mean``, with the 95 % interval in the population in ``low`` and ``high``, is over ``n`` repeats;
     ``constant`` says whether some repeat decides the same for everybody. ``change`` is the difference to
     ``none`` of the same world, as in paired.csv, ``far_change`` that of the distances to the metric's ideal,
-    ``p`` that of the test before Holm's adjustment, and ``kind`` what became of it (`change_kinds.Kind`).
+    ``p`` that of the test before Holm's adjustment, and ``kind`` its verdict (`change_kinds.Kind`).
     ``lost``, on true labels, is the difference to the plain model that was trained without the bias, of the
     same repeats: `TRAINED_ON_TRUTH` in the same world where the run has it, else ``none`` at β = 0. For
-    ``none`` that is what the bias costs.
+    ``none`` that is the cost of the bias.
     """
     return _bias_cost_frame(run.on_labels("true") or run)
 
@@ -158,7 +158,7 @@ def _key_across_worlds(row: Mapping[Any, Any]) -> tuple[Any, ...]:
 
 
 Contrast = Literal["artefact", "real", "gain", "hidden loss", "constant", "not shown"]
-"""What becomes of a metric with a technique, against ``none`` of the same world.
+"""The change of a metric with a technique, against ``none`` of the same world.
 
 artefact: worse on the record, better on the truth. real: worse on both. gain: better on both. hidden loss:
 better on the record, worse on the truth. constant: it accepts nobody, or everybody, in some repeat. not
@@ -185,7 +185,7 @@ def contrast_frame(run: RunResults) -> pd.DataFrame:
 
     A row is one cell, groups compared and metric of remedies.csv. ``recorded`` and ``true`` say how much
     farther from its ideal the metric is than with ``none``, below 0 nearer, with the 95 % interval in the
-    population; ``contrast`` is what that is (`Contrast`). Both differences have to be shown: the p-value is
+    population; ``contrast`` is their kind (`Contrast`). Both differences have to be shown: the p-value is
     the larger of the two, Holm-adjusted over the techniques and β of a data set, attribute, groups compared,
     world, classifier and metric. Empty where record and truth are the same in all worlds.
     """
@@ -200,7 +200,7 @@ def contrast_frame(run: RunResults) -> pd.DataFrame:
     # 2. Both differences have to be shown: the larger p-value counts.
     p = np.maximum(joined["recorded_p"].to_numpy(dtype=float), joined["true_p"].to_numpy(dtype=float))
     p_holm = adjust_by_family(joined, p, BLOCK + ["metric"])["p_holm"]
-    # 3. What the two differences are together.
+    # 3. Classify the two differences together.
     is_constant = (joined["recorded_constant"] | joined["true_constant"]).to_numpy(dtype=bool)
     is_better_on_record = (joined["recorded"] < 0).to_numpy(dtype=bool)
     is_better_on_truth = (joined["true"] < 0).to_numpy(dtype=bool)

@@ -33,7 +33,7 @@ CONFUSION_CELLS = ("tn", "fp", "fn", "tp")
 CONSTANT_RULES = ("constant-refuse", "constant-accept")
 
 Labels = Literal["true", "recorded", ""]
-"""On which labels a number is; empty for what is on neither alone."""
+"""The labels that a number is computed on; empty for a number on neither alone."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class ExactNumber:
 
 @dataclass(frozen=True)
 class ExactWorld:
-    """What is known of the world of a data set, an attribute and β, without training anything.
+    """The exact numbers of the world of a data set, an attribute and β: nothing is trained for them.
 
     Parameters
     ----------
     numbers : dict
-        By rule (empty for what is of no rule), quantity, labels and group.
+        By rule (empty for a number of no rule), quantity, labels and group.
     """
 
     dataset: str
@@ -146,7 +146,7 @@ UNKNOWN_WORLD = ExactWorld("", "", "", 0.0, include_protected=True, features="")
 
 @dataclass(frozen=True, eq=False)
 class ExactWorlds:
-    """What is known of the worlds of a run; of most runs without worlds nothing.
+    """The exact numbers of the worlds of a run; most runs without worlds have none.
 
     Parameters
     ----------

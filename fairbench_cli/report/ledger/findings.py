@@ -16,7 +16,7 @@ def findings_frame(run: RunResults) -> pd.DataFrame:
 
     ``mean``, with the 95 % interval in the population in ``low`` and ``high``, is over the ``n`` repeats that
     have a value; ``of`` says whether it is the metric's own ``value`` or its ``change``, the difference to
-    the plain model. ``verdict`` is what became of the metric (`change_kinds.Kind`), of changes alone.
+    the plain model. ``verdict`` is the kind of a change (`change_kinds.Kind`), empty for values.
     """
     answer = answer_of(run)
     rows = []

@@ -93,7 +93,7 @@ def tuning_curve_frame(run: RunResults) -> pd.DataFrame:
 
 
 def tuning_gain_frame(run: RunResults) -> pd.DataFrame:
-    """Return tuning_gain.csv: what tuning on validation rows gained on the test rows, and what was leakage.
+    """Return tuning_gain.csv: the gain of tuning on validation rows on the test rows, and the leakage.
 
     One row per cell that is tuned on validation rows. ``untuned`` is the mean of the metric in the cell that
     is the same but not tuned (of several, the one with the default values), ``tuned`` with the values that
@@ -104,7 +104,7 @@ def tuning_gain_frame(run: RunResults) -> pd.DataFrame:
     All are means over the ``n`` repeats that have a value in each of these cells, with 95 % t-intervals of
     the paired differences. A ratio of 0, infinitely far from its ideal, counts as no value.
     """
-    # 1. The cells that are tuned on test rows, by what they have in common with those on validation rows.
+    # 1. The cells that are tuned on test rows, by the key that those on validation rows share.
     all_tuned = list(tuned_cells(run))
     tuned_on_test = {_key_on_test(tuned): tuned for tuned in all_tuned if tuned.tuning.on == "test"}
     metrics = METRICS | dict(run.results.custom_metrics)
