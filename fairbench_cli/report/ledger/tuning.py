@@ -140,7 +140,7 @@ def tuning_gain_frame(run: RunResults) -> pd.DataFrame:
                 means.append(float(np.mean(in_all_cells[has_values])))
             else:
                 means.append(np.nan)
-        # 4. How much nearer to the ideal each way is than the one before.
+        # 4. How much nearer to the ideal tuning comes, tuning on test, and the latter more than the former.
         untuned, nested, leaky = distances
         gains: list[float] = []
         for difference in (untuned - nested, untuned - leaky, nested - leaky):
