@@ -205,7 +205,7 @@ def test_a_file_is_named_after_its_world():
     cell |= {"representation": "original", "include_protected": False, "beta": 0.5}
     cell |= {"parameters": "{}", "classifier_parameters": "{}"}
     names = ["", "label", "label given job=1|2"]
-    assert make_slugs(predictions._names(cell | {"world": name}) for name in names) == [
+    assert make_slugs(predictions._name_parts(cell | {"world": name}) for name in names) == [
         "toy-s-none-none-beta-0.5",
         "toy-s-label-none-none-beta-0.5",
         "toy-s-label-given-job-1-2-none-none-beta-0.5",

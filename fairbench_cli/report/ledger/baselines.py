@@ -1,4 +1,4 @@
-"""What no training is needed for: the labels, the constants, and predictions replaced by a constant.
+"""Baselines that need no training: the labels, the constants, and predictions replaced by a constant.
 
 `baselines_by_situation` gives the counts; `baselines_frame` is baselines.csv. Whether a technique is below
 them is in baselines_distance.csv (`baseline_distance_frame`), and in words (`describe_shortfalls`).
@@ -35,15 +35,14 @@ from fairbench_cli.report.ledger.journal_arrays import (
 from fairbench_cli.report.ledger.paired_differences import adjust_by_family, run_paired_frame, verdict_words
 from fairbench_cli.report.ledger.results import COMPARED, RunResults
 
-SITUATION_COLUMNS = [*SITUATION[:2], "compared", *SITUATION[2:]]
+SITUATION_COLUMNS = SITUATION[:2] + ["compared"] + SITUATION[2:]
 ACCEPT = "accept all"
 REFUSE = "refuse all"
 MUTATED = "mutated"
 SHARES = tuple(k / 10 for k in range(1, 11))
 
-BASELINE_COLUMNS = [
-    *SITUATION_COLUMNS, "baseline", "constant", "share", "include_protected", "metric", "mean", "sd", "low",
-    "high", "n_ok", "n",
+BASELINE_COLUMNS = SITUATION_COLUMNS + [
+    "baseline", "constant", "share", "include_protected", "metric", "mean", "sd", "low", "high", "n_ok", "n",
 ]  # fmt: skip
 
 
@@ -57,8 +56,8 @@ class Baselines:
         Of the test rows, their own labels taken for decisions, by the groups compared: shape (repeats,
         groups, 2, 2), NaN where no cell has a result.
     plain : dict
-        What ``none`` decided, by its ``include_protected``, in the shape of the labels; empty where the run
-        has none.
+        Counts of the decisions of ``none``, by its ``include_protected``, in the shape of the labels; empty
+        where the run has no ``none``.
     """
 
     labels: Counts
@@ -67,8 +66,8 @@ class Baselines:
     @cached_property
     def majority_is_favourable(self) -> bool:
         """Whether most labels of the test rows are favourable: accepting all is the better constant."""
-        both = np.nansum(self.labels.overall, axis=0)
-        return bool(both[1, 1] >= both[0, 0])
+        n_by_label = np.nansum(self.labels.overall, axis=0)
+        return bool(n_by_label[1, 1] >= n_by_label[0, 0])
 
     @property
     def constant(self) -> str:
@@ -79,29 +78,35 @@ class Baselines:
 
     @property
     def constants(self) -> dict[str, Counts]:
-        """What accepting all makes of the test rows, and what refusing all does."""
+        """The counts of the test rows when all are accepted, and when all are refused."""
         return {ACCEPT: self.labels.of_constant(True), REFUSE: self.labels.of_constant(False)}
 
-    def mutated(self, share: float, seen: bool = False) -> Counts:
+    def mutated(self, share: float, include_protected: bool = False) -> Counts:
         """Return the counts of ``none`` when a share of its predictions is replaced by the better constant.
 
         Parameters
         ----------
         share : float in [0, 1]
-        seen : bool
-            Its ``include_protected``, one of `plain`.
+        include_protected : bool
+            Of ``none``: a key of `plain`.
         """
-        return mutate_predictions(self.plain[seen], share, self.majority_is_favourable)
+        return mutate_predictions(self.plain[include_protected], share, self.majority_is_favourable)
 
     @property
     def every(self) -> Iterator[tuple[dict[str, Any], Counts]]:
-        """The columns that tell baselines apart, each with its counts."""
-        for name, counts in {LABELS: self.labels, **self.constants}.items():
+        """The baselines: for each the values of the columns that tell them apart, and its counts."""
+        counts_by_name = {LABELS: self.labels} | self.constants
+        for name, counts in counts_by_name.items():
             yield {"baseline": name, "constant": "", "share": np.nan, "include_protected": ""}, counts
-        for seen in self.plain:
+        for include_protected in self.plain:
             for share in SHARES:
-                own = {"baseline": MUTATED, "constant": self.constant, "share": share}
-                yield own | {"include_protected": seen}, self.mutated(share, seen)
+                columns = {
+                    "baseline": MUTATED,
+                    "constant": self.constant,
+                    "share": share,
+                    "include_protected": include_protected,
+                }
+                yield columns, self.mutated(share, include_protected)
 
 
 def mutate_predictions(counts: Counts, share: Floats | float, favourable: bool) -> Counts:
@@ -122,24 +127,26 @@ def mutate_predictions(counts: Counts, share: Floats | float, favourable: bool) 
     >>> mutate_predictions(two, 0.5, favourable=False).n[0].tolist()
     [[3.5, 0.5], [4.0, 2.0]]
     """
-    part = np.asarray(share, dtype=np.float64)[..., None, None, None]
-    return replace(counts, n=(1 - part) * counts.n + part * counts.of_constant(favourable).n)
+    replaced = np.asarray(share, dtype=np.float64)[..., None, None, None]  # one for groups, labels, decisions
+    return replace(counts, n=(1 - replaced) * counts.n + replaced * counts.of_constant(favourable).n)
 
 
 @lru_cache(maxsize=2)  # files, tables, figures, page and answer are of one run
 def baselines_by_situation(run: RunResults) -> dict[CellKey, Baselines]:
     """Return the baselines of a run by the values of `SITUATION_COLUMNS`, in the order of its cells."""
-    found: dict[CellKey, Baselines] = {}
+    baselines: dict[CellKey, Baselines] = {}
     for data in run.datasets:
         for compared in data.compared_attributes(run.attributes):
-            decided = data.levels(data.counts, compared)
-            for n, cell in zip(decided.n, data.cells, strict=True):
-                place = tuple((cell | {"compared": compared})[name] for name in SITUATION_COLUMNS)
-                if place not in found:
-                    found[place] = Baselines(data.levels(label_counts(run, data, cell), compared))
+            counts = data.levels(data.counts, compared)
+            for n, cell in zip(counts.n, data.cells, strict=True):
+                columns = cell | {"compared": compared}
+                situation = tuple(columns[name] for name in SITUATION_COLUMNS)
+                if situation not in baselines:
+                    baselines[situation] = Baselines(data.levels(label_counts(run, data, cell), compared))
                 if is_baseline(cell["intervention"], cell["parameters"]):
-                    found[place].plain[bool(cell["include_protected"])] = replace(decided, n=n)
-    return found
+                    include_protected = bool(cell["include_protected"])
+                    baselines[situation].plain[include_protected] = replace(counts, n=n)
+    return baselines
 
 
 def baselines_frame(run: RunResults) -> pd.DataFrame:
@@ -150,28 +157,41 @@ def baselines_frame(run: RunResults) -> pd.DataFrame:
     ``mutated``: a ``share`` of the predictions of ``none`` (of that ``include_protected``) is replaced by the
     ``constant`` that is right more often; metrics are those of the expected counts.
     """
+    # 1. The metrics of counts; baselines have no scores.
     config = run.plan.config
     names = [name for name in config.at_hand if config.metric(name).needs == "counts"]
     metrics = [config.metric(name) for name in names]
-    parts = [pd.DataFrame(columns=BASELINE_COLUMNS)]
-    for place, own in baselines_by_situation(run).items() if names else ():
-        listed, counts = zip(*own.every, strict=True)
-        together = replace(counts[0], n=np.stack([one.n for one in counts]))  # (baselines, repeats, …)
-        numbers = mean_and_interval(np.stack([measure(metric, together) for metric in metrics], axis=1))
-        frame = pd.DataFrame(listed).loc[np.repeat(np.arange(len(listed)), len(names))]
+    if not metrics:
+        return pd.DataFrame(columns=BASELINE_COLUMNS)
+    frames = []
+    for situation, baselines in baselines_by_situation(run).items():
+        # 2. Every metric of every baseline of a situation, and its mean over the repeats.
+        columns_of_baselines = []
+        n_of_baselines = []
+        for columns, counts in baselines.every:
+            columns_of_baselines.append(columns)
+            n_of_baselines.append(counts.n)
+        stacked = replace(baselines.labels, n=np.stack(n_of_baselines))  # (baselines, repeats, …)
+        values = np.stack([measure(metric, stacked) for metric in metrics], axis=1)
+        means = mean_and_interval(values)  # each of shape (baselines, metrics)
+        # 3. A row per baseline and metric: the metrics follow each other within a baseline.
+        n_baselines = len(columns_of_baselines)
+        frame = pd.DataFrame(columns_of_baselines).loc[np.repeat(np.arange(n_baselines), len(names))]
         frame = frame.assign(
-            **dict(zip(SITUATION_COLUMNS, place, strict=True)),
-            metric=names * len(listed),
-            **{key: values.ravel() for key, values in numbers.items()},
+            **dict(zip(SITUATION_COLUMNS, situation, strict=True)),
+            metric=names * n_baselines,
+            **{column: numbers.ravel() for column, numbers in means.items()},
             n=config.repeats,
         )
-        parts.append(frame[BASELINE_COLUMNS])
-    return pd.concat(parts[1:] or parts, ignore_index=True)
+        frames.append(frame[BASELINE_COLUMNS])
+    if not frames:
+        return pd.DataFrame(columns=BASELINE_COLUMNS)
+    return pd.concat(frames, ignore_index=True)
 
 
 GAP = "demographic-parity-difference"  # of two groups |discrimination|
-BASELINE_DISTANCE_COLUMNS = [
-    *COMPARED, "baseline_include_protected", "n", "accuracy", "gap", "plain_accuracy", "plain_gap", "share",
+BASELINE_DISTANCE_COLUMNS = COMPARED + [
+    "baseline_include_protected", "n", "accuracy", "gap", "plain_accuracy", "plain_gap", "share",
     "constant", "mutated_accuracy", "difference", "low", "high", "p", "p_holm", "tests", "verdict", "region",
     "constant_accuracy", "constant_difference", "constant_p", "constant_p_holm", "constant_verdict", "basis",
     "accepts_all", "refuses_all",
@@ -190,7 +210,7 @@ REGIONS = {
     LOSE: ("worse", "worse", BELOW),
     INVERTED: ("worse", "better", ABOVE),
 }
-"""Fairea's regions: what becomes of the gap and the accuracy of ``none``, and the side of the line."""
+"""Fairea's regions: the verdict on the gap, that on the accuracy, and the side of the line."""
 OPEN = "open"
 
 
@@ -207,7 +227,7 @@ def baseline_distance_frame(run: RunResults) -> pd.DataFrame:
     ``verdict``: ``above`` or ``below`` Fairea's line in the population, at 5 % after Holm's adjustment over
     all techniques and β of a data set, attribute, groups compared and classifier; else ``not
     distinguishable``. ``low`` and ``high`` are the 95 % t-interval over the repeats, on these test rows.
-    ``constant_verdict`` says so of its accuracy less that of the constant, which has no gap: a technique
+    ``constant_verdict`` is that of its accuracy less that of the constant, which has no gap: a technique
     ``below`` it is beaten in both.
 
     ``region`` is where Fairea's regions put the technique, as far as is shown: all that tests of its gap,
@@ -216,24 +236,31 @@ def baseline_distance_frame(run: RunResults) -> pd.DataFrame:
 
     ``accepts_all`` and ``refuses_all`` count the repeats in which it decides the same for everybody.
     """
-    parts = [part for data in run.datasets for part in _distances(run, data)]
-    empty = pd.DataFrame(columns=BASELINE_DISTANCE_COLUMNS)
-    if parts:
-        frame = pd.concat(parts, ignore_index=True)
+    # 1. The differences of all data sets, not adjusted yet.
+    frames: list[pd.DataFrame] = []
+    for data in run.datasets:
+        frames.extend(_unadjusted_distances(run, data))
+    if frames:
+        frame = pd.concat(frames, ignore_index=True)
     else:
-        frame = empty.assign(mean=0.0, constant_mean=0.0)
+        frame = pd.DataFrame(columns=BASELINE_DISTANCE_COLUMNS)
+    # 2. The verdicts of the line, which has no prefix, and of the constant.
     for prefix in ("", "constant_"):
-        own = adjust_by_family(frame, frame[f"{prefix}p"].to_numpy(dtype=float), BLOCK)
-        change = frame[f"{prefix}difference"].to_numpy(dtype=float)
-        words = verdict_words(change, own["p_holm"], ABOVE, BELOW, NOT_DISTINGUISHABLE)
+        adjusted = adjust_by_family(frame, frame[f"{prefix}p"].to_numpy(dtype=float), BLOCK)
+        difference = frame[f"{prefix}difference"].to_numpy(dtype=float)
+        verdicts = verdict_words(difference, adjusted["p_holm"], ABOVE, BELOW, NOT_DISTINGUISHABLE)
         frame = frame.assign(
-            **{f"{prefix}p_holm": own["p_holm"], f"{prefix}verdict": words}, tests=own["tests"]
+            **{f"{prefix}p_holm": adjusted["p_holm"], f"{prefix}verdict": verdicts}, tests=adjusted["tests"]
         )
-    known = run_paired_frame(run).set_index([*COMPARED, "metric"])["population_verdict"].to_dict()
-    regions = [
-        classify_region(known.get((*key, "discrimination"), ""), known.get((*key, "accuracy"), ""), verdict)
-        for *key, verdict in frame[[*COMPARED, "verdict"]].itertuples(index=False, name=None)
-    ]
+    # 3. The regions; of the gap and the accuracy there is a verdict already, against none.
+    paired = run_paired_frame(run).set_index(COMPARED + ["metric"])
+    verdict_by_key = paired["population_verdict"].to_dict()
+    regions = []
+    for row in frame[COMPARED + ["verdict"]].itertuples(index=False, name=None):
+        key, line = row[:-1], row[-1]
+        gap = verdict_by_key.get(key + ("discrimination",), "")
+        accuracy = verdict_by_key.get(key + ("accuracy",), "")
+        regions.append(classify_region(gap, accuracy, line))
     return frame.assign(region=regions)[BASELINE_DISTANCE_COLUMNS]
 
 
@@ -243,7 +270,7 @@ def classify_region(gap: str, accuracy: str, line: str) -> str:
     Parameters
     ----------
     gap, accuracy : {"better", "worse", "no difference", ""}
-        What a technique makes of those of ``none``.
+        Those of a technique, against ``none``.
     line : {"above", "below", "not distinguishable", ""}
         On which side of the line it is.
 
@@ -256,17 +283,24 @@ def classify_region(gap: str, accuracy: str, line: str) -> str:
     >>> classify_region("better", "no difference", "")
     'open'
     """
-    found = [gap, accuracy, line]
     if gap in ("better", "worse") and accuracy == "better":
-        found[2] = ""  # whatever the line is: it may rise where the plain model is worse than the constant
-    left = [
-        name
-        for name, needed in REGIONS.items()
-        if all(one in ("", SAME, NOT_DISTINGUISHABLE, need) for one, need in zip(found, needed, strict=True))
-    ]
-    if 1 <= len(left) <= 2:
-        return " or ".join(left)
+        line = ""  # whatever the line is: it may rise where the plain model is worse than the constant
+    regions = []
+    for region, (region_gap, region_accuracy, region_line) in REGIONS.items():
+        if (
+            _is_possible(gap, region_gap)
+            and _is_possible(accuracy, region_accuracy)
+            and _is_possible(line, region_line)
+        ):
+            regions.append(region)
+    if 1 <= len(regions) <= 2:
+        return " or ".join(regions)
     return OPEN
+
+
+def _is_possible(verdict: str, required: str) -> bool:
+    """Return whether a verdict is the one that a region requires, or leaves it open."""
+    return verdict in ("", SAME, NOT_DISTINGUISHABLE, required)
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,26 +339,32 @@ class LineComparison:
 
         All are kept, and the price is 0, where the mean gap is no smaller; shape (cells, 1).
         """
-        own = self.numbers
-        each = np.stack([own["gap"], own["plain_gap"], own["plain_accuracy"] - own["constant_accuracy"]])
-        there = np.isfinite(each).all(axis=0)
-        n = np.maximum(there.sum(axis=-1, keepdims=True), 1)
-        gap, plain_gap, gain = np.where(there, each, 0.0).sum(axis=-1, keepdims=True) / n
-        within = gap < plain_gap
-        divisor = np.where(within, plain_gap, 1.0)
-        return np.where(within, gap / divisor, 1.0), np.where(within, gain / divisor, 0.0)
+        numbers = self.numbers
+        gain = numbers["plain_accuracy"] - numbers["constant_accuracy"]
+        values = np.stack([numbers["gap"], numbers["plain_gap"], gain])
+        # Means over the repeats that have all three.
+        has_values = np.isfinite(values).all(axis=0)
+        n = np.maximum(has_values.sum(axis=-1, keepdims=True), 1)
+        total = np.where(has_values, values, 0.0).sum(axis=-1, keepdims=True)
+        mean_gap, mean_plain_gap, mean_gain = total / n
+        is_smaller = mean_gap < mean_plain_gap
+        divisor = np.where(is_smaller, mean_plain_gap, 1.0)
+        kept_share = np.where(is_smaller, mean_gap / divisor, 1.0)
+        price = np.where(is_smaller, mean_gain / divisor, 0.0)
+        return kept_share, price
 
     @property
     def line(self) -> Floats:
         """The accuracy on Fairea's line: its mean is that of the line at the mean gap of the technique.
 
-        What a repeat is off the mean gaps counts at the price of the line (the delta method). Taken at the
+        How far a repeat is off the mean gaps counts at the price of the line (the delta method). Taken at the
         gap of each repeat by itself, every technique as good as ``none`` would be above the line: it would
         fall where the gap happens to be smaller and not rise where it is larger.
         """
-        (kept, price), own = self.kept_and_price, self.numbers
-        ends = (1 - kept) * own["constant_accuracy"] + kept * own["plain_accuracy"]
-        return ends + price * (own["gap"] - kept * own["plain_gap"])
+        kept_share, price = self.kept_and_price
+        numbers = self.numbers
+        mixture = (1 - kept_share) * numbers["constant_accuracy"] + kept_share * numbers["plain_accuracy"]
+        return mixture + price * (numbers["gap"] - kept_share * numbers["plain_gap"])
 
     @property
     def excess(self) -> Floats:
@@ -338,66 +378,83 @@ class LineComparison:
         They rise by the first with the counts of the techniques, and fall by the second with those of
         ``none``; both of shape (2, cells, repeats, 2, 2, 2).
         """
-        kept, price = (one[..., None, None, None] for one in self.kept_and_price)
+        # 1. Both of shape (cells, 1, 1, 1, 1), as counts are (cells, repeats, 2, 2, 2).
+        kept_share, price = self.kept_and_price
+        kept_share = kept_share[..., None, None, None]
+        price = price[..., None, None, None]
+        # 2. The line, by the counts of none.
         constant = partial(_constant_accuracy, self.constant_accepts)
-        line = (1 - kept) * compute_slopes(constant, self.none) + kept * compute_slopes("accuracy", self.none)
-        line -= price * kept * compute_slopes(GAP, self.none)
-        up = compute_slopes("accuracy", self.own)
-        return (
-            np.stack([up - price * compute_slopes(GAP, self.own), up - compute_slopes(constant, self.own)]),
-            np.stack([line, np.zeros_like(line)]),
-        )
+        line = (1 - kept_share) * compute_slopes(constant, self.none)
+        line += kept_share * compute_slopes("accuracy", self.none)
+        line -= price * kept_share * compute_slopes(GAP, self.none)
+        # 3. Both differences, by the counts of the techniques; the constant's does not depend on none.
+        accuracy = compute_slopes("accuracy", self.own)
+        excess = accuracy - price * compute_slopes(GAP, self.own)
+        to_constant = accuracy - compute_slopes(constant, self.own)
+        return np.stack([excess, to_constant]), np.stack([line, np.zeros_like(line)])
 
 
 def _constant_accuracy(constant_accepts: bool, counts: Counts) -> Floats:
     return measure("accuracy", counts.of_constant(constant_accepts))
 
 
-def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
+def _unadjusted_distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
     """Yield the rows of a data set, by labels judged on and groups compared, before anything is adjusted."""
-    of_labels: dict[tuple[str, float], list[tuple[int, int]]] = {}
-    for i, (cell, base) in enumerate(zip(data.cells, data.baseline_indices(), strict=True)):
-        if base is not None and not is_baseline(cell["intervention"], cell["parameters"]):
-            if run.labels == "true":
-                labels = ("", 0.0)
-            else:
-                labels = (cell["world"], cell["beta"])
-            of_labels.setdefault(labels, []).append((i, base))
-    for tested, compared in product(of_labels.values(), data.compared_attributes(run.attributes)):
-        cells, bases = np.array(tested).T
-        accepted = data.counts.predicted[cells].sum(-2)  # by decision
-        own = Baselines(data.levels(label_counts(run, data, data.cells[cells[0]]), compared))
-        pairs = data.pair(data.counts, compared)
-        techniques, nones = (replace(pairs, n=pairs.n[at]) for at in (cells, bases))
-        found = LineComparison(techniques, nones, own.majority_is_favourable)
-        both = np.where(np.isfinite(found.excess), 1.0, np.nan)
-        numbers = found.numbers | {"share": 1 - found.kept_and_price[0], "mutated_accuracy": found.line}
-        to_constant = numbers["accuracy"] - numbers["constant_accuracy"]
-        differences = np.stack([found.excess, to_constant * both])
-        on_rows = paired_test(differences)
-        if data.design.kind == "shared":
-            known = np.isfinite(found.excess)
-            rows, basis = population.two_model_variance(data, compared, tested, known, *found.slopes)
+    # 1. Each technique with its none, by the labels that both are judged on.
+    pairs_by_labels: dict[tuple[str, float], list[tuple[int, int]]] = {}
+    for index, (cell, none_index) in enumerate(zip(data.cells, data.baseline_indices(), strict=True)):
+        if none_index is None or is_baseline(cell["intervention"], cell["parameters"]):
+            continue
+        if run.labels == "true":
+            labels = ("", 0.0)
         else:
-            if data.design.kind == "drawn":
-                each = population.FRESH
-            else:
-                each = population.SPLITS
-            rows = None
-            basis = np.full(len(cells), each, dtype=object)
-        everywhere = paired_test(differences, data.design.ratio, rows)
+            labels = (cell["world"], cell["beta"])
+        pairs_by_labels.setdefault(labels, []).append((index, none_index))
+    for pairs, compared in product(pairs_by_labels.values(), data.compared_attributes(run.attributes)):
+        # 2. Each technique next to its none and to the better constant.
+        cells, none_cells = np.array(pairs).T
+        baselines = Baselines(data.levels(label_counts(run, data, data.cells[cells[0]]), compared))
+        counts = data.pair(data.counts, compared)
+        comparison = LineComparison(
+            replace(counts, n=counts.n[cells]),
+            replace(counts, n=counts.n[none_cells]),
+            baselines.majority_is_favourable,
+        )
+        kept_share, _ = comparison.kept_and_price
+        numbers = comparison.numbers | {"share": 1 - kept_share, "mutated_accuracy": comparison.line}
+        # 3. Means over the repeats that have a value on the line: 1 there, else NaN.
+        is_finite = np.isfinite(comparison.excess)
+        weight = np.where(is_finite, 1.0, np.nan)
+        means = {name: mean_and_interval(values * weight)["mean"] for name, values in numbers.items()}
+        # 4. Test both differences: on these test rows, and in the population.
+        to_constant = numbers["accuracy"] - numbers["constant_accuracy"]
+        differences = np.stack([comparison.excess, to_constant * weight])
+        on_rows = paired_test(differences)
+        row_variance = None
+        if data.design.kind == "shared":
+            rising, falling = comparison.slopes
+            row_variance, basis = population.two_model_variance(
+                data, compared, pairs, is_finite, rising, falling
+            )
+        elif data.design.kind == "drawn":
+            basis = np.full(len(cells), population.FRESH, dtype=object)
+        else:
+            basis = np.full(len(cells), population.SPLITS, dtype=object)
+        in_population = paired_test(differences, data.design.ratio, row_variance)
+        # 5. A row per technique; those without a repeat that has a value are left out.
+        accepted = data.counts.predicted[cells].sum(-2)  # by decision
         frame = data.frame.iloc[cells].assign(
             compared=compared,
-            baseline_include_protected=[data.cells[i]["include_protected"] for i in bases],
+            baseline_include_protected=[data.cells[index]["include_protected"] for index in none_cells],
             n=on_rows.n[0].astype(int),
-            **{name: mean_and_interval(values * both)["mean"] for name, values in numbers.items()},
-            constant=own.constant,
+            **means,
+            constant=baselines.constant,
             difference=on_rows.mean[0],
             low=on_rows.low[0],
             high=on_rows.high[0],
-            p=everywhere.p[0],
+            p=in_population.p[0],
             constant_difference=on_rows.mean[1],
-            constant_p=everywhere.p[1],
+            constant_p=in_population.p[1],
             basis=basis,
             accepts_all=(accepted[..., 0] == 0).sum(axis=1),
             refuses_all=(accepted[..., 1] == 0).sum(axis=1),
@@ -412,25 +469,33 @@ def describe_shortfalls(run: RunResults) -> dict[CellKey, tuple[str, ...]]:
     where it is not shown better of Fairea's line; then of moved thresholds, where the run has a sweep.
     Techniques that are not shown below anything are left out.
     """
-    found: dict[CellKey, list[str]] = {}
+    # 1. Of the constant and of Fairea's line.
+    clauses: dict[CellKey, list[str]] = {}
     for row in baseline_distance_frame(run).to_dict("records"):
-        own = found.setdefault(tuple(row[name] for name in COMPARED), [])
-        doing = {ACCEPT: "accepting", REFUSE: "refusing"}[row["constant"]]
+        technique_clauses = clauses.setdefault(tuple(row[name] for name in COMPARED), [])
+        deciding = {ACCEPT: "accepting", REFUSE: "refusing"}[row["constant"]]
         if row["constant_verdict"] == BELOW:
-            own.append(f"{doing} everybody {_more(row['constant_difference'])} and has no gap")
-        elif row["verdict"] == BELOW and row["share"] > 0:
-            some = f"{doing} {100 * row['share']:.1f} % of the people at random"
-            own.append(f"{some}, the others as the plain model, {_more(row['difference'])} at the same gap")
+            advantage = _describe_advantage(row["constant_difference"])
+            technique_clauses.append(f"{deciding} everybody {advantage} and has no gap")
         elif row["verdict"] == BELOW:
-            own.append(f"the plain model itself {_more(row['difference'])} and its gap is no larger")
+            advantage = _describe_advantage(row["difference"])
+            if row["share"] > 0:
+                mixture = f"{deciding} {100 * row['share']:.1f} % of the people at random"
+                mixture = f"{mixture}, the others as the plain model,"
+                technique_clauses.append(f"{mixture} {advantage} at the same gap")
+            else:
+                technique_clauses.append(f"the plain model itself {advantage} and its gap is no larger")
+    # 2. Of moved thresholds.
     if run.plan.config.sweep:
         for row in frontier_distance_frame(run).to_dict("records"):
             if row["verdict"] == BELOW and row["constraint"] == "demographic-parity":
-                own = found.setdefault(tuple(row[name] for name in COMPARED), [])
-                more = _more(row["chosen_difference"])
-                own.append(f"moving the thresholds of the plain model {more} at the same gap")
-    return {key: tuple(clauses) for key, clauses in found.items() if clauses}
+                technique_clauses = clauses.setdefault(tuple(row[name] for name in COMPARED), [])
+                advantage = _describe_advantage(row["chosen_difference"])
+                technique_clauses.append(
+                    f"moving the thresholds of the plain model {advantage} at the same gap"
+                )
+    return {key: tuple(texts) for key, texts in clauses.items() if texts}
 
 
-def _more(difference: float) -> str:
+def _describe_advantage(difference: float) -> str:
     return f"is {-100 * difference:.1f} points more accurate"

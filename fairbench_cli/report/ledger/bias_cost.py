@@ -1,4 +1,4 @@
-"""What the bias of each world costs, and what each technique gives back: on true labels and on recorded ones.
+"""The cost of the bias of each world, and how much of it techniques give back, on true and recorded labels.
 
 The bias costs what the plain model that was trained in the world lacks to the one that was trained without
 it (`TRAINED_ON_TRUTH`); both are judged on true labels. A technique gives back what it has more than the
@@ -30,6 +30,7 @@ from fairbench_cli.report.ledger.results import COMPARED, Results, RunResults
 
 TPR_DIFFERENCE = "tpr-difference"
 
+# By the names of remedies.csv, the columns of `differences_frame`.
 CHANGE_COLUMNS = {
     "change": "difference",
     "change_low": "population_low",
@@ -46,10 +47,9 @@ LOSS_COLUMNS = {
     "lost_high": "population_high",
     "lost_kind": "kind",
 }
-BIAS_COST_COLUMNS = [
-    *COMPARED, "labels", "metric", "n", "mean", "low", "high", "constant", *CHANGE_COLUMNS, *LOSS_COLUMNS,
-]  # fmt: skip
-"""The columns of remedies.csv: of the last, by theirs, those of `differences_frame` that they are."""
+BIAS_COST_COLUMNS = COMPARED + ["labels", "metric", "n", "mean", "low", "high", "constant"]
+BIAS_COST_COLUMNS += list(CHANGE_COLUMNS) + list(LOSS_COLUMNS)
+"""The columns of remedies.csv."""
 
 
 def bias_cost_metrics(config: ExperimentConfig) -> tuple[str, ...]:
@@ -57,21 +57,21 @@ def bias_cost_metrics(config: ExperimentConfig) -> tuple[str, ...]:
 
     Further ones are those of columns that are on true or on recorded labels.
     """
-    metrics = [ACCURACY, fairness_metric(config).name, TPR_DIFFERENCE, *label_column_metrics()]
+    metrics = [ACCURACY, fairness_metric(config).name, TPR_DIFFERENCE] + label_column_metrics()
     return tuple(dict.fromkeys(metrics))
 
 
 def bias_cost_frame(run: RunResults) -> pd.DataFrame:
-    """Return remedies.csv of a run with worlds: what each technique gives back, a row per cell and number.
+    """Return remedies.csv of a run with worlds: the gain of each technique, a row per cell and number.
 
     A row is one cell, groups compared, labels (``true`` or ``recorded``) and metric (`bias_cost_metrics`).
     ``mean``, with the 95 % interval in the population in ``low`` and ``high``, is over ``n`` repeats;
     ``constant`` says whether some repeat decides the same for everybody. ``change`` is the difference to
     ``none`` of the same world, as in paired.csv, ``far_change`` that of the distances to the metric's ideal,
-    ``p`` that of the test before Holm's adjustment, and ``kind`` what became of it (`change_kinds.Kind`).
+    ``p`` that of the test before Holm's adjustment, and ``kind`` its verdict (`change_kinds.Kind`).
     ``lost``, on true labels, is the difference to the plain model that was trained without the bias, of the
     same repeats: `TRAINED_ON_TRUTH` in the same world where the run has it, else ``none`` at β = 0. For
-    ``none`` that is what the bias costs.
+    ``none`` that is the cost of the bias.
     """
     return _bias_cost_frame(run.on_labels("true") or run)
 
@@ -80,64 +80,85 @@ def bias_cost_frame(run: RunResults) -> pd.DataFrame:
 def _bias_cost_frame(run: RunResults) -> pd.DataFrame:
     # The gap in TPR where a table or figure of the run asks for it.
     metrics = [name for name in bias_cost_metrics(run.plan.config) if name in run.results.requested]
-    parts = [pd.DataFrame(columns=BIAS_COST_COLUMNS)]
-    parts += [_remedies(one.select(metrics), one.labels) for one in run.on_all_labels]
-    return pd.concat(parts[1:] or parts, ignore_index=True)[BIAS_COST_COLUMNS]
+    frames = []
+    for labelled in run.on_all_labels:
+        frames.append(_cost_on_labels(labelled.select(metrics), labelled.labels))
+    if not frames:
+        return pd.DataFrame(columns=BIAS_COST_COLUMNS)
+    return pd.concat(frames, ignore_index=True)[BIAS_COST_COLUMNS]
 
 
-def _remedies(results: Results, labels: TestLabels) -> pd.DataFrame:
+def _cost_on_labels(results: Results, labels: TestLabels) -> pd.DataFrame:
     """Return the rows of `bias_cost_frame` of some results, which are counted on some labels."""
-    own = technique_frame(results)
-    paired = paired_frame(results)
-    frame = _joined(own, paired.assign(kind=classify_changes(paired, own)), CHANGE_COLUMNS)
-    ours, theirs = _with_truth(results.rows.reset_index(drop=True) if labels == "true" else own.iloc[:0])
-    apart = differences_frame(results, ours, theirs, {})
-    mine, truth = (own.iloc[at].reset_index(drop=True) for at in (ours, theirs))
-    apart = apart.assign(kind=classify_differences(apart, mine, truth))
-    return _joined(frame, apart, LOSS_COLUMNS).assign(labels=labels).fillna({"kind": "", "lost_kind": ""})
+    # 1. The numbers of each technique, and its differences to none of the same world.
+    techniques = technique_frame(results)
+    changes = paired_frame(results)
+    changes = changes.assign(kind=classify_changes(changes, techniques))
+    frame = _join_differences(techniques, changes, CHANGE_COLUMNS)
+    # 2. On true labels also the differences to the plain model without the bias.
+    if labels == "true":
+        biased, unbiased = _pair_with_unbiased(results.rows.reset_index(drop=True))
+    else:
+        biased, unbiased = _pair_with_unbiased(techniques.iloc[:0])
+    losses = differences_frame(results, biased, unbiased, {})
+    biased_rows = techniques.iloc[biased].reset_index(drop=True)
+    unbiased_rows = techniques.iloc[unbiased].reset_index(drop=True)
+    losses = losses.assign(kind=classify_differences(losses, biased_rows, unbiased_rows))
+    frame = _join_differences(frame, losses, LOSS_COLUMNS)
+    return frame.assign(labels=labels).fillna({"kind": "", "lost_kind": ""})
 
 
-def _joined(frame: pd.DataFrame, differences: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
+def _join_differences(
+    frame: pd.DataFrame, differences: pd.DataFrame, columns: Mapping[str, str]
+) -> pd.DataFrame:
     """Return a frame with columns of differences, under other names; empty where there is no difference."""
-    keys = [*COMPARED, "metric"]
-    found = differences[[*keys, *columns.values()]].set_axis([*keys, *columns], axis=1)
-    return frame.merge(found, on=keys, how="left", validate="one_to_one")
+    keys = COMPARED + ["metric"]
+    renamed = differences[keys + list(columns.values())].set_axis(keys + list(columns), axis=1)
+    return frame.merge(renamed, on=keys, how="left", validate="one_to_one")
 
 
-def _with_truth(rows: pd.DataFrame) -> tuple[Rows, Rows]:
-    """Return the rows of results in a biased world, and for each that of the plain model without the bias."""
-    known: dict[tuple[Any, ...], int] = {}
-    for i, row in enumerate(rows.to_dict("records")):
-        plain = is_baseline(row["intervention"], row["parameters"])
+def _pair_with_unbiased(rows: pd.DataFrame) -> tuple[Rows, Rows]:
+    """Return the indices of rows in a biased world, and for each that of the plain model without the bias.
+
+    Rows for which the run has no such model are left out.
+    """
+    # 1. The plain models without a bias: of a world by its name and β, else of all worlds.
+    records = rows.to_dict("records")
+    index_of: dict[tuple[Any, ...], int] = {}
+    for i, row in enumerate(records):
+        key = _key_across_worlds(row)
         if row["intervention"] == TRAINED_ON_TRUTH:
-            known[(*_elsewhere(row), row["world"], row["beta"])] = i
-        elif plain and row["beta"] == 0:
+            index_of[key + (row["world"], row["beta"])] = i
+        elif row["beta"] == 0 and is_baseline(row["intervention"], row["parameters"]):
             # Without a world where there is one; of strength 0 all of them are the same.
-            known[_elsewhere(row)] = i if not row["world"] else known.get(_elsewhere(row), i)
-    pairs = []
-    for i, row in enumerate(rows.to_dict("records")):
+            if not row["world"] or key not in index_of:
+                index_of[key] = i
+    # 2. Its partner for each row in a biased world.
+    biased = []
+    unbiased = []
+    for i, row in enumerate(records):
         if row["world"] and row["beta"] > 0 and row["intervention"] != TRAINED_ON_TRUTH:
-            place = _elsewhere(row)
-            truth = known.get((*place, row["world"], row["beta"]), known.get(place))
-            if truth is not None:
-                pairs.append((i, truth))
-    ours, theirs = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-    return ours, theirs
+            key = _key_across_worlds(row)
+            unbiased_index = index_of.get(key + (row["world"], row["beta"]), index_of.get(key))
+            if unbiased_index is not None:
+                biased.append(i)
+                unbiased.append(unbiased_index)
+    return np.array(biased, dtype=np.intp), np.array(unbiased, dtype=np.intp)
 
 
-_ELSEWHERE = [
+_COMMON_COLUMNS = [
     "dataset", "attribute", "compared", "representation", "include_protected", "classifier",
     "classifier_parameters", "metric",
 ]  # fmt: skip
 
 
-def _elsewhere(row: Mapping[Any, Any]) -> tuple[Any, ...]:
+def _key_across_worlds(row: Mapping[Any, Any]) -> tuple[Any, ...]:
     """Return the values that a row has in common with those of other worlds and techniques."""
-    return tuple(row[name] for name in _ELSEWHERE)
+    return tuple(row[name] for name in _COMMON_COLUMNS)
 
 
 Contrast = Literal["artefact", "real", "gain", "hidden loss", "constant", "not shown"]
-"""What becomes of a metric with a technique, against ``none`` of the same world.
+"""The change of a metric with a technique, against ``none`` of the same world.
 
 artefact: worse on the record, better on the truth. real: worse on both. gain: better on both. hidden loss:
 better on the record, worse on the truth. constant: it accepts nobody, or everybody, in some repeat. not
@@ -151,12 +172,11 @@ CONTRASTS: dict[tuple[bool, bool], Contrast] = {
 }
 """By whether it is better on the record, and whether on the truth."""
 
-_ENDS = ("far_change", "far_low", "far_high", "p", "constant")
-CONTRAST_COLUMNS = [
-    *(*COMPARED, "metric"),
-    *(f"{labels}{end}" for labels in ("recorded", "true") for end in ("", "_low", "_high")),
-    *("p_holm", "contrast"),
-]
+_TESTED_COLUMNS = ["far_change", "far_low", "far_high", "p", "constant"]
+CONTRAST_COLUMNS = COMPARED + [
+    "metric", "recorded", "recorded_low", "recorded_high", "true", "true_low", "true_high", "p_holm",
+    "contrast",
+]  # fmt: skip
 
 
 @lru_cache(maxsize=2)  # the CSV, the figure and the answer are of one run
@@ -165,29 +185,38 @@ def contrast_frame(run: RunResults) -> pd.DataFrame:
 
     A row is one cell, groups compared and metric of remedies.csv. ``recorded`` and ``true`` say how much
     farther from its ideal the metric is than with ``none``, below 0 nearer, with the 95 % interval in the
-    population; ``contrast`` is what that is (`Contrast`). Both differences have to be shown: the p-value is
+    population; ``contrast`` is their kind (`Contrast`). Both differences have to be shown: the p-value is
     the larger of the two, Holm-adjusted over the techniques and β of a data set, attribute, groups compared,
     world, classifier and metric. Empty where record and truth are the same in all worlds.
     """
+    # 1. The differences to none on recorded labels, and next to them those on true labels.
     frame = bias_cost_frame(run)
-    keys = [*COMPARED, "metric"]
+    keys = COMPARED + ["metric"]
     tested = frame[frame["far_change"].notna() & (frame["intervention"] != TRAINED_ON_TRUTH)]
-    sides = [
-        tested[tested["labels"] == labels][[*keys, *_ENDS]].set_axis(
-            [*keys, labels, f"{labels}_low", f"{labels}_high", f"{labels}_p", f"{labels}_constant"], axis=1
-        )
-        for labels in ("recorded", "true")
-    ]
-    both = sides[0].merge(sides[1], on=keys, how="inner", validate="one_to_one")
-    if not len(both):
+    recorded = _columns_on_labels(tested, "recorded")
+    joined = recorded.merge(_columns_on_labels(tested, "true"), on=keys, how="inner", validate="one_to_one")
+    if not len(joined):
         return pd.DataFrame(columns=CONTRAST_COLUMNS)
-    p = np.maximum(both["recorded_p"].to_numpy(dtype=float), both["true_p"].to_numpy(dtype=float))
-    p_holm = adjust_by_family(both, p, [*BLOCK, "metric"])["p_holm"]
-    constant = (both["recorded_constant"] | both["true_constant"]).to_numpy(dtype=bool)
-    words = [
-        "constant" if same else CONTRASTS[on_record, on_truth] if shown else "not shown"
-        for on_record, on_truth, shown, same in zip(
-            both["recorded"] < 0, both["true"] < 0, p_holm < LEVEL, constant, strict=True
-        )
-    ]
-    return both.assign(p_holm=p_holm, contrast=words)[CONTRAST_COLUMNS]
+    # 2. Both differences have to be shown: the larger p-value counts.
+    p = np.maximum(joined["recorded_p"].to_numpy(dtype=float), joined["true_p"].to_numpy(dtype=float))
+    p_holm = adjust_by_family(joined, p, BLOCK + ["metric"])["p_holm"]
+    # 3. Classify the two differences together.
+    is_constant = (joined["recorded_constant"] | joined["true_constant"]).to_numpy(dtype=bool)
+    is_better_on_record = (joined["recorded"] < 0).to_numpy(dtype=bool)
+    is_better_on_truth = (joined["true"] < 0).to_numpy(dtype=bool)
+    contrasts: list[Contrast] = []
+    for i in range(len(joined)):
+        if is_constant[i]:
+            contrasts.append("constant")
+        elif p_holm[i] < LEVEL:
+            contrasts.append(CONTRASTS[bool(is_better_on_record[i]), bool(is_better_on_truth[i])])
+        else:
+            contrasts.append("not shown")
+    return joined.assign(p_holm=p_holm, contrast=contrasts)[CONTRAST_COLUMNS]
+
+
+def _columns_on_labels(frame: pd.DataFrame, labels: TestLabels) -> pd.DataFrame:
+    """Return the keys and tested columns of the rows on some labels, under the names of `contrast_frame`."""
+    keys = COMPARED + ["metric"]
+    names = [labels, f"{labels}_low", f"{labels}_high", f"{labels}_p", f"{labels}_constant"]
+    return frame[frame["labels"] == labels][keys + _TESTED_COLUMNS].set_axis(keys + names, axis=1)

@@ -15,7 +15,7 @@ from fairbench_cli.measures.registry import DEFAULT_METRICS, find_metric
 FAIRNESS = "discrimination"
 ACCURACY = "accuracy"
 FAIRNESS_METRIC = "the metric of fairness"
-"""Stands for the metric of fairness of a run, whichever that is."""
+"""Stands for the metric of fairness of a run, which differs between runs."""
 
 Unit = Literal["gap", "points", "%", ""]
 """How numbers are written: "gap" as the answer writes its metric of fairness, differences of rates in points,
@@ -29,12 +29,12 @@ class FindingColumn:
     Parameters
     ----------
     key : str
-        What findings.csv calls it.
+        Its name in findings.csv.
     head : str
-        What tables call it.
+        Its heading in tables.
     metric : str
-        Of which metric it is; maybe `FAIRNESS_METRIC`.
-    of : {"value", "change"}
+        The name of its metric; maybe `FAIRNESS_METRIC`.
+    quantity : {"value", "change"}
         Whether it is the metric's mean, or that less the mean of the plain model.
     unit : {"gap", "points", "%", ""}
         How it is written.
@@ -68,7 +68,7 @@ COLUMNS = (
     FindingColumn("recorded", "on recorded labels", ACCURACY, "change", labels="recorded"),
     FindingColumn("true", "on true labels", ACCURACY, "change", labels="true"),
 )
-"""What is told of every run, in this order."""
+"""The columns of every run, in this order."""
 
 
 def run_columns(config: ExperimentConfig, fairness: str, *, has_worlds: bool) -> tuple[FindingColumn, ...]:
@@ -87,35 +87,39 @@ def run_columns(config: ExperimentConfig, fairness: str, *, has_worlds: bool) ->
             columns.append(replace(column, metric=fairness))
         elif has_worlds or not column.labels:
             columns.append(column)
-    return (*columns, *named_columns(config, {column.metric for column in columns}))
+    columns.extend(named_columns(config, {column.metric for column in columns}))
+    return tuple(columns)
 
 
-def named_columns(config: ExperimentConfig, known: set[str]) -> Iterator[FindingColumn]:
-    """Yield the columns of the metrics that a config names, but for those that are `known`.
+def named_columns(config: ExperimentConfig, metrics_with_columns: set[str]) -> Iterator[FindingColumn]:
+    """Yield the columns of the metrics that a config names and that have no columns yet.
 
     A config that names none has many metrics by default; they are in summary.csv alone.
     """
     if config.at_hand == DEFAULT_METRICS:
         return
+    keys_of_every_run = {column.key for column in COLUMNS}
     for name in config.at_hand:
-        if name not in known:
-            unit = metric_unit(config.metric(name))
-            if unit:
-                head = f"{name}, {unit}"
-            else:
-                head = name
-            key = name
-            if name in {column.key for column in COLUMNS}:
-                key = f"metric {name}"
-            yield FindingColumn(key, head, name, unit=unit, is_named=True)
-            yield FindingColumn(f"{key} change", f"{head}: change", name, "change", unit=unit, is_named=True)
+        if name in metrics_with_columns:
+            continue
+        unit = metric_unit(config.metric(name))
+        head = name
+        if unit:
+            head = f"{name}, {unit}"
+        key = name
+        if name in keys_of_every_run:
+            key = f"metric {name}"
+        yield FindingColumn(key, head, name, unit=unit, is_named=True)
+        yield FindingColumn(f"{key} change", f"{head}: change", name, "change", unit=unit, is_named=True)
 
 
 def column_metrics(config: ExperimentConfig) -> tuple[str, ...]:
     """Return the metrics that a run has to compute for its columns, each once."""
-    fairness = (fairness_metric(config).name, FAIRNESS)  # the second where the first has no value
-    columns = run_columns(config, fairness[0], has_worlds=True)
-    return tuple(dict.fromkeys([*fairness, *(column.metric for column in columns)]))
+    fairness = fairness_metric(config).name
+    metrics = [fairness, FAIRNESS]  # discrimination stands in where the metric of fairness has no value
+    for column in run_columns(config, fairness, has_worlds=True):
+        metrics.append(column.metric)
+    return tuple(dict.fromkeys(metrics))
 
 
 def label_column_metrics() -> list[str]:
@@ -130,14 +134,14 @@ def fairness_metric(config: ExperimentConfig) -> Metric:
     """
     for name in config.at_hand:
         metric = config.metric(name)
-        apart = metric.tested in ("parts", "rate", "ideal") and not metric.is_test
-        if apart and metric.section not in ("rate", "redlining"):
+        compares_groups = metric.tested in ("parts", "rate", "ideal") and not metric.is_test
+        if compares_groups and metric.section not in ("rate", "redlining"):
             return metric
     return find_metric(FAIRNESS)
 
 
 def metric_unit(metric: Metric) -> Literal["points", "%", ""]:
-    """Return in what a metric is told: points for differences of rates, % for rates, else nothing.
+    """Return the unit of a metric: points for differences of rates, % for rates, else nothing.
 
     >>> names = ("discrimination", "accuracy", "acceptance-rate", "impact-ratio")
     >>> [metric_unit(find_metric(name)) for name in names]

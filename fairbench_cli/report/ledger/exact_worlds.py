@@ -1,4 +1,4 @@
-"""What is known exactly of a run's worlds: the numbers of `worlds.json`, and worlds.csv."""
+"""The exact numbers of a run's worlds: those of `worlds.json`, and worlds.csv."""
 
 import json
 import math
@@ -25,7 +25,7 @@ from fairbench_cli.report.ledger.columns import ACCURACY
 from fairbench_cli.report.ledger.journal_arrays import SITUATION
 from fairbench_cli.report.ledger.results import RunResults
 
-WORLDS_COLUMNS = [*PLACE, *NUMBER]
+WORLDS_COLUMNS = list(PLACE + NUMBER)
 
 CONFUSION_CELLS = ("tn", "fp", "fn", "tp")
 """Quantities of a rule: the probability of a group, label and decision, as in groups.csv."""
@@ -33,7 +33,7 @@ CONFUSION_CELLS = ("tn", "fp", "fn", "tp")
 CONSTANT_RULES = ("constant-refuse", "constant-accept")
 
 Labels = Literal["true", "recorded", ""]
-"""On which labels a number is; empty for what is on neither alone."""
+"""The labels that a number is computed on; empty for a number on neither alone."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class ExactNumber:
 
 @dataclass(frozen=True)
 class ExactWorld:
-    """What is known of the world of a data set, an attribute and β, without training anything.
+    """The exact numbers of the world of a data set, an attribute and β: nothing is trained for them.
 
     Parameters
     ----------
     numbers : dict
-        By rule (empty for what is of no rule), quantity, labels and group.
+        By rule (empty for a number of no rule), quantity, labels and group.
     """
 
     dataset: str
@@ -73,7 +73,7 @@ class ExactWorld:
     @property
     def method(self) -> str:
         """``draws`` where some number is the mean of draws, else ``exact``."""
-        if any(one.method == "draws" for one in self.numbers.values()):
+        if any(number.method == "draws" for number in self.numbers.values()):
             return "draws"
         return "exact"
 
@@ -81,17 +81,17 @@ class ExactWorld:
         self, quantity: str, labels: Labels = "", group: str = "", rule: str = ""
     ) -> ExactNumber | None:
         """Return a number; None where it is not known."""
-        found = self.numbers.get((rule, quantity, labels, group))
-        if found is None or math.isnan(found.value):
+        number = self.numbers.get((rule, quantity, labels, group))
+        if number is None or math.isnan(number.value):
             return None
-        return found
+        return number
 
     def value(self, quantity: str, labels: Labels = "", group: str = "", rule: str = "") -> float:
         """Return the value of a number; NaN where it is not known."""
-        found = self.number(quantity, labels, group, rule)
-        if found is None:
+        number = self.number(quantity, labels, group, rule)
+        if number is None:
             return math.nan
-        return found.value
+        return number.value
 
     def accuracy(self, *rules: str) -> float:
         """Return the highest accuracy on true labels of some rules; NaN where it is not known."""
@@ -102,46 +102,51 @@ class ExactWorld:
 
         None where it is not known.
         """
-        found = [self.value("kept", group=group) for group in groups or PAIR]
-        if any(map(math.isnan, found)):
+        ranking_kept = [self.value("kept", group=group) for group in groups or PAIR]  # 1 or 0 each
+        if any(map(math.isnan, ranking_kept)):
             return None
-        return all(found)
+        return all(ranking_kept)
 
     def counts(self, rule: str, labels: Labels) -> Counts | None:
         """Return the probabilities of group, label and decision of a rule; None where they are not known."""
-        values = [
-            self.value(cell, labels=labels, group=group, rule=rule)
-            for group in PAIR
-            for cell in CONFUSION_CELLS
-        ]
-        if np.isnan(values).any():
+        probabilities = []
+        for group in PAIR:
+            for cell in CONFUSION_CELLS:
+                probabilities.append(self.value(cell, labels=labels, group=group, rule=rule))
+        if np.isnan(probabilities).any():
             return None
-        return Counts(PAIR, np.array(values).reshape(2, 2, 2))
+        return Counts(PAIR, np.array(probabilities).reshape(2, 2, 2))  # by group, label and decision
 
     def constant(self, labels: Labels) -> str:
         """Return the rule that decides the same for everybody and is the more accurate one."""
-        refuse, accept = (self.value("accuracy", labels, rule=rule) for rule in CONSTANT_RULES)
-        return CONSTANT_RULES[accept > refuse]
+        refuse_rule, accept_rule = CONSTANT_RULES
+        refuse_accuracy = self.value(ACCURACY, labels, rule=refuse_rule)
+        accept_accuracy = self.value(ACCURACY, labels, rule=accept_rule)
+        if accept_accuracy > refuse_accuracy:
+            return accept_rule
+        return refuse_rule
 
     def metric(self, rule: str, metric: Metric, labels: Labels) -> float:
         """Return a metric of the decisions of a rule; NaN where it is not known.
 
         Known are metrics of counts of everybody or of the two groups that are no statistic of a test.
         """
+        has_its_groups = metric.groups == "pair" or metric.section in ("rate", "accuracy")
+        if metric.needs != "counts" or metric.is_test or not has_its_groups:
+            return math.nan
         counts = self.counts(rule, labels)
-        known = metric.groups == "pair" or metric.section in ("rate", "accuracy")
-        if counts is None or metric.needs != "counts" or metric.is_test or not known:
+        if counts is None:
             return math.nan
         return float(measure(metric, counts))
 
 
 UNKNOWN_WORLD = ExactWorld("", "", "", 0.0, include_protected=True, features="")
-"""What is known of a world of which nothing is known: no number."""
+"""Stands for a world without any exact number."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExactWorlds:
-    """What is known of the worlds of a run; of most runs without worlds nothing.
+    """The exact numbers of the worlds of a run; most runs without worlds have none.
 
     Parameters
     ----------
@@ -158,12 +163,15 @@ class ExactWorlds:
     @cached_property
     def worlds(self) -> tuple[ExactWorld, ...]:
         """The numbers by world, in the order of the rows."""
-        found: dict[tuple[Any, ...], ExactWorld] = {}
+        worlds: dict[tuple[Any, ...], ExactWorld] = {}
         for row in self.frame[WORLDS_COLUMNS].itertuples(index=False, name=None):
-            *place, rule, quantity, labels, group, value, error, how = row
-            world = found.setdefault(tuple(place), ExactWorld(*place))
-            world.numbers[rule, quantity, labels, group] = ExactNumber(value, error, how)
-        return tuple(found.values())
+            world_key = row[: len(PLACE)]
+            rule, quantity, labels, group, value, error, method = row[len(PLACE) :]
+            if world_key not in worlds:
+                worlds[world_key] = ExactWorld(*world_key)
+            numbers = worlds[world_key].numbers
+            numbers[rule, quantity, labels, group] = ExactNumber(value, error, method)
+        return tuple(worlds.values())
 
     def find(
         self,
@@ -175,7 +183,7 @@ class ExactWorlds:
         include_protected: bool | None = None,
         features: str | None = None,
     ) -> ExactWorld | None:
-        """Return the facts on a world. None where there are none.
+        """Return the exact numbers of a world; None where there are none.
 
         Parameters
         ----------
@@ -183,11 +191,13 @@ class ExactWorlds:
             Whether rules see the protected attribute, and which features of test rows; None: the first that
             the run knows of.
         """
-        for one in self.worlds:
-            named = (one.dataset, one.attribute, one.world, one.beta) == (dataset, attribute, world, beta)
-            seen = include_protected in (None, one.include_protected) and features in (None, one.features)
-            if named and seen:
-                return one
+        for exact in self.worlds:
+            if (exact.dataset, exact.attribute, exact.world, exact.beta) != (dataset, attribute, world, beta):
+                continue
+            if include_protected not in (None, exact.include_protected):
+                continue
+            if features in (None, exact.features):
+                return exact
         return None
 
 
@@ -200,7 +210,7 @@ def strength_name(source: Mapping[str, Any], world: str) -> str:
     Parameters
     ----------
     source : dict
-        What the plan says about a data set.
+        The plan's entry of a data set.
     world : str
         As results call it.
 
@@ -217,24 +227,42 @@ def strength_name(source: Mapping[str, Any], world: str) -> str:
     """
     if not source.get("worlds"):
         return BETA
-    listed: list[Any] = next((one["mechanisms"] for one in source["worlds"] if one["world"] == world), [])
-    names = [one if isinstance(one, str) else next(iter(one)) for one in listed]
-    strengths = (MECHANISMS[name].load().strength for name in names)
-    return next(filter(None, strengths), "")
+    # 1. The mechanisms of the first world of that name.
+    mechanisms: list[Any] = []
+    for source_world in source["worlds"]:
+        if source_world["world"] == world:
+            mechanisms = source_world["mechanisms"]
+            break
+    # 2. The first of them that has a strength.
+    for mechanism in mechanisms:
+        if isinstance(mechanism, str):
+            name = mechanism
+        else:
+            name = next(iter(mechanism))  # the only key; its value has the options
+        strength: str | None = MECHANISMS[name].load().strength
+        if strength:
+            return strength
+    return ""
 
 
 def world_label(source: Mapping[str, Any], world: str) -> str:
-    """Return the name of a world on a page: without one it is β's, or that without a bias.
+    """Return the name of a world on a page.
+
+    A world without a name is "no bias", or "β" in a run without worlds.
 
     >>> world_label({"worlds": []}, "label"), world_label({"worlds": [{}]}, ""), world_label({}, "")
     ('label', 'no bias', 'β')
     """
-    return world or (NO_BIAS if source.get("worlds") else BETA)
+    if world:
+        return world
+    if source.get("worlds"):
+        return NO_BIAS
+    return BETA
 
 
 @lru_cache(maxsize=1)  # the CSV, the answer, the figures and the page are of one run
 def exact_worlds_of_run(run: RunResults) -> ExactWorlds:
-    """Return the facts that a run keeps of its worlds, of the data sets with results.
+    """Return the exact numbers that a run keeps of its worlds, of the data sets with results.
 
     Raises
     ------
@@ -245,12 +273,12 @@ def exact_worlds_of_run(run: RunResults) -> ExactWorlds:
 
 
 def read_worlds(folder: Path, sources: Iterable[tuple[str, str]] | None = None) -> ExactWorlds:
-    """Return the facts that a folder of results keeps of its worlds.
+    """Return the exact numbers that a folder of results keeps of its worlds; empty without a file of them.
 
     Parameters
     ----------
     sources : iterable of (str, str), optional
-        The data sets and attributes that are wanted; None: all.
+        The data sets and attributes that are requested; None: all.
 
     Raises
     ------
@@ -260,29 +288,32 @@ def read_worlds(folder: Path, sources: Iterable[tuple[str, str]] | None = None) 
     path = folder / FILE
     if not path.is_file():
         return ExactWorlds(pd.DataFrame(columns=WORLDS_COLUMNS))
+    # 1. Read the file; without a checksum it is taken as it is.
     try:
-        found = json.loads(read_text(path))
-        whole = matches_checksum(found) is not False
-        frame = pd.DataFrame(found["facts"], columns=WORLDS_COLUMNS).astype(_KINDS)
+        document = json.loads(read_text(path))
+        is_intact = matches_checksum(document) is not False
+        frame = pd.DataFrame(document["facts"], columns=WORLDS_COLUMNS).astype(_COLUMN_TYPES)
     except (ValueError, TypeError, KeyError):
-        whole = False
-    if not whole:
-        again = "run the experiment again (finished repeats are kept), or delete the file"
-        raise user_error("what the run kept of its worlds was changed or damaged", again, str(path))
+        is_intact = False
+    if not is_intact:
+        fix = "run the experiment again (finished repeats are kept), or delete the file"
+        raise user_error("what the run kept of its worlds was changed or damaged", fix, str(path))
+    # 2. Select the rows of the data sets.
     if sources is not None:
-        frame = frame[pd.MultiIndex.from_frame(frame[["dataset", "attribute"]]).isin([*sources])]
+        row_sources = pd.MultiIndex.from_frame(frame[["dataset", "attribute"]])
+        frame = frame[row_sources.isin(list(sources))]
     return ExactWorlds(frame.reset_index(drop=True))
 
 
-_KINDS = {"beta": float, "include_protected": bool, "value": float, "error": float}
+_COLUMN_TYPES = {"beta": float, "include_protected": bool, "value": float, "error": float}
 """Of the columns with numbers; a value that is not known is NaN."""
 
 
 def worlds_frame(run: RunResults) -> pd.DataFrame | None:
     """Return worlds.csv; None where nothing is known."""
-    known = exact_worlds_of_run(run)
-    if known:
-        return known.frame
+    exact = exact_worlds_of_run(run)
+    if exact:
+        return exact.frame
     return None
 
 
@@ -296,11 +327,15 @@ def worlds_by_panel(run: RunResults) -> Mapping[PanelKey, Sequence[WorldKey]]:
 
     In the order of the plan; those without any result are left out.
     """
-    cells = [cell for data in run.datasets for cell in data.cells]
-    places = group_by(cells, lambda cell: tuple(cell[name] for name in PANEL_COLUMNS))
-    order = list(dict.fromkeys((cell["world"], cell["beta"]) for cell in run.plan.cells))
-    worlds = {place: {(cell["world"], cell["beta"]) for cell in own} for place, own in places.items()}
-    return {place: sorted(own, key=order.index) for place, own in worlds.items()}
+    # 1. The worlds of each panel that have a result.
+    worlds_of_panel: dict[PanelKey, set[WorldKey]] = {}
+    for data in run.datasets:
+        for cell in data.cells:
+            panel_key = tuple(cell[name] for name in PANEL_COLUMNS)
+            worlds_of_panel.setdefault(panel_key, set()).add((cell["world"], cell["beta"]))
+    # 2. Sort them as the plan has them.
+    planned = list(dict.fromkeys((cell["world"], cell["beta"]) for cell in run.plan.cells))
+    return {panel_key: sorted(worlds, key=planned.index) for panel_key, worlds in worlds_of_panel.items()}
 
 
 def middle_worlds(worlds: Iterable[WorldKey]) -> list[WorldKey]:
@@ -311,14 +346,18 @@ def middle_worlds(worlds: Iterable[WorldKey]) -> list[WorldKey]:
     >>> middle_worlds([("label", 0.25), ("label", 0.5)])
     [('label', 0.5)]
     """
-    found = []
-    for world, own in group_by(worlds, lambda one: one[0]).items():
-        betas = sorted(beta for _, beta in own if beta) or [0.0]
-        found.append((world, betas[len(betas) // 2]))
-    return found
+    middle = []
+    for world, world_keys in group_by(worlds, lambda world_key: world_key[0]).items():
+        betas = sorted(beta for _, beta in world_keys if beta)
+        if betas:
+            middle.append((world, betas[len(betas) // 2]))
+        else:
+            middle.append((world, 0.0))
+    return middle
 
 
-def exact_world(run: RunResults, place: PanelKey, world: WorldKey) -> ExactWorld:
+def exact_world(run: RunResults, panel_key: PanelKey, world_key: WorldKey) -> ExactWorld:
     """Return the exact numbers of a world. `UNKNOWN_WORLD` where there are none."""
-    dataset, attribute, *_ = place
-    return exact_worlds_of_run(run).find(dataset, attribute, *world) or UNKNOWN_WORLD
+    dataset, attribute = panel_key[:2]
+    world, beta = world_key
+    return exact_worlds_of_run(run).find(dataset, attribute, world, beta) or UNKNOWN_WORLD

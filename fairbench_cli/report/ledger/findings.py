@@ -1,15 +1,14 @@
-"""Findings.csv: every number of every technique in every setting that the answer and the page have."""
+"""Findings.csv: the numbers of the answer and the page, of each technique in each setting."""
 
 import pandas as pd
 
 from fairbench_cli.report.ledger.answer import answer_of
 from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS
-from fairbench_cli.report.ledger.results import RunResults
+from fairbench_cli.report.ledger.results import COMPARED, RunResults
 
-FINDING_COLUMNS = [
-    *(*CELL_COLUMNS[:2], "compared", *CELL_COLUMNS[2:], "labels", "technique"),
-    *("column", "metric", "of", "mean", "low", "high", "n", "verdict"),
-]
+FINDING_COLUMNS = COMPARED + [
+    "labels", "technique", "column", "metric", "of", "mean", "low", "high", "n", "verdict",
+]  # fmt: skip
 
 
 def findings_frame(run: RunResults) -> pd.DataFrame:
@@ -17,28 +16,27 @@ def findings_frame(run: RunResults) -> pd.DataFrame:
 
     ``mean``, with the 95 % interval in the population in ``low`` and ``high``, is over the ``n`` repeats that
     have a value; ``of`` says whether it is the metric's own ``value`` or its ``change``, the difference to
-    the plain model. ``verdict`` is what became of the metric (`change_kinds.Kind`), of changes alone.
+    the plain model. ``verdict`` is the kind of a change (`change_kinds.Kind`), empty for values.
     """
     answer = answer_of(run)
     rows = []
     for setting in answer.settings:
         for finding in setting.all_findings:
-            cell = dict(zip(CELL_COLUMNS, finding.key, strict=True))
-            cell |= {"compared": setting.compared, "technique": finding.technique}
+            technique_columns = dict(zip(CELL_COLUMNS, finding.key, strict=True))
+            technique_columns["compared"] = setting.compared
+            technique_columns["technique"] = finding.technique
             for column in answer.columns:
                 estimate = finding.numbers[column.key]
-                rows.append(
-                    cell
-                    | {
-                        "labels": column.labels or answer.labels,
-                        "column": column.key,
-                        "metric": column.metric,
-                        "of": column.quantity,
-                        "mean": estimate.mean,
-                        "low": estimate.low,
-                        "high": estimate.high,
-                        "n": estimate.n,
-                        "verdict": estimate.kind,
-                    }
-                )
+                number_columns = {
+                    "labels": column.labels or answer.labels,
+                    "column": column.key,
+                    "metric": column.metric,
+                    "of": column.quantity,
+                    "mean": estimate.mean,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "n": estimate.n,
+                    "verdict": estimate.kind,
+                }
+                rows.append(technique_columns | number_columns)
     return pd.DataFrame(rows, columns=FINDING_COLUMNS)

@@ -1,4 +1,4 @@
-"""``predictions/*.parquet``: the test rows of each cell with what was decided, as journals keep them."""
+"""``predictions/*.parquet``: the test rows of each cell with their decisions, as journals keep them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ROOM = "predictions"
 ENDING = ".parquet"
 OWN = "repeat", "row", "label", "decision", "score"
-MARK = "fairbench"  # what of a file's metadata says which repeats it was made of
+MARK = "fairbench"  # the key, in a file's metadata, of the repeats that it was made of
 FORMAT = 1
 
 
@@ -45,46 +45,55 @@ def write_predictions(folder: Path, plan: RunPlan, records: Records) -> list[Pat
     UserError
         When the rows of a repeat are damaged, or a file cannot be written.
     """
-    room = folder / ROOM
+    # 1. Write the files of the cells, one per model.
+    predictions_folder = folder / ROOM
     written = []
-    done = set()
-    for cell, name in zip(plan.cells, make_slugs(map(_names, plan.cells)), strict=True):
-        repeats = [] if cell["key"] in done else _kept(cell["key"], plan, records)
-        done.add(cell["key"])
+    models_done = set()
+    names = make_slugs(map(_name_parts, plan.cells))
+    for cell, name in zip(plan.cells, names, strict=True):
+        if cell["key"] in models_done:
+            continue
+        models_done.add(cell["key"])
+        repeats = _repeats_with_rows(cell["key"], plan, records)
         if repeats:
-            path = room / f"{name}{ENDING}"
-            make_folder(room)
+            path = predictions_folder / f"{name}{ENDING}"
+            make_folder(predictions_folder)
             _write(path, plan.protected(cell["dataset"], cell["attribute"]), repeats, folder / "journal")
             written.append(path)
-    old = set(room.glob(f"*{ENDING}")).difference(written)
-    if old:
+    # 2. Remove those of earlier reports; files without a mark are somebody's own.
+    old_files = set(predictions_folder.glob(f"*{ENDING}")).difference(written)
+    if old_files:
         import duckdb
 
         with duckdb.connect() as database:
-            for path in old:
-                if _mark(database, path):  # others are somebody's own
+            for path in old_files:
+                if _read_mark(database, path):
                     path.unlink(missing_ok=True)
     return written
 
 
-def _names(cell: dict[str, Any]) -> Sequence[str]:
+def _name_parts(cell: dict[str, Any]) -> Sequence[str]:
     """Return the parts of the name of a cell's file."""
-    representation = [cell["representation"]] if cell["representation"] != "original" else []
-    technique = technique_label(*(cell[name] for name in TECHNIQUE))
-    classifier = classifier_label(cell["classifier"], cell["classifier_parameters"])
-    world = [cell["world"]] if cell["world"] else []
-    places = [cell["dataset"], cell["attribute"], *representation, *world]
-    return [*places, technique.replace(" + s", "-s"), classifier, f"beta-{cell['beta']:g}"]
+    name_parts = [cell["dataset"], cell["attribute"]]
+    if cell["representation"] != "original":
+        name_parts.append(cell["representation"])
+    if cell["world"]:
+        name_parts.append(cell["world"])
+    technique = technique_label(*(cell[column] for column in TECHNIQUE))
+    name_parts.append(technique.replace(" + s", "-s"))
+    name_parts.append(classifier_label(cell["classifier"], cell["classifier_parameters"]))
+    name_parts.append(f"beta-{cell['beta']:g}")
+    return name_parts
 
 
-def _kept(key: str, plan: RunPlan, records: Records) -> list[tuple[Repeat, RowsPlace]]:
+def _repeats_with_rows(key: str, plan: RunPlan, records: Records) -> list[tuple[Repeat, RowsPlace]]:
     """Return the repeats of a cell that have kept their rows, with the place of these."""
-    found = (records.get((key, repeat)) for repeat in range(plan.config.repeats))
-    return [
-        (record, record.predictions)
-        for record in found
-        if record is not None and isinstance(record.predictions, RowsPlace)
-    ]
+    repeats = []
+    for repeat in range(plan.config.repeats):
+        record = records.get((key, repeat))
+        if record is not None and isinstance(record.predictions, RowsPlace):
+            repeats.append((record, record.predictions))
+    return repeats
 
 
 def _write(
@@ -93,26 +102,29 @@ def _write(
     """Write the rows of a cell's repeats, unless the file has them already."""
     import duckdb
 
-    made_of = [[record.repeat, place.crc] for record, place in repeats]
-    mark = canonical_json({"format": FORMAT, "groups": protected.groups, "repeats": made_of})
+    # 1. The mark of these repeats; a file that bears it is up to date.
+    checksums = [[record.repeat, rows_place.crc] for record, rows_place in repeats]
+    mark = canonical_json({"format": FORMAT, "groups": protected.groups, "repeats": checksums})
     with duckdb.connect(config={"threads": 1}) as database:
-        if _mark(database, path) == mark:
+        if _read_mark(database, path) == mark:
             return
-        frames = (_frame(record, place, protected, journals) for record, place in repeats)
-        first = next(frames)
-        database.register("rows", first)
+        # 2. Collect the rows in a table, one repeat at a time: a single frame is in memory.
+        frames = (_read_frame(record, rows_place, protected, journals) for record, rows_place in repeats)
+        database.register("rows", next(frames))
         database.execute("CREATE TABLE kept AS SELECT * FROM rows")
         for frame in frames:
             database.register("rows", frame)
             database.execute("INSERT INTO kept SELECT * FROM rows")
+        # 3. Write the table to a temporary file first, so that a failure leaves the old file whole.
         with scratch_folder() as scratch:
             target = scratch / "rows.parquet"
-            how = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{MARK}: {_quoted(mark)}}}"
+            options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{MARK}: {_quoted(mark)}}}"
             try:
-                database.execute(f"COPY kept TO {_quoted(str(target))} ({how})")
+                database.execute(f"COPY kept TO {_quoted(str(target))} ({options})")
             except duckdb.Error as error:
-                what = f"cannot write {path}: {printable(str(error).splitlines()[0])}"
-                raise user_error(what, "make room for temporary files ($TMPDIR), and report again") from None
+                problem = f"cannot write {path}: {printable(str(error).splitlines()[0])}"
+                fix = "make room for temporary files ($TMPDIR), and report again"
+                raise user_error(problem, fix) from None
             write_bytes(path, target.read_bytes())
 
 
@@ -120,49 +132,62 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _mark(database: "DuckDBPyConnection", path: Path) -> str:
-    """Return the mark of what a file was made of. Empty where there is none, or none that can be read."""
+def _read_mark(database: "DuckDBPyConnection", path: Path) -> str:
+    """Return the mark of the repeats that a file was made of. Empty where there is none that can be read."""
     import duckdb
 
+    if not path.is_file():
+        return ""
     query = "SELECT value FROM parquet_kv_metadata(?) WHERE key = ?"
     try:
-        found = database.execute(query, [str(path), MARK]).fetchall() if path.is_file() else []
+        marks = database.execute(query, [str(path), MARK]).fetchall()
     except duckdb.Error:
         return ""
-    if found:
-        return bytes(found[0][0]).decode("utf-8", "replace")
+    if marks:
+        return bytes(marks[0][0]).decode("utf-8", "replace")
     return ""
 
 
-def _frame(record: Repeat, place: RowsPlace, protected: ProtectedAttributes, journals: Path) -> pd.DataFrame:
+def _read_frame(
+    record: Repeat, rows_place: RowsPlace, protected: ProtectedAttributes, journals: Path
+) -> pd.DataFrame:
     """Return the rows of a repeat."""
     assert record.counts is not None  # noqa: S101 - no rows without counts
+    # 1. Read the rows from the journal.
     try:
-        rows = read_rows(journals, place, round(float(record.counts.n.sum())))
+        rows = read_rows(journals, rows_place, round(float(record.counts.n.sum())))
         levels = level_columns(protected, rows.group)
     except (OSError, ValueError):
-        what = f"the rows of repeat {record.repeat} in {journals / place.file} were changed or damaged"
+        path = journals / rows_place.file
+        problem = f"the rows of repeat {record.repeat} in {path} were changed or damaged"
         fix = "put the file back, or delete it and run again, which computes its rows again"
-        raise user_error(what, fix) from None
-    score = pd.Series(rows.score if rows.score is not None else [None] * len(rows.row), dtype="float64")
-    return pd.DataFrame(
-        {
-            "repeat": pd.Series(record.repeat, index=range(len(rows.row)), dtype="int32"),
-            "row": rows.row.astype("int32"),
-            **levels,
-            "label": rows.label.astype("int8"),
-            "decision": rows.decision.astype("int8"),
-            "score": score,
-        }
-    )
+        raise user_error(problem, fix) from None
+    # 2. Name the columns; scores are missing where the classifier gives none.
+    n_rows = len(rows.row)
+    if rows.score is None:
+        score = pd.Series([None] * n_rows, dtype="float64")
+    else:
+        score = pd.Series(rows.score, dtype="float64")
+    columns = {
+        "repeat": pd.Series(record.repeat, index=range(n_rows), dtype="int32"),
+        "row": rows.row.astype("int32"),
+    }
+    columns |= levels
+    columns |= {
+        "label": rows.label.astype("int8"),
+        "decision": rows.decision.astype("int8"),
+        "score": score,
+    }
+    return pd.DataFrame(columns)
 
 
 def level_columns(protected: ProtectedAttributes, group: NDArray[Any]) -> dict[str, Any]:
     """Return a column of levels per protected attribute, given joint levels; no name is one of `OWN`."""
     codes = protected.split(group)
-    return {
-        f"{one.name}_" if one.name.lower() in OWN else one.name: pd.Categorical.from_codes(
-            codes[one.name], pd.Index(one.levels)
-        )
-        for one in protected.attributes
-    }
+    columns = {}
+    for attribute in protected.attributes:
+        name = attribute.name
+        if name.lower() in OWN:
+            name = f"{name}_"
+        columns[name] = pd.Categorical.from_codes(codes[attribute.name], pd.Index(attribute.levels))
+    return columns

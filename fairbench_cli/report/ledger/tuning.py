@@ -1,4 +1,4 @@
-"""What parameters were chosen from, and what choosing them gained on the test rows."""
+"""The candidates that parameters were chosen from, and the gain of choosing them on the test rows."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -16,15 +16,17 @@ from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS, distance, measure
 from fairbench_cli.report.ledger.inference import paired_test
-from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, DatasetRepeats, cell_key
+from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, CellKey, DatasetRepeats, cell_key
 from fairbench_cli.report.ledger.results import NO_VALUES, RunResults
 
 SHOWN = ("accuracy", "impact-ratio", "discrimination")
 """Kept of every candidate, in addition to the metric that was tuned for."""
 
 GAINS = ("gain", "gain_on_test", "leakage")
-_INTERVALS = [f"{name}{end}" for name in GAINS for end in ("", "_low", "_high")]
-GAIN_COLUMNS = [*CELL_COLUMNS, "metric", "n", "untuned", "tuned", "tuned_on_test", *_INTERVALS]
+GAIN_COLUMNS = CELL_COLUMNS + [
+    "metric", "n", "untuned", "tuned", "tuned_on_test", "gain", "gain_low", "gain_high", "gain_on_test",
+    "gain_on_test_low", "gain_on_test_high", "leakage", "leakage_low", "leakage_high",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,17 +45,24 @@ class TunedCell:
         """
         if metric == self.tuning.metric.name:
             return np.array([curve.values for curve in self.curves.values()])
-        counts = [replace(curve.counts, groups=self.data.protected.groups) for curve in self.curves.values()]
-        return np.array([measure(metric, self.data.levels(one, self.data.attribute)) for one in counts])
+        values = []
+        for curve in self.curves.values():
+            counts = replace(curve.counts, groups=self.data.protected.groups)
+            values.append(measure(metric, self.data.levels(counts, self.data.attribute)))
+        return np.array(values)
 
 
 def tuned_cells(run: RunResults) -> Iterator[TunedCell]:
     """Yield the tuned cells of which there is some curve."""
     for data in run.datasets:
         for cell, records in zip(data.cells, data.records, strict=True):
-            curves = {repeat: one.tuning for repeat, one in records.items() if one.tuning is not None}
+            curves = {}
+            for repeat, record in records.items():
+                if record.tuning is not None:
+                    curves[repeat] = record.tuning
             if curves:
-                yield TunedCell(cell, tuning_of(json.loads(cell["parameters"])["tune"]), data, curves)
+                tuning = tuning_of(json.loads(cell["parameters"])["tune"])
+                yield TunedCell(cell, tuning, data, curves)
 
 
 def tuning_curve_frame(run: RunResults) -> pd.DataFrame:
@@ -62,22 +71,29 @@ def tuning_curve_frame(run: RunResults) -> pd.DataFrame:
     ``candidate`` has its parameters, as JSON; ``value`` is on the rows that the best was chosen on, which
     ``chosen`` marks. The metrics are the one that was tuned for and `SHOWN`.
     """
-    columns = [*CELL_COLUMNS, "repeat", "candidate", "metric", "value", "chosen"]
-    parts = [pd.DataFrame(columns=columns)]
+    columns = CELL_COLUMNS + ["repeat", "candidate", "metric", "value", "chosen"]
+    frames = []
     for tuned in tuned_cells(run):
-        candidates = [canonical_json(values) for values in tuned.tuning.candidates]
-        metrics = tuple(dict.fromkeys([tuned.tuning.metric.name, *SHOWN]))
+        # 1. The values of all candidates.
+        candidates = [canonical_json(parameters) for parameters in tuned.tuning.candidates]
+        metrics = list(dict.fromkeys((tuned.tuning.metric.name,) + SHOWN))
         values = np.stack([tuned.values(name) for name in metrics], axis=-1)  # repeats × candidates × metrics
-        chosen = [at == curve.chosen for curve in tuned.curves.values() for at in range(len(candidates))]
-        each = product(tuned.curves, candidates, metrics)
-        frame = pd.DataFrame(each, columns=["repeat", "candidate", "metric"])
+        # 2. Which of them was chosen, in each repeat.
+        indices = np.arange(len(candidates))
+        chosen = np.concatenate([indices == curve.chosen for curve in tuned.curves.values()])
+        # 3. A row per repeat, candidate and metric: the last varies fastest, as in the values.
+        keys = product(tuned.curves, candidates, metrics)
+        frame = pd.DataFrame(keys, columns=["repeat", "candidate", "metric"])
         frame = frame.assign(value=values.ravel(), chosen=np.repeat(chosen, len(metrics)))
-        parts.append(frame.assign(**{name: tuned.cell[name] for name in CELL_COLUMNS})[columns])
-    return pd.concat(parts[1:] or parts, ignore_index=True)
+        frame = frame.assign(**{name: tuned.cell[name] for name in CELL_COLUMNS})
+        frames.append(frame[columns])
+    if not frames:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(frames, ignore_index=True)
 
 
 def tuning_gain_frame(run: RunResults) -> pd.DataFrame:
-    """Return tuning_gain.csv: what tuning on validation rows gained on the test rows, and what was leakage.
+    """Return tuning_gain.csv: the gain of tuning on validation rows on the test rows, and the leakage.
 
     One row per cell that is tuned on validation rows. ``untuned`` is the mean of the metric in the cell that
     is the same but not tuned (of several, the one with the default values), ``tuned`` with the values that
@@ -88,55 +104,89 @@ def tuning_gain_frame(run: RunResults) -> pd.DataFrame:
     All are means over the ``n`` repeats that have a value in each of these cells, with 95 % t-intervals of
     the paired differences. A ratio of 0, infinitely far from its ideal, counts as no value.
     """
-    tuned = list(tuned_cells(run))
-    nothing = np.full(run.plan.config.repeats, np.nan)
-    on_test = {_place(one): one for one in tuned if one.tuning.on == "test"}
+    # 1. The cells that are tuned on test rows, by the key that those on validation rows share.
+    all_tuned = list(tuned_cells(run))
+    tuned_on_test = {_key_on_test(tuned): tuned for tuned in all_tuned if tuned.tuning.on == "test"}
+    metrics = METRICS | dict(run.results.custom_metrics)
     rows = []
-    for one in tuned:
-        if one.tuning.on != "validation" or one.tuning.metric.name not in METRICS | dict(
-            run.results.custom_metrics
-        ):
+    for tuned in all_tuned:
+        name = tuned.tuning.metric.name
+        if tuned.tuning.on != "validation" or name not in metrics:
             continue
-        metric = one.tuning.metric.name
-        entry = run.results.custom_metrics.get(metric) or METRICS[metric]
-        rival = on_test.get(_place(one))
-        keys = [_untuned(one), cell_key(one.cell), None if rival is None else cell_key(rival.cell)]
-        found = [NO_VALUES.values if key is None else run.cell_metric(key, metric).values for key in keys]
-        there = np.all([np.isfinite(distance(entry, values)) for values in found if len(values)], axis=0)
-        kept = [np.where(there, values, np.nan) if len(values) else nothing for values in found]
-        untuned, nested, leaky = (distance(entry, values) for values in kept)
-        means = [float(np.mean(values[there])) if there.any() else np.nan for values in kept]
-        numbers: list[float] = []
+        metric = metrics[name]
+        # 2. The metric untuned, tuned and tuned on the test rows.
+        keys = [_find_untuned(tuned), cell_key(tuned.cell), None]
+        counterpart = tuned_on_test.get(_key_on_test(tuned))
+        if counterpart is not None:
+            keys[2] = cell_key(counterpart.cell)
+        values = []
+        for key in keys:
+            if key is None:
+                values.append(NO_VALUES.values)
+            else:
+                values.append(run.cell_metric(key, name).values)
+        # 3. Keep the repeats with a value in each of these cells; cells without any value do not count.
+        is_finite = [np.isfinite(distance(metric, cell_values)) for cell_values in values if len(cell_values)]
+        has_values = np.all(is_finite, axis=0)
+        means = []
+        distances = []
+        for cell_values in values:
+            if len(cell_values):
+                in_all_cells = np.where(has_values, cell_values, np.nan)
+            else:
+                in_all_cells = np.full(run.plan.config.repeats, np.nan)
+            distances.append(distance(metric, in_all_cells))
+            if has_values.any():
+                means.append(float(np.mean(in_all_cells[has_values])))
+            else:
+                means.append(np.nan)
+        # 4. How much nearer to the ideal tuning comes, tuning on test, and the latter more than the former.
+        untuned, nested, leaky = distances
+        gains: list[float] = []
         for difference in (untuned - nested, untuned - leaky, nested - leaky):
             test = paired_test(difference)
-            numbers += [float(test.mean), float(test.low), float(test.high)]
-        rows.append([*cell_key(one.cell), metric, int(there.sum()), *means, *numbers])
+            gains += [float(test.mean), float(test.low), float(test.high)]
+        rows.append(list(cell_key(tuned.cell)) + [name, int(has_values.sum())] + means + gains)
     return pd.DataFrame(rows, columns=GAIN_COLUMNS)
 
 
-def _place(tuned: TunedCell) -> tuple[Any, ...]:
+def _key_on_test(tuned: TunedCell) -> CellKey:
     """Return the key that a cell has in common with the one that is tuned in the other way."""
-    same = replace(tuned.tuning, on="test", fraction=None)
-    return (*_others(tuned.cell, ()), canonical_json(same.described))
+    on_test = replace(tuned.tuning, on="test", fraction=None)
+    return _key_without(tuned.cell, ()) + (canonical_json(on_test.described),)
 
 
-def _others(cell: dict[str, Any], tuned: Collection[str]) -> tuple[Any, ...]:
-    """Return the key of a cell, without what is tuned."""
-    given = json.loads(cell["parameters"])
-    kept = {name: value for name, value in given.items() if name not in (*tuned, "tune")}
-    return (*cell_key(cell | {"parameters": ""}), canonical_json(kept))
+def _key_without(cell: dict[str, Any], tuned_names: Collection[str]) -> CellKey:
+    """Return the key of a cell, without the parameters that are tuned."""
+    parameters = json.loads(cell["parameters"])
+    removed = set(tuned_names) | {"tune"}
+    fixed = {name: value for name, value in parameters.items() if name not in removed}
+    return cell_key(cell | {"parameters": ""}) + (canonical_json(fixed),)
 
 
-def _untuned(tuned: TunedCell) -> tuple[Any, ...] | None:
-    """Return the key of the cell that differs in what is tuned alone; of several, that with the defaults."""
+def _find_untuned(tuned: TunedCell) -> CellKey | None:
+    """Return the key of the cell that is the same but not tuned. None where there is none.
+
+    Of several, that with the default values of the parameters that are tuned.
+    """
+    # 1. The cells that differ in the tuned parameters alone.
     names = tuple(own_parameters(dict(tuned.tuning.over)))
-    place = _others(tuned.cell, names)
-    found = [json.loads(cell["parameters"]) | {"cell": cell} for cell in tuned.data.cells]
-    found = [one for one in found if "tune" not in one and _others(one["cell"], names) == place]
+    fixed_key = _key_without(tuned.cell, names)
+    untuned = []
+    for cell in tuned.data.cells:
+        if "tune" not in json.loads(cell["parameters"]) and _key_without(cell, names) == fixed_key:
+            untuned.append(cell)
+    # 2. Of several, those with the defaults.
     entry = INTERVENTIONS.get(tuned.cell["intervention"])
-    if len(found) > 1 and entry is not None:
-        defaults = {name: getattr(entry.load(), name, None) for name in names}
-        found = [one for one in found if {name: one[name] for name in names} == defaults]
-    if len(found) == 1:
-        return cell_key(found[0]["cell"])
+    if len(untuned) > 1 and entry is not None:
+        component = entry.load()
+        defaults = {name: getattr(component, name, None) for name in names}
+        with_defaults = []
+        for cell in untuned:
+            parameters = json.loads(cell["parameters"])
+            if {name: parameters[name] for name in names} == defaults:
+                with_defaults.append(cell)
+        untuned = with_defaults
+    if len(untuned) == 1:
+        return cell_key(untuned[0])
     return None
