@@ -199,10 +199,10 @@ def _decisive(
     groups = not (blind and sample.source == "data" and sample.balanced is None)  # whether they decide
     parameters = None
     if technique.spec.uses("classifier", INTERVENTIONS):
-        called, values, *version = classifier.decisive
-        tuned = () if tune is None else tune.names
-        values = {key: value for key, value in values.items() if f"{OF_CLASSIFIER}{key}" not in tuned}
-        parameters = [called, values, *version]
+        parameters = classifier.decisive
+        if tune is not None:
+            values = parameters[1].items()
+            parameters[1] = {key: value for key, value in values if f"{OF_CLASSIFIER}{key}" not in tune.names}
     decisive = {
         "cell_version": CELL_VERSION,
         "dataset": name,
@@ -457,7 +457,7 @@ def check_folder(folder: Path) -> None:
     UserError
         When a link, a device or a pipe stands where a file or a folder of results is read or written.
     """
-    for needed_folder in (folder, *(folder / name for name in ROOMS)):
+    for needed_folder in [folder] + [folder / name for name in ROOMS]:
         try:
             with os.scandir(needed_folder) as listed:
                 entries = [entry for entry in listed if needed_folder != folder or _OWN.fullmatch(entry.name)]
@@ -535,7 +535,10 @@ def select(cells: Sequence[Facts], filters: tuple[str, ...]) -> list[bool]:
     if not any(facts.get("world") for facts in cells):
         cells = [_without_world(facts) for facts in cells]
     conditions: dict[tuple[str, bool], list[str]] = {}
-    for condition in ",".join(filters).split(",") if filters else ():
+    filter_texts = []
+    if filters:
+        filter_texts = ",".join(filters).split(",")
+    for condition in filter_texts:
         field_name, equals, value = condition.partition("=")
         key = field_name.removesuffix("!")
         out = field_name.endswith("!")

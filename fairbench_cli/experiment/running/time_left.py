@@ -60,7 +60,7 @@ def typical_seconds(
 
     X = features(fitted_to)
     y = np.log([max(seen[kind], LEAST) for kind in fitted_to]) - log_sizes(fitted_to)
-    penalty = np.diag([1e-6, *[RIDGE] * len(effects)])
+    penalty = np.diag([1e-6] + [RIDGE] * len(effects))
     coefficients = np.linalg.solve(X.T @ X + penalty, X.T @ y)
     estimates = np.exp(features(unseen) @ coefficients + log_sizes(unseen))
     return {**seen, **dict(zip(unseen, estimates.tolist(), strict=True))}
