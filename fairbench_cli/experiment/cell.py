@@ -344,8 +344,8 @@ def _drawn(population: Population, beta: float, seed: int) -> Sample:
     assert network is not None  # noqa: S101 - real rows are divided
     for groups, share in population.edits:
         strength = beta * share
-        both = population.both_groups
-        network = shift(network, roles.label, roles.favourable, groups, strength, tilt_favoured=both)
+        tilt_favoured = population.both_groups
+        network = shift(network, roles.label, roles.favourable, groups, strength, tilt_favoured=tilt_favoured)
     return _shared(to_sample(sample(network, population.size, seed), roles), population)
 
 

@@ -210,11 +210,10 @@ def prepare_datasets(
     if problems:
         attributes = ()
     for i, attribute in enumerate(attributes):
-        problem = unknown_attribute(attribute, [dataset.protected.all_names for dataset in prepared])
-        if problem is not None:
-            what = f"attributes: {problem[0]} with groups that fit the data"
-            fix = "correct its card"
-            problems.append(Problem(what, fix, config.where("attributes", i)))
+        unknown = unknown_attribute(attribute, [dataset.protected.all_names for dataset in prepared])
+        if unknown is not None:
+            problem = f"attributes: {unknown[0]} with groups that fit the data"
+            problems.append(Problem(problem, "correct its card", config.where("attributes", i)))
     if problems:
         raise UserError(*dict.fromkeys(problems))
     return prepared

@@ -396,10 +396,10 @@ def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: 
     """Return the plan of an experiment."""
     described = []
     for dataset in datasets:
-        found = dataset.describe() | {"test_rows": rows_to_test(dataset, config)}
+        description = dataset.describe() | {"test_rows": rows_to_test(dataset, config)}
         if dataset.spec.bias is not None:
-            found["worlds"] = [world.described for world in config.worlds(dataset.spec)]
-        described.append(found)
+            description["worlds"] = [world.described for world in config.worlds(dataset.spec)]
+        described.append(description)
     return RunPlan(config, described, [cell.describe() for cell in cells])
 
 
@@ -493,14 +493,14 @@ def read_plan(folder: Path) -> RunPlan:
         text = path.read_bytes()
         _File.model_validate_json(_LONE.sub(rb"\\ufffd", text), strict=True)
     except (FileNotFoundError, NotADirectoryError):
-        what = f"{folder} holds no results ({FILE} is missing)"
-        raise user_error(what, "give the folder that `fairbench run` wrote") from None
+        problem = f"{folder} holds no results ({FILE} is missing)"
+        raise user_error(problem, "give the folder that `fairbench run` wrote") from None
     except OSError as error:
         raise user_error(f"cannot read {path}: {error.strerror}", "check its permissions") from None
     except ValidationError as error:
         first_error = error.errors()[0]
-        what = f"not the plan of a run: {'.'.join(map(str, first_error['loc']))} {first_error['msg']}"
-        raise user_error(what, again, str(path)) from None
+        problem = f"not the plan of a run: {'.'.join(map(str, first_error['loc']))} {first_error['msg']}"
+        raise user_error(problem, again, str(path)) from None
     data = json.loads(text)
     if matches_checksum(data) is False:
         raise user_error("the plan was changed or damaged since it was written", again, str(path))

@@ -206,13 +206,12 @@ class Tuning:
         >>> str(Tuning(MetricSpec("impact-ratio"), (("level", (0.0, 1.0)),), "test", None))
         'level tuned on test for impact-ratio'
         """
+        rows_clause = ""
         if self.fraction is None:
-            on = " on test"
-        else:
-            on = f" on {self.fraction:g} of the training rows"
-        if self.fraction == FRACTION:
-            on = ""
-        return f"{' and '.join(self.names)} tuned{on} for {self.metric.name}"
+            rows_clause = " on test"
+        elif self.fraction != FRACTION:
+            rows_clause = f" on {self.fraction:g} of the training rows"
+        return f"{' and '.join(self.names)} tuned{rows_clause} for {self.metric.name}"
 
 
 def tuning_of(described: dict[str, Any]) -> Tuning:

@@ -357,8 +357,8 @@ def _read_dataset(item: Any, info: ValidationInfo) -> DatasetSpec:
         return item
     name, options = split_name(item)
     if name is None:
-        what = f"a dataset must be a name or `name: {{option: value}}`, not {format_value(item)}"
-        raise refusal(((), Problem(what, f"use any of: {', '.join(known_cards())}")))
+        problem = f"a dataset must be a name or `name: {{option: value}}`, not {format_value(item)}"
+        raise refusal(((), Problem(problem, f"use any of: {', '.join(known_cards())}")))
     findings = Findings()
     options_read = DatasetOptions()
     with findings.within(name):

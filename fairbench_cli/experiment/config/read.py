@@ -333,12 +333,12 @@ def _limits(source: ParsedConfig) -> Iterator[Conflict]:
         names = [spec.name for spec in specs]
         limits = [getattr(spec, axis) for spec in config.datasets]
         unknown = False
-        for place, spec, _ in source.datasets:
+        for dataset_path, spec, _ in source.datasets:
             for i, name in enumerate(getattr(spec, axis) or ()):
                 if name not in names:
                     unknown = True
                     problem = f'"{name}" is not among the config\'s {axis}'
-                    yield place + (axis, i), problem, suggest(name, set(names))
+                    yield dataset_path + (axis, i), problem, suggest(name, set(names))
         listed_names = [short_name(str(split_name(item)[0])) for item in source.document.data.get(axis, [])]
         if unknown:
             continue
@@ -359,8 +359,10 @@ def _tuned_classifiers(source: ParsedConfig) -> Iterator[Conflict]:
             theirs = classifier_parameters(tune["over"])
             if name in INTERVENTIONS and not ComponentSpec(str(name)).uses("classifier", INTERVENTIONS):
                 for key in theirs:
-                    what = f"tune: {OF_CLASSIFIER}{key} has no effect on {name}, which has a model of its own"
-                    yield key_path + (f"{OF_CLASSIFIER}{key}",), what, "tune its own parameters"
+                    no_effect = (
+                        f"tune: {OF_CLASSIFIER}{key} has no effect on {name}, which has a model of its own"
+                    )
+                    yield key_path + (f"{OF_CLASSIFIER}{key}",), no_effect, "tune its own parameters"
                 continue
             findings = Findings()
             for spec in source.config.classifiers:
@@ -439,9 +441,9 @@ def _with_bias(source: ParsedConfig) -> Iterator[Conflict]:
 def _strengths(source: ParsedConfig) -> Iterator[Conflict]:
     """Find β that are the strength of a mechanism which takes no such strength, and worlds called alike."""
     reported = set[KeyPath]()
-    for place, worlds, _ in source.shared("bias"):
+    for bias_path, worlds, _ in source.shared("bias"):
         seen = set[tuple[str, float]]()
-        if place in reported:
+        if bias_path in reported:
             continue
         for world in worlds or ():
             try:
@@ -451,7 +453,7 @@ def _strengths(source: ParsedConfig) -> Iterator[Conflict]:
                 reason = describe_finding(wrong)[0].replace("must", "it must")
                 problem = f"{world}: the strength is left to β, and {reason}"
                 yield (
-                    place + world.key_paths[0],
+                    bias_path + world.key_paths[0],
                     problem,
                     "write the strength, or other `beta` under `sample`",
                 )
@@ -459,9 +461,9 @@ def _strengths(source: ParsedConfig) -> Iterator[Conflict]:
             for cell_world in cell_worlds:
                 if (cell_world.name, cell_world.beta) in seen:
                     if world.key_paths:
-                        key_path = place + world.key_paths[0]
+                        key_path = bias_path + world.key_paths[0]
                     else:
-                        key_path = place
+                        key_path = bias_path
                     if cell_world.name:
                         called = f"the world {cell_world}"
                     else:
@@ -469,7 +471,7 @@ def _strengths(source: ParsedConfig) -> Iterator[Conflict]:
                     fix = "keep one, or give one another name with `as: NAME` in a mechanism"
                     yield key_path, f"{called} is listed twice", fix
                 seen.add((cell_world.name, cell_world.beta))
-        reported.add(place)
+        reported.add(bias_path)
 
 
 def _singles(card: Card, names: Iterable[str]) -> Iterator[str]:

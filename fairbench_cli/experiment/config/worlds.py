@@ -210,8 +210,8 @@ def read_world(value: Any) -> tuple[ComponentSpec, ...]:
     except ValidationError as error:
         raise UserError(*(problem for _, problem in to_findings(error))) from None
     if len(specs) > 1:
-        what = f"bias names {len(specs)} worlds, and this is about one"
-        raise user_error(what, "give one list of mechanisms, and one value of each parameter")
+        problem = f"bias names {len(specs)} worlds, and this is about one"
+        raise user_error(problem, "give one list of mechanisms, and one value of each parameter")
     (world,) = specs
     for spec in filter(_left_to_beta, world.mechanisms):
         strength_name = _class_of(spec.name).strength

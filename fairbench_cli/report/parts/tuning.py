@@ -13,6 +13,7 @@ def tuning_table(table: str, run: RunResults) -> Document:
 
     Empty where nothing is tuned.
     """
+    # 1. Lines for each cell: the three means, and the two gains with half of their intervals.
     texts: TableCells = {}
     rows = []
     if run.plan.config.tuned_for:
@@ -29,6 +30,7 @@ def tuning_table(table: str, run: RunResults) -> Document:
             lines[f"{name} ±"] = format_number(row[f"{name}_high"] - row[name], ".3f")
         for line, text in lines.items():
             texts[block_key, (technique, line.replace("_", " ")), beta] = text
+    # 2. The table.
     caption: tuple[str, ...] = (
         "The metric that was tuned for, on the test rows: with the parameters of the cell that is not tuned "
         "(untuned), with those that were chosen on part of the training rows (tuned), and with those that "
