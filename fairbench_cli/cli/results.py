@@ -80,7 +80,7 @@ def report(
         problem = f"--all shows every table, and {'--table' if table else '--versus'} some of them"
         raise user_error(problem, "give one of the two", "--all")
     with locked_if_results(results, console.talk):
-        written, damages, left_out, missing, without = redo_report(
+        redone = redo_report(
             results,
             attribute or (),
             metric or (),
@@ -92,25 +92,27 @@ def report(
         )
     for line in mixture_in_words(results):
         console.talk(line)
-    console.talk_of_damage(damages)
-    if missing:
+    console.talk_of_damage(redone.damages)
+    if redone.n_missing:
         console.talk(
-            f"{missing} repeats of the plan are in no journal: run them, or copy the journals of other shards"
+            f"{redone.n_missing} repeats of the plan are in no journal: run them, or copy the journals of "
+            "other shards"
         )
-    if without:
+    if redone.n_without_rows:
         console.talk(
-            f"the test rows of {without} repeats are in no journal/*.rows: run them, or copy these files"
+            f"the test rows of {redone.n_without_rows} repeats are in no journal/*.rows: run them, or copy "
+            "these files"
         )
-    for name in left_out:
+    for name in redone.left_out:
         if is_file(name):
             again = f"./{name}"
         else:
             again = name
         console.talk(f"{name} is left out, as a report runs no code that is not named: -m {again}")
     if versus or table:
-        console.print_tables(written.tables)
+        console.print_tables(redone.written.tables)
     else:
-        console.print_report(written, tables=all_, folder=results)
+        console.print_report(redone.written, tables=all_, folder=results)
 
 
 def compare(

@@ -149,19 +149,13 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         scores = model.scores(visible)
     else:
         scores = None
+    accepted = _accepted(predicted, chance)
+    stays = None
     if population.row_metrics.of_twins:
         twins = move_to_other_group(record.visible, population.roles.of)
-    else:
-        twins = None
-    accepted = _accepted(predicted, chance)
-    if twins is None:
-        changed = None
-    else:
-        changed = _accepted(*decide(model, represent(twins, *how)))
-    if changed is None:
-        stays = None
-    else:
-        stays = 1.0 - np.abs(accepted - changed)
+        if twins is not None:
+            changed = _accepted(*decide(model, represent(twins, *how)))
+            stays = 1.0 - np.abs(accepted - changed)
     values = population.row_metrics.measure(test, predicted, scores, stays)
     if len(included):
         outputs = _select_rows(included, predicted, scores, stays)
@@ -185,13 +179,14 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     # 7. The rows themselves, if asked for.
     stored_rows = None
     if population.predictions:
-        row_facts = rows_tested(cell, population, repeat, len(test)), group, test.y
-        stored_rows = pack_rows(PredictedRows(*row_facts, predicted, scores))
+        row_numbers = rows_tested(cell, population, repeat, len(test))
+        stored_rows = pack_rows(PredictedRows(row_numbers, group, test.y, predicted, scores))
 
     facts = dict(model.facts)
-    how_it_went = (model.status, model.reason)
     seconds = time.process_time() - start
-    outcome = Repeat(cell.key, repeat, *how_it_went, counts, facts, seconds, values, swept, curve)
+    outcome = Repeat(
+        cell.key, repeat, model.status, model.reason, counts, facts, seconds, values, swept, curve
+    )
     return replace(outcome, decisions=rows, predictions=stored_rows, recorded=recorded)
 
 
@@ -202,8 +197,11 @@ def candidates_of(cell: Cell) -> list[Cell]:
     """
     technique = cell.technique
     tuning = cell.technique.tune
+    parameters: list[dict[str, Any]] = [{}]
+    if tuning:
+        parameters = tuning.candidates
     candidates = []
-    for values in tuning.candidates if tuning else [{}]:
+    for values in parameters:
         spec = technique.spec.having(own_parameters(values), INTERVENTIONS)
         classifier = cell.classifier.having(classifier_parameters(values), CLASSIFIERS)
         untuned = replace(technique, spec=spec, tune=None)
@@ -229,16 +227,20 @@ def tune(
     protected = population.protected
     if tuning is None:
         return cell, None
-    fit_to, choose_on = (train, test) if tuning.fraction is None else divide_rows(train, tuning.fraction)
+    if tuning.fraction is None:
+        fit_to = train
+        choose_on = test
+    else:
+        fit_to, choose_on = divide_rows(train, tuning.fraction)
     if not (len(fit_to) and len(choose_on)):
         if len(choose_on):
             purpose = "to fit to"
         else:
             purpose = "to choose on"
         raise Infeasible(f"{tuning}: of {len(train)} training rows none are left {purpose}")
-    how = cell.technique.representation, population.favoured
-    seen = represent(fit_to, *how)
-    visible = represent(choose_on, *how)
+    representation = cell.technique.representation
+    seen = represent(fit_to, representation, population.favoured)
+    visible = represent(choose_on, representation, population.favoured)
     candidates = candidates_of(cell)
     reasons = []
     n = np.full((len(candidates), len(protected.groups), 2, 2), np.nan)
@@ -342,8 +344,8 @@ def _drawn(population: Population, beta: float, seed: int) -> Sample:
     assert network is not None  # noqa: S101 - real rows are divided
     for groups, share in population.edits:
         strength = beta * share
-        both = population.both_groups
-        network = shift(network, roles.label, roles.favourable, groups, strength, tilt_favoured=both)
+        tilt_favoured = population.both_groups
+        network = shift(network, roles.label, roles.favourable, groups, strength, tilt_favoured=tilt_favoured)
     return _shared(to_sample(sample(network, population.size, seed), roles), population)
 
 
@@ -406,7 +408,7 @@ def _record(population: Population, name: str, seed: int, test: Sample) -> RowsO
     world = population.worlds[name]
     roles = population.roles
     true = _people(population, 0 if population.shares_test_rows else seed)
-    counted_by = {roles.label, *roles.of, *population.protected.names}
+    counted_by = {roles.label}.union(roles.of, population.protected.names)
     true_counts = not world.included and counted_by.isdisjoint(world.altered)
     if world.omitted:
         visible = _shared(to_sample(true.without(*world.omitted), roles), population)

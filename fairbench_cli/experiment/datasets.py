@@ -121,7 +121,7 @@ class PreparedDataset:
         """Return those of the edited columns that are no parents of the outcome: β has no axis to edit."""
         if self.network is None:
             return list(self.edited)
-        names = [*self.levels]
+        names = list(self.levels)
         parents = [names[i] for i in self.network.parents[names.index(self.roles.label)]]
         return [name for name in self.edited if name not in parents]
 
@@ -130,7 +130,7 @@ class PreparedDataset:
         """Return the kind of bias that β makes; empty where it changes nothing."""
         if self.network is None or self.without_arc:
             return ""
-        return bias_kind([*self.levels], self.network.parents, self.roles.label, self.edited)
+        return bias_kind(list(self.levels), self.network.parents, self.roles.label, self.edited)
 
     @property
     def protected(self) -> ProtectedAttributes:
@@ -149,8 +149,13 @@ class PreparedDataset:
             deprived = tuple(level for level in levels if level in roles.deprived)
             favoured = tuple(level for level in levels if level in roles.favoured)
             if deprived and favoured and len(deprived) + len(favoured) == len(levels):
-                called = (protected.called.deprived, protected.called.favoured) if protected.called else ()
-                protected_attributes.append(ProtectedAttribute(name, levels, deprived, favoured, *called))
+                attribute = ProtectedAttribute(name, levels, deprived, favoured)
+                if protected.called:
+                    group_names = protected.called
+                    attribute = ProtectedAttribute(
+                        name, levels, deprived, favoured, group_names.deprived, group_names.favoured
+                    )
+                protected_attributes.append(attribute)
         names = {attribute.name for attribute in protected_attributes}
         joint = [
             JointAttribute(name, protected.of)
@@ -170,7 +175,7 @@ class PreparedDataset:
             "protected": to_jsonable_python(self.protected.attributes),
             "joint": to_jsonable_python(self.protected.joint),
             "bias_direction": self.spec.bias_direction,
-            "edited_column": self.edited[0] if len(self.edited) == 1 else [*self.edited],
+            "edited_column": self.edited[0] if len(self.edited) == 1 else list(self.edited),
             "arc_to_outcome": self.spec.bias is not None or not self.without_arc,  # mechanisms need none
             **({"bias_kind": self.bias_kind} if self.network is not None and self.spec.bias is None else {}),
             "sample_size": self.size,
@@ -200,12 +205,15 @@ def prepare_datasets(
             prepared.append(_prepare(spec, config, data_dir, rows, tell))
         except UserError as error:
             problems.extend(error.problems)
-    for i, attribute in enumerate(() if problems else config.attributes):
-        problem = unknown_attribute(attribute, [dataset.protected.all_names for dataset in prepared])
-        if problem is not None:
-            what = f"attributes: {problem[0]} with groups that fit the data"
-            fix = "correct its card"
-            problems.append(Problem(what, fix, config.where("attributes", i)))
+    # Which groups fit the data is known only where all data sets could be read.
+    attributes = config.attributes
+    if problems:
+        attributes = ()
+    for i, attribute in enumerate(attributes):
+        unknown = unknown_attribute(attribute, [dataset.protected.all_names for dataset in prepared])
+        if unknown is not None:
+            problem = f"attributes: {unknown[0]} with groups that fit the data"
+            problems.append(Problem(problem, "correct its card", config.where("attributes", i)))
     if problems:
         raise UserError(*dict.fromkeys(problems))
     return prepared
@@ -295,18 +303,17 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
     roles = prepared.roles
     problems = list[Problem]()
     data = DataRoles(prepared.columns, roles.label, roles.favourable, prepared.groups)
-    counted = {*prepared.protected.names, *roles.of, roles.attribute}
+    counted = {roles.attribute}.union(prepared.protected.names, roles.of)
     network = network_of(prepared)
     betas = [beta for beta in config.sample.beta if beta]
     for world in worlds:
         before = len(problems)
         for mechanism, key_path in zip(world.cell_world(SOME).mechanisms, world.key_paths, strict=True):
             built = mechanism.build(MECHANISMS)
-            mechanism_problems = [*built.check(data)]
+            mechanism_problems = list(built.check(data))
+            left_out = None
             if mechanism.name == "omission":
                 left_out = built.column
-            else:
-                left_out = None
             if not mechanism_problems and left_out in counted:
                 problem = f'"{left_out}" is a protected attribute, by which rows are counted'
                 mechanism_problems.append(Problem(problem, "leave out another column"))
@@ -319,7 +326,9 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
             problems += [
                 Problem(f"{called}: {p.what}", p.fix, config.where(*key_path)) for p in mechanism_problems
             ]
-        for cell_world in worlds_at([world], betas or [SOME]) if len(problems) == before else ():
+        if len(problems) > before:
+            continue
+        for cell_world in worlds_at([world], betas or [SOME]):
             try:
                 built_world(prepared, cell_world, network)
             except UserError as error:
@@ -333,7 +342,8 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
 def _check_names(prepared: PreparedDataset, representations: Iterable[Representation]) -> None:
     """Check that columns of numbers get different names, on a sample without rows."""
     columns = tuple(column for column in prepared.columns if column.name != prepared.roles.label)
-    columns += (Column(prepared.roles.attribute, ()),) if prepared.roles.of else ()
+    if prepared.roles.of:
+        columns += (Column(prepared.roles.attribute, ()),)
     none = np.zeros(0, np.int8)
     features = Table(columns, np.zeros((0, len(columns)), np.int16))
     empty = Sample(features, prepared.roles.attribute, none, none)
@@ -352,8 +362,8 @@ def _real(spec: DatasetSpec, card: Card, config: ExperimentConfig, dataset: "Dat
         train, test = _balanced(sample.balanced, size, rows)
         problem = f"{sample.balanced} balanced rows are {train} to train on and {test} to test on, and four"
         raise user_error(f"{problem} are needed", "raise `balanced`", config.where("sample", "balanced"))
-    for name, tested in dataset.test_sha256.items() if config.tested == "file" else ():
-        if tested in dataset.sha256.values():
+    for name, test_digest in dataset.test_sha256.items():
+        if config.tested == "file" and test_digest in dataset.sha256.values():
             problem = f"{name} is the data of {card.name}: rows that are trained on would be tested"
             raise user_error(problem, "give other rows, or write test: holdout", config.where("test"))
     facts = {"dataset": card.name, "sha256": dict(dataset.sha256), "rows": rows}

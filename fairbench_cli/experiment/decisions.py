@@ -86,11 +86,11 @@ def unpacked_steps(text: str, rows: int) -> NDArray[np.uint8]:
         body = unpacking.decompress(base64.b64decode(text, validate=True), rows + 2)
     except (binascii.Error, zlib.error) as error:
         raise ValueError(f"no decisions: {error}") from None
-    kept = np.frombuffer(body, np.uint8, offset=min(1, len(body)))
-    if unpacking.eof and body[:1] == BITS and len(kept) == -(-rows // 8):
-        return np.unpackbits(kept, count=rows) * np.uint8(STEPS)
-    if unpacking.eof and body[:1] == BYTES and len(kept) == rows:
-        return kept
+    stored = np.frombuffer(body, np.uint8, offset=min(1, len(body)))
+    if unpacking.eof and body[:1] == BITS and len(stored) == -(-rows // 8):
+        return np.unpackbits(stored, count=rows) * np.uint8(STEPS)
+    if unpacking.eof and body[:1] == BYTES and len(stored) == rows:
+        return stored
     raise ValueError(f"no decisions of {rows} rows")
 
 

@@ -199,10 +199,10 @@ def _decisive(
     groups = not (blind and sample.source == "data" and sample.balanced is None)  # whether they decide
     parameters = None
     if technique.spec.uses("classifier", INTERVENTIONS):
-        called, values, *version = classifier.decisive
-        tuned = () if tune is None else tune.names
-        values = {key: value for key, value in values.items() if f"{OF_CLASSIFIER}{key}" not in tuned}
-        parameters = [called, values, *version]
+        parameters = classifier.decisive
+        if tune is not None:
+            values = parameters[1].items()
+            parameters[1] = {key: value for key, value in values if f"{OF_CLASSIFIER}{key}" not in tune.names}
     decisive = {
         "cell_version": CELL_VERSION,
         "dataset": name,
@@ -396,10 +396,10 @@ def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: 
     """Return the plan of an experiment."""
     described = []
     for dataset in datasets:
-        found = dataset.describe() | {"test_rows": rows_to_test(dataset, config)}
+        description = dataset.describe() | {"test_rows": rows_to_test(dataset, config)}
         if dataset.spec.bias is not None:
-            found["worlds"] = [world.described for world in config.worlds(dataset.spec)]
-        described.append(found)
+            description["worlds"] = [world.described for world in config.worlds(dataset.spec)]
+        described.append(description)
     return RunPlan(config, described, [cell.describe() for cell in cells])
 
 
@@ -457,7 +457,7 @@ def check_folder(folder: Path) -> None:
     UserError
         When a link, a device or a pipe stands where a file or a folder of results is read or written.
     """
-    for needed_folder in (folder, *(folder / name for name in ROOMS)):
+    for needed_folder in [folder] + [folder / name for name in ROOMS]:
         try:
             with os.scandir(needed_folder) as listed:
                 entries = [entry for entry in listed if needed_folder != folder or _OWN.fullmatch(entry.name)]
@@ -493,14 +493,14 @@ def read_plan(folder: Path) -> RunPlan:
         text = path.read_bytes()
         _File.model_validate_json(_LONE.sub(rb"\\ufffd", text), strict=True)
     except (FileNotFoundError, NotADirectoryError):
-        what = f"{folder} holds no results ({FILE} is missing)"
-        raise user_error(what, "give the folder that `fairbench run` wrote") from None
+        problem = f"{folder} holds no results ({FILE} is missing)"
+        raise user_error(problem, "give the folder that `fairbench run` wrote") from None
     except OSError as error:
         raise user_error(f"cannot read {path}: {error.strerror}", "check its permissions") from None
     except ValidationError as error:
         first_error = error.errors()[0]
-        what = f"not the plan of a run: {'.'.join(map(str, first_error['loc']))} {first_error['msg']}"
-        raise user_error(what, again, str(path)) from None
+        problem = f"not the plan of a run: {'.'.join(map(str, first_error['loc']))} {first_error['msg']}"
+        raise user_error(problem, again, str(path)) from None
     data = json.loads(text)
     if matches_checksum(data) is False:
         raise user_error("the plan was changed or damaged since it was written", again, str(path))
@@ -535,7 +535,10 @@ def select(cells: Sequence[Facts], filters: tuple[str, ...]) -> list[bool]:
     if not any(facts.get("world") for facts in cells):
         cells = [_without_world(facts) for facts in cells]
     conditions: dict[tuple[str, bool], list[str]] = {}
-    for condition in ",".join(filters).split(",") if filters else ():
+    filter_texts = []
+    if filters:
+        filter_texts = ",".join(filters).split(",")
+    for condition in filter_texts:
         field_name, equals, value = condition.partition("=")
         key = field_name.removesuffix("!")
         out = field_name.endswith("!")

@@ -159,7 +159,8 @@ class Trial:
 
     def ask(self, train: Sample, test: Sample, *, copied: bool = True) -> Reply:
         """Fit and predict, on copies of the rows; all that comes out is checked as in a run."""
-        train, test = deepcopy((train, test)) if copied else (train, test)
+        if copied:
+            train, test = deepcopy((train, test))
         train, test = (represent(rows, self.representation, _favoured(rows)) for rows in (train, test))
         try:
             fitted = self.fit(train)
@@ -248,8 +249,11 @@ def _deterministic(trial: Trial) -> None:
 
 
 def _fresh_process(trial: Trial) -> None:
-    extra_options = {"include_protected": trial.include_protected, "representation": trial.representation}
-    entry = trial.spec.to_config(**({} if trial.kind is CLASSIFIERS else extra_options))
+    extra_options: dict[str, Any] = {}
+    if trial.kind is not CLASSIFIERS:
+        extra_options["include_protected"] = trial.include_protected
+        extra_options["representation"] = trial.representation
+    entry = trial.spec.to_config(**extra_options)
     text = json.dumps([trial.kind.name, entry])
     code = "import sys; from fairbench_cli.experiment.trial import answer_of; print(answer_of(sys.argv[1]))"
     path = os.pathsep.join(folder for folder in sys.path if folder)
@@ -261,7 +265,9 @@ def _fresh_process(trial: Trial) -> None:
         check=False,
     )
     if process.returncode:
-        reason = [f"exit code {process.returncode}", *process.stderr.strip().splitlines()][-1]
+        reason = f"exit code {process.returncode}"
+        if process.stderr.strip():
+            reason = process.stderr.strip().splitlines()[-1]
         raise Misbehaviour(
             f"It fails in a new process: {reason}. Keep all that it needs in its file or an installed "
             "package; a run starts it in processes of its own."
@@ -393,7 +399,10 @@ def _trials(kind: Registry, entry: Any) -> list[Trial]:
     trials: dict[str, Trial] = {}
     for spec, extra_options in combinations:
         tune = extra_options.pop("tune", None)
-        for values in [{}] if tune is None else tune.candidates:
+        candidates: list[dict[str, Any]] = [{}]
+        if tune is not None:
+            candidates = tune.candidates
+        for values in candidates:
             trial = Trial(kind, spec.having(components.own_parameters(values), kind), **extra_options)
             trials.setdefault(str(trial), trial)
     return list(trials.values())
@@ -421,7 +430,7 @@ def find_components(entry: Any) -> list[Trial]:
     for kind in (INTERVENTIONS, CLASSIFIERS):
         if name in kind or name in entry_points_by_name(kind.group):
             return _trials(kind, entry)
-        suggestions += [*kind, *entry_points_by_name(kind.group)]
+        suggestions += list(kind) + list(entry_points_by_name(kind.group))
     if not is_plugin(name) and not name.endswith(".py"):
         raise UserError(Problem(f'no technique or classifier is called "{name}"', suggest(name, suggestions)))
     origin = find_code(name, "", Path())

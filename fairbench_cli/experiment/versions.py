@@ -22,7 +22,7 @@ CELL_VERSION = 3  # raise it whenever the same key would give other numbers
 PACKAGES = "numpy", "scipy", "scikit-learn", "numba"
 """What every run computes with; data come as text, so that pandas decides no number."""
 
-NAMED = (*PACKAGES, "duckdb", "fairbench-cli", "joblib", "pandas", "pomegranate", "pydantic")
+NAMED = PACKAGES + ("duckdb", "fairbench-cli", "joblib", "pandas", "pomegranate", "pydantic")
 """What a manifest names, where it is installed."""
 
 PYTHON = "python"
@@ -68,7 +68,9 @@ def versions_of_numbers(config: "ExperimentConfig | None" = None) -> Versions:
     libraries that its techniques are from.
     """
     plugins = [] if config is None else config.plugins
-    names = [*PACKAGES, *_required_packages(config), *_imported(origin for _, origin in plugins)]
+    names = list(PACKAGES)
+    names += _required_packages(config)
+    names += _imported(origin for _, origin in plugins)
     code = {name: origin.version for name, origin in plugins}
     return Versions(versions_of(dict.fromkeys(names)), {"cells": str(CELL_VERSION), **code})
 
@@ -104,7 +106,9 @@ def _imported(origins: Iterable["CodeOrigin"]) -> list[str]:
     """Return the installed packages that files of plug-ins import."""
     paths = [origin.path for origin in origins if origin.path is not None]
     roots = set[str]().union(*map(imported_roots, paths))
-    roots -= {*sys.stdlib_module_names, *_KNOWN, __name__.partition(".")[0]}
+    roots -= sys.stdlib_module_names
+    roots -= set(_KNOWN)
+    roots.discard(__name__.partition(".")[0])
     return sorted(set[str]().union(*map(installed_packages, roots)))
 
 
@@ -136,7 +140,7 @@ def git_state(folder: Path) -> dict[str, Any] | None:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    command = ["git", *arguments]
+    command = ["git"] + list(arguments)
     process = subprocess.run(command, cwd=folder, capture_output=True, check=True, text=True)  # noqa: S603
     return process.stdout.strip()
 

@@ -55,9 +55,11 @@ class _Place:
     def key(self) -> str:
         """The checksum of all that decides its numbers."""
         world = self.world
-        groups = [[name, [*deprived], [*favoured]] for name, (deprived, favoured) in world.groups.items()]
+        groups = []
+        for name, (deprived, favoured) in world.groups.items():
+            groups.append([name, list(deprived), list(favoured)])
         roles = world.label, world.favourable, groups, world.included, world.omitted
-        seen = *self.key_columns[4:], self.hidden, self.thorough, self.seed
+        seen = self.key_columns[4:] + (self.hidden, self.thorough, self.seed)
         return digest([VERSION, _content(world.base), _content(world.network), roles, seen])
 
     def facts(self) -> list[list[Any]]:
@@ -99,14 +101,17 @@ def write_worlds(folder: Path, config: ExperimentConfig, datasets: Iterable[Prep
         return
     keys = [world_place.key for world_place in world_places]
     before, stored_rows = _read_stored(path)
-    worlds = [[*world_place.key_columns, key] for world_place, key in zip(world_places, keys, strict=True)]
+    worlds = []
+    for world_place, key in zip(world_places, keys, strict=True):
+        worlds.append(list(world_place.key_columns) + [key])
     if worlds == before:
         return
     facts = []
     for world_place, key in zip(world_places, keys, strict=True):
         if key not in stored_rows:
             stored_rows[key] = world_place.facts()
-        facts += [[*world_place.key_columns, *row] for row in stored_rows[key]]
+        key_columns = list(world_place.key_columns)
+        facts += [key_columns + row for row in stored_rows[key]]
     text = json.dumps(add_checksum({"worlds": worlds, "facts": facts}), ensure_ascii=False, allow_nan=False)
     write_text(path, text + "\n")
 
@@ -125,21 +130,30 @@ def _world_places(
         seed = derive_seed(config.seed, *prepared.name, "worlds")
         edits = () if prepared.without_arc else prepared.edits
         bias = prepared.roles.label, prepared.roles.favourable, prepared.groups, edits
-        worlds = UNBIASED, *config.worlds(prepared.spec)
-        for world in {(world.name, world.beta): world for world in worlds}.values():
+        worlds = {(UNBIASED.name, UNBIASED.beta): UNBIASED}
+        for world in config.worlds(prepared.spec):
+            worlds[world.name, world.beta] = world
+        for world in worlds.values():
             if thorough:
                 built = built_world(prepared, world, network)
             else:
                 built = make_beta_world(network, *bias, world.beta, prepared.spec.bias_direction == "both")
             for include_protected in seen:
-                named_values = *prepared.name, world.name, world.beta, include_protected, config.test_features
-                yield _Place(named_values, built, hidden, thorough, seed)
+                key_columns = prepared.name + (
+                    world.name,
+                    world.beta,
+                    include_protected,
+                    config.test_features,
+                )
+                yield _Place(key_columns, built, hidden, thorough, seed)
 
 
 def _read_stored(path: Path) -> tuple[list[Any], dict[str, list[list[Any]]]]:
     """Return the worlds of a file and their numbers by key; none of a file that is missing or damaged."""
     try:
-        stored: Mapping[str, Any] = json.loads(read_text(path)) if path.is_file() else {}
+        if not path.is_file():
+            return [], {}
+        stored: Mapping[str, Any] = json.loads(read_text(path))
         if not matches_checksum(stored):
             return [], {}
         keys = {tuple(name): key for *name, key in stored["worlds"]}
@@ -154,7 +168,7 @@ def _read_stored(path: Path) -> tuple[list[Any], dict[str, list[list[Any]]]]:
 
 def _content(net: BayesNet) -> list[Any]:
     """Return the content of a network, as JSON has it."""
-    columns = [[column.name, *column.levels] for column in net.columns]
+    columns = [[column.name] + list(column.levels) for column in net.columns]
     return [columns, net.parents, [table.tolist() for table in net.cpts]]
 
 

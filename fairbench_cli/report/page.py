@@ -13,7 +13,6 @@ from fairbench_cli.report.ledger.answer import answer_of
 from fairbench_cli.report.ledger.cell_labels import NO_BIAS
 from fairbench_cli.report.ledger.columns import ACCURACY, column_metrics
 from fairbench_cli.report.ledger.exact_worlds import BETA
-from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE
 from fairbench_cli.report.ledger.results import Results, RunResults
 from fairbench_cli.report.parts import PARTS
 from fairbench_cli.report.parts.part import RunPart, make_sections
@@ -67,7 +66,10 @@ def run_page(
     config = run.plan.config
     metric = answer_of(run).metric.name
     # 1. The numbers, on the labels that are shown first and on the others.
-    metrics = tuple(dict.fromkeys((metric, *DEFAULT_METRICS, *config.at_hand, *column_metrics(config))))
+    metrics = [metric]
+    for names in (DEFAULT_METRICS, config.at_hand, column_metrics(config)):
+        metrics += names
+    metrics = list(dict.fromkeys(metrics))
     runs = [run]
     runs += [other_run for other_run in run.on_all_labels if other_run is not run]
     labelled_panels = []
@@ -105,19 +107,20 @@ def choose_first(run: RunResults, panels: Sequence[PagePanel], metric: str) -> d
     if run.plan.has_worlds:
         worlds = [panel.world_name for panel in panels]
     world = next((name for name in worlds if name != NO_BIAS), "")
-    strengths: set[float] = set()
+    betas: set[float] = set()
+    baselines: list[str] = []
     for panel in panels:
+        baselines += panel.comparisons
         if panel.world_name == world or not world:
-            strengths.update(panel.betas)
-    middle = sorted(strengths)[len(strengths) // 2 :]
-    baselines = [label for panel in panels for label in panel.comparisons]
-    return {
-        "beta": f"{middle[0]:g}" if middle else "",
-        "metric": metric,
-        "base": baselines[0] if baselines else "",
-        "world": world,
-        "labels": run.labels if worlds else "",
-    }
+            betas.update(panel.betas)
+    first_choices = {"beta": "", "metric": metric, "base": "", "world": world, "labels": ""}
+    if betas:
+        first_choices["beta"] = f"{sorted(betas)[len(betas) // 2]:g}"
+    if baselines:
+        first_choices["base"] = baselines[0]
+    if worlds:
+        first_choices["labels"] = run.labels
+    return first_choices
 
 
 def make_switches(
@@ -128,16 +131,22 @@ def make_switches(
     worlds = []
     if runs[0].plan.has_worlds:
         worlds = [panel.world_name for panel in panels]
-    betas = sorted({beta for panel in panels for beta in panel.betas})
+    betas: set[float] = set()
+    baselines: list[str] = []
+    for panel in panels:
+        betas.update(panel.betas)
+        baselines += panel.comparisons
+    strengths = [f"{beta:g}" for beta in sorted(betas)]
     strength_title = BETA if page_panels.strength_name == BETA else "Strength"
-    baselines = [label for panel in panels for label in panel.comparisons]
-    metrics = [first_choices["metric"], *DEFAULT_METRICS, *page_panels.metrics]
+    metrics = [first_choices["metric"]]
+    metrics += DEFAULT_METRICS
+    metrics += page_panels.metrics
     switches = (
         make_switch("dataset", "Data set", [panel.dataset_name for panel in panels], can_be_all=True),
         make_switch("compared", "Groups of", [panel.block["compared"] for panel in panels], can_be_all=True),
         make_switch("classifier", "Classifier", [panel.classifier_name for panel in panels], can_be_all=True),
         make_switch("world", "World", worlds, first_choices["world"]),
-        make_switch("beta", strength_title, [f"{beta:g}" for beta in betas], first_choices["beta"]),
+        make_switch("beta", strength_title, strengths, first_choices["beta"]),
         make_switch("labels", "Labels", [labelled_run.labels for labelled_run in runs], runs[0].labels),
         make_switch("metric", "Metric", metrics, first_choices["metric"]),
         make_switch("base", "Against", baselines, first_choices["base"]),
@@ -161,13 +170,14 @@ def page_json(
     labelled_panels: Sequence[LabelledPanels], page_panels: PagePanels, first_choices: Mapping[str, str]
 ) -> str:
     """Return the data of a page, from which its script draws, as JSON."""
-    shown = labelled_panels[0]
-    panels = shown.panels
+    panels = labelled_panels[0].panels
     # 1. One scale of a metric for all panels, whatever labels they are of.
-    all_panels = [panel for labelled in labelled_panels for panel in labelled.panels]
+    all_panels: list[PagePanel] = []
+    for labelled in labelled_panels:
+        all_panels += labelled.panels
     scales = []
     for m, name in enumerate(page_panels.metrics):
-        scales.append(choose_scale(shown.results.metric(name), all_panels, m))
+        scales.append(choose_scale(labelled_panels[0].results.metric(name), all_panels, m))
     # 2. The columns of the table that name a panel, and its cells in them.
     columns = drop_uniform_columns(
         {
@@ -186,11 +196,14 @@ def page_json(
         panels_json = []
         for i, panel in enumerate(labelled.panels):
             block = tuple(panel.block.values())
-            panel_captions = [captions.get((*block, beta), ["", ""]) for beta in panel.betas]
+            panel_captions = [captions.get(block + (beta,), ["", ""]) for beta in panel.betas]
             row_heads = [column[i] for column in columns.values()]
             panels_json.append(panel_json(panel, scales, panel_captions) | {"row_heads": row_heads})
         panels_by_labels.append(panels_json)
-    # 4. All of it.
+    # 4. The slots, by the indices of their panels, and all of it.
+    slots = []
+    for slot in page_panels.slots:
+        slots.append([panels.index(panel) for panel in slot.panels])
     page: Json = {
         "scales": [scale.json for scale in scales],
         "kind_texts": KIND_TEXTS,
@@ -203,7 +216,7 @@ def page_json(
         "accuracy_index": page_panels.metrics.index(ACCURACY),
         "first_choices": first_choices,
         "share_scale": SHARE_SCALE.json,
-        "slots": [[panels.index(panel) for panel in slot.panels] for slot in page_panels.slots],
+        "slots": slots,
         "table_heads": {"panel": list(columns), "strength": page_panels.strength_name},
         "panels": panels_by_labels[0],
         "panels_on_other_labels": panels_by_labels[1] if len(panels_by_labels) > 1 else [],
@@ -215,7 +228,7 @@ def card_captions(run: RunResults) -> dict[tuple[str | float, ...], list[str]]:
     """Return the captions of each setting, in short and all else, by its block and β."""
     captions: dict[tuple[str | float, ...], list[str]] = {}
     for setting, headline, details in each_setting(run):
-        captions[(*setting.block_key, setting.beta)] = [headline, shorten_sentences(details)]
+        captions[setting.block_key + (setting.beta,)] = [headline, shorten_sentences(details)]
     return captions
 
 
@@ -237,7 +250,9 @@ def describe_run(run: RunResults) -> str:
     plan = run.plan
     config = plan.config
     # 1. Techniques × data sets × worlds × β.
-    techniques = {tuple(cell[name] for name in TECHNIQUE) for cell in plan.cells}
+    techniques = {
+        (cell["intervention"], cell["parameters"], cell["include_protected"]) for cell in plan.cells
+    }
     datasets = {cell["dataset"] for cell in plan.cells}
     worlds = {cell["world"] for cell in plan.cells}
     betas = sorted({cell["beta"] for cell in plan.cells})
@@ -281,9 +296,11 @@ def provenance_section(run: RunResults) -> Section:
     mixed_versions = []
     for name, several in manifest.get("mixed_versions", {}).items():
         mixed_versions.append(f"{name} {', '.join(several)}")
+    if manifest.get("python"):
+        versions.insert(0, manifest["python"])
     facts = {
         "command": manifest.get("command", ""),
-        "Python and packages": ", ".join(filter(None, (manifest.get("python", ""), ", ".join(versions)))),
+        "Python and packages": ", ".join(versions),
         "mixed versions": "; ".join(mixed_versions),
         "commit of fairbench": commit,
         "platform": manifest.get("platform", ""),

@@ -90,41 +90,53 @@ def write_report(
         When a file cannot be written, no data set has one of the attributes, or the run lacks a technique.
     """
     config = plan.config
-    chosen = tuple(dict.fromkeys(tables))
-    for name in chosen:
+    # 1. The tables and figures to make: those that are requested, and those that every report has.
+    extra_tables = list(dict.fromkeys(tables))
+    for name in extra_tables:
         _check_table(name, plan)
     attributes = tuple(attributes) or config.attributes
-    requested = list(config.tables)
+    requested_tables = list(config.tables)
     if attributes:
-        requested.append("group-rates")
-    asked = dict.fromkeys([*requested, *chosen])
-    always = [name for name, table in TABLES.items() if table.always and name not in asked]
-    shown = [TABLES[name] for name in (*asked, *always)] + [FIGURES[name] for name in config.figures]
+        requested_tables.append("group-rates")
+    requested_tables = list(dict.fromkeys(requested_tables + extra_tables))
+    all_tables = list(requested_tables)
+    for name, output in TABLES.items():
+        if output.always and name not in requested_tables:
+            all_tables.append(name)
+    outputs = [TABLES[name] for name in all_tables]
+    outputs += [FIGURES[name] for name in config.figures]
     with threadpool_limits(1):  # arrays are small: more threads would only cost
-        run = run_results(folder, plan, records, _metrics_of(plan, shown, parts), attributes)
+        # 2. The CSV files. One that an earlier report wrote and this one does not have goes away.
+        run = run_results(folder, plan, records, _metrics_of(plan, outputs, parts), attributes)
         results = run.select(config.at_hand)
-        against, differences = compare_with_techniques(run, results, versus)
+        versus_frames, versus_tables = compare_with_techniques(run, results, versus)
         frames = make_frames(parts, run)
-        frames |= dict.fromkeys(path.stem for path in folder.glob(f"{VERSUS}*.csv")) | against
+        frames |= dict.fromkeys(path.stem for path in folder.glob(f"{VERSUS}*.csv"))
+        frames |= versus_frames
         answer = markdown(answer_document(run))
         for name, frame in frames.items():
             if frame is None:
                 (folder / f"{name}.csv").unlink(missing_ok=True)
             else:
                 write_text(folder / f"{name}.csv", comma_separated(frame, plan))
+        # 3. Tables, the answer, the page, figures and predictions.
         tables_by_name = table_makers(parts)
-        made = {name: tables_by_name[name](name, run) for name in (*asked, *always)}
-        _write_tables(folder / "tables", [table for table in made.values() if table.sections])
+        documents = {name: tables_by_name[name](name, run) for name in all_tables}
+        _write_tables(folder / "tables", [table for table in documents.values() if table.sections])
         write_text(folder / ANSWER, answer)
         write_text(folder / PAGE, html(run_page(run, parts, compared(plan, records))))
         draw_figures(run, config.figures, figure_registry(parts))
-        kept = write_predictions(folder, plan, records)
-        shown_tables = [*differences, *(made[name] for name in chosen or ([] if differences else asked))]
-        csv = f"{sum(frame is not None for frame in frames.values())} CSV files"
-        names = [PAGE, ANSWER, csv, "tables/"]
+        has_predictions = write_predictions(folder, plan, records)
+        # 4. What is shown of all this.
+        table_names = extra_tables
+        if not extra_tables and not versus_tables:
+            table_names = requested_tables
+        shown_tables = versus_tables + [documents[name] for name in table_names]
+        n_csv_files = sum(frame is not None for frame in frames.values())
+        names = [PAGE, ANSWER, f"{n_csv_files} CSV files", "tables/"]
         if config.figures:
             names.append("figures/")
-        if kept:
+        if has_predictions:
             names.append("predictions/")
         return WrittenReport(answer_document(run, brief=True), tuple(shown_tables), tuple(names))
 
@@ -135,55 +147,83 @@ def comma_separated(frame: pd.DataFrame, plan: RunPlan) -> str:
     A run without worlds has none of these columns, nor that of the worlds, but for worlds.csv, which has
     numbers of both labels.
     """
-    alike = [name for name in WORLD_COLUMNS if name in frame and frame[name].nunique() < 2]
+    uniform_columns = [name for name in WORLD_COLUMNS if name in frame and frame[name].nunique() < 2]
     if not plan.has_worlds:
-        frame = frame.drop(columns=alike)
+        frame = frame.drop(columns=uniform_columns)
     if "world" in frame:
         config = plan.config
-        at = [*frame.columns].index("world") + 1
-        own = {"labels": config.test_labels, "features": config.test_features}
-        values = {name: frame.get(name, value) for name, value in own.items()}
-        frame = frame.drop(columns=[*own], errors="ignore")
-        for name, value in reversed(values.items()):
-            frame.insert(at, name, value)
+        index = list(frame.columns).index("world") + 1
+        # A frame that has numbers of both labels says itself which each row is about.
+        columns = {
+            "labels": frame.get("labels", config.test_labels),
+            "features": frame.get("features", config.test_features),
+        }
+        frame = frame.drop(columns=list(columns), errors="ignore")
+        for name, values in reversed(columns.items()):
+            frame.insert(index, name, values)
     text: str = frame.to_csv(index=False, lineterminator="\n")
     return text
 
 
 def _check_table(name: str, plan: RunPlan) -> None:
-    """Refuse a table that there is not, or that the run has not what it takes for.
+    """Refuse a table whose name is unknown, or which needs something that the run does not have.
 
     Raises
     ------
     UserError
-        When it is one of these.
+        In both cases.
     """
     if name not in TABLES:
         raise user_error(f'no table is called "{name}"', suggest(name, TABLES), "--table")
     for need in TABLES[name].needs:
-        is_met, what, fix = NEEDS[need]
+        is_met, clause, fix = NEEDS[need]
         if not is_met(plan.config):
-            raise user_error(f"{name} {what}, and the run has none", f"{fix} and run it again", "--table")
+            raise user_error(f"{name} {clause}, and the run has none", f"{fix} and run it again", "--table")
 
 
 def results_of_folder(
     folder: Path, plan: RunPlan, records: Records, parts: Sequence[RunPart] = PARTS
 ) -> RunResults:
     """Return the results that any table or figure of a run is made from. Writes nothing."""
-    metrics = _metrics_of(plan, [*TABLES.values(), *FIGURES.values()], parts)
+    outputs = list(TABLES.values()) + list(FIGURES.values())
+    metrics = _metrics_of(plan, outputs, parts)
     return run_results(folder, plan, records, metrics, plan.config.attributes)
 
 
-def _metrics_of(plan: RunPlan, shown: Iterable[ReportOutput], parts: Iterable[RunPart]) -> tuple[str, ...]:
-    """Return the metrics of the config, of some tables and figures, and of the parts that the run has."""
-    metrics = [*plan.config.at_hand]
+def _metrics_of(plan: RunPlan, outputs: Iterable[ReportOutput], parts: Iterable[RunPart]) -> tuple[str, ...]:
+    """Return the metrics of the config, of tables and figures, and of the parts that the run has."""
+    metrics = list(plan.config.at_hand)
     metrics += [name for name in plan.config.tuned_for if name in METRICS]
-    for output in shown:
+    for output in outputs:
         metrics += output.metrics
     for part in parts:
         if part.applies(plan):
             metrics += part.metrics
     return tuple(dict.fromkeys(metrics))
+
+
+@dataclass(frozen=True)
+class RedoneReport:
+    """A report that was written again, and what its journals lack.
+
+    Parameters
+    ----------
+    written : WrittenReport
+    damages : tuple of Damage
+        The lines of the journals that are not used.
+    left_out : tuple of str
+        The metrics of the config whose code nobody named, sorted.
+    n_missing : int
+        How many repeats of the plan are in no journal.
+    n_without_rows : int
+        How many repeats lack their test rows, where these are kept.
+    """
+
+    written: WrittenReport
+    damages: tuple[Damage, ...]
+    left_out: tuple[str, ...]
+    n_missing: int
+    n_without_rows: int
 
 
 def redo_report(
@@ -195,7 +235,7 @@ def redo_report(
     labels: TestLabels | None = None,
     compared: Compared = _with_nothing,
     parts: Sequence[RunPart] = PARTS,
-) -> tuple[WrittenReport, tuple[Damage, ...], list[str], int, int]:
+) -> RedoneReport:
     """Write the report of a results folder again.
 
     Parameters
@@ -212,60 +252,58 @@ def redo_report(
     compared, parts
         As in `write_report`.
 
-    Returns
-    -------
-    written : WrittenReport
-    damages : tuple of Damage
-        The lines of the journals that are not used.
-    left_out : list of str
-        The metrics of the config whose code nobody named.
-    missing : int
-        How many repeats of the plan are in no journal.
-    without : int
-        How many lack their test rows, where these are kept.
-
     Raises
     ------
     UserError
         When the folder holds no results of a run, or none that can be read in its journals; a file cannot
         be read or written; or no data set has one of the attributes.
     """
+    # 1. The repeats that the journals have.
     plan = read_plan(folder)
     files = list_journals(folder / "journal")
     refuse_lost(folder, files)
     reading = read_repeats(folder, plan)
-    there = plan.count_finished(reading.records)
-    if not there:
+    n_finished = plan.count_finished(reading.records)
+    if not n_finished:
+        damaged = ""
         if reading.damages:
             damaged = f", and {len(reading.damages)} lines are damaged"
-        else:
-            damaged = ""
-        what = f"no repeat of the plan is in {folder / 'journal'}{damaged}; no file was replaced"
-        raise user_error(what, "put its journals there, or run the experiment")
-    named = find_metrics(metrics, Path(), "--metric")
-    both = {one.name: one for one in (*plan.config.metrics, *named)}  # with the code of what is named here
-    config = plan.config.model_copy(update={"metrics": tuple(both.values())})
+        problem = f"no repeat of the plan is in {folder / 'journal'}{damaged}; no file was replaced"
+        raise user_error(problem, "put its journals there, or run the experiment")
+    # 2. The plan with the metrics and labels that are requested here.
+    metrics_by_name = {metric.name: metric for metric in plan.config.metrics}
+    # A metric of the config that is named here too comes with its code.
+    metrics_by_name |= {metric.name: metric for metric in find_metrics(metrics, Path(), "--metric")}
+    config = plan.config.model_copy(update={"metrics": tuple(metrics_by_name.values())})
     if labels == "recorded" and not plan.has_worlds:
-        what = "this run records true labels, as it has no `bias` under `sample`"
-        raise user_error(what, "leave --labels out, or run an experiment with a `bias`", "--labels")
-    own_plan = replace(plan, config=config).counted_by(labels or config.test_labels)
-    written = write_report(folder, own_plan, reading.records, attributes, versus, tables, compared, parts)
+        problem = "this run records true labels, as it has no `bias` under `sample`"
+        raise user_error(problem, "leave --labels out, or run an experiment with a `bias`", "--labels")
+    report_plan = replace(plan, config=config).counted_by(labels or config.test_labels)
+    # 3. The report.
+    written = write_report(folder, report_plan, reading.records, attributes, versus, tables, compared, parts)
     update_manifest(folder, files)
-    left_out = sorted(one.name for one in config.metrics if not one.is_at_hand)
-    counted = reading.records.items() if plan.config.predictions else ()
-    without = plan.count_finished(
-        place for place, one in counted if one.counts is not None and one.predictions is None
+    # 4. What is missing from it.
+    without_rows = []
+    if plan.config.predictions:
+        for repeat_key, record in reading.records.items():
+            if record.counts is not None and record.predictions is None:
+                without_rows.append(repeat_key)
+    return RedoneReport(
+        written,
+        reading.damages,
+        left_out=tuple(sorted(metric.name for metric in config.metrics if not metric.is_at_hand)),
+        n_missing=plan.size - n_finished,
+        n_without_rows=plan.count_finished(without_rows),
     )
-    return written, reading.damages, left_out, plan.size - there, without
 
 
 def _write_tables(folder: Path, tables: list[Document]) -> None:
     """Write every table in all formats; those of an earlier report that are not written now go away."""
     make_folder(folder)
-    written = {table.title for table in tables}
-    for old in folder.glob("*.*"):
-        if old.name == OLD_NUMBERS or old.stem in TABLES.keys() - written:
-            old.unlink()
+    old_names = TABLES.keys() - {table.title for table in tables}
+    for file in folder.glob("*.*"):
+        if file.name == OLD_NUMBERS or file.stem in old_names:
+            file.unlink()
     for table in tables:
-        for ending, writer in FORMATS.items():
-            write_text(folder / f"{table.title}.{ending}", writer.load()(table))
+        for suffix, writer in FORMATS.items():
+            write_text(folder / f"{table.title}.{suffix}", writer.load()(table))

@@ -335,10 +335,10 @@ def test_a_report_is_about_one_kind_of_labels(run, tmp_path, say):
 
 def test_worlds_that_a_journal_has_of_another_config_leave_no_trace(run, tmp_path, say):
     with_worlds = run_results(run, read_plan(run), read_journals(run / "journal").records, ("accuracy",))
-    assert with_worlds.on("recorded") is not None
+    assert with_worlds.on_labels("recorded") is not None
     plain = [cell for cell in with_worlds.plan.cells if not cell["world"]]
     without = replace(with_worlds, plan=replace(with_worlds.plan, cells=plain))
-    assert without.on("recorded") is None
+    assert without.on_labels("recorded") is None
 
 
 def test_verify_and_the_journal_of_a_run_in_worlds(run, say):

@@ -206,13 +206,12 @@ class Tuning:
         >>> str(Tuning(MetricSpec("impact-ratio"), (("level", (0.0, 1.0)),), "test", None))
         'level tuned on test for impact-ratio'
         """
+        rows_clause = ""
         if self.fraction is None:
-            on = " on test"
-        else:
-            on = f" on {self.fraction:g} of the training rows"
-        if self.fraction == FRACTION:
-            on = ""
-        return f"{' and '.join(self.names)} tuned{on} for {self.metric.name}"
+            rows_clause = " on test"
+        elif self.fraction != FRACTION:
+            rows_clause = f" on {self.fraction:g} of the training rows"
+        return f"{' and '.join(self.names)} tuned{rows_clause} for {self.metric.name}"
 
 
 def tuning_of(described: dict[str, Any]) -> Tuning:
@@ -298,8 +297,10 @@ class ComponentSpec:
     @property
     def decisive(self) -> list[Any]:
         """Its part of a cell's key: where the code is says nothing, which code it is does."""
-        version = [] if self.origin is None else [self.origin.version]
-        return [self.name, dict(self.parameters), *version]
+        decisive = [self.name, dict(self.parameters)]
+        if self.origin is not None:
+            decisive.append(self.origin.version)
+        return decisive
 
     def to_config(self, **extras: Any) -> Any:
         """Return it as it is written in a config, from wherever that is read."""
@@ -343,14 +344,20 @@ class TechniqueSpec:
     @property
     def described(self) -> dict[str, Any]:
         """Its parameters as results have them, with what is tuned under `tune`."""
-        tune = {} if self.tune is None else {"tune": self.tune.described}
-        return dict(self.spec.parameters) | tune
+        described = dict(self.spec.parameters)
+        if self.tune is not None:
+            described["tune"] = self.tune.described
+        return described
 
     def to_config(self) -> Any:
         """Return it as it is written in a config."""
-        tune = {} if self.tune is None else {"tune": self.tune.to_config()}
-        extras = {"include_protected": self.include_protected, "representation": self.representation}
-        return self.spec.to_config(**extras, **tune)
+        extras: dict[str, Any] = {
+            "include_protected": self.include_protected,
+            "representation": self.representation,
+        }
+        if self.tune is not None:
+            extras["tune"] = self.tune.to_config()
+        return self.spec.to_config(**extras)
 
 
 def word(value: Any) -> str:
@@ -486,11 +493,13 @@ def _source(
         if base is None:
             return None, inspect_parameters(thing), {}
     elif base is None:
-        return CodeOrigin(name, "") if is_plugin(name) else None, Parameters({}, open=True), {}
+        if is_plugin(name):
+            origin = CodeOrigin(name, "")
+        return origin, Parameters({}, open=True), {}
     else:
         origin = find_code(name, kind.group, base)
         if origin is None:
-            choices = [*kind, *entry_points_by_name(kind.group)]
+            choices = list(kind) + list(entry_points_by_name(kind.group))
             raise UserError(Problem(f'unknown {kind.name} "{name}"', suggest(name, choices)))
         thing = origin.load()
     fault = kind.foreign.fault(thing)
@@ -566,7 +575,8 @@ def _read_entry(kind: Registry, item: Any, extra: ExtraParameters, context: Read
         tuned = () if tune is None else tune.names
         own_defaults = {key: [default] for key, default in takes.defaults.items() if key not in tuned}
         values_by_key = own_defaults | usual | parameters
-        missing = [key for key in takes.required if key not in {*values_by_key, *given, *tuned}]
+        keys_with_values = values_by_key.keys() | given.keys() | set(tuned)
+        missing = [key for key in takes.required if key not in keys_with_values]
         fix = f"give it a value: {written}: {{{', '.join(f'{key}: VALUE' for key in missing)}}}"
         for key in missing:
             findings.add((written,), f'{name} needs the parameter "{key}"', fix)

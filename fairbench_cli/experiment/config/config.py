@@ -335,10 +335,13 @@ class DatasetSpec(DatasetOptions):
 
     def to_config(self, hidden: frozenset[str]) -> dict[str, Any]:
         """Return it as it is written in a config, without the `hidden` settings."""
-        hidden = hidden | (set() if self.bias is None else OF_BETA)
-        optional = ("title", "interventions", "classifiers", "unknown_as")
-        unsaid = {key for key in optional if not getattr(self, key)}
-        written = self.model_dump(mode="json", by_alias=True, exclude={"card", *hidden, *unsaid})
+        excluded = {"card"} | hidden
+        if self.bias is not None:
+            excluded |= OF_BETA
+        for key in ("title", "interventions", "classifiers", "unknown_as"):
+            if not getattr(self, key):
+                excluded.add(key)
+        written = self.model_dump(mode="json", by_alias=True, exclude=excluded)
         return {self.card: written | {"attribute": self.works_on}}
 
 
@@ -354,8 +357,8 @@ def _read_dataset(item: Any, info: ValidationInfo) -> DatasetSpec:
         return item
     name, options = split_name(item)
     if name is None:
-        what = f"a dataset must be a name or `name: {{option: value}}`, not {format_value(item)}"
-        raise refusal(((), Problem(what, f"use any of: {', '.join(known_cards())}")))
+        problem = f"a dataset must be a name or `name: {{option: value}}`, not {format_value(item)}"
+        raise refusal(((), Problem(problem, f"use any of: {', '.join(known_cards())}")))
     findings = Findings()
     options_read = DatasetOptions()
     with findings.within(name):
@@ -515,13 +518,11 @@ class ExperimentConfig(FileModel):
     def plugins(self) -> list[tuple[str, CodeOrigin]]:
         """Return techniques, classifiers and metrics that are not registered: the name and the code."""
         tuned = [technique.tune.metric for technique in self.interventions if technique.tune is not None]
-        components = [*(technique.spec for technique in self.interventions), *self.classifiers]
-        components_named: list[ComponentSpec | MetricSpec] = [*components, *self.metrics, *tuned]
-        return [
-            (component.name, component.origin)
-            for component in components_named
-            if component.origin is not None
-        ]
+        specs: list[ComponentSpec | MetricSpec] = [technique.spec for technique in self.interventions]
+        specs += self.classifiers
+        specs += self.metrics
+        specs += tuned
+        return [(spec.name, spec.origin) for spec in specs if spec.origin is not None]
 
     @property
     def own_files(self) -> list[Path]:
@@ -582,9 +583,12 @@ class ExperimentConfig(FileModel):
         if not self.has_worlds:
             hidden = hidden | {"bias"}
             unsaid = {"test_labels", "test_features"}
-        of_beta = () if any(spec.bias is None for spec in self.datasets) else OF_BETA
-        sample = {*hidden, *of_beta, *(() if self.takes_beta else ("beta",))}
-        excluded = {"sample": sample} | dict.fromkeys(unsaid, True)
+        hidden_of_sample = set(hidden)
+        if all(spec.bias is not None for spec in self.datasets):
+            hidden_of_sample |= OF_BETA
+        if not self.takes_beta:
+            hidden_of_sample.add("beta")
+        excluded = {"sample": hidden_of_sample} | dict.fromkeys(unsaid, True)
         return self.model_dump(mode="json", by_alias=True, exclude=excluded) | {
             "datasets": [spec.to_config(hidden) for spec in self.datasets],
             "interventions": [technique.to_config() for technique in self.interventions],

@@ -110,7 +110,7 @@ def find_metrics(names: Iterable[str], base: Path, flag: str) -> list[MetricSpec
 
 def known_names() -> list[str]:
     """Return the names of all metrics that need no path."""
-    return [*METRICS, *entry_points_by_name(GROUP)]
+    return list(METRICS) + list(entry_points_by_name(GROUP))
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ TABLES: dict[str, ReportOutput] = {
     "group-rates": ReportOutput(),
     "combined-attributes": ReportOutput(_BOTH, needs=("attributes",)),
     "overview": ReportOutput(_BOTH),
-    "difference-to-none": ReportOutput((*_BOTH, *_ERRORS), always=True),
+    "difference-to-none": ReportOutput(_BOTH + _ERRORS, always=True),
     "pareto": ReportOutput(_BOTH, always=True),
     "frontier": ReportOutput(needs=("sweep",), always=True),
     "tuning": ReportOutput(needs=("tune",), always=True),
@@ -52,7 +52,7 @@ DEFAULT_TABLES = ("discrimination-accuracy", "over-underestimation")
 FIGURES: dict[str, ReportOutput] = {
     "discrimination-accuracy": ReportOutput(_BOTH),
     "network": ReportOutput(needs=("network",)),
-    "curves": ReportOutput((*_BOTH, *_ERRORS)),
+    "curves": ReportOutput(_BOTH + _ERRORS),
     "pareto": ReportOutput(_BOTH),
     "sweep": ReportOutput(needs=("sweep",)),
     "frontier": ReportOutput(needs=("sweep",)),

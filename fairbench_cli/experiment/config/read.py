@@ -79,7 +79,10 @@ def find_config(name: str) -> Path:
         return path  # whoever reads it says what is wrong
     files = [file.name for file in Path().iterdir() if file.suffix in SUFFIXES]
     problem = f'"{name}" is neither a file nor a config that comes with fairbench'
-    raise user_error(problem, suggest(name, choices if find_nearest(name, choices) else [*choices, *files]))
+    suggestions = list(choices)
+    if not find_nearest(name, choices):
+        suggestions += files
+    raise user_error(problem, suggest(name, suggestions))
 
 
 def title(path: Path) -> str:
@@ -129,10 +132,16 @@ def of_document(document: YamlDocument, base: Path, overrides: tuple[str, ...] =
         raise user_error("this is a card, not a config", fix, document.where(("files",)))
     document, problems = override_values(document, overrides)
     config, context, wrong = parse(document, base)
-    cards = [] if "datasets" in context.wrong else [context.cards[spec.card] for spec in config.datasets]
+    cards = []
+    if "datasets" not in context.wrong:
+        cards = [context.cards[spec.card] for spec in config.datasets]
     source = ParsedConfig(config, document, [card for _, card in cards])
-    files = config.own_files if context.wrong.isdisjoint(("interventions", "classifiers", "metrics")) else []
-    problems += [*wrong, *cross_checks(source, context.wrong), *find_clashes(files)]
+    files = []
+    if context.wrong.isdisjoint(("interventions", "classifiers", "metrics")):
+        files = config.own_files
+    problems += wrong
+    problems += cross_checks(source, context.wrong)
+    problems += find_clashes(files)
     if problems:
         raise UserError(*sort_by_line(problems, document.name))
     return _resolved(config, cards, base).read_from(document)
@@ -231,7 +240,7 @@ class ParsedConfig:
         sample = self.config.sample
         for key_path, spec, card in self.datasets:
             if key in spec.model_fields_set:
-                yield (*key_path, key), getattr(spec, key), card
+                yield key_path + (key,), getattr(spec, key), card
             else:
                 yield ("sample", key), getattr(sample, key), card
 
@@ -249,19 +258,22 @@ def _without_effect(source: ParsedConfig) -> Iterator[Conflict]:
     """Find settings that mean nothing for the kind of source that the config names."""
     config = source.config
     settings, where_not, fix = WITHOUT_EFFECT[config.sample.source]
-    specs = [(key_path, spec) for key_path, spec, _ in source.datasets]
-    for key_path, part in [(("sample",), config.sample), *specs]:
-        for key in sorted(settings & part.model_fields_set):
-            yield (*key_path, key), f"{key} has no effect {where_not}", f"remove it, or {fix}"
+    models: list[tuple[KeyPath, BiasConfig]] = [(("sample",), config.sample)]
+    models += [(key_path, spec) for key_path, spec, _ in source.datasets]
+    for key_path, model in models:
+        for key in sorted(settings & model.model_fields_set):
+            yield key_path + (key,), f"{key} has no effect {where_not}", f"remove it, or {fix}"
 
 
 def _unknown_outcomes(source: ParsedConfig) -> Iterator[Conflict]:
     """Find uses of unknown outcomes that are not those of the network that ships with a card."""
-    for key_path, spec, card in source.datasets if source.config.sample.source == "shipped" else ():
+    if source.config.sample.source != "shipped":
+        return
+    for key_path, spec, card in source.datasets:
         if card.with_unknown_as(spec.unknown_as).label != card.label:
             problem = f"the fitted network of {card.name} is of unknown_as: {card.label.unknown_as}"
             fix = "leave out unknown_as, or write `sample: {from: network}` to learn one from the data"
-            yield (*key_path, "unknown_as"), problem, fix
+            yield key_path + ("unknown_as",), problem, fix
 
 
 def _test_rows(source: ParsedConfig) -> Iterator[Conflict]:
@@ -321,14 +333,16 @@ def _limits(source: ParsedConfig) -> Iterator[Conflict]:
         names = [spec.name for spec in specs]
         limits = [getattr(spec, axis) for spec in config.datasets]
         unknown = False
-        for place, spec, _ in source.datasets:
+        for dataset_path, spec, _ in source.datasets:
             for i, name in enumerate(getattr(spec, axis) or ()):
                 if name not in names:
                     unknown = True
                     problem = f'"{name}" is not among the config\'s {axis}'
-                    yield (*place, axis, i), problem, suggest(name, {*names})
+                    yield dataset_path + (axis, i), problem, suggest(name, set(names))
         listed_names = [short_name(str(split_name(item)[0])) for item in source.document.data.get(axis, [])]
-        for name in () if unknown else dict.fromkeys(names):
+        if unknown:
+            continue
+        for name in dict.fromkeys(names):
             if all(limit is not None and name not in limit for limit in limits):
                 key_path: KeyPath = (axis, listed_names.index(name)) if name in listed_names else ()
                 fix = f"remove it, or name it under a data set's {axis}"
@@ -345,8 +359,10 @@ def _tuned_classifiers(source: ParsedConfig) -> Iterator[Conflict]:
             theirs = classifier_parameters(tune["over"])
             if name in INTERVENTIONS and not ComponentSpec(str(name)).uses("classifier", INTERVENTIONS):
                 for key in theirs:
-                    what = f"tune: {OF_CLASSIFIER}{key} has no effect on {name}, which has a model of its own"
-                    yield (*key_path, f"{OF_CLASSIFIER}{key}"), what, "tune its own parameters"
+                    no_effect = (
+                        f"tune: {OF_CLASSIFIER}{key} has no effect on {name}, which has a model of its own"
+                    )
+                    yield key_path + (f"{OF_CLASSIFIER}{key}",), no_effect, "tune its own parameters"
                 continue
             findings = Findings()
             for spec in source.config.classifiers:
@@ -381,7 +397,7 @@ def _nobody_favoured(source: ParsedConfig) -> Iterator[Conflict]:
                     problem = "bias_direction: both needs to know which group β favours, and"
                     fix = f"add `favoured` to the bias of {name} in the card, or write bias_direction:"
                     yield (
-                        (*key_path, "bias_direction"),
+                        key_path + ("bias_direction",),
                         f"{problem} {card.name} does not say",
                         f"{fix} deprived",
                     )
@@ -391,9 +407,9 @@ def _with_bias(source: ParsedConfig) -> Iterator[Conflict]:
     """Find settings of β where worlds stand in its place, and of worlds where there are none."""
     config = source.config
     worlds_of_datasets = [worlds for _, worlds, _ in source.shared("bias")]
-    settings_with_paths: list[tuple[KeyPath, BiasConfig]] = (
-        [] if None in worlds_of_datasets else [(("sample",), config.sample)]
-    )
+    settings_with_paths: list[tuple[KeyPath, BiasConfig]] = []
+    if None not in worlds_of_datasets:
+        settings_with_paths.append((("sample",), config.sample))
     datasets = zip(source.datasets, worlds_of_datasets, strict=True)
     settings_with_paths += [
         (key_path, spec) for (key_path, spec, _), worlds in datasets if worlds is not None
@@ -401,7 +417,7 @@ def _with_bias(source: ParsedConfig) -> Iterator[Conflict]:
     for key_path, settings in settings_with_paths:
         for key in sorted(OF_BETA & settings.model_fields_set):
             problem = f"{key} says how β changes the outcome's table, and here a `bias` takes its place"
-            yield (*key_path, key), problem, "remove one of the two"
+            yield key_path + (key,), problem, "remove one of the two"
     all_worlds: list[WorldSpec] = []
     for worlds in worlds_of_datasets:
         all_worlds += worlds or ()
@@ -425,9 +441,11 @@ def _with_bias(source: ParsedConfig) -> Iterator[Conflict]:
 def _strengths(source: ParsedConfig) -> Iterator[Conflict]:
     """Find β that are the strength of a mechanism which takes no such strength, and worlds called alike."""
     reported = set[KeyPath]()
-    for place, worlds, _ in source.shared("bias"):
+    for bias_path, worlds, _ in source.shared("bias"):
         seen = set[tuple[str, float]]()
-        for world in () if place in reported else worlds or ():
+        if bias_path in reported:
+            continue
+        for world in worlds or ():
             try:
                 cell_worlds = list(worlds_at([world], source.config.sample.beta))
             except ValidationError as error:
@@ -435,7 +453,7 @@ def _strengths(source: ParsedConfig) -> Iterator[Conflict]:
                 reason = describe_finding(wrong)[0].replace("must", "it must")
                 problem = f"{world}: the strength is left to β, and {reason}"
                 yield (
-                    (*place, *world.key_paths[0]),
+                    bias_path + world.key_paths[0],
                     problem,
                     "write the strength, or other `beta` under `sample`",
                 )
@@ -443,9 +461,9 @@ def _strengths(source: ParsedConfig) -> Iterator[Conflict]:
             for cell_world in cell_worlds:
                 if (cell_world.name, cell_world.beta) in seen:
                     if world.key_paths:
-                        key_path = (*place, *world.key_paths[0])
+                        key_path = bias_path + world.key_paths[0]
                     else:
-                        key_path = place
+                        key_path = bias_path
                     if cell_world.name:
                         called = f"the world {cell_world}"
                     else:
@@ -453,7 +471,7 @@ def _strengths(source: ParsedConfig) -> Iterator[Conflict]:
                     fix = "keep one, or give one another name with `as: NAME` in a mechanism"
                     yield key_path, f"{called} is listed twice", fix
                 seen.add((cell_world.name, cell_world.beta))
-        reported.add(place)
+        reported.add(bias_path)
 
 
 def _singles(card: Card, names: Iterable[str]) -> Iterator[str]:

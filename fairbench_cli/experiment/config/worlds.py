@@ -126,17 +126,17 @@ class WorldSpec:
         clauses = []
         later = False
         for spec in self.mechanisms:
-            if later:
-                strength = _strength(spec)
-            else:
-                strength = None
-            clauses.append(_name(spec) if strength is None else f"{_name(spec)} {strength:g}")
+            clause = _name(spec)
+            strength = _strength(spec) if later else None
+            if strength is not None:
+                clause += f" {strength:g}"
+            clauses.append(clause)
             later = later or _class_of(spec.name).strength is not None
         return " + ".join(clauses)
 
     def within(self, key_path: KeyPath) -> "WorldSpec":
         """Return it with the place in the whole config, of which its `bias` is at `key_path`."""
-        return replace(self, key_paths=tuple((*key_path, *inner) for inner in self.key_paths))
+        return replace(self, key_paths=tuple(key_path + inner for inner in self.key_paths))
 
     def to_config(self) -> list[Any]:
         """Return it as it is written in a config."""
@@ -156,7 +156,11 @@ def worlds_at(worlds: Iterable[WorldSpec], betas: Iterable[float]) -> Iterator[C
     """Yield worlds with their numbers: one that leaves a strength to β at each β, any other once."""
     levels = list(betas)
     for world in worlds:
-        yield from (world.cell_world(beta) for beta in (levels if world.takes_beta else levels[:1]))
+        world_levels = levels
+        if not world.takes_beta:
+            world_levels = levels[:1]
+        for beta in world_levels:
+            yield world.cell_world(beta)
 
 
 def read_worlds(value: Any) -> Any:
@@ -178,7 +182,10 @@ def read_worlds(value: Any) -> Any:
         raise refusal(((are_lists.index(False),), problem))
     worlds: list[WorldSpec] = []
     findings = Findings()
-    for i, mechanisms in enumerate(items if any(are_lists) else [items]):
+    mechanism_lists = items
+    if not any(are_lists):
+        mechanism_lists = [items]
+    for i, mechanisms in enumerate(mechanism_lists):
         key_paths: list[KeyPath] = []
         combinations: list[list[ComponentSpec]] = []
         for j, mechanism in enumerate(mechanisms):
@@ -203,8 +210,8 @@ def read_world(value: Any) -> tuple[ComponentSpec, ...]:
     except ValidationError as error:
         raise UserError(*(problem for _, problem in to_findings(error))) from None
     if len(specs) > 1:
-        what = f"bias names {len(specs)} worlds, and this is about one"
-        raise user_error(what, "give one list of mechanisms, and one value of each parameter")
+        problem = f"bias names {len(specs)} worlds, and this is about one"
+        raise user_error(problem, "give one list of mechanisms, and one value of each parameter")
     (world,) = specs
     for spec in filter(_left_to_beta, world.mechanisms):
         strength_name = _class_of(spec.name).strength

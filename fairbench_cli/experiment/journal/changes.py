@@ -62,7 +62,7 @@ def changed_inputs(then: RunPlan, now: RunPlan, sources: Iterable[tuple[str, str
 
 
 def _changed_files(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RunChange]:
-    for file in [*before, *(file for file in after if file not in before)]:
+    for file in dict.fromkeys(list(before) + list(after)):
         old, new = (sums.get(file, "none")[:SHOWN] for sums in (before, after))
         if old != new:
             yield RunChange("data", f"{file} of {name} has other contents (sha256 {old}… → {new}…)")

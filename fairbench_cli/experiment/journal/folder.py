@@ -33,8 +33,8 @@ def checked(reading: journal.Reading, plan: RunPlan) -> journal.Reading:
     """
     sizes = {}
     for dataset in plan.datasets:
-        source = dataset["dataset"], dataset["attribute"]
-        sizes[source] = len(plan.protected(*source).groups), dataset.get("test_rows")
+        name, attribute = dataset["dataset"], dataset["attribute"]
+        sizes[name, attribute] = len(plan.protected(name, attribute).groups), dataset.get("test_rows")
     expected = {cell["key"]: sizes[cell["dataset"], cell["attribute"]] for cell in plan.cells}
     wrong = {
         repeat_key: fault
@@ -45,7 +45,7 @@ def checked(reading: journal.Reading, plan: RunPlan) -> journal.Reading:
         return reading
     damages = [reading.damage(repeat_key, problem) for repeat_key, problem in wrong.items()]
     records = {key: record for key, record in reading.records.items() if key not in wrong}
-    return replace(reading, records=records, damages=(*reading.damages, *damages))
+    return replace(reading, records=records, damages=reading.damages + tuple(damages))
 
 
 def read_repeats(folder: Path, plan: RunPlan) -> journal.Reading:

@@ -230,7 +230,9 @@ class RepeatLine(BaseModel):
 
     @model_validator(mode="after")
     def _same_groups(self) -> Self:
-        other_counts = [*(self.swept or ()), *([] if self.recorded is None else [self.recorded])]
+        other_counts = list(self.swept or ())
+        if self.recorded is not None:
+            other_counts.append(self.recorded)
         if any(len(table) != len(self.counts or ()) for table in other_counts):
             raise ValueError("counts of other groups")
         return self
@@ -255,7 +257,7 @@ def fields_of(repeat: Repeat) -> dict[str, Any]:
     stored = repeat.predictions
     tuning = curve and {
         "chosen": curve.chosen,
-        "values": [*map(_number, curve.values)],
+        "values": list(map(_number, curve.values)),
         "counts": [None if np.isnan(n).any() else n.tolist() for n in curve.counts.n],
     }
     return {
@@ -622,7 +624,10 @@ def _read_line(
     else:
         if checked and not headed:
             yield Damage(where, "the header before it is missing", header=True)
-        yield repeat if checked or not headed else Damage(where, "it has no checksum")
+        if checked or not headed:
+            yield repeat
+        else:
+            yield Damage(where, "it has no checksum")
         return
     yield Damage(where, fault, header=_is_like_header(line))
 

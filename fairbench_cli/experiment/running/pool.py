@@ -280,7 +280,8 @@ class LocalPool:
                 if self._server is not None and not all(worker.pid for worker in self._workers):
                     self._server.wake()
             look = now - self._looked >= TICK
-            self._looked = now if look else self._looked
+            if look:
+                self._looked = now
             for worker in tuple(self._workers):
                 job = worker.job
                 outcome = None

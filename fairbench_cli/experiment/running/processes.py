@@ -78,7 +78,10 @@ def die_with_parent(parent: int, number: int | None = None) -> None:
 def end_group(leader: int) -> None:
     """End a worker and the processes that it has started, by its number."""
     with suppress(OSError):
-        os.killpg(leader, signal.SIGKILL) if hasattr(os, "killpg") else os.kill(leader, signal.SIGTERM)
+        if hasattr(os, "killpg"):
+            os.killpg(leader, signal.SIGKILL)
+        else:
+            os.kill(leader, signal.SIGTERM)
 
 
 def memory_of(pid: int) -> int:

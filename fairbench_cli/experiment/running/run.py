@@ -172,7 +172,7 @@ class PreparedRun:
     def in_turn(self) -> list[Cell]:
         """Return the distinct cells, those that train on the same rows together: a worker draws them once."""
         dataset_order = {dataset.name: i for i, dataset in enumerate(self.datasets)}
-        return sorted(self.distinct, key=lambda cell: (dataset_order[cell.source], *cell.trains_in))
+        return sorted(self.distinct, key=lambda cell: (dataset_order[cell.source],) + cell.trains_in)
 
     @cached_property
     def measured(self) -> frozenset[str]:
@@ -284,7 +284,7 @@ def working_in(
             )
             prepared = replace(prepared, mixed=mixed)
         networks = damaged_networks(prepared.datasets, prepared.folder / "networks")
-        for line in (*journal.damage_in_words(prepared.reading.damages), *networks):
+        for line in list(journal.damage_in_words(prepared.reading.damages)) + list(networks):
             warn(line)
         write_text(prepared.folder / "config.yaml", prepared.config.as_yaml())
         write_plan(prepared.folder, prepared.plan)

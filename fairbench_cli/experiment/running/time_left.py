@@ -60,7 +60,7 @@ def typical_seconds(
 
     X = features(fitted_to)
     y = np.log([max(seen[kind], LEAST) for kind in fitted_to]) - log_sizes(fitted_to)
-    penalty = np.diag([1e-6, *[RIDGE] * len(effects)])
+    penalty = np.diag([1e-6] + [RIDGE] * len(effects))
     coefficients = np.linalg.solve(X.T @ X + penalty, X.T @ y)
     estimates = np.exp(features(unseen) @ coefficients + log_sizes(unseen))
     return {**seen, **dict(zip(unseen, estimates.tolist(), strict=True))}
@@ -156,6 +156,6 @@ class RunClock:
         # All that is to do is divided among the workers; none of them ends before its own repeat.
         under_way = [(takes[kind], seconds) for kind, seconds in running if kind in takes]
         everything = sum(todo[kind] * takes[kind] for kind in kinds)
-        everything -= sum(min(whole, seconds) for whole, seconds in under_way)
-        longest = max((whole - seconds for whole, seconds in under_way), default=0.0)
+        everything -= sum(min(expected, seconds) for expected, seconds in under_way)
+        longest = max((expected - seconds for expected, seconds in under_way), default=0.0)
         return max(everything / self.jobs, longest, 0.0)

@@ -138,7 +138,11 @@ def verify(
     plan = read_plan(folder)
     reading = journal.read_journals(folder / "journal")
     records = reading.records
-    config_used, unnamed = (config, {}) if config is not None else _without_code(plan, records)
+    if config is None:
+        config_used, unnamed = _without_code(plan, records)
+    else:
+        config_used = config
+        unnamed = {}
     datasets = prepare_datasets(config_used, data_dir)
     cells_now = make_cells(config_used, datasets)
     pairs = _pairs(plan, cells_now)
@@ -175,13 +179,16 @@ def verify(
         third = again[recomputed.now.key, recomputed.now.repeat]
         compared[i] = replace(recomputed, steady=not any(differences(recomputed.now, third)))
     ours = versions_of_numbers(config_used)
-    versions = changed_versions((recomputed.header for recomputed in compared), ours)
-    changes = changed_inputs(
-        plan,
-        make_plan(config_used, datasets, cells_now),
-        (recomputed.cell.source for recomputed in compared),
+    changes = list(
+        changed_inputs(
+            plan,
+            make_plan(config_used, datasets, cells_now),
+            (recomputed.cell.source for recomputed in compared),
+        )
     )
-    return Verification(seed, len(finished), compared, [*changes, *versions, *networks], ours, unnamed)
+    changes += changed_versions((recomputed.header for recomputed in compared), ours)
+    changes += networks
+    return Verification(seed, len(finished), compared, changes, ours, unnamed)
 
 
 def pick(repeat_keys: Iterable[tuple[str, int]], n: int, seed: int) -> list[tuple[str, int]]:
@@ -216,13 +223,14 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
     """
     before, after = (journal.fields_of(record) for record in (old, new))
     after["values"] = {name: value for name, value in after["values"].items() if name in before["values"]}
-    after["swept"] = None if before["swept"] is None else after["swept"]
+    if before["swept"] is None:
+        after["swept"] = None
     for row, repeat in (before, old), (after, new):  # however they are compressed
         row["decisions"] = before["decisions"] and _decided(repeat)
         row["predictions"] = old.predictions and _crc(repeat)
     groups = () if new.counts is None else new.counts.groups
     fields = ["status", "reason", "counts", "facts", "values", "swept", "tuning", "decisions", "predictions"]
-    for field in (*fields, "recorded"):
+    for field in fields + ["recorded"]:
         was = dict(_leaves(before[field]))
         now = dict(_leaves(after[field]))
         changed = [leaf_path for leaf_path in was | now if was.get(leaf_path, ...) != now.get(leaf_path, ...)]
@@ -282,7 +290,7 @@ def _leaves(value: Any, leaf_path: tuple[str | int, ...] = ()) -> Iterator[Leaf]
     """Yield what stands in nested lists and dicts, by its place."""
     if isinstance(value, dict | list):
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _leaves(inner, (*leaf_path, key))
+            yield from _leaves(inner, leaf_path + (key,))
     else:
         yield leaf_path, value
 
@@ -293,8 +301,8 @@ def _place_in_words(field: str, leaf_path: tuple[str | int, ...], groups: Sequen
         case *lead, int(group), int(label), int(decided):
             name = groups[group] if group < len(groups) else group
             inner = f"{name}, label {label}, decided {decided}"
-            return f"{' '.join([field, *map(str, lead)])} ({inner})"
-    return " ".join([field, *map(str, leaf_path)])
+            return f"{' '.join([field] + list(map(str, lead)))} ({inner})"
+    return " ".join([field] + list(map(str, leaf_path)))
 
 
 def _pairs(plan: RunPlan, cells_now: list[Cell]) -> dict[str, Cell]:

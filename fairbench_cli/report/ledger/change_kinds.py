@@ -1,7 +1,7 @@
 """What became of a metric with a technique: one word each, the same for the answer, tables and pages.
 
-A word about a difference is about the population (`population.py`), at 5 % after Holm's adjustment over the
-techniques and β of a data set, attribute, groups compared, classifier and metric.
+A word about a difference is about the population (`population_tests.py`), at 5 % after Holm's adjustment over
+the techniques and β of a data set, attribute, groups compared, classifier and metric.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,6 @@ a difference nor that there is none. untested: nothing can be said of the popula
 """
 
 NO_TECHNIQUE = ("none", "{}")
-CONSTANT_COLUMNS = ["accepts_nobody", "accepts_everybody"]
 
 
 def technique_frame(results: Results) -> pd.DataFrame:
@@ -53,28 +52,36 @@ def technique_frame(results: Results) -> pd.DataFrame:
     ``accepts_everybody``, the number of repeats in which the cell's models do so, and ``constant``, whether
     there is one.
     """
-    ideal = results.ideals
-    shift = np.nan_to_num(ideal)
-    at = np.arange(len(shift))
-    judged = np.zeros(len(shift), dtype=bool)
-    values = results.values, shift[:, None]
-    test = compute_population_tests(results, at, np.full_like(at, NO_ROW), values, judged).population
+    # 1. The values of each row less the ideal, against nothing; without an ideal the values themselves.
+    has_ideal = ~np.isnan(results.ideals)
+    ideals = np.nan_to_num(results.ideals)
+    indices = np.arange(len(ideals))
+    is_distance = np.zeros(len(ideals), dtype=bool)
+    values = results.values, ideals[:, None]
+    tests = compute_population_tests(
+        results, indices, np.full_like(indices, NO_ROW), values, is_distance
+    ).population
+    # 2. p-values, of metrics with an ideal alone.
     rows = results.rows[ROW_COLUMNS].reset_index(drop=True)
-    p_holm, p_same = (
-        adjust_by_family(rows, np.where(np.isnan(ideal), np.nan, one), [*BLOCK, "metric"])["p_holm"]
-        for one in (test.p, test.p_within(NEGLIGIBLE))
-    )
+    family = BLOCK + ["metric"]
+    p = np.where(has_ideal, tests.p, np.nan)
+    p_holm = adjust_by_family(rows, p, family)["p_holm"]
+    p = np.where(has_ideal, tests.p_within(NEGLIGIBLE), np.nan)
+    p_same = adjust_by_family(rows, p, family)["p_holm"]
+    # 3. The frame, on the metric's scale again.
+    n_nobody, n_everybody = results.n_constant.T
     return rows.assign(
-        n=test.n.astype(int),
-        mean=test.mean + shift,
-        far=np.abs(test.mean),
-        low=test.low + shift,
-        high=test.high + shift,
+        n=tests.n.astype(int),
+        mean=tests.mean + ideals,
+        far=np.abs(tests.mean),
+        low=tests.low + ideals,
+        high=tests.high + ideals,
         p_holm=p_holm,
         p_same=p_same,
-        side=np.where(np.isnan(p_holm), np.nan, np.sign(test.mean) * (p_holm < LEVEL)),
-        **dict(zip(CONSTANT_COLUMNS, results.n_constant.T, strict=True)),
-        constant=results.n_constant.sum(axis=1) > 0,
+        side=np.where(np.isnan(p_holm), np.nan, np.sign(tests.mean) * (p_holm < LEVEL)),
+        accepts_nobody=n_nobody,
+        accepts_everybody=n_everybody,
+        constant=n_nobody + n_everybody > 0,
     )
 
 
@@ -85,7 +92,7 @@ def run_technique_frame(run: RunResults) -> pd.DataFrame:
 
 
 def classify_changes(
-    paired: pd.DataFrame, own: pd.DataFrame, baseline: tuple[str | Sequence[str], ...] = NO_TECHNIQUE
+    paired: pd.DataFrame, techniques: pd.DataFrame, baseline: tuple[str | Sequence[str], ...] = NO_TECHNIQUE
 ) -> NDArray[np.object_]:
     """Return the `Kind` of each row of `paired_frame`.
 
@@ -93,43 +100,51 @@ def classify_changes(
     ----------
     paired : DataFrame
         Differences to a baseline.
-    own : DataFrame
+    techniques : DataFrame
         `technique_frame` of the same results.
     baseline : tuple of two (str or sequence of str)
         Its technique and its parameters, of all rows or of each.
     """
     intervention, parameters = baseline
-    theirs = paired.assign(
+    compared_with = paired.assign(
         intervention=intervention,
         parameters=parameters,
         include_protected=paired["baseline_include_protected"],
     )
-    keys = [*COMPARED, "metric"]
-    asked = (one[keys].astype(own[keys].dtypes) for one in (paired, theirs))  # empty frames differ in these
-    mine, other = (one.merge(own, on=keys, how="left", validate="many_to_one") for one in asked)
-    return classify_differences(paired, mine, other)
+    keys = COMPARED + ["metric"]
+    # Empty frames have other types in the key columns.
+    key_types = techniques[keys].dtypes
+    technique_keys = paired[keys].astype(key_types)
+    baseline_keys = compared_with[keys].astype(key_types)
+    return classify_differences(
+        paired,
+        technique_keys.merge(techniques, on=keys, how="left", validate="many_to_one"),
+        baseline_keys.merge(techniques, on=keys, how="left", validate="many_to_one"),
+    )
 
 
 def classify_differences(
-    paired: pd.DataFrame, mine: pd.DataFrame, other: pd.DataFrame
+    paired: pd.DataFrame, ours: pd.DataFrame, theirs: pd.DataFrame
 ) -> NDArray[np.object_]:
     """Return the `Kind` of each row of `differences_frame`, given both rows of `technique_frame`."""
-    turned = mine["side"].to_numpy() * other["side"].to_numpy() == -1
+    is_beyond_ideal = ours["side"].to_numpy() * theirs["side"].to_numpy() == -1
     verdict = paired["population_verdict"].to_numpy()
     # Tests are of distances, repeat by repeat: one that wavers less may be nearer though its mean is not.
-    (n, far), (their_n, their_far) = ((one["n"].to_numpy(), one["far"].to_numpy()) for one in (mine, other))
-    farther = np.where(n == their_n, far - their_far, 0.0)
-    contrary = ((verdict == "better") & (farther > EQUAL)) | ((verdict == "worse") & (farther < -EQUAL))
-    same = paired["population_p_same"].to_numpy(dtype=float) < LEVEL
+    has_same_repeats = ours["n"].to_numpy() == theirs["n"].to_numpy()
+    change = np.where(has_same_repeats, ours["far"].to_numpy() - theirs["far"].to_numpy(), 0.0)
+    is_contrary = ((verdict == "better") & (change > EQUAL)) | ((verdict == "worse") & (change < -EQUAL))
+    # The first condition that holds says the kind.
     conditions: dict[Kind, NDArray[np.bool_]] = {
         "no value": (paired["n"] == 0).to_numpy(),
-        "constant": mine["constant"].to_numpy(),
-        "overshoots": turned,
-        **{word: (verdict == word) & ~contrary for word in ("better", "worse", "higher", "lower")},
-        "same": same,
+        "constant": ours["constant"].to_numpy(),
+        "overshoots": is_beyond_ideal,
+        "better": (verdict == "better") & ~is_contrary,
+        "worse": (verdict == "worse") & ~is_contrary,
+        "higher": verdict == "higher",
+        "lower": verdict == "lower",
+        "same": paired["population_p_same"].to_numpy(dtype=float) < LEVEL,
         "untested": verdict == "",
     }
-    found: NDArray[np.object_] = np.select(
-        list(conditions.values()), [np.array(word, dtype=object) for word in conditions], "not shown"
-    )
-    return found
+    kind_values = [np.array(kind, dtype=object) for kind in conditions]
+    kinds: NDArray[np.object_] = np.select(list(conditions.values()), kind_values, "not shown")
+    return kinds

@@ -128,10 +128,10 @@ def paired_test(differences: Floats, ratio: float = 0.0, rows: RowVariance | Non
     >>> test.n.tolist(), test.mean.round(3).tolist(), test.p.round(3).tolist()
     ([2.0, 3.0, 3.0], [0.2, 0.2, 0.0], [0.295, 0.25, 1.0])
     """
-    n, mean, between, constant = _moments(differences)
-    variance = between / np.maximum(n, 1) + ratio * between
-    error = np.where(constant, 0.0, np.sqrt(variance))
-    return _tested(n, mean, error, np.maximum(n - 1, 1), constant, rows)
+    n, mean, variance, is_constant = _moments(differences)
+    mean_variance = variance / np.maximum(n, 1) + ratio * variance
+    error = np.where(is_constant, 0.0, np.sqrt(mean_variance))
+    return _t_tests(n, mean, error, np.maximum(n - 1, 1), is_constant, rows)
 
 
 def welch_test(
@@ -151,21 +151,25 @@ def welch_test(
     their_n, their_mean, their_variance, is_their_constant = _moments(theirs)
     variance = np.where(is_constant, 0.0, variance)
     their_variance = np.where(is_their_constant, 0.0, their_variance)
-    constant = variance + their_variance == 0
-    freedom = np.full(np.shape(constant), np.inf)
-    total = np.zeros(np.shape(constant))
+    no_variance = variance + their_variance == 0
+    freedom = np.full(np.shape(no_variance), np.inf)
+    total = np.zeros(np.shape(no_variance))
     for overlap in (0.0, ratio):
         # Variances of both means, with the degrees of freedom of Satterthwaite.
-        of_mean = variance * (1 / np.maximum(n, 1) + overlap)
-        of_their_mean = their_variance * (1 / np.maximum(their_n, 1) + overlap)
-        total = of_mean + of_their_mean
-        spread = of_mean**2 / np.maximum(n - 1, 1) + of_their_mean**2 / np.maximum(their_n - 1, 1)
-        freedom = np.minimum(freedom, np.where(constant, 1.0, total**2 / np.where(constant, 1.0, spread)))
-    return _tested(np.minimum(n, their_n), mean - their_mean, np.sqrt(total), freedom, constant, rows)
+        mean_variance = variance * (1 / np.maximum(n, 1) + overlap)
+        their_mean_variance = their_variance * (1 / np.maximum(their_n, 1) + overlap)
+        total = mean_variance + their_mean_variance
+        spread = mean_variance**2 / np.maximum(n - 1, 1) + their_mean_variance**2 / np.maximum(their_n - 1, 1)
+        satterthwaite = total**2 / np.where(no_variance, 1.0, spread)
+        freedom = np.minimum(freedom, np.where(no_variance, 1.0, satterthwaite))
+    return _t_tests(np.minimum(n, their_n), mean - their_mean, np.sqrt(total), freedom, no_variance, rows)
 
 
 def _moments(values: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
-    """Return number, mean and variance of the finite values along the last axis; whether all are equal."""
+    """Return the number, mean and variance of the finite values on the last axis, and whether all are equal.
+
+    The mean is NaN without a finite value.
+    """
     is_finite = np.isfinite(values)
     finite = np.where(is_finite, values, 0.0)
     n = is_finite.sum(axis=-1).astype(np.float64)
@@ -175,36 +179,41 @@ def _moments(values: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]
     return n, mean, variance, np.abs(deviations).max(axis=-1, initial=0.0) <= EQUAL
 
 
-def _tested(
+def _t_tests(
     n: Floats,
     mean: Floats,
     error: Floats,
     freedom: Floats,
-    constant: NDArray[np.bool_],
+    is_constant: NDArray[np.bool_],
     rows: RowVariance | None,
 ) -> PairedTest:
     """Return t-tests of means with standard errors, which are 0 where differences are constant."""
-    t = mean / np.where(constant, 1.0, error)
-    of_signs = np.where(np.abs(mean) <= EQUAL, 1.0, 2.0 ** (1 - n))
-    p = np.where(constant, of_signs, 2 * stdtr(freedom, -np.abs(t)))
-    half = stdtrit(freedom, 0.975) * error
-    own_error = error
-    own_freedom = freedom
-    own_half = half
+    # 1. Over the repeats alone: where nothing varies, by the signs.
+    t = mean / np.where(is_constant, 1.0, error)
+    sign_test_p = np.where(np.abs(mean) <= EQUAL, 1.0, 2.0 ** (1 - n))
+    p = np.where(is_constant, sign_test_p, 2 * stdtr(freedom, -np.abs(t)))
+    margin = stdtrit(freedom, 0.975) * error  # half of the interval
+    # 2. With the variance between rows, where that makes p or the interval larger.
     if rows is not None:
-        both = error**2 + rows.variance
-        exact = np.sqrt(both) <= EQUAL
-        parts = error**4 / freedom + rows.variance**2 / rows.freedom
-        freedom = np.where(exact, freedom, both**2 / np.where(exact, 1.0, parts))
-        t = mean / np.where(exact, 1.0, np.sqrt(both))
-        p = np.where(exact, p, np.maximum(p * ~constant, 2 * stdtr(freedom, -np.abs(t))))
-        half = np.maximum(half, stdtrit(freedom, 0.975) * np.sqrt(both))
-        wider = half > own_half
-        own_error, own_freedom = np.where(wider, [np.sqrt(both), freedom], [own_error, own_freedom])
+        total_variance = error**2 + rows.variance
+        total_error = np.sqrt(total_variance)
+        is_exact = total_error <= EQUAL
+        spread = error**4 / freedom + rows.variance**2 / rows.freedom
+        total_freedom = np.where(is_exact, freedom, total_variance**2 / np.where(is_exact, 1.0, spread))
+        t = mean / np.where(is_exact, 1.0, total_error)
+        # Next to a variance the p-value of the signs does not count.
+        p = np.where(is_exact, p, np.maximum(p * ~is_constant, 2 * stdtr(total_freedom, -np.abs(t))))
+        total_margin = np.maximum(margin, stdtrit(total_freedom, 0.975) * total_error)
+        is_wider = total_margin > margin
+        error = np.where(is_wider, total_error, error)
+        freedom = np.where(is_wider, total_freedom, freedom)
+        margin = total_margin
         p = np.where(np.isnan(rows.variance), np.nan, p)
-    half, p = np.where(n >= 2, [half, p], np.nan)
-    unseen = np.where(own_error <= EQUAL, np.inf, 0.0)
-    return PairedTest(n, mean, mean - half, mean + half, p, own_error, own_freedom, unseen)
+    # 3. One pair says nothing of what varies.
+    margin = np.where(n >= 2, margin, np.nan)
+    p = np.where(n >= 2, p, np.nan)
+    unseen = np.where(error <= EQUAL, np.inf, 0.0)
+    return PairedTest(n, mean, mean - margin, mean + margin, p, error, freedom, unseen)
 
 
 def with_unseen_rows(test: PairedTest, effects: Floats, changed: Floats, share: Floats) -> PairedTest:
@@ -231,9 +240,11 @@ def with_unseen_rows(test: PairedTest, effects: Floats, changed: Floats, share: 
     seen = np.sqrt((moved**2 * changed / share[:, None]).sum(axis=1) + moved.max(axis=1) ** 2)
     is_zero = np.abs(test.mean) <= EQUAL
     p = np.where(is_zero, 1.0, 2 * ndtr(-np.abs(test.mean) / seen))
-    half = np.where(is_zero, -np.log(0.025) * unseen, ndtri(0.975) * seen)
-    p, half = (np.where(np.isnan(test.p), np.nan, values) for values in (p, half))
-    return replace(test, low=test.mean - half, high=test.mean + half, p=p, unseen=unseen)
+    margin = np.where(is_zero, -np.log(0.025) * unseen, ndtri(0.975) * seen)  # half of the interval
+    has_no_test = np.isnan(test.p)
+    p = np.where(has_no_test, np.nan, p)
+    margin = np.where(has_no_test, np.nan, margin)
+    return replace(test, low=test.mean - margin, high=test.mean + margin, p=p, unseen=unseen)
 
 
 def row_effects(metric: Metric | str, counts: Counts) -> Floats:
@@ -254,7 +265,7 @@ def row_effects(metric: Metric | str, counts: Counts) -> Floats:
     >>> row_effects("discrimination", Counts(("g", "f"), n)).round(9).tolist()
     [0.02, 0.01]
     """
-    now = measure(metric, counts)
+    values = measure(metric, counts)
     effects = np.zeros(counts.n.shape[:-2])
     for group, label, decision in np.ndindex(counts.n.shape[-3:]):
         rows = np.minimum(counts.n[..., group, label, decision], 1.0)
@@ -262,7 +273,7 @@ def row_effects(metric: Metric | str, counts: Counts) -> Floats:
         moved[..., group, label, decision] -= rows
         moved[..., group, label, 1 - decision] += rows
         with np.errstate(divide="ignore", invalid="ignore"):
-            change = np.abs(measure(metric, Counts(counts.groups, moved, counts.reference)) - now) / rows
+            change = np.abs(measure(metric, Counts(counts.groups, moved, counts.reference)) - values) / rows
         change = np.where(rows > 0, np.nan_to_num(change, nan=0.0, posinf=np.inf), 0.0)
         effects[..., group] = np.maximum(effects[..., group], change)
     return effects
@@ -279,23 +290,24 @@ def compute_slopes(metric: Metric | str | Callable[[Counts], Floats], counts: Co
     [[-0.06, 0.19], [0.25, -0.25]]
     """
     if callable(metric):
-        of = metric
+        compute = metric
     else:
-        of = partial(measure, metric)
-    now = of(counts)
-    found = np.zeros_like(counts.n)
-    for at in np.ndindex(counts.n.shape[-3:]):
-        place = (..., *at)
-        step = STEP * counts.n[place]
-        sides = []
+        compute = partial(measure, metric)
+    values = compute(counts)
+    slopes = np.zeros_like(counts.n)
+    for group, label, decision in np.ndindex(counts.n.shape[-3:]):
+        step = STEP * counts.n[..., group, label, decision]
+        one_sided = []
         for sign in (1, -1):
             moved = counts.n.copy()
-            moved[place] += sign * step
-            value = of(Counts(counts.groups, moved, counts.reference))
+            moved[..., group, label, decision] += sign * step
+            moved_values = compute(Counts(counts.groups, moved, counts.reference))
             with np.errstate(divide="ignore", invalid="ignore"):
-                sides.append(np.where(step > 0, (value - now) / (sign * step), 0.0))
-        found[place] = np.where(np.abs(sides[0]) > np.abs(sides[1]), *sides)
-    return found
+                one_sided.append(np.where(step > 0, (moved_values - values) / (sign * step), 0.0))
+        upward, downward = one_sided
+        is_steeper = np.abs(upward) > np.abs(downward)
+        slopes[..., group, label, decision] = np.where(is_steeper, upward, downward)
+    return slopes
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,48 +330,50 @@ class ModelDecisions:
     starts: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
     def select(self, repeats: NDArray[Any]) -> "ModelDecisions":
-        """Return the decisions in some of the repeats, by a mask or by their places."""
+        """Return the decisions in some of the repeats, by a mask or by their indices."""
         n = self.n[repeats]
         if self.rows is None:
             return ModelDecisions(n)
-        return _in_runs(n, self.rows[:, repeats], self.starts)
+        return _merge_runs(n, self.rows[:, repeats], self.starts)
 
 
-def unpack_decisions(n: Floats, kept: Sequence[str | None]) -> ModelDecisions:
-    """Return the decisions. Rows only where they are kept of every repeat and agree with the counts.
+def unpack_decisions(n: Floats, packed: Sequence[str | None]) -> ModelDecisions:
+    """Return the decisions, row by row only where every repeat has them and they agree with the counts.
 
     Parameters
     ----------
     n : float array, shape (repeats, groups, 2, 2)
-    kept : sequence of (str or None)
+    packed : sequence of (str or None)
         Of each repeat, as `decisions.packed` makes them.
     """
-    flat = n.reshape(len(n), -1, 2)
-    sizes = flat[0].sum(-1)
+    # 1. Groups and labels are the strata; rows stand stratum by stratum.
+    by_stratum = n.reshape(len(n), -1, 2)
+    sizes = by_stratum[0].sum(-1)
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
     has_rows = np.diff(starts) > 0
-    rows = np.zeros((len(flat), starts[-1]), dtype=np.uint8)
-    for counts, text, row in zip(flat, kept, rows, strict=True):
+    rows = np.zeros((len(by_stratum), starts[-1]), dtype=np.uint8)
+    # 2. The rows of each repeat, as far as they can be read and add up to its counts.
+    for counts, text, row in zip(by_stratum, packed, rows, strict=True):
         try:
             row[:] = unpacked_steps(text or "", len(row))
         except ValueError:
-            return ModelDecisions(flat)
-        accepted = np.zeros(len(sizes))
+            return ModelDecisions(by_stratum)
+        n_accepted = np.zeros(len(sizes))
         if len(row):
-            in_strata = np.add.reduceat(row, starts[:-1][has_rows], dtype=np.int64)
-            accepted[has_rows] = in_strata / STEPS
-        off = np.abs(accepted - counts[:, 1]) > CHANCE_STEP * sizes + EQUAL
-        if (off | (counts.sum(-1) != sizes)).any():
-            return ModelDecisions(flat)
-    return _in_runs(flat, rows.T, np.arange(rows.shape[1]))
+            steps = np.add.reduceat(row, starts[:-1][has_rows], dtype=np.int64)
+            n_accepted[has_rows] = steps / STEPS
+        is_off = np.abs(n_accepted - counts[:, 1]) > CHANCE_STEP * sizes + EQUAL
+        if (is_off | (counts.sum(-1) != sizes)).any():
+            return ModelDecisions(by_stratum)
+    return _merge_runs(by_stratum, rows.T, np.arange(rows.shape[1]))
 
 
-def _in_runs(n: Floats, rows: NDArray[np.uint8], starts: Rows) -> ModelDecisions:
+def _merge_runs(n: Floats, rows: NDArray[np.uint8], starts: Rows) -> ModelDecisions:
     """Return the decisions, where neighbours of a stratum that are alike in all repeats stand once."""
-    breaks = (rows[1:] != rows[:-1]).any(axis=1)
-    breaks |= np.isin(starts[1:], np.cumsum(n[0].sum(-1)))
-    first = np.flatnonzero(np.append(True, breaks))
-    return ModelDecisions(n, rows[first], starts[first])
+    is_break = (rows[1:] != rows[:-1]).any(axis=1)
+    is_break |= np.isin(starts[1:], np.cumsum(n[0].sum(-1)))
+    run_indices = np.flatnonzero(np.append(True, is_break))
+    return ModelDecisions(n, rows[run_indices], starts[run_indices])
 
 
 def row_variance(
@@ -386,61 +400,68 @@ def row_variance(
     """
     if ours.rows is None or theirs.rows is None:
         return bound_variance(ours.n, theirs.n, slope, their_slope)
-    # Rows that look alike stand together: runs of equal decisions, of both models, are taken at once.
+    # 1. Rows that look alike stand together: runs of equal decisions, of both models, are taken at once.
     sizes = ours.n[0].sum(-1)
     ends = np.cumsum(sizes)
     starts = np.sort(np.concatenate([ours.starts, theirs.starts]), kind="stable")  # faster than union1d
     starts = starts[np.diff(starts, prepend=-1) > 0]
     lengths = np.diff(starts, append=ends[-1])
-    # The chances of being accepted, shape (runs, repeats of both models).
+    # 2. The chances of being accepted, shape (runs, repeats of both models).
     n_repeats = slope.shape[1]
-    in_steps = np.empty((len(starts), 2 * n_repeats), dtype=np.float32)
-    sides = (ours.rows, ours.starts, slice(n_repeats)), (theirs.rows, theirs.starts, slice(n_repeats, None))
-    for rows, own_starts, columns in sides:
-        n_parts = np.diff(np.searchsorted(starts, own_starts), append=len(starts))
-        in_steps[:, columns] = rows.take(np.repeat(np.arange(len(n_parts)), n_parts), axis=0)
-    in_steps /= STEPS  # as single numbers, like `unpacked`
-    chances = in_steps.astype(np.float64)
-    # The influence of a row on each metric: of its chances in all repeats, and of being in its stratum.
-    steps = np.concatenate([np.diff(slope)[..., 0], -np.diff(their_slope)[..., 0]], axis=1)
-    base = slope[..., 0] - their_slope[..., 0]  # (metrics, repeats, strata)
+    chances_in_steps = np.empty((len(starts), 2 * n_repeats), dtype=np.float32)
+    our_runs = np.searchsorted(ours.starts, starts, side="right") - 1
+    their_runs = np.searchsorted(theirs.starts, starts, side="right") - 1
+    chances_in_steps[:, :n_repeats] = ours.rows.take(our_runs, axis=0)
+    chances_in_steps[:, n_repeats:] = theirs.rows.take(their_runs, axis=0)
+    chances_in_steps /= STEPS  # as single numbers, like `unpacked`
+    chances = chances_in_steps.astype(np.float64)
+    # 3. The influence of a row on each metric: of its chances in all repeats, and of being in its stratum.
+    chance_slopes = np.concatenate([np.diff(slope)[..., 0], -np.diff(their_slope)[..., 0]], axis=1)
+    row_slopes = slope[..., 0] - their_slope[..., 0]  # (metrics, repeats, strata)
     influence = np.empty((len(slope), len(starts)))
     for stratum, (low, high) in enumerate(pairwise(np.searchsorted(starts, np.append(0, ends)))):
-        of_decisions = steps[:, :, stratum] @ chances[low:high].T
-        influence[:, low:high] = of_decisions + base[:, :, stratum].sum(1)[:, None]
-    # Its second and fourth moments are the variance, and how well that is known.
+        decision_influence = chance_slopes[:, :, stratum] @ chances[low:high].T
+        influence[:, low:high] = decision_influence + row_slopes[:, :, stratum].sum(1)[:, None]
+    # 4. Its second and fourth moments are the variance, and how well that is known.
     n = sizes.sum()
     influence -= (influence @ lengths)[:, None] / n
     squares = influence**2
-    second = squares @ lengths
-    fourth = squares**2 @ lengths
+    second_moment = squares @ lengths
+    fourth_moment = squares**2 @ lengths
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = np.nan_to_num(2 * second**2 / (fourth - second**2 / n), nan=1.0)
-    return RowVariance(second * n / max(n - 1, 1), np.clip(freedom, 1, max(n - 1, 1)))
+        freedom = np.nan_to_num(2 * second_moment**2 / (fourth_moment - second_moment**2 / n), nan=1.0)
+    return RowVariance(second_moment * n / max(n - 1, 1), np.clip(freedom, 1, max(n - 1, 1)))
 
 
 def bound_variance(
-    n: Floats, their_n: Floats, slope: Floats, their_slope: Floats, both: Floats | None = None
+    n: Floats, their_n: Floats, slope: Floats, their_slope: Floats, accepted_by_both: Floats | None = None
 ) -> RowVariance:
     """Return the largest variance that counts of decisions allow, whatever was decided on which row.
 
-    Parameters are those of `row_variance`, with counts alone; `both`, shape (repeats, strata), are the rows
-    that both accept, where these are known.
+    Parameters are those of `row_variance`, with counts alone; `accepted_by_both`, shape (repeats, strata),
+    are the rows that both models accept, where these are known.
     """
+    # 1. What a stratum's rows move the metrics by in the mean: p and q are the chances of being accepted,
+    # a and b the slopes of one row that is accepted instead of rejected.
     sizes = n.sum(-1)
-    total = n[0].sum()
+    n_rows = n[0].sum()
     with np.errstate(invalid="ignore"):
-        p, q = (np.nan_to_num(one[..., 1] / one.sum(-1)) for one in (n, their_n))
+        p = np.nan_to_num(n[..., 1] / n.sum(-1))
+        q = np.nan_to_num(their_n[..., 1] / their_n.sum(-1))
     a = np.diff(slope)[..., 0]
     b = np.diff(their_slope)[..., 0]
-    means = slope[..., 0] - their_slope[..., 0] + a * p - b * q  # (metrics, repeats, strata)
-    least = np.maximum(0.0, p + q - 1) - p * q
-    most = np.minimum(p, q) - p * q
-    together = np.where(a * b > 0, least, most)
-    if both is not None:
+    stratum_means = slope[..., 0] - their_slope[..., 0] + a * p - b * q  # (metrics, repeats, strata)
+    # 2. The covariance of the two decisions in a stratum: as counted, else the one with the most variance.
+    if accepted_by_both is None:
+        least = np.maximum(0.0, p + q - 1) - p * q
+        most = np.minimum(p, q) - p * q
+        covariance = np.where(a * b > 0, least, most)
+    else:
         with np.errstate(invalid="ignore"):
-            together = np.nan_to_num(both / sizes) - p * q
-    within = np.sqrt(np.maximum(a**2 * p * (1 - p) + b**2 * q * (1 - q) - 2 * a * b * together, 0.0))
-    mean = (means.sum(1) @ sizes[0]) / total
-    whole = ((means.sum(1) - mean[:, None]) ** 2 + within.sum(1) ** 2) @ sizes[0]
-    return RowVariance(whole * total / max(total - 1, 1), np.full(len(whole), max(total - 1, 1.0)))
+            covariance = np.nan_to_num(accepted_by_both / sizes) - p * q
+    # 3. The variance between strata and within them; repeats go together.
+    within_variance = a**2 * p * (1 - p) + b**2 * q * (1 - q) - 2 * a * b * covariance
+    within_deviation = np.sqrt(np.maximum(within_variance, 0.0))
+    mean = (stratum_means.sum(1) @ sizes[0]) / n_rows
+    squares = ((stratum_means.sum(1) - mean[:, None]) ** 2 + within_deviation.sum(1) ** 2) @ sizes[0]
+    return RowVariance(squares * n_rows / max(n_rows - 1, 1), np.full(len(squares), max(n_rows - 1, 1.0)))

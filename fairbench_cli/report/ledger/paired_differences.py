@@ -23,9 +23,7 @@ from fairbench_cli.report.ledger.results import COMPARED, ROW_COLUMNS, Results, 
 LEVEL = 0.05
 IDENTICAL = "same"
 VERSUS = "paired-versus-"  # begins the files of differences to other techniques than `none`
-NEGLIGIBLE = (
-    0.01  # a change that is shown to be smaller is none, in the units of the metric: one point of a rate
-)
+NEGLIGIBLE = 0.01  # in the units of the metric, one point of a rate: a change shown to be smaller is none
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Baseline:
     ----------
     intervention, parameters : str
         As in the results; parameters as JSON.
-    seen : bool or None
+    include_protected : bool or None
         Whether it sees the protected attribute; None: what the technique that is compared does, where the
         run has that, else the other.
     """
@@ -47,13 +45,13 @@ class Baseline:
 
     @property
     def label(self) -> str:
-        """What tables call it."""
+        """Its label in tables."""
         return technique_label(self.intervention, self.parameters, bool(self.include_protected))
 
-    def matches(self, intervention: str, parameters: str, seen: bool) -> bool:
+    def matches(self, intervention: str, parameters: str, include_protected: bool) -> bool:
         """Return whether a technique of the results is this one."""
-        same = (intervention, parameters) == (self.intervention, self.parameters)
-        return same and self.include_protected in (None, seen)
+        is_equal = (intervention, parameters) == (self.intervention, self.parameters)
+        return is_equal and self.include_protected in (None, include_protected)
 
 
 def find_baseline(results: Results, name: str) -> Baseline:
@@ -67,18 +65,26 @@ def find_baseline(results: Results, name: str) -> Baseline:
     UserError
         When no technique of the run is called so, or several with different parameters are.
     """
-    known = [(str(i), str(p), bool(s)) for i, p, s in _techniques(results.rows)]
-    plain = {technique_label(i, p, False): Baseline(i, p) for i, p, _ in known}
-    labels = plain | {technique_label(*own): Baseline(*own) for own in known if own[2]}
-    named = [label for label, one in plain.items() if one.intervention == name]
-    if name in labels:
-        return labels[name]
-    if len(named) == 1:
-        return labels[named[0]]
-    if named:
-        what = f'"{name}" is {len(named)} techniques of this run'
-        raise user_error(what, f"name one: {', '.join(map(json.dumps, named))}", "--versus")
-    raise user_error(f'no technique of this run is called "{name}"', suggest(name, labels), "--versus")
+    # 1. The techniques of the run by their labels, first without a word on what they see.
+    techniques = results.rows[TECHNIQUE].drop_duplicates()
+    baselines = {}
+    for intervention, parameters in zip(techniques["intervention"], techniques["parameters"], strict=True):
+        baseline = Baseline(str(intervention), str(parameters))
+        baselines[baseline.label] = baseline
+    matches = [label for label, baseline in baselines.items() if baseline.intervention == name]
+    seeing = techniques[techniques["include_protected"].astype(bool)]
+    for intervention, parameters in zip(seeing["intervention"], seeing["parameters"], strict=True):
+        baseline = Baseline(str(intervention), str(parameters), include_protected=True)
+        baselines[baseline.label] = baseline
+    # 2. A label means its technique, and a name the only technique that has it.
+    if name in baselines:
+        return baselines[name]
+    if len(matches) == 1:
+        return baselines[matches[0]]
+    if matches:
+        problem = f'"{name}" is {len(matches)} techniques of this run'
+        raise user_error(problem, f"name one: {', '.join(map(json.dumps, matches))}", "--versus")
+    raise user_error(f'no technique of this run is called "{name}"', suggest(name, baselines), "--versus")
 
 
 def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
@@ -137,7 +143,7 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
 
 def paired_with_baselines(results: Results, baselines: Sequence[Baseline]) -> pd.DataFrame:
     """Compare every technique with each of some, as `paired_frame` does with one: one after the other."""
-    pairs = pd.concat([_pairs(results.rows, one) for one in baselines], ignore_index=True)
+    pairs = pd.concat([_pairs(results.rows, baseline) for baseline in baselines], ignore_index=True)
     columns = {name: pairs[name].tolist() for name in ("baseline", "baseline_include_protected")}
     return differences_frame(results, pairs["ours"].to_numpy(), pairs["theirs"].to_numpy(), columns)
 
@@ -160,8 +166,7 @@ def differences_frame(
     ours, theirs : int array, shape (differences,)
         Rows of the results.
     columns : mapping
-        More columns, after those that say what a row of the results is; each ``baseline`` has families of
-        its own.
+        More columns, after `ROW_COLUMNS`; each ``baseline`` has families of its own.
     paired : bool
         Whether equal numbers of repeats belong together; else Welch's test takes the place of the paired one.
     is_same_by_design : bool array, shape (differences,), optional
@@ -171,49 +176,74 @@ def differences_frame(
     has_ideal = ~np.isnan(results.ideals[ours])
     up = np.where(has_ideal, "worse", "higher")
     down = np.where(has_ideal, "better", "lower")
-    family = [*(["baseline"] if "baseline" in columns else []), *BLOCK, "metric"]
+    family = BLOCK + ["metric"]
+    if "baseline" in columns:
+        family.insert(0, "baseline")
 
-    once, place, sign = _once(ours, theirs)
-    n = len(once)
-    far = results.distances
-    values = tuple(np.concatenate([results.values[at], far[at]]) for at in (ours[once], theirs[once]))
-    twice = np.tile(once, 2)
-    judged = np.repeat([False, True], n)
-    tests = compute_population_tests(results, ours[twice], theirs[twice], values, judged, paired=paired)
-    numbers: dict[str, Any] = {"n": tests.on_rows.n[place].astype(int)}
-    for prefix, each in (("", tests.on_rows), ("population_", tests.population)):
-        test = _turned(each, np.stack([place, place + n]), sign)  # of values, and of distances
-        for half, name in enumerate(("", "distance_")):
-            numbers[f"{prefix}{name}difference"] = test.mean[half]
-            numbers[f"{prefix}{name}low"], numbers[f"{prefix}{name}high"] = test.low[half], test.high[half]
+    # 1. Test the values of each distinct pair, and below these its distances to the ideal.
+    distinct, index, sign = _unique_pairs(ours, theirs)
+    distances = results.distances
+    our_rows = ours[distinct]
+    their_rows = theirs[distinct]
+    our_values = np.concatenate([results.values[our_rows], distances[our_rows]])
+    their_values = np.concatenate([results.values[their_rows], distances[their_rows]])
+    tests = compute_population_tests(
+        results,
+        np.tile(our_rows, 2),
+        np.tile(their_rows, 2),
+        (our_values, their_values),
+        np.repeat([False, True], len(distinct)),
+        paired=paired,
+    )
+    test_indices = np.stack([index, index + len(distinct)])  # of values, and of distances
+    numbers: dict[str, Any] = {"n": tests.on_rows.n[index].astype(int)}
+    for prefix, tests_in_scope in (("", tests.on_rows), ("population_", tests.population)):
+        # 2. The differences of all pairs, with their intervals.
+        test = _flip_sign(tests_in_scope, test_indices, sign)
+        for i, name in enumerate(("", "distance_")):
+            numbers[f"{prefix}{name}difference"] = test.mean[i]
+            numbers[f"{prefix}{name}low"] = test.low[i]
+            numbers[f"{prefix}{name}high"] = test.high[i]
+        # 3. The verdicts: on distances where the metric has an ideal, else on values.
         p = np.where(is_same_by_design, np.nan, np.where(has_ideal, test.p[1], test.p[0]))
         change = np.where(has_ideal, test.mean[1], test.mean[0])
-        found = {"p": p} | adjust_by_family(rows, p, family)
-        words = verdict_words(change, found["p_holm"], up, down, "no difference")
-        found["verdict"] = np.where(is_same_by_design, IDENTICAL, words).tolist()
-        numbers |= {f"{prefix}{name}": values for name, values in found.items()}
-    numbers["population_p_same"] = adjust_by_family(
-        rows, tests.population.p_within(NEGLIGIBLE)[place], family
-    )["p_holm"]
-    numbers["population_basis"] = np.where(numbers["n"] > 0, tests.basis[place], "")
+        adjusted = adjust_by_family(rows, p, family)
+        verdicts = verdict_words(change, adjusted["p_holm"], up, down, "no difference")
+        numbers[f"{prefix}p"] = p
+        numbers[f"{prefix}p_holm"] = adjusted["p_holm"]
+        numbers[f"{prefix}tests"] = adjusted["tests"]
+        numbers[f"{prefix}verdict"] = np.where(is_same_by_design, IDENTICAL, verdicts).tolist()
+    # 4. The opposite question, and what the answers for the population rest on.
+    p_same = tests.population.p_within(NEGLIGIBLE)[index]
+    numbers["population_p_same"] = adjust_by_family(rows, p_same, family)["p_holm"]
+    numbers["population_basis"] = np.where(numbers["n"] > 0, tests.basis[index], "")
     frame = rows.assign(**numbers)
     return frame.drop(columns=["population_difference", "population_distance_difference"])
 
 
-def _once(ours: Rows, theirs: Rows) -> tuple[Rows, Rows, Rows]:
-    """Return which pairs to test, none of them twice, and for each pair its place there and its sign."""
+def _unique_pairs(ours: Rows, theirs: Rows) -> tuple[Rows, Rows, Rows]:
+    """Return the distinct pairs, and for each given pair its index among them and its sign.
+
+    The distinct ones are given by the index of their first occurrence, in this order.
+    """
     code = np.minimum(ours, theirs) * (1 + max(ours.max(initial=0), theirs.max(initial=0)))
-    _, first, inverse = np.unique(code + np.maximum(ours, theirs), return_index=True, return_inverse=True)
-    once = np.sort(first)
-    place = np.searchsorted(once, first)[inverse]
-    return once, place, np.where(ours == ours[once][place], 1, -1)
+    code = code + np.maximum(ours, theirs)
+    _, occurrences, inverse = np.unique(code, return_index=True, return_inverse=True)
+    distinct = np.sort(occurrences)
+    index = np.searchsorted(distinct, occurrences)[inverse]
+    return distinct, index, np.where(ours == ours[distinct][index], 1, -1)
 
 
-def _turned(test: PairedTest, place: Rows, sign: Rows) -> PairedTest:
-    """Return tests at some places, where the sign is -1 of the differences the other way round."""
-    own = PairedTest(**{name: values[place] for name, values in vars(test).items()})
-    mean, low, high = (np.where(sign < 0, -values, values) for values in (own.mean, own.low, own.high))
-    return replace(own, mean=mean, low=np.where(sign < 0, high, low), high=np.where(sign < 0, low, high))
+def _flip_sign(test: PairedTest, indices: Rows, sign: Rows) -> PairedTest:
+    """Return the tests with these indices; of the opposite differences where the sign is -1."""
+    chosen = PairedTest(**{name: numbers[indices] for name, numbers in vars(test).items()})
+    is_flipped = sign < 0
+    return replace(
+        chosen,
+        mean=np.where(is_flipped, -chosen.mean, chosen.mean),
+        low=np.where(is_flipped, -chosen.high, chosen.low),
+        high=np.where(is_flipped, -chosen.low, chosen.high),
+    )
 
 
 def format_number(value: float, form: str = "+.3f", word: str = "") -> str:
@@ -227,40 +257,40 @@ def format_number(value: float, form: str = "+.3f", word: str = "") -> str:
     return f"{value:{form}}".replace("-0.000", "+0.000") + f" {word}".rstrip()
 
 
-def _techniques(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
-    """Return the techniques of some results, each once, in their order."""
-    return list(rows[TECHNIQUE].drop_duplicates().itertuples(index=False, name=None))
-
-
 def _pairs(rows: pd.DataFrame, baseline: Baseline) -> pd.DataFrame:
-    """Return the rows of the techniques and of their baselines, and what each baseline is called and sees."""
-    situation = [*SITUATION, "compared", "metric"]
-    seen = "include_protected"
+    """Return the rows of the techniques and of their baselines, each baseline's label and what it sees."""
+    situation = SITUATION + ["compared", "metric"]
     techniques = rows[TECHNIQUE].itertuples(index=False, name=None)
-    is_it = np.array([baseline.matches(*own) for own in techniques], dtype=bool)
-    rows = rows[[*situation, seen]].reset_index(drop=True)
-    ours, theirs = (rows[at].reset_index(names=name) for at, name in ((~is_it, "ours"), (is_it, "theirs")))
-    both = ours.merge(theirs, on=situation, suffixes=("", "_of_baseline"))
-    alike = both[seen] == both[f"{seen}_of_baseline"]
-    both = both[alike | ~alike.groupby(both["ours"]).transform("any")]
-    found = both[["ours", "theirs"]].assign(baseline=baseline.label)
-    return found.assign(baseline_include_protected=both[f"{seen}_of_baseline"])
+    is_baseline = np.array([baseline.matches(*technique) for technique in techniques], dtype=bool)
+    rows = rows[situation + ["include_protected"]].reset_index(drop=True)
+    ours = rows[~is_baseline].reset_index(names="ours")
+    theirs = rows[is_baseline].reset_index(names="theirs")
+    pairs = ours.merge(theirs, on=situation, suffixes=("", "_of_baseline"))
+    # The baseline that sees what the technique sees, where the run has it; else the other one.
+    sees_alike = pairs["include_protected"] == pairs["include_protected_of_baseline"]
+    pairs = pairs[sees_alike | ~sees_alike.groupby(pairs["ours"]).transform("any")]
+    return pairs[["ours", "theirs"]].assign(
+        baseline=baseline.label, baseline_include_protected=pairs["include_protected_of_baseline"]
+    )
 
 
 def adjust_by_family(rows: pd.DataFrame, p: Floats, together: Sequence[str]) -> dict[str, Any]:
-    """Return Holm's adjustment of p over the rows with the same values in some columns, and their number."""
+    """Return Holm's adjustment of p within each family, and the number of the family's tests.
+
+    Rows with the same values in the columns `together` are a family.
+    """
     p_holm = np.full(len(p), np.nan)
-    tests = np.zeros(len(p), dtype=int)
+    n_tests = np.zeros(len(p), dtype=int)
     for family in rows.groupby(list(together), sort=False).indices.values():
         p_holm[family] = holm(p[family])
-        tests[family] = np.count_nonzero(~np.isnan(p[family]))
-    return {"p_holm": p_holm, "tests": tests}
+        n_tests[family] = np.count_nonzero(~np.isnan(p[family]))
+    return {"p_holm": p_holm, "tests": n_tests}
 
 
 def verdict_words(change: Floats, p: Floats, up: Any, down: Any, neither: str) -> list[str]:
     """Return a word for each change by its sign, or that there is none at 5 %; empty without a test."""
-    words = np.where(p < LEVEL, np.where(change > 0, up, down), neither)
-    return [str(word) for word in np.where(np.isnan(p), "", words)]
+    verdicts = np.where(p < LEVEL, np.where(change > 0, up, down), neither)
+    return [str(verdict) for verdict in np.where(np.isnan(p), "", verdicts)]
 
 
 PARETO_METRICS = ("discrimination", "accuracy")
@@ -299,69 +329,80 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     metrics : pair of str
         Names of metrics that have an ideal.
     """
-    situation = [*SITUATION[:2], "compared", *SITUATION[2:]]
-    distances = [f"{name}_distance" for name in metrics]
-    judged = ["constant", "front", "dominated_by", "clearly_dominated_by", "population_clearly_dominated_by"]
-    columns = [*situation, *TECHNIQUE, "technique", "n", *metrics, *distances, *judged]
-    kept = results.take(
-        (results.rows["metric"].isin(metrics) & (results.rows["intervention"] != TRAINED_ON_TRUTH)).to_numpy()
-    )
+    situation = SITUATION[:2] + ["compared"] + SITUATION[2:]
+    # 1. The cells that have both metrics in some repeat.
+    is_selected = results.rows["metric"].isin(metrics) & (results.rows["intervention"] != TRAINED_ON_TRUTH)
+    results = results.take(is_selected.to_numpy())
     # A metric of rows is not known of all groups compared.
-    known = kept.rows.groupby(COMPARED[:3])["metric"].transform("nunique") == 2
-    of_metrics = np.stack([np.flatnonzero(known & (kept.rows["metric"] == name)) for name in metrics])
-    there = np.logical_and(*np.isfinite(kept.values[of_metrics]))
-    some = there.any(axis=1)
-    # of one metric, then of the other
-    kept = kept.take(of_metrics[:, some].ravel())
-    there = there[some]
-    values, far = (
-        np.where(there, both.reshape(2, *there.shape), np.nan) for both in (kept.values, kept.distances)
+    has_both_metrics = results.rows.groupby(COMPARED[:3])["metric"].transform("nunique") == 2
+    rows_by_metric = []
+    for name in metrics:
+        rows_by_metric.append(np.flatnonzero(has_both_metrics & (results.rows["metric"] == name)))
+    row_pairs = np.stack(rows_by_metric)  # (metrics, cells)
+    is_finite: NDArray[np.bool_] = np.logical_and(*np.isfinite(results.values[row_pairs]))  # (cells, repeats)
+    has_values = is_finite.any(axis=1)
+    # All rows of the one metric, then all of the other, in the same order of cells.
+    results = results.take(row_pairs[:, has_values].ravel())
+    is_finite = is_finite[has_values]
+    shape = (2, *is_finite.shape)
+    values = np.where(is_finite, results.values.reshape(shape), np.nan)
+    distances = np.where(is_finite, results.distances.reshape(shape), np.nan)
+    mean_distances = np.nanmean(distances, axis=2)
+    cells = results.rows.iloc[: len(is_finite)].reset_index(drop=True)
+    techniques = cells[TECHNIQUE].itertuples(index=False, name=None)
+    labels = [technique_label(*technique) for technique in techniques]
+
+    # 2. All pairs of techniques of all situations at once: metrics are the first axis, pairs the second.
+    cells_by_situation: list[Rows] = []
+    pairs: list[Rows] = [np.zeros((2, 0), dtype=np.intp)]
+    for indices in map(np.asarray, cells.groupby(situation, sort=False).indices.values()):
+        cells_by_situation.append(indices)
+        pairs.append(indices[np.array(np.triu_indices(len(indices), k=1))])
+    ours, theirs = np.concatenate(pairs, axis=1)
+    lead = mean_distances[:, theirs] - mean_distances[:, ours]  # above 0: ours is nearer
+    wins = (lead >= -EQUAL).all(axis=0) & (lead > EQUAL).any(axis=0)
+    loses = (-lead >= -EQUAL).all(axis=0) & (-lead > EQUAL).any(axis=0)
+    is_equal = ~(np.abs(distances[:, ours] - distances[:, theirs]) > EQUAL).any(axis=2)
+    tests = compute_population_tests(
+        results,
+        np.concatenate([ours, ours + len(cells)]),
+        np.concatenate([theirs, theirs + len(cells)]),
+        (np.concatenate(distances[:, ours]), np.concatenate(distances[:, theirs])),
+        np.ones(2 * len(ours), dtype=bool),
     )
-    cells = kept.rows.iloc[: len(there)].reset_index(drop=True)
-    labels = [technique_label(*own) for own in cells[TECHNIQUE].itertuples(index=False, name=None)]
-    situations = list(cells.groupby(situation, sort=False).indices.values())
-    means = np.nanmean(far, axis=2)
 
-    # All pairs of techniques of all situations at once: metrics are the first axis, pairs the second.
-    pairs = [at[np.array(np.triu_indices(len(at), k=1))] for at in situations]
-    first, second = np.concatenate([np.zeros((2, 0), dtype=np.intp), *pairs], axis=1)
-    ahead = means[:, second] - means[:, first]  # above 0: the first is nearer
-    wins, loses = (
-        (sign * ahead >= -EQUAL).all(axis=0) & (sign * ahead > EQUAL).any(axis=0) for sign in (1, -1)
-    )
-    same = ~(np.abs(far[:, first] - far[:, second]) > EQUAL).any(axis=2)
-    ours, theirs = (np.concatenate([one, one + len(cells)]) for one in (first, second))
-    values_of = np.concatenate(far[:, first]), np.concatenate(far[:, second])
-    tests = compute_population_tests(kept, ours, theirs, values_of, np.ones(len(ours), dtype=bool))
+    def is_clear(p: Floats) -> NDArray[np.bool_]:
+        """Return the mask of pairs that tests tell apart, on all metrics on which they ever differ."""
+        joint_p = np.where(is_equal & ~np.isnan(p), 0.0, p).max(axis=0)
+        joint_p = np.where(is_equal.all(axis=0), p[0], joint_p)
+        p_holm: Floats = adjust_by_family(cells.iloc[ours], joint_p, situation)["p_holm"]
+        return p_holm < LEVEL
 
-    def clear(p: Floats) -> NDArray[np.bool_]:
-        """Return which pairs tests keep apart, on all metrics on which they ever differ."""
-        joint = np.where(same & ~np.isnan(p), 0.0, p).max(axis=0)
-        joint = np.where(same.all(axis=0), p[0], joint)
-        found: NDArray[np.bool_] = adjust_by_family(cells.iloc[first], joint, situation)["p_holm"] < LEVEL
-        return found
-
-    def dominated_by(shown: NDArray[np.bool_]) -> list[str]:
-        """Return for each technique those that dominate it, of the pairs that are asked for."""
-        found: list[list[str]] = [[] for _ in labels]
-        won = np.stack([first, second])[:, wins & shown]
-        lost = np.stack([second, first])[:, loses & shown]
+    def dominating_labels(mask: NDArray[np.bool_]) -> list[str]:
+        """Return for each technique the labels of those that dominate it, of the pairs of a mask."""
+        dominating: list[list[str]] = [[] for _ in labels]
+        won = np.stack([ours, theirs])[:, wins & mask]
+        lost = np.stack([theirs, ours])[:, loses & mask]
         for winner, loser in sorted(np.concatenate([won, lost], axis=1).T.tolist()):
-            found[loser].append(labels[winner])
-        return [APART.join(names) for names in found]
+            dominating[loser].append(labels[winner])
+        return [APART.join(names) for names in dominating]
 
-    frame = cells.assign(
-        technique=labels,
-        n=there.sum(axis=1),
-        **dict(zip(metrics, np.nanmean(values, axis=2), strict=True)),
-        **dict(zip(distances, means, strict=True)),
-        constant=kept.n_constant[: len(cells)].sum(axis=1) > 0,
-        dominated_by=dominated_by(wins | loses),
-        clearly_dominated_by=dominated_by(clear(tests.on_rows.p.reshape(2, -1))),
-        population_clearly_dominated_by=dominated_by(clear(tests.population.p.reshape(2, -1))),
+    # 3. The columns, situation by situation.
+    columns: dict[str, Any] = {"technique": labels, "n": is_finite.sum(axis=1)}
+    columns |= zip(metrics, np.nanmean(values, axis=2), strict=True)
+    columns |= zip([f"{name}_distance" for name in metrics], mean_distances, strict=True)
+    is_constant = results.n_constant[: len(cells)].sum(axis=1) > 0
+    dominated_by = dominating_labels(wins | loses)
+    columns["constant"] = is_constant
+    columns["front"] = ~is_constant & (np.array(dominated_by, dtype=object) == "")
+    columns["dominated_by"] = dominated_by
+    columns["clearly_dominated_by"] = dominating_labels(is_clear(tests.on_rows.p.reshape(2, -1)))
+    columns["population_clearly_dominated_by"] = dominating_labels(
+        is_clear(tests.population.p.reshape(2, -1))
     )
-    frame["front"] = (frame["dominated_by"] == "") & ~frame["constant"]
-    return frame.iloc[np.concatenate([first[:0], *situations])][columns].reset_index(drop=True)
+    frame = cells.assign(**columns)[situation + TECHNIQUE + list(columns)]
+    row_order = np.concatenate([ours[:0]] + cells_by_situation)
+    return frame.iloc[row_order].reset_index(drop=True)
 
 
 @lru_cache(maxsize=2)  # the CSV and the table are of one run

@@ -47,7 +47,7 @@ BASES = {
 }
 """What the answer for the population rests on, as paired.csv names it, and in words."""
 
-NO_ROW = -1  # in the place of a row of the results
+NO_ROW = -1  # instead of the index of a row of the results
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class PopulationTests:
     population : PairedTest
         With other test rows too; NaN where nothing can be said.
     basis : array of str
-        What the second rests on, or why there is none.
+        What `population` rests on, or why there is none.
     """
 
     on_rows: PairedTest
@@ -92,6 +92,7 @@ def compute_population_tests(
     paired : bool
         Whether equal numbers of repeats belong together; else Welch's test takes the place of the paired one.
     """
+    # 1. Tests of all pairs as if every repeat drew test rows of its own: one test answers both questions.
     with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
         differences = values[0] - values[1]
 
@@ -100,10 +101,10 @@ def compute_population_tests(
             return paired_test(differences[pairs], ratio, rows)
         return welch_test(values[0][pairs], values[1][pairs], ratio, rows)
 
-    # Where every repeat draws test rows of its own, one test answers both questions.
     population = compute_tests(slice(None))
     basis = np.full(len(ours), FRESH, dtype=object)
     on_rows = PairedTest(**{name: numbers.copy() for name, numbers in vars(population).items()})
+    # 2. For the population, tests again of data sets whose repeats have test rows in common.
     dataset_of_pair = np.zeros(0)
     if len(results.cell_index):
         dataset_of_pair = results.cell_index[ours, 0]
@@ -118,11 +119,12 @@ def compute_population_tests(
             basis[pairs] = OTHER_ROWS
             rows = RowVariance(*np.full((2, len(pairs)), np.nan))
         else:
-            rows, basis[pairs] = _shared(
+            rows, basis[pairs] = _shared_row_variance(
                 results, data, ours[pairs], theirs[pairs], differences[pairs], judged[pairs]
             )
         for name, numbers in vars(compute_tests(pairs, data.design.ratio, rows)).items():
             getattr(population, name)[pairs] = numbers
+    # 3. What rows that were not seen may do, where nothing varies.
     tests = PopulationTests(on_rows, population, basis)
     for number, data in enumerate(results.datasets):
         _add_unseen_rows(tests, results, data, dataset_of_pair == number, ours, theirs, differences)
@@ -144,7 +146,7 @@ def _add_unseen_rows(
     tests: PopulationTests,
     results: Results,
     data: DatasetRepeats,
-    of_data: NDArray[np.bool_],
+    is_of_data: NDArray[np.bool_],
     ours: Rows,
     theirs: Rows,
     differences: Floats,
@@ -153,42 +155,45 @@ def _add_unseen_rows(
 
     Metrics that are no function of counts, and a model alone, keep what `paired_test` says of them.
     """
+    # 1. The pairs of which nothing varies. What does not in the population does not on these rows.
     shares = {
         "on_rows": 1 / np.maximum(tests.on_rows.n, 1),
         "population": _share_of_repeats(data, tests.population.n),
     }
     metrics = results.rows["metric"].to_numpy(dtype=object)
-    # Where nothing varies in the population, nothing does on these rows.
-    nothing_varies = of_data & (tests.on_rows.error <= EQUAL) & (tests.on_rows.n >= 2) & (theirs != NO_ROW)
+    nothing_varies = is_of_data & (tests.on_rows.error <= EQUAL) & (tests.on_rows.n >= 2) & (theirs != NO_ROW)
+
+    def count_levels(row: int, repeats: Rows, compared: str) -> Counts:
+        cell = results.cell_index[row, 1]
+        return data.levels(Counts(data.counts.groups, data.counts.n[cell, repeats]), compared)
+
     for index in np.flatnonzero(nothing_varies):
         metric = results.metric(metrics[ours[index]])
         if metric.is_test or metrics[ours[index]] in data.row_values:
             continue
+        # 2. By how much one row would move the metric, and how many rows are decided otherwise.
         repeats = np.flatnonzero(np.isfinite(differences[index]))
         compared = str(results.rows["compared"].iloc[ours[index]])
-        mine, other = (
-            data.levels(
-                Counts(data.counts.groups, data.counts.n[results.cell_index[row, 1], repeats]), compared
-            )
-            for row in (ours[index], theirs[index])
-        )
-        effects = row_effects(metric, mine).mean(axis=0)
+        our_counts = count_levels(ours[index], repeats, compared)
+        their_counts = count_levels(theirs[index], repeats, compared)
+        effects = row_effects(metric, our_counts).mean(axis=0)
         # One row makes some ratios infinite, and none moves a metric that does not look at decisions.
         if not np.isfinite(effects).all() or not effects.any():
             continue
-        changed = np.abs((mine.n - other.n)[..., 1].mean(axis=0)).sum(axis=-1)
-        alone = slice(index, index + 1)
+        n_changed = np.abs((our_counts.n - their_counts.n)[..., 1].mean(axis=0)).sum(axis=-1)
+        # 3. The test of the pair, on these rows and in the population.
+        entry = slice(index, index + 1)
         for scope, share in shares.items():
             test: PairedTest = getattr(tests, scope)
             if test.error[index] > EQUAL:
                 continue
-            of_pair = PairedTest(**{name: values[alone] for name, values in vars(test).items()})
-            bounded = with_unseen_rows(of_pair, effects[None], changed[None], share[alone])
-            for name, values in vars(bounded).items():
-                getattr(test, name)[alone] = values
+            pair_test = PairedTest(**{name: numbers[entry] for name, numbers in vars(test).items()})
+            pair_test = with_unseen_rows(pair_test, effects[None], n_changed[None], share[entry])
+            for name, numbers in vars(pair_test).items():
+                getattr(test, name)[entry] = numbers
 
 
-def _shared(
+def _shared_row_variance(
     results: Results,
     data: DatasetRepeats,
     ours: Rows,
@@ -200,7 +205,7 @@ def _shared(
     variance = np.full((2, len(ours)), np.nan)  # and its degrees of freedom
     basis = np.full(len(ours), ROW_BY_ROW, dtype=object)
     is_finite = np.isfinite(differences)
-    # Only of functions of counts can it be said what a row does to them.
+    # 1. The metrics that have a variance: only of functions of counts can it be said what a row does to them.
     compared, names = results.rows[["compared", "metric"]].to_numpy(dtype=object)[ours].T
     metrics = {name: results.metric(name) for name in dict.fromkeys(names)}
     for name, metric in metrics.items():
@@ -210,10 +215,9 @@ def _shared(
             basis[names == name] = ROW_METRIC
     has_variance = is_finite.any(axis=1) & (basis == ROW_BY_ROW)
     slope_keys = list(zip(compared, names, strict=True))
-    slopes = {
-        (groups, name): data.slopes(groups, metrics[name])
-        for groups, name in {*compress(slope_keys, has_variance)}
-    }
+    slopes = {}
+    for groups_compared, name in set(compress(slope_keys, has_variance)):
+        slopes[groups_compared, name] = data.slopes(groups_compared, metrics[name])
 
     def mean_slopes(rows: Rows, pairs: Rows, cell: int, repeats: Rows) -> Floats:
         """Return how means over repeats change with a cell's counts, shape (pairs, repeats, strata, 2)."""
@@ -221,11 +225,11 @@ def _shared(
         # Below its ideal a metric that rises comes nearer: the distance has the opposite slope.
         below_ideal = results.values[rows[pairs]][:, repeats] < results.ideals[rows[pairs], None]
         slope *= np.where(judged[pairs, None] & below_ideal, -1, 1)[..., None, None]
-        in_mean = is_finite[pairs][:, repeats, None, None]
-        mean_slope: Floats = np.where(in_mean, slope, 0.0) / in_mean.sum(axis=1, keepdims=True)
+        is_averaged = is_finite[pairs][:, repeats, None, None]
+        mean_slope: Floats = np.where(is_averaged, slope, 0.0) / is_averaged.sum(axis=1, keepdims=True)
         return mean_slope
 
-    # The metrics of two cells, and those of one alone, are taken together: they share their decisions.
+    # 2. The metrics of two cells, and those of one alone, are taken together: they share their decisions.
     cells = results.cell_index[ours, 1]
     their_cells = np.where(theirs == NO_ROW, NO_ROW, results.cell_index[theirs, 1])
     cell_pair = their_cells * len(data.cells) + cells
@@ -242,11 +246,12 @@ def _shared(
             their_slope = mean_slopes(theirs, pairs, their_cell, repeats)
         model = data.decisions(cell, repeats)
         their_model = data.decisions(their_cell, repeats)
-        of_rows = row_variance(model, their_model, slope, their_slope)
-        variance[:, pairs] = of_rows.variance, of_rows.freedom
+        rows = row_variance(model, their_model, slope, their_slope)
+        variance[:, pairs] = rows.variance, rows.freedom
         if model.rows is None or their_model.rows is None:
-            on_record = data.recorded is not None and bool(data.recorded[cell])
-            basis[pairs] = ON_RECORD if on_record else FROM_COUNTS
+            basis[pairs] = FROM_COUNTS
+            if data.recorded is not None and data.recorded[cell]:
+                basis[pairs] = ON_RECORD
     basis[has_variance & np.isnan(variance[0])] = NO_SLOPE
     return RowVariance(*variance), basis
 
@@ -255,7 +260,7 @@ def two_model_variance(
     data: DatasetRepeats,
     compared: str,
     cells: Sequence[tuple[int, int]],
-    known: NDArray[np.bool_],
+    is_averaged: NDArray[np.bool_],
     rising: Floats,
     falling: Floats,
 ) -> tuple[RowVariance, Texts]:
@@ -264,8 +269,8 @@ def two_model_variance(
     Parameters
     ----------
     cells : sequence of (int, int), one a pair
-        The places of the two cells in `data`.
-    known : bool array, shape (pairs, repeats)
+        The indices of the two cells in `data`.
+    is_averaged : bool array, shape (pairs, repeats)
         Over which repeats the means are taken.
     rising, falling : float arrays, shape (means, pairs, repeats, 2, 2, 2)
         How each number rises with the counts of the first model's deprived and favoured group, and falls with
@@ -282,7 +287,7 @@ def two_model_variance(
     basis = np.full(len(cells), "", dtype=object)
     sum_pair = partial(data.pair, compared=compared)
     for pair, (cell, their_cell) in enumerate(cells):
-        repeats = np.flatnonzero(known[pair])
+        repeats = np.flatnonzero(is_averaged[pair])
         if not len(repeats):
             continue
         model = data.decisions(cell, repeats)

@@ -8,7 +8,7 @@ import pandas as pd
 from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.document.model import SIDES, Chart, Document, Section, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
-from fairbench_cli.report.ledger.cell_labels import BLOCK, read_display_names
+from fairbench_cli.report.ledger.cell_labels import read_display_names
 from fairbench_cli.report.ledger.paired_differences import (
     PARETO_METRICS,
     VERSUS,
@@ -45,49 +45,54 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
 
     The words are about the population; the caption says what they rest on.
     """
-    shown = [metric for table in run.plan.config.tables for metric in TABLES[table].metrics]
-    metrics = tuple(dict.fromkeys(shown)) or TABLES["difference-to-none"].metrics
+    # 1. The differences, in the order of the metrics.
+    table_metrics: list[str] = []
+    for table in run.plan.config.tables:
+        table_metrics += TABLES[table].metrics
+    metrics = tuple(dict.fromkeys(table_metrics)) or TABLES["difference-to-none"].metrics
     results = run.select(metrics)
     if versus is None:
         baseline = Baseline()
-    else:
-        baseline = find_baseline(results, versus)
-    if versus is None:
         frame = run_paired_frame(run)
     else:
+        baseline = find_baseline(results, versus)
         frame = paired_frame(results, versus)
     frame = frame[frame["metric"].isin(metrics)]
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
-    constant = results.rows[COMPARED][results.n_constant.any(axis=1)].itertuples(index=False, name=None)
-    same_for_all = set(constant)
-    texts: TableCells = {}
+    # 2. The cells, each with its verdict.
+    constant_rows = results.rows[COMPARED][results.n_constant.any(axis=1)]
+    constant_keys = set(constant_rows.itertuples(index=False, name=None))
+    cells: TableCells = {}
     for row in frame.to_dict("records"):
-        place, technique, beta = block_technique_beta(row)
-        word = row["population_verdict"]
-        if tuple(row[name] for name in COMPARED) in same_for_all:
-            word = "constant"
-        elif word == "no difference":
-            word = ""
-        cell = TableCell(format_number(row["difference"], word=word), against=SIDES.get(word, ""))
-        texts[place, (technique, row["metric"]), beta] = cell
-    called = read_display_names(run.plan.config).techniques.get(baseline.label, baseline.label)
-    caption: tuple[str, ...] = (
-        f"Mean differences to {called} over paired repeats; a minus sign is a lower value.",
+        block_key, technique, beta = block_technique_beta(row)
+        verdict = row["population_verdict"]
+        if tuple(row[name] for name in COMPARED) in constant_keys:
+            verdict = "constant"
+        elif verdict == "no difference":
+            verdict = ""
+        difference = format_number(row["difference"], word=verdict)
+        cell = TableCell(difference, against=SIDES.get(verdict, ""))
+        cells[block_key, (technique, row["metric"]), beta] = cell
+    # 3. The caption, and what the verdicts rest on.
+    baseline_name = read_display_names(run.plan.config).techniques.get(baseline.label, baseline.label)
+    captions = [
+        f"Mean differences to {baseline_name} over paired repeats; a minus sign is a lower value.",
         "better, worse: nearer to the measure's ideal or farther from it in the population, that is with "
         "other training sets and other test rows, at 5 % after Holm's adjustment over all techniques and β "
         "of the table. constant: the technique accepts nobody, or everybody, in some repeat. A number alone: "
         "no difference shown.",
-        *(BASES[basis] for basis in BASES if (frame["population_basis"] == basis).any()),
-    )
-    return Document(
-        name, facts=caption, sections=lay_out_blocks(run, texts, "", marks=["†: better; ‡: worse."])
-    )
+    ]
+    for basis, explanation in BASES.items():
+        if (frame["population_basis"] == basis).any():
+            captions.append(explanation)
+    sections = lay_out_blocks(run, cells, "", marks=["†: better; ‡: worse."])
+    return Document(name, facts=tuple(captions), sections=sections)
 
 
 def compare_with_techniques(
     run: RunResults, results: Results, names: Sequence[str]
 ) -> tuple[dict[str, pd.DataFrame], list[Document]]:
-    """Return the differences to some techniques: frames by the name of the file, and their tables.
+    """Return the differences to techniques by their names: frames by the name of the file, and their tables.
 
     Raises
     ------
@@ -105,13 +110,11 @@ def pareto_table(name: str, run: RunResults) -> Document:
     """Lay out `run_pareto_frame`: a row per technique, β across."""
     frame = run_pareto_frame(run)
     dominated = np.where(frame["population_clearly_dominated_by"] == "", "dominated", "dominated clearly")
-    words = np.where(frame["constant"], "constant", np.where(frame["front"], "front", dominated))
-    texts: TableCells = {
-        (tuple(block), (technique, "Pareto"), beta): str(word)
-        for (*block, technique, beta), word in zip(
-            frame[[*BLOCK, "technique", "beta"]].itertuples(index=False, name=None), words, strict=True
-        )
-    }
+    verdicts = np.where(frame["constant"], "constant", np.where(frame["front"], "front", dominated))
+    texts: TableCells = {}
+    for row, verdict in zip(frame.to_dict("records"), verdicts, strict=True):
+        block_key, technique, beta = block_technique_beta(row)
+        texts[block_key, (technique, "Pareto"), beta] = str(verdict)
     caption = (
         f"front: no technique is at least as good on {' and '.join(PARETO_METRICS)} and better on one "
         "(mean distances to the ideal). dominated clearly: in the population too, by tests on both at 5 % "
@@ -128,8 +131,10 @@ def forest_sections(_run: RunResults, page_panels: PagePanels) -> Iterator[Secti
         forests.append(slot.make_section([Chart("", "", key=f"forest-{slot.number}")]))
     yield Section("Who, by how much, at what cost", sections=tuple(forests), tiled=True, anchor="differences")
     has_rules = page_panels.has_reference_rules
-    caption = (FOREST_CAPTION, RULES_CAPTION) if has_rules else (FOREST_CAPTION,)
-    yield Section("", caption, charts=(Chart("", draw_forest_legend(has_rules=has_rules)),))
+    captions = [FOREST_CAPTION]
+    if has_rules:
+        captions.append(RULES_CAPTION)
+    yield Section("", tuple(captions), charts=(Chart("", draw_forest_legend(has_rules=has_rules)),))
 
 
 DIFFERENCES = RunPart(

@@ -24,6 +24,7 @@ def numbers_section(run: RunResults, _page_panels: PagePanels) -> Iterator[Secti
 
 def findings_table(run: RunResults) -> TextTable:
     """Return the table of all columns of the answer: a row for each setting and technique."""
+    # 1. The columns: those that name a setting and differ between settings, then those of the answer.
     answer = answer_of(run)
     wording = wording_of(answer.metric)
     columns = shown_columns(answer, in_worlds=answer.has_worlds)
@@ -37,6 +38,7 @@ def findings_table(run: RunResults) -> TextTable:
             "world": [setting.world for setting in answer.settings],
         }
     )
+    # 2. A row for each setting and technique.
     rows = []
     for i, setting in enumerate(answer.settings):
         setting_cells = [TableCell(values[i]) for values in setting_columns.values()]
@@ -49,6 +51,7 @@ def findings_table(run: RunResults) -> TextTable:
             cells.append(TableCell(result_of(finding)))
             cells.append(TableCell(f"{finding.n} of {finding.n_repeats}", value=finding.n))
             rows.append(tuple(setting_cells + cells))
+    # 3. The heads.
     heads = list(setting_columns)
     if answer.has_betas:
         heads.append("β")

@@ -72,13 +72,14 @@ def _slot_groups(slot: PageSlot, page_panels: PagePanels) -> Section:
         title += f": {panel.world_label_at(slot.beta_index)}"
     elif len(panel.betas) > 1:
         title += ", at the β that is chosen"
-    heads = ("group", "test rows", "labels", *panel.technique_names)
-    table = TextTable(title, heads, tuple(rows), words=1, key=f"groups-{slot.number}")
+    heads = ["group", "test rows", "labels"]
+    heads += panel.technique_names
+    table = TextTable(title, tuple(heads), tuple(rows), words=1, key=f"groups-{slot.number}")
     # 2. What the section is about.
     attributes = set()
-    for other in page_panels.slots:
-        if other.shown_panel.dataset_name == panel.dataset_name:
-            attributes.add(other.shown_panel.block["attribute"])
+    for page_slot in page_panels.slots:
+        if page_slot.shown_panel.dataset_name == panel.dataset_name:
+            attributes.add(page_slot.shown_panel.block["attribute"])
     subtitle = [panel.classifier_name]
     if len(attributes) > 1:
         subtitle.append(f"techniques work on {panel.block['attribute']}")

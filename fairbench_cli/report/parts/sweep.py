@@ -37,37 +37,36 @@ def frontier_table(name: str, run: RunResults) -> Document:
     """
     texts: TableCells = {}
     for row in frontier_distance_frame(run).to_dict("records"):
-        place, technique, beta = block_technique_beta(row)
-        own = run.cell_counts(cell_key(row)).statuses
-        if row["verdict"] in (ABOVE, BELOW):
-            word = row["verdict"]
-        else:
-            word = ""
-        lines = {_SHORT[row["constraint"]]: format_number(row["difference"], word=word)}
+        block_key, technique, beta = block_technique_beta(row)
+        verdict = row["verdict"] if row["verdict"] in (ABOVE, BELOW) else ""
+        difference = format_number(row["difference"], word=verdict)
+        lines = {_DIFFERENCE_LINES[row["constraint"]]: difference}
         if row["constraint"] == "demographic-parity":
+            statuses = run.cell_counts(cell_key(row)).statuses
             lines = {
-                "accuracy": format_mean(row["accuracy"], row["n"], run.plan.config.repeats, own),
+                "accuracy": format_mean(row["accuracy"], row["n"], run.plan.config.repeats, statuses),
                 "|discrimination|": format_number(row["gap"], ".3f"),
                 "moved thresholds": format_number(row["frontier_accuracy"], ".3f"),
-                **lines,
+                "difference": difference,
                 "chosen on other rows": format_number(row["chosen_accuracy"], ".3f"),
                 "|discrimination| of these": format_number(row["chosen_gap"], ".3f"),
                 "own thresholds, any gap": format_number(row["unprocessed_accuracy"], ".3f"),
             }
         for line, text in lines.items():
-            texts[place, (technique, line), beta] = text
-    return Document(name, facts=_caption(run), sections=lay_out_blocks(run, texts, "-"))
+            texts[block_key, (technique, line), beta] = text
+    return Document(name, facts=_frontier_captions(run), sections=lay_out_blocks(run, texts, "-"))
 
 
-_SHORT = {
+_DIFFERENCE_LINES = {
     "demographic-parity": "difference",
     "tpr-parity": "difference at its TPR gap",
     "equalised-odds": "difference at its odds gap",
 }
 
 
-def _caption(run: RunResults) -> tuple[str, ...]:
-    lines: tuple[str, ...] = (
+def _frontier_captions(run: RunResults) -> tuple[str, ...]:
+    """Return the captions of `frontier_table`, with those that hold for this run's test rows."""
+    captions = [
         "moved thresholds: the best accuracy that a threshold for each group, drawn at random where that "
         "helps, gets from the model of none in the same repeat, at the technique's own |discrimination|. "
         "difference: the technique's accuracy less that; also at its gaps in TPR and in equalised odds.",
@@ -79,19 +78,19 @@ def _caption(run: RunResults) -> tuple[str, ...]:
         "alone: not shown. none is not tested: its difference is what hindsight gains.",
         f"Thresholds are tried at {len(RATES)} acceptance rates and where the classifier itself decides; "
         "those between them may be better by some thousandths.",
-    )
-    if run.datasets:
-        design = run.datasets[0].design.kind
-    else:
-        design = "drawn"
-    if design == "shared":
-        lines += ("At the odds gap nothing is said of the population: all repeats share their test rows.",)
+    ]
+    if run.datasets and run.datasets[0].design.kind == "shared":
+        captions.append(
+            "At the odds gap nothing is said of the population: all repeats share their test rows."
+        )
     if run.plan.config.sample.source != "data":
-        lines += ("Test labels are without the bias β of the training labels, which helps both choices.",)
-    lines += (
-        "Own thresholds, any gap: the best of the technique's own model (unprocessed; Cruz and Hardt 2024).",
+        captions.append(
+            "Test labels are without the bias β of the training labels, which helps both choices."
+        )
+    captions.append(
+        "Own thresholds, any gap: the best of the technique's own model (unprocessed; Cruz and Hardt 2024)."
     )
-    return lines
+    return tuple(captions)
 
 
 def threshold_sections(run: RunResults, page_panels: PagePanels) -> Iterator[Section]:
@@ -128,9 +127,8 @@ def _panel_thresholds(run: RunResults, slot: PageSlot, panel: PagePanel) -> Sect
         return None
     # 3. The techniques as they decide.
     techniques = []
-    for i, point in zip(
-        cells, _mean_points(moved.technique_gap[cells], moved.technique_accuracy[cells]), strict=True
-    ):
+    technique_points = _mean_points(moved.technique_gap[cells], moved.technique_accuracy[cells])
+    for i, point in zip(cells, technique_points, strict=True):
         if point is not None:
             technique = [moved.data.cells[i][name] for name in TECHNIQUE]
             techniques.append((panel.names.technique(*technique), point))
@@ -141,7 +139,7 @@ def _panel_thresholds(run: RunResults, slot: PageSlot, panel: PagePanel) -> Sect
     # 4. No script draws it: it is shown for its own world and labels alone.
     switch_values = panel.switch_values
     if panel.labels:
-        switch_values = (*switch_values, ("world", panel.world_name), ("labels", panel.labels))
+        switch_values += (("world", panel.world_name), ("labels", panel.labels))
     return replace(section, about=switch_values)
 
 

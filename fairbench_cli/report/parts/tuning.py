@@ -13,9 +13,13 @@ def tuning_table(table: str, run: RunResults) -> Document:
 
     Empty where nothing is tuned.
     """
+    # 1. Lines for each cell: the three means, and the two gains with half of their intervals.
     texts: TableCells = {}
-    for row in tuning_gain_frame(run).to_dict("records") if run.plan.config.tuned_for else ():
-        place, technique, beta = block_technique_beta(row | {"compared": row["attribute"]})
+    rows = []
+    if run.plan.config.tuned_for:
+        rows = tuning_gain_frame(run).to_dict("records")
+    for row in rows:
+        block_key, technique, beta = block_technique_beta(row | {"compared": row["attribute"]})
         lines = {
             "untuned": format_number(row["untuned"], ".3f"),
             "tuned": format_number(row["tuned"], ".3f"),
@@ -25,7 +29,8 @@ def tuning_table(table: str, run: RunResults) -> Document:
             lines[name] = format_number(row[name])
             lines[f"{name} ±"] = format_number(row[f"{name}_high"] - row[name], ".3f")
         for line, text in lines.items():
-            texts[place, (technique, line.replace("_", " ")), beta] = text
+            texts[block_key, (technique, line.replace("_", " ")), beta] = text
+    # 2. The table.
     caption: tuple[str, ...] = (
         "The metric that was tuned for, on the test rows: with the parameters of the cell that is not tuned "
         "(untuned), with those that were chosen on part of the training rows (tuned), and with those that "

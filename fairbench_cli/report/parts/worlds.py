@@ -4,7 +4,6 @@ The table says what each world records, and which accuracy on true labels is rea
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,7 +29,7 @@ from fairbench_cli.report.show.page_slots import PagePanels
 from fairbench_cli.report.show.page_worlds import WORLDS_CAPTION, world_sections
 from fairbench_cli.report.show.tables import caption
 
-DOES = {
+RECORD_HEADS = {
     "world": "world",
     "beta": "β",
     "favourable_deprived": "P'(+|d)",
@@ -39,7 +38,7 @@ DOES = {
     "total_variation": "TV",
     "ranking": "ranking",
 }
-REACHED = {
+ACCURACY_HEADS = {
     "world": "world",
     "beta": "β",
     "constant": "constant",
@@ -52,46 +51,55 @@ REACHED = {
 }
 """Heads of the two tables, by what CSV calls the columns."""
 
-HEADS = 2
-"""Columns of both that name a world; they stand in each part of a table that is cut."""
+N_WORLD_COLUMNS = 2
+"""How many columns of both name a world; they stand in each part of a table that is cut."""
 
 
 def worlds_table(name: str, run: RunResults) -> Document:
     """Lay out the worlds of each data set and classifier; empty for a run without worlds."""
     if not run.plan.has_worlds:
         return Document(name)
+    # 1. The accuracies on true labels, by panel, world and β.
     names = read_display_names(run.plan.config)
     frame = bias_cost_frame(run.by_own_attribute)
-    shown = (frame["labels"] == "true") & (frame["metric"] == ACCURACY)
-    reached = dict(iter(frame[shown].groupby([*PANEL_COLUMNS, "world", "beta"])))
+    frame = frame[(frame["labels"] == "true") & (frame["metric"] == ACCURACY)]
+    frames_by_world = dict(iter(frame.groupby(PANEL_COLUMNS + ["world", "beta"])))
+    # 2. A section for each panel, with its two tables: a row for each world and β.
     sections = []
-    how = set()
-    seen = set()
-    for place, worlds in worlds_by_panel(run).items():
-        dataset, attribute, representation, *classifier = place
-        title = [names.dataset(dataset), attribute, names.classifier(*classifier)]
+    methods = set()
+    sees_protected = set()
+    for panel_key, worlds in worlds_by_panel(run).items():
+        record_rows = []
+        accuracy_rows = []
+        for world_name, beta in worlds:
+            world = exact_world(run, panel_key, (world_name, beta))
+            methods.add(world.method)
+            sees_protected.add(world.include_protected)
+            heads: list[str | TableCell] = [world_name or NO_BIAS, f"{beta:g}"]
+            record_rows.append(heads + _record_cells(world))
+            techniques = frames_by_world.get(panel_key + (world_name, beta), frame.iloc[:0])
+            accuracy_rows.append(heads + _accuracy_cells(world, techniques, names.technique))
+        record_table = plain_table(
+            "What the world records", RECORD_HEADS.values(), record_rows, N_WORLD_COLUMNS, keys=RECORD_HEADS
+        )
+        accuracy_table = plain_table(
+            "Accuracy on true labels",
+            ACCURACY_HEADS.values(),
+            accuracy_rows,
+            N_WORLD_COLUMNS,
+            keys=ACCURACY_HEADS,
+            marks=["†: higher than that of none."],
+        )
+        dataset, attribute, representation, classifier, classifier_parameters = panel_key
+        title = [names.dataset(dataset), attribute, names.classifier(classifier, classifier_parameters)]
         if representation != "original":
             title.append(representation)
-        does = []
-        gets = []
-        for world, beta in worlds:
-            known = exact_world(run, place, (world, beta))
-            how.add(known.method)
-            seen.add(known.include_protected)
-            head = (world or NO_BIAS, f"{beta:g}")
-            does.append([*head, *_done(known)])
-            cells = reached.get((*place, world, beta), frame.iloc[:0])
-            gets.append([*head, *_reached(known, cells, names.technique)])
-        one = plain_table("What the world records", DOES.values(), does, HEADS, keys=DOES)
-        marks = ["†: higher than that of none."]
-        other = plain_table(
-            "Accuracy on true labels", REACHED.values(), gets, HEADS, keys=REACHED, marks=marks
-        )
-        sections.append(Section(", ".join(title), tables=(one, other)))
-    facts = [*_ABOUT]
-    if False in seen:
-        facts.append(_BLIND)
-    if "draws" in how:
+        sections.append(Section(", ".join(title), tables=(record_table, accuracy_table)))
+    # 3. The caption.
+    facts = list(_COLUMN_CAPTIONS)
+    if False in sees_protected:
+        facts.append(_BLIND_CAPTION)
+    if "draws" in methods:
         facts.append(
             "Numbers of a world are means of draws where too many columns depend on the outcome: worlds.csv."
         )
@@ -99,7 +107,7 @@ def worlds_table(name: str, run: RunResults) -> Document:
     return Document(name, facts=tuple(facts), sections=tuple(sections))
 
 
-_ABOUT = (
+_COLUMN_CAPTIONS = (
     "P'(+|d), P'(+|f): shares of recorded favourable labels, of the deprived and of the favoured; disparity: "
     "P'(+|f) − P'(+|d); TV: the total variation between what is recorded and the truth. ranking: kept where "
     "the record ranks the people of each group as the truth does, so that thresholds can regain it.",
@@ -109,43 +117,62 @@ _ABOUT = (
     "technique with the highest mean that accepts neither nobody nor everybody in any repeat; better, worse: "
     "than none in the same world, in the population, at 5 % after Holm's adjustment.",
 )
-_BLIND = (
+_BLIND_CAPTION = (
     "What is computed is of rules that do not see the protected attribute: to them label bias, too, may "
     "change the ranking within a group."
 )
 
 
-def _done(known: ExactWorld) -> Iterator[str]:
-    """Yield what a world does, as it is written; dashes where nothing is known."""
+def _record_cells(world: ExactWorld) -> list[str | TableCell]:
+    """Return the cells of what a world records; dashes where nothing is known."""
+    cells: list[str | TableCell] = []
     for group in PAIR:
-        yield format_number(known.value("favourable", "recorded", group), ".3f")
-    yield format_number(known.value("disparity", "recorded"))
-    yield format_number(known.value("total-variation"), ".3f")
-    yield {None: "-", True: "kept", False: "lost"}[known.keeps_ranking()]
+        cells.append(format_number(world.value("favourable", "recorded", group), ".3f"))
+    cells.append(format_number(world.value("disparity", "recorded")))
+    cells.append(format_number(world.value("total-variation"), ".3f"))
+    cells.append({None: "-", True: "kept", False: "lost"}[world.keeps_ranking()])
+    return cells
 
 
-def _reached(known: ExactWorld, cells: pd.DataFrame, called: Callable[..., str]) -> Iterator[str | TableCell]:
-    """Yield the accuracies that are reached in a world, as they are written."""
-    for rules in (CONSTANT_RULES, ("bayes",), ("oracle-thresholds",)):
-        yield format_number(known.accuracy(*rules), ".3f")
-    techniques = cells[TECHNIQUE].itertuples(index=False, name=None)
-    plain = np.array([is_baseline(*own[:2]) for own in techniques], dtype=bool)
-    on_truth = (cells["intervention"] == TRAINED_ON_TRUTH).to_numpy(dtype=bool)
-    none: Any = next(cells[plain].itertuples(), None)
-    yield "-" if none is None else format_number(none.mean, ".3f")
-    biased = none is not None and none.world and none.beta
-    yield "-" if none is None else format_number(none.mean - (none.lost if biased else 0.0), ".3f")
-    able = cells[~plain & ~on_truth & ~cells["constant"].to_numpy(dtype=bool) & cells["mean"].notna()]
-    if not len(able):
-        yield from ("-", "-")
-        return
-    best: Any = able.loc[able["mean"].idxmax()]
-    if best["kind"] in SIDES:
-        word = best["kind"]
+def _accuracy_cells(
+    world: ExactWorld, techniques: pd.DataFrame, technique_label: Callable[..., str]
+) -> list[str | TableCell]:
+    """Return the cells of the accuracies that are reached in a world; dashes where nothing is known.
+
+    Parameters
+    ----------
+    techniques : DataFrame
+        The rows of `bias_cost_frame` on this world.
+    technique_label : callable
+        Returns the label of a technique.
+    """
+    # 1. Rules that are computed of the network.
+    cells: list[str | TableCell] = [
+        format_number(world.accuracy(*CONSTANT_RULES), ".3f"),
+        format_number(world.accuracy("bayes"), ".3f"),
+        format_number(world.accuracy("oracle-thresholds"), ".3f"),
+    ]
+    # 2. The classifier without a technique, and the same, trained without the bias.
+    intervention = techniques["intervention"]
+    is_none = np.array(list(map(is_baseline, intervention, techniques["parameters"])), dtype=bool)
+    if is_none.any():
+        none = techniques[is_none].iloc[0]
+        lost = none["lost"] if none["world"] and none["beta"] else 0.0
+        cells.append(format_number(none["mean"], ".3f"))
+        cells.append(format_number(none["mean"] - lost, ".3f"))
     else:
-        word = ""
-    yield TableCell(format_number(best["mean"], ".3f", word), against=SIDES.get(word, ""))
-    yield called(*best[TECHNIQUE])
+        cells += ["-", "-"]
+    # 3. The best technique that decides differently for different people.
+    is_candidate = ~is_none & (intervention != TRAINED_ON_TRUTH).to_numpy(dtype=bool)
+    is_candidate &= ~techniques["constant"].to_numpy(dtype=bool) & techniques["mean"].notna().to_numpy()
+    candidates = techniques[is_candidate]
+    if not len(candidates):
+        return cells + ["-", "-"]
+    best = candidates.iloc[candidates["mean"].to_numpy().argmax()]
+    verdict = best["kind"] if best["kind"] in SIDES else ""
+    cells.append(TableCell(format_number(best["mean"], ".3f", verdict), against=SIDES.get(verdict, "")))
+    cells.append(technique_label(*best[TECHNIQUE]))
+    return cells
 
 
 def worlds_sections(run: RunResults, _page_panels: PagePanels) -> Iterator[Section]:
