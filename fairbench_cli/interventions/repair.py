@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.fit import Classifier, Model
-from fairbench_cli.data.columns import Misfit, keep_numbers
+from fairbench_cli.data.columns import keep_numbers
 from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table
 from fairbench_cli.interventions.cells import (
     Groups,
@@ -20,7 +20,7 @@ from fairbench_cli.interventions.cells import (
     groups_of,
     require_no_weights,
 )
-from fairbench_cli.interventions.fitted import Fitted, Infeasible, Predictor, settled
+from fairbench_cli.interventions.fitted import Fitted, Predictor, settled
 
 Counts = NDArray[np.int64]
 GroupCodes = NDArray[np.int8] | NDArray[np.int16]
@@ -81,11 +81,6 @@ def repair_by_rank(
     Equal values of a group are ranked at random. A row of rank r = 0, 1, … of its group's n_s stands at
     u = (r + ½) / n_s, and its goal is the lower median over the groups of their quantiles at u; of two
     groups that is the smaller one.
-
-    Raises
-    ------
-    Infeasible
-        When a geometric repair gives more different numbers than a column can hold.
     """
     order = _shuffled_order(_cells(codes, s, (groups, len(column.levels))), rng)
     rows_of = np.split(order, np.cumsum(np.bincount(s, minlength=groups))[:-1])
@@ -100,11 +95,7 @@ def repair_by_rank(
     elif column.kind == "bins":
         after = nearest(column, _between(column, codes, goals, level))
     else:
-        try:
-            repaired, after = keep_numbers(column.name, _between(column, codes, goals, level))
-        except Misfit as misfit:
-            reason = f"geometric repair: {misfit.problems[0].what}; use the combinatorial one, or bins"
-            raise Infeasible(reason) from None
+        repaired, after = keep_numbers(column.name, _between(column, codes, goals, level))
     apply = partial(_by_learned_ranks, column, repaired, ordered, level, method)
     return ColumnMap(column, repaired, apply), after
 
@@ -382,11 +373,6 @@ def repair_features(sample: Sample, how: Repair, seed: int) -> tuple[Sample, dic
 
     Two groups or more must have rows. Each column has a random stream of its own, named after it, so that the
     order of the columns does not matter.
-
-    Raises
-    ------
-    Infeasible
-        When a column cannot hold the numbers that a geometric repair gives.
     """
     learned: dict[str, ColumnMap] = {}
     s, names = groups_of(sample, how.groups)

@@ -3,13 +3,16 @@
 from pathlib import Path
 
 import pytest
+import typer
+from click import Context
 
 from fairbench_cli.audit.config import AuditConfig, Decision, PlanConfig, meanings
 from fairbench_cli.audit.metrics import INTERVENTIONS, ROLL_UPS
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.strict_yaml import dump_yaml
-from fairbench_cli.cli.audit import PANELS
+from fairbench_cli.cli.app import app
+from fairbench_cli.cli.audit import PANELS, POWER_PANELS
 from fairbench_cli.measures.registry import COUNT_METRICS
 
 FULL = {
@@ -34,6 +37,9 @@ FULL = {
     "seed": 3,
     "confidence": 0.9,
 }
+
+
+commands = typer.main.get_command(app).commands
 
 
 def test_nothing_given_is_every_default():
@@ -142,10 +148,14 @@ def test_a_mapping_of_a_file_is_added_to_unless_it_is_wrong(tmp_path: Path):
 
 def test_help_says_what_the_keys_mean(say):
     said = " ".join(say("audit", "--help").out.replace("│", " ").split())
-    for meaning in meanings().values():
-        assert meaning.split()[0] in said
+    visible = " ".join(PANELS.values()).split()
+    for key, meaning in meanings().items():
+        assert (f"--{key} " in said) == (key in visible)
+        if key in visible:
+            assert meaning.split()[0] in said
+    assert "Default: 0.8." in said
     for default in ("Default: 30.", "Default: 1000.", "Default: 0.95.", "Default: 8."):
-        assert default in said
+        assert any(default in meaning for meaning in meanings().values())
 
 
 def test_every_metric_that_passes_by_a_tau_may_have_one_of_its_own():
@@ -174,11 +184,19 @@ def test_a_tau_without_an_effect_is_refused(given, what):
     assert [problem.what for problem in caught.value.problems] == [what]
 
 
-def test_every_key_is_a_flag_in_a_panel_of_the_help(say, monkeypatch):
+def test_every_key_is_a_flag_and_help_shows_those_of_its_panels(say, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    assert sorted(key for keys in PANELS.values() for key in keys.split()) == sorted(meanings(PlanConfig))
-    shown = say("audit", "--help").out
-    for key, meaning in meanings(PlanConfig).items():
-        assert f"--{key} " in shown
-        assert meaning.split()[0] in shown
+    for command, panels in (("audit", PANELS), ("power", POWER_PANELS)):
+        visible = [key for keys in panels.values() for key in keys.split()]
+        assert set(visible) <= set(meanings(PlanConfig))
+        assert len(set(visible)) == len(visible)
+        flags = {
+            flag
+            for option in commands[command].get_params(Context(commands[command]))
+            for flag in option.opts
+        }
+        assert {f"--{key}" for key in meanings(PlanConfig)} <= flags
+        shown = say(command, "--help").out
+        for key in visible:
+            assert f"--{key} " in shown
     assert max(map(len, shown.splitlines())) <= 80

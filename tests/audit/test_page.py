@@ -261,7 +261,7 @@ def check_run(found, folder):
     assert found["focused"]
     tip, said = found["tip"]
     assert tip == said
-    assert tip.startswith("constant: 0.0 points; ")
+    assert tip.startswith("none: ")
     assert found["reachable"]
 
 

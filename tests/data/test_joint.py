@@ -149,8 +149,8 @@ def test_counts_know_the_joint_name():
     assert protected.all_names == ("sex", "race", "race-sex")
     plain = {"cells": [], "row_values": {}, "records": []}
     repeats = DatasetRepeats("race-sex", protected, status=None, reason=None, counts=counts, **plain)
-    assert repeats.asked([]) == ("race-sex",)
-    assert repeats.asked(["race-sex", "sex × race", "age"]) == ("race-sex", "sex × race")
+    assert repeats.compared_attributes([]) == ("race-sex",)
+    assert repeats.compared_attributes(["race-sex", "sex × race", "age"]) == ("race-sex", "sex × race")
     assert repeats.pair(counts, "race-sex").group_total.tolist() == [66, 54]
 
 

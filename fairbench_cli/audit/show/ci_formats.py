@@ -14,7 +14,7 @@ from fairbench_cli.audit.compare.gate import Severity, find_severity
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Report
 from fairbench_cli.audit.parts.rates import bracketed_place, minor_groups, rows_of_attribute, worst_first
 from fairbench_cli.audit.show.document import describe_gate, source_name
-from fairbench_cli.audit.show.headline import describe_comparison, rate_meaning
+from fairbench_cli.audit.show.headline import describe_comparison, headline, rate_meaning
 from fairbench_cli.audit.show.tables import json_text
 from fairbench_cli.base.safe_text import printable
 from fairbench_cli.measures.rates import RATES
@@ -26,6 +26,8 @@ ORDER: tuple[Severity, ...] = ("error", "warning", "note")
 
 def to_github(report: Report) -> str:
     """Return workflow commands of GitHub: one of each attribute that does not pass, then the gate's.
+
+    Where all pass and no gate asks, it is the headline.
 
     Each command is a line; https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """
@@ -39,6 +41,8 @@ def to_github(report: Report) -> str:
         title = f"{verdict.attribute}{bracketed_place(verdict, report)}"
         lines.append(_command(severity, title, describe_comparison(by_severity[severity], report).text))
     gate = describe_gate(report)
+    if not lines and not gate:
+        lines.append(_command("note", f"fairbench: {source_name(report)}", headline(report).sentence))
     if gate:
         severity = "error" if report.gate.stops else "warning" if report.gate.warning else "note"
         lines.append(_command(severity, f"fairbench: {source_name(report)}", gate))
