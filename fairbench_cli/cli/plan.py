@@ -93,19 +93,9 @@ def plan(
     say(f"results: {prepared.folder}")
 
 
-def bias_lines(prepared: "PreparedRun") -> list[str]:
-    """Say in a line each what β does to people, and which worlds a run has."""
-    from fairbench_cli.experiment.plan import bias_in_words
-
-    lines = []
-    if any(cell.beta for cell in prepared.selected if not cell.world.mechanisms):
-        kind = bias_in_words(prepared.plan.datasets, brief=True, shipped=_shipped(prepared))
-        if kind:
-            lines.append(f"β is {kind}")
-    worlds = dict.fromkeys(name for _, name, _, _ in _worlds(prepared))
-    if worlds:
-        lines.append(f"worlds: {', '.join(worlds)}")
-    return lines
+def list_worlds(prepared: "PreparedRun") -> list[str]:
+    """Return the names of the worlds of a run, in order."""
+    return list(dict.fromkeys(name for _, name, _, _ in _worlds(prepared)))
 
 
 def _shipped(prepared: "PreparedRun") -> bool:

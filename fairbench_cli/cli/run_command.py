@@ -52,7 +52,7 @@ def run(
     from fairbench_cli.base.safe_text import format_count
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import print_report, talk
-    from fairbench_cli.cli.plan import bias_lines
+    from fairbench_cli.cli.plan import list_worlds
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.cluster import cluster_at
     from fairbench_cli.experiment.config.read import read_config
@@ -93,8 +93,9 @@ def run(
                 in_shard = f" in shard {shard_part}"
             workers = format_count(count, "worker")
             talk(f"{prepared.size} repeats{in_shard}: {prepared.size - todo} done, {todo} to do, {workers}")
-            for line in bias_lines(prepared):
-                talk(line)
+            worlds = list_worlds(prepared)
+            if worlds:
+                talk(f"worlds: {', '.join(worlds)}")
         finished = _compute(prepared, pool, quiet)
         ignore_endings()  # what follows takes seconds, and no result should be without its files
         n_left = prepared.n_left

@@ -349,21 +349,17 @@ def bias_in_words(
     sources: Sequence[Mapping[str, Any]],
     called: Callable[[str], str] = str,
     *,
-    brief: bool = False,
     shipped: bool = False,
 ) -> str:
     """Say which bias β is, of what a plan says about data sets; empty where it is not known or is none.
 
-    The structure of a `shipped` network is given: for another one it has to be learned, which is no brief
-    advice.
+    The structure of a `shipped` network is given: for another one it has to be learned.
 
     >>> one = {"dataset": "a", "attribute": "sex", "bias_kind": "prior shift"}
     >>> bias_in_words([one])
     'prior shift (the outcome has children; `outcome_sink: true` for label bias)'
-    >>> bias_in_words([one, one | {"dataset": "b", "bias_kind": "mixture"}], brief=True)
-    'prior shift on a, a mixture on b (`outcome_sink: true` for label bias)'
-    >>> bias_in_words([one], brief=True, shipped=True), bias_in_words([one], shipped=True)[39:]
-    ('prior shift', '`from: network` and `outcome_sink: true` for label bias)')
+    >>> bias_in_words([one], shipped=True)[39:]
+    '`from: network` and `outcome_sink: true` for label bias)'
     >>> bias_in_words([one, one | {"dataset": "b", "bias_kind": "label bias"}])
     'prior shift on a (the outcome has children; `outcome_sink: true` for label bias), label bias on b'
     """
@@ -373,22 +369,18 @@ def bias_in_words(
     clauses = []
     for kind in kinds:
         clause = _KINDS[kind]
-        if kind == "mixture" and not brief:
+        if kind == "mixture":
             clause += f" of prior shift and {LABEL_BIAS}"
         names = named_sources(with_kind, lambda source: source["bias_kind"] == kind, called)  # noqa: B023 - used at once
         if len(kinds) > 1:
             clause += f" on {', '.join(names)}"
         clauses.append(clause)
     shifted = len([kind for kind in kinds if kind != LABEL_BIAS])
-    if shifted and not (brief and shipped):
-        if brief:
-            why = ""
-        else:
-            why = "the outcome has children; "
+    if shifted:
         remedy = f"`outcome_sink: true` for {LABEL_BIAS}"
         if shipped:
             remedy = f"`from: network` and {remedy}"
-        clauses[shifted - 1] += f" ({why}{remedy})"
+        clauses[shifted - 1] += f" (the outcome has children; {remedy})"
     return ", ".join(clauses)
 
 
