@@ -166,12 +166,12 @@ def audit(
         fix = suggest(format_, ["console", *FORMATS])
         raise user_error(f"no format is called {format_value(format_)}", fix, "--format")
     keys = _read_keys(ctx.obj, set_ or ())
-    preds, cell = _split_cell(preds)
-    if cell and (only or repeat is not None):
-        raise user_error("the cell is named twice", "leave one of the two out", "--only")
-    if cell:
-        repeat = cell.pop("repeat", None)
-        only = [f"{name}={value}" for name, value in cell.items()]
+    preds, cell, repeat_of_cell = _split_cell(preds)
+    if cell or repeat_of_cell is not None:
+        if only or repeat is not None:
+            raise user_error("the cell is named twice", "leave one of the two out", "--only")
+        only = cell
+        repeat = repeat_of_cell
     if plan:
         for flag, value in (("--pdf", pdf), ("--to-db", to_db), ("--all", everything)):
             if value:
@@ -216,7 +216,7 @@ def power(
     ],
     output: Annotated[Path | None, _output("--output", "-o", help="Folder for its files.")] = None,
     format_: Annotated[
-        str, _output("--format", "-f", help="What to print: console, csv, json, markdown.")
+        str, _output("--format", "-f", help="What to print: console, csv, json, markdown, html.")
     ] = "console",
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="YAML file of these options; flags win.")
@@ -262,26 +262,25 @@ def _read_keys(flags: Mapping[str, Any], settings: Sequence[str]) -> dict[str, A
     return keys
 
 
-def _split_cell(preds: str) -> tuple[str, dict[str, Any]]:
-    """Return the folder of a run and its cell, where ``folder#key=value,…`` names one; else no cell."""
+def _split_cell(preds: str) -> tuple[str, list[str], int | None]:
+    """Return the folder of a run, its cell as `--only` takes it, and the repeat; else the file alone.
+
+    ``folder#key=value,repeat=3`` names both.
+    """
     from fairbench_cli.base.errors import user_error
     from fairbench_cli.cli.options import results_folder
 
     folder, sign, text = preds.partition("#")
     if not sign or Path(preds).exists() or not results_folder(folder).is_dir():
-        return preds, {}
-    cell: dict[str, Any] = {}
-    for clause in text.split(","):
-        name, equals, value = clause.partition("=")
-        if not equals or not name.strip():
-            fix = "write results/mine#intervention=massaging,beta=0.5"
-            raise user_error(f'"{clause}" names no part of a cell', fix, preds)
-        cell[name.strip()] = value.strip()
-    if "repeat" in cell:
-        if not cell["repeat"].isdecimal():
-            raise user_error(f'"{cell["repeat"]}" is no repeat', "write repeat=0", preds)
-        cell["repeat"] = int(cell["repeat"])
-    return folder, cell
+        return preds, [], None
+    clauses = text.split(",")
+    repeats = [clause.partition("=")[2].strip() for clause in clauses if clause.strip().startswith("repeat=")]
+    only = ",".join(clause for clause in clauses if not clause.strip().startswith("repeat="))
+    if not repeats:
+        return folder, [only], None
+    if len(repeats) > 1 or not repeats[0].isdecimal():
+        raise user_error(f'"{" and ".join(repeats)}" is no repeat', "write repeat=0", preds)
+    return folder, [only] if only else [], int(repeats[0])
 
 
 def _plan(source: str, keys: dict[str, Any], config: Path | None, output: Path | None, format_: str) -> int:

@@ -50,3 +50,13 @@ def test_help_shows_what_most_audits_need(say):
     assert {"--score", "--favourable-label", "--recode", "--set", "--fail-on"} <= shown
     assert shown.isdisjoint({"--draws", "--rate", "--only", "--neighbours", "--plan"})
     assert len(shown) <= 40
+
+
+def test_a_cell_is_named_by_its_path(finished, say):
+    cell = "intervention=none,beta=1"
+    by_option = say("audit", finished.folder, "--only", cell, "--repeat", "1", "--format", "json")
+    by_path = say("audit", f"{finished.folder}#{cell},repeat=1", "--format", "json")
+    assert (by_path.code, by_path.out) == (0, by_option.out)
+    two_lines(say("audit", f"{finished.folder}#{cell}", "--repeat", "1"), "named twice", "leave one")
+    two_lines(say("audit", f"{finished.folder}#{cell},repeat=x"), '"x" is no repeat', "write repeat=0")
+    two_lines(say("audit", f"{finished.folder}#{cell},intervention=massaging"), "", "")

@@ -129,17 +129,21 @@ def _add_period(source: Source, name: str) -> Source:
         fix = f"write one of: {', '.join(f'{date_name}:{known}' for known in PERIODS)}"
         raise user_error(f"{format_value(period)} is no period", fix, Flag("slice"))
     column = find_column(source, date_name, "slice")
-    text = source.in_sql[column].expression("trimmed")
-    date = f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, '%d.%m.%Y'))"
     refuse_if(
         source,
         column,
-        f"trimmed_{column} <> '' AND {date.replace(text, f'trimmed_{column}')} IS NULL",
+        f"trimmed_{column} <> '' AND {_date_sql(f'trimmed_{column}')} IS NULL",
         "{column} has {value}, not a date, in {count}",
         "write dates as 2025-01-31, or leave the cell empty",
     )
+    date = _date_sql(source.in_sql[column].expression("trimmed"))
     period_column = sql.text_column(PERIODS[period].format(date=date))
     return replace(source, columns=(*source.columns, name), in_sql=(*source.in_sql, period_column))
+
+
+def _date_sql(text: str) -> str:
+    """Write a text as a date in SQL; NULL where it is none."""
+    return f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, '%d.%m.%Y'))"
 
 
 def describe_dropped(

@@ -188,13 +188,13 @@ def _most_harmed_first(rows: list[Disparity], minor: frozenset[str], report: Rep
     often than the reference, and not an old one that is missed less often. Where it is not, the order stays.
     """
 
-    def harms_reference(row: Disparity) -> bool:
+    def comes_later(row: Disparity) -> bool:
         harms_group = _harmed_group(row, report.config.effect) == row.group
         return row.verdict != "fail" or row.group in minor or not harms_group
 
     if report.config.effect is None:
         return rows
-    return sorted(rows, key=harms_reference)
+    return sorted(rows, key=comes_later)
 
 
 def _describe_attribute(rows: Sequence[Disparity], minor: frozenset[str], report: Report) -> Sentence:
