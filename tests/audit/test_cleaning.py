@@ -159,6 +159,12 @@ def test_the_label_has_a_good_value_of_its_own():
     assert cells(read(LABELLED, **keys, favourable_label="1")) == cells(read(LABELLED, **keys))
 
 
+def test_the_good_value_of_a_label_may_be_written_otherwise():
+    text = "score;label;sex\n" + "1;0,0;f\n0;1,0;f\n1;0,0;m\n0;1,0;m\n" * 6
+    turned = text.replace("0,0", "?").replace("1,0", "0").replace("?", "1")
+    assert cells(read(text, favourable_label="0")) == cells(read(turned))
+
+
 def test_a_label_in_words_next_to_a_score_of_numbers():
     text = "score,label,sex\n" + "1,Paid,f\n0,paid,f\n1,Default,m\n0,Default,m\n" * 5
     keys = {"favourable_label": "Paid"}

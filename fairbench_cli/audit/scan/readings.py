@@ -25,7 +25,6 @@ from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.audit.scan.spellings import (
     AlikeValuesError,
     Outcome,
-    count_rows_of_values,
     is_spelled_otherwise,
     with_spellings,
 )
@@ -576,14 +575,18 @@ def _read_label(source: Source, roles: ColumnRoles, config: AuditConfig) -> tupl
     if label is None:
         raise user_error((flag, " has no effect: there is no label"), "name the label, or leave it out", flag)
     name = source.columns[label]
-    rows = count_rows_of_values(source, label)
+    value_rows = source.rows(
+        f"SELECT trimmed_{label} AS value, count(*), min(code_{label}) FROM predictions WHERE value <> '' "
+        f"GROUP BY value ORDER BY 2 DESC, 1 LIMIT {MOST_OUTCOMES + 1}"
+    )
+    rows = {value: n for value, n, _ in value_rows}
+    codes = {value: code for value, _, code in value_rows}
     if len(rows) > MOST_OUTCOMES:
         problem = f"{name} has more than {MOST_OUTCOMES} different values and holds no outcomes"
         raise user_error(problem, "name a label of few values", flag)
     (outcome,) = _parse_outcomes((stated,), set(rows))
-    codes = {value: _as_code(value) for value in rows}
     if None not in codes.values():  # 0, 0.0 and false are one value
-        meant = {_as_code(value) for value in outcome}
+        meant = {source.row(f"SELECT {sql.zero_or_one(sql.quoted(value))}")[0] for value in outcome}
         outcome = tuple(value for value in rows if codes[value] in meant) or outcome
     for value in outcome:
         if value not in rows:
@@ -593,17 +596,6 @@ def _read_label(source: Source, roles: ColumnRoles, config: AuditConfig) -> tupl
     in_sql[label] = _code_outcomes(in_sql[label], outcomes)
     note = _describe_outcomes(name, rows, outcomes)
     return replace(source, in_sql=tuple(in_sql)), (*merged, note)
-
-
-def _as_code(value: str) -> int | None:
-    """Return the 0 or 1 that a cell is, None where it is neither."""
-    try:
-        number = float({"true": "1", "false": "0"}.get(value.casefold(), value))
-    except ValueError:
-        return None
-    if number in (0, 1):
-        return int(number)
-    return None
 
 
 def _spelling_key(source: Source, roles: ColumnRoles, column: int) -> str:
