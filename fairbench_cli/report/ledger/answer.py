@@ -13,15 +13,14 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find_metric
-from fairbench_cli.report.ledger.baselines import describe_shortfalls
-from fairbench_cli.report.ledger.bias_cost import Contrast, bias_cost_frame, contrast_frame
+from fairbench_cli.report.ledger.baselines import Shortfall
+from fairbench_cli.report.ledger.bias_cost import Contrast
 from fairbench_cli.report.ledger.cell_labels import (
     TRAINED_ON_TRUTH,
     DisplayNames,
@@ -29,7 +28,7 @@ from fairbench_cli.report.ledger.cell_labels import (
     read_display_names,
     why_no_value,
 )
-from fairbench_cli.report.ledger.change_kinds import Kind, classify_changes, run_technique_frame
+from fairbench_cli.report.ledger.change_kinds import Kind
 from fairbench_cli.report.ledger.columns import (
     ACCURACY,
     FAIRNESS,
@@ -43,19 +42,21 @@ from fairbench_cli.report.ledger.journal_arrays import (
     TECHNIQUE,
     CellKey,
     DatasetRepeats,
-    Texts,
     cell_key,
     is_baseline,
     mean_and_interval,
 )
-from fairbench_cli.report.ledger.paired_differences import (
-    APART,
-    LEVEL,
-    pareto_frame,
-    run_paired_frame,
-    run_pareto_frame,
-)
+from fairbench_cli.report.ledger.paired_differences import APART, LEVEL
 from fairbench_cli.report.ledger.results import RunResults, compute_label_metric
+from fairbench_cli.report.ledger.run_ledger import (
+    LOST,
+    NO_ESTIMATE,
+    NO_RECORD,
+    Estimate,
+    Ledger,
+    Record,
+    run_ledger,
+)
 
 NOT_RUN = "not run yet"
 TRIVIAL_SHARE = 0.1
@@ -84,25 +85,6 @@ some are shown to narrow it, but hardly. nothing shown: none is shown to. no gap
 baseline has no gap shown. untested: of one repeat, or of such a metric, nothing can be said of the
 population. no baseline: there is no model without a technique. no value: it gave none.
 """
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over the repeats with its 95 % interval in the population; NaN where there is none.
-
-    Parameters
-    ----------
-    kind : str
-        Of a difference its `change_kinds.Kind`; empty where there is none.
-    n : int
-        How many repeats have a value.
-    """
-
-    mean: float = np.nan
-    low: float = np.nan
-    high: float = np.nan
-    kind: Kind | Literal[""] = ""
-    n: int = 0
 
 
 @dataclass(frozen=True)
@@ -141,8 +123,8 @@ class TechniqueFinding:
         The techniques, constant ones aside, that are shown to be better on both metrics.
     is_on_front : bool
         Whether no technique is ahead of it on both means, and it is not constant.
-    beaten_by : tuple of str
-        The baselines that are shown to be better, in a clause each; of discrimination alone.
+    shortfalls : tuple of Shortfall
+        What it is shown to be below; of discrimination alone.
     contrast : str
         The changes on true and on recorded labels together, a `bias_cost.Contrast`; empty where either is
         missing.
@@ -165,12 +147,12 @@ class TechniqueFinding:
     is_near_ideal: bool
     dominated_by: tuple[str, ...]
     is_on_front: bool
-    beaten_by: tuple[str, ...]
+    shortfalls: tuple[Shortfall, ...]
     contrast: Contrast | Literal[""]
 
     def number(self, key: str) -> Estimate:
         """Return its number in a column; NaN where the run has no such column."""
-        return self.numbers.get(key, Estimate())
+        return self.numbers.get(key, NO_ESTIMATE)
 
     @property
     def value(self) -> Estimate:
@@ -295,7 +277,7 @@ class RunSetting:
     outcome: Outcome
     leading: tuple[str, ...]
     trained_on_truth: TechniqueFinding | None = None
-    bias_cost: Estimate = Estimate()
+    bias_cost: Estimate = NO_ESTIMATE
     exact: ExactWorld = UNKNOWN_WORLD
 
     @property
@@ -414,42 +396,13 @@ def answer_of(run: RunResults) -> RunAnswer:
     columns = run_columns(run.plan.config, metric.name, has_worlds=run.plan.has_worlds)
     metrics = {column.metric for column in columns}
     run.select(tuple(metrics))  # raises an error where one was not computed
-    # 2. Index the rows of all frames by cell.
-    techniques = run_technique_frame(run)
-    techniques = techniques[techniques["metric"].isin(metrics)]
-    paired = run_paired_frame(run)
-    paired = paired[paired["metric"].isin(metrics)]
-    paired = paired.assign(kind=classify_changes(paired, techniques))
-    shortfalls: Mapping[CellKey, tuple[str, ...]] = {}
-    if metric.name == FAIRNESS:
-        pareto = run_pareto_frame(run)
-        shortfalls = describe_shortfalls(run)
-    else:
-        pareto = pareto_frame(results, (metric.name, ACCURACY))
-    bias_cost: Rows = {}
-    contrasts: Rows = {}
-    if run.plan.has_worlds:
-        bias_cost = _rows_by_cell(bias_cost_frame(run), ["metric", "labels"])
-        contrasts = _rows_by_cell(contrast_frame(run), ["metric"])
-    statuses = {}
-    reasons = {}
-    for data in run.datasets:
-        for i, cell in enumerate(data.cells):
-            statuses[cell_key(cell)] = data.status[i]
-            reasons[cell_key(cell)] = data.reason[i]
-    rows = CellRows(
+    # 2. The tested numbers of these.
+    context = _Context(
+        ledger=run_ledger(run, metrics, metric.name),
         metric=metric,
         columns=columns,
         display_names=read_display_names(run.plan.config),
         n_repeats=run.plan.config.repeats,
-        techniques=_rows_by_cell(techniques, ["metric"]),
-        paired=_rows_by_cell(paired, ["metric"]),
-        pareto=_rows_by_cell(pareto, []),
-        shortfalls=shortfalls,
-        bias_cost=bias_cost,
-        contrasts=contrasts,
-        statuses=statuses,
-        reasons=reasons,
     )
     # 3. Find the settings of each data set and of the groups compared there.
     data_by_dataset = {(data.dataset, data.attribute): data for data in run.datasets}
@@ -461,93 +414,27 @@ def answer_of(run: RunResults) -> RunAnswer:
         if repeats is not None:
             compared_attributes = repeats.compared_attributes(run.attributes)
         for compared in compared_attributes:
-            settings += _find_settings(run, rows, cells, compared, repeats)
+            settings += _find_settings(context, cells, compared, repeats)
     return RunAnswer(metric=metric, settings=tuple(settings), labels=run.labels, columns=columns)
 
 
-Rows = Mapping[tuple[Any, ...], Mapping[Any, Any]]
-"""The rows of a frame by cell, groups compared and, of some, metric and labels."""
-
-
 @dataclass(frozen=True)
-class CellRows:
-    """The rows of a run's frames by cell, and the metric, columns and names that findings are made with.
+class _Context:
+    """What the findings of a run are made with: its tested numbers, metric of fairness, columns and names."""
 
-    Parameters
-    ----------
-    metric : Metric
-        Of fairness.
-    columns : tuple of FindingColumn
-        The numbers of each technique.
-    display_names : DisplayNames
-        The names of techniques, classifiers and data sets in tables.
-    n_repeats : int
-        How many repeats were requested.
-    techniques, paired, pareto, bias_cost, contrasts : dict
-        The rows of `technique_frame`, of `paired_frame` with the ``kind`` of each change, of `pareto_frame`,
-        `bias_cost_frame` and `contrast_frame`; the last two are empty in a run without worlds.
-    shortfalls : dict
-        The clauses of `describe_shortfalls`, by the values of `COMPARED`.
-    statuses, reasons : dict of str arrays, shape (repeats,)
-        Those of the repeats of a cell, by its values of `CELL_COLUMNS`.
-    """
-
+    ledger: Ledger
     metric: Metric
     columns: tuple[FindingColumn, ...]
     display_names: DisplayNames
     n_repeats: int
-    techniques: Rows
-    paired: Rows
-    pareto: Rows
-    shortfalls: Mapping[CellKey, tuple[str, ...]]
-    bias_cost: Rows
-    contrasts: Rows
-    statuses: Mapping[CellKey, Texts]
-    reasons: Mapping[CellKey, Texts]
 
-
-_NO_ROW: Mapping[Any, Any] = {}
-_NO_REPEATS: Texts = np.empty(0, dtype=object)
-
-
-def _rows_by_cell(frame: pd.DataFrame, key_columns: list[str]) -> dict[tuple[Any, ...], dict[Any, Any]]:
-    """Return the rows of a frame by their cell, groups compared and further columns."""
-    keys = frame[CELL_COLUMNS + ["compared"] + key_columns].itertuples(index=False, name=None)
-    return dict(zip(keys, frame.to_dict("records"), strict=True))
-
-
-@dataclass(frozen=True)
-class _EstimateColumns:
-    """The columns of a frame that hold an estimate: a mean, the ends of its interval and maybe a kind."""
-
-    mean: str
-    low: str
-    high: str
-    kind: str = ""
-
-    def read(self, row: Mapping[Any, Any]) -> Estimate:
-        """Return the estimate in a row; NaN where the row has none of the columns."""
-        return Estimate(
-            mean=float(row.get(self.mean, np.nan)),
-            low=float(row.get(self.low, np.nan)),
-            high=float(row.get(self.high, np.nan)),
-            kind=row.get(self.kind, ""),
-            n=row.get("n", 0),
-        )
-
-
-_VALUE = _EstimateColumns("mean", "low", "high")
-_DIFFERENCE = _EstimateColumns("difference", "population_low", "population_high", "kind")
-_CHANGE = _EstimateColumns("change", "change_low", "change_high", "kind")
-_LOST = _EstimateColumns("lost", "lost_low", "lost_high", "lost_kind")
 
 _SETTING_COLUMNS = ["world", "representation", "classifier", "classifier_parameters", "beta"]
 """The columns that the cells of a setting have in common, next to data set and attribute."""
 
 
 def _find_settings(
-    run: RunResults,
-    rows: CellRows,
+    context: _Context,
     cells: Sequence[dict[str, Any]],
     compared: str,
     data: DatasetRepeats | None,
@@ -561,6 +448,8 @@ def _find_settings(
     data : DatasetRepeats or None
         Their repeats; None where none has been run.
     """
+    ledger = context.ledger
+    run = ledger.run
     dataset = cells[0]["dataset"]
     attribute = cells[0]["attribute"]
     deprived, favoured = groups_in_words(run.plan.protected(dataset, attribute), compared)
@@ -569,7 +458,7 @@ def _find_settings(
     for setting_key, setting_cells in cells_by_setting.items():
         world, representation, classifier, parameters, beta = setting_key
         # 1. Tell the plain model, and that trained without the bias, from the techniques.
-        findings = [_find_technique(rows, cell, compared) for cell in setting_cells]
+        findings = [_find_technique(context, cell, compared) for cell in setting_cells]
         baseline = next((finding for finding in findings if finding.is_baseline), None)
         trained_on_truth = _select_trained_on_truth(findings, baseline)
         constant = {finding.technique for finding in findings if finding.is_constant}
@@ -579,18 +468,18 @@ def _find_settings(
                 # A constant model is no reason against a technique: nobody would use it.
                 dominated_by = tuple(name for name in finding.dominated_by if name not in constant)
                 techniques.append(replace(finding, dominated_by=dominated_by))
-        outcome, leading = _find_outcome(baseline, techniques, rows.metric)
+        outcome, leading = _find_outcome(baseline, techniques, context.metric)
         # 2. Compute the metric of the labels themselves.
         label_gap = np.nan
         if data is not None:
             levels = data.levels(label_counts(run, data, setting_cells[0]), compared)
-            label_values = compute_label_metric(rows.metric.name, levels)
+            label_values = compute_label_metric(context.metric.name, levels)
             label_gap = float(mean_and_interval(label_values)["mean"])
         # 3. Look up what the bias of the world costs, and its exact numbers.
-        bias_cost = Estimate()
+        bias_cost = NO_ESTIMATE
         if baseline is not None:
-            key = baseline.key + (compared, ACCURACY, "true")
-            bias_cost = _LOST.read(rows.bias_cost.get(key, _NO_ROW))
+            row = ledger.row(baseline.key, compared, ACCURACY)
+            bias_cost = LOST.read(ledger.remedies.get("true", {}).get(row, NO_RECORD))
         exact = None
         if world and baseline is not None:
             sees_protected = bool(baseline.key[SEEN])
@@ -607,8 +496,8 @@ def _find_settings(
             classifier=classifier,
             classifier_parameters=parameters,
             beta=beta,
-            dataset_label=rows.display_names.dataset(dataset),
-            classifier_label=rows.display_names.classifier(classifier, parameters),
+            dataset_label=context.display_names.dataset(dataset),
+            classifier_label=context.display_names.classifier(classifier, parameters),
             deprived=deprived,
             favoured=favoured,
             label_gap=label_gap,
@@ -634,85 +523,70 @@ def _select_trained_on_truth(
     return next(iter(candidates), None)
 
 
-def _find_technique(rows: CellRows, cell: Mapping[str, Any], compared: str) -> TechniqueFinding:
+def _find_technique(context: _Context, cell: Mapping[str, Any], compared: str) -> TechniqueFinding:
     """Return the finding on a cell and the groups compared, over the repeats that were requested."""
-    # 1. Look up its rows.
+    # 1. Look up its numbers: those of the metric of fairness, and the contrast in accuracy.
+    ledger = context.ledger
     key = cell_key(cell)
-    row_key = key + (compared,)
-    metric_key = row_key + (rows.metric.name,)
-    technique_row = rows.techniques.get(metric_key, _NO_ROW)
-    paired_row = rows.paired.get(metric_key, _NO_ROW)
-    pareto_row = rows.pareto.get(row_key, _NO_ROW)
-    contrast_row = rows.contrasts.get(row_key + (ACCURACY,), _NO_ROW)
+    row = ledger.row(key, compared, context.metric.name)
+    technique = ledger.techniques.get(row, NO_RECORD)
+    change = ledger.changes.get(row, NO_RECORD)
+    front = ledger.fronts.get(row, NO_RECORD)
+    contrast = ledger.contrasts.get(ledger.row(key, compared, ACCURACY), NO_RECORD)
     # 2. Count why repeats gave no value.
-    statuses = rows.statuses.get(key, _NO_REPEATS)
-    reasons = rows.reasons.get(key, _NO_REPEATS)
+    statuses, reasons = ledger.run.cell_failures(key)
     n_failures: Counter[tuple[str, str]] = Counter()
     for status, reason in zip(statuses, reasons, strict=True):
         if reason:
             n_failures[status, reason] += 1
     failures = [(status, reason, n_repeats) for (status, reason), n_repeats in n_failures.most_common()]
-    n = technique_row.get("n", 0)
+    n = technique.get("n", 0)
     no_value_reason = ""
     if not n:
-        no_value_reason = why_no_value([status for status in statuses if status], rows.n_repeats)
+        no_value_reason = why_no_value([status for status in statuses if status], context.n_repeats)
     # 3. Call the techniques that dominate it as tables do: the frame has their labels.
-    aliases = rows.display_names.techniques
-    dominating = pareto_row.get("population_clearly_dominated_by", "").split(APART)
+    aliases = context.display_names.techniques
+    dominating = front.get("population_clearly_dominated_by", "").split(APART)
     return TechniqueFinding(
-        technique=rows.display_names.technique(*(cell[column] for column in TECHNIQUE)),
+        technique=context.display_names.technique(*(cell[column] for column in TECHNIQUE)),
         key=key,
         is_baseline=is_baseline(cell["intervention"], cell["parameters"]),
-        n_repeats=rows.n_repeats,
+        n_repeats=context.n_repeats,
         n=n,
-        kind=paired_row.get("kind") or _classify_uncompared(technique_row),
-        verdict=paired_row.get("population_verdict", ""),
+        kind=change.get("kind") or _classify_uncompared(technique),
+        verdict=change.get("population_verdict", ""),
         failures=tuple(failures),
         no_value_reason=no_value_reason,
-        accepts_nobody=technique_row.get("accepts_nobody", 0),
-        accepts_everybody=technique_row.get("accepts_everybody", 0),
-        numbers={column.key: _read_number(rows, column, row_key) for column in rows.columns},
-        is_trivial=_is_trivial(paired_row, technique_row, rows.metric.ideal or 0.0),
-        is_significant=technique_row.get("side", 0) in (1, -1),
-        is_near_ideal=technique_row.get("p_same", np.nan) < LEVEL,
+        accepts_nobody=technique.get("accepts_nobody", 0),
+        accepts_everybody=technique.get("accepts_everybody", 0),
+        numbers={column.key: ledger.estimate(column, key, compared) for column in context.columns},
+        is_trivial=_is_trivial(change, technique, context.metric.ideal or 0.0),
+        is_significant=technique.get("side", 0) in (1, -1),
+        is_near_ideal=technique.get("p_same", np.nan) < LEVEL,
         dominated_by=tuple(aliases.get(label, label) for label in dominating if label),
-        is_on_front=bool(pareto_row.get("front", False)),
-        # In `COMPARED` the groups compared follow the data set and the attribute.
-        beaten_by=rows.shortfalls.get(key[:2] + (compared,) + key[2:], ()),
-        contrast=contrast_row.get("contrast", ""),
+        is_on_front=bool(front.get("front", False)),
+        shortfalls=ledger.shortfalls.get(row, ()),
+        contrast=contrast.get("contrast", ""),
     )
 
 
-def _is_trivial(paired_row: Mapping[Any, Any], technique_row: Mapping[Any, Any], ideal: float) -> bool:
+def _is_trivial(change: Record, technique: Record, ideal: float) -> bool:
     """Return whether a change is shown to be negligible, or is a small share of the baseline's gap."""
-    if not paired_row:
+    if not change:
         return False
-    difference = paired_row["difference"]
-    baseline_gap = abs(technique_row["mean"] - difference - ideal)
-    is_negligible = paired_row["population_p_same"] < LEVEL
+    difference = change["difference"]
+    baseline_gap = abs(technique["mean"] - difference - ideal)
+    is_negligible = change["population_p_same"] < LEVEL
     return bool(is_negligible or abs(difference) < TRIVIAL_SHARE * baseline_gap)
 
 
-def _read_number(rows: CellRows, column: FindingColumn, row_key: CellKey) -> Estimate:
-    """Return the number in a column, of a cell and the groups compared."""
-    metric_key = row_key + (column.metric,)
-    if column.labels:
-        row = rows.bias_cost.get(metric_key + (column.labels,), _NO_ROW)
-        if column.quantity == "change":
-            return _CHANGE.read(row)
-        return _VALUE.read(row)
-    if column.quantity == "change":
-        return _DIFFERENCE.read(rows.paired.get(metric_key, _NO_ROW))
-    return _VALUE.read(rows.techniques.get(metric_key, _NO_ROW))
-
-
-def _classify_uncompared(technique_row: Mapping[Any, Any]) -> Kind | Literal[""]:
+def _classify_uncompared(technique: Record) -> Kind | Literal[""]:
     """Return the kind of a model that is not compared with another, such as the plain model."""
-    if not technique_row.get("n", 0):
+    if not technique.get("n", 0):
         return "no value"
-    if technique_row["constant"]:
+    if technique["constant"]:
         return "constant"
-    if np.isnan(technique_row["side"]):
+    if np.isnan(technique["side"]):
         return "untested"
     return ""
 

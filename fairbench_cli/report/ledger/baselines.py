@@ -1,7 +1,7 @@
 """Baselines that need no training: the labels, the constants, and predictions replaced by a constant.
 
 `baselines_by_situation` gives the counts; `baselines_frame` is baselines.csv. Whether a technique is below
-them is in baselines_distance.csv (`baseline_distance_frame`), and in words (`describe_shortfalls`).
+them is in baselines_distance.csv (`baseline_distance_frame`); `find_shortfalls` has those that are.
 
 Predictions of the plain model that are replaced by a constant are the baseline of Hort, Zhang, Sarro and
 Harman (2021), "Fairea: a model behaviour mutation approach to benchmarking bias mitigation methods". They
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,16 +23,23 @@ from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.ledger import population_tests as population
 from fairbench_cli.report.ledger.cell_labels import BLOCK, LABELS, label_counts
+from fairbench_cli.report.ledger.columns import ACCURACY, FAIRNESS
 from fairbench_cli.report.ledger.frontier import ABOVE, BELOW, NOT_DISTINGUISHABLE, frontier_distance_frame
 from fairbench_cli.report.ledger.inference import compute_slopes, paired_test
 from fairbench_cli.report.ledger.journal_arrays import (
     SITUATION,
     CellKey,
     DatasetRepeats,
+    cell_key,
     is_baseline,
     mean_and_interval,
 )
-from fairbench_cli.report.ledger.paired_differences import adjust_by_family, run_paired_frame, verdict_words
+from fairbench_cli.report.ledger.paired_differences import (
+    BASELINE_ROW,
+    adjust_by_family,
+    run_paired_frame,
+    verdict_words,
+)
 from fairbench_cli.report.ledger.results import COMPARED, RunResults
 
 SITUATION_COLUMNS = SITUATION[:2] + ["compared"] + SITUATION[2:]
@@ -253,14 +260,13 @@ def baseline_distance_frame(run: RunResults) -> pd.DataFrame:
             **{f"{prefix}p_holm": adjusted["p_holm"], f"{prefix}verdict": verdicts}, tests=adjusted["tests"]
         )
     # 3. The regions; of the gap and the accuracy there is a verdict already, against none.
-    paired = run_paired_frame(run).set_index(COMPARED + ["metric"])
-    verdict_by_key = paired["population_verdict"].to_dict()
+    verdicts_to_none = run_paired_frame(run)["population_verdict"].droplevel(BASELINE_ROW).to_dict()
     regions = []
-    for row in frame[COMPARED + ["verdict"]].itertuples(index=False, name=None):
-        key, line = row[:-1], row[-1]
-        gap = verdict_by_key.get(key + ("discrimination",), "")
-        accuracy = verdict_by_key.get(key + ("accuracy",), "")
-        regions.append(classify_region(gap, accuracy, line))
+    for record in frame.to_dict("records"):
+        cell = cell_key(record)
+        gap = verdicts_to_none.get(run.row_number(cell, record["compared"], FAIRNESS), "")
+        accuracy = verdicts_to_none.get(run.row_number(cell, record["compared"], ACCURACY), "")
+        regions.append(classify_region(gap, accuracy, record["verdict"]))
     return frame.assign(region=regions)[BASELINE_DISTANCE_COLUMNS]
 
 
@@ -462,40 +468,51 @@ def _unadjusted_distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.
         yield frame[frame["n"] > 0]
 
 
-def describe_shortfalls(run: RunResults) -> dict[CellKey, tuple[str, ...]]:
-    """Say which techniques are shown below a baseline, and by how much, by the values of `COMPARED`.
+@dataclass(frozen=True)
+class Shortfall:
+    """What a technique is shown to be below, at the same gap or a smaller one.
 
-    Clauses such as "refusing everybody is 2.1 points more accurate and has no gap": of the constant, or
-    where it is not shown better of Fairea's line; then of moved thresholds, where the run has a sweep.
+    Parameters
+    ----------
+    baseline : {"constant", "line", "thresholds"}
+        The constant, which has no gap; Fairea's line; or thresholds of the plain model that are moved.
+    difference : float
+        The accuracy of the technique less that of the baseline: below 0.
+    constant_accepts : bool
+        Whether the constant, and that of the line, accepts everybody.
+    share : float
+        Of the predictions of the plain model that the line replaces by the constant; 0: none.
+    """
+
+    baseline: Literal["constant", "line", "thresholds"]
+    difference: float
+    constant_accepts: bool = False
+    share: float = 0.0
+
+
+def find_shortfalls(run: RunResults) -> dict[int, tuple[Shortfall, ...]]:
+    """Return what techniques are shown below, by the numbers of their rows of discrimination in the results.
+
+    Of the constant and Fairea's line the constant where both are; then thresholds, where the run has a sweep.
     Techniques that are not shown below anything are left out.
     """
-    # 1. Of the constant and of Fairea's line.
-    clauses: dict[CellKey, list[str]] = {}
-    for row in baseline_distance_frame(run).to_dict("records"):
-        technique_clauses = clauses.setdefault(tuple(row[name] for name in COMPARED), [])
-        deciding = {ACCEPT: "accepting", REFUSE: "refusing"}[row["constant"]]
-        if row["constant_verdict"] == BELOW:
-            advantage = _describe_advantage(row["constant_difference"])
-            technique_clauses.append(f"{deciding} everybody {advantage} and has no gap")
-        elif row["verdict"] == BELOW:
-            advantage = _describe_advantage(row["difference"])
-            if row["share"] > 0:
-                mixture = f"{deciding} {100 * row['share']:.1f} % of the people at random"
-                mixture = f"{mixture}, the others as the plain model,"
-                technique_clauses.append(f"{mixture} {advantage} at the same gap")
-            else:
-                technique_clauses.append(f"the plain model itself {advantage} and its gap is no larger")
-    # 2. Of moved thresholds.
+    # 1. The constant and Fairea's line.
+    shortfalls: dict[int, list[Shortfall]] = {}
+    for record in baseline_distance_frame(run).to_dict("records"):
+        constant_accepts = record["constant"] == ACCEPT
+        if record["constant_verdict"] == BELOW:
+            shortfall = Shortfall("constant", record["constant_difference"], constant_accepts)
+        elif record["verdict"] == BELOW:
+            shortfall = Shortfall("line", record["difference"], constant_accepts, record["share"])
+        else:
+            continue
+        row = run.row_number(cell_key(record), record["compared"], FAIRNESS)
+        shortfalls.setdefault(row, []).append(shortfall)
+    # 2. Moved thresholds.
     if run.plan.config.sweep:
-        for row in frontier_distance_frame(run).to_dict("records"):
-            if row["verdict"] == BELOW and row["constraint"] == "demographic-parity":
-                technique_clauses = clauses.setdefault(tuple(row[name] for name in COMPARED), [])
-                advantage = _describe_advantage(row["chosen_difference"])
-                technique_clauses.append(
-                    f"moving the thresholds of the plain model {advantage} at the same gap"
-                )
-    return {key: tuple(texts) for key, texts in clauses.items() if texts}
-
-
-def _describe_advantage(difference: float) -> str:
-    return f"is {-100 * difference:.1f} points more accurate"
+        for record in frontier_distance_frame(run).to_dict("records"):
+            if record["verdict"] == BELOW and record["constraint"] == "demographic-parity":
+                row = run.row_number(cell_key(record), record["compared"], FAIRNESS)
+                shortfall = Shortfall("thresholds", record["chosen_difference"])
+                shortfalls.setdefault(row, []).append(shortfall)
+    return {row: tuple(row_shortfalls) for row, row_shortfalls in shortfalls.items()}

@@ -17,10 +17,11 @@ from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.outputs import TestLabels
 from fairbench_cli.report.ledger.cell_labels import BLOCK, TRAINED_ON_TRUTH
-from fairbench_cli.report.ledger.change_kinds import classify_changes, classify_differences, technique_frame
+from fairbench_cli.report.ledger.change_kinds import classify_changes, technique_frame
 from fairbench_cli.report.ledger.columns import ACCURACY, fairness_metric, label_column_metrics
 from fairbench_cli.report.ledger.journal_arrays import is_baseline
 from fairbench_cli.report.ledger.paired_differences import (
+    BASELINE_ROW,
     LEVEL,
     adjust_by_family,
     differences_frame,
@@ -71,7 +72,7 @@ def bias_cost_frame(run: RunResults) -> pd.DataFrame:
     ``p`` that of the test before Holm's adjustment, and ``kind`` its verdict (`change_kinds.Kind`).
     ``lost``, on true labels, is the difference to the plain model that was trained without the bias, of the
     same repeats: `TRAINED_ON_TRUTH` in the same world where the run has it, else ``none`` at β = 0. For
-    ``none`` that is the cost of the bias.
+    ``none`` that is the cost of the bias. The index has the numbers of the results' rows.
     """
     return _bias_cost_frame(run.on_labels("true") or run)
 
@@ -85,7 +86,7 @@ def _bias_cost_frame(run: RunResults) -> pd.DataFrame:
         frames.append(_cost_on_labels(labelled.select(metrics), labelled.labels))
     if not frames:
         return pd.DataFrame(columns=BIAS_COST_COLUMNS)
-    return pd.concat(frames, ignore_index=True)[BIAS_COST_COLUMNS]
+    return pd.concat(frames)[BIAS_COST_COLUMNS]
 
 
 def _cost_on_labels(results: Results, labels: TestLabels) -> pd.DataFrame:
@@ -101,9 +102,7 @@ def _cost_on_labels(results: Results, labels: TestLabels) -> pd.DataFrame:
     else:
         biased, unbiased = _pair_with_unbiased(techniques.iloc[:0])
     losses = differences_frame(results, biased, unbiased, {})
-    biased_rows = techniques.iloc[biased].reset_index(drop=True)
-    unbiased_rows = techniques.iloc[unbiased].reset_index(drop=True)
-    losses = losses.assign(kind=classify_differences(losses, biased_rows, unbiased_rows))
+    losses = losses.assign(kind=classify_changes(losses, techniques))
     frame = _join_differences(frame, losses, LOSS_COLUMNS)
     return frame.assign(labels=labels).fillna({"kind": "", "lost_kind": ""})
 
@@ -112,9 +111,8 @@ def _join_differences(
     frame: pd.DataFrame, differences: pd.DataFrame, columns: Mapping[str, str]
 ) -> pd.DataFrame:
     """Return a frame with columns of differences, under other names; empty where there is no difference."""
-    keys = COMPARED + ["metric"]
-    renamed = differences[keys + list(columns.values())].set_axis(keys + list(columns), axis=1)
-    return frame.merge(renamed, on=keys, how="left", validate="one_to_one")
+    renamed = differences[list(columns.values())].set_axis(list(columns), axis=1)
+    return frame.join(renamed.droplevel(BASELINE_ROW), validate="one_to_one")
 
 
 def _pair_with_unbiased(rows: pd.DataFrame) -> tuple[Rows, Rows]:
@@ -187,14 +185,15 @@ def contrast_frame(run: RunResults) -> pd.DataFrame:
     farther from its ideal the metric is than with ``none``, below 0 nearer, with the 95 % interval in the
     population; ``contrast`` is their kind (`Contrast`). Both differences have to be shown: the p-value is
     the larger of the two, Holm-adjusted over the techniques and β of a data set, attribute, groups compared,
-    world, classifier and metric. Empty where record and truth are the same in all worlds.
+    world, classifier and metric. Empty where record and truth are the same in all worlds. The index has the
+    numbers of the results' rows.
     """
     # 1. The differences to none on recorded labels, and next to them those on true labels.
     frame = bias_cost_frame(run)
-    keys = COMPARED + ["metric"]
     tested = frame[frame["far_change"].notna() & (frame["intervention"] != TRAINED_ON_TRUTH)]
     recorded = _columns_on_labels(tested, "recorded")
-    joined = recorded.merge(_columns_on_labels(tested, "true"), on=keys, how="inner", validate="one_to_one")
+    on_truth = _columns_on_labels(tested, "true").drop(columns=COMPARED + ["metric"])
+    joined = recorded.join(on_truth, how="inner", validate="one_to_one")
     if not len(joined):
         return pd.DataFrame(columns=CONTRAST_COLUMNS)
     # 2. Both differences have to be shown: the larger p-value counts.

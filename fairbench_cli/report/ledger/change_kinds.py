@@ -4,7 +4,6 @@ A word about a difference is about the population (`population_tests.py`), at 5 
 the techniques and β of a data set, attribute, groups compared, classifier and metric.
 """
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -14,9 +13,15 @@ from numpy.typing import NDArray
 
 from fairbench_cli.report.ledger.cell_labels import BLOCK
 from fairbench_cli.report.ledger.inference import EQUAL
-from fairbench_cli.report.ledger.paired_differences import LEVEL, NEGLIGIBLE, adjust_by_family
-from fairbench_cli.report.ledger.population_tests import NO_ROW, compute_population_tests
-from fairbench_cli.report.ledger.results import COMPARED, ROW_COLUMNS, Results, RunResults
+from fairbench_cli.report.ledger.paired_differences import (
+    BASELINE_ROW,
+    LEVEL,
+    NEGLIGIBLE,
+    ROW,
+    adjust_by_family,
+)
+from fairbench_cli.report.ledger.population_tests import compute_population_tests
+from fairbench_cli.report.ledger.results import NO_ROW, ROW_COLUMNS, Results, RunResults
 
 Kind = Literal[
     "no value",
@@ -39,8 +44,6 @@ way. higher, lower: of a metric without an ideal. same: shown to differ by less 
 a difference nor that there is none. untested: nothing can be said of the population.
 """
 
-NO_TECHNIQUE = ("none", "{}")
-
 
 def technique_frame(results: Results) -> pd.DataFrame:
     """Return the tested mean of each technique, and of ``none``, by itself: a row per row of the results.
@@ -50,7 +53,7 @@ def technique_frame(results: Results) -> pd.DataFrame:
     the metric's ideal, and ``side``, the sign of mean − ideal (0 where no difference is shown, NaN without a
     test); ``p_same``, of the test that it is `NEGLIGIBLE` or more from the ideal; ``accepts_nobody`` and
     ``accepts_everybody``, the number of repeats in which the cell's models do so, and ``constant``, whether
-    there is one.
+    there is one. The index is that of the results' rows.
     """
     # 1. The values of each row less the ideal, against nothing; without an ideal the values themselves.
     has_ideal = ~np.isnan(results.ideals)
@@ -62,7 +65,7 @@ def technique_frame(results: Results) -> pd.DataFrame:
         results, indices, np.full_like(indices, NO_ROW), values, is_distance
     ).population
     # 2. p-values, of metrics with an ideal alone.
-    rows = results.rows[ROW_COLUMNS].reset_index(drop=True)
+    rows = results.rows[ROW_COLUMNS]
     family = BLOCK + ["metric"]
     p = np.where(has_ideal, tests.p, np.nan)
     p_holm = adjust_by_family(rows, p, family)["p_holm"]
@@ -91,42 +94,19 @@ def run_technique_frame(run: RunResults) -> pd.DataFrame:
     return technique_frame(run.select(run.metrics))
 
 
-def classify_changes(
-    paired: pd.DataFrame, techniques: pd.DataFrame, baseline: tuple[str | Sequence[str], ...] = NO_TECHNIQUE
-) -> NDArray[np.object_]:
-    """Return the `Kind` of each row of `paired_frame`.
+def classify_changes(paired: pd.DataFrame, techniques: pd.DataFrame) -> NDArray[np.object_]:
+    """Return the `Kind` of each row of `differences_frame`.
 
     Parameters
     ----------
     paired : DataFrame
-        Differences to a baseline.
+        Differences to baselines.
     techniques : DataFrame
-        `technique_frame` of the same results.
-    baseline : tuple of two (str or sequence of str)
-        Its technique and its parameters, of all rows or of each.
+        `technique_frame` of the same results, or of more.
     """
-    intervention, parameters = baseline
-    compared_with = paired.assign(
-        intervention=intervention,
-        parameters=parameters,
-        include_protected=paired["baseline_include_protected"],
-    )
-    keys = COMPARED + ["metric"]
-    # Empty frames have other types in the key columns.
-    key_types = techniques[keys].dtypes
-    technique_keys = paired[keys].astype(key_types)
-    baseline_keys = compared_with[keys].astype(key_types)
-    return classify_differences(
-        paired,
-        technique_keys.merge(techniques, on=keys, how="left", validate="many_to_one"),
-        baseline_keys.merge(techniques, on=keys, how="left", validate="many_to_one"),
-    )
-
-
-def classify_differences(
-    paired: pd.DataFrame, ours: pd.DataFrame, theirs: pd.DataFrame
-) -> NDArray[np.object_]:
-    """Return the `Kind` of each row of `differences_frame`, given both rows of `technique_frame`."""
+    # Both frames go by the numbers of the results' rows.
+    ours = techniques.loc[paired.index.get_level_values(ROW)]
+    theirs = techniques.loc[paired.index.get_level_values(BASELINE_ROW)]
     is_beyond_ideal = ours["side"].to_numpy() * theirs["side"].to_numpy() == -1
     verdict = paired["population_verdict"].to_numpy()
     # Tests are of distances, repeat by repeat: one that wavers less may be nearer though its mean is not.

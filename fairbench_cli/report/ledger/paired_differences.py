@@ -23,6 +23,9 @@ from fairbench_cli.report.ledger.results import COMPARED, ROW_COLUMNS, Results, 
 LEVEL = 0.05
 IDENTICAL = "same"
 VERSUS = "paired-versus-"  # begins the files of differences to other techniques than `none`
+ROW = "row"
+BASELINE_ROW = "baseline_row"
+"""The index of a frame of differences: the numbers of the results' rows that are compared."""
 NEGLIGIBLE = 0.01  # in the units of the metric, one point of a rate: a change shown to be smaller is none
 
 
@@ -159,7 +162,7 @@ def differences_frame(
 ) -> pd.DataFrame:
     """Return the differences between rows of the results, tested as `paired_frame` says.
 
-    Two rows are tested once, whichever is compared with the other.
+    Two rows are tested once, whichever is compared with the other. The index has the numbers of both.
 
     Parameters
     ----------
@@ -218,6 +221,10 @@ def differences_frame(
     numbers["population_p_same"] = adjust_by_family(rows, p_same, family)["p_holm"]
     numbers["population_basis"] = np.where(numbers["n"] > 0, tests.basis[index], "")
     frame = rows.assign(**numbers)
+    row_numbers = results.rows.index
+    frame.index = pd.MultiIndex.from_arrays(
+        [row_numbers[ours], row_numbers[theirs]], names=[ROW, BASELINE_ROW]
+    )
     return frame.drop(columns=["population_difference", "population_distance_difference"])
 
 
@@ -321,6 +328,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     ``front`` (bool: neither dominated nor constant), and labels joined by ``"; "``: ``dominated_by``,
     ``clearly_dominated_by`` (on these test rows) and ``population_clearly_dominated_by``. Cells without a
     value, such as infeasible ones, are absent, and so is the model without the bias (`TRAINED_ON_TRUTH`).
+    The index has the numbers of the rows of the first metric.
 
     Parameters
     ----------
@@ -348,7 +356,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     values = np.where(is_finite, results.values.reshape(shape), np.nan)
     distances = np.where(is_finite, results.distances.reshape(shape), np.nan)
     mean_distances = np.nanmean(distances, axis=2)
-    cells = results.rows.iloc[: len(is_finite)].reset_index(drop=True)
+    cells = results.rows.iloc[: len(is_finite)]
     techniques = cells[TECHNIQUE].itertuples(index=False, name=None)
     labels = [technique_label(*technique) for technique in techniques]
 
@@ -402,7 +410,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     )
     frame = cells.assign(**columns)[situation + TECHNIQUE + list(columns)]
     row_order = np.concatenate([ours[:0]] + cells_by_situation)
-    return frame.iloc[row_order].reset_index(drop=True)
+    return frame.iloc[row_order]
 
 
 @lru_cache(maxsize=2)  # the CSV and the table are of one run

@@ -22,7 +22,7 @@ from fairbench_cli.report.ledger.inference import (
     with_unseen_rows,
 )
 from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats, Texts
-from fairbench_cli.report.ledger.results import Results
+from fairbench_cli.report.ledger.results import NO_ROW, Results
 
 FRESH = "fresh test rows"
 SPLITS = "random splits"
@@ -46,8 +46,6 @@ BASES = {
     "variance between test rows that the counts allow is added, so differences are harder to show.",
 }
 """What the answer for the population rests on, as paired.csv names it, and in words."""
-
-NO_ROW = -1  # instead of the index of a row of the results
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,33 @@ COMPARED = CELL_COLUMNS[:2] + ["compared"] + CELL_COLUMNS[2:]
 ROW_COLUMNS = COMPARED + ["metric"]
 INTERVAL_COLUMNS = ["mean", "sd", "low", "high", "n_ok", "n"]
 SWEEP_COLUMNS = COMPARED + ["rate", "metric"] + INTERVAL_COLUMNS
+ATTRIBUTE = CELL_COLUMNS.index("attribute")
+NO_ROW = -1
+"""The number of no row of the results."""
+
+
+@dataclass(frozen=True)
+class RowLayout:
+    """Where the rows of a data set are: they go by cell, then by groups compared and metric.
+
+    Parameters
+    ----------
+    first_row : int
+        The number of the first.
+    n_cells : int
+        Of the data set.
+    positions : dict of int
+        The position of groups compared and a metric among the rows of a cell.
+    """
+
+    first_row: int
+    n_cells: int
+    positions: Mapping[tuple[str, str], int]
+
+    @property
+    def next_row(self) -> int:
+        """The number of the first row of the next data set."""
+        return self.first_row + self.n_cells * len(self.positions)
 
 
 @dataclass(frozen=True)
@@ -45,7 +72,8 @@ class Results:
     Parameters
     ----------
     rows : DataFrame
-        The columns of `ROW_COLUMNS`: one row per cell, groups compared and metric.
+        The columns of `ROW_COLUMNS`: one row per cell, groups compared and metric. The index has the numbers
+        of the rows, which they keep when some are taken: all frames of tested numbers go by them.
     values : array, shape (rows, repeats)
         NaN where a repeat has no value.
     status : array of str, shape (rows, repeats)
@@ -58,6 +86,8 @@ class Results:
         Of each row the index of its data set in `datasets`, and that of its cell in this one.
     requested : tuple of str
         The metrics that were to be computed, whether or not there are rows of them.
+    layouts : sequence of RowLayout
+        Where the rows of each data set are, before some are taken.
     """
 
     rows: pd.DataFrame
@@ -67,6 +97,21 @@ class Results:
     datasets: Sequence[DatasetRepeats] = ()
     cell_index: Rows = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
     requested: tuple[str, ...] = ()
+    layouts: Sequence[RowLayout] = ()
+
+    def row_number(self, dataset: int, cell: int, compared: str, metric: str) -> int:
+        """Return the number of a row; `NO_ROW` where there is none.
+
+        Parameters
+        ----------
+        dataset, cell : int
+            The index of the data set in `datasets`, and that of the cell in this one.
+        """
+        layout = self.layouts[dataset]
+        position = layout.positions.get((compared, metric))
+        if position is None:
+            return NO_ROW
+        return layout.first_row + cell * len(layout.positions) + position
 
     def take(self, selected: NDArray[Any]) -> "Results":
         """Return some of the rows, by a mask or by their indices."""
@@ -125,6 +170,8 @@ def compute_results(
     values = []
     statuses = []
     cell_indices = []
+    layouts = []
+    next_row = 0
     for dataset_index, data in enumerate(datasets):
         # 1. Compute every metric of every group of groups compared, for all cells of the data set at once.
         has_counts = data.has_counts
@@ -153,6 +200,9 @@ def compute_results(
         values.append(np.stack(values_by_row, axis=1).reshape(-1, n_repeats))
         statuses.append(np.repeat(data.status, n_rows, axis=0))
         cell_indices.append(np.stack([np.full_like(cells, dataset_index), cells], axis=1))
+        positions = {row_key: position for position, row_key in enumerate(row_keys)}
+        layouts.append(RowLayout(next_row, n_cells, positions))
+        next_row = layouts[-1].next_row
     return Results(
         rows=pd.concat(frames, ignore_index=True),
         values=np.concatenate(values),
@@ -161,6 +211,7 @@ def compute_results(
         datasets=datasets,
         cell_index=np.concatenate(cell_indices),
         requested=tuple(metrics),
+        layouts=layouts,
     )
 
 
@@ -226,7 +277,8 @@ class CellMetric:
     summary: Summary
 
 
-NO_VALUES = CellMetric(np.empty(0), np.empty(0, dtype=object), Summary(np.nan, np.nan, np.nan, 0))
+NO_REPEATS: Texts = np.empty(0, dtype=object)
+NO_VALUES = CellMetric(np.empty(0), NO_REPEATS, Summary(np.nan, np.nan, np.nan, 0))
 
 
 @dataclass(frozen=True)
@@ -339,6 +391,39 @@ class RunResults:
             return replace(self, attributes=())
         return self
 
+    @cached_property
+    def _cell_indices(self) -> dict[CellKey, tuple[int, int]]:
+        """The index of the data set of each cell, and that of the cell in this one."""
+        indices = {}
+        for dataset, data in enumerate(self.datasets):
+            for cell_index, cell in enumerate(data.cells):
+                indices[cell_key(cell)] = (dataset, cell_index)
+        return indices
+
+    @property
+    def cell_keys(self) -> list[CellKey]:
+        """The values of `CELL_COLUMNS` of each cell of which some repeat has been run."""
+        return list(self._cell_indices)
+
+    def row_number(self, cell: CellKey, compared: str, metric: str) -> int:
+        """Return the number of a row of the results, by the values of `CELL_COLUMNS` of its cell.
+
+        It is `NO_ROW` where no repeat of the cell has been run, or the run has not compared these groups.
+        """
+        indices = self._cell_indices.get(cell)
+        if indices is None:
+            return NO_ROW
+        return self.results.row_number(*indices, compared, metric)
+
+    def cell_failures(self, cell: CellKey) -> tuple[Texts, Texts]:
+        """Return the status of each repeat of a cell, and the reason why it gave no value, if any."""
+        indices = self._cell_indices.get(cell)
+        if indices is None:
+            return NO_REPEATS, NO_REPEATS
+        dataset, cell_index = indices
+        data = self.datasets[dataset]
+        return data.status[cell_index], data.reason[cell_index]
+
     @property
     def datasets_with_results(self) -> set[tuple[str, str]]:
         """The data sets, each with its attribute, of which some repeat has been run."""
@@ -354,20 +439,26 @@ class RunResults:
         return np.stack([self.cell_metric(cell_key(cell), metric).values for cell in data.cells])
 
     @cached_property
-    def metric_by_cell(self) -> dict[CellKey, CellMetric]:
-        """The metrics of the groups of each cell's own attribute, by ``(*CELL_COLUMNS, metric)``."""
-        results = self.own_attribute_results
-        frame = summary_frame(results, self.plan.config.repeats)
-        keys = frame[CELL_COLUMNS + ["metric"]].itertuples(index=False, name=None)
-        summaries = frame[["mean", "low", "high", "n_ok"]].itertuples(index=False, name=None)
-        metrics = {}
-        for i, (key, (mean, low, high, n)) in enumerate(zip(keys, summaries, strict=True)):
-            metrics[key] = CellMetric(results.values[i], results.status[i], Summary(mean, low, high, n))
-        return metrics
+    def _summaries(self) -> NDArray[Any]:
+        """Mean, low, high and number of values of every row of the results, shape (rows, 4)."""
+        frame = summary_frame(self.results, self.plan.config.repeats)
+        return frame[["mean", "low", "high", "n_ok"]].to_numpy()
 
-    def cell_metric(self, key: CellKey, metric: str) -> CellMetric:
-        """Return the results of a metric in a cell, by its values of `CELL_COLUMNS`. Maybe `NO_VALUES`."""
-        return self.metric_by_cell.get(key + (metric,), NO_VALUES)
+    def cell_metric(self, cell: CellKey, metric: str) -> CellMetric:
+        """Return a metric of a cell, of the groups of its own attribute. Maybe `NO_VALUES`.
+
+        Parameters
+        ----------
+        cell : tuple
+            Its values of `CELL_COLUMNS`.
+        """
+        row = self.row_number(cell, cell[ATTRIBUTE], metric)
+        if row == NO_ROW:
+            return NO_VALUES
+        mean, low, high, n = self._summaries[row].tolist()
+        return CellMetric(
+            self.results.values[row], self.results.status[row], Summary(mean, low, high, int(n))
+        )
 
     def cell_counts(self, key: CellKey) -> CellCounts:
         """Return the statuses and counts of a cell, by its values of `CELL_COLUMNS`. Maybe `NO_COUNTS`."""

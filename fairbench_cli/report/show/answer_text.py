@@ -18,7 +18,6 @@ from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
 from fairbench_cli.experiment.plan import RunPlan, bias_in_words, named_sources
 from fairbench_cli.report.ledger.answer import (
-    Estimate,
     Outcome,
     RunAnswer,
     RunSetting,
@@ -26,9 +25,11 @@ from fairbench_cli.report.ledger.answer import (
     answer_of,
     how_often,
 )
+from fairbench_cli.report.ledger.baselines import Shortfall
 from fairbench_cli.report.ledger.cell_labels import NO_BIAS, read_display_names
 from fairbench_cli.report.ledger.columns import COLUMNS, FindingColumn
 from fairbench_cli.report.ledger.results import RunResults
+from fairbench_cli.report.ledger.run_ledger import Estimate
 from fairbench_cli.report.show import answer_worlds
 from fairbench_cli.report.show.answer_worlds import NOT_BEATEN, result_of
 from fairbench_cli.report.show.metric_wording import MOST_NAMES, MetricWording, signed, wording_of
@@ -332,9 +333,27 @@ def describe_setting(setting: RunSetting, wording: MetricWording) -> str:
             names = [finding.technique for finding in findings]
             sentences.append(f"{_capitalise(result)}: {join_names(names, len(names))}")
     for finding in techniques:
-        if finding.narrows and finding.beaten_by:
-            sentences.append(f"But next to {finding.technique} {finding.beaten_by[0]}")
+        if finding.narrows and finding.shortfalls:
+            sentences.append(f"But next to {finding.technique} {describe_shortfall(finding.shortfalls[0])}")
     return " ".join(f"{sentence}." for sentence in sentences)
+
+
+def describe_shortfall(shortfall: Shortfall) -> str:
+    """Return the clause on a baseline that is shown to be better than a technique.
+
+    >>> describe_shortfall(Shortfall("constant", -0.021))
+    'refusing everybody is 2.1 points more accurate and has no gap'
+    """
+    advantage = f"is {-100 * shortfall.difference:.1f} points more accurate"
+    deciding = "accepting" if shortfall.constant_accepts else "refusing"
+    if shortfall.baseline == "constant":
+        return f"{deciding} everybody {advantage} and has no gap"
+    if shortfall.baseline == "thresholds":
+        return f"moving the thresholds of the plain model {advantage} at the same gap"
+    if shortfall.share > 0:
+        mixture = f"{deciding} {100 * shortfall.share:.1f} % of the people at random"
+        return f"{mixture}, the others as the plain model, {advantage} at the same gap"
+    return f"the plain model itself {advantage} and its gap is no larger"
 
 
 def describe_gap(setting: RunSetting, wording: MetricWording) -> str:

@@ -10,13 +10,13 @@ import math
 from fairbench_cli.document.model import TableCell
 from fairbench_cli.measures.counts import PAIR
 from fairbench_cli.report.ledger.answer import (
-    Estimate,
     RunAnswer,
     RunSetting,
     TechniqueFinding,
     how_often,
     settings_with,
 )
+from fairbench_cli.report.ledger.run_ledger import Estimate
 from fairbench_cli.report.show.metric_wording import points, signed
 
 SUMMARY_HEADS = ("technique", "true labels", "recorded", "regained", "result")

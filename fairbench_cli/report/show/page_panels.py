@@ -492,9 +492,7 @@ def select_differences(
         return differences
     # 3. To each other technique, all in one frame: Holm's adjustment is over each baseline alone.
     frame = paired_with_baselines(kept_results, baselines)
-    key_of_label = {baseline.label: (baseline.intervention, baseline.parameters) for baseline in baselines}
-    baseline_keys = frame["baseline"].map(key_of_label)
-    kinds_of_rows = classify_changes(frame, technique_values, tuple(zip(*baseline_keys, strict=True)))
+    kinds_of_rows = classify_changes(frame, technique_values)
     for baseline in baselines:
         is_to_baseline = (frame["baseline"] == baseline.label).to_numpy()
         if is_to_baseline.any():

@@ -120,11 +120,7 @@ def draw_curves(run: RunResults) -> dict[str, Figure]:
 
 
 def _curves(run: RunResults, title: str, page: Page) -> Figure:
-    n_drawn = {
-        key[:-1]: metric.summary.n
-        for key, metric in run.metric_by_cell.items()
-        if key[-1] == CURVE_METRICS[0]
-    }
+    n_drawn = {key: run.cell_metric(key, CURVE_METRICS[0]).summary.n for key in run.cell_keys}
     return facet(
         f"Measures over the bias level β: {title}",
         f"{pages.describe_means(run.plan)} Techniques are set slightly apart at each β.",

@@ -90,7 +90,8 @@ def mean_points(run: RunResults) -> dict[CellKey, Point]:
     points = {}
     keys = frame[CELL_COLUMNS].itertuples(index=False, name=None)
     for key, is_on_front in zip(keys, frame["front"], strict=True):
-        gaps, accuracies = (run.metric_by_cell[*key, name].values for name in PARETO_METRICS)
+        gaps = run.cell_metric(key, PARETO_METRICS[0]).values
+        accuracies = run.cell_metric(key, PARETO_METRICS[1]).values
         x, y = means_of_both(np.abs(gaps), accuracies)
         points[key] = (x, y, bool(is_on_front))
     return points
