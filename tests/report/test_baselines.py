@@ -25,11 +25,12 @@ from fairbench_cli.report.ledger.baselines import (
     baselines_by_situation,
     baselines_frame,
     classify_region,
-    describe_shortfalls,
+    find_shortfalls,
     mutate_predictions,
 )
 from fairbench_cli.report.ledger.inference import paired_test
-from fairbench_cli.report.ledger.results import COMPARED, RunResults, run_results
+from fairbench_cli.report.ledger.results import RunResults, run_results
+from fairbench_cli.report.show.answer_text import describe_shortfall
 
 REPEATS, ROWS = 6, 400
 TECHNIQUES = ("none", "copy", "refuser", "accepter", "coin", "fairer", "unfairer")
@@ -248,11 +249,14 @@ def test_limiting_cases_have_their_verdicts(test):
 
 def test_what_is_below_is_said_in_words_with_its_numbers():
     run = run_of(CELLS)
-    said = {key[COMPARED.index("intervention")]: clauses for key, clauses in describe_shortfalls(run).items()}
-    assert list(said) == ["accepter", "coin", "unfairer"]
-    for name, clauses in said.items():
+    shortfalls = find_shortfalls(run)
+    techniques = run.results.rows["intervention"][list(shortfalls)].tolist()
+    assert techniques == ["accepter", "coin", "unfairer"]
+    assert set(run.results.rows["metric"][list(shortfalls)]) == {"discrimination"}
+    for name, below in zip(techniques, shortfalls.values(), strict=True):
         points = -100 * brute_force(name)["constant"].mean()
-        assert clauses == (f"refusing everybody is {points:.1f} points more accurate and has no gap",)
+        clauses = [describe_shortfall(shortfall) for shortfall in below]
+        assert clauses == [f"refusing everybody is {points:.1f} points more accurate and has no gap"]
 
 
 def test_regions_are_those_that_the_verdicts_leave():

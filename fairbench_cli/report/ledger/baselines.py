@@ -491,9 +491,9 @@ class Shortfall:
 
 
 def find_shortfalls(run: RunResults) -> dict[int, tuple[Shortfall, ...]]:
-    """Return what techniques are shown below, by the numbers of their rows of discrimination in the results.
+    """Return the shortfalls of techniques, by the numbers of their rows of discrimination in the results.
 
-    Of the constant and Fairea's line the constant where both are; then thresholds, where the run has a sweep.
+    First of the constant, else of Fairea's line; then of thresholds, where the run has a sweep.
     Techniques that are not shown below anything are left out.
     """
     # 1. The constant and Fairea's line.
