@@ -74,32 +74,39 @@ def find_neighbours(
         raise ValueError("neighbours are counted one by one; they know no weights")
     if k < 1:
         raise ValueError(f"{k} neighbours are none")
-    matrix = distance_matrix(rows)
+    # 1. Sort the rows: the deprived come first.
     if outcomes is None:
         outcomes = rows.predicted[:, None]
-    order = np.argsort(rows.s, kind="stable")  # the deprived first
-    split = int(np.sum(rows.s == 0))
-    row_indices = np.arange(len(order))
-    n_looked_up = max(1, most // max(1, len(order)))
-    if n_looked_up < len(order):
-        row_indices = np.sort(np.random.default_rng(SEED).choice(len(order), n_looked_up, replace=False))
-    among_all = []
-    deprived = []
-    favoured = []
+    order = np.argsort(rows.s, kind="stable")
+    n_rows = len(order)
+    n_deprived = int(np.sum(rows.s == 0))
+    sorted_features = distance_matrix(rows)[order]
     sorted_outcomes = outcomes[order].astype(np.float64)
-    ahead = int(np.searchsorted(row_indices, split))  # asked who are deprived
-    for start, distances in _distances(matrix[order], row_indices):
-        among_all.append(_rates(distances, sorted_outcomes, k))
-        of_deprived = distances[: max(0, ahead - start)]
-        deprived.append(_rates(of_deprived[:, :split], sorted_outcomes[:split], k))
-        favoured.append(_rates(of_deprived[:, split:], sorted_outcomes[split:], k))
-    empty = np.zeros((0, outcomes.shape[1]))
+    # 2. Choose the rows to look up: all, or so many that the pairs are no more than `most`.
+    row_indices = np.arange(n_rows)
+    n_looked_up = max(1, most // max(1, n_rows))
+    if n_looked_up < n_rows:
+        row_indices = np.sort(np.random.default_rng(SEED).choice(n_rows, n_looked_up, replace=False))
+    n_deprived_looked_up = int(np.searchsorted(row_indices, n_deprived))
+    # 3. The rates among their neighbours, a part of the rows at a time: of all rows among all, of the
+    # deprived also within either group.
+    no_rates = np.zeros((0, outcomes.shape[1]))
+    rates_among_all = [no_rates]
+    rates_among_deprived = [no_rates]
+    rates_among_favoured = [no_rates]
+    for start, distances in _distances(sorted_features, row_indices):
+        rates_among_all.append(_rates(distances, sorted_outcomes, k))
+        of_deprived = distances[: max(0, n_deprived_looked_up - start)]
+        to_deprived = of_deprived[:, :n_deprived]
+        to_favoured = of_deprived[:, n_deprived:]
+        rates_among_deprived.append(_rates(to_deprived, sorted_outcomes[:n_deprived], k))
+        rates_among_favoured.append(_rates(to_favoured, sorted_outcomes[n_deprived:], k))
     return Neighbours(
-        order[row_indices],
-        sorted_outcomes[row_indices],
-        np.concatenate([empty, *among_all]),
-        np.concatenate([empty, *deprived]),
-        np.concatenate([empty, *favoured]),
+        row_indices=order[row_indices],
+        outcomes=sorted_outcomes[row_indices],
+        neighbour_rates=np.concatenate(rates_among_all),
+        near_deprived=np.concatenate(rates_among_deprived),
+        near_favoured=np.concatenate(rates_among_favoured),
     )
 
 
@@ -124,10 +131,12 @@ def neighbour_agreement(near: Neighbours) -> Floats:
 
 def mean_agreement(near: Neighbours) -> Floats:
     """Return the mean of `neighbour_agreement` over the rows, shape (outcomes,); NaN when there are none."""
-    by_outcome = np.ascontiguousarray(
-        neighbour_agreement(near).T
-    )  # so that each outcome is summed as it would be alone
-    return by_outcome.mean(-1) if by_outcome.size else np.full(len(by_outcome), np.nan)
+    # Contiguous, so that each outcome is summed as it would be alone.
+    by_outcome = np.ascontiguousarray(neighbour_agreement(near).T)
+    if not by_outcome.size:
+        return np.full(len(by_outcome), np.nan)
+    means: Floats = by_outcome.mean(-1)
+    return means
 
 
 def situation_testing(rows: Rows, k: int = NEIGHBOURS, margin: float = MARGIN) -> float:

@@ -224,12 +224,21 @@ def _within(metric: Metric) -> Metric:
 
 
 def _list_metrics() -> dict[str, Metric]:
+    """Return every metric by its name."""
+    # 1. Rates and how groups are compared in them, and the functions that are no such comparison.
     metrics = {metric.name: metric for metric in chain(compositions(), FUNCTIONS)}
-    metrics |= {alias.name: alias_metric(alias, metrics) for alias in ALIASES}
+    # 2. Other names of these.
+    for alias in ALIASES:
+        metrics[alias.name] = alias_metric(alias, metrics)
+    # 3. Measures of two groups for more of them, and within strata.
     for name in _ABSOLUTE:
-        for metric in (_weighted(metrics[name]), _within(metrics[name])):
-            metrics[metric.name] = metric
+        of_all_groups = _weighted(metrics[name])
+        within_strata = _within(metrics[name])
+        metrics[of_all_groups.name] = of_all_groups
+        metrics[within_strata.name] = within_strata
+    # 4. The same by the edge rules of the program of Friedler et al. (2019).
     metrics |= legacy_metrics(metrics)
+    # 5. The same of labels instead of decisions, where it is not another metric already.
     for metric in list(metrics.values()):
         # A rate of labels is another rate, the base rate, and not listed twice.
         if metric.on == "both" and metric.section not in ("rate", "comparison"):

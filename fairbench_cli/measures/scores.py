@@ -376,7 +376,10 @@ def logit(score: ArrayLike) -> Floats:
 
 
 def fit_calibration(blocks: Callable[[], Iterable[ScoreCells]], groups: int) -> CalibrationFit:
-    """Fit the line of each group.
+    """Fit the line of each group: logistic regression of the label on the logit of the score.
+
+    By Newton's method, in all groups at once: a step that makes the likelihood of a group smaller is halved
+    and tried again.
 
     Parameters
     ----------
@@ -390,29 +393,34 @@ def fit_calibration(blocks: Callable[[], Iterable[ScoreCells]], groups: int) -> 
     CalibrationFit
         NaN for a group with one label or one score, or whose labels a score separates.
     """
-    fitted = _overlap(blocks(), groups)
+    # 1. Begin at the line of calibrated scores, in the groups that have a maximum.
+    has_maximum = _overlap(blocks(), groups)
     beta = np.tile([0.0, 1.0], (groups, 1))
-    now = _likelihood(blocks(), beta)
-    going = fitted.copy()
-    step = _step(now, fitted)
-    halved = np.zeros(groups, dtype=np.int64)
+    sums = _likelihood(blocks(), beta)
+    step = _step(sums, has_maximum)
+    is_moving = has_maximum.copy()
+    n_halved = np.zeros(groups, dtype=np.int64)
     for _ in range(MOST_STEPS):
-        going &= (np.abs(step) > STEP).any(-1)
-        if not going.any():
+        # 2. Groups whose step has become tiny are there.
+        is_moving &= (np.abs(step) > STEP).any(-1)
+        if not is_moving.any():
             break
-        trial = np.where(going[:, None], beta + step, beta)
-        trial_sums = _likelihood(blocks(), trial)
-        before = now[:, VALUE]
-        worse = going & ~(trial_sums[:, VALUE] >= before - 1e-12 * np.abs(before)) & (halved < HALVED)
-        better = (going & ~worse)[:, None]
-        beta = np.where(better, trial, beta)
-        now = np.where(better, trial_sums, now)
-        halved = np.where(worse, halved + 1, 0)
-        step = np.where(worse[:, None], step / 2, _step(now, fitted))
-    keep = np.where(fitted & ~going, 1.0, np.nan)[:, None]
-    beta = beta * keep
-    now = now * keep
-    return CalibrationFit(beta, now[:, INFORMATION], now[:, MEAT])
+        # 3. Take the step of the others, unless it makes the likelihood smaller: then halve it.
+        next_beta = np.where(is_moving[:, None], beta + step, beta)
+        next_sums = _likelihood(blocks(), next_beta)
+        log_likelihood = sums[:, VALUE]
+        is_no_smaller = next_sums[:, VALUE] >= log_likelihood - 1e-12 * np.abs(log_likelihood)
+        is_halved = is_moving & ~is_no_smaller & (n_halved < HALVED)
+        is_taken = (is_moving & ~is_halved)[:, None]
+        beta = np.where(is_taken, next_beta, beta)
+        sums = np.where(is_taken, next_sums, sums)
+        n_halved = np.where(is_halved, n_halved + 1, 0)
+        step = np.where(is_halved[:, None], step / 2, _step(sums, has_maximum))
+    # 4. A group that is still moving has no fit.
+    is_fitted = has_maximum & ~is_moving
+    beta = np.where(is_fitted[:, None], beta, np.nan)
+    sums = np.where(is_fitted[:, None], sums, np.nan)
+    return CalibrationFit(beta, sums[:, INFORMATION], sums[:, MEAT])
 
 
 def slope_and_intercept(
@@ -467,9 +475,12 @@ def _likelihood(blocks: Iterable[ScoreCells], beta: Floats) -> Floats:
     return sums
 
 
-def _step(now: Floats, fitted: NDArray[np.bool_]) -> Floats:
-    """Return Newton's step of each group; 0 where there is no maximum to go to."""
-    u, v, a, b, d = now.T[1:6]  # the gradient, and what is in `INFORMATION`
+def _step(sums: Floats, has_maximum: NDArray[np.bool_]) -> Floats:
+    """Return Newton's step of each group, the inverse of `INFORMATION` times the gradient.
+
+    It is 0 where there is no maximum to go to.
+    """
+    u, v, a, b, d = sums.T[1:6]  # the gradient (u, v), and the information ((a, b), (b, d))
     determinant = a * d - b * b
     step = divide(np.stack([d * u - b * v, a * v - b * u], -1), determinant[:, None])
-    return np.where(fitted[:, None] & np.isfinite(step), step, 0.0)
+    return np.where(has_maximum[:, None] & np.isfinite(step), step, 0.0)
