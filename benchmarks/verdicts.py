@@ -118,11 +118,13 @@ def simulate(world: World, runs: int) -> Found:
     law, found = LAWS[world.law], []
     for n in counts:
         if law is None:
-            above, below = (
+            numerator, denominator = (
                 side.reshape(-1, len(world.measures))
                 for side in numerators_and_denominators(n, world.measures)
             )
-            rows = RateRows(above, below, np.zeros(above.shape, dtype=bool), above, below)
+            rows = RateRows(
+                numerator, denominator, np.zeros(numerator.shape, dtype=bool), numerator, denominator
+            )
             found.append(_together(rows, n.sum((2, 3)), world.measures))
         else:
             found.append(_of_slices([_weighted(rng, each, law) for each in n]))
@@ -211,9 +213,14 @@ def _found(runs: Iterable[Sequence[Tests]]) -> Found:
         verdicts, points, outside = [], [], False
         for one, known in zip(tests, evidence, strict=True):
             for g, m in zip(*np.nonzero(one.compared), strict=True):
-                sides = (one.rows.plain_above, one.rows.below, one.ref.plain_above, one.ref.below)
+                sides = (
+                    one.rows.plain_numerator,
+                    one.rows.denominator,
+                    one.ref.plain_numerator,
+                    one.ref.denominator,
+                )
                 if one.rows.scaled.any():
-                    sides = (one.rows.above, one.rows.below, one.ref.above, one.ref.below)
+                    sides = (one.rows.numerator, one.rows.denominator, one.ref.numerator, one.ref.denominator)
                 points.append(decide(*(float(side[g, m]) for side in sides), TAU))
                 verdicts.append(decide_by_evidence(points[-1], one, known, g, m, config)[0])
                 outside |= verdicts[-1] == "fail" and bool(known.outside[g, m])

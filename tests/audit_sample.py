@@ -51,8 +51,10 @@ def counts_of(cells: tuple[int, int, int, int]) -> dict[str, float]:
 
 
 def behind(name: str, counts: dict[str, float]) -> tuple[float, float]:
-    above, below = (sum(counts[cell] for cell in cells) for cells in (RATES[name].above, RATES[name].below))
-    return above, below
+    numerator, denominator = (
+        sum(counts[cell] for cell in cells) for cells in (RATES[name].numerator, RATES[name].denominator)
+    )
+    return numerator, denominator
 
 
 def rate(name: str, counts: dict[str, float]) -> Interval:

@@ -23,7 +23,7 @@ from fairbench_cli.measures.significance import alpha_level
 
 # The rates that are shown, those with counts over and under the bar; and those that groups are compared on in
 # every audit, which predictions change.
-SHOWN = tuple(name for name, rate in RATES.items() if rate.above)
+SHOWN = tuple(name for name, rate in RATES.items() if rate.numerator)
 COMPARED = tuple(name for name in SHOWN if RATES[name].needs_predictions)
 
 # What the verdict looks at when nothing is named, as far as there are labels. Not the shares of all selected:

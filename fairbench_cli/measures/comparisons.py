@@ -239,8 +239,8 @@ def _speaks_of(rate: Rate) -> Literal["predictions", "labels", "both"]:
 
 
 def _z_and_p(counts: Counts, rate: str) -> tuple[Floats, Floats]:
-    above, below = (side[..., 0] for side in numerators_and_denominators(counts.pair.n, [rate]))
-    return two_proportions(above[..., 0], below[..., 0], above[..., 1], below[..., 1])
+    numerator, denominator = (side[..., 0] for side in numerators_and_denominators(counts.pair.n, [rate]))
+    return two_proportions(numerator[..., 0], denominator[..., 0], numerator[..., 1], denominator[..., 1])
 
 
 def _other_rates(counts: Counts, rate: str) -> Floats:

@@ -115,10 +115,10 @@ def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
     >>> round(found.change.item(), 4), round(1 / 4 - 1 / 6, 4)
     (0.0833, 0.0833)
     """
-    above, below = _counted_kinds(names, sides.paired)
+    numerator_kinds, denominator_kinds = _counted_kinds(names, sides.paired)
     of_all = np.array([RATES[name].of_all for name in names])
-    numerators = [sides.n @ kinds for kinds in above]
-    denominators = [sides.n @ kinds for kinds in below]
+    numerators = [sides.n @ kinds for kinds in numerator_kinds]
+    denominators = [sides.n @ kinds for kinds in denominator_kinds]
     rate = []
     for numerator, denominator in zip(numerators, denominators, strict=True):
         rate.append(divide(numerator, np.where(of_all, denominator.sum(0), denominator)))
@@ -126,12 +126,12 @@ def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
     log = []
     rate_terms = []
     for s in (0, 1):
-        share = np.where(of_all, 0.0, _added_share(below[s], denominators[s]))
-        log.append(_added_share(above[s], numerators[s]) - share)
-        rate_terms.append(_added_share(above[s], denominators[s]) - rate[s][:, None] * share)
-    squares = _squared_weights(sides, np.maximum(below[0], below[1]))
-    worth = divide(sides.n[..., None] ** 2, np.max(squares, axis=0))  # effective rows of each kind
-    moved = (above[0] != above[1]) | (below[0] != below[1])
+        share = np.where(of_all, 0.0, _added_share(denominator_kinds[s], denominators[s]))
+        log.append(_added_share(numerator_kinds[s], numerators[s]) - share)
+        rate_terms.append(_added_share(numerator_kinds[s], denominators[s]) - rate[s][:, None] * share)
+    squares = _squared_weights(sides, np.maximum(denominator_kinds[0], denominator_kinds[1]))
+    effective_rows = divide(sides.n[..., None] ** 2, np.max(squares, axis=0))
+    moved = (numerator_kinds[0] != numerator_kinds[1]) | (denominator_kinds[0] != denominator_kinds[1])
 
     def variance(added: Floats) -> Floats:
         return np.asarray(
@@ -139,7 +139,7 @@ def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
         )
 
     def rows(kinds: Bools) -> Floats:
-        return np.asarray(np.nansum(np.where(kinds, worth, 0.0), axis=1))
+        return np.asarray(np.nansum(np.where(kinds, effective_rows, 0.0), axis=1))
 
     return RateChanges(
         before=rate[0],
@@ -147,7 +147,7 @@ def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
         change=variance(log[1] - log[0]),
         total=variance(log[1] + log[0]),
         points=np.where(of_all, np.nan, variance(rate_terms[1] - rate_terms[0])),
-        fewest=np.minimum(rows(above[0] > 0), rows(above[1] > 0)),
+        fewest=np.minimum(rows(numerator_kinds[0] > 0), rows(numerator_kinds[1] > 0)),
         moved=rows(moved),
     )
 
@@ -182,17 +182,20 @@ def same_size_p(change: Floats, change_variance: Floats, total: Floats, total_va
 
 def _counted_kinds(names: Sequence[str], paired: bool) -> tuple[list[Floats], list[Floats]]:
     """Return 1 where a rate counts a kind of row over, and under, the bar: (before, after) of (8, rates)."""
-    above = selection_matrix([RATES[name].above for name in names])
-    below = selection_matrix([RATES[name].below for name in names])
+    numerator = selection_matrix([RATES[name].numerator for name in names])
+    denominator = selection_matrix([RATES[name].denominator for name in names])
     if paired:
         label, before, after = np.indices((2, 2, 2)).reshape(3, KINDS)
         cell_before = 2 * label + before
         cell_after = 2 * label + after
-        return [above[cell_before], above[cell_after]], [below[cell_before], below[cell_after]]
-    none = np.zeros_like(above)
+        return [numerator[cell_before], numerator[cell_after]], [
+            denominator[cell_before],
+            denominator[cell_after],
+        ]
+    none = np.zeros_like(numerator)
     return (
-        [np.vstack([above, none]), np.vstack([none, above])],
-        [np.vstack([below, none]), np.vstack([none, below])],
+        [np.vstack([numerator, none]), np.vstack([none, numerator])],
+        [np.vstack([denominator, none]), np.vstack([none, denominator])],
     )
 
 

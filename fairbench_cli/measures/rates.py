@@ -36,7 +36,7 @@ class Rate:
         As written in commands, as read by people.
     event, condition : str
         It is P(event | condition, s) for the group s.
-    above, below : tuple of cell names
+    numerator, denominator : tuple of cell names
         What is summed over and under the bar; empty for a mean of other rates.
     ideal : {0, 1} or None
         Its best value.
@@ -52,8 +52,8 @@ class Rate:
     label: str
     event: str
     condition: str
-    above: tuple[str, ...]
-    below: tuple[str, ...]
+    numerator: tuple[str, ...]
+    denominator: tuple[str, ...]
     ideal: int | None = None
     complement: str = ""
     of_all: bool = False
@@ -79,7 +79,7 @@ class Rate:
     @property
     def needs_labels(self) -> bool:
         """Return whether it is undefined without labels: a sum separates the labels of one prediction."""
-        return bool(self.mean_of) or not {self.above, self.below} <= {SELECTED, REFUSED, CELLS}
+        return bool(self.mean_of) or not {self.numerator, self.denominator} <= {SELECTED, REFUSED, CELLS}
 
     @property
     def needs_predictions(self) -> bool:
@@ -88,13 +88,13 @@ class Rate:
         >>> [name for name, rate in RATES.items() if not rate.needs_predictions]
         ['base-rate', 'group-share']
         """
-        return bool(self.mean_of) or not {self.above, self.below} <= {POSITIVE, NEGATIVE, CELLS}
+        return bool(self.mean_of) or not {self.numerator, self.denominator} <= {POSITIVE, NEGATIVE, CELLS}
 
     def undefined(self, who: str) -> str:
         """Return when it is NaN, for "a group" or for everybody ("")."""
         if self.mean_of:
             return f"NaN when {who or 'everybody'} has labels of one kind only"
-        lacking = _LACKING.get(self.below)
+        lacking = _LACKING.get(self.denominator)
         if lacking is None:
             if who:
                 return f"NaN when {who} is empty"
@@ -155,8 +155,10 @@ def rate_by_group(counts: Counts, name: str) -> Floats:
             rate.mean_of
         )
         return mean
-    below = _sum_cells(counts, rate.below)
-    return divide(_sum_cells(counts, rate.above), below.sum(-1, keepdims=True) if rate.of_all else below)
+    denominator = _sum_cells(counts, rate.denominator)
+    return divide(
+        _sum_cells(counts, rate.numerator), denominator.sum(-1, keepdims=True) if rate.of_all else denominator
+    )
 
 
 def _sum_cells(counts: Counts, cells: tuple[str, ...]) -> Floats:
@@ -191,18 +193,18 @@ def numerators_and_denominators(
 
     Examples
     --------
-    >>> above, below = numerators_and_denominators(np.array([[[5.0, 1], [2, 2]]]), ["fpr", "ppv"])
-    >>> above.tolist(), below.tolist()
+    >>> numerator, denominator = numerators_and_denominators(np.array([[[5.0, 1], [2, 2]]]), ["fpr", "ppv"])
+    >>> numerator.tolist(), denominator.tolist()
     ([[1.0, 2.0]], [[6.0, 3.0]])
     """
     chosen = [RATES[name] for name in names]
     cells = n.reshape(*n.shape[:-2], 4)
     all_cells = (n.sum(-3) if everybody is None else everybody).reshape(*n.shape[:-3], 1, 4)
-    below = selection_matrix([rate.below for rate in chosen])
+    denominator = selection_matrix([rate.denominator for rate in chosen])
     of_all = np.array([rate.of_all for rate in chosen])
     return (
-        cells @ selection_matrix([rate.above for rate in chosen]),
-        np.where(of_all, all_cells @ below, cells @ below),
+        cells @ selection_matrix([rate.numerator for rate in chosen]),
+        np.where(of_all, all_cells @ denominator, cells @ denominator),
     )
 
 

@@ -316,9 +316,9 @@ def _bounded(value: Floats, variance: Floats, fewest: Floats, confidence: float)
 
     Where the variance is 0 (all pairs are in order, say) or unknown, `fewest` rows are taken.
     """
-    worth = np.where(variance > 0, divide(value * (1 - value), variance), fewest)
-    worth = np.where(worth > 0, worth, fewest)
-    low, high = wilson_interval(value * worth, worth, confidence)
+    effective_rows = np.where(variance > 0, divide(value * (1 - value), variance), fewest)
+    effective_rows = np.where(effective_rows > 0, effective_rows, fewest)
+    low, high = wilson_interval(value * effective_rows, effective_rows, confidence)
     return value, low, high
 
 
@@ -433,8 +433,8 @@ def slope_and_intercept(
     rows = totals.rows.sum(-1)
     small_sample_factor = np.where(rows > 2, divide(rows, rows - 2), np.nan)
     robust = np.diagonal(inverse @ fit.meat @ inverse, axis1=-2, axis2=-1) * small_sample_factor[:, None]
-    worth = divide(totals.square.sum(-1), totals.weight.sum(-1))
-    model = np.diagonal(inverse, axis1=-2, axis2=-1) * worth[:, None]
+    effective_rows = divide(totals.square.sum(-1), totals.weight.sum(-1))
+    model = np.diagonal(inverse, axis1=-2, axis2=-1) * effective_rows[:, None]
     reach = normal_quantile(confidence) * np.sqrt(np.maximum(robust, model))
     low = fit.beta - reach
     high = fit.beta + reach

@@ -99,8 +99,8 @@ def test_one_row_each_changes_nothing(cells: list[int]) -> None:
     part = clustered(np.arange(len(cells)), group, n, 2)
     own = group_rate_rows(part, NAMES)
     assert not own.scaled.any()
-    np.testing.assert_array_equal(own.above, own.plain_above)
-    np.testing.assert_array_equal(own.below, own.plain_below)
+    np.testing.assert_array_equal(own.numerator, own.plain_numerator)
+    np.testing.assert_array_equal(own.denominator, own.plain_denominator)
     assert not own.scaled.any()
 
 
@@ -121,8 +121,8 @@ def test_rows_of_alike_people_are_worth_the_people() -> None:
     part = clustered(np.arange(400), np.repeat([0, 1], 200), n, 2)
     own = group_rate_rows(part, ("selection-rate",))
     assert own.scaled.all()
-    assert own.below.ravel() == pytest.approx([199, 199])
-    assert own.above.ravel() == pytest.approx([199 * 0.3, 199 * 0.4])
+    assert own.denominator.ravel() == pytest.approx([199, 199])
+    assert own.numerator.ravel() == pytest.approx([199 * 0.3, 199 * 0.4])
 
 
 def test_equal_weights_of_people_change_nothing() -> None:
@@ -168,12 +168,12 @@ def test_one_of_each_household_is_less_safe_than_separate_groups() -> None:
     at = np.array([1])
     against = clustered(household, group, n, 2)
     own, ref = rate_rows(against, ("selection-rate",), at)
-    assert own.below[0, 0] < 0.6 * 100
-    assert ref.below[0, 0] < 0.6 * 100
+    assert own.denominator[0, 0] < 0.6 * 100
+    assert ref.denominator[0, 0] < 0.6 * 100
     rest = rate_rows(against, ("selection-rate",), np.array([REST]))
-    assert rest[0].below[0, 0] == pytest.approx(own.below[0, 0])
+    assert rest[0].denominator[0, 0] == pytest.approx(own.denominator[0, 0])
     together = clustered(household, group, np.concatenate([n[:100], n[:100]]), 2)
-    assert rate_rows(together, ("selection-rate",), at)[0].below[0, 0] == pytest.approx(99, abs=1.01)
+    assert rate_rows(together, ("selection-rate",), at)[0].denominator[0, 0] == pytest.approx(99, abs=1.01)
 
 
 ROWS = """score,sex,race,person,w

@@ -27,13 +27,15 @@ SELECTION = AuditConfig(
 )
 
 Selected = tuple[int, int]  # of how many
-some = st.integers(1, 300).flatmap(lambda below: st.tuples(st.integers(0, below), st.just(below)))
+some = st.integers(1, 300).flatmap(
+    lambda denominator: st.tuples(st.integers(0, denominator), st.just(denominator))
+)
 
 
 def table(*groups: Selected) -> dict[str, Cells]:
     return {
-        name: (float(above), 0.0, 0.0, float(below - above))
-        for name, (above, below) in zip("abcdefgh", groups, strict=False)
+        name: (float(numerator), 0.0, 0.0, float(denominator - numerator))
+        for name, (numerator, denominator) in zip("abcdefgh", groups, strict=False)
     }
 
 
@@ -131,7 +133,9 @@ def test_equal_weights_are_no_weights(cells: list[Cells], weight: float) -> None
                 np.testing.assert_allclose(getattr(theirs, key), values, rtol=1e-9, err_msg=key)
     by_group = group_rate_rows(weighted(part, scales), SHOWN)
     of_group = [i for i, name in enumerate(SHOWN)]
-    np.testing.assert_allclose(by_group.below[:, of_group], group_rate_rows(part, SHOWN).below, rtol=1e-9)
+    np.testing.assert_allclose(
+        by_group.denominator[:, of_group], group_rate_rows(part, SHOWN).denominator, rtol=1e-9
+    )
 
 
 def test_weights_times_a_constant_change_nothing() -> None:
@@ -172,8 +176,8 @@ def test_a_group_without_the_heavy_rows_of_others_is_worth_less_than_its_rows() 
     spread = (15 + scale**2 * 6534) * 165 / (15 + scale * 454) ** 2
     lost = (35 + scale**2 * 350) * 385 / (35 + scale * 350) ** 2
     variance = (0.7**2 * spread * 15**2 / 15 + 0.3**2 * lost * 35**2 / 35) / 50**2
-    assert float(found.below[0, 0]) == pytest.approx(0.3 * 0.7 / variance)
-    assert float(found.below[0, 0]) < 30
+    assert float(found.denominator[0, 0]) == pytest.approx(0.3 * 0.7 / variance)
+    assert float(found.denominator[0, 0]) < 30
     assert found.scaled.all()
 
 
@@ -196,8 +200,10 @@ def test_golden_weights(pair: tuple[dict[str, str], dict[str, str]]) -> None:
     )
     rows = group_rate_rows(part, ("selection-rate",))
     for g, row in enumerate(pair[::-1]):
-        assert float(rows.below[g, 0]) == pytest.approx(float(row["n_eff"]), abs=1e-6)
-    limits = ratio_interval(rows.above[0, 0], rows.below[0, 0], rows.above[1, 0], rows.below[1, 0])
+        assert float(rows.denominator[g, 0]) == pytest.approx(float(row["n_eff"]), abs=1e-6)
+    limits = ratio_interval(
+        rows.numerator[0, 0], rows.denominator[0, 0], rows.numerator[1, 0], rows.denominator[1, 0]
+    )
     expected = [float(pair[1]["ratio_L"]), float(pair[1]["ratio_U"])]
     assert [float(limit) for limit in limits] == pytest.approx(expected, rel=1e-9)
 
@@ -214,8 +220,8 @@ def test_weights_need_five_expected_rows_to_fail() -> None:
 def test_a_share_of_all_selected_is_a_count_of_rows() -> None:
     part = compas().slices[0]
     rows = group_rate_rows(part, ("selected-share",))
-    assert (rows.below == MANY).all()
-    np.testing.assert_array_equal(rows.above[:, 0], part.counts.predicted[:, 1])
+    assert (rows.denominator == MANY).all()
+    np.testing.assert_array_equal(rows.numerator[:, 0], part.counts.predicted[:, 1])
     report = judge(compas(), AuditConfig(metrics=("selected-share",)))
     found = {row.group: row for row in report.disparities if row.metric == "selected-share"}
     assert found["Hispanic"].verdict == "fail"

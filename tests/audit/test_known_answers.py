@@ -74,11 +74,11 @@ def test_people_who_never_differ_do_not_make_a_comparison_certain() -> None:
     name, at = ("selection-rate",), np.array([1])
     for reference in (at, np.array([REST])):
         own, ref = rate_rows(part, name, reference, matched=True)
-        p = own.above[0, 0] / own.below[0, 0]
-        error = np.sqrt(p * (1 - p) * (1 / own.below[0, 0] + 1 / ref.below[0, 0]))
+        p = own.numerator[0, 0] / own.denominator[0, 0]
+        error = np.sqrt(p * (1 - p) * (1 / own.denominator[0, 0] + 1 / ref.denominator[0, 0]))
         assert 0.01 < 1.96 * error < 0.04
     # Without it, and against a reference that its rate has chosen, they are separate people.
-    plain = rate_rows(part, name, at)[0].below[0, 0]
+    plain = rate_rows(part, name, at)[0].denominator[0, 0]
     assert plain <= 101
     rows, keys = experiment(100, 0.9, 1), {"attribute": ["race"], "cluster": "ad"}
     chosen = audit(rows, **keys, ref_method="maximum").report.disparities

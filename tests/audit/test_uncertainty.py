@@ -30,8 +30,11 @@ AUDITS = 300
 NAMES = SHOWN
 
 table = st.tuples(st.integers(1, 400), st.integers(1, 400)).flatmap(
-    lambda below: st.tuples(
-        st.integers(0, below[0]), st.just(below[0]), st.integers(0, below[1]), st.just(below[1])
+    lambda denominator: st.tuples(
+        st.integers(0, denominator[0]),
+        st.just(denominator[0]),
+        st.integers(0, denominator[1]),
+        st.just(denominator[1]),
     )
 )
 
@@ -59,11 +62,11 @@ def coverage(reference: int) -> dict[tuple[str, str], float]:
         rows, ref = rate_rows(part, NAMES, at)
         found = {
             "rate": rate_limits(NAMES, rows, 0.95),
-            "ratio": ratio_interval(rows.above, rows.below, ref.above, ref.below, 0.95),
+            "ratio": ratio_interval(rows.numerator, rows.denominator, ref.numerator, ref.denominator, 0.95),
             "difference": difference_limits(NAMES, rows, ref, 0.95),
         }
-        above, below, ref_above, ref_below = rates_and_references(p, NAMES, at)
-        rate, ref = divide(above, below), divide(ref_above, ref_below)
+        numerator, denominator, ref_numerator, ref_denominator = rates_and_references(p, NAMES, at)
+        rate, ref = divide(numerator, denominator), divide(ref_numerator, ref_denominator)
         truths = {"rate": rate, "ratio": rate / ref, "difference": rate - ref}
         for kind, truth in truths.items():
             low, high = found[kind]
@@ -85,23 +88,27 @@ def test_95_percent_intervals_cover_95_percent(reference: int) -> None:
 
 @given(table)
 def test_closed_forms_are_statsmodels(found: tuple[int, int, int, int]) -> None:
-    above, below, ref_above, ref_below = found
-    expected = proportion_confint(above, below, method="wilson")
-    assert [float(limit) for limit in wilson_interval(above, below)] == pytest.approx(expected, abs=1e-12)
+    numerator, denominator, ref_numerator, ref_denominator = found
+    expected = proportion_confint(numerator, denominator, method="wilson")
+    assert [float(limit) for limit in wilson_interval(numerator, denominator)] == pytest.approx(
+        expected, abs=1e-12
+    )
     expected = confint_proportions_2indep(
-        above, below, ref_above, ref_below, compare="diff", method="newcomb"
+        numerator, denominator, ref_numerator, ref_denominator, compare="diff", method="newcomb"
     )
     assert [float(limit) for limit in difference_interval(*found)] == pytest.approx(expected, abs=1e-9)
 
 
 @given(table)
 def test_the_z_and_fisher_tests_are_statsmodels_and_scipys(found: tuple[int, int, int, int]) -> None:
-    above, below, ref_above, ref_below = found
-    exact = fisher_exact([[above, below - above], [ref_above, ref_below - ref_above]]).pvalue
+    numerator, denominator, ref_numerator, ref_denominator = found
+    exact = fisher_exact(
+        [[numerator, denominator - numerator], [ref_numerator, ref_denominator - ref_numerator]]
+    ).pvalue
     assert fisher(*found) == pytest.approx(exact, rel=1e-6)
-    hits, total = above + ref_above, below + ref_below
-    if min(hits, total - hits) * min(below, ref_below) >= 5 * total:
-        expected = proportions_ztest([above, ref_above], [below, ref_below])[1]
+    hits, total = numerator + ref_numerator, denominator + ref_denominator
+    if min(hits, total - hits) * min(denominator, ref_denominator) >= 5 * total:
+        expected = proportions_ztest([numerator, ref_numerator], [denominator, ref_denominator])[1]
         assert float(two_proportions(*found)[1]) == pytest.approx(expected, rel=1e-9)
     else:
         assert float(two_proportions(*found)[1]) == fisher(*found)

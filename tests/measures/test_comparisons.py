@@ -28,8 +28,8 @@ def by_hand(n, name):
         each = [by_hand(n, one) for one in rate.mean_of]
         return None if None in each else sum(each) / len(each)
     cells = dict(zip(CELLS, n.ravel(), strict=True))
-    below = sum(cells[cell] for cell in rate.below)
-    return sum(cells[cell] for cell in rate.above) / below if below else None
+    denominator = sum(cells[cell] for cell in rate.denominator)
+    return sum(cells[cell] for cell in rate.numerator) / denominator if denominator else None
 
 
 def over(a, b):
@@ -78,9 +78,9 @@ def test_comparisons_are_loops_over_groups(n):
 @given(four)
 def test_exact_parts_are_the_rates(n):
     names = [name for name in RATES if not RATES[name].mean_of]
-    above, below = numerators_and_denominators(n, names)
+    numerator, denominator = numerators_and_denominators(n, names)
     with np.errstate(invalid="ignore"):
-        quotients = above / below
+        quotients = numerator / denominator
     for column, name in enumerate(names):
         np.testing.assert_array_equal(quotients[:, column], rate_by_group(Counts(NAMES, n), name), name)
 

@@ -135,14 +135,14 @@ class Compared:
     @cached_property
     def value(self) -> Floats:
         """The rates."""
-        above, below, _, _ = self.numerators_and_denominators
-        return divide(above, below)
+        numerator, denominator, _, _ = self.numerators_and_denominators
+        return divide(numerator, denominator)
 
     @cached_property
     def reference_value(self) -> Floats:
         """The references' rates."""
-        _, _, above, below = self.numerators_and_denominators
-        return divide(above, below)
+        _, _, numerator, denominator = self.numerators_and_denominators
+        return divide(numerator, denominator)
 
     @cached_property
     def rows(self) -> tuple[RateRows, RateRows]:
@@ -156,7 +156,11 @@ class Compared:
         """Miettinen and Nurminen's intervals of the ratios."""
         group_rows, ref = self.rows
         return score_test.ratio_interval(
-            group_rows.above, group_rows.below, ref.above, ref.below, self.config.confidence
+            group_rows.numerator,
+            group_rows.denominator,
+            ref.numerator,
+            ref.denominator,
+            self.config.confidence,
         )
 
     @cached_property
@@ -218,13 +222,15 @@ class Compared:
 
     def behind(self, g: int, m: int) -> tuple[float, float, float, float]:
         """Return the numerator and denominator of a group's rate, then of its reference's."""
-        above, below, ref_above, ref_below = (float(side[g, m]) for side in self.numerators_and_denominators)
-        return above, below, ref_above, ref_below
+        numerator, denominator, ref_numerator, ref_denominator = (
+            float(side[g, m]) for side in self.numerators_and_denominators
+        )
+        return numerator, denominator, ref_numerator, ref_denominator
 
     def decide(self, evidence: Evidence, g: int, m: int) -> tuple[Verdict, Verdict, Reason]:
         """Return whether the ratio itself lies within τ, the verdict, and why it is not decided."""
-        above, below, ref_above, ref_below = self.behind(g, m)
-        point = decide(above, below, ref_above, ref_below, float(self.taus[m]))
+        numerator, denominator, ref_numerator, ref_denominator = self.behind(g, m)
+        point = decide(numerator, denominator, ref_numerator, ref_denominator, float(self.taus[m]))
         verdict, reason = decide_by_evidence(point, self.tests, evidence, g, m, self.config)
         return point, verdict, reason
 
@@ -253,7 +259,9 @@ def family_rates(
 
 def rate_limits(names: Sequence[str], rows: RateRows, confidence: float) -> Limits:
     """Return Wilson's intervals of the rates of each group."""
-    return score_test.wilson_interval(rows.above, _below(names, rows, rows.above.sum(0)), confidence)
+    return score_test.wilson_interval(
+        rows.numerator, _denominator(names, rows, rows.numerator.sum(0)), confidence
+    )
 
 
 def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confidence: float) -> Limits:
@@ -269,19 +277,21 @@ def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confi
         In (0, 1).
     """
     # A share of a list is a proportion of the list; of two shares, what one group gets, another does not.
-    total = rows.above.sum(0)
-    below = _below(names, rows, total)
-    ref_below = _below(names, ref, total)
-    p = divide(rows.above, below)
-    q = divide(ref.above, ref_below)
+    total = rows.numerator.sum(0)
+    denominator = _denominator(names, rows, total)
+    ref_denominator = _denominator(names, ref, total)
+    p = divide(rows.numerator, denominator)
+    q = divide(ref.numerator, ref_denominator)
     rho = np.where(is_share(names), -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
     rho = np.where(np.isnan(rho), 0.0, rho)
-    return score_test.difference_interval(rows.above, below, ref.above, ref_below, confidence, rho)
+    return score_test.difference_interval(
+        rows.numerator, denominator, ref.numerator, ref_denominator, confidence, rho
+    )
 
 
-def _below(names: Sequence[str], rows: RateRows, total: Floats) -> Floats:
+def _denominator(names: Sequence[str], rows: RateRows, total: Floats) -> Floats:
     """Return the denominator of each rate; of a share of a list, the list."""
-    return np.where(is_share(names) & (rows.below > 0), total, rows.below)
+    return np.where(is_share(names) & (rows.denominator > 0), total, rows.denominator)
 
 
 def compute_tests(
@@ -296,10 +306,15 @@ def compute_tests(
     """Return the tests of rates, given the rows behind them and behind their references."""
     p, outside, exact, too_few = _compute_p_values(rows, ref, taus)
     z = NormalDist().inv_cdf((1 + confidence) / 2)
-    above, below, ref_above, ref_below = rows.above, rows.below, ref.above, ref.below
+    numerator, denominator, ref_numerator, ref_denominator = (
+        rows.numerator,
+        rows.denominator,
+        ref.numerator,
+        ref.denominator,
+    )
     with np.errstate(invalid="ignore"):
-        z_low = score_test.score_z(above, below, ref_above, ref_below, taus)
-        z_high = score_test.score_z(above, below, ref_above, ref_below, 1 / taus)
+        z_low = score_test.score_z(numerator, denominator, ref_numerator, ref_denominator, taus)
+        z_high = score_test.score_z(numerator, denominator, ref_numerator, ref_denominator, 1 / taus)
         within = (z_low > z) & (z_high < -z)
     p, outside = (np.where(compared, values, np.nan) for values in (p, outside))
     none = np.empty((0, len(names)))
@@ -332,14 +347,19 @@ def with_pairs(tests: Tests, is_comparable: Bools, taus: Floats) -> Tests:
 
 def _compute_p_values(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floats, Floats, Bools, Bools]:
     """Return p-values of equal rates and of a ratio within τ, which are exact, and where rows are too few."""
-    above, below, ref_above, ref_below = rows.above, rows.below, ref.above, ref.below
-    p, exact = score_test.equal_rates(above, below, ref_above, ref_below)
-    outside = score_test.outside_band_p(above, below, ref_above, ref_below, taus)
+    numerator, denominator, ref_numerator, ref_denominator = (
+        rows.numerator,
+        rows.denominator,
+        ref.numerator,
+        ref.denominator,
+    )
+    p, exact = score_test.equal_rates(numerator, denominator, ref_numerator, ref_denominator)
+    outside = score_test.outside_band_p(numerator, denominator, ref_numerator, ref_denominator, taus)
     # Weights leave too few rows to test where so few are expected, of the rows or of what they are worth.
     expected = np.fmin(
-        score_test.smallest_expected_count(above, below, ref_above, ref_below),
+        score_test.smallest_expected_count(numerator, denominator, ref_numerator, ref_denominator),
         score_test.smallest_expected_count(
-            rows.plain_above, rows.plain_below, ref.plain_above, ref.plain_below
+            rows.plain_numerator, rows.plain_denominator, ref.plain_numerator, ref.plain_denominator
         ),
     )
     too_few = (rows.scaled | ref.scaled) & ~(expected >= score_test.FEW_EXPECTED)
@@ -565,10 +585,10 @@ def _estimate_rows_needed(table: Compared, still: Bools, family: int) -> Floats:
         g, m = np.nonzero(still & (table.taus == tau))  # all of them at once
         reference_indices = table.reference_indices[m]
         rows_of_groups, rows_of_references = table.rows
-        x = rows_of_groups.above[g, m]
-        n = rows_of_groups.below[g, m]
-        y = rows_of_references.above[g, m]
-        k = rows_of_references.below[g, m]
+        x = rows_of_groups.numerator[g, m]
+        n = rows_of_groups.denominator[g, m]
+        y = rows_of_references.numerator[g, m]
+        k = rows_of_references.denominator[g, m]
         rule = Criterion(tau, max(1, family), table.config.confidence)
         n_counted = rows_needed(divide(y, k), divide(x * k, n * y), divide(n, n + k), rule)
         n_both = np.where(reference_indices == REST, rows.sum(), rows[g] + rows[reference_indices])
@@ -581,8 +601,8 @@ def _estimate_rows_needed(table: Compared, still: Bools, family: int) -> Floats:
 def group_rows(group_counts: Slice, config: AuditConfig) -> list[GroupRow]:
     """Return counts and rates of each group."""
     names = defined(SHOWN, group_counts.labelled)
-    above, below = numerators_and_denominators(group_counts.counts.n, names)
-    rates = divide(above, below)
+    numerator, denominator = numerators_and_denominators(group_counts.counts.n, names)
+    rates = divide(numerator, denominator)
     limits = rate_limits(names, group_rate_rows(group_counts, names), config.confidence)
     # The share of all rows that the only group has is 1, and no estimate.
     is_whole = is_share(names) & (len(rates) == 1)
@@ -591,7 +611,7 @@ def group_rows(group_counts: Slice, config: AuditConfig) -> list[GroupRow]:
     rows = []
     for g, group in enumerate(group_counts.counts.groups):
         n_rows = int(group_counts.rows[g])
-        behind = {name: (float(above[g, m]), float(below[g, m])) for m, name in enumerate(names)}
+        behind = {name: (float(numerator[g, m]), float(denominator[g, m])) for m, name in enumerate(names)}
         rows.append(
             GroupRow(
                 *group_counts.place,

@@ -38,40 +38,44 @@ class RateRows:
 
     Parameters
     ----------
-    above, below : arrays
-        What is over and under the bar, in rows that weighted or clustered rows are worth.
+    numerator, denominator : arrays
+        Numerators and denominators of the rates, in the rows that weighted or clustered rows are worth.
     scaled : bool array
         Whether these are fewer than the rows; then they are no whole numbers, and no exact test is.
-    plain_above, plain_below : arrays
+    plain_numerator, plain_denominator : arrays
         The rows themselves.
     """
 
-    above: Floats
-    below: Floats
+    numerator: Floats
+    denominator: Floats
     scaled: Bools
-    plain_above: Floats
-    plain_below: Floats
+    plain_numerator: Floats
+    plain_denominator: Floats
 
     def take(self, groups: Ints) -> "RateRows":
         """Return the rows of other groups: one for each place, or for each place and rate."""
-        columns = np.arange(self.above.shape[1])
+        columns = np.arange(self.numerator.shape[1])
         if groups.ndim == 2:
             indices = groups
         else:
             indices = groups[:, None]
         return RateRows(
-            above=self.above[indices, columns],
-            below=self.below[indices, columns],
+            numerator=self.numerator[indices, columns],
+            denominator=self.denominator[indices, columns],
             scaled=self.scaled[indices, columns],
-            plain_above=self.plain_above[indices, columns],
-            plain_below=self.plain_below[indices, columns],
+            plain_numerator=self.plain_numerator[indices, columns],
+            plain_denominator=self.plain_denominator[indices, columns],
         )
 
     def scale(self, factor: Floats) -> "RateRows":
         """Return them worth `by` of it; the limitless total of a share stays."""
-        below = np.where(self.below >= MANY, self.below, self.below * factor)
+        denominator = np.where(self.denominator >= MANY, self.denominator, self.denominator * factor)
         return RateRows(
-            self.above * factor, below, self.scaled | (factor != 1), self.plain_above, self.plain_below
+            self.numerator * factor,
+            denominator,
+            self.scaled | (factor != 1),
+            self.plain_numerator,
+            self.plain_denominator,
         )
 
 
@@ -107,10 +111,10 @@ def rate_rows(
     if against_rest:
         ref = _effective_rows(group_counts, names, of_rest=True)
     else:
-        ref = group_rows.take(np.broadcast_to(reference_indices, group_rows.above.shape))
+        ref = group_rows.take(np.broadcast_to(reference_indices, group_rows.numerator.shape))
     if group_counts.clusters is None:
         return group_rows, ref
-    factor = factor_together(group_counts.clusters, names, reference_indices, group_rows.above.shape)
+    factor = factor_together(group_counts.clusters, names, reference_indices, group_rows.numerator.shape)
     if not matched:
         factor = np.minimum(factor, 1.0)
     return group_rows.scale(factor), ref.scale(factor)
@@ -126,15 +130,15 @@ def rows_per_weight(group_counts: Slice, groups: Sequence[int] | None = None) ->
         names = defined(OF_EVERYBODY, group_counts.labelled)
     else:
         names = defined(OF_EVERYBODY + BY_LABEL, group_counts.labelled)
-    worth = group_rate_rows(group_counts, names).below
+    effective_rows = group_rate_rows(group_counts, names).denominator
     everybody = group_counts.counts.group_total[:, None]
     weight = np.where(
         np.isin(names, BY_LABEL), numerators_and_denominators(group_counts.counts.n, names)[1], everybody
     )
     if groups is not None:
-        worth = worth[list(groups)].sum(0)
+        effective_rows = effective_rows[list(groups)].sum(0)
         weight = weight[list(groups)].sum(0)
-    least: Floats = np.where(weight > 0, divide(worth, weight), 1.0).min(-1)
+    least: Floats = np.where(weight > 0, divide(effective_rows, weight), 1.0).min(-1)
     return least
 
 
@@ -148,8 +152,8 @@ def _sides(group_counts: Slice, names: Sequence[str], *, of_rest: bool) -> Float
     if of_rest:
         is_other = 1 - np.eye(cells.shape[1])
         cells = np.stack([np.tensordot(is_other, group_cells, 1) for group_cells in cells])
-    above, below = numerators_and_denominators(cells, names)
-    return np.stack([above, np.where(is_share(names), 0.0, below - above)], axis=1)
+    numerator, denominator = numerators_and_denominators(cells, names)
+    return np.stack([numerator, np.where(is_share(names), 0.0, denominator - numerator)], axis=1)
 
 
 def _effective_rows(group_counts: Slice, names: Sequence[str], *, of_rest: bool) -> RateRows:
@@ -167,23 +171,23 @@ def _effective_rows(group_counts: Slice, names: Sequence[str], *, of_rest: bool)
     linear = divide((1 - rate) ** 2 * squares[0] + rate**2 * squares[1], weight**2)
     variance = np.fmax(linear, _pooled_variance(of_each, weights, rows))
     inside = (rate > 0) & (rate < 1) & (variance > 0)
-    worth = np.where(inside, np.fmin(kish, divide(rate * (1 - rate), variance)), kish)
+    effective_rows = np.where(inside, np.fmin(kish, divide(rate * (1 - rate), variance)), kish)
     # A group that shows no spread of weights while others do may have missed its heavy rows by chance.
     each_weight, each_many, each_square = of_each.sum(1)
     uneven = divide(each_weight**2, each_square) < each_many * (1 - EQUAL)
     equal = ~(kish < n_rows * (1 - EQUAL)) & ~uneven.any(0)
-    worth = np.where(equal, n_rows, np.fmin(worth, n_rows))
+    effective_rows = np.where(equal, n_rows, np.fmin(effective_rows, n_rows))
     if group_counts.clusters is not None:
         people = rows_of_people(group_counts.clusters, names, n_rows, of_rest=of_rest)
         equal &= ~(people < n_rows * (1 - EQUAL))
-        worth = np.fmin(worth, people)
-    above = np.where(equal, rows[0], rate * worth)
+        effective_rows = np.fmin(effective_rows, people)
+    numerator = np.where(equal, rows[0], rate * effective_rows)
     # Of a share of all selected: what the selected rows are worth, of a number without limit.
     shares = is_share(names)
-    limitless = np.full_like(worth, 0.0 if of_rest and len(worth) == 1 else MANY)
+    limitless = np.full_like(effective_rows, 0.0 if of_rest and len(effective_rows) == 1 else MANY)
     return RateRows(
-        np.where(shares, worth, above),
-        np.where(shares, limitless, worth),
+        np.where(shares, effective_rows, numerator),
+        np.where(shares, limitless, effective_rows),
         ~equal & (n_rows > 0),
         rows[0],
         np.where(shares, limitless, n_rows),
@@ -210,8 +214,8 @@ def _pooled_variance(of_each: Floats, weights: Floats, rows: Floats) -> Floats:
 
 def _entries(n: Floats, names: Sequence[str]) -> Floats:
     """Return the weight of each person and group in each numerator, and in all: (2, entries, rates)."""
-    above, below = numerators_and_denominators(n, names)
-    return np.stack([above, np.where(is_share(names), above, below)])
+    numerator, denominator = numerators_and_denominators(n, names)
+    return np.stack([numerator, np.where(is_share(names), numerator, denominator)])
 
 
 def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, of_rest: bool) -> Floats:
@@ -243,11 +247,11 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, of
     )
     alike = _estimate_likeness(entries, squares, divide(sums[0], sums[1]), clusters.group, of_rest=of_rest)
     if of_rest:
-        above, total, square = sums.sum(1, keepdims=True) - sums
+        numerator, total, square = sums.sum(1, keepdims=True) - sums
     else:
-        above, total, square = sums
+        numerator, total, square = sums
     moments = _moments(entries, clusters, groups, of_rest=of_rest)
-    rate = divide(above, total)
+    rate = divide(numerator, total)
     _, _, second, people = moments
     with np.errstate(invalid="ignore"):
         variance = divide(people, people - 1) * divide(_spread(moments, rate), total**2)
@@ -267,9 +271,9 @@ def _estimate_likeness(
     groups, or of the own one where that is larger; and 1 where nothing is known of it. `ALIKE` people whose
     rows are all alike are added each time, so that few people do not look independent by chance.
     """
-    above, total = entries
+    numerator, total = entries
     square_above, square = squares
-    away = (above - rate[group] * total) ** 2
+    away = (numerator - rate[group] * total) ** 2
     itself = (1 - rate[group]) ** 2 * square_above + rate[group] ** 2 * (square - square_above)
     room = total**2 - square  # Σ over pairs of different rows of the products of their weights
     several = room > EQUAL * total**2
@@ -324,21 +328,21 @@ def factor_together(
         reference, moments = (side[:, reference_indices, columns][:, None] for side in (sums, moments))
         of_partner = (_by_person(np.where(inside, side, 0.0), clusters)[person] for side in entries)
         partner = [np.where(inside, 0.0, side) for side in of_partner]  # the reference itself has none
-    ref_above, ref_total = (np.broadcast_to(side, shape) for side in reference)
+    ref_numerator, ref_total = (np.broadcast_to(side, shape) for side in reference)
 
     def influence(counted: Sequence[Floats] | Floats, hits: Floats, weight: Floats) -> Floats:
         influences = divide(counted[0] - divide(hits, weight)[group] * counted[1], hits[group])
         return np.where(np.isfinite(influences), influences, 0.0)
 
     own_influence = influence(entries, sums[0], sums[1])
-    reference_influence = influence(partner, ref_above, ref_total)
-    of_reference = divide(_spread(moments, divide(ref_above, ref_total)), ref_above**2)
+    reference_influence = influence(partner, ref_numerator, ref_total)
+    of_reference = divide(_spread(moments, divide(ref_numerator, ref_total)), ref_numerator**2)
     separate = _by_group(own_influence**2, group, shape[0]) + np.where(
         np.isfinite(of_reference), of_reference, 0.0
     )
     joint = separate - 2 * _by_group(own_influence * reference_influence, group, shape[0])
     size = divide(entries[1].sum(0), (entries[1] > 0).sum(0))
-    apart = joint + ALIKE * size**2 * (divide(1.0, sums[0] ** 2) + divide(1.0, ref_above**2)) / 2
+    apart = joint + ALIKE * size**2 * (divide(1.0, sums[0] ** 2) + divide(1.0, ref_numerator**2)) / 2
     factor = divide(separate, np.where(joint > separate, joint, np.fmin(apart, separate)))
     itself = np.arange(shape[0])[:, None] == reference_indices
     return np.where(itself | np.isnan(factor), 1.0, factor)
@@ -364,8 +368,8 @@ def _moments(entries: Floats, clusters: Clusters, groups: int, *, of_rest: bool)
     """
 
     def squares(counted: Floats) -> tuple[Floats, ...]:
-        above, total = counted
-        return above**2, above * total, total**2, total > 0
+        numerator, total = counted
+        return numerator**2, numerator * total, total**2, total > 0
 
     def summed(counted: Floats) -> Floats:
         return np.stack([_by_group(product, clusters.group, groups) for product in squares(counted)])

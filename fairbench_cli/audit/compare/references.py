@@ -162,17 +162,21 @@ def rates_and_references(
 
     Each has the shape (..., groups, rates).
     """
-    above, below = numerators_and_denominators(n, names)
+    numerator, denominator = numerators_and_denominators(n, names)
     if (reference_indices == REST).all():
         everybody = n.sum(-3)
         all_others = everybody * float(n.shape[-3] > 1)  # the rest of one group is nobody, and has no share
-        return above, below, *numerators_and_denominators(everybody[..., None, :, :] - n, names, all_others)
+        return (
+            numerator,
+            denominator,
+            *numerators_and_denominators(everybody[..., None, :, :] - n, names, all_others),
+        )
     columns = np.arange(len(names))
-    ref_above, ref_below = (
+    ref_numerator, ref_denominator = (
         np.broadcast_to(side[..., reference_indices, columns][..., None, :], side.shape)
-        for side in (above, below)
+        for side in (numerator, denominator)
     )
-    return above, below, ref_above, ref_below
+    return numerator, denominator, ref_numerator, ref_denominator
 
 
 def check_references(tally: Tally, config: AuditConfig) -> None:

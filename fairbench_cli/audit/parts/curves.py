@@ -230,7 +230,7 @@ def _compute_bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBi
         weight, n_rows, _, scored = scores.bins[:, b].sum(-1)
         rate = divide(scores.bins[0, b, :, 1], weight)
         mean = divide(scored, weight)
-        low, high = wilson_interval(rows.above[:, 0], rows.below[:, 0], confidence)
+        low, high = wilson_interval(rows.numerator[:, 0], rows.denominator[:, 0], confidence)
         observed = intervals(rate, low, high)
         ends = (float(lowest[b]), float(highest[b]))
         for g in np.flatnonzero(n_rows).tolist():

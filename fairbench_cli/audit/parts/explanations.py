@@ -200,7 +200,7 @@ def _explanations(
     if pairs and not enough:
         # Where none has rows enough, the difference of the largest alone is shown.
         explained_pairs = [max(pairs, key=lambda pair: pairs[pair][0])]
-    worth = float(rows_per_weight(group_counts, range(len(group_counts.rows))))
+    rows_per_unit = float(rows_per_weight(group_counts, range(len(group_counts.rows))))
     for g, reference_index in explained_pairs:
         if reference_index == REST:
             reference = REST_NAME
@@ -224,13 +224,15 @@ def _explanations(
             n = select_pair(strata.n, g, reference_index)
             has_rows = n.sum((-2, -1)) > 0
             stratum_names = tuple(compress(strata.names, has_rows))
-            explained_parts.append(stratify(strata.by, stratum_names, to_counts(n[has_rows]), worth, config))
+            explained_parts.append(
+                stratify(strata.by, stratum_names, to_counts(n[has_rows]), rows_per_unit, config)
+            )
         yield _add_people(
             replace(explanation, parts=tuple(explained_parts)),
             behind,
             reference_index == REST,
             n_comparisons,
-            worth,
+            rows_per_unit,
             config,
         )
         notes = []
@@ -243,8 +245,8 @@ def _difference(group_counts: Slice, g: int, reference: int, config: AuditConfig
         compared_groups: Sequence[int] = range(len(group_counts.rows))
     else:
         compared_groups = (g, reference)
-    worth = float(rows_per_weight(group_counts, compared_groups))
-    low, high = _limits(overall.predicted * worth, config.confidence)
+    rows_per_unit = float(rows_per_weight(group_counts, compared_groups))
+    low, high = _limits(overall.predicted * rows_per_unit, config.confidence)
     return Interval(_drop_rounding(-float(discrimination(overall))), float(low), float(high))
 
 
@@ -263,7 +265,7 @@ def _add_people(
     behind: StrataAndPeople,
     against_rest: bool,
     n_comparisons: int,
-    worth: float,
+    rows_per_unit: float,
     config: AuditConfig,
 ) -> Explanation:
     """Return an explanation with what the rows of the group and of its reference add to it.
@@ -316,8 +318,8 @@ def _add_people(
     numbers = tuple(f"cluster {i + 1}" for i in range(int(clusters.max()) + 1))
     explained_parts = (
         *explanation.parts,
-        stratify("propensity", names, count_by_stratum(rows, codes), worth, config),
-        stratify("clusters", numbers, count_by_stratum(rows, clusters), worth, config),
+        stratify("propensity", names, count_by_stratum(rows, codes), rows_per_unit, config),
+        stratify("clusters", numbers, count_by_stratum(rows, clusters), rows_per_unit, config),
     )
     metrics: dict[str, Interval] = {}
     if rows.weights is not None:
@@ -326,7 +328,9 @@ def _add_people(
         metrics, neighbour_notes = _compare_neighbours(rows, n_comparisons, config)
         notes += neighbour_notes
     guessed = conditional.predicted_groups(rows)
-    limits = conditional.balanced_error_interval(replace(guessed, n=guessed.n * worth), config.confidence)
+    limits = conditional.balanced_error_interval(
+        replace(guessed, n=guessed.n * rows_per_unit), config.confidence
+    )
     metrics["redlining-potential"] = Interval(conditional.balanced_error(guessed), *limits)
     return replace(explanation, parts=explained_parts, metrics=metrics, features=features, notes=tuple(notes))
 
@@ -355,7 +359,7 @@ def _compare_neighbours(
 
 
 def stratify(
-    name: str, names: tuple[str, ...], counts: Counts, worth: float, config: AuditConfig
+    name: str, names: tuple[str, ...], counts: Counts, rows_per_unit: float, config: AuditConfig
 ) -> Stratified:
     """Return the difference taken apart by strata: what they explain, and what they leave.
 
@@ -378,7 +382,7 @@ def stratify(
     config : AuditConfig
         Confidence, and how few rows of the group are too few for its belift to be the least.
     """
-    worthy = Counts(GROUPS, counts.n * worth)
+    worthy = Counts(GROUPS, counts.n * rows_per_unit)
     errors = standard_errors(worthy.predicted)
     z = NormalDist().inv_cdf((1 + config.confidence) / 2)
     rate, reference = acceptance_by_group(counts)

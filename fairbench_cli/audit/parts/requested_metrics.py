@@ -231,8 +231,8 @@ def _tested_pairs(
     other_groups = [
         g for g in np.flatnonzero(references.comparable(group_counts, config)).tolist() if g != reference
     ]
-    n, worth = _count_pairs(group_counts, other_groups, reference)
-    rows = n * worth[..., None, None]
+    n, rows_per_unit = _count_pairs(group_counts, other_groups, reference)
+    rows = n * rows_per_unit[..., None, None]
     entries = {name: find_metric(name) for name in names}
     forms = {
         name: form for name in entries if (form := find_closed_form(name)) and (rows.sum((2, 3)) > 0).all()
@@ -261,7 +261,9 @@ def _tested_pairs(
             elif drawing and _has_enough_rows(entry, rows[i]):
                 if draws is None:
                     drawn = _draw_pairs(rows[i], everybody, config, (*group_counts.place, groups[g]))
-                    draws = Counts(NAMED, drawn / np.where(worth[i] > 0, worth[i], 1.0)[:, None, None])
+                    draws = Counts(
+                        NAMED, drawn / np.where(rows_per_unit[i] > 0, rows_per_unit[i], 1.0)[:, None, None]
+                    )
                 tau = tau_of(name, config)
                 tested[name] = _test_by_draws(
                     entry, values[name][i], measure(name, draws), tau, config.confidence
@@ -278,7 +280,7 @@ def _count_pairs(group_counts: Slice, other_groups: Sequence[int], reference: in
     Shapes (groups, 2, 2, 2), the last axes labels and predictions, and (groups, 2).
     """
     n = group_counts.counts.n
-    worth = rows_per_weight(group_counts)
+    rows_per_unit = rows_per_weight(group_counts)
     if reference == REST:
         favoured = n.sum(0) - n[other_groups]
         worth_of_rest = []
@@ -288,9 +290,9 @@ def _count_pairs(group_counts: Slice, other_groups: Sequence[int], reference: in
         of_reference = np.array(worth_of_rest)
     else:
         favoured = np.broadcast_to(n[reference], n[other_groups].shape)
-        of_reference = np.full(len(other_groups), worth[reference])
+        of_reference = np.full(len(other_groups), rows_per_unit[reference])
     return np.stack([n[other_groups], favoured], axis=1), np.stack(
-        [worth[other_groups], of_reference], axis=1
+        [rows_per_unit[other_groups], of_reference], axis=1
     )
 
 

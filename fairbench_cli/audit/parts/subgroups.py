@@ -98,7 +98,7 @@ class Subgroup(Place):
     searched : int
         How many subgroups.
     behind, others_behind : tuple of two floats
-        Over and under the bar of the rates.
+        Of the rates.
     """
 
     metric: str
@@ -123,14 +123,14 @@ class Subgroup(Place):
 class _Rows:
     """The rows that a rate counts, and the subgroups that are searched in them.
 
-    They are of a place's combinations that have some; `below` is under the bar.
+    The cells are a place's combinations that have rows in the denominator.
     """
 
     joint: Joint
     metric: str
     cells: NDArray[np.intp]
-    above: Floats
-    below: Floats
+    numerator: Floats
+    denominator: Floats
     candidates: Subgroups
 
     def deals(self, draws: int, seed: int) -> Iterator[Floats]:
@@ -140,12 +140,19 @@ class _Rows:
         model, decision, attribute = group_counts.place
         rng = stream(seed, "subgroups", model, decision, attribute, self.metric)
         if clusters is None:
-            return deal_rows(self.above, self.below, draws, rng)
-        above, below = (side[:, 0] for side in numerators_and_denominators(clusters.n, (self.metric,)))
+            return deal_rows(self.numerator, self.denominator, draws, rng)
+        numerator, denominator = (
+            side[:, 0] for side in numerators_and_denominators(clusters.n, (self.metric,))
+        )
         cell_of_person = np.searchsorted(self.cells, clusters.group)
-        has_weight = below > 0
+        has_weight = denominator > 0
         return deal_people(
-            cell_of_person[has_weight], above[has_weight], below[has_weight], len(self.cells), draws, rng
+            cell_of_person[has_weight],
+            numerator[has_weight],
+            denominator[has_weight],
+            len(self.cells),
+            draws,
+            rng,
         )
 
 
@@ -208,14 +215,16 @@ def find_subgroups(read: Sequence[Joint], names: Sequence[str], config: AuditCon
     names = [name for name in names if not RATES[name].of_all]
     for joint in (_without_groups(joint, excluded(joint.group_counts, config)) for joint in read):
         for name in defined(names, joint.group_counts.labelled):
-            above, below = (
+            numerator, denominator = (
                 side[:, 0] for side in numerators_and_denominators(joint.group_counts.counts.n, (name,))
             )
-            cells = np.flatnonzero(below > 0)
-            if len(cells) > 1 and 0 < above.sum() < below.sum():
-                large_subgroups = _select_large(joint.codes[cells], below[cells], config)
+            cells = np.flatnonzero(denominator > 0)
+            if len(cells) > 1 and 0 < numerator.sum() < denominator.sum():
+                large_subgroups = _select_large(joint.codes[cells], denominator[cells], config)
                 if len(large_subgroups.levels):
-                    rate_rows.append(_Rows(joint, name, cells, above[cells], below[cells], large_subgroups))
+                    rate_rows.append(
+                        _Rows(joint, name, cells, numerator[cells], denominator[cells], large_subgroups)
+                    )
     found_subgroups: list[Subgroup] = []
     for rows in rate_rows:
         found_subgroups += _search_rows(rows, config, len(rate_rows))
@@ -226,23 +235,25 @@ def _without_groups(joint: Joint, out: Bools) -> Joint:
     return Joint(without_groups(joint.group_counts, out), joint.names, joint.levels, joint.codes[~out])
 
 
-def _select_large(codes: Ints, below: Floats, config: AuditConfig) -> Subgroups:
+def _select_large(codes: Ints, denominator: Floats, config: AuditConfig) -> Subgroups:
     candidates = enumerate_subgroups(codes)
-    total = float(below.sum())
-    inside = candidates.member @ below
+    total = float(denominator.sum())
+    inside = candidates.member @ denominator
     least = max(config.min_group, config.min_share * total)
     return candidates.select((inside >= least) & (total - inside >= least))
 
 
 def _search_rows(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subgroup]:
     candidates = rows.candidates
-    total = float(rows.below.sum())
-    searched = find_extremes(candidates, rows.above, rows.below, rows.deals(config.draws, config.seed))
+    total = float(rows.denominator.sum())
+    searched = find_extremes(
+        candidates, rows.numerator, rows.denominator, rows.deals(config.draws, config.seed)
+    )
     sides = [side for side, best_index in enumerate(searched.best) if best_index is not None]
     member = candidates.member[[best_index for best_index in searched.best if best_index is not None]]
-    above = member @ rows.above
-    below = member @ rows.below
-    counted = np.stack([above, below, rows.above.sum() - above, total - below])
+    numerator = member @ rows.numerator
+    denominator = member @ rows.denominator
+    counted = np.stack([numerator, denominator, rows.numerator.sum() - numerator, total - denominator])
     alpha = config.alpha
     ratios, differences = _estimate_effects(counted, searched.limit(alpha / family))
     for side, behind, ratio, difference in zip(sides, counted.T.tolist(), ratios, differences, strict=True):
@@ -291,9 +302,9 @@ def _estimate_effects(counted: Floats, limit: float) -> tuple[Intervals, Interva
     confidence = 1 - float(normal_p(min(z, FARTHEST)))
     rate = divide(counted[0], counted[1])
     others_rate = divide(counted[2], counted[3])
-    above, below, ref_above, ref_below = counted / fewer
-    ratio_low, ratio_high = ratio_interval(above, below, ref_above, ref_below, confidence)
-    low, high = difference_interval(above, below, ref_above, ref_below, confidence)
+    numerator, denominator, ref_numerator, ref_denominator = counted / fewer
+    ratio_low, ratio_high = ratio_interval(numerator, denominator, ref_numerator, ref_denominator, confidence)
+    low, high = difference_interval(numerator, denominator, ref_numerator, ref_denominator, confidence)
     ratios = intervals(divide(rate, others_rate), ratio_low, ratio_high)
     return ratios, intervals(rate - others_rate, low, high)
 

@@ -191,8 +191,8 @@ def _compute_trends(all_rows: Report, base: Report, when: Sequence[float]) -> It
     counted = _count_rates(
         [without_excluded_groups(group_counts, config) for group_counts in base.slices], rows
     )
-    above, below, ref_above, ref_below = counted
-    fit = ratio_trend(above, below, ref_above, ref_below, when, config.confidence)
+    numerator, denominator, ref_numerator, ref_denominator = counted
+    fit = ratio_trend(numerator, denominator, ref_numerator, ref_denominator, when, config.confidence)
     changes = intervals(fit.change, fit.low, fit.high)
     has_few = counted.sum(-1)[[0, 2]].min(0) < FEW_OVER
     p = np.where(has_few, np.nan, fit.p)
@@ -243,7 +243,7 @@ def _count_rates(group_counts: Sequence[Slice], rows: Sequence[Disparity]) -> Fl
                 (slice(2), slice(2, 4)), ((group_rows, group_index), against), strict=True
             ):
                 if g is not None:
-                    found[side, i, t] = counted.above[g, m], counted.below[g, m]
+                    found[side, i, t] = counted.numerator[g, m], counted.denominator[g, m]
     return np.nan_to_num(found)
 
 
