@@ -82,7 +82,7 @@ def write_report(
     -------
     WrittenReport
         With the tables that the config asks for and, where attributes are asked for, the rates of their
-        groups. With `versus` or `tables` the differences to these techniques and these tables instead.
+        groups. With `versus` or `tables` the comparisons with these techniques and these tables instead.
 
     Raises
     ------
@@ -108,11 +108,11 @@ def write_report(
     with threadpool_limits(1):  # arrays are small: more threads would only cost
         # 2. The CSV files. One that an earlier report wrote and this one does not have goes away.
         run = run_results(folder, plan, records, _metrics_of(plan, outputs, parts), attributes)
-        results = run.select(config.at_hand)
-        versus_frames, versus_tables = compare_with_techniques(run, results, versus)
+        comparisons = compare_with_techniques(run, versus)
         frames = make_frames(parts, run)
         frames |= dict.fromkeys(path.stem for path in folder.glob(f"{VERSUS}*.csv"))
-        frames |= versus_frames
+        for comparison in comparisons:
+            frames[f"{VERSUS}{comparison.slug}"] = comparison.frame
         answer = markdown(answer_document(run))
         for name, frame in frames.items():
             if frame is None:
@@ -122,16 +122,19 @@ def write_report(
         # 3. Tables, the answer, the page, figures and predictions.
         tables_by_name = table_makers(parts)
         documents = {name: tables_by_name[name](name, run) for name in all_tables}
-        _write_tables(folder / "tables", [table for table in documents.values() if table.sections])
+        written_tables = [table for table in documents.values() if table.sections]
+        written_tables += [comparison.table for comparison in comparisons]
+        _write_tables(folder / "tables", written_tables)
         write_text(folder / ANSWER, answer)
         write_text(folder / PAGE, html(run_page(run, parts, compared(plan, records))))
         draw_figures(run, config.figures, figure_registry(parts))
         has_predictions = write_predictions(folder, plan, records)
         # 4. What is shown of all this.
         table_names = extra_tables
-        if not extra_tables and not versus_tables:
+        if not extra_tables and not comparisons:
             table_names = requested_tables
-        shown_tables = versus_tables + [documents[name] for name in table_names]
+        shown_tables = [comparison.console for comparison in comparisons]
+        shown_tables += [documents[name] for name in table_names]
         n_csv_files = sum(frame is not None for frame in frames.values())
         names = [PAGE, ANSWER, f"{n_csv_files} CSV files", "tables/"]
         if config.figures:
@@ -302,7 +305,8 @@ def _write_tables(folder: Path, tables: list[Document]) -> None:
     make_folder(folder)
     old_names = TABLES.keys() - {table.title for table in tables}
     for file in folder.glob("*.*"):
-        if file.name == OLD_NUMBERS or file.stem in old_names:
+        is_versus = file.stem.startswith("versus-")
+        if file.name == OLD_NUMBERS or file.stem in old_names or is_versus:
             file.unlink()
     for table in tables:
         for suffix, writer in FORMATS.items():

@@ -338,6 +338,22 @@ def test_a_baseline_is_a_name_or_a_label():
         assert len(str(error.value).splitlines()) == 2
 
 
+def test_a_part_of_a_name_is_enough_where_it_is_that_of_one_technique():
+    frame = as_results(
+        random_results(11, techniques=(M | {"parameters": BAYES}, M | {"parameters": '{"rows":3}'}, R))
+    )
+    assert find_baseline(frame, "WEIGH") == find_baseline(frame, "reweighing")
+    assert find_baseline(frame, "rows=3").parameters == '{"rows":3}'
+    with pytest.raises(UserError, match="2 techniques") as error:
+        find_baseline(frame, "assag")
+    assert "rows=3" in str(error.value)
+    label = find_baseline(frame, "rows=3").label
+    assert find_baseline(frame, "Mine", {label: "Mine"}).label == label
+    assert find_baseline(frame, "min", {label: "Mine"}).label == label
+    with pytest.raises(UserError, match="no technique of this run"):
+        find_baseline(frame, "Mine")
+
+
 def test_a_label_with_s_is_that_variant_for_everybody():
     seen = (M | SEEN, R, R | SEEN)
     frame = as_results(random_results(10, techniques=(M, *seen), betas=(0.0,)))
@@ -354,18 +370,22 @@ def test_a_report_versus_a_technique_has_a_file_and_a_table(finished: Finished, 
     before = derived(folder) | {"paired": (folder / "paired.csv").read_bytes()}
     done = say("report", folder, "--versus", "massaging", "--versus", "uniform-sampling")
     assert done.code == 0
-    assert "difference-to-massaging" in done.out
+    assert "Massaging is not shown to differ from uniform-sampling." in done.out
     assert "difference-to-none" not in done.out
     plain(done.out)
-    assert before == derived(folder) | {"paired": (folder / "paired.csv").read_bytes()}
+    after = derived(folder) | {"paired": (folder / "paired.csv").read_bytes()}
+    assert before == {name: text for name, text in after.items() if "versus" not in name}
     found = pd.read_csv(folder / "paired-versus-massaging.csv")
     assert set(found["intervention"]) == {"none", "uniform-sampling"}
     both = say("report", folder, "--versus", "massaging", "--table", "pareto").out
-    assert all(f"\n{title}\n" in f"\n{both}" for title in ("difference-to-massaging", "pareto"))
+    assert "Massaging" in both
+    assert "\npareto\n" in both
+    tables = {path.name for path in folder.glob("tables/versus-*")}
+    assert tables == {f"versus-massaging.{ending}" for ending in ("csv", "md", "tex")}
     assert [path.name for path in folder.glob("paired-*")] == ["paired-versus-massaging.csv"]
     two_lines(say("report", folder, "--versus", "masaging"), "--versus", 'did you mean "massaging"?')
     assert say("report", folder).code == 0
-    assert not [*folder.glob("paired-*")]
+    assert not [*folder.glob("paired-*"), *folder.glob("tables/versus-*")]
 
 
 def test_a_run_gives_both_frames_and_tables(finished: Finished):

@@ -560,7 +560,7 @@ def _find_technique(context: _Context, cell: Mapping[str, Any], compared: str) -
         accepts_nobody=technique.get("accepts_nobody", 0),
         accepts_everybody=technique.get("accepts_everybody", 0),
         numbers={column.key: ledger.estimate(column, key, compared) for column in context.columns},
-        is_trivial=_is_trivial(change, technique, context.metric.ideal or 0.0),
+        is_trivial=is_trivial(change, technique, context.metric.ideal or 0.0),
         is_significant=technique.get("side", 0) in (1, -1),
         is_near_ideal=technique.get("p_same", np.nan) < LEVEL,
         dominated_by=tuple(aliases.get(label, label) for label in dominating if label),
@@ -570,8 +570,16 @@ def _find_technique(context: _Context, cell: Mapping[str, Any], compared: str) -
     )
 
 
-def _is_trivial(change: Record, technique: Record, ideal: float) -> bool:
-    """Return whether a change is shown to be negligible, or is a small share of the baseline's gap."""
+def is_trivial(change: Record, technique: Record, ideal: float) -> bool:
+    """Return whether a change is shown to be negligible, or is a small share of the baseline's gap.
+
+    Parameters
+    ----------
+    change : dict
+        A row of `paired_frame`; empty where there is no baseline.
+    technique : dict
+        With the ``mean`` of the technique.
+    """
     if not change:
         return False
     difference = change["difference"]

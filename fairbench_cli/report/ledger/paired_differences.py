@@ -57,16 +57,21 @@ class Baseline:
         return is_equal and self.include_protected in (None, include_protected)
 
 
-def find_baseline(results: Results, name: str) -> Baseline:
-    """Return the technique of a run that a name or the label of a table means.
+def find_baseline(results: Results, name: str, aliases: Mapping[str, str] | None = None) -> Baseline:
+    """Return the technique of a run that a name, the label of a table or a part of either means.
 
     A label that ends in ``+ s`` is the variant that sees the protected attribute; without it both are meant,
-    and each technique is compared with the one that sees what it does.
+    and each technique is compared with the one that sees what it does. Capitals do not matter in a part.
+
+    Parameters
+    ----------
+    aliases : dict, optional
+        What techniques are called in tables instead of their labels.
 
     Raises
     ------
     UserError
-        When no technique of the run is called so, or several with different parameters are.
+        When no technique of the run is called so, or several are.
     """
     # 1. The techniques of the run by their labels, first without a word on what they see.
     techniques = results.rows[TECHNIQUE].drop_duplicates()
@@ -82,6 +87,15 @@ def find_baseline(results: Results, name: str) -> Baseline:
     # 2. A label means its technique, and a name the only technique that has it.
     if name in baselines:
         return baselines[name]
+    for label, alias in (aliases or {}).items():
+        if alias == name and label in baselines:
+            return baselines[label]
+    # 3. A part of a label means the only technique that has it; both variants of one where both have it.
+    if not matches:
+        for label, baseline in baselines.items():
+            alias = (aliases or {}).get(label, "")
+            if baseline.include_protected is None and name.lower() in f"{label}\n{alias}".lower():
+                matches.append(label)
     if len(matches) == 1:
         return baselines[matches[0]]
     if matches:

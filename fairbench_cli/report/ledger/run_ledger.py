@@ -147,19 +147,19 @@ def run_ledger(run: RunResults, metrics: set[str], fairness: str) -> Ledger:
     contrasts: Mapping[int, Record] = {}
     if run.plan.has_worlds:
         for labels, frame in bias_cost_frame(run).groupby("labels"):
-            remedies[str(labels)] = _records_by_row(frame)
-        contrasts = _records_by_row(contrast_frame(run))
+            remedies[str(labels)] = records_by_row(frame)
+        contrasts = records_by_row(contrast_frame(run))
     return Ledger(
         run=run,
-        techniques=_records_by_row(techniques),
-        changes=_records_by_row(paired),
-        fronts=_records_by_row(pareto),
+        techniques=records_by_row(techniques),
+        changes=records_by_row(paired),
+        fronts=records_by_row(pareto),
         remedies=remedies,
         contrasts=contrasts,
         shortfalls=shortfalls,
     )
 
 
-def _records_by_row(frame: pd.DataFrame) -> dict[int, Record]:
+def records_by_row(frame: pd.DataFrame) -> dict[int, Record]:
     """Return the rows of a frame by its index, the numbers of rows of the results."""
     return dict(zip(frame.index.tolist(), frame.to_dict("records"), strict=True))

@@ -1,6 +1,7 @@
 """What each technique changes: its differences to none, and which techniques others dominate."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -8,23 +9,29 @@ import pandas as pd
 from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.document.model import SIDES, Chart, Document, Section, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
+from fairbench_cli.report.ledger.answer import answer_of
 from fairbench_cli.report.ledger.cell_labels import read_display_names
+from fairbench_cli.report.ledger.change_kinds import classify_changes, run_technique_frame
+from fairbench_cli.report.ledger.columns import ACCURACY
 from fairbench_cli.report.ledger.paired_differences import (
+    BASELINE_ROW,
     PARETO_METRICS,
     VERSUS,
     Baseline,
     find_baseline,
     format_number,
-    paired_frame,
+    paired_with_baselines,
     run_paired_frame,
     run_pareto_frame,
 )
 from fairbench_cli.report.ledger.population_tests import BASES
-from fairbench_cli.report.ledger.results import COMPARED, Results, RunResults
+from fairbench_cli.report.ledger.results import COMPARED, RunResults
+from fairbench_cli.report.ledger.run_ledger import records_by_row
 from fairbench_cli.report.parts.part import RunPart
 from fairbench_cli.report.show.page_charts import RULE_TEXTS, draw_forest_legend
 from fairbench_cli.report.show.page_slots import PagePanels
 from fairbench_cli.report.show.tables import TableCells, block_technique_beta, lay_out_blocks
+from fairbench_cli.report.show.versus import versus_document
 
 FOREST_CAPTION = (
     "Each mark is as far from the square as its technique differs from it; the bar is the 95 % interval of "
@@ -40,8 +47,8 @@ def paired_of_metrics(run: RunResults) -> pd.DataFrame:
     return paired[paired["metric"].isin(run.plan.config.at_hand)]
 
 
-def paired_table(name: str, run: RunResults, versus: str | None = None) -> Document:
-    """Lay out the differences to ``none``, or to another technique, of the metrics of the run's other tables.
+def paired_table(name: str, run: RunResults) -> Document:
+    """Lay out the differences to ``none`` in the metrics of the run's other tables.
 
     The words are about the population; the caption says what they rest on.
     """
@@ -51,12 +58,7 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
         table_metrics += TABLES[table].metrics
     metrics = tuple(dict.fromkeys(table_metrics)) or TABLES["difference-to-none"].metrics
     results = run.select(metrics)
-    if versus is None:
-        baseline = Baseline()
-        frame = run_paired_frame(run)
-    else:
-        baseline = find_baseline(results, versus)
-        frame = paired_frame(results, versus)
+    frame = run_paired_frame(run)
     frame = frame[frame["metric"].isin(metrics)]
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
     # 2. The cells, each with its verdict.
@@ -74,9 +76,10 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
         cell = TableCell(difference, against=SIDES.get(verdict, ""))
         cells[block_key, (technique, row["metric"]), beta] = cell
     # 3. The caption, and what the verdicts rest on.
-    baseline_name = read_display_names(run.plan.config).techniques.get(baseline.label, baseline.label)
+    none = Baseline().label
+    none = read_display_names(run.plan.config).techniques.get(none, none)
     captions = [
-        f"Mean differences to {baseline_name} over paired repeats; a minus sign is a lower value.",
+        f"Mean differences to {none} over paired repeats; a minus sign is a lower value.",
         "better, worse: nearer to the measure's ideal or farther from it in the population, that is with "
         "other training sets and other test rows, at 5 % after Holm's adjustment over all techniques and β "
         "of the table. constant: the technique accepts nobody, or everybody, in some repeat. A number alone: "
@@ -89,21 +92,56 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
     return Document(name, facts=tuple(captions), sections=sections)
 
 
-def compare_with_techniques(
-    run: RunResults, results: Results, names: Sequence[str]
-) -> tuple[dict[str, pd.DataFrame], list[Document]]:
-    """Return the differences to techniques by their names: frames by the name of the file, and their tables.
+@dataclass(frozen=True)
+class Versus:
+    """A technique that all others are compared with.
+
+    Parameters
+    ----------
+    slug : str
+        Its name in names of files.
+    frame : DataFrame
+        ``paired-versus-SLUG.csv``.
+    table, console : Document
+        The sentence and the table, in files and on a console.
+    """
+
+    slug: str
+    frame: pd.DataFrame
+    table: Document
+    console: Document
+
+
+def compare_with_techniques(run: RunResults, names: Sequence[str]) -> list[Versus]:
+    """Return the differences to techniques, by their names or any part of these that is theirs alone.
 
     Raises
     ------
     UserError
         When no technique, or more than one, is called by one of the names.
     """
-    labels = {find_baseline(results, name).label: name for name in names}
-    files = [VERSUS + slug for slug in make_slugs([label] for label in labels)]
-    frames = [paired_frame(results, name) for name in labels.values()]
-    tables = [paired_table(f"difference-to-{label}", run, name) for label, name in labels.items()]
-    return dict(zip(files, frames, strict=True)), tables
+    config = run.plan.config
+    results = run.select(config.at_hand)
+    metrics = tuple(dict.fromkeys((answer_of(run).metric.name, ACCURACY)))
+    aliases = read_display_names(config).techniques
+    baselines = {}
+    for name in names:
+        baseline = find_baseline(results, name, aliases)
+        baselines[baseline.label] = baseline
+    slugs = make_slugs([label] for label in baselines)
+    technique_values = run_technique_frame(run)
+    compared = []
+    for slug, (label, baseline) in zip(slugs, baselines.items(), strict=True):
+        tested = paired_with_baselines(run.select(metrics), [baseline])
+        tested = tested.assign(kind=classify_changes(tested, technique_values))
+        differences = records_by_row(tested.droplevel(BASELINE_ROW))
+        alias = aliases.get(label, label)
+        file = f"{VERSUS}{slug}.csv"
+        table = versus_document(run, alias, differences, file)
+        console = versus_document(run, alias, differences, file, brief=True)
+        frame = paired_with_baselines(results, [baseline])
+        compared.append(Versus(slug, frame, replace(table, title=f"versus-{slug}"), console))
+    return compared
 
 
 def pareto_table(name: str, run: RunResults) -> Document:

@@ -100,22 +100,23 @@ def headline_of(answer: RunAnswer, wording: MetricWording) -> str:
     """Return the answer to a run in a sentence of at most `MOST_WORDS` words, unless names are long."""
     if answer.labels == "recorded":
         start = "On recorded labels, not on true ones: "
-        return _first_short([f"{start}{text[:1].lower()}{text[1:]}" for text in _counted(answer)])
+        return first_short([f"{start}{text[:1].lower()}{text[1:]}" for text in _counted(answer)])
     if answer.has_worlds:
-        return _first_short(answer_worlds.headlines(answer))
+        return first_short(answer_worlds.headlines(answer))
     sentences: list[str] = []
     main_settings = [main_setting(settings) for settings in answer.blocks]
     if len(main_settings) <= FEW:
         sentences += _named(main_settings, answer, wording)
-    return _first_short([*sentences, *_counted(answer)])
+    return first_short([*sentences, *_counted(answer)])
 
 
-def _first_short(sentences: Sequence[str]) -> str:
+def first_short(sentences: Sequence[str]) -> str:
     """Return the first sentence that is short enough, else the last one."""
     return next((text for text in sentences if len(text.split()) <= MOST_WORDS), sentences[-1])
 
 
-def _capitalise(text: str) -> str:
+def capitalise(text: str) -> str:
+    """Return a text that begins with a capital letter."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
@@ -130,7 +131,7 @@ def _named(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWor
     # 1. Where no technique does.
     clauses_without = []
     for clause, same in group_by(others, partial(_clause_without, is_first=not narrowed)).items():
-        clauses_without.append(f"on {_join_places(same, answer)} {clause}")
+        clauses_without.append(f"on {join_places(same, answer)} {clause}")
     # 2. The groups, where all are the same ones.
     people = ""
     groups = {(setting.deprived, setting.favoured) for setting in narrowed or settings}
@@ -152,7 +153,7 @@ def _named(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWor
             if with_cost:
                 words[0] += _cost(best)
             if len(settings) > 1:
-                words.insert(0, f"on {_place(setting, answer)}")
+                words.insert(0, f"on {place_of(setting, answer)}")
             if not clauses:
                 words.insert(0, f"{best.technique} {wording.verb} the gap{with_people}")
             elif best.technique != last_technique:
@@ -160,7 +161,7 @@ def _named(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWor
             clauses.append(" ".join(words))
             last_technique = best.technique
         yield _sentence([", ".join(clauses), *clauses_without])
-    yield _sentence([f"a technique narrows the gap on {_join_places(narrowed, answer)}", *clauses_without])
+    yield _sentence([f"a technique narrows the gap on {join_places(narrowed, answer)}", *clauses_without])
 
 
 def _best_over(settings: Sequence[RunSetting], wording: MetricWording) -> str:
@@ -175,12 +176,12 @@ def _best_over(settings: Sequence[RunSetting], wording: MetricWording) -> str:
 
 
 def _sentence(clauses: Sequence[str]) -> str:
-    return f"{_capitalise('; '.join(clauses))}."
+    return f"{capitalise('; '.join(clauses))}."
 
 
-def _join_places(settings: Sequence[RunSetting], answer: RunAnswer) -> str:
+def join_places(settings: Sequence[RunSetting], answer: RunAnswer) -> str:
     """Return the names of settings: "adult", "adult and dutch", "adult, compas and dutch"."""
-    *names, last = (_place(setting, answer) for setting in settings)
+    *names, last = (place_of(setting, answer) for setting in settings)
     if names:
         return f"{', '.join(names)} and {last}"
     return last
@@ -280,10 +281,10 @@ def summary_blocks(answer: RunAnswer, wording: MetricWording, most_lines: int) -
             continue
         setting = main_setting(settings)
         if answer.has_worlds:
-            caption = f"{_title(setting, answer)}{answer_worlds.describe_cost(setting)}"
+            caption = f"{title_of(setting, answer)}{answer_worlds.describe_cost(setting)}"
             rows = [answer_worlds.summary_row(setting, finding) for finding in setting.findings]
         else:
-            caption = f"{_title(setting, answer)}{_label_gap(setting, wording)}"
+            caption = f"{title_of(setting, answer)}{_label_gap(setting, wording)}"
             rows = [_summary_row(finding, wording) for finding in setting.all_findings]
         if len(answer.blocks) > 1:
             rows = _fold_not_shown(rows)
@@ -331,7 +332,7 @@ def describe_setting(setting: RunSetting, wording: MetricWording) -> str:
     if setting.has_baseline_value:
         for result, findings in group_by(techniques, result_of).items():
             names = [finding.technique for finding in findings]
-            sentences.append(f"{_capitalise(result)}: {join_names(names, len(names))}")
+            sentences.append(f"{capitalise(result)}: {join_names(names, len(names))}")
     for finding in techniques:
         if finding.narrows and finding.shortfalls:
             sentences.append(f"But next to {finding.technique} {describe_shortfall(finding.shortfalls[0])}")
@@ -397,7 +398,7 @@ def each_setting(run: RunResults) -> Iterator[tuple[RunSetting, str, str]]:
             change = f"{_from_to(setting, best, wording, exact=True)}{_cost(best)}"
             short = f"{best.technique} {wording.verb} the gap {change}"
         else:
-            short = _capitalise(_clause_without(setting))
+            short = capitalise(_clause_without(setting))
         yield setting, f"{short}.", describe_setting(setting, wording)
 
 
@@ -412,8 +413,8 @@ def _section(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricW
         if len(settings) > 1:
             sentences.append(f"β = {setting.beta:g}: {text}")
         else:
-            sentences.append(_capitalise(text))
-    title = _title(settings[0], answer, with_beta=False)
+            sentences.append(capitalise(text))
+    title = title_of(settings[0], answer, with_beta=False)
     return Section(title, tuple(sentences), (_full_table(settings, answer, wording),))
 
 
@@ -516,16 +517,16 @@ def main_setting(settings: Sequence[RunSetting]) -> RunSetting:
     return ordered[len(ordered) // 2]
 
 
-def _title(setting: RunSetting, answer: RunAnswer, *, with_beta: bool = True) -> str:
+def title_of(setting: RunSetting, answer: RunAnswer, *, with_beta: bool = True) -> str:
     """Return the name of a setting: "adult, β = 0.5: women against men"."""
     if with_beta and answer.has_betas:
         at_beta = f", β = {setting.beta:g}"
     else:
         at_beta = ""
-    return f"{_place(setting, answer)}{at_beta}: {setting.deprived} against {setting.favoured}"
+    return f"{place_of(setting, answer)}{at_beta}: {setting.deprived} against {setting.favoured}"
 
 
-def _place(setting: RunSetting, answer: RunAnswer) -> str:
+def place_of(setting: RunSetting, answer: RunAnswer) -> str:
     """Name a setting by its data set and what else its settings differ in: "german (sex, c45)"."""
     same_dataset = [other for other in answer.settings if other.dataset == setting.dataset]
     differing = []
@@ -590,7 +591,7 @@ def _chance(plan: RunPlan, answer: RunAnswer, *, brief: bool) -> str:
         "training sets and other test rows too, at 5 % after Holm's adjustment over all techniques and "
         f"settings of a {family}.{many} Intervals are 95 %, of one number by itself. Hardly: the change is "
         f"shown to be less than {wording_of(answer.metric).margin}, or is less than a tenth of the gap. "
-        f"{_capitalise(NOT_BEATEN)}: no other technique is better in both, on average. "
+        f"{capitalise(NOT_BEATEN)}: no other technique is better in both, on average. "
         f"What is not shown may still be there.{answer_worlds.ABOUT if answer.has_worlds else ''}"
     )
 

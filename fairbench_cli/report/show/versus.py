@@ -1,0 +1,278 @@
+"""A technique against all others: a sentence, and a table of differences with intervals and p-values."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
+
+from fairbench_cli.base.safe_text import format_count
+from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable
+from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.report.ledger.answer import RunAnswer, RunSetting, TechniqueFinding, answer_of, is_trivial
+from fairbench_cli.report.ledger.columns import ACCURACY, FindingColumn
+from fairbench_cli.report.ledger.population_tests import BASES
+from fairbench_cli.report.ledger.results import RunResults
+from fairbench_cli.report.ledger.run_ledger import DIFFERENCE, NO_RECORD, Estimate, Record
+from fairbench_cli.report.show.answer_text import (
+    capitalise,
+    column_cell,
+    first_short,
+    join_places,
+    main_setting,
+    title_of,
+)
+from fairbench_cli.report.show.answer_worlds import RESULTS, result_of
+from fairbench_cli.report.show.metric_wording import MetricWording, wording_of
+
+GAP_CHANGE = FindingColumn("change", "gap", "", "change", unit="gap")
+ACCURACY_CHANGE = FindingColumn("cost", "accuracy", ACCURACY, "change")
+HEADS = ("technique", "gap", "p", "accuracy", "p", "result")
+KEYS = ("technique", "gap", "gap_p", "accuracy", "accuracy_p", "result")
+
+Cell = TypeVar("Cell", str, TableCell)
+
+Outcome = Literal["smaller", "larger", "hardly", "not shown", "no comparison"]
+"""Whether the gap of a technique is shown to be smaller than that of the one that all are compared with."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A technique next to the one that all are compared with, in a setting.
+
+    Parameters
+    ----------
+    gap, accuracy : Estimate
+        Its number less that of the technique that all are compared with, with the interval in the population.
+    gap_p, accuracy_p : float
+        Of the tests of their distances to the ideal in the population, after Holm's adjustment.
+    outcome : str
+        An `Outcome`.
+    basis : str
+        What the tests rest on: of `BASES`, or why there is none.
+    """
+
+    setting: RunSetting
+    finding: TechniqueFinding
+    gap: Estimate
+    accuracy: Estimate
+    gap_p: float
+    accuracy_p: float
+    outcome: Outcome
+    basis: str
+
+
+def versus_document(
+    run: RunResults, name: str, differences: Mapping[int, Record], file: str, *, brief: bool = False
+) -> Document:
+    """Return how all techniques of a run differ from one of them, in the settings that its answer shows.
+
+    Parameters
+    ----------
+    name : str
+        What the technique is called.
+    differences : dict by row number
+        The rows of `paired_frame` of it, with the ``kind`` of each.
+    file : str
+        The name of the CSV file that has the differences in all settings.
+    brief : bool
+        For a console: one table, without intervals and p-values of accuracy.
+    """
+    # 1. The comparisons, by setting.
+    answer = answer_of(run)
+    wording = wording_of(answer.metric)
+    comparisons_by_title: dict[str, list[Comparison]] = {}
+    for settings in answer.blocks:
+        comparisons_of = {
+            setting.beta: list(_compare(run, setting, answer, differences)) for setting in settings
+        }
+        able = [setting for setting in settings if any(map(_has_value, comparisons_of[setting.beta]))]
+        setting = main_setting(able or settings)
+        if comparisons_of[setting.beta]:
+            comparisons_by_title[title_of(setting, answer)] = comparisons_of[setting.beta]
+    # 2. The table: a section for each setting, or all in one.
+    sections = []
+    led_rows = []
+    for title, comparisons in comparisons_by_title.items():
+        rows = [_row(comparison, wording) for comparison in comparisons]
+        table = TextTable("", HEADS, tuple(rows), words=1, keys=KEYS)
+        sections.append(Section(title, tables=(table,)))
+        led_rows += [(TableCell(title), *_brief_row(row)) for row in rows]
+    if brief:
+        table = TextTable("", ("", *_brief_row(HEADS)), tuple(led_rows), words=2, led=True)
+        sections = [Section("", tables=(table,))]
+    # 3. The sentence, and what the numbers mean.
+    comparisons = [comparison for block in comparisons_by_title.values() for comparison in block]
+    headline = headline_of(name, comparisons, answer)
+    n_more = len(answer.settings) - len(comparisons_by_title)
+    notes = _notes(run.plan, name, comparisons)
+    if n_more:
+        notes.append(f"And {format_count(n_more, 'more setting')}: {file} has all.")
+    title = f"versus-{name}"
+    return Document(title, Answer(Statement(headline)), sections=tuple(sections), notes=tuple(notes))
+
+
+def _has_value(comparison: Comparison) -> bool:
+    """Return whether two techniques can be compared."""
+    return not comparison.finding.is_baseline and comparison.outcome != "no comparison"
+
+
+def _compare(
+    run: RunResults,
+    setting: RunSetting,
+    answer: RunAnswer,
+    differences: Mapping[int, Record],
+) -> Iterator[Comparison]:
+    """Yield the comparisons of a setting, of the techniques that have a difference to the baseline."""
+    for finding in setting.all_findings:
+        gap_row = run.row_number(finding.key, setting.compared, answer.metric.name)
+        accuracy_row = run.row_number(finding.key, setting.compared, ACCURACY)
+        gap = differences.get(gap_row, NO_RECORD)
+        accuracy = differences.get(accuracy_row, NO_RECORD)
+        if not gap:
+            continue
+        yield Comparison(
+            setting=setting,
+            finding=finding,
+            gap=DIFFERENCE.read(gap),
+            accuracy=DIFFERENCE.read(accuracy),
+            gap_p=float(gap["population_p_holm"]),
+            accuracy_p=float(accuracy.get("population_p_holm", math.nan)),
+            outcome=_find_outcome(finding, gap, answer.metric.ideal or 0.0),
+            basis=gap["population_basis"],
+        )
+
+
+def _find_outcome(finding: TechniqueFinding, gap: Record, ideal: float) -> Outcome:
+    """Return what is shown of the gap of a technique, given its row of `paired_frame`."""
+    if not gap["n"] or finding.is_constant:
+        return "no comparison"
+    if gap["kind"] == "same":
+        return "hardly"
+    if gap["population_verdict"] not in ("better", "worse"):
+        return "not shown"
+    if is_trivial(gap, {"mean": finding.value.mean}, ideal):
+        return "hardly"
+    if gap["population_verdict"] == "better":
+        return "smaller"
+    return "larger"
+
+
+def headline_of(name: str, comparisons: Sequence[Comparison], answer: RunAnswer) -> str:
+    """Return in a sentence how often a technique leaves a smaller gap than others, and how often a larger.
+
+    Plain models, which are no techniques, are not counted.
+    """
+    techniques = [comparison for comparison in comparisons if _has_value(comparison)]
+    n_all = len(techniques)
+    if not n_all:
+        return f"{_start(name)} is compared with no other technique."
+    # The gap of the one is smaller where that of the other is larger.
+    n_smaller = sum(comparison.outcome == "larger" for comparison in techniques)
+    n_larger = sum(comparison.outcome == "smaller" for comparison in techniques)
+    others = Counter(comparison.finding.technique for comparison in techniques)
+    sentences = []
+    if len(others) == 1:
+        sentences.append(_sentence_on_one(name, next(iter(others)), techniques, answer))
+    of_all = f"{n_all} comparisons" if n_all > 1 else "1 comparison"
+    if not n_smaller and not n_larger:
+        sentences.append(f"{_start(name)} is not shown to differ from other techniques in {of_all}.")
+        return first_short(sentences)
+    if n_smaller == n_all:
+        sentences.append(f"{_start(name)} leaves a smaller gap than other techniques in all {of_all}.")
+        return first_short(sentences)
+    if n_larger == n_all:
+        sentences.append(f"{_start(name)} leaves a larger gap than other techniques in all {of_all}.")
+        return first_short(sentences)
+    text = f"Against other techniques {name} leaves"
+    if not n_larger:
+        sentences.append(f"{text} a smaller gap in {n_smaller} of {of_all}, and nowhere a larger one.")
+        return first_short(sentences)
+    if not n_smaller:
+        sentences.append(f"{text} a larger gap in {n_larger} of {of_all}, and nowhere a smaller one.")
+        return first_short(sentences)
+    text += f" a smaller gap in {n_smaller} of {of_all}, a larger one in {n_larger}"
+    n_open = n_all - n_smaller - n_larger
+    if n_open:
+        text += f"; in {n_open} none is shown to be smaller"
+    sentences.append(f"{text}.")
+    return first_short(sentences)
+
+
+def _start(name: str) -> str:
+    """Return the name of a technique as a sentence begins with it: that of a file's stays as it is."""
+    if ":" in name:
+        return name
+    return capitalise(name)
+
+
+def _sentence_on_one(name: str, other: str, comparisons: Sequence[Comparison], answer: RunAnswer) -> str:
+    """Return the sentence on a technique and the only other one, by the places of each outcome."""
+    places: dict[str, list[RunSetting]] = {"smaller": [], "larger": [], "": []}
+    turned = {"smaller": "larger", "larger": "smaller"}
+    for comparison in comparisons:
+        places[turned.get(comparison.outcome, "")].append(comparison.setting)
+    clauses: list[str] = []
+    for outcome in ("smaller", "larger"):
+        if places[outcome]:
+            than = f" than {other}" if not clauses else ""
+            clauses.append(f"a {outcome} gap{than} on {join_places(places[outcome], answer)}")
+    if not clauses:
+        return f"{_start(name)} is not shown to differ from {other}."
+    text = f"{_start(name)} leaves {' and '.join(clauses)}"
+    if places[""]:
+        text += f"; on {join_places(places[''], answer)} no difference is shown"
+    return f"{text}."
+
+
+def _row(comparison: Comparison, wording: MetricWording) -> tuple[TableCell, ...]:
+    """Return the cells of a comparison, one for each of `HEADS`."""
+    return (
+        TableCell(comparison.finding.technique),
+        column_cell(GAP_CHANGE, comparison.gap, wording),
+        _p_cell(comparison.gap_p),
+        column_cell(ACCURACY_CHANGE, comparison.accuracy, wording),
+        _p_cell(comparison.accuracy_p),
+        _result_cell(comparison),
+    )
+
+
+def _brief_row(row: tuple[Cell, ...]) -> tuple[Cell, ...]:
+    """Return what a console has room for: no interval and p of accuracy."""
+    technique, gap, gap_p, accuracy, _, result = row
+    if isinstance(accuracy, TableCell):
+        accuracy = replace(accuracy, fine="")
+    return technique, gap, gap_p, accuracy, result
+
+
+def _p_cell(p: float) -> TableCell:
+    """Return the cell of a p-value."""
+    if math.isnan(p):
+        return TableCell("–")
+    if p < 0.001:
+        return TableCell("<.001", value=p)
+    return TableCell(f"{p:.3f}".removeprefix("0"), value=p)
+
+
+def _result_cell(comparison: Comparison) -> TableCell:
+    """Return what is shown, in a word or two; where there is no comparison, why."""
+    if comparison.outcome == "smaller":
+        return TableCell("smaller gap", against="better")
+    if comparison.outcome == "larger":
+        return TableCell("larger gap", against="worse")
+    if comparison.outcome == "no comparison":
+        return TableCell(result_of(comparison.finding, brief=True) or "no value")
+    short, _ = RESULTS["same" if comparison.outcome == "hardly" else "not shown"]
+    return TableCell(short)
+
+
+def _notes(plan: RunPlan, name: str, comparisons: Sequence[Comparison]) -> list[str]:
+    """Return what the numbers mean, and what the tests rest on."""
+    notes = [
+        f"Each number is that of the technique less that of {name}, in points where it is one of rates, over "
+        f"{format_count(plan.config.repeats, 'paired repeat')}, with the 95 % interval for other training "
+        "and test rows. p: that the distances to the ideal are equal, after Holm's adjustment over all "
+        "techniques and β of a data set, attribute and classifier."
+    ]
+    bases = {comparison.basis for comparison in comparisons}
+    return notes + [explanation for basis, explanation in BASES.items() if basis in bases]
