@@ -43,10 +43,13 @@ TABLES: dict[str, ReportOutput] = {
     "overview": ReportOutput(_BOTH),
     "difference-to-none": ReportOutput(_BOTH + _ERRORS, always=True),
     "pareto": ReportOutput(_BOTH, always=True),
+    "ranks": ReportOutput(needs=("datasets",), always=True),
     "frontier": ReportOutput(needs=("sweep",), always=True),
     "tuning": ReportOutput(needs=("tune",), always=True),
     "worlds": ReportOutput(("accuracy",), needs=("worlds",), always=True),
 }
+MIN_CASES = 3
+"""Of how many data sets and attributes a run ranks techniques, at least."""
 DEFAULT_TABLES = ("discrimination-accuracy", "over-underestimation")
 
 FIGURES: dict[str, ReportOutput] = {
@@ -54,6 +57,7 @@ FIGURES: dict[str, ReportOutput] = {
     "network": ReportOutput(needs=("network",)),
     "curves": ReportOutput(_BOTH + _ERRORS),
     "pareto": ReportOutput(_BOTH),
+    "ranks": ReportOutput(needs=("datasets",)),
     "sweep": ReportOutput(needs=("sweep",)),
     "frontier": ReportOutput(needs=("sweep",)),
     "oracle": ReportOutput(needs=("oracle",)),
@@ -99,6 +103,11 @@ NEEDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
         lambda config: any(n > 1 for n in _attributes(config).values()),
         "needs a data set with several protected attributes",
         "list them, such as `adult: {attribute: [race, sex]}`",
+    ),
+    "datasets": (
+        lambda config: _attributes(config).total() >= MIN_CASES,
+        f"ranks techniques over {MIN_CASES} data sets or attributes",
+        "add data sets",
     ),
     "representations": (
         lambda config: len({technique.representation for technique in config.interventions}) > 1,

@@ -378,6 +378,13 @@ def settings_with(settings: Iterable[RunSetting], is_chosen: Chosen) -> list[Run
     return [setting for setting in settings if any(map(is_chosen, setting.findings))]
 
 
+def main_setting(settings: Sequence[RunSetting]) -> RunSetting:
+    """Return the setting of a block that is spoken of first: of the middle β with a baseline."""
+    able = [setting for setting in settings if setting.has_baseline_value]
+    ordered = sorted(able or settings, key=lambda setting: setting.beta)
+    return ordered[len(ordered) // 2]
+
+
 @lru_cache(maxsize=2)  # the answer's text, its file and the page are of one run
 def answer_of(run: RunResults) -> RunAnswer:
     """Return the answer to a run, from its means, its differences and its Pareto front; it has both metrics.

@@ -8,6 +8,7 @@ from fairbench_cli.report.parts.measured import MEASURED
 from fairbench_cli.report.parts.networks import NETWORKS
 from fairbench_cli.report.parts.oracle import ORACLE
 from fairbench_cli.report.parts.part import RunPart
+from fairbench_cli.report.parts.ranks import RANKS
 from fairbench_cli.report.parts.remedies import REMEDIES
 from fairbench_cli.report.parts.sweep import SWEEP
 from fairbench_cli.report.parts.tuning import TUNING
@@ -15,6 +16,7 @@ from fairbench_cli.report.parts.worlds import WORLDS
 
 PARTS: tuple[RunPart, ...] = (
     DIFFERENCES,
+    RANKS,
     WORLDS,
     CURVES,
     SWEEP,

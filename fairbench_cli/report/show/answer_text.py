@@ -24,10 +24,13 @@ from fairbench_cli.report.ledger.answer import (
     TechniqueFinding,
     answer_of,
     how_often,
+    main_setting,
 )
 from fairbench_cli.report.ledger.baselines import Shortfall
 from fairbench_cli.report.ledger.cell_labels import NO_BIAS, read_display_names
 from fairbench_cli.report.ledger.columns import COLUMNS, FindingColumn
+from fairbench_cli.report.ledger.data_set_ranks import ranked_groups
+from fairbench_cli.report.ledger.paired_differences import LEVEL
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.ledger.run_ledger import Estimate
 from fairbench_cli.report.show import answer_worlds
@@ -58,7 +61,7 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
     answer = answer_of(run)
     wording = wording_of(answer.metric)
     headline = Answer(Statement(headline_of(answer, wording)))
-    notes = notes_of(answer, run.plan, brief=brief)
+    notes = notes_of(answer, run.plan, describe_ranks(run, brief=brief), brief=brief)
     heads = summary_heads(answer)
     if brief:
         room = MOST_LINES - 6 - _count_lines([headline.headline.text, *notes])  # heads, blank lines, files
@@ -510,13 +513,6 @@ def _estimate(
 # Names and notes -------------------------------------------------------------------------------------------
 
 
-def main_setting(settings: Sequence[RunSetting]) -> RunSetting:
-    """Return the setting of a block that is spoken of first: of the middle β with a baseline."""
-    able = [setting for setting in settings if setting.has_baseline_value]
-    ordered = sorted(able or settings, key=lambda setting: setting.beta)
-    return ordered[len(ordered) // 2]
-
-
 def title_of(setting: RunSetting, answer: RunAnswer, *, with_beta: bool = True) -> str:
     """Return the name of a setting: "adult, β = 0.5: women against men"."""
     if with_beta and answer.has_betas:
@@ -543,21 +539,47 @@ def place_of(setting: RunSetting, answer: RunAnswer) -> str:
     return setting.dataset_label
 
 
-def notes_of(answer: RunAnswer, plan: RunPlan, *, brief: bool = False) -> tuple[str, ...]:
+def notes_of(
+    answer: RunAnswer, plan: RunPlan, rank_lines: Sequence[str] = (), *, brief: bool = False
+) -> tuple[str, ...]:
     """Return the notes: the groups, the words about chance, the test rows, and last what β is.
 
     Parameters
     ----------
+    rank_lines : sequence of str
+        What is said of ranks over data sets.
     brief : bool
-        For a console: who decides the same for everybody, chance and β, in a line each.
+        For a console: who decides the same for everybody, ranks, chance and β, in a line each.
     """
-    notes = [_constants(answer), _chance(plan, answer, brief=brief)]
+    notes = [_constants(answer), *rank_lines, _chance(plan, answer, brief=brief)]
     if not brief:
         notes.insert(0, _groups(answer, plan))
         notes.append(_test_rows(plan))
     if answer.has_betas:
         notes.append(_beta(plan, brief=brief))
     return tuple(filter(None, notes))
+
+
+def describe_ranks(run: RunResults, *, brief: bool = False) -> list[str]:
+    """Return the sentence on mean ranks over data sets; none where nothing is ranked.
+
+    Of several classifiers or worlds it is on the first. In brief there is none where nothing is shown.
+    """
+    groups = ranked_groups(run)
+    if not groups:
+        return []
+    group = groups[0]
+    place = f"over {len(group.cases)} data sets"
+    if len(groups) > 1:
+        place += f" with {group.cases[0].classifier_label}"
+    metric, ranks = next(iter(group.ranks.items()))
+    if not ranks.p < LEVEL:
+        if brief:
+            return []
+        return [f"Mean ranks by {metric} {place} are not shown to differ."]
+    best = group.by_rank[0]
+    name = group.techniques[best].technique
+    return [f"Best by {metric} {place}: {name}, mean rank {ranks.mean[best]:.1f} of {len(group.techniques)}."]
 
 
 def _constants(answer: RunAnswer) -> str:

@@ -9,7 +9,14 @@ from typing import Literal, TypeVar
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable
 from fairbench_cli.experiment.plan import RunPlan
-from fairbench_cli.report.ledger.answer import RunAnswer, RunSetting, TechniqueFinding, answer_of, is_trivial
+from fairbench_cli.report.ledger.answer import (
+    RunAnswer,
+    RunSetting,
+    TechniqueFinding,
+    answer_of,
+    is_trivial,
+    main_setting,
+)
 from fairbench_cli.report.ledger.columns import ACCURACY, FindingColumn
 from fairbench_cli.report.ledger.population_tests import BASES
 from fairbench_cli.report.ledger.results import RunResults
@@ -19,7 +26,6 @@ from fairbench_cli.report.show.answer_text import (
     column_cell,
     first_short,
     join_places,
-    main_setting,
     title_of,
 )
 from fairbench_cli.report.show.answer_worlds import RESULTS, result_of
