@@ -551,7 +551,8 @@ def notes_of(
     brief : bool
         For a console: who decides the same for everybody, ranks, chance and β, in a line each.
     """
-    notes = [_constants(answer), *rank_lines, _chance(plan, answer, brief=brief)]
+    notes = [_constants(answer), _chance(plan, answer, brief=brief)]
+    notes[1:1] = rank_lines
     if not brief:
         notes.insert(0, _groups(answer, plan))
         notes.append(_test_rows(plan))

@@ -35,7 +35,7 @@ def rank_sections(run: RunResults, _page_panels: PagePanels) -> Iterator[Section
 
 
 def _title(group: RankedGroup) -> str:
-    """Return what a group of cases has in common: its classifier, world and representation."""
+    """Return the classifier, world and representation of a group of cases."""
     case = group.cases[0]
     parts = [case.classifier_label, case.world]
     if case.representation != "original":
@@ -64,7 +64,7 @@ def _table(group: RankedGroup) -> TextTable:
 
 
 def _captions(run: RunResults) -> tuple[str, ...]:
-    """Return what the numbers mean, and which techniques are not ranked."""
+    """Return the sentences on the numbers, and on the techniques that are not ranked."""
     groups = ranked_groups(run)
     answer = answer_of(run)
     captions = [

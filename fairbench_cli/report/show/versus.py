@@ -43,7 +43,7 @@ Outcome = Literal["smaller", "larger", "hardly", "not shown", "no comparison"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TechniqueComparison:
     """A technique next to the one that all are compared with, in a setting.
 
     Parameters
@@ -87,7 +87,7 @@ def versus_document(
     # 1. The comparisons, by setting.
     answer = answer_of(run)
     wording = wording_of(answer.metric)
-    comparisons_by_title: dict[str, list[Comparison]] = {}
+    comparisons_by_title: dict[str, list[TechniqueComparison]] = {}
     for settings in answer.blocks:
         comparisons_of = {
             setting.beta: list(_compare(run, setting, answer, differences)) for setting in settings
@@ -118,7 +118,7 @@ def versus_document(
     return Document(title, Answer(Statement(headline)), sections=tuple(sections), notes=tuple(notes))
 
 
-def _has_value(comparison: Comparison) -> bool:
+def _has_value(comparison: TechniqueComparison) -> bool:
     """Return whether two techniques can be compared."""
     return not comparison.finding.is_baseline and comparison.outcome != "no comparison"
 
@@ -128,7 +128,7 @@ def _compare(
     setting: RunSetting,
     answer: RunAnswer,
     differences: Mapping[int, Record],
-) -> Iterator[Comparison]:
+) -> Iterator[TechniqueComparison]:
     """Yield the comparisons of a setting, of the techniques that have a difference to the baseline."""
     for finding in setting.all_findings:
         gap_row = run.row_number(finding.key, setting.compared, answer.metric.name)
@@ -137,7 +137,7 @@ def _compare(
         accuracy = differences.get(accuracy_row, NO_RECORD)
         if not gap:
             continue
-        yield Comparison(
+        yield TechniqueComparison(
             setting=setting,
             finding=finding,
             gap=DIFFERENCE.read(gap),
@@ -150,7 +150,7 @@ def _compare(
 
 
 def _find_outcome(finding: TechniqueFinding, gap: Record, ideal: float) -> Outcome:
-    """Return what is shown of the gap of a technique, given its row of `paired_frame`."""
+    """Return the outcome of a technique, given its row of `paired_frame`."""
     if not gap["n"] or finding.is_constant:
         return "no comparison"
     if gap["kind"] == "same":
@@ -164,7 +164,7 @@ def _find_outcome(finding: TechniqueFinding, gap: Record, ideal: float) -> Outco
     return "larger"
 
 
-def headline_of(name: str, comparisons: Sequence[Comparison], answer: RunAnswer) -> str:
+def headline_of(name: str, comparisons: Sequence[TechniqueComparison], answer: RunAnswer) -> str:
     """Return in a sentence how often a technique leaves a smaller gap than others, and how often a larger.
 
     Plain models, which are no techniques, are not counted.
@@ -212,7 +212,7 @@ def _start(name: str) -> str:
     return capitalise(name)
 
 
-def _sentence_on_one(name: str, other: str, comparisons: Sequence[Comparison], answer: RunAnswer) -> str:
+def _sentence_on_one(name: str, other: str, comparisons: Sequence[TechniqueComparison], answer: RunAnswer) -> str:
     """Return the sentence on a technique and the only other one, by the places of each outcome."""
     places: dict[str, list[RunSetting]] = {"smaller": [], "larger": [], "": []}
     turned = {"smaller": "larger", "larger": "smaller"}
@@ -231,7 +231,7 @@ def _sentence_on_one(name: str, other: str, comparisons: Sequence[Comparison], a
     return f"{text}."
 
 
-def _row(comparison: Comparison, wording: MetricWording) -> tuple[TableCell, ...]:
+def _row(comparison: TechniqueComparison, wording: MetricWording) -> tuple[TableCell, ...]:
     """Return the cells of a comparison, one for each of `HEADS`."""
     return (
         TableCell(comparison.finding.technique),
@@ -244,7 +244,7 @@ def _row(comparison: Comparison, wording: MetricWording) -> tuple[TableCell, ...
 
 
 def _brief_row(row: tuple[Cell, ...]) -> tuple[Cell, ...]:
-    """Return what a console has room for: no interval and p of accuracy."""
+    """Return a row as a console has room for it: without interval and p of accuracy."""
     technique, gap, gap_p, accuracy, _, result = row
     if isinstance(accuracy, TableCell):
         accuracy = replace(accuracy, fine="")
@@ -260,8 +260,8 @@ def _p_cell(p: float) -> TableCell:
     return TableCell(f"{p:.3f}".removeprefix("0"), value=p)
 
 
-def _result_cell(comparison: Comparison) -> TableCell:
-    """Return what is shown, in a word or two; where there is no comparison, why."""
+def _result_cell(comparison: TechniqueComparison) -> TableCell:
+    """Return the cell of the outcome, in a word or two; where there is no comparison, why."""
     if comparison.outcome == "smaller":
         return TableCell("smaller gap", against="better")
     if comparison.outcome == "larger":
@@ -272,8 +272,8 @@ def _result_cell(comparison: Comparison) -> TableCell:
     return TableCell(short)
 
 
-def _notes(plan: RunPlan, name: str, comparisons: Sequence[Comparison]) -> list[str]:
-    """Return what the numbers mean, and what the tests rest on."""
+def _notes(plan: RunPlan, name: str, comparisons: Sequence[TechniqueComparison]) -> list[str]:
+    """Return the sentences on the numbers, and on the test rows behind them."""
     notes = [
         f"Each number is that of the technique less that of {name}, in points where it is one of rates, over "
         f"{format_count(plan.config.repeats, 'paired repeat')}, with the 95 % interval for other training "
