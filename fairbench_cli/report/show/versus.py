@@ -114,8 +114,7 @@ def versus_document(
     notes = _notes(run.plan, name, comparisons)
     if n_more:
         notes.append(f"And {format_count(n_more, 'more setting')}: {file} has all.")
-    title = f"versus-{name}"
-    return Document(title, Answer(Statement(headline)), sections=tuple(sections), notes=tuple(notes))
+    return Document("", Answer(Statement(headline)), sections=tuple(sections), notes=tuple(notes))
 
 
 def _has_value(comparison: TechniqueComparison) -> bool:
