@@ -216,7 +216,7 @@ def arcs(card: Card, columns: tuple[Column, ...]) -> list[tuple[str, str]]:
 
 def table() -> str:
     """Return the table of the page, made of the files of the networks."""
-    heads = ["data set", "β acts on", "β is", "by", "rows", "columns", "arcs", "parameters", "kB"]
+    heads = ["data set", "β acts on", "β is"]
     heads += ["label gap", "label gap of network", "accuracy", "accuracy of draws", "gap", "gap of draws"]
     heads += ["worst pair", "by chance"]
     rows = []
@@ -225,18 +225,16 @@ def table() -> str:
         stand_in = meta.stand_in
         if stand_in is None:
             continue
-        size = (shipped_cards() / f"{name}.network.json").stat().st_size
         # Trained on the data or on draws; tested on the same rows of the data.
         outcomes = stand_in.classifiers[SHOWN]
         of_data, of_draws = outcomes["data"], outcomes["draws, tested on data"]
         rates = stand_in.base_rates[stand_in.attribute]
-        row = [name, *_bias(card, net), stand_in.attribute, f"{meta.source['rows']:,}"]
-        row += [str(n) for n in (len(net.columns), len(net.arcs), net.parameters, round(size / 1000))]
+        row = [name, *_bias(card, net)]
         row += [f"{deprived - favoured:z.3f}" for deprived, favoured in (rates.data, rates.network)]
         row += [f"{mean:z.3f}" for mean, _ in (of_data.accuracy, of_draws.accuracy)]
         row += [f"{mean:z.3f}" for mean, _ in (of_data.gap, of_draws.gap)]
         rows.append([*row, f"{stand_in.worst.distance:.3f}", f"{stand_in.worst.by_chance[0]:.3f}"])
-    document = Document("", sections=(Section("The table", tables=(plain_table("", heads, rows, 4),)),))
+    document = Document("", sections=(Section("The table", tables=(plain_table("", heads, rows, 3),)),))
     return "\n" + markdown(document)
 
 

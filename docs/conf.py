@@ -21,6 +21,8 @@ html_title = "fairbench"
 html_show_copyright = False
 html_show_sourcelink = False
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_sidebars = {page: [] for page in ("index", "tutorial", "howto", "concepts", "gallery")}
 html_theme_options = {
     "header_links_before_dropdown": 8,
@@ -43,10 +45,10 @@ nitpick_ignore_regex = [("py:.*", ".*")]  # classes and errors in docstrings are
 
 # What stands below a page in the contents. Every page is below one; the tests of the docs ask it.
 CONTENTS = {
-    "index": ["tutorial", "howto", "concepts", "guide", "reference", "papers", "gallery", "background"],
+    "index": ["tutorial", "howto", "concepts", "guide", "papers", "gallery", "reference", "background"],
     "guide": [
-        "audit", "data", "config", "results", "api",
-        "measures", "techniques", "networks", "standins", "worlds", "clusters", "extending",
+        "audit", "config", "data", "results", "measures", "techniques", "api", "extending",
+        "networks", "worlds", "standins", "clusters",
     ],
     "reference": [
         "reference/commands", "reference/python", "reference/metrics", "reference/interventions",
@@ -54,7 +56,7 @@ CONTENTS = {
     ],
     "papers": ["papers/cardoso2019", "papers/friedler2019", "papers/zliobaite2015", "papers/zliobaite2017"],
     "background": [
-        "verdicts", "audit-departures", "c45", "performance", "architecture", "tests", "stability",
+        "verdicts", "stability", "performance", "audit-departures", "c45", "architecture", "tests",
     ],
 }  # fmt: skip
 

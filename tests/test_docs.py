@@ -13,6 +13,7 @@ import yaml
 from conftest import study_of
 
 from fairbench_cli.base.strict_yaml import read_yaml
+from fairbench_cli.cli.listing import pages
 from fairbench_cli.experiment.config.read import read_config
 
 ROOT = Path(__file__).parents[1]
@@ -161,6 +162,14 @@ def test_every_page_is_in_the_contents_once(site):
         page.relative_to(ROOT / "docs").with_suffix("").as_posix() for page in (ROOT / "docs").rglob("*.md")
     }
     assert sorted(["index", *below]) == sorted(written)
+
+
+def test_topics_are_in_the_order_of_the_contents(site):
+    def below(name: str) -> list[str]:
+        return [page for child in site.CONTENTS.get(name, ()) for page in [child, *below(child)]]
+
+    topics = [Path(page).name for page in below("index") if not page.startswith("reference/")]
+    assert list(pages()) == topics
 
 
 def test_the_reference_is_made_of_the_code(site):

@@ -131,18 +131,27 @@ def _table(title: str, heads: list[str], rows: list[list[str]], footnote: str = 
     return Section(title, tables=(plain_table("", heads, rows, omitted=footnote),))
 
 
-FIRST = ("tutorial", "howto", "concepts", "guide")  # what to read before the others
+TOPICS = (
+    *("tutorial", "howto", "concepts"),
+    *("guide", "audit", "config", "data", "results", "measures", "techniques", "api", "extending"),
+    *("networks", "worlds", "standins", "clusters"),
+    *("papers", "cardoso2019", "friedler2019", "zliobaite2015", "zliobaite2017", "gallery", "reference"),
+    *("background", "verdicts", "stability", "performance", "audit-departures"),
+    *("c45", "architecture", "tests"),
+)
+"""The pages in the order in which people need them, which is that of the site's contents."""
 
 
 def pages() -> dict[str, Path]:
-    """Return the pages by topic, which is the name of their file: those to begin with, then the others.
+    """Return the pages by topic, which is the name of their file, in the order of `TOPICS`; others come last.
 
-    Those of ``reference/`` are left out, as a site fills them: a terminal has ``list`` and ``--help``.
+    Left out are the start of a site, and those of ``reference/``, which a site fills: a terminal has ``list``
+    and ``--help``.
     """
     folder = shipped_folder("docs")
     paths = sorted(folder.glob("*.md")) + sorted(folder.glob("papers/*.md"))
-    by_topic = {path.stem: path for path in paths}
-    return {topic: by_topic[topic] for topic in list(FIRST) + list(by_topic)}
+    by_topic = {path.stem: path for path in paths if path.stem != "index"}
+    return {topic: by_topic[topic] for topic in [*TOPICS, *by_topic]}
 
 
 def docs(
