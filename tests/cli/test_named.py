@@ -67,7 +67,7 @@ def test_every_shipped_config_has_a_title_and_its_network_or_cards_are_there():
 
 
 def test_a_list_fits_80_columns_with_whole_summaries(say):
-    done = say("list", "interventions")
+    done = say("list", "interventions", "--all")
     plain(done.out)
     text = " ".join(done.out.split())
     assert "optimum=least-loss" in text  # a default that came later

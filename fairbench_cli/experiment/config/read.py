@@ -85,6 +85,19 @@ def find_config(name: str) -> Path:
     raise user_error(problem, suggest(name, suggestions))
 
 
+def read_dataset_names(path: Path) -> list[str]:
+    """Return the names of the data sets of a config, as it writes them; nothing is checked.
+
+    >>> read_dataset_names(shipped_configs() / "quickstart.yaml")
+    ['adult', 'compas', 'dutch']
+    """
+    document = read_mapping(path, "a config", "let `fairbench init DATA` write one")
+    names: list[str] = []
+    for dataset in document.data.get("datasets", ()):
+        names += [dataset] if isinstance(dataset, str) else dataset
+    return list(dict.fromkeys(names))
+
+
 def title(path: Path) -> str:
     """Return the first sentence of the comment that a config begins with; empty where there is none.
 
