@@ -105,7 +105,7 @@ def _explain(kind: str, name: str) -> None:
     if kind not in COMPONENTS:
         shows = {"datasets": f"fairbench data show {name}", "configs": f"fairbench plan {name}"}
         raise user_error(f"{kind} are listed by name alone", f"write: {shows.get(kind, 'fairbench list')}")
-    from fairbench_cli.base.plugins import entry_points_by_name, find_code
+    from fairbench_cli.base.plugins import entry_points_by_name, find_code, suggest_name
     from fairbench_cli.cli.pages import component_page
 
     registry: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
@@ -114,7 +114,7 @@ def _explain(kind: str, name: str) -> None:
         names = list(registry)
         if registry.group:
             names += entry_points_by_name(registry.group)
-        raise user_error(f'unknown {registry.name} "{name}"', suggest(name, names))
+        raise user_error(f'unknown {registry.name} "{name}"', suggest_name(name, names))
     thing = component.load()
     if name in registry:
         foreign = None

@@ -392,7 +392,6 @@ def test_every_shipped_card_can_be_named(tmp_path):
 def test_settings_beat_the_file(tmp_path):
     experiment = given(
         tmp_path,
-        "repeats=5",
         "sample.beta=[0,1]",
         "sample.bias_direction=both",
         "datasets=[dutch]",
