@@ -25,7 +25,7 @@ HEAD = (
     "A metric is a rate (over all rows), RATE-COMPARISON such as tpr-difference, one of the functions below, "
     "or an alias of these. A config's `metrics` takes any of them; without it a run computes the "
     f"{len(DEFAULT_METRICS)} marked *. Those that need strata take them from `strata:`, which names "
-    "attributes. `fairbench audit --metric` and `fairbench simulate` take those that need counts. A metric "
+    "attributes. `fairbench audit --metric` and simulations take those that need counts. A metric "
     "defined on predictions and labels speaks of predictions under its name, and of the labels under its "
     f"name followed by {OF_LABELS}.",
     "g is the group compared, the deprived one in a run; r or ḡ its reference, the favoured one; s any "
