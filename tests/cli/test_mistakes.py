@@ -304,8 +304,8 @@ def test_every_command_refuses_an_option_of_one_value_that_is_given_twice():
         (["audit", "p.csv", "--weight", "a", "--weight", "b"], ["--weight"]),
         (["audit", "p.csv", "--weight", "a", "--weight=a"], ["--weight"]),
         (
-            ["audit", "p.csv", "-o", "a", "--output", "b", "--label", "x", "--label", "y"],
-            ["--label", "--output"],
+            ["audit", "p.csv", "--top-k", "1", "--pdf", "a", "--pdf", "b", "--label", "x", "--label", "y"],
+            ["--label", "--pdf"],
         ),
         (["run", "quickstart", "-j", "1", "--jobs", "2"], ["--jobs"]),
         (["network", "show", "adult", "--card", "a", "--card", "b"], ["--card"]),
