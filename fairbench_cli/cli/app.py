@@ -152,7 +152,7 @@ def _usage(error: typer.BadParameter, arguments: list[str]) -> str:
 
 
 def _setting_in_place_of(error: typer.BadParameter, arguments: list[str]) -> str:
-    """Return what to write for an unknown option that is a key of a config (``--seed 5``), else nothing."""
+    """Return the setting for an unknown option that is a key of a config (``--seed 5``), else nothing."""
     flag = getattr(error, "option_name", None)
     if not flag or error.ctx is None or isinstance(error.ctx.command, audit.AuditCommand):
         return ""

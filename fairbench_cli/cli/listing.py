@@ -147,7 +147,10 @@ def _short_section(kind: str) -> Section:
     """Return a table with a line on each usual name of a kind, variants of a data set below it."""
     listed = _listed_names(kind)
     usual = [entry for entry in listed if entry.usual]
-    rows = [["  " * bool(entry.parent) + entry.name, entry.summary] for entry in usual]
+    rows = []
+    for entry in usual:
+        indent = "  " if entry.parent else ""
+        rows.append([indent + entry.name, entry.summary])
     footnotes = []
     if kind == "metrics":
         footnotes.append("And each rate, compared between groups: RATE-COMPARISON, such as tpr-difference.")

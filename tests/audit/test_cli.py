@@ -229,8 +229,10 @@ def test_an_output_that_cannot_be_is_said_before_it_is_written(preds, say, outpu
     assert sorted(Path().iterdir()) == before
 
 
-def test_a_table_of_some_audits_is_written_by_its_name(preds, say):
-    said = say("audit", "preds.csv", "--threshold", "0.5", "--curves", "-o", "scores.csv", "-o", "out")
+def test_a_table_of_some_audits_is_written_by_its_name(say, tmp_path):
+    rows = [f"{i % 97 / 97},{i % 2},{'ab'[i % 3 % 2]}" for i in range(600)]
+    (tmp_path / "p.csv").write_text("\n".join(["score,label_value,race", *rows]))
+    said = say("audit", "p.csv", "--threshold", "0.5", "--curves", "-o", "scores.csv", "-o", "out")
     assert said.code == 0, said.err
     assert Path("scores.csv").read_bytes() == Path("out/scores.csv").read_bytes()
 

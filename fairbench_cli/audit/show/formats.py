@@ -70,7 +70,7 @@ def file_of(table: str) -> str:
 
 
 def parse_output(output: str, kinds: Mapping[str, str]) -> str:
-    """Return what to write by the name of an output: what a file of that name or ending is, or a folder.
+    """Return the kind of an output by its name: that of a file of such a name or ending, or a folder.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def parse_output(output: str, kinds: Mapping[str, str]) -> str:
 
 
 def list_kinds() -> dict[str, str]:
-    """Return what a file of an audit is, by its name in a folder and by its ending: a format, or a table."""
+    """Return the format, or table, of a file of an audit by its name in a folder and by its ending."""
     from fairbench_cli.audit.show.tables import OPTIONAL
 
     kinds = {}
