@@ -76,6 +76,10 @@ class Label(StrictModel):
 
     column: str
     favourable: Text
+    called: str = Field(
+        default="",
+        description="What people with the favourable outcome are, in answers: hired, granted a loan.",
+    )
     why: str = Field(default="", description="Why this value is called favourable.")
     unknown: AnyLevels = Field(
         default=(), description="Cells, as recoded, that mean that the outcome is not known: `unknown`."
@@ -248,7 +252,7 @@ class Card(FileModel):
         prose = ["name", "title", "source", "licence", "citation", "note", "files", "test_files"]
         prose += ["about", "expected", "left_out", "traps", "variant_of"]
         excluded: dict[str, Any] = dict.fromkeys(prose, True)
-        excluded |= {"protected": {"__all__": {"called", "why"}}, "label": {"why"}}
+        excluded |= {"protected": {"__all__": {"called", "why"}}, "label": {"called", "why"}}
         excluded |= {"columns": {"__all__": {"codes", "network_bins"}}}
         return self.model_dump(mode="json", exclude=excluded, exclude_defaults=True)
 
