@@ -4,9 +4,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from fairbench_cli.api.frames import to_pandas
 from fairbench_cli.base.errors import ArgumentError, Problem
@@ -17,11 +14,16 @@ from fairbench_cli.interventions.registry import INTERVENTIONS
 
 def is_prefit(estimator: Any, prefit: bool) -> bool:
     """Return whether an estimator is used as it is: because that is said, or it is frozen."""
+    from sklearn.frozen import FrozenEstimator
+
     return prefit or isinstance(estimator, FrozenEstimator)
 
 
 def refuse_unfitted(estimator: Any) -> None:
     """Raise an error for what is no fitted model."""
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
     if isinstance(estimator, type) or not callable(getattr(estimator, "predict", None)):
         problem = f"prefit is about a fitted model, and estimator is {estimator!r}"
         raise ArgumentError(Problem(problem, "give the model itself: estimator=model"))

@@ -472,7 +472,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         return tuple(columns)
 
     def _outputs(self, X: Any) -> ModelOutputs | None:
-        """Return what a fitted model says of rows; None where the technique fits one."""
+        """Return the outputs of a fitted model; None where the technique fits one."""
         if not self.prefit_:
             return None
         group_column = self.sensitive_features

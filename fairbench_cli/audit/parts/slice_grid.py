@@ -69,7 +69,7 @@ def _cell(verdict: AttributeVerdict, row: Disparity | None, link: str) -> TableC
 
 
 def _describe_grid(rows: Sequence[Disparity]) -> str:
-    """Return what signs and numbers are."""
+    """Return the note on signs and numbers."""
     comparisons = []
     for row in rows:
         group, reference = (formatting.format_group(name) for name in (row.group, row.reference))

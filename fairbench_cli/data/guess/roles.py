@@ -79,7 +79,7 @@ _PEOPLE |= {"m": "men", "male": "men", "man": "men", "men": "men"}
 
 
 def guess_called(levels: Sequence[str]) -> str:
-    """Return what people of some levels are probably called: of a sex women or men, else the levels.
+    """Return the likely word for people of some levels: of a sex women or men, else the levels.
 
     >>> guess_called(["Female"]), guess_called(["b", "o"])
     ('women', 'b or o')
