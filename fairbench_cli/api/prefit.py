@@ -52,7 +52,7 @@ def _takes_prefit(component: Any) -> bool:
 
 
 def select_columns(model: Any, X: Any, group_column: Any) -> Any:
-    """Return what a model is given of rows: the columns that it was fitted to, where it knows their names.
+    """Return the rows as a model takes them: the columns that it was fitted to, where it names them.
 
     Parameters
     ----------
