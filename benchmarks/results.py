@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 FOUND = ROOT / "results" / "found"
 PAPERS = {
     "cardoso2019": "cardoso2019",
-    "cardoso2019-as-found": "cardoso2019",
+    "cardoso2019-by-text": "cardoso2019",
     "cardoso2019-zafar": "cardoso2019",
     "friedler2019": "friedler2019",
     "zliobaite2015": "zliobaite2015",
@@ -59,7 +59,7 @@ def run_config(name: str, folder: Path, options: list[str], jobs: int) -> None:
     """
     settings = yaml.safe_load((ROOT / "configs" / f"{name}.yaml").read_text(encoding="utf-8"))
     if "truth" in settings:
-        commands = [["simulate", name, "-o", str(folder), *options]]
+        commands = [["run", name, "-o", str(folder), *options]]
     else:
         commands = [["run", name, "-o", str(folder), "--jobs", str(jobs), "--quiet", *options]]
     if name in PAPERS:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairbench_cli.base.errors import ArgumentError, Problem, suggest, user_error
 from fairbench_cli.measures.counts import Counts, Floats, count
 from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.registry import METRICS, find_metric
+from fairbench_cli.measures.registry import find_metric
 from fairbench_cli.measures.registry import measure as of_data
 from fairbench_cli.measures.rows import Rows
 
@@ -113,7 +113,9 @@ def _find_metric(name: Any) -> Metric:
     try:
         return find_metric(name)
     except (KeyError, AttributeError):
-        raise user_error(f'no metric is called "{name}"', suggest(str(name), METRICS)) from None
+        from fairbench_cli.experiment.config.metrics import suggest_metric
+
+        raise user_error(f'no metric is called "{name}"', suggest_metric(str(name))) from None
 
 
 def _value(name: str, metric: Metric, data: Counts | Rows) -> float | Floats:

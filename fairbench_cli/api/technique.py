@@ -24,15 +24,22 @@ from sklearn.utils.validation import (
 
 from fairbench_cli.api.frames import fitted, is_number_column, is_one_of, learned, texts_of, to_pandas
 from fairbench_cli.api.objects import component_of, in_lists, parameters_given, plain_value
+from fairbench_cli.api.prefit import (
+    compute_outputs,
+    is_prefit,
+    refuse_training,
+    refuse_unfitted,
+    select_columns,
+)
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_value, suggest, user_error
 from fairbench_cli.base.parameters import inspect_parameters
 from fairbench_cli.base.plugins import short_name
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.base.validation import to_findings
-from fairbench_cli.classifiers.fit import Classifier
+from fairbench_cli.classifiers.fit import Classifier, FittedClassifier
 from fairbench_cli.classifiers.foreign import Choice, ForeignEstimator
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.table import VALUES, Column, Floats, Sample, make_table
+from fairbench_cli.data.table import VALUES, Column, Floats, ModelOutputs, Sample, Table, make_table
 from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, read_entries, split_name
 from fairbench_cli.experiment.plan import component_seed
 from fairbench_cli.interventions.fitted import Infeasible, check_fitted
@@ -40,6 +47,8 @@ from fairbench_cli.interventions.registry import INTERVENTIONS
 
 GROUP = "sensitive_features"
 """What the protected attribute is called where nobody names it."""
+UNREAD = Column("row", ("",))
+"""In the place of a column that a fitted model alone reads."""
 MARKS = ({"0", "1"}, {"0.0", "1.0"}, {"False", "True"})
 
 
@@ -86,6 +95,11 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         Whether the estimator sees the protected attribute.
     encoding : {"one-hot", "codes", "frame"}
         What `estimator` is given, if it is an object: see docs/extending.md. Others know it themselves.
+    prefit : bool
+        Whether `estimator` is a fitted model that is used as it is: nothing is trained, and all rows of `fit`
+        are validation rows. Of ``group-thresholds``, ``equalised-odds`` and ``reject-option``. It is given
+        the columns that it was fitted to, as they stand in X. A ``FrozenEstimator(model)`` of scikit-learn,
+        which stays fitted in copies (those of ``cross_val_score``), needs no `prefit`.
     random_state : int, RandomState or None
         The same number gives the same model; that of a `TrainTestSplit` gives the run's.
     **parameters
@@ -128,6 +142,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         favourable: Any = None,
         include_protected: bool = False,
         encoding: Choice = "one-hot",
+        prefit: bool = False,
         random_state: Any = 0,
         **parameters: Any,
     ) -> None:
@@ -138,6 +153,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         self.favourable = favourable
         self.include_protected = include_protected
         self.encoding = encoding
+        self.prefit = prefit
         self.random_state = random_state
         self.parameters = parameters
 
@@ -189,27 +205,33 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         frame = self._frame(X, reset=True, y=y)
         labels = self._labels(y, len(frame))
         technique, spec = self._technique()
+        self.prefit_ = is_prefit(self.estimator, self.prefit)
+        if self.prefit_:
+            refuse_training(spec.name, technique, validation_given="validation" in self.parameters)
+            refuse_unfitted(self.estimator)
         group_index = self.group_ = self._group_place(frame, sensitive_features, spec)
         frame = self._with_groups(frame, sensitive_features)
-        self.columns_ = learned(frame)
+        self.columns_ = self._learned_columns(frame)
         self.deprived_ = ()
         if group_index is not None:
             self.deprived_ = self._deprived_levels(self.columns_[group_index], frame.iloc[:, group_index])
         train = replace(
             self._sample(frame),
+            outputs=self._outputs(X),
             y=labels,
             weights=self._weights(sample_weight, len(frame)),
             favourable_first=bool(self.outcomes_[0] == self.favourable_),
             outcomes=tuple(map(str, self.outcomes_)),
         )
-        classifier, classifier_spec = self._classifier()
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = int(check_random_state(seed).randint(2**31 - 1))
         rng = np.random.default_rng(component_seed(int(seed), spec))
-        model = Classifier(
-            classifier, self.include_protected, component_seed(int(seed), classifier_spec) % 2**32
-        )
+        model: Classifier | FittedClassifier = FittedClassifier()
+        if not self.prefit_:
+            classifier, classifier_spec = self._classifier()
+            classifier_seed = component_seed(int(seed), classifier_spec) % 2**32
+            model = Classifier(classifier, self.include_protected, classifier_seed)
         self.fitted_ = check_fitted(technique.fit(train, model, rng))
         self.status_, self.reason_ = self.fitted_.status, self.fitted_.reason
         self.facts_ = dict(self.fitted_.facts)
@@ -310,6 +332,8 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             frame = pd.DataFrame(validate_data(self, X, reset=False))
         if not has_names:
             frame.columns = [f"x{j}" for j in range(frame.shape[1])]
+        if is_prefit(self.estimator, self.prefit):
+            return frame  # a fitted model knows what to do with missing cells
         for name in frame.columns:
             if is_number_column(frame[name]):
                 assert_all_finite(
@@ -433,12 +457,37 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any, sensitive_features: Any) -> Sample:
         check_is_fitted(self)
-        return self._sample(self._with_groups(self._frame(X, reset=False), sensitive_features))
+        rows = self._sample(self._with_groups(self._frame(X, reset=False), sensitive_features))
+        if self.prefit_:
+            return replace(rows, outputs=self._outputs(X))
+        return rows
+
+    def _learned_columns(self, frame: pd.DataFrame) -> tuple[Column, ...]:
+        """Return the columns of training rows; for a fitted model that of the groups alone is looked at."""
+        if not self.prefit_:
+            return learned(frame)
+        columns = [UNREAD] * frame.shape[1]
+        if self.group_ is not None:
+            (columns[self.group_],) = learned(frame.iloc[:, [self.group_]])
+        return tuple(columns)
+
+    def _outputs(self, X: Any) -> ModelOutputs | None:
+        """Return the outputs of a fitted model; None where the technique fits one."""
+        if not self.prefit_:
+            return None
+        group_column = self.sensitive_features
+        if self.include_protected:
+            group_column = None
+        rows = select_columns(self.estimator, X, group_column)
+        return compute_outputs(self.estimator, rows, self.favourable_, self.classes_)
 
     def _sample(self, frame: pd.DataFrame) -> Sample:
         """Return rows as a sample; labels that are not known are 0."""
         columns = self.columns_[: frame.shape[1]]
-        table = make_table([fitted(column, frame.iloc[:, j]) for j, column in enumerate(columns)])
+        if self.prefit_:
+            table = Table((UNREAD,), np.zeros((len(frame), 1), dtype=np.int16))
+        else:
+            table = make_table([fitted(column, frame.iloc[:, j]) for j, column in enumerate(columns)])
         none = np.zeros(len(frame), np.int8)
         index = self.group_
         if index is None:

@@ -122,13 +122,11 @@ class AuditResult:
         if decision.stops:
             raise AuditFailed(f"{printable(self.headline)}\nGate: {printable(decision.reason)}.")
 
-    def save(self, folder: str | Path) -> list[str]:
-        """Write the files that ``-o`` writes into a folder, and return their names."""
-        from fairbench_cli.audit.show.aequitas import write_compat
-        from fairbench_cli.audit.show.formats import write_folder
+    def save(self, output: str | Path) -> list[str]:
+        """Write what ``-o`` writes, a folder or a file by its ending (``page.html``); return the names."""
+        from fairbench_cli.audit.show.formats import write_output
 
-        write = write_compat if self.report.config.preset == "aequitas" else write_folder
-        return list(write(self.report, Path(folder)))
+        return write_output(self.report, str(output))
 
     def to_pandas(self, table: str = "disparities") -> "pd.DataFrame":
         """Return a table as a frame.

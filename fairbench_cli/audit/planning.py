@@ -606,6 +606,10 @@ WRITERS: dict[str, Callable[[AuditPlan], str]] = {
 }
 
 
+ENDINGS = {".html": "html", ".md": "markdown", ".csv": "csv", ".json": "json"}
+"""The format of a file by its ending."""
+
+
 def files_of(plan: AuditPlan) -> dict[str, str]:
     """Return the files of a folder by name."""
     files = {"json": "plan.json", "markdown": "plan.md", "html": "plan.html"}

@@ -96,6 +96,21 @@ def short_name(name: str) -> str:
     return name
 
 
+def suggest_name(name: str, choices: Iterable[str]) -> str:
+    """Return how to fix an unknown name: of somebody's code as a colon writes it, else the nearest choice.
+
+    >>> suggest_name("sklearn.svm.SVC", []), suggest_name("./mine.py.Thing", [])
+    ('write sklearn.svm:SVC', 'write ./mine.py:Thing')
+    >>> suggest_name("masaging", ["massaging"])
+    'did you mean "massaging"?'
+    """
+    module, _, attribute = name.rpartition(".")
+    is_module = all(word.isidentifier() for word in module.split("."))
+    if attribute.isidentifier() and (is_module or module.endswith(".py")):
+        return f"write {module}:{attribute}"
+    return suggest(name, choices)
+
+
 def find_code(name: str, group: str, base: Path) -> CodeOrigin | None:
     """Return where the code is that a name stands for, imported and there; None for an unknown word.
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -183,6 +184,11 @@ def override_values(document: YamlDocument, settings: tuple[str, ...]) -> tuple[
     ({'from': 'network', 'beta': [0, 1]}, '--set sample.beta')
     """
     problems: list[Problem] = []
+    times = Counter(setting.partition("=")[0].strip() for setting in settings)
+    for key, n_times in times.items():
+        if n_times > 1:  # only the last would count
+            problem = f"given {n_times} times"
+            problems.append(Problem(problem, "it takes one value: leave the others out", f"--set {key}"))
     for setting in settings:
         key, equals, text = setting.partition("=")
         keys = key.strip().split(".")

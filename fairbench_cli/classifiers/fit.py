@@ -7,7 +7,7 @@ import numpy as np
 
 from fairbench_cli.classifiers.encode import NUMBER, Encoder, Encoding, fit_encoder, pick, training_weights
 from fairbench_cli.classifiers.outputs import as_decisions, as_probabilities, as_scores
-from fairbench_cli.data.table import Column, Floats, Labels, Sample
+from fairbench_cli.data.table import Column, Floats, Labels, ModelOutputs, Sample
 
 
 class Infeasible(Exception):  # noqa: N818 - a result, not an error: the papers print "-"
@@ -173,3 +173,38 @@ class Classifier:
             estimator.classes_ = np.array([1, 0])  # C4.5's ties go to the first class
         estimator.fit(X, y, sample_weight=weights)
         return estimator
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """A model that somebody else has fitted: rows bring what it says of them (`Sample.outputs`)."""
+
+    def predict(self, sample: Sample) -> Labels:
+        """Return each row's decision: int8, shape (rows,)."""
+        return _outputs_of(sample).decisions
+
+    def predict_proba(self, sample: Sample) -> Floats:
+        """Return each row's probability of the favourable outcome, shape (rows,); `Infeasible` without."""
+        scores = _outputs_of(sample).scores
+        if scores is None or not ((scores >= 0) & (scores <= 1)).all():
+            raise Infeasible("the fitted model gives no probabilities")
+        return scores
+
+    def scores(self, sample: Sample) -> Floats | None:
+        """Return each row's score, shape (rows,), higher for the favourable outcome, or None."""
+        return _outputs_of(sample).scores
+
+
+@dataclass(frozen=True)
+class FittedClassifier:
+    """A classifier that is fitted already, so that no rows need be held back from its training."""
+
+    def fit(self, sample: Sample) -> FittedModel:  # noqa: ARG002 - nothing is trained
+        """Return the model as it is."""
+        return FittedModel()
+
+
+def _outputs_of(sample: Sample) -> ModelOutputs:
+    if sample.outputs is None:
+        raise ValueError("the rows have nothing of the model that is fitted already")
+    return sample.outputs

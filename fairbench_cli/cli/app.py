@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from fairbench_cli import __version__
-from fairbench_cli.base.errors import UserError, format_value
+from fairbench_cli.base.errors import UserError, find_nearest, format_value
 from fairbench_cli.base.safe_text import SPELLINGS, format_path, printable
 from fairbench_cli.cli import (
     audit,
@@ -90,7 +91,7 @@ app.command("plan")(plan.plan)
 app.command("report")(results.report)
 app.command("compare")(results.compare)
 app.command("verify")(results.verify)
-app.command("simulate")(simulate.simulate)
+app.command("simulate", hidden=True)(simulate.simulate)
 app.command("check")(check.check)
 app.command("list")(listing.list_names)
 app.command("docs")(listing.docs)
@@ -111,7 +112,7 @@ def run(arguments: list[str]) -> int:
         _complain("\n".join(map(str, error.problems)))
         return 2
     except UsageError as error:
-        _complain(_usage(error))
+        _complain(_usage(error, arguments))
         return 2
     except OSError as error:
         if error.errno != errno.ENAMETOOLONG:
@@ -133,7 +134,7 @@ def run(arguments: list[str]) -> int:
     return 0
 
 
-def _usage(error: typer.BadParameter) -> str:
+def _usage(error: typer.BadParameter, arguments: list[str]) -> str:
     """Return in two lines what is wrong with a command line; empty where help was shown instead."""
     message = error.format_message().rstrip(".").replace("Value error, ", "")
     if error.ctx:
@@ -144,10 +145,31 @@ def _usage(error: typer.BadParameter) -> str:
     if spaced:
         fix = "put quotes around a value with spaces, such as '[label: {flip: 0.5}]'"
     else:
-        fix = ""
+        fix = _setting_in_place_of(error, arguments)
     if message:
         return f"error: {' '.join(message.split())}\n  fix: {fix or f'see `{command} --help`'}"
     return ""
+
+
+def _setting_in_place_of(error: typer.BadParameter, arguments: list[str]) -> str:
+    """Return the setting for an unknown option that is a key of a config (``--seed 5``), else nothing."""
+    flag = getattr(error, "option_name", None)
+    if not flag or error.ctx is None or isinstance(error.ctx.command, audit.AuditCommand):
+        return ""
+    if not any("--set" in option.opts for option in error.ctx.command.params):
+        return ""
+    from fairbench_cli.experiment.config.config import ExperimentConfig
+
+    keys = {key.replace("_", "-") for key in ExperimentConfig.model_fields}
+    options = {option.opts[0].removeprefix("--") for option in error.ctx.command.params}
+    nearest = find_nearest(flag.removeprefix("--"), keys | options)
+    if nearest not in keys:
+        return ""
+    words = list(chain.from_iterable(argument.split("=", 1) for argument in arguments))
+    value = "VALUE"
+    if flag in words[:-1]:
+        value = words[words.index(flag) + 1]
+    return f"write --set {nearest.replace('-', '_')}={value}"
 
 
 def _usual(argument: str) -> str:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairbench_cli.audit.show.formats import FILES, FORMATS, file_of
+from fairbench_cli.audit.show.formats import (
+    FILES,
+    FOLDER,
+    FORMATS,
+    file_of,
+    list_kinds,
+    parse_output,
+    write_output,
+)
+from fairbench_cli.base.safe_text import format_path
 from fairbench_cli.cli.command import Command
 
 if TYPE_CHECKING:  # light when asked for --help
@@ -126,13 +135,20 @@ def audit(
         ),
     ],
     output: Annotated[
-        Path | None, _output("--output", "-o", help="Folder for CSV, JSON, Markdown, HTML.")
+        list[str] | None,
+        _output(
+            "--output",
+            "-o",
+            help="File, by its ending: .html .pdf .md .csv .json .xml (JUnit) .sarif; or a folder for all. "
+            "Repeat it.",
+            show_default=False,
+        ),
     ] = None,
     format_: Annotated[
         str, _output("--format", "-f", help=f"What to print: console, {', '.join(FORMATS)}.")
     ] = "console",
     everything: Annotated[bool, _output("--all", help="Print every comparison.")] = False,
-    pdf: Annotated[Path | None, _output(help="Write a PDF.")] = None,
+    pdf: Annotated[Path | None, _output(help="Write a PDF.", hidden=True)] = None,
     to_db: Annotated[str | None, _output(help="Write into a database: sqlite:///audits.db")] = None,
     only: Annotated[
         list[str] | None,
@@ -179,7 +195,7 @@ def audit(
         if only or repeat is not None:
             problem = "a plan is about rows that are not decided yet"
             raise user_error(problem, "leave one of the two out", "--only" if only else "--repeat")
-        return _plan(preds, keys, config, output, format_)
+        return _plan(preds, keys, config, output or [], format_)
     wrong = sorted(set(keys) & set(PLANNED))
     if wrong:
         fix = "leave it out, or use `fairbench power`"
@@ -189,13 +205,15 @@ def audit(
     if folder.is_dir():
         preds = str(folder)
     inputs = [preds, config, settings.against, settings.baseline]
-    _keep_inputs(inputs, output, pdf, to_db, settings.preset)
+    outputs = output or []
+    _check_outputs(outputs, list_kinds())
+    _keep_inputs(inputs, outputs, pdf, to_db, settings.preset)
     with stoppable() as stopped:
         try:
             with Activity(f"reading {preds}") as activity:
                 report = run(preds, settings, None, only or (), repeat, activity.tell)
             with Activity("writing"):
-                _write(report, output, pdf, to_db)
+                _write(report, outputs, pdf, to_db)
             _print(report, format_, everything)
         except KeyboardInterrupt:  # what was copied of the rows is gone
             if not stopped:
@@ -214,7 +232,15 @@ def power(
             show_default=False,
         ),
     ],
-    output: Annotated[Path | None, _output("--output", "-o", help="Folder for its files.")] = None,
+    output: Annotated[
+        list[str] | None,
+        _output(
+            "--output",
+            "-o",
+            help="File, by its ending: .html .md .csv .json; or a folder for all. Repeat it.",
+            show_default=False,
+        ),
+    ] = None,
     format_: Annotated[
         str, _output("--format", "-f", help="What to print: console, csv, json, markdown, html.")
     ] = "console",
@@ -226,7 +252,7 @@ def power(
     ] = None,
 ) -> int:
     """Say what so many rows can show: which ratios an audit of them would find, before any are collected."""
-    return _plan(groups, _read_keys(ctx.obj, set_ or ()), config, output, format_)
+    return _plan(groups, _read_keys(ctx.obj, set_ or ()), config, output or [], format_)
 
 
 def _read_keys(flags: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
@@ -283,25 +309,48 @@ def _split_cell(preds: str) -> tuple[str, list[str], int | None]:
     return folder, [only] if only else [], int(repeats[0])
 
 
-def _plan(source: str, keys: dict[str, Any], config: Path | None, output: Path | None, format_: str) -> int:
+def _check_outputs(outputs: Sequence[str], kinds: Mapping[str, str]) -> None:
+    """Refuse an output of no known format, and one that is named twice."""
+    from fairbench_cli.base.errors import user_error
+
+    for output in outputs:
+        parse_output(output, kinds)
+    paths = [Path(output) for output in outputs]
+    for path in paths:
+        if paths.count(path) > 1:
+            raise user_error(f"{format_path(path)} is named twice", "leave one of the two out", "--output")
+
+
+def _plan(
+    source: str, keys: dict[str, Any], config: Path | None, outputs: Sequence[str], format_: str
+) -> int:
     """Print a plan, and write its files."""
     from fairbench_cli.audit.config import PlanConfig
     from fairbench_cli.audit.options import read_config
-    from fairbench_cli.audit.planning import WRITERS, files_of, make_plan, plan_document
+    from fairbench_cli.audit.planning import ENDINGS, WRITERS, files_of, make_plan, plan_document
     from fairbench_cli.base.errors import format_value, suggest, user_error
-    from fairbench_cli.base.files import refuse_overwriting, write_files
+    from fairbench_cli.base.files import make_folder, refuse_overwriting, write_files, write_text
     from fairbench_cli.cli.console import print_document, print_text, talk
 
     if format_ not in ("console", *WRITERS):
         fix = suggest(format_, ["console", *WRITERS])
         raise user_error(f"no format of a plan is called {format_value(format_)}", fix, "--format")
+    _check_outputs(outputs, ENDINGS)
     plan_found = make_plan(source, read_config(keys, config, "--", PlanConfig))
-    if output is not None:
-        files = files_of(plan_found)
-        inputs = [path for path in (source, config) if path]
-        refuse_overwriting(inputs, [output / name for name in files], "--output")
-        write_files(output, files)
-        talk(f"{output}/: {', '.join(files)}")
+    inputs = [path for path in (source, config) if path]
+    files = files_of(plan_found)
+    for output in outputs:
+        path = Path(output)
+        kind = parse_output(output, ENDINGS)
+        if kind == FOLDER:
+            refuse_overwriting(inputs, [path / name for name in files], "--output")
+            write_files(path, files)
+            talk(f"{format_path(path)}/: {', '.join(files)}")
+        else:
+            refuse_overwriting(inputs, [path], "--output")
+            make_folder(path.parent)
+            write_text(path, files.get(path.name) or plan_found.to(kind))
+            talk(f"{format_path(path)}: written")
     if format_ == "console":
         print_document(plan_document(plan_found))
     else:
@@ -315,7 +364,7 @@ def _is_unset(value: Any) -> bool:
 
 def _keep_inputs(
     inputs: list[str | Path | None],
-    output: Path | None,
+    outputs: Sequence[str],
     pdf: Path | None,
     to_db: str | None,
     preset: str | None,
@@ -326,10 +375,13 @@ def _keep_inputs(
     from fairbench_cli.base.files import refuse_overwriting
 
     read = [str(path).removeprefix("sqlite:///") for path in inputs if path is not None]
-    if output is not None:
-        ours = set(FILES) | {file_of(name) for name in OPTIONAL}
-        names = FILES_OF_AEQUITAS if preset == "aequitas" else sorted(ours)
-        refuse_overwriting(read, [output / name for name in names], "--output")
+    for output in outputs:
+        written = [Path(output)]
+        if parse_output(output, list_kinds()) == FOLDER:
+            ours = set(FILES) | {file_of(name) for name in OPTIONAL}
+            names = FILES_OF_AEQUITAS if preset == "aequitas" else sorted(ours)
+            written = [Path(output) / name for name in names]
+        refuse_overwriting(read, written, "--output")
     if pdf is not None:
         refuse_overwriting(read, [pdf], "--pdf")
     if to_db is not None:
@@ -337,17 +389,18 @@ def _keep_inputs(
         refuse_overwriting(read, [database_file.removeprefix("file:")], "--to-db")
 
 
-def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str | None) -> None:
-    """Write what was asked for: a folder, a PDF, database tables; name it on standard error."""
-    from fairbench_cli.audit.show.aequitas import write_compat
+def _write(report: "Report", outputs: Sequence[str], pdf: Path | None, to_db: str | None) -> None:
+    """Write what was asked for: folders, files, database tables; name it on standard error."""
     from fairbench_cli.audit.show.document import write_pdf
-    from fairbench_cli.audit.show.formats import write_folder
     from fairbench_cli.audit.show.tables import PREFIX, to_database
     from fairbench_cli.cli.console import talk
 
-    if output is not None:
-        write = write_compat if report.config.preset == "aequitas" else write_folder
-        talk(f"{output}/: {', '.join(write(report, output))}")
+    for output in outputs:
+        names = write_output(report, output)
+        if parse_output(output, list_kinds()) == FOLDER:
+            talk(f"{Path(output)}/: {', '.join(names)}")
+        else:
+            talk(f"{Path(output)}: written")
     if pdf is not None:
         write_pdf(report, pdf)
         talk(f"{pdf}: written")

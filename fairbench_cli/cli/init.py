@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -126,6 +127,7 @@ def _ask_for_roles(table: "RawCells", outcome: "Group | None", groups: "list[Gro
     """Return label and groups; what is missing is asked for."""
     from fairbench_cli.data.guess import roles
 
+    is_all_given = not roles.find_open_roles(table, outcome, groups)
     if outcome is None:
         candidates = roles.label_candidates(table)
         question = "Which column is the outcome?"
@@ -144,7 +146,38 @@ def _ask_for_roles(table: "RawCells", outcome: "Group | None", groups: "list[Gro
         talk(f"Likely protected attributes: {', '.join(attributes[: roles.MOST_SHOWN]) or 'none'}")
         question = "Which columns are protected? (separated by commas)"
         groups = _ask(question, partial(_columns, table, outcome), attributes[0] if attributes else None)
-    return roles.GivenRoles(outcome, tuple(_deprived(table, group, good) for group in groups))
+    groups = [_deprived(table, group, good) for group in groups]
+    if not is_all_given:
+        outcome = _ask_for_outcome_word(outcome)
+        groups = [_ask_for_group_words(table, group) for group in groups]
+    return roles.GivenRoles(outcome, tuple(groups))
+
+
+def _ask_for_outcome_word(outcome: "Group") -> "Group":
+    """Return the outcome with what those are called who have the favourable one; "selected" is not kept."""
+    from fairbench_cli.data.guess.roles import SELECTED
+
+    favourable = f"{outcome.column} = {outcome.levels[0]}"
+    question = f"Who has {favourable} is …? (a word for answers, such as hired or approved)"
+    word = _ask(question, str.strip, SELECTED)
+    if word == SELECTED:
+        return outcome
+    return replace(outcome, called=word)
+
+
+def _ask_for_group_words(table: "RawCells", group: "Group") -> "Group":
+    """Return a protected attribute with what people call its two groups; its own values are not kept."""
+    from fairbench_cli.data.guess.roles import guess_called
+
+    words = []
+    values = []
+    for levels in (group.levels, group.other_levels(table)):
+        question = f"What do people call those with {group.column} = {', '.join(levels)}? (in the plural)"
+        words.append(_ask(question, str.strip, guess_called(levels)))
+        values.append(" or ".join(levels))
+    if words == values:
+        return group
+    return replace(group, called=words[0], others_called=words[1])
 
 
 def _columns(table: "RawCells", outcome: "Group", text: str) -> "list[Group]":
@@ -294,8 +327,7 @@ def _check(card: Path, config: Path) -> None:
 
 def _largest_favoured(guessed: "Guessed", group: "Group") -> str:
     """Return the level of most of those who are not deprived."""
-    candidates = group.present_levels(guessed.table)
-    return str(candidates[~candidates.isin(group.levels)].value_counts().index[0])
+    return group.other_levels(guessed.table)[0]
 
 
 def _next(guessed: "Guessed", card: Path, config: Path) -> list[str]:

@@ -1,7 +1,9 @@
 """``fairbench list`` and ``docs``: what can stand in a config, the configs that come along, and the pages."""
 
-from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import MISSING, dataclass, fields
+from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
@@ -26,14 +28,44 @@ COMPONENTS = {
 Listed = Literal["configs", "datasets", "interventions", "classifiers", "mechanisms", "metrics"]
 
 
+@dataclass(frozen=True)
+class ListedName:
+    """A name that a config or a command takes.
+
+    Parameters
+    ----------
+    name, summary : str
+        As it is written, and a line on it.
+    parameters : str
+        Of a component, with their defaults.
+    parent : str
+        Of a variant of a data set, that data set.
+    usual : bool
+        Whether it is listed without ``--all``.
+    """
+
+    name: str
+    summary: str
+    parameters: str = ""
+    parent: str = ""
+    usual: bool = True
+
+
 def list_names(
-    kind: Annotated[Listed | None, typer.Argument(help="What to list; everything by default.")] = None,
+    kind: Annotated[Listed | None, typer.Argument(help="What to list; by default the names of each.")] = None,
     name: Annotated[
         str | None,
         typer.Argument(
             help="What to explain: an intervention, classifier, mechanism or metric; or ./mine.py:Thing."
         ),
     ] = None,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="All metrics and parameters, and what serves only to reproduce a paper.",
+        ),
+    ] = False,
     long: Annotated[
         bool, typer.Option("--long", help="Of metrics, all there is to know: a small encyclopaedia.")
     ] = False,
@@ -43,18 +75,24 @@ def list_names(
         raise user_error("--long is for metrics", "write: fairbench list metrics --long")
     if name is not None:
         _explain(str(kind), name)
-        return
-    if kind:
-        kinds = (kind,)
-    else:
-        kinds = get_args(Listed)
-    sections = [_section(listed_kind) for listed_kind in kinds if listed_kind != "metrics"]
-    if sections:
-        print_document(Document("", sections=tuple(sections)))
-    if "metrics" in kinds:
-        from fairbench_cli.cli.pages import metric_pages, metric_tables
+    elif long:
+        from fairbench_cli.cli.pages import metric_pages
 
-        print_document(metric_pages() if long else metric_tables())
+        print_document(metric_pages())
+    elif everything:
+        kinds = (kind,) if kind else get_args(Listed)
+        print_document(Document("", sections=tuple(chain.from_iterable(map(_full_sections, kinds)))))
+    elif kind:
+        print_document(Document("", sections=(_short_section(kind),)))
+    else:
+        sections = tuple(map(_overview, get_args(Listed)))
+        print_document(Document("", sections=sections, notes=(OVERVIEW_NOTE,)))
+
+
+OVERVIEW_NOTE = (
+    "A line on each: fairbench list metrics. One explained: fairbench list metrics NAME. Everything: "
+    "fairbench list --all. (+6): so many variants of the data set, which fairbench list datasets names."
+)
 
 
 def _explain(kind: str, name: str) -> None:
@@ -67,7 +105,7 @@ def _explain(kind: str, name: str) -> None:
     if kind not in COMPONENTS:
         shows = {"datasets": f"fairbench data show {name}", "configs": f"fairbench plan {name}"}
         raise user_error(f"{kind} are listed by name alone", f"write: {shows.get(kind, 'fairbench list')}")
-    from fairbench_cli.base.plugins import entry_points_by_name, find_code
+    from fairbench_cli.base.plugins import entry_points_by_name, find_code, suggest_name
     from fairbench_cli.cli.pages import component_page
 
     registry: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
@@ -76,7 +114,7 @@ def _explain(kind: str, name: str) -> None:
         names = list(registry)
         if registry.group:
             names += entry_points_by_name(registry.group)
-        raise user_error(f'unknown {registry.name} "{name}"', suggest(name, names))
+        raise user_error(f'unknown {registry.name} "{name}"', suggest_name(name, names))
     thing = component.load()
     if name in registry:
         foreign = None
@@ -91,29 +129,103 @@ def _explain(kind: str, name: str) -> None:
     print_document(component_page(name, thing, technique=kind == "interventions", foreign=foreign))
 
 
-def _section(kind: str) -> Section:
-    """Return a table of one kind of thing."""
+def _overview(kind: str) -> Section:
+    """Return the usual names of a kind, and how many there are; variants of a data set are only counted."""
+    listed = _listed_names(kind)
+    usual = [entry for entry in listed if entry.usual]
+    variants = Counter(entry.parent for entry in usual)
+    names = []
+    for entry in usual:
+        if not entry.parent:
+            count = f" (+{variants[entry.name]})" if variants[entry.name] else ""
+            names.append(f"{entry.name}{count}")
+    total = f"{len(listed)}" if len(usual) == len(listed) else f"{len(usual)} of {len(listed)}"
+    return Section(f"{kind} ({total})", (", ".join(names),))
+
+
+def _short_section(kind: str) -> Section:
+    """Return a table with a line on each usual name of a kind, variants of a data set below it."""
+    listed = _listed_names(kind)
+    usual = [entry for entry in listed if entry.usual]
+    rows = []
+    for entry in usual:
+        indent = "  " if entry.parent else ""
+        rows.append([indent + entry.name, entry.summary])
+    footnotes = []
+    if kind == "metrics":
+        footnotes.append("And each rate, compared between groups: RATE-COMPARISON, such as tpr-difference.")
+    if kind in (*COMPONENTS, "metrics"):
+        footnotes.append(f"One explained: fairbench list {kind} NAME.")
+    if len(listed) > len(usual):
+        footnotes.append(f"All {len(listed)}: fairbench list {kind} --all.")
+    return _table(kind, ["name", "what"], rows, " ".join(footnotes))
+
+
+def _full_sections(kind: str) -> Iterable[Section]:
+    """Return tables of all names of a kind, of components with their parameters."""
+    if kind == "metrics":
+        from fairbench_cli.cli.pages import metric_tables
+
+        return metric_tables().sections
+    if kind not in COMPONENTS:
+        return [_short_section(kind)]
+    rows = []
+    for entry in _listed_names(kind):
+        rows.append([entry.name, "\n".join(filter(None, (entry.summary, entry.parameters)))])
+    footnote = f"Each parameter explained: fairbench list {kind} NAME"
+    return [_table(kind, ["name", "what it does, and its parameters"], rows, footnote)]
+
+
+def _listed_names(kind: str) -> list[ListedName]:
+    """Return all names of a kind, in the order in which they are listed."""
     if kind == "configs":
         from fairbench_cli.experiment.config.read import find_config, known_configs, title
 
-        return _table(kind, ["name", "what"], [[name, title(find_config(name))] for name in known_configs()])
+        return [ListedName(name, title(find_config(name))) for name in known_configs()]
     if kind == "datasets":
-        from fairbench_cli.data.card import find_card, known_cards, read_card
+        return _listed_datasets()
+    if kind == "metrics":
+        return _listed_metrics()
+    return _listed_components(kind)
 
-        cards = [read_card(find_card(name)) for name in known_cards()]
-        rows = [[card.name, ", ".join(card.protected), card.title] for card in cards]
-        return _table(kind, ["name", "protected", "title"], rows)
+
+def _listed_datasets() -> list[ListedName]:
+    """Return the data sets, variants after their parent, with the attributes and the papers that use each."""
+    from fairbench_cli.data.card import find_card, known_cards, read_card
+    from fairbench_cli.experiment.config.read import find_config, read_dataset_names
+    from fairbench_cli.papers.registry import PAPERS
+
+    papers: dict[str, list[str]] = {}
+    for paper in PAPERS:
+        for name in read_dataset_names(find_config(paper)):
+            papers.setdefault(name, []).append(paper)
+    cards = [read_card(find_card(name)) for name in known_cards()]
+    cards.sort(key=lambda card: (card.variant_of or card.name, bool(card.variant_of), card.name))
+    listed = []
+    for card in cards:
+        used = papers.get(card.name, [])
+        facts = [", ".join(attribute for attribute, role in card.protected.items() if role.of is None)]
+        if used:
+            facts.append(f"used by {', '.join(used)}")
+        listed.append(ListedName(card.name, f"{card.title} ({'; '.join(facts)})", parent=card.variant_of))
+    return listed
+
+
+def _listed_components(kind: str) -> list[ListedName]:
+    """Return the names of a registry, then those that installed packages add."""
     from fairbench_cli.base.plugins import entry_points_by_name
     from fairbench_cli.experiment.config.components import word
 
     entries: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
-    rows = []
+    listed = []
     for name, entry in entries.items():
+        component = entry.load()
         parameters = ", ".join(
             field.name if field.default is MISSING else f"{field.name}={word(field.default)}"
-            for field in fields(entry.load())
+            for field in fields(component)
         )
-        rows.append([name, f"{entry.summary}\n{parameters}" if parameters else entry.summary])
+        usual = not getattr(component, "for_reproduction", False)
+        listed.append(ListedName(name, entry.summary, parameters, usual=usual))
     in_packages = entry_points_by_name(entries.group) if entries.group else {}
     for name, point in in_packages.items():  # nothing of theirs is run
         if name in entries:  # ours is meant
@@ -122,9 +234,24 @@ def _section(kind: str) -> Section:
             package = f"{point.dist.name} {point.dist.version}"
         else:
             package = "an installed package"
-        rows.append([name, f"{point.value}, of {package}"])
-    footnote = f"Each parameter explained: fairbench list {kind} NAME"
-    return _table(kind, ["name", "what it does, and its parameters"], rows, footnote)
+        listed.append(ListedName(name, f"{point.value}, of {package}"))
+    return listed
+
+
+def _listed_metrics() -> list[ListedName]:
+    """Return the metrics: rates, then names from the literature, then the others."""
+    from fairbench_cli.measures.rates import RATES
+    from fairbench_cli.measures.registry import METRICS
+
+    sections = {"rate": 0, "alias": 1}
+    metrics = sorted(METRICS.values(), key=lambda metric: sections.get(metric.section, 2))
+    listed = []
+    for metric in metrics:
+        summary = metric.alias_of or metric.formula
+        if metric.name in RATES:
+            summary = f"{RATES[metric.name].label}, {metric.formula}"
+        listed.append(ListedName(metric.name, summary, usual=metric.usual))
+    return listed
 
 
 def _table(title: str, heads: list[str], rows: list[list[str]], footnote: str = "") -> Section:

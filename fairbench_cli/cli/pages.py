@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from fairbench_cli.base.errors import format_value, suggest, user_error
+from fairbench_cli.base.errors import format_value, user_error
 from fairbench_cli.base.parameters import inspect_parameters
 from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.experiment.config.components import word
+from fairbench_cli.experiment.config.metrics import suggest_metric
 from fairbench_cli.measures.comparisons import COMPARISONS
 from fairbench_cli.measures.literature_names import SOURCE
 from fairbench_cli.measures.metric import OF_LABELS, Metric
@@ -24,7 +25,7 @@ HEAD = (
     "A metric is a rate (over all rows), RATE-COMPARISON such as tpr-difference, one of the functions below, "
     "or an alias of these. A config's `metrics` takes any of them; without it a run computes the "
     f"{len(DEFAULT_METRICS)} marked *. Those that need strata take them from `strata:`, which names "
-    "attributes. `fairbench audit --metric` and `fairbench simulate` take those that need counts. A metric "
+    "attributes. `fairbench audit --metric` and simulations take those that need counts. A metric "
     "defined on predictions and labels speaks of predictions under its name, and of the labels under its "
     f"name followed by {OF_LABELS}.",
     "g is the group compared, the deprived one in a run; r or ḡ its reference, the favoured one; s any "
@@ -221,7 +222,7 @@ def metric_page(name: str) -> Document:
     try:
         metric = find_metric(name)
     except KeyError:
-        raise user_error(f"no metric is called {format_value(name)}", suggest(name, METRICS)) from None
+        raise user_error(f"no metric is called {format_value(name)}", suggest_metric(name)) from None
     return _page(_metric(metric))
 
 

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -47,7 +47,10 @@ def run(
     shard: ShardOf = None,
     all_: AllTables = False,
 ) -> int:
-    """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
+    """Run an experiment; finished repeats are kept, so the same command goes on where it stopped.
+
+    A simulation (`zliobaite2017`) is computed anew.
+    """
     from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
     from fairbench_cli.base.safe_text import format_count
     from fairbench_cli.cli.activity import Activity
@@ -58,7 +61,16 @@ def run(
     from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.running.pool import LocalPool, default_jobs
     from fairbench_cli.experiment.running.run import prepare, read_shard, working_in, write_manifest
+    from fairbench_cli.simulate.config import is_simulation
 
+    if is_simulation(config):
+        from fairbench_cli.cli.simulate import run_simulation
+
+        flags = {"--jobs": jobs, "--only": only, "--data-dir": data_dir, "--shard": shard, "--all": all_}
+        flags |= {"--mix-versions": mix_versions, "--scheduler": scheduler, "--backend": backend != "local"}
+        _refuse_flags(flags)
+        run_simulation(config, output, set_ or (), quiet=quiet)
+        return 0
     start = time.monotonic()
     if shard is None:
         shard_part = None
@@ -119,6 +131,18 @@ def run(
     if _say_failures(prepared):
         return 1
     return 0
+
+
+def _refuse_flags(flags: Mapping[str, object]) -> None:
+    """Raise an error that names the flags that were given and mean nothing to a simulation."""
+    from fairbench_cli.base.errors import Problem, UserError
+
+    problems = []
+    for flag, value in flags.items():
+        if value:
+            problems.append(Problem("a simulation has no such choice", "leave it out", flag))
+    if problems:
+        raise UserError(*problems)
 
 
 def _address(backend: str, scheduler: str | None, jobs: int | None) -> str | None:

@@ -1,6 +1,7 @@
-"""``fairbench simulate``: decisions with a known degree of discrimination, and what measures make of them."""
+"""What ``fairbench run`` does with a simulation: decisions of known discrimination, measured."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +21,23 @@ def simulate(
         typer.Option("--set", help="Lay a value over the config: --set runs=5 --set 'accepted=[0.5]'"),
     ] = None,
 ) -> None:
-    """Simulate decisions of known discrimination, measure it, and draw the measures against the truth."""
+    """Do what `fairbench run` does with a simulation: the name that it had before."""
+    from fairbench_cli.cli.console import talk
+
+    run_simulation(config, output, set_ or ())
+    talk(f"`fairbench simulate` is `fairbench run {config}` now; from 0.3 on it is gone")
+
+
+def run_simulation(
+    config: Path, output: Path | None, settings: Sequence[str], *, quiet: bool = False
+) -> None:
+    """Simulate decisions of known discrimination, measure it, and draw the measures against the truth.
+
+    Raises
+    ------
+    UserError
+        When config or folder are not as they should be.
+    """
     from datetime import UTC, datetime
 
     from fairbench_cli.base.files import make_output_folder, write_json
@@ -29,11 +46,11 @@ def simulate(
     from fairbench_cli.experiment.versions import provenance
     from fairbench_cli.simulate.config import read_simulation
     from fairbench_cli.simulate.simulation import check_folder, summary_document, write_simulation
-    from fairbench_cli.simulate.simulation import simulate as run_all
+    from fairbench_cli.simulate.simulation import simulate as draw_and_measure
 
     start = time.monotonic()
     cpu = time.process_time()
-    simulation = read_simulation(config, tuple(set_ or ()))
+    simulation = read_simulation(config, tuple(settings))
     folder = output or Path("results") / simulation.name
     check_folder(folder)
     make_output_folder(folder)
@@ -41,17 +58,19 @@ def simulate(
 
     def listen(n_done: int, n_total: int) -> None:
         nonlocal spoke
-        if time.monotonic() - spoke >= SECONDS_BETWEEN_LINES:
+        if not quiet and time.monotonic() - spoke >= SECONDS_BETWEEN_LINES:
             spoke = time.monotonic()
             seconds_left = (spoke - start) / n_done * (n_total - n_done)
             talk(f"{n_done}/{n_total} settings, about {in_words(seconds_left)} left")
 
-    frame = run_all(simulation, listen)
+    frame = draw_and_measure(simulation, listen)
     write_simulation(folder, simulation, frame)
     took = {"wall_seconds": time.monotonic() - start, "cpu_seconds": time.process_time() - cpu}
     rounded = {name: round(seconds, 2) for name, seconds in took.items()}
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     write_json(folder / "manifest.json", {**provenance(), "finished": finished, **rounded})
+    if quiet:
+        return
     print_document(summary_document(simulation, frame, brief=True))
     files = "simulation.csv, summary.md, figures/, config.yaml, manifest.json"
     talk(f"{folder}/: {files} ({in_words(took['wall_seconds'])})")

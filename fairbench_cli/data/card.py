@@ -76,6 +76,10 @@ class Label(StrictModel):
 
     column: str
     favourable: Text
+    called: str = Field(
+        default="",
+        description="What people with the favourable outcome are, in answers: hired, granted a loan.",
+    )
     why: str = Field(default="", description="Why this value is called favourable.")
     unknown: AnyLevels = Field(
         default=(), description="Cells, as recoded, that mean that the outcome is not known: `unknown`."
@@ -190,6 +194,11 @@ class Card(FileModel):
     licence: str = ""
     citation: str = ""
     note: str = ""
+    variant_of: str = Field(
+        default="",
+        description="The data set of which it has other rows, columns or groups; by default the one that it "
+        "extends. A list shows it below that one.",
+    )
     about: About | None = None
     expected: Expected | None = Field(
         default=None, description="Facts of the rows; `data check` compares them."
@@ -241,9 +250,9 @@ class Card(FileModel):
     def decisive(self) -> dict[str, Any]:
         """Return the part of the card that decides numbers: no titles, addresses or citations."""
         prose = ["name", "title", "source", "licence", "citation", "note", "files", "test_files"]
-        prose += ["about", "expected", "left_out", "traps"]
+        prose += ["about", "expected", "left_out", "traps", "variant_of"]
         excluded: dict[str, Any] = dict.fromkeys(prose, True)
-        excluded |= {"protected": {"__all__": {"called", "why"}}, "label": {"why"}}
+        excluded |= {"protected": {"__all__": {"called", "why"}}, "label": {"called", "why"}}
         excluded |= {"columns": {"__all__": {"codes", "network_bins"}}}
         return self.model_dump(mode="json", exclude=excluded, exclude_defaults=True)
 
@@ -511,6 +520,7 @@ def _merge_extended(document: YamlDocument, path: Path, above: tuple[Path, ...])
         raise user_error("the card extends itself", "let `extends` name another card", where)
     base = _merge_extended(_read(base_path), base_path, above)
     data = {key: value for key, value in base.data.items() if key not in NOT_INHERITED}
+    data.setdefault("variant_of", base.data.get("name", ""))
     spots = base.spots
     for key in NOT_INHERITED:
         spots = remove_spots(spots, (key,))

@@ -191,6 +191,8 @@ class Sample:
     protected : tuple of str
         The columns of `features` that a classifier without protected columns does not see; by default the
         attribute alone.
+    outputs : ModelOutputs or None
+        What a model says of the rows that is fitted already; None where a technique is to fit one.
     """
 
     features: Table
@@ -201,6 +203,7 @@ class Sample:
     favourable_first: bool = False
     outcomes: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
+    outputs: "ModelOutputs | None" = None
 
     def __post_init__(self) -> None:
         if not self.protected:
@@ -229,9 +232,39 @@ class Sample:
             weights = None
         else:
             weights = self.weights[rows]
+        outputs = self.outputs
+        if outputs is not None:
+            outputs = outputs.take(rows)
         return replace(
-            self, features=self.features.take(rows), y=self.y[rows], s=self.s[rows], weights=weights
+            self,
+            features=self.features.take(rows),
+            y=self.y[rows],
+            s=self.s[rows],
+            weights=weights,
+            outputs=outputs,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class ModelOutputs:
+    """What a fitted model says of rows.
+
+    Parameters
+    ----------
+    decisions : int8 array, shape (rows,)
+        1 for the favourable outcome, else 0.
+    scores : float64 array, shape (rows,), or None
+        Higher for the favourable outcome; None of a model without scores.
+    """
+
+    decisions: Labels
+    scores: Floats | None
+
+    def take(self, rows: Rows) -> "ModelOutputs":
+        """Return those of the given rows, in the order given."""
+        if self.scores is None:
+            return ModelOutputs(self.decisions[rows], None)
+        return ModelOutputs(self.decisions[rows], self.scores[rows])
 
 
 def to_sample(table: Table, roles: Roles) -> Sample:

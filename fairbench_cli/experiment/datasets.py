@@ -171,6 +171,7 @@ class PreparedDataset:
             "dataset": self.spec.name,
             "label": self.roles.label,
             "favourable": self.roles.favourable,
+            **({"favourable_called": self.card.label.called} if self.card.label.called else {}),
             "attribute": self.roles.attribute,
             "protected": to_jsonable_python(self.protected.attributes),
             "joint": to_jsonable_python(self.protected.joint),

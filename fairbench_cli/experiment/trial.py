@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from fairbench_cli.base.errors import Problem, UserError, suggest
-from fairbench_cli.base.plugins import entry_points_by_name, find_code, is_plugin
+from fairbench_cli.base.errors import Problem, UserError
+from fairbench_cli.base.plugins import entry_points_by_name, find_code, is_plugin, suggest_name
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.base.safe_text import printable
 from fairbench_cli.base.validation import to_findings
@@ -432,7 +432,8 @@ def find_components(entry: Any) -> list[Trial]:
             return _trials(kind, entry)
         suggestions += list(kind) + list(entry_points_by_name(kind.group))
     if not is_plugin(name) and not name.endswith(".py"):
-        raise UserError(Problem(f'no technique or classifier is called "{name}"', suggest(name, suggestions)))
+        problem = f'no technique or classifier is called "{name}"'
+        raise UserError(Problem(problem, suggest_name(name, suggestions)))
     origin = find_code(name, "", Path())
     if origin is None:
         thing = None

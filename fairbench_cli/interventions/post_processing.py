@@ -1,14 +1,14 @@
 """Post-processing: thresholds by group, equalised odds, and the reject option, and what they share."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from fairbench_cli.classifiers.encode import training_weights
-from fairbench_cli.classifiers.fit import Classifier, Model
+from fairbench_cli.classifiers.fit import Classifier, FittedClassifier, FittedModel, Model
 from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.interventions import cells
 from fairbench_cli.interventions.cells import NotNegative, Proportion, Share
@@ -18,15 +18,22 @@ from fairbench_cli.measures.counts import PAIR
 from fairbench_cli.measures.thresholds import BestThresholds, best_thresholds
 
 
-def fit_and_hold_out(train: Sample, classifier: Classifier, validation: float) -> tuple[Model, Sample]:
+def fit_and_hold_out(
+    train: Sample, classifier: Classifier | FittedClassifier, validation: float
+) -> tuple[Model | FittedModel, Sample]:
     """Return the classifier fitted to a part of the rows, and the validation rows, the other part.
+
+    Of a classifier that is fitted already all rows are validation rows.
 
     Raises
     ------
     Infeasible
         When a group has no validation row with one of the labels, or no row is left to fit to.
     """
-    rows, held_out = cells.divide_rows(train, validation)
+    if isinstance(classifier, FittedClassifier):
+        rows = held_out = train
+    else:
+        rows, held_out = cells.divide_rows(train, validation)
     empty = cells.empty_cells(cells.weight_sums(held_out), np.ones((2, 2)))
     if empty:
         raise Infeasible(f"{empty} among the validation rows")
@@ -59,7 +66,7 @@ class GroupThresholdModel:
 
     Parameters
     ----------
-    model : Model or LabelScorer
+    model : Model, FittedModel or LabelScorer
         Gives the scores.
     mixtures : tuple of thresholds.Mixture
         The thresholds of the deprived and of the favoured group.
@@ -67,7 +74,7 @@ class GroupThresholdModel:
         Of the draws; the same rows get the same predictions.
     """
 
-    model: "Model | LabelScorer"
+    model: "Model | FittedModel | LabelScorer"
     mixtures: tuple[thresholds.Mixture, ...]
     seed: int
 
@@ -83,7 +90,10 @@ class GroupThresholdModel:
 
 
 def decided_by(
-    model: "Model | LabelScorer", solution: BestThresholds, facts: dict[str, float], rng: np.random.Generator
+    model: "Model | FittedModel | LabelScorer",
+    solution: BestThresholds,
+    facts: dict[str, float],
+    rng: np.random.Generator,
 ) -> Fitted:
     """Return a model with the thresholds of a solution; ``degraded`` where decisions ignore the score.
 
@@ -139,6 +149,8 @@ class EqualisedOdds:
         Share of validation rows.
     """
 
+    takes_prefit: ClassVar[bool] = True
+
     based_on: Literal["scores", "labels"] = "scores"
     objective: Objective = "accuracy"
     validation: Share = 0.3
@@ -190,7 +202,7 @@ class LabelScorer:
         Whether the decisions on the deprived and on the favoured group are reversed.
     """
 
-    model: Model
+    model: Model | FittedModel
     reversed: tuple[bool, bool]
 
     def predict(self, sample: Sample) -> Labels:
@@ -202,7 +214,7 @@ class LabelScorer:
         return self.predict(sample).astype(np.float64)
 
 
-def as_scorer(model: Model, rows: Sample) -> LabelScorer:
+def as_scorer(model: Model | FittedModel, rows: Sample) -> LabelScorer:
     """Return a model's decisions as scores, reversed in the groups where TPR < FPR on the rows given."""
     points = points_of(rows, LabelScorer(model, (False, False)).predict_proba(rows))
     # The middle point of three accepts ŷ = 1; with one decision only, there are no more than the two ends.
@@ -243,6 +255,8 @@ class GroupThresholds:
     validation : float in (0, 1)
         Share of validation rows.
     """
+
+    takes_prefit: ClassVar[bool] = True
 
     constraint: thresholds.Constraint = "demographic-parity"
     tolerance: NotNegative = 0.0
@@ -301,6 +315,8 @@ class RejectOption:
         Share of validation rows, if θ is chosen.
     """
 
+    takes_prefit: ClassVar[bool] = True
+
     theta: Annotated[float, Field(ge=0.5, lt=1)] | None = None
     target: Proportion = 0.0
     validation: Share = 0.3
@@ -320,6 +336,7 @@ class RejectOption:
             When the classifier gives no probabilities, or a group has no validation row with one of the
             labels.
         """
+        model: Model | FittedModel
         if self.theta is not None:
             model = classifier.fit(train)
             probabilities_of(model, train)
@@ -344,7 +361,7 @@ class RejectOption:
 class RejectOptionModel:
     """Decides as its model does, except on critical rows."""
 
-    model: Model
+    model: Model | FittedModel
     theta: float
 
     def predict(self, sample: Sample) -> Labels:
@@ -352,7 +369,7 @@ class RejectOptionModel:
         return decide(probabilities_of(self.model, sample), sample.s, self.theta)
 
 
-def probabilities_of(model: Model, sample: Sample) -> Floats:
+def probabilities_of(model: Model | FittedModel, sample: Sample) -> Floats:
     """Return P(y=+|x) of each row, shape (rows,); `Infeasible` if a model has none."""
     p = scores_of(model, sample)
     if not ((p >= 0) & (p <= 1)).all():

@@ -189,6 +189,7 @@ def rate_metric(rate: Rate) -> Metric:
         section="rate",
         groups="any",
         on=_speaks_of(rate),
+        usual=rate.usual,
     )
 
 

@@ -35,12 +35,15 @@ class Alias:
     how : str
         What is made of their values. ``swapped``: of the reference against the group, so that a difference is
         favoured − deprived.
+    usual : bool
+        Whether papers and libraries report it so often that a list shows it first.
     """
 
     name: str
     source: str
     metrics: tuple[str, ...]
     how: Combination = "same"
+    usual: bool = False
 
     @property
     def definition(self) -> str:
@@ -98,31 +101,32 @@ ALIASES: tuple[Alias, ...] = (
         f"{_CARDOSO}, eq. 1; the mean difference of {_SURVEY}",
         ("selection-rate-difference",),
         "swapped",
+        usual=True,
     ),
-    Alias("statistical-parity-difference", _AIF360, ("selection-rate-difference",)),
+    Alias("statistical-parity-difference", _AIF360, ("selection-rate-difference",), usual=True),
     Alias("cv", f"{_FRIEDLER}, after Calders & Verwer 2010", ("selection-rate-difference",), "one plus"),
     Alias("impact-ratio", f"{_SURVEY}; the ratio of the four-fifths rule", ("selection-rate-ratio",)),
-    Alias("disparate-impact", _AIF360, ("selection-rate-ratio",)),
+    Alias("disparate-impact", _AIF360, ("selection-rate-ratio",), usual=True),
     Alias("dibinary", f"DIbinary of {_FRIEDLER}", ("selection-rate-ratio",)),
     Alias("diavgall", f"DIavgall of {_FRIEDLER}", ("selection-rate-mean-ratio",)),
     Alias("diavgall-binary", f"DIavgall of {_FRIEDLER}, over two groups", ("selection-rate-ratio",)),
     Alias("likelihood-ratio", _SURVEY, ("selection-rate-ratio",), "swapped"),
-    Alias("demographic-parity-difference", _FAIRLEARN, ("selection-rate-spread",)),
-    Alias("demographic-parity-ratio", _FAIRLEARN, ("selection-rate-worst-ratio",)),
+    Alias("demographic-parity-difference", _FAIRLEARN, ("selection-rate-spread",), usual=True),
+    Alias("demographic-parity-ratio", _FAIRLEARN, ("selection-rate-worst-ratio",), usual=True),
     Alias("two-proportions-z", _SURVEY, ("selection-rate-z",), "swapped"),
     Alias("two-proportions-p", _SURVEY, ("selection-rate-p",)),
     # Error rates.
-    Alias("overestimation", f"{_CARDOSO}, eq. 2", ("fpr-difference",), "swapped"),
-    Alias("underestimation", f"{_CARDOSO}, eq. 3", ("fnr-difference",)),
+    Alias("overestimation", f"{_CARDOSO}, eq. 2", ("fpr-difference",), "swapped", usual=True),
+    Alias("underestimation", f"{_CARDOSO}, eq. 3", ("fnr-difference",), usual=True),
     Alias("equal-opportunity", f"{_HARDT}; equal_opportunity_difference of {_FAIRLEARN}", ("tpr-spread",)),
-    Alias("equal-opportunity-difference", f"{_AIF360} (signed)", ("tpr-difference",)),
+    Alias("equal-opportunity-difference", f"{_AIF360} (signed)", ("tpr-difference",), usual=True),
     Alias("equal-opportunity-ratio", _FAIRLEARN, ("tpr-worst-ratio",)),
     Alias("equalised-odds", _HARDT, _ODDS, "largest of"),
-    Alias("equalised-odds-difference", _FAIRLEARN, _ODDS, "largest of"),
+    Alias("equalised-odds-difference", _FAIRLEARN, _ODDS, "largest of", usual=True),
     Alias("equalized-odds-difference", _FAIRLEARN, _ODDS, "largest of"),
     Alias("equalised-odds-ratio", _FAIRLEARN, ("tpr-worst-ratio", "fpr-worst-ratio"), "smallest of"),
     Alias("equalized-odds-ratio", _FAIRLEARN, ("tpr-worst-ratio", "fpr-worst-ratio"), "smallest of"),
-    Alias("average-odds-difference", _AIF360, ("fpr-difference", "tpr-difference"), "mean of"),
+    Alias("average-odds-difference", _AIF360, ("fpr-difference", "tpr-difference"), "mean of", usual=True),
     Alias("calibration-positive", f"sensitive-calibration+ of {_FRIEDLER}", ("ppv-mean-of-groups",)),
     Alias("calibration-negative", f"sensitive-calibration− of {_FRIEDLER} (text)", ("npv-mean-of-groups",)),
     *chain.from_iterable(_mean_aliases(name, rate, source) for name, (rate, source) in _AVERAGED.items()),
@@ -136,7 +140,7 @@ ALIASES: tuple[Alias, ...] = (
     Alias("recall", _COMMON, ("tpr",)),
     Alias("sensitivity", _COMMON, ("tpr",)),
     Alias("specificity", _COMMON, ("tnr",)),
-    Alias("balanced-accuracy", _COMMON, ("bcr",)),
+    Alias("balanced-accuracy", _COMMON, ("bcr",), usual=True),
     Alias("true-positive-rate", _FAIRLEARN, ("tpr",)),
     Alias("false-positive-rate", _FAIRLEARN, ("fpr",)),
     Alias("true-negative-rate", _FAIRLEARN, ("tnr",)),
@@ -171,6 +175,7 @@ def alias_metric(alias: Alias, metrics: Mapping[str, Metric]) -> Metric:
         section="alias",
         alias_of=alias.definition,
         farthest_of=tuple(chain.from_iterable(component.farthest_of for component in components)),
+        usual=alias.usual,
     )
 
 
@@ -338,6 +343,7 @@ def legacy_metrics(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
             section="legacy",
             on="predictions",
             alias_of=f"{name}; {rule}",
+            usual=False,
         )
         for name, (function, rule) in _legacy_rules().items()
     }

@@ -64,6 +64,8 @@ class Metric:
     equal : str
         Of a p-value, and of a metric that cannot fall below its ideal though it compares one rate: the rate
         that is the same in both groups where its hypothesis holds.
+    usual : bool
+        Whether papers and libraries report it so often that a list shows it first.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Metric:
     alias_of: str = ""
     farthest_of: tuple[str, ...] = ()
     equal: str = ""
+    usual: bool = False
 
     @property
     def tested(self) -> Tested:
@@ -141,6 +144,7 @@ class Metric:
             alias_of=f"{self.alias_of}, of labels" if self.alias_of else "",
             farthest_of=tuple(map(_base_rate, self.farthest_of)),
             equal=_base_rate(self.equal),
+            usual=False,
         )
 
 

@@ -46,6 +46,8 @@ class Rate:
         Whether the sum below goes over all groups.
     mean_of : tuple of str
         The rates that it is the mean of.
+    usual : bool
+        Whether papers and libraries report it so often that a list shows it first.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Rate:
     complement: str = ""
     of_all: bool = False
     mean_of: tuple[str, ...] = ()
+    usual: bool = False
 
     @property
     def formula(self) -> str:
@@ -108,17 +111,17 @@ class Rate:
 RATES: dict[str, Rate] = {
     rate.name: rate
     for rate in (
-        Rate("selection-rate", "selection rate", "ŷ=+", "", SELECTED, CELLS),
+        Rate("selection-rate", "selection rate", "ŷ=+", "", SELECTED, CELLS, usual=True),
         Rate("selected-share", "share of all selected", "s", "ŷ=+", SELECTED, SELECTED, of_all=True),
-        Rate("fpr", "false positive rate", "ŷ=+", "y=−", ("fp",), NEGATIVE, 0, "tnr"),
-        Rate("fnr", "false negative rate", "ŷ=−", "y=+", ("fn",), POSITIVE, 0, "tpr"),
+        Rate("fpr", "false positive rate", "ŷ=+", "y=−", ("fp",), NEGATIVE, 0, "tnr", usual=True),
+        Rate("fnr", "false negative rate", "ŷ=−", "y=+", ("fn",), POSITIVE, 0, "tpr", usual=True),
         Rate("fdr", "false discovery rate", "y=−", "ŷ=+", ("fp",), SELECTED, 0, "ppv"),
         Rate("for", "false omission rate", "y=+", "ŷ=−", ("fn",), REFUSED, 0, "npv"),
-        Rate("tpr", "true positive rate", "ŷ=+", "y=+", ("tp",), POSITIVE, 1, "fnr"),
-        Rate("tnr", "true negative rate", "ŷ=−", "y=−", ("tn",), NEGATIVE, 1, "fpr"),
-        Rate("ppv", "positive predictive value", "y=+", "ŷ=+", ("tp",), SELECTED, 1, "fdr"),
-        Rate("npv", "negative predictive value", "y=−", "ŷ=−", ("tn",), REFUSED, 1, "for"),
-        Rate("accuracy", "accuracy", "ŷ=y", "", RIGHT, CELLS, 1),
+        Rate("tpr", "true positive rate", "ŷ=+", "y=+", ("tp",), POSITIVE, 1, "fnr", usual=True),
+        Rate("tnr", "true negative rate", "ŷ=−", "y=−", ("tn",), NEGATIVE, 1, "fpr", usual=True),
+        Rate("ppv", "positive predictive value", "y=+", "ŷ=+", ("tp",), SELECTED, 1, "fdr", usual=True),
+        Rate("npv", "negative predictive value", "y=−", "ŷ=−", ("tn",), REFUSED, 1, "for", usual=True),
+        Rate("accuracy", "accuracy", "ŷ=y", "", RIGHT, CELLS, 1, usual=True),
         Rate("bcr", "balanced classification rate", "", "", (), (), 1, mean_of=("tpr", "tnr")),
         Rate("base-rate", "base rate", "y=+", "", POSITIVE, CELLS),
         Rate("group-share", "share of all rows", "s", "", CELLS, CELLS, of_all=True),

@@ -52,6 +52,7 @@ def _metric(
     any_groups: bool = False,
     needs: Needs = "counts",
     equal: str = "",
+    usual: bool = False,
 ) -> Metric:
     """Return the entry of a function, whose formula is the first line of its docstring.
 
@@ -71,6 +72,7 @@ def _metric(
         groups="any" if any_groups else "pair",
         on=on,
         equal=equal,
+        usual=usual,
     )
 
 
@@ -122,12 +124,12 @@ _EXACT = "infinite when the features and s leave no residual"
 FUNCTIONS: tuple[Metric, ...] = (
     _pure(functions.kappa, -1, 1, 1, "accuracy", _SAME_ROWS, source=_KAPPA),
     _pure(functions.mcc, -1, 1, 1, "accuracy", _SAME_LABELS, source="Matthews 1975"),
-    _pure(functions.f1, 0, 1, 1, "accuracy", _NOT_ONE, source="van Rijsbergen 1979"),
+    _pure(functions.f1, 0, 1, 1, "accuracy", _NOT_ONE, source="van Rijsbergen 1979", usual=True),
     _metric(functions.normalised_discrimination, -1, 1, 0, "absolute", _ALIKE, source="Žliobaitė 2015"),
     _metric(functions.elift, 0, _INF, 1, "absolute", _NONE.format("deprived")),
     _metric(functions.elift_as_printed, 0, _INF, 1, "absolute", _NONE.format("favoured")),
     _metric(functions.odds_ratio, 0, _INF, 1, "absolute", _CROSS),
-    _metric(functions.mutual_information, 0, 1, 0, "absolute", _ALIKE, equal=_SELECTION),
+    _metric(functions.mutual_information, 0, 1, 0, "absolute", _ALIKE, equal=_SELECTION, usual=True),
     _metric(functions.phi, -1, 1, 0, "absolute", _ALIKE),
     _metric(functions.auc_between_groups, 0, 1, 0.5, "absolute", _EMPTY),
     _all(functions.one_class_accuracy, 0.5, 1, None, "absolute", "there are no rows"),
@@ -141,7 +143,9 @@ FUNCTIONS: tuple[Metric, ...] = (
     _all(significance.chi_squared_p, 0, 1, None, "test", _ALIKE, equal=_SELECTION),
     _metric(significance.mann_whitney_u, 0, _INF, None, "test", _EMPTY, defined_by=_MANN),
     _metric(significance.mann_whitney_p, 0, 1, None, "test", _ALIKE, equal=_SELECTION),
-    _strata(conditional.unexplained_difference, -1, 1, 0, "conditional", _STRATUM, defined_by=_KAMIRAN),
+    _strata(
+        conditional.unexplained_difference, -1, 1, 0, "conditional", _STRATUM, defined_by=_KAMIRAN, usual=True
+    ),
     _strata(conditional.explained_difference, -1, 1, None, "conditional", _STRATUM, defined_by=_KAMIRAN),
     _rows(
         conditional.propensity_difference, -1, 1, 0, "conditional", _STRATUM, defined_by="Calders et al. 2013"
@@ -150,7 +154,7 @@ FUNCTIONS: tuple[Metric, ...] = (
     _strata(
         conditional.belift, 0, _INF, 1, "conditional", _NO_DEPRIVED, defined_by="Mancuhan & Clifton 2014"
     ),
-    _rows(situation_testing, 0, 1, 0, "situation", _LONELY, defined_by="Luong et al. 2011"),
+    _rows(situation_testing, 0, 1, 0, "situation", _LONELY, defined_by="Luong et al. 2011", usual=True),
     _rows(situation_testing_reverse, 0, 1, 0, "situation", _LONELY, defined_by="Luong et al. 2011"),
     _rows(
         consistency,
@@ -160,8 +164,9 @@ FUNCTIONS: tuple[Metric, ...] = (
         "situation",
         "there are no k other rows",
         defined_by="Zemel et al. 2013",
+        usual=True,
     ),
-    _twins(twin_test, 0, 1, 1, "situation", "a group is empty or the model is not at hand"),
+    _twins(twin_test, 0, 1, 1, "situation", "a group is empty or the model is not at hand", usual=True),
     _scores(significance.auc_between_groups_of_scores, 0, 1, 0.5, "absolute", f"{_NO_SCORES} or {_EMPTY}"),
     # Of the data, whatever is predicted.
     _rows(
@@ -203,6 +208,7 @@ def _weighted(metric: Metric) -> Metric:
         section="absolute",
         groups="reference",
         alias_of="",
+        usual=False,
     )
 
 
@@ -220,6 +226,7 @@ def _within(metric: Metric) -> Metric:
         section="conditional",
         needs="strata",
         alias_of="",
+        usual=False,
     )
 
 

@@ -117,6 +117,18 @@ class Simulation(StrictModel):
         return dump_yaml(self.model_dump(mode="json"))
 
 
+def is_simulation(path: Path) -> bool:
+    """Return whether a file describes a simulation, which has a truth, and not an experiment on data sets.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read.
+    """
+    keys = read_mapping(path, "a config", EXAMPLE).data.keys()
+    return "truth" in keys and "datasets" not in keys
+
+
 def read_simulation(path: Path, overrides: tuple[str, ...] = ()) -> Simulation:
     """Read a simulation's file, with ``key=value`` overrides laid over it.
 

@@ -8,17 +8,20 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 import fairbench_cli as fb
-from fairbench_cli.data.table import VALUES
+from fairbench_cli.data.table import VALUES, Column, Sample, Table
+from fairbench_cli.interventions.cells import divide_rows
 from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.interventions.preprocessing import Massaging
 from fairbench_cli.interventions.registry import INTERVENTIONS
@@ -380,3 +383,130 @@ def test_groups_that_are_needed_and_missing():
     assert "uses_groups" not in vars(INTERVENTIONS["reweighing"].load())
     scorer = make_scorer(lambda y, predicted: float((y == predicted).mean()))
     assert scorer(fair().fit(X, y), X, y) == fair().fit(X, y).score(X, y)
+
+
+# -- a model that is fitted already
+
+FEATURES = ["hours", "job", "age"]
+HIRED = (y == "yes").astype(int)
+
+
+def hiring_model():
+    levels = (OneHotEncoder(handle_unknown="ignore"), ["job"])
+    return make_pipeline(
+        make_column_transformer(levels, (StandardScaler(), ["age", "hours"])), LogisticRegression()
+    )
+
+
+def rows_of_validation() -> np.ndarray:
+    """Return which rows a technique holds back to choose its thresholds by."""
+    row = Table((Column("row", tuple(map(str, range(len(X))))),), np.arange(len(X), dtype=np.int16)[:, None])
+    deprived = (X["sex"] == "m").to_numpy(np.int8)
+    return divide_rows(Sample(row, "row", HIRED.to_numpy(np.int8), deprived), 0.3)[1].features.codes[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("group-thresholds", {}),
+        ("group-thresholds", {"constraint": "equalised-odds", "tolerance": 0.05}),
+        ("equalised-odds", {}),
+        ("equalised-odds", {"based_on": "labels"}),
+        ("reject-option", {}),
+        ("reject-option", {"theta": 0.7}),
+    ],
+)
+def test_a_fitted_model_decides_as_the_same_model_that_the_technique_trains(name, parameters):
+    trained = fair(name, estimator=hiring_model(), encoding="frame", **parameters).fit(X, HIRED)
+    held_out = rows_of_validation()
+    rest = np.setdiff1d(np.arange(len(X)), held_out)
+    if "theta" in parameters:  # nothing is held back
+        rest = np.arange(len(X))
+    model = hiring_model().fit(X[FEATURES].iloc[rest], HIRED.iloc[rest])
+    model.fit = None  # nobody is to call it
+    fitted = fair(name, estimator=model, prefit=True, **parameters)
+    fitted.fit(X.iloc[held_out], HIRED.iloc[held_out])
+    assert fitted.facts_ == trained.facts_
+    assert fitted.status_ == trained.status_
+    assert np.array_equal(fitted.predict(X), trained.predict(X))
+    if "theta" not in fitted.facts_:
+        assert np.array_equal(fitted.decision_probability(X), trained.decision_probability(X))
+
+
+def test_a_frozen_model_needs_no_word_and_stays_fitted_in_copies():
+    model = hiring_model().fit(X[FEATURES], HIRED)
+    said = fair("group-thresholds", estimator=model, prefit=True).fit(X, HIRED)
+    frozen = fair("group-thresholds", estimator=FrozenEstimator(model))
+    assert np.array_equal(clone(frozen).fit(X, HIRED).predict(X), said.predict(X))
+    assert len(cross_val_score(frozen, X, HIRED, cv=3)) == 3
+    with pytest.raises(fb.UserError, match=r"not fitted, and prefit says .*\n  fix: .*FrozenEstimator"):
+        clone(said).fit(X, HIRED)
+
+
+def test_a_fitted_model_is_given_the_columns_that_it_was_fitted_to_as_they_are():
+    model = hiring_model().fit(X[FEATURES], HIRED)
+    of_columns = fair("group-thresholds", estimator=model, prefit=True).fit(X, HIRED)
+    shuffled = X[["age", "sex", "job", "hours"]].assign(note="free text")
+    assert np.array_equal(
+        fair("group-thresholds", estimator=model, prefit=True).fit(shuffled, HIRED).predict(shuffled),
+        of_columns.predict(X),
+    )
+    new_levels = X.assign(job="z", hours=X["hours"] + 0.5)  # the model knows what to do
+    assert len(of_columns.predict(new_levels)) == len(X)
+    beside = fair("group-thresholds", estimator=model, prefit=True, sensitive_features=None)
+    beside.fit(X[FEATURES], HIRED, sensitive_features=X["sex"])
+    assert np.array_equal(beside.predict(X[FEATURES], sensitive_features=X["sex"]), of_columns.predict(X))
+    with pytest.raises(fb.UserError, match="no groups are given"):
+        beside.predict(X[FEATURES])
+
+
+def test_an_array_is_given_without_its_column_of_groups():
+    array = np.column_stack([X["hours"], X["sex"] == "m", X["age"]]).astype(float)
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    without = tree.fit(array[:, [0, 2]], HIRED)
+    model = fb.technique("group-thresholds", estimator=without, prefit=True, sensitive_features=1)
+    model.fit(array, HIRED)
+    scores = model.fitted_.model.model.scores(model._rows(array, None))
+    assert np.array_equal(scores, without.predict_proba(array[:, [0, 2]])[:, 1])
+    seeing = clone(tree).fit(array, HIRED)
+    model = fb.technique(
+        "group-thresholds", estimator=seeing, prefit=True, sensitive_features=1, include_protected=True
+    )
+    assert len(model.fit(array, HIRED).predict(array)) == len(X)
+
+
+def test_scores_are_those_of_the_favourable_label_also_of_a_decision_function():
+    numbers = X[["hours", "age"]]
+    margin = LinearSVC().fit(numbers, y)
+    for favourable, sign in (("yes", 1), ("no", -1)):
+        model = fair("group-thresholds", estimator=margin, prefit=True, favourable=favourable).fit(X, y)
+        scores = model.fitted_.model.model.scores(model._rows(X, None))
+        assert np.array_equal(scores, sign * margin.decision_function(numbers))
+    with pytest.raises(fb.Infeasible, match="not probabilities"):
+        fair("reject-option", estimator=margin, prefit=True).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda model: fair(estimator=model, prefit=True), "reweighing trains the model"),
+        (lambda model: fair("threshold-optimizer", estimator=model, prefit=True), "trains the model"),
+        (lambda _: fair("group-thresholds", prefit=True), "estimator is 'tree'"),
+        (lambda _: fair("group-thresholds", estimator=LogisticRegression(), prefit=True), "is not fitted"),
+        (
+            lambda model: fair("group-thresholds", estimator=model, prefit=True, validation=0.2),
+            "validation has no effect",
+        ),
+        (lambda model: fair("group-thresholds", estimator=model, prefit=True), "fitted to the labels 0, 1"),
+    ],
+)
+def test_mistakes_with_a_fitted_model(call, said):
+    with pytest.raises(fb.UserError, match=said) as raised:
+        call(hiring_model().fit(X[FEATURES], HIRED)).fit(X, y)
+    assert len(str(raised.value).splitlines()) == 2
+
+
+def test_a_column_that_a_fitted_model_misses_is_named():
+    model = fair("group-thresholds", estimator=hiring_model().fit(X[FEATURES], HIRED), prefit=True)
+    with pytest.raises(fb.UserError, match='X has no column "job", to which the model was fitted'):
+        model.fit(X.drop(columns="job"), HIRED)

@@ -4,11 +4,12 @@ import json
 import re
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import fairbench
+from conftest import fairbench, two_lines
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig, Decision
@@ -188,6 +189,62 @@ def test_everything_is_written_and_is_the_same_again(preds, say):
         "fdr",
         "for",
     ]
+
+
+def test_a_file_is_written_by_its_ending_and_several_may_be_asked_for(preds, say):
+    files = ("page.html", "b.md", "c.csv", "audit.csv", "d.json", "ci.json", "e.xml", "f.sarif", "new/g.html")
+    outputs = chain.from_iterable(("-o", file) for file in (*files, "folder/", "v1.2"))
+    said = say("audit", "preds.csv", "--draws", "50", *outputs)
+    assert said.code == 0
+    assert [line for line in said.err.splitlines() if line.endswith(": written")] == [
+        f"{Path(file)}: written" for file in files
+    ]
+    folder = Path("folder")
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        path.name for path in Path("v1.2").iterdir()
+    )
+    for file, same in {
+        "page.html": "audit.html", "new/g.html": "audit.html", "b.md": "audit.md", "d.json": "audit.json",
+        "c.csv": "disparities.csv", "audit.csv": "audit.csv", "ci.json": "ci.json",
+    }.items():  # fmt: skip
+        assert Path(file).read_bytes() == (folder / same).read_bytes()
+    for file, name in {"e.xml": "junit", "f.sarif": "sarif"}.items():
+        printed = say("audit", "preds.csv", "--draws", "50", "--format", name).out
+        assert Path(file).read_text(encoding="utf-8").strip() == printed.strip()
+
+
+@pytest.mark.parametrize(
+    ("outputs", "words"),
+    [
+        (["x.docx"], "no format is known for x.docx"),
+        (["a.html", "./a.html"], "a.html is named twice"),
+        (["preds.csv"], "preds.csv would overwrite the input preds.csv"),
+        (["scores.csv"], "this audit has no table scores.csv"),
+    ],
+)
+def test_an_output_that_cannot_be_is_said_before_it_is_written(preds, say, outputs, words):
+    before = sorted(Path().iterdir())
+    flags = chain.from_iterable(("-o", output) for output in outputs)
+    two_lines(say("audit", "preds.csv", "--draws", "50", *flags), "--output", words)
+    assert sorted(Path().iterdir()) == before
+
+
+def test_a_table_of_some_audits_is_written_by_its_name(say, tmp_path):
+    rows = [f"{i % 97 / 97},{i % 2},{'ab'[i % 3 % 2]}" for i in range(600)]
+    (tmp_path / "p.csv").write_text("\n".join(["score,label_value,race", *rows]))
+    said = say("audit", "p.csv", "--threshold", "0.5", "--curves", "-o", "scores.csv", "-o", "out")
+    assert said.code == 0, said.err
+    assert Path("scores.csv").read_bytes() == Path("out/scores.csv").read_bytes()
+
+
+def test_a_plan_is_written_by_its_ending_too(say, tmp_path):
+    sizes = ("power", "white=1000,black=200", "--rate", "0.3")
+    said = say(*sizes, "-o", "p.html", "-o", "plan-curve.csv", "-o", "p.csv", "-o", "out")
+    assert said.code == 0
+    pairs = {"p.html": "plan.html", "plan-curve.csv": "plan-curve.csv", "p.csv": "plan-shown.csv"}
+    for file, same in pairs.items():
+        assert Path(file).read_bytes() == Path("out", same).read_bytes()
+    two_lines(say(*sizes, "-o", "p.xml"), "no format is known for p.xml")
 
 
 def test_aequitas_files_are_written(preds, say):

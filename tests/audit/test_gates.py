@@ -205,3 +205,5 @@ def test_a_test_of_python_asks_for_the_gate(tmp_path):
     names = result.save(tmp_path / "out")
     assert sorted(names) == sorted(path.name for path in (tmp_path / "out").iterdir())
     assert "ci.json" in names
+    assert result.save(tmp_path / "new/page.html") == ["page.html"]
+    assert (tmp_path / "new/page.html").read_bytes() == (tmp_path / "out/audit.html").read_bytes()

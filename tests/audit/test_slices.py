@@ -1,6 +1,7 @@
 """Slices over time: all of them together first, then whether a ratio rises or falls, then each."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -139,7 +140,41 @@ def test_what_is_printed_with_all_is_below(planted):
     for everything, place in ((False, "see --all."), (True, "below.")):
         document = audit_document(planted[2].report, everything=everything, brief=True)
         (each,) = (section for section in document.sections if section.title == "Each quarter")
-        assert each.notes[0].endswith(place)
+        assert each.notes[-1].endswith(place)
+
+
+def test_a_grid_has_a_row_for_each_slice_and_a_column_for_each_attribute():
+    frame = rows(0.6, 4000).assign(sex=lambda frame: np.where(np.arange(len(frame)) % 2, "f", "m"))
+    result = audit(frame, attributes=["g", "sex"], slice="quarter", draws=0)
+    for brief, n_tables in ((True, 1), (False, 2)):
+        document = audit_document(result.report, brief=brief)
+        (each,) = (section for section in document.sections if section.title == "Each quarter")
+        assert len(each.tables) == n_tables
+        grid = each.tables[0]
+        assert grid.heads == ("quarter", "g", "sex")
+        assert [row[0].text for row in grid.rows] == QUARTERS
+    verdicts = {(row.model, row.attribute): row.verdict for row in result.report.verdicts}
+    ratios = {
+        (row.model, row.attribute, row.group): row.ratio.value
+        for row in result.report.disparities
+        if row.metric == "selection-rate"
+    }
+    (worst,) = re.findall(r"g: selection rate of (\w) against a; sex: ", each.notes[0])
+    for slice_cell, *cells in grid.rows:
+        for attribute, cell in zip(("g", "sex"), cells, strict=True):
+            assert cell.verdict == verdicts[slice_cell.text, attribute]
+        assert cells[0].value == ratios[slice_cell.text, "g", worst]
+        assert cells[0].text == f"{cells[0].value:.2f}"
+
+
+def test_an_attribute_without_a_comparison_in_a_slice_has_a_dash(planted):
+    _, frame, _ = planted
+    two = frame[frame.quarter.isin(QUARTERS[:2])]
+    some = two[(two.quarter == QUARTERS[0]) | (two.g == two.g.iloc[0])]
+    report = audit(some, attributes=["g"], slice="quarter", draws=0).report
+    (each,) = (one for one in audit_document(report, brief=True).sections if one.title == "Each quarter")
+    assert [row[0].text for row in each.tables[0].rows] == QUARTERS[:2]
+    assert each.tables[0].rows[1][1].text == "–"
 
 
 def test_two_slices_and_one_without_a_comparison(planted):

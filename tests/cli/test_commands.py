@@ -82,7 +82,7 @@ def test_run_does_only_what_only_says(finished: Finished, tmp_path, say):
     "kind", [None, "configs", "datasets", "interventions", "classifiers", "mechanisms", "metrics"]
 )
 def test_list(say, kind):
-    done = say("list", *filter(None, [kind]))
+    done = say("list", *filter(None, [kind]), "--all")
     assert (done.code, done.err) == (0, "")
     words = {"configs": "quickstart", "datasets": "compas", "interventions": "massaging"}
     words |= {
@@ -92,6 +92,40 @@ def test_list(say, kind):
     }
     for name, word in words.items():
         assert (word in done.out) == (kind in (None, name))
+
+
+def test_the_default_list_is_a_screen_of_names(say):
+    done = say("list")
+    assert (done.code, done.err) == (0, "")
+    assert len(done.out.splitlines()) <= 60
+    for kind in (
+        "configs (",
+        "datasets (",
+        "interventions (",
+        "classifiers (",
+        "mechanisms (",
+        "metrics (25 of ",
+    ):
+        assert f"\n{kind}" in f"\n{done.out}"
+    assert "adult (+6), baf" in " ".join(done.out.split())
+    for left_out in ("auditor", "-legacy", "adult-train", "elift-as-printed"):
+        assert left_out not in done.out
+
+
+def test_a_variant_stands_below_its_data_set_with_the_papers_that_use_it(say):
+    listed = say("list", "datasets").out
+    names = re.findall(r"^( *[a-z][a-z0-9-]+)  ", listed, re.MULTILINE)
+    assert names.index("compas") < names.index("  compas-all") < names.index("credit")
+    assert sum(name.startswith("  ") for name in names) == 18
+    described = " ".join(listed.partition("  adult-friedler")[2].split())
+    assert described.startswith("Census income (Adult), complete rows of adult.data")
+    assert "(sex, race; used by friedler2019) adult-numbers" in described
+
+
+def test_what_serves_to_reproduce_a_paper_is_listed_when_asked_for(say):
+    assert "auditor" not in say("list", "interventions").out
+    assert "auditor" in say("list", "interventions", "--all").out
+    assert say("list", "interventions", "auditor").out.startswith("auditor")
 
 
 @pytest.mark.parametrize(

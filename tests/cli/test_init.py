@@ -12,7 +12,7 @@ import pytest
 from conftest import two_lines
 
 import fairbench_cli as fb
-from fairbench_cli.data.card import read_card
+from fairbench_cli.data.card import CalledGroups, read_card
 
 GOLDEN = Path(__file__).parents[1] / "reference/init"
 FLAGS = ["--label", "approved", "--favourable", "yes", "--protected", "sex=f", "--protected", "age<35"]
@@ -176,6 +176,7 @@ class Terminal(io.StringIO):
 def test_a_terminal_is_asked_until_the_answer_fits(written, say, tmp_path, monkeypatch):
     expected = (tmp_path / "loans.yaml").read_text()
     answers = ["approvd", "", "maybe", "yes", "sex, agee", "sex, age<35", "x", "f"]
+    answers += ["", "f", "m", "", ""]  # what people call them: as the table does
     monkeypatch.setattr(sys, "stdin", Terminal("".join(f"{answer}\n" for answer in answers)))
     done = say("init", "loans.csv", "--force")
     assert done.code == 0, done.err
@@ -183,6 +184,35 @@ def test_a_terminal_is_asked_until_the_answer_fits(written, say, tmp_path, monke
     assert done.err.count("error: ") == 4
     monkeypatch.setattr(sys, "stdin", Terminal("approved\n"))
     assert say("init", "loans.csv", "--force").code == 130
+
+
+def test_what_people_call_groups_and_outcome_is_asked_for_and_stands_in_the_answer(
+    say, tmp_path, monkeypatch
+):
+    write_table(tmp_path / "loans.csv", loans())
+    monkeypatch.setattr(sys, "stdin", Terminal("age<35\nhired\nyoung people\nolder people\n"))
+    assert say("init", "loans.csv", "--label", "approved", "--favourable", "yes").code == 0
+    card = read_card(tmp_path / "loans.yaml")
+    assert card.label.called == "hired"
+    assert card.protected["age"].called == CalledGroups(deprived="young people", favoured="older people")
+    done = say("run", "loans-run.yaml", "--set", "repeats=2", "--set", "classifiers=[naive-bayes]", "-j", "1")
+    assert done.code == 0, done.err
+    answer = (tmp_path / "results/loans/answer.md").read_text(encoding="utf-8")
+    assert re.search("young people are hired .+ often (than|as) older people", answer)
+    assert "; hired is who is predicted approved = yes" in answer
+    assert "selected" not in answer
+
+
+def test_words_of_a_sex_are_proposed_and_no_words_are_asked_for_where_all_is_said(say, tmp_path, monkeypatch):
+    write_table(tmp_path / "loans.csv", loans())
+    monkeypatch.setattr(sys, "stdin", Terminal("sex=f\n\n\n\n"))
+    assert say("init", "loans.csv", "--label", "approved", "--favourable", "yes").code == 0
+    assert read_card(tmp_path / "loans.yaml").protected["sex"].called == CalledGroups(
+        deprived="women", favoured="men"
+    )
+    monkeypatch.setattr(sys, "stdin", Terminal(""))
+    assert say("init", "loans.csv", *FLAGS, "--force").code == 0
+    assert read_card(tmp_path / "loans.yaml").protected["sex"].called is None
 
 
 def columns_of(folder, name="loans.yaml"):

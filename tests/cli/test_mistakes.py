@@ -237,7 +237,47 @@ def test_a_journal_that_cannot_be_written_is_two_lines(finished, tmp_path, say):
     assert "Traceback" not in done.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "fix"),
+    [
+        (["run", "quickstart", "--seed", "5"], "write --set seed=5"),
+        (["plan", "quickstart", "--repeat=3"], "write --set repeats=3"),
+        (["run", "quickstart", "--include-protected", "true"], "write --set include_protected=true"),
+        (["run", "quickstart", "--seed"], "write --set seed=VALUE"),
+        (["plan", "quickstart", "--outptu", "x"], "see `fairbench plan --help`"),
+        (["audit", "p.csv", "--repeats", "5"], "see `fairbench audit --help`"),
+    ],
+)
+def test_an_option_that_is_a_key_of_a_config_is_written_as_a_setting(say, arguments, fix):
+    two_lines(say(*arguments), f"fix: {fix}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fix"),
+    [
+        (["list", "interventions", "sklearn.svm.SVC"], "write sklearn.svm:SVC"),
+        (["check", "./mine.py.Thing"], "write ./mine.py:Thing"),
+        (["run", "quickstart", "--set", "interventions=[mine.Thing]"], "write mine:Thing"),
+        (["run", "quickstart", "--set", "classifiers=[sklearn.tree.Tree]"], "write sklearn.tree:Tree"),
+        (["run", "quickstart", "--set", "metrics=[mine.gap]"], "write mine:gap"),
+    ],
+)
+def test_a_class_with_a_dot_is_written_with_a_colon(say, arguments, fix):
+    two_lines(say(*arguments), f"fix: {fix}\n")
+
+
+def test_a_metric_like_no_other_is_offered_the_usual_ones(say):
+    done = say("run", "quickstart", "--set", "metrics=[zzz]")
+    two_lines(done, "fix: use one of: accuracy, average-odds-difference")
+    assert "-of-labels" not in done.err
+
+
 # -- options given twice
+
+
+def test_a_setting_given_twice(say):
+    done = say("plan", "quickstart", "--set", "seed=5", "--set", "seed=6")
+    two_lines(done, "--set seed: error: given 2 times")
 
 
 def every_command():
@@ -264,8 +304,8 @@ def test_every_command_refuses_an_option_of_one_value_that_is_given_twice():
         (["audit", "p.csv", "--weight", "a", "--weight", "b"], ["--weight"]),
         (["audit", "p.csv", "--weight", "a", "--weight=a"], ["--weight"]),
         (
-            ["audit", "p.csv", "-o", "a", "--output", "b", "--label", "x", "--label", "y"],
-            ["--label", "--output"],
+            ["audit", "p.csv", "--top-k", "1", "--pdf", "a", "--pdf", "b", "--label", "x", "--label", "y"],
+            ["--label", "--pdf"],
         ),
         (["run", "quickstart", "-j", "1", "--jobs", "2"], ["--jobs"]),
         (["network", "show", "adult", "--card", "a", "--card", "b"], ["--card"]),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import plain, two_lines
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.cli.pages import described, docstring
 from fairbench_cli.experiment.config.read import (
@@ -33,9 +34,16 @@ def test_a_shipped_config_runs_by_name_in_an_empty_folder(say, tmp_path):
 
 
 def test_a_simulation_by_name(say):
-    two_lines(say("simulate", "zliobaite2017", "--set", "runs=0"), "runs")
-    two_lines(say("simulate", "quickstart"), "this is an experiment", "fairbench run")
-    two_lines(say("run", "zliobaite2017"), "this is a simulation", "fairbench simulate")
+    two_lines(say("run", "zliobaite2017", "--set", "runs=0"), "runs")
+    two_lines(say("plan", "zliobaite2017"), "this is a simulation", "fairbench run")
+
+
+def test_the_config_with_the_printed_numbers_has_the_papers_name():
+    assert find_config("cardoso2019-as-found") == find_config("cardoso2019")
+    assert "makes the printed numbers come out" in title(find_config("cardoso2019"))
+    assert "cardoso2019-as-found" not in known_configs()
+    with pytest.raises(UserError, match="write cardoso2019 alone"):
+        find_config("configs/cardoso2019-as-found.yaml")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +75,7 @@ def test_every_shipped_config_has_a_title_and_its_network_or_cards_are_there():
 
 
 def test_a_list_fits_80_columns_with_whole_summaries(say):
-    done = say("list", "interventions")
+    done = say("list", "interventions", "--all")
     plain(done.out)
     text = " ".join(done.out.split())
     assert "optimum=least-loss" in text  # a default that came later

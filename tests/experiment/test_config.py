@@ -300,7 +300,7 @@ def test_a_key_given_twice(tmp_path):
 def test_a_simulation_is_sent_to_its_command(tmp_path):
     (error,) = errors(tmp_path, "name: x\ntruth: [0]\n")
     assert error.startswith("f.yaml:2: error: this is a simulation")
-    assert "fairbench simulate" in error
+    assert "fairbench run f.yaml" in error
 
 
 EVERYTHING = """\
@@ -392,7 +392,6 @@ def test_every_shipped_card_can_be_named(tmp_path):
 def test_settings_beat_the_file(tmp_path):
     experiment = given(
         tmp_path,
-        "repeats=5",
         "sample.beta=[0,1]",
         "sample.bias_direction=both",
         "datasets=[dutch]",

@@ -97,7 +97,7 @@ def test_where_nothing_is_missing_the_rules_change_nothing(n):
 
 
 def test_they_are_listed_apart_and_say_what_they_do(say):
-    listed = say("list", "metrics").out.partition("metrics: legacy")
+    listed = say("list", "metrics", "--all").out.partition("metrics: legacy")
     assert "-legacy" not in listed[0]
     assert re.findall(r"^(\S+-legacy)", listed[2], re.MULTILINE) == LEGACY
     page = say("list", "metrics", "DIbinary-legacy").out.splitlines()

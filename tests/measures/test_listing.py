@@ -14,6 +14,15 @@ BASES = [name for name, m in METRICS.items() if m.section != "comparison" and no
 COMPARED = [f"RATE-{name}" for name in COMPARISONS]
 
 
+def test_by_default_the_usual_metrics_have_a_line_each(say):
+    done = say("list", "metrics")
+    plain(done.out)
+    usual = [name for name, metric in METRICS.items() if metric.usual]
+    assert len(usual) == 25
+    assert sorted(re.findall(r"^([a-z]\S*)  ", done.out, re.MULTILINE)) == sorted([*usual, "name"])
+    assert "RATE-COMPARISON" in done.out
+
+
 @pytest.fixture(scope="module")
 def long():
     done = fairbench("list", "metrics", "--long")
@@ -22,7 +31,7 @@ def long():
 
 
 def test_the_short_table_has_every_measure_once(say):
-    done = say("list", "metrics")
+    done = say("list", "metrics", "--all")
     plain(done.out)
     names = re.findall(r"^((?:RATE-)?[a-z]\S*)(?:  |$)", done.out, re.MULTILINE)  # above its row, if long
     assert sorted(names) == sorted(["name"] * done.out.count("metrics: ") + BASES + COMPARED)

@@ -1,5 +1,6 @@
 """The simulation with known truth: equal to sorting rows one by one, and δ stands on the diagonal."""
 
+import re
 import time
 from collections import Counter
 from fractions import Fraction
@@ -263,14 +264,14 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def test_the_command_writes_the_same_bytes_again_and_from_its_own_config(say, tmp_path):
     config = write_small(tmp_path / "small.yaml")
-    assert say("simulate", config).code == 0
+    assert say("run", config).code == 0
     first = files(tmp_path / "results/small")
     assert set(first) == {
         "config.yaml", "simulation.csv", "summary.md", "figures/simulation-one.png",
         "figures/simulation-one.svg", "figures/simulation-two.png", "figures/simulation-two.svg",
         "figures/simulation-one.pdf", "figures/simulation-two.pdf",
     }  # fmt: skip
-    process = say("simulate", tmp_path / "results/small/config.yaml", "-o", tmp_path / "again")
+    process = say("run", tmp_path / "results/small/config.yaml", "-o", tmp_path / "again")
     assert process.code == 0, process.err
     assert files(tmp_path / "again") == first
     frame = pd.read_csv(tmp_path / "again/simulation.csv")
@@ -282,10 +283,10 @@ def test_the_command_writes_the_same_bytes_again_and_from_its_own_config(say, tm
 
 def test_results_go_to_stdout_talk_to_stderr_and_old_figures_go(say, tmp_path):
     config = write_small(tmp_path / "small.yaml")
-    said = say("simulate", config, "-o", "out")
+    said = say("run", config, "-o", "out")
     assert "normalised-discrimination" in said.out
     assert "figures/" in said.err
-    say("simulate", config, "-o", "out", "--set", "figures={one: [odds-ratio]}")
+    say("run", config, "-o", "out", "--set", "figures={one: [odds-ratio]}")
     assert sorted(path.name for path in Path("out/figures").iterdir()) == [
         "simulation-one.pdf",
         "simulation-one.png",
@@ -295,7 +296,7 @@ def test_results_go_to_stdout_talk_to_stderr_and_old_figures_go(say, tmp_path):
 
 def test_an_undefined_measure_is_empty_and_nothing_warns(say, tmp_path):
     config = write_small(tmp_path / "small.yaml", rows=3, accepted=[0.1])
-    assert say("simulate", config).code == 0
+    assert say("run", config).code == 0
     frame = pd.read_csv(tmp_path / "results/small/simulation.csv").set_index("metric")
     assert (frame.loc[DELTA, "n_ok"] == 0).all()
     assert frame.loc[DELTA, "mean"].isna().all()
@@ -303,7 +304,7 @@ def test_an_undefined_measure_is_empty_and_nothing_warns(say, tmp_path):
 
 def test_every_measure_of_decisions_can_be_simulated_without_a_warning(say, tmp_path):
     config = write_small(tmp_path / "small.yaml", metrics=list(METRICS), figures={})
-    assert say("simulate", config).code == 0
+    assert say("run", config).code == 0
     assert {"phi", "elift-as-printed", DELTA} < set(METRICS)
     assert all(COUNT_METRICS[name].on == "both" for name in METRICS)
 
@@ -391,7 +392,7 @@ def test_the_table_cuts_no_number_and_keeps_its_names(say, tmp_path, monkeypatch
     monkeypatch.setenv("COLUMNS", str(width))
     own = ["mann-whitney-u", "chi-squared-p", "one-class-accuracy"]
     path = write_small(tmp_path / "small.yaml", metrics=own, figures={}, rows=10_000, accepted=[0.3, 0.6])
-    said = say("simulate", path, "-o", tmp_path / "out")
+    said = say("run", path, "-o", tmp_path / "out")
     table = said.out.split("\n\n")[0]
     assert max(map(len, table.splitlines())) <= width
     cells = "".join(table.split())
@@ -420,7 +421,31 @@ def test_an_experiment_is_sent_to_run_and_the_folder_of_a_run_is_left_alone(say,
     assert said.code == 2
     assert said.err.splitlines()[0].endswith("error: this is an experiment, not a simulation")
     before = files(finished.folder)
-    said = say("simulate", write_small(tmp_path / "small.yaml"), "-o", finished.folder)
+    said = say("run", write_small(tmp_path / "small.yaml"), "-o", finished.folder)
     assert said.code == 2
     assert "holds the results of a run" in said.err
     assert files(finished.folder) == before
+
+
+def test_the_name_that_the_command_had_works_and_says_what_to_write(say, tmp_path):
+    config = write_small(tmp_path / "small.yaml")
+    said = say("run", config)
+    named = say("simulate", config, "-o", tmp_path / "out")
+    assert (named.code, named.out) == (0, said.out)
+    assert "`fairbench simulate` is `fairbench run" in named.err
+    assert "fairbench run" not in said.err
+    assert files(tmp_path / "out") == files(tmp_path / "results/small")
+    assert "simulate" not in say("--help").out
+
+
+def test_what_means_nothing_to_a_simulation_is_refused(say, tmp_path):
+    said = say("run", write_small(tmp_path / "small.yaml"), "--jobs", "2", "--only", "beta=0")
+    assert said.code == 2
+    assert re.findall("^(--[a-z]+): error: a simulation", said.err, re.MULTILINE) == ["--jobs", "--only"]
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_quiet_simulation_says_nothing(say, tmp_path):
+    said = say("run", write_small(tmp_path / "small.yaml"), "--quiet")
+    assert (said.code, said.out, said.err) == (0, "", "")
+    assert (tmp_path / "results/small/summary.md").exists()

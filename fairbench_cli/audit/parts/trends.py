@@ -24,6 +24,7 @@ from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.parts import formatting, rates
 from fairbench_cli.audit.parts.findings import differs, format_limits
 from fairbench_cli.audit.parts.part import AllRows, Part, Row, View
+from fairbench_cli.audit.parts.slice_grid import slice_grid
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, join_names
@@ -438,10 +439,12 @@ def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[
     sliced = report.config.sliced_by
     metrics = () if view.brief else report.deciding
     heads = {name: RATES[name].label for name in metrics}
-    of_each = rates.verdict_table("", report, metrics, heads, decides=True)
+    grid, grid_note = slice_grid(all_rows, report)
+    tables_of_each = [grid]
     tables = []
     sections = rates.attribute_sections(all_rows, view, "w")
     if not view.brief:
+        tables_of_each.append(rates.verdict_table("", report, metrics, heads, decides=True))
         tables = [rates.verdict_table("", all_rows, metrics, heads, decides=True, anchor="w")]
         sections = [replace(section, folded=True) for section in sections]
     if view.max_rows is None:
@@ -457,8 +460,11 @@ def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[
         _trend_section(trends, report, view),
         Section(
             f"Each {sliced}",
-            tables=(of_each,),
-            notes=(f"The comparisons of each, and what changed from one to the next: {hint}.",),
+            tables=tuple(tables_of_each),
+            notes=(
+                grid_note,
+                f"The comparisons of each, and what changed from one to the next: {hint}.",
+            ),
         ),
     )
 

@@ -289,12 +289,21 @@ def format_card(guessed: Guessed) -> str:
             lines += _comment(comment, "  ")
             lines.append(line)
     lines += _comment(_describe_label(guessed))
-    lines.append(f"label: {format_yaml({'column': label.column, 'favourable': label.levels[0]})}")
-    lines += _comment("favoured: all other levels, unless listed; `bias` would name a proxy for β to act on")
+    label_entry = {"column": label.column, "favourable": label.levels[0]}
+    if label.called:
+        label_entry["called"] = label.called
+    lines.append(f"label: {format_yaml(label_entry)}")
+    names = "`called: {deprived: women, favoured: men}` names both in answers"
+    lines += _comment(
+        f"favoured: all other levels, unless listed; {names}; `bias` would name a proxy for β to act on"
+    )
     lines.append("protected:")
     for group in attributes:
         lines += _comment(_describe_groups(guessed, group), "  ")
-        lines.append(f"  {yaml_word(group.column)}: {format_yaml({'deprived': list(group.levels)})}")
+        entry: dict[str, Any] = {"deprived": list(group.levels)}
+        if group.called:
+            entry["called"] = {"deprived": group.called, "favoured": group.others_called}
+        lines.append(f"  {yaml_word(group.column)}: {format_yaml(entry)}")
     return "\n".join(lines) + "\n"
 
 

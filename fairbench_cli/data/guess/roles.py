@@ -41,11 +41,16 @@ class Group:
         Its values, or of numbers that are cut one side; empty where nothing has been said yet.
     cut : BinsCard or None
         The two sides of its numbers.
+    called, others_called : str
+        What people call those in the group, such as women, and the others; of the label, what people with the
+        favourable outcome are, such as hired. Empty where nobody has said so.
     """
 
     column: str
     levels: tuple[str, ...] = ()
     cut: BinsCard | None = None
+    called: str = ""
+    others_called: str = ""
 
     def present_levels(self, table: RawCells) -> Cells:
         """Return the column's levels in the rows in which it has a value."""
@@ -56,10 +61,31 @@ class Group:
         sides, codes = bin_numbers(self.column, numbers, self.cut, whole=False)
         return pd.Series(np.array(sides.levels, dtype=object)[codes], cells.index)
 
+    def other_levels(self, table: RawCells) -> tuple[str, ...]:
+        """Return the column's other levels, the most frequent first."""
+        counts = self.present_levels(table).value_counts()
+        return tuple(str(level) for level in counts.index if level not in self.levels)
+
     def members(self, table: RawCells) -> Mask:
         """Return which rows belong to it; those with a missing cell do not."""
         levels = self.present_levels(table)
         return table.cells.index.isin(levels.index[levels.isin(self.levels)])
+
+
+SELECTED = "selected"  # what people with the favourable outcome are, unless the card has a word
+_PEOPLE = {"f": "women", "female": "women", "woman": "women", "w": "women", "women": "women"}
+_PEOPLE |= {"m": "men", "male": "men", "man": "men", "men": "men"}
+"""What people of a sex are called, by how tables write it."""
+
+
+def guess_called(levels: Sequence[str]) -> str:
+    """Return the likely word for people of some levels: of a sex women or men, else the levels.
+
+    >>> guess_called(["Female"]), guess_called(["b", "o"])
+    ('women', 'b or o')
+    """
+    words = " or ".join(levels)
+    return _PEOPLE.get(words.lower(), words)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,14 @@ from pydantic import (
 
 from fairbench_cli.base.errors import Problem, UserError, format_value, suggest
 from fairbench_cli.base.parameters import Parameters, convert_value, inspect_parameters, value_converter
-from fairbench_cli.base.plugins import CodeOrigin, entry_points_by_name, find_code, is_plugin, short_name
+from fairbench_cli.base.plugins import (
+    CodeOrigin,
+    entry_points_by_name,
+    find_code,
+    is_plugin,
+    short_name,
+    suggest_name,
+)
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.base.validation import (
     Findings,
@@ -500,7 +507,7 @@ def _source(
         origin = find_code(name, kind.group, base)
         if origin is None:
             choices = list(kind) + list(entry_points_by_name(kind.group))
-            raise UserError(Problem(f'unknown {kind.name} "{name}"', suggest(name, choices)))
+            raise UserError(Problem(f'unknown {kind.name} "{name}"', suggest_name(name, choices)))
         thing = origin.load()
     fault = kind.foreign.fault(thing)
     if fault is not None:

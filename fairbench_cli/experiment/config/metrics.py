@@ -7,8 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.base.plugins import CodeOrigin, entry_points_by_name, find_code, is_plugin, short_name
+from fairbench_cli.base.errors import Problem, UserError, find_nearest, user_error
+from fairbench_cli.base.plugins import (
+    CodeOrigin,
+    entry_points_by_name,
+    find_code,
+    is_plugin,
+    short_name,
+    suggest_name,
+)
 from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.metric import Metric
@@ -58,6 +65,14 @@ def _entry(name: str, origin: CodeOrigin) -> Metric:
     return custom_metric(name, origin.load())
 
 
+def suggest_metric(name: str) -> str:
+    """Return how to fix the name of a metric: the nearest one, else those that most papers report."""
+    names = known_names()
+    if find_nearest(name, names) is None:
+        names = [metric.name for metric in METRICS.values() if metric.usual]
+    return suggest_name(name, names)
+
+
 def find_metric(name: str, base: Path | None) -> MetricSpec:
     """Return a registered metric, or one that is not registered, imported and tried out.
 
@@ -78,7 +93,7 @@ def find_metric(name: str, base: Path | None) -> MetricSpec:
     else:
         origin = find_code(name, GROUP, base)
     if origin is None:
-        raise user_error(f'unknown metric "{name}"', suggest(name, known_names()))
+        raise user_error(f'unknown metric "{name}"', suggest_metric(name))
     specs = MetricSpec(short_name(name), origin)
     try:
         _ = specs.entry

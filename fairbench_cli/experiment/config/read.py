@@ -39,6 +39,8 @@ from fairbench_cli.experiment.config.worlds import SOME, WorldSpec, worlds_at
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
 SUFFIXES = (".yaml", ".yml")
+CONFIG_ALIASES = {"cardoso2019-as-found": "cardoso2019"}
+"""Shipped configs by the names that they had before."""
 ABBREVIATIONS = ("al.", "eq.")
 SHORT = 4  # words that do not make a title yet
 
@@ -68,12 +70,14 @@ def find_config(name: str) -> Path:
     """
     path = Path(name)
     choices = known_configs()
-    if path.is_file() or (path.exists() and name not in choices):
+    shipped_name = CONFIG_ALIASES.get(path.stem, path.stem)
+    is_shipped = shipped_name in choices
+    if path.is_file() or (path.exists() and not (is_shipped and name == path.stem)):
         return path
-    if name in choices:
-        return shipped_configs() / f"{name}.yaml"
-    if path.stem in choices:
-        fix = f"check the path, or write {path.stem} alone: that config comes with fairbench"
+    if is_shipped and name == path.stem:
+        return shipped_configs() / f"{shipped_name}.yaml"
+    if is_shipped:
+        fix = f"check the path, or write {shipped_name} alone: that config comes with fairbench"
         raise user_error(f"no such file: {name}", fix)
     if path.suffix in SUFFIXES or len(path.parts) > 1:
         return path  # whoever reads it says what is wrong
@@ -83,6 +87,19 @@ def find_config(name: str) -> Path:
     if not find_nearest(name, choices):
         suggestions += files
     raise user_error(problem, suggest(name, suggestions))
+
+
+def read_dataset_names(path: Path) -> list[str]:
+    """Return the names of the data sets of a config, as it writes them; nothing is checked.
+
+    >>> read_dataset_names(shipped_configs() / "quickstart.yaml")
+    ['adult', 'compas', 'dutch']
+    """
+    document = read_mapping(path, "a config", "let `fairbench init DATA` write one")
+    names: list[str] = []
+    for dataset in document.data.get("datasets", ()):
+        names += [dataset] if isinstance(dataset, str) else dataset
+    return list(dict.fromkeys(names))
 
 
 def title(path: Path) -> str:
@@ -122,7 +139,7 @@ def of_document(document: YamlDocument, base: Path, overrides: tuple[str, ...] =
     """
     if "truth" in document.data and "datasets" not in document.data:
         problem = "this is a simulation, which has no data sets to run on"
-        raise user_error(problem, f"run `fairbench simulate {document.name}`", document.where(("truth",)))
+        raise user_error(problem, f"run `fairbench run {document.name}`", document.where(("truth",)))
     if {"files", "label"} <= document.data.keys() and "datasets" not in document.data:
         card = Path(document.name)
         run_config = card.with_name(f"{card.stem}-run.yaml")

@@ -239,6 +239,8 @@ class RunSetting:
         Their names in tables.
     deprived, favoured : str
         The groups, by their names in the card where it has any.
+    selected : str
+        What people with the favourable outcome are called: selected, unless the card has a word.
     label_gap : float
         The metric of the labels of the test rows, mean over the repeats; NaN where labels have none.
     baseline : TechniqueFinding or None
@@ -271,6 +273,7 @@ class RunSetting:
     classifier_label: str
     deprived: str
     favoured: str
+    selected: str
     label_gap: float
     baseline: TechniqueFinding | None
     findings: tuple[TechniqueFinding, ...]
@@ -460,6 +463,7 @@ def _find_settings(
     dataset = cells[0]["dataset"]
     attribute = cells[0]["attribute"]
     deprived, favoured = groups_in_words(run.plan.protected(dataset, attribute), compared)
+    selected = run.plan.dataset(dataset, attribute).get("favourable_called", "selected")
     exact_worlds = exact_worlds_of_run(run)
     cells_by_setting = group_by(cells, lambda cell: tuple(cell[column] for column in _SETTING_COLUMNS))
     for setting_key, setting_cells in cells_by_setting.items():
@@ -507,6 +511,7 @@ def _find_settings(
             classifier_label=context.display_names.classifier(classifier, parameters),
             deprived=deprived,
             favoured=favoured,
+            selected=selected,
             label_gap=label_gap,
             baseline=baseline,
             findings=tuple(techniques),

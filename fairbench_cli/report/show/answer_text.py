@@ -368,7 +368,8 @@ def describe_gap(setting: RunSetting, wording: MetricWording) -> str:
         return f"there is no model without a technique to compare with{label_gap}"
     if not baseline.n:
         return f"the model without a technique gave no value ({result_of(baseline)}){label_gap}"
-    gap = f"{wording.describe_gap(baseline.value.mean, setting.deprived, setting.favoured)}{label_gap}"
+    groups = (setting.deprived, setting.favoured)
+    gap = f"{wording.describe_gap(baseline.value.mean, *groups, setting.selected)}{label_gap}"
     if baseline.is_constant:
         return f"{gap}; the model without a technique {result_of(baseline)}"
     if baseline.is_significant:
@@ -631,7 +632,7 @@ def _groups(answer: RunAnswer, plan: RunPlan) -> str:
             text += f" ({setting.compared}: {levels})"
         source = plan.dataset(setting.dataset, setting.attribute)
         if "favourable" in source:
-            text += f"; selected is who is predicted {source['label']} = {source['favourable']}"
+            text += f"; {setting.selected} is who is predicted {source['label']} = {source['favourable']}"
         parts.append(text)
     return f"{'. '.join(parts)}. In the data themselves: the same gap of the outcomes of the test rows."
 

@@ -144,12 +144,16 @@ class MetricWording:
             return (" less often", " more often")[side > 0]
         return (" lower", " higher")[side > 0]
 
-    def describe_gap(self, value: float, deprived: str, favoured: str) -> str:
+    def describe_gap(self, value: float, deprived: str, favoured: str, selected: str = "selected") -> str:
         """Write how the groups differ: "women are selected 15.8 points less often than men".
+
+        `selected` is what people with the favourable outcome are called.
 
         >>> from fairbench_cli.measures.registry import find_metric
         >>> wording_of(find_metric("discrimination")).describe_gap(0.158, "women", "men")
         'women are selected 15.8 points less often than men'
+        >>> wording_of(find_metric("discrimination")).describe_gap(0.158, "women", "men", "hired")
+        'women are hired 15.8 points less often than men'
         >>> wording_of(find_metric("impact-ratio")).describe_gap(0.62, "women", "men")
         'women are selected 0.62 times as often as men'
         >>> wording_of(find_metric("equal-opportunity")).describe_gap(0.05, "women", "men")
@@ -162,7 +166,7 @@ class MetricWording:
             label = RATES[self.rate].label
         else:
             label = ""
-        event = EVENTS.get(self.rate, ("", ""))[0]
+        event = EVENTS.get(self.rate, ("", ""))[0].replace("selected", selected)
         if self.form == "points" and not self.is_signed:
             return f"the {label}s of {deprived} and {favoured} are {number} points apart"
         if self.form == "times" and not self.is_signed:
