@@ -131,7 +131,7 @@ def audit(
     format_: Annotated[
         str, _output("--format", "-f", help=f"What to print: console, {', '.join(FORMATS)}.")
     ] = "console",
-    everything: Annotated[bool, _output("--all", help="Print every comparison.")] = False,
+    everything: Annotated[bool, _output("--all", help="Print all comparisons, tables and notes.")] = False,
     pdf: Annotated[Path | None, _output(help="Write a PDF.")] = None,
     to_db: Annotated[str | None, _output(help="Write into a database: sqlite:///audits.db")] = None,
     only: Annotated[
@@ -359,10 +359,13 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
     """Print the report in a format."""
     from fairbench_cli.audit.show.document import audit_document, describe_gate
     from fairbench_cli.audit.show.formats import write
+    from fairbench_cli.audit.show.short_answer import short_document
     from fairbench_cli.cli.console import print_document, print_text, talk
 
-    if format_ == "console":
-        print_document(audit_document(report, everything=everything, brief=True))
+    if format_ == "console" and everything:
+        print_document(audit_document(report, brief=True))
+    elif format_ == "console":
+        print_document(short_document(report))
     else:
         print_text(write(report, format_), format_)
         if report.gate.stops or report.gate.warning:

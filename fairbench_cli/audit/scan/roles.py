@@ -294,7 +294,7 @@ def _unknown_column(source: Source, name: str, key: str, names: list[str]) -> Us
         only = format_value(source.columns[0])
         return user_error(f"{problem}, only {only}", "separate the columns by commas", where)
     if key == "score":
-        also = "; to audit the labels themselves, name them there too"
+        also = "; if the file has only outcomes, name their column"
     else:
         also = ""
     return user_error(problem, (f"{suggest(name, names)} (name it with ", Flag(key), f"{also})"), where)
