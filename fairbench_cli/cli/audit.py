@@ -173,13 +173,13 @@ def audit(
         only = cell
         repeat = repeat_of_cell
     if plan:
-        for flag, value in (("--pdf", pdf), ("--to-db", to_db), ("--all", everything)):
+        for flag, value in (("--pdf", pdf), ("--to-db", to_db)):
             if value:
                 raise user_error(f"a plan has no {flag}", "give --output, which writes its files", flag)
         if only or repeat is not None:
             problem = "a plan is about rows that are not decided yet"
             raise user_error(problem, "leave one of the two out", "--only" if only else "--repeat")
-        return _plan(preds, keys, config, output, format_)
+        return _plan(preds, keys, config, output, format_, everything=everything)
     wrong = sorted(set(keys) & set(PLANNED))
     if wrong:
         fix = "leave it out, or use `fairbench power`"
@@ -218,6 +218,7 @@ def power(
     format_: Annotated[
         str, _output("--format", "-f", help="What to print: console, csv, json, markdown, html.")
     ] = "console",
+    everything: Annotated[bool, _output("--all", help="Print all tables.")] = False,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="YAML file of these options; flags win.")
     ] = None,
@@ -226,7 +227,7 @@ def power(
     ] = None,
 ) -> int:
     """Say what so many rows can show: which ratios an audit of them would find, before any are collected."""
-    return _plan(groups, _read_keys(ctx.obj, set_ or ()), config, output, format_)
+    return _plan(groups, _read_keys(ctx.obj, set_ or ()), config, output, format_, everything=everything)
 
 
 def _read_keys(flags: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
@@ -283,7 +284,15 @@ def _split_cell(preds: str) -> tuple[str, list[str], int | None]:
     return folder, [only] if only else [], int(repeats[0])
 
 
-def _plan(source: str, keys: dict[str, Any], config: Path | None, output: Path | None, format_: str) -> int:
+def _plan(
+    source: str,
+    keys: dict[str, Any],
+    config: Path | None,
+    output: Path | None,
+    format_: str,
+    *,
+    everything: bool,
+) -> int:
     """Print a plan, and write its files."""
     from fairbench_cli.audit.config import PlanConfig
     from fairbench_cli.audit.options import read_config
@@ -303,7 +312,7 @@ def _plan(source: str, keys: dict[str, Any], config: Path | None, output: Path |
         write_files(output, files)
         talk(f"{output}/: {', '.join(files)}")
     if format_ == "console":
-        print_document(plan_document(plan_found))
+        print_document(plan_document(plan_found, everything=everything))
     else:
         print_text(plan_found.to(format_), format_)
     return 0

@@ -545,7 +545,7 @@ def short_explanations(explanations: Sequence[Explanation], report: Report) -> S
     columns: dict[str, Callable[[tuple[Explanation, Stratified]], TableCell]] = {
         "attribute": lambda row: TableCell(row[0].attribute),
         "group": lambda row: TableCell(row[0].group),
-        "difference": lambda row: formatting.number_cell(row[0].difference.value, digits=2),
+        "gap": lambda row: formatting.number_cell(row[0].difference.value, digits=2),
     }
     if len(asked_by) > 1:
         columns["by"] = lambda row: TableCell(row[1].by)
@@ -555,7 +555,7 @@ def short_explanations(explanations: Sequence[Explanation], report: Report) -> S
     }
     verb = "explains" if len(asked_by) == 1 else "explain"
     names = " and ".join(sorted(asked_by))
-    title = f"Differences of selection rates: what {names} {verb}, and what is left"
+    title = f"Gaps of selection rates: what {names} {verb}, and what is left"
     if not rows:
         return (Section(title, ("No group has rows enough to be explained.",)),)
     return (Section(title, tables=(SHORT.table("", columns, rows),), notes=tuple(sentences)),)

@@ -105,7 +105,9 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
     statements = []
     for (verdict, text), chart in zip_longest(sentences, charts_of_sentences):
         statements.append(Statement(text, verdict, chart))
-    headline_statement = Statement(answer.message, answer.verdict, detail=answer.detail)
+    audited = f"Audited: {source_name(report)}, {formatting.thousands(report.rows)} rows."
+    detail = f"{answer.detail} {audited}".lstrip()
+    headline_statement = Statement(answer.message, answer.verdict, detail=detail)
     return Answer(headline_statement, tuple(statements), tuple(still), gate_statement)
 
 
@@ -356,7 +358,8 @@ def plot_rate(sentence: Sentence, report: Report) -> Chart:
         if not (row.is_reference or row.group == sentence.group) and _is_open(row, report)
     ]
     drawn_rows = [row for row in metric_rows if row not in open_rows]
-    title = f"{sentence.attribute}: {rate_meaning(sentence.metric)}"
+    place = rates.bracketed_place(sentence, report)
+    title = f"{sentence.attribute}{place}: {rate_meaning(sentence.metric)}"
     folded: tuple[Chart, ...] = ()
     if open_rows:
         names = join_names([formatting.format_group(row.group) for row in open_rows])

@@ -11,6 +11,8 @@ from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
 from fairbench_cli.audit.parts.part import SHORT
 from fairbench_cli.audit.parts.rates import attribute_verdict, place_name
+from fairbench_cli.audit.scan.roles import NOT_AUDITED
+from fairbench_cli.audit.scan.source import LEFT_OUT
 from fairbench_cli.audit.show.document import describe_gate, format_level, source_name
 from fairbench_cli.audit.show.headline import (
     AttributeComparisons,
@@ -37,11 +39,13 @@ def short_document(report: Report) -> Document:
         sections += list(_attributes_section(report))
     for part, findings in parts_of(report):
         sections += list(part.short(findings, report))
-    shown_notes = report.notes[:MOST_NOTES]
+    # What was read comes before what was not.
+    notes = sorted(report.notes, key=lambda note: note.startswith((NOT_AUDITED, LEFT_OUT)))
+    shown_notes = notes[:MOST_NOTES]
     open_sentences = _describe_open(report)
     if open_sentences or shown_notes:
         sections.append(Section("", open_sentences, notes=tuple(map(_cut_note, shown_notes))))
-    n_more = len(report.notes) - len(shown_notes)
+    n_more = len(notes) - len(shown_notes)
     more = MORE
     if n_more:
         more = f"{format_count(n_more, 'more note')}, {MORE[0].lower()}{MORE[1:]}"
