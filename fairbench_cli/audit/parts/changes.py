@@ -408,7 +408,7 @@ def change_sections(changes: Changes, report: Report, view: View) -> tuple[Secti
 
 
 def short_changes(changes: Changes, report: Report) -> Sequence[Section]:
-    """Return what became better or worse from one model to another, and how everybody is decided on.
+    """Return the ratios that became better or worse, and how rates of everybody changed.
 
     Of slices the summary says it.
     """

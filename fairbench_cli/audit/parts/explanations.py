@@ -534,7 +534,7 @@ def explanation_section(
 
 
 def short_explanations(explanations: Sequence[Explanation], report: Report) -> Sequence[Section]:
-    """Return what the columns asked for explain of each difference, and what they leave."""
+    """Return each difference with the part that the columns asked for explain, and the rest."""
     asked_by = {CROSS.join(names) for names in report.config.explained_by}
     rows = []
     sentences = []
@@ -542,6 +542,9 @@ def short_explanations(explanations: Sequence[Explanation], report: Report) -> S
         requested_parts = tuple(part for part in explanation.parts if part.by in asked_by)
         rows += [(explanation, part) for part in requested_parts]
         sentences += _describe_paradox(replace(explanation, parts=requested_parts), "is selected")
+        poorly_compared = [part for part in requested_parts if part.compared < FEW_COMPARED]
+        if poorly_compared:
+            sentences.append(f"{explanation.group}: {_describe_incomplete(poorly_compared)}")
     columns: dict[str, Callable[[tuple[Explanation, Stratified]], TableCell]] = {
         "attribute": lambda row: TableCell(row[0].attribute),
         "group": lambda row: TableCell(row[0].group),
@@ -557,7 +560,10 @@ def short_explanations(explanations: Sequence[Explanation], report: Report) -> S
     names = " and ".join(sorted(asked_by))
     title = f"Gaps of selection rates: what {names} {verb}, and what is left"
     if not rows:
-        return (Section(title, ("No group has rows enough to be explained.",)),)
+        notes: dict[str, None] = {}
+        for explanation in explanations:
+            notes |= dict.fromkeys(explanation.notes)
+        return (Section(title, ("No group has rows enough to be explained.",), notes=tuple(notes)),)
     return (Section(title, tables=(SHORT.table("", columns, rows),), notes=tuple(sentences)),)
 
 

@@ -265,6 +265,8 @@ def summarise_trends(trends: SliceTrends, report: Report) -> str:
         verdict = "is not decided"
     else:
         verdict = VERDICTS[report.verdict]
+    if not any(rates.deciding_rows(row, report) for row in report.judged):
+        verdict += ": there is nothing to compare"
     end = f" The last, {report.last}, {gate_text}{verdict}."
     if not trends.ordered:
         return f"No trend is tested: {_describe_no_trend(trends, report)}.{end}"

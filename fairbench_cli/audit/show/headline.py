@@ -401,13 +401,8 @@ def _describe_message(
         clear, other_failing = _split_failures(judged, report)
         failing = clear or other_failing
         names = _name_attributes(failing, report)
-        worst_gap = ""
-        for comparisons in worst:
-            row = comparisons.rows[0]
-            if comparisons.attribute in failing and row.verdict == "fail":
-                worst_gap = f": {describe_shares(row, harmed_group(row, report.config.effect))}"
-                break
-        return f"Fails{' clearly' if clear else ''} in {names}{place}{worst_gap}."
+        worst_gap = _describe_worst_gap(worst, failing, report)
+        return f"Fails{' clearly' if clear else ''} in {names}{place}: {worst_gap}."
     if report.verdict == "pass":
         return f"Passes{place}: in {_name_attributes(judged, report)} no gap is larger than allowed."
     if not any(deciding_rows(verdict, report) for verdict in judged):
@@ -423,8 +418,24 @@ def _describe_message(
     return f"Not decided{place}: {text}."
 
 
+def _describe_worst_gap(
+    worst: Sequence[AttributeComparisons], failing: Sequence[AttributeVerdict], report: Report
+) -> str:
+    """Return both shares of the worst comparison that fails, or that minor groups alone fail."""
+    minor_names: dict[str, None] = {}
+    for comparisons in worst:
+        if comparisons.attribute not in failing:
+            continue
+        for row in comparisons.rows:
+            if row.verdict == "fail" and row.group not in comparisons.minor:
+                return describe_shares(row, harmed_group(row, report.config.effect))
+            if row.verdict == "fail":
+                minor_names[row.group] = None
+    return f"{_name_minor(minor_names, report)} alone"
+
+
 def _describe_details(order: Sequence[AttributeVerdict], report: Report) -> str:
-    """Return what follows on the message: other attributes, limits, references, what was not looked at.
+    """Return the sentences after the message: other attributes, limits, references, what was left out.
 
     Whether rates differ is one question, whether by too much another: one may be shown, the other open.
     """
@@ -453,7 +464,7 @@ def _describe_details(order: Sequence[AttributeVerdict], report: Report) -> str:
         sentences.append(f"In {names} rates differ by more than chance, within what is allowed.")
     if report.verdict == "pass" and not within and report.config.rule != "point":
         sentences.append("No difference is shown.")
-    if report.disparities:
+    if any(deciding_rows(verdict, report) for verdict in judged):
         sentences.append(_describe_limits(report))
     sentences.append(_describe_default_reference(report))
     if report.config.rule == "point":

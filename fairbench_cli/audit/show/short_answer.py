@@ -138,13 +138,15 @@ def _count_comparisons(comparisons: AttributeComparisons) -> str:
 
 
 def _describe_open(report: Report) -> tuple[str, ...]:
-    """Return what is not decided, and with how many rows it would be, in a sentence; else nothing."""
+    """Return the groups that are not decided, with the rows it would take, in a sentence; else nothing."""
     open_attributes = headline(report).open
-    if report.last:
+    if report.last and not find_all_rows(report):
         open_attributes = tuple(row for row in open_attributes if row.model == report.last)
-    clauses = []
+    clauses: list[str] = []
     for open_rates in open_attributes[:MOST_OPEN]:
-        groups = [_describe_group(group) for group in open_rates.groups[:MOST_OPEN]]
+        first_group, *other_groups = open_rates.groups
+        groups = [_describe_group(first_group, in_full=not clauses)]
+        groups += [_describe_group(group) for group in other_groups[: MOST_OPEN - 1]]
         n_more = len(open_rates.groups) - len(groups)
         more = f" and {format_count(n_more, 'more group')}" if n_more else ""
         clauses.append(f"{open_rates.attribute}: {', '.join(groups)}{more}")
@@ -152,13 +154,18 @@ def _describe_open(report: Report) -> tuple[str, ...]:
         return ()
     n_more = len(open_attributes) - len(clauses)
     more = f"; and {format_count(n_more, 'more attribute')}" if n_more else ""
-    return (f"Not decided (rows; rows that would decide): {'; '.join(clauses)}{more}.",)
+    return (f"Not decided: {'; '.join(clauses)}{more}.",)
 
 
-def _describe_group(group: OpenGroup) -> str:
-    """Return a group that is open: "Asian (32; about 160 to 700)"."""
+def _describe_group(group: OpenGroup, *, in_full: bool = False) -> str:
+    """Return a group that is open: "Asian (32 rows; about 160 to 700 would decide)"; else the numbers."""
+    name = formatting.format_group(group.group)
     rows = formatting.thousands(group.rows)
     needed = formatting.describe_rows_needed(group.least_needed, group.most_needed)
+    if in_full:
+        rows = format_count(group.rows, "row")
     if not needed:
-        return f"{formatting.format_group(group.group)} ({rows})"
-    return f"{formatting.format_group(group.group)} ({rows}; {needed})"
+        return f"{name} ({rows})"
+    if in_full:
+        needed += " would decide"
+    return f"{name} ({rows}; {needed})"
