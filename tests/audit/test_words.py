@@ -1,13 +1,11 @@
 """What an audit says in sentences: whole ones, in an order that is right, with all that was asked."""
 
-import csv
 import math
 from dataclasses import replace
 from itertools import product
 
-import numpy as np
 import pytest
-from audit_counts import one, slice_of, tally_of
+from audit_counts import one, random_audits, slice_of, tally_of
 from audit_sample import SCRIPT, sample_audit
 
 from fairbench_cli.audit import audit
@@ -46,30 +44,6 @@ def of(groups, **config):
     labelled = all(len(cells) == 4 for cells in groups.values())
     cells = {name: found if labelled else (0, found[0], 0, found[1]) for name, found in groups.items()}
     return judge(one(cells, attribute="g", labelled=labelled), AuditConfig(**config))
-
-
-@pytest.fixture(scope="module")
-def compas_rows(data_folder, tmp_path_factory):
-    """ProPublica's 6,172 rows."""
-    path = tmp_path_factory.mktemp("compas") / "compas.csv"
-    with (data_folder / "compas-scores-two-years.csv").open(newline="") as file:
-        kept = [
-            row
-            for row in csv.DictReader(file)
-            if row["days_b_screening_arrest"]
-            and abs(float(row["days_b_screening_arrest"])) <= 30
-            and row["is_recid"] != "-1"
-            and row["c_charge_degree"] != "O"
-            and row["score_text"] != "N/A"
-        ]
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["score", "label_value", "race", "sex", "age_cat"])
-        for row in kept:
-            high = int(int(row["decile_score"]) >= 5)
-            writer.writerow([high, row["two_year_recid"], row["race"], row["sex"], row["age_cat"]])
-    assert len(kept) == 6172
-    return path
 
 
 @pytest.mark.parametrize("attributes", [["race"], ["race", "sex", "age_cat"]])
@@ -229,30 +203,6 @@ def test_what_fails_and_what_fails_clearly_are_told_apart():
     row = next(row for row in report.disparities if row.group == "y")
     assert (row.verdict, row.shown_outside, row.ratio.high < 0.8) == ("fail", False, True)
     assert ", and less than the 0.8 allowed: fails." in headline(report).sentences[0].text
-
-
-RNG_AUDITS = 60
-
-
-def random_audits():
-    """Audits of two to five groups: alike or not, few rows or many, with labels or without, weighted or "
-    "not."""
-    for seed in range(RNG_AUDITS):
-        rng = np.random.default_rng(seed)
-        labelled, sizes = bool(seed % 2), rng.choice([8, 60, 400, 3000, 20000], rng.integers(2, 6))
-        start = rng.uniform(0.05, 0.7)
-        shares = np.clip(start * rng.choice([1, 1, 0.95, 0.85, 0.75, 0.5], len(sizes)), 0, 1)
-        groups = {}
-        for i, (size, share) in enumerate(zip(sizes.tolist(), shares.tolist(), strict=True)):
-            cells = rng.multinomial(size, [0.4 * share, 0.6 * share, 0.3 * (1 - share), 0.7 * (1 - share)])
-            cells = cells if labelled else [cells[0] + cells[1], cells[2] + cells[3]]
-            groups["(missing)" if i == 1 and seed % 5 == 0 else f"g{i}"] = tuple(map(int, cells))
-        weight = float(rng.choice([1, 1, 3.5]))
-        cells = {name: found if labelled else (0, found[0], 0, found[1]) for name, found in groups.items()}
-        tally = one(cells, attribute="g", labelled=labelled)
-        (part,) = tally.slices
-        squares = part.squares * rng.choice([1.0, weight])  # as if weights differed
-        yield judge(replace(tally, slices=(replace(part, squares=squares),)), AuditConfig())
 
 
 def test_both_questions_are_answered_by_the_numbers():

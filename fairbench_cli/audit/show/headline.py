@@ -428,7 +428,9 @@ def _describe_worst_gap(
             continue
         for row in comparisons.rows:
             if row.verdict == "fail" and row.group not in comparisons.minor:
-                return describe_shares(row, harmed_group(row, report.config.effect))
+                has_several_places = len({verdict.place[:2] for verdict in report.judged}) > 1
+                place = bracketed_place(row, report) if has_several_places else ""
+                return f"{describe_shares(row, harmed_group(row, report.config.effect))}{place}"
             if row.verdict == "fail":
                 minor_names[row.group] = None
     return f"{_name_minor(minor_names, report)} alone"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
 from fairbench_cli.audit.parts.part import SHORT
-from fairbench_cli.audit.parts.rates import attribute_verdict, place_name
+from fairbench_cli.audit.parts.rates import attribute_verdict, bracketed_place, place_name
 from fairbench_cli.audit.scan.roles import NOT_AUDITED
 from fairbench_cli.audit.scan.source import LEFT_OUT
 from fairbench_cli.audit.show.document import describe_gate, format_level, source_name
@@ -142,6 +142,7 @@ def _describe_open(report: Report) -> tuple[str, ...]:
     open_attributes = headline(report).open
     if report.last and not find_all_rows(report):
         open_attributes = tuple(row for row in open_attributes if row.model == report.last)
+    has_several_places = len({open_rates.place[:2] for open_rates in open_attributes}) > 1
     clauses: list[str] = []
     for open_rates in open_attributes[:MOST_OPEN]:
         first_group, *other_groups = open_rates.groups
@@ -149,7 +150,8 @@ def _describe_open(report: Report) -> tuple[str, ...]:
         groups += [_describe_group(group) for group in other_groups[: MOST_OPEN - 1]]
         n_more = len(open_rates.groups) - len(groups)
         more = f" and {format_count(n_more, 'more group')}" if n_more else ""
-        clauses.append(f"{open_rates.attribute}: {', '.join(groups)}{more}")
+        place = bracketed_place(open_rates, report) if has_several_places else ""
+        clauses.append(f"{open_rates.attribute}{place}: {', '.join(groups)}{more}")
     if not clauses:
         return ()
     n_more = len(open_attributes) - len(clauses)
