@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
 from fairbench_cli.audit.parts.part import SHORT
-from fairbench_cli.audit.parts.rates import attribute_verdict, bracketed_place, place_name
+from fairbench_cli.audit.parts.rates import (
+    attribute_verdict,
+    bracketed_place,
+    place_name,
+    rows_of_attribute,
+)
 from fairbench_cli.audit.scan.roles import NOT_AUDITED
 from fairbench_cli.audit.scan.source import LEFT_OUT
 from fairbench_cli.audit.show.document import describe_gate, format_level, source_name
@@ -28,6 +33,7 @@ from fairbench_cli.document.model import Answer, Document, Section, Statement, T
 MOST_OPEN = 2  # attributes that are not decided, and groups of each, in words
 MOST_NOTES = 2
 LONGEST_NOTE = 240  # characters
+LONGEST_NAME = 24  # of a group, in the table
 MORE = "All comparisons: --all. A page and files: -o FOLDER."
 
 
@@ -44,7 +50,9 @@ def short_document(report: Report) -> Document:
     shown_notes = notes[:MOST_NOTES]
     open_sentences = _describe_open(report)
     if open_sentences or shown_notes:
-        sections.append(Section("", open_sentences, notes=tuple(map(_cut_note, shown_notes))))
+        sections.append(
+            Section("", open_sentences, notes=tuple(_cut(note, LONGEST_NOTE) for note in shown_notes))
+        )
     n_more = len(notes) - len(shown_notes)
     more = MORE
     if n_more:
@@ -56,10 +64,15 @@ def short_document(report: Report) -> Document:
     )
 
 
-def _cut_note(note: str) -> str:
-    if len(note) <= LONGEST_NOTE:
-        return note
-    return f"{note[: LONGEST_NOTE - 1]}…"
+def _cut(text: str, most: int) -> str:
+    """Return a text of `most` characters at most.
+
+    >>> _cut("thirty", 6), _cut("thirty", 4)
+    ('thirty', 'thi…')
+    """
+    if len(text) <= most:
+        return text
+    return f"{text[: most - 1]}…"
 
 
 def _attributes_section(report: Report) -> Iterator[Section]:
@@ -98,7 +111,10 @@ def _attributes_table(worst: Sequence[AttributeComparisons], report: Report) -> 
 
     def group(comparisons: AttributeComparisons) -> TableCell:
         row = comparisons.rows[0]
-        return formatting.group_cell(row.group, row.group in comparisons.minor, row.metric)
+        name = _cut(formatting.format_group(row.group), LONGEST_NAME)
+        _, groups = rows_of_attribute(comparisons.attribute, report)
+        is_small = any(group_row.small for group_row in groups if group_row.group == row.group)
+        return formatting.group_cell(name, is_small, row.metric)
 
     def verdict(comparisons: AttributeComparisons) -> TableCell:
         decided = attribute_verdict(comparisons.attribute, report)
@@ -110,7 +126,8 @@ def _attributes_table(worst: Sequence[AttributeComparisons], report: Report) -> 
         "group": group,
         "share": lambda comparisons: _share_cell(comparisons.rows[0].value),
         "reference": lambda comparisons: _share_cell(
-            comparisons.rows[0].reference_value, formatting.format_group(comparisons.rows[0].reference)
+            comparisons.rows[0].reference_value,
+            _cut(formatting.format_group(comparisons.rows[0].reference), LONGEST_NAME),
         ),
         "ratio": lambda comparisons: _ratio_cell(comparisons.rows[0]),
         "verdict": verdict,
