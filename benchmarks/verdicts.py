@@ -257,7 +257,7 @@ def fair(runs: int) -> None:
 
 def gap(runs: int) -> None:
     """Print worlds with one rate too low: power, the bare rule's, and false passes."""
-    _head("ratio", "rate", "rows", "fails", "point rule fails", "shown outside", "passes")
+    _head("ratio", "rate", "rows", "fails", "point rule fails", "fails clearly", "passes")
     for ratio, rate, rows in product(
         (0.6, 0.7, 0.79, 0.9), (0.1, 0.3), (100, 300, 1000, 3000, 10_000, 50_000)
     ):

@@ -2,12 +2,15 @@
 
 import csv
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
 
+from fairbench_cli.audit.build_report import judge
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.measures.counts import Counts
@@ -52,3 +55,27 @@ def compas() -> Tally:
             cells = tuple(float(row[cell]) for cell in ("tp", "fp", "fn", "tn"))
             by_attribute.setdefault(row["attribute_name"], {})[row["attribute_value"]] = cells  # type: ignore[assignment]
     return tally_of(*(slice_of(groups, attribute) for attribute, groups in by_attribute.items()))
+
+
+RNG_AUDITS = 60
+
+
+def random_audits():
+    """Audits of two to five groups: alike or not, few rows or many, with labels or without, weighted or "
+    "not."""
+    for seed in range(RNG_AUDITS):
+        rng = np.random.default_rng(seed)
+        labelled, sizes = bool(seed % 2), rng.choice([8, 60, 400, 3000, 20000], rng.integers(2, 6))
+        start = rng.uniform(0.05, 0.7)
+        shares = np.clip(start * rng.choice([1, 1, 0.95, 0.85, 0.75, 0.5], len(sizes)), 0, 1)
+        groups = {}
+        for i, (size, share) in enumerate(zip(sizes.tolist(), shares.tolist(), strict=True)):
+            cells = rng.multinomial(size, [0.4 * share, 0.6 * share, 0.3 * (1 - share), 0.7 * (1 - share)])
+            cells = cells if labelled else [cells[0] + cells[1], cells[2] + cells[3]]
+            groups["(missing)" if i == 1 and seed % 5 == 0 else f"g{i}"] = tuple(map(int, cells))
+        weight = float(rng.choice([1, 1, 3.5]))
+        cells = {name: found if labelled else (0, found[0], 0, found[1]) for name, found in groups.items()}
+        tally = one(cells, attribute="g", labelled=labelled)
+        (part,) = tally.slices
+        squares = part.squares * rng.choice([1.0, weight])  # as if weights differed
+        yield judge(replace(tally, slices=(replace(part, squares=squares),)), AuditConfig())

@@ -1,6 +1,7 @@
 """What several tests share: small configs, command lines in this process and in one of their own."""
 
 import atexit
+import csv
 import gc
 import importlib.util
 import json
@@ -390,3 +391,27 @@ def loaded_by(*steps: str, cwd: Path | None = None) -> list[set[str]]:
     )
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith("MODULES ")]
     return [set(names) for _, *names in lines][1:]
+
+
+@pytest.fixture(scope="module")
+def compas_rows(data_folder, tmp_path_factory):
+    """ProPublica's 6,172 rows."""
+    path = tmp_path_factory.mktemp("compas") / "compas.csv"
+    with (data_folder / "compas-scores-two-years.csv").open(newline="") as file:
+        kept = [
+            row
+            for row in csv.DictReader(file)
+            if row["days_b_screening_arrest"]
+            and abs(float(row["days_b_screening_arrest"])) <= 30
+            and row["is_recid"] != "-1"
+            and row["c_charge_degree"] != "O"
+            and row["score_text"] != "N/A"
+        ]
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["score", "label_value", "race", "sex", "age_cat"])
+        for row in kept:
+            high = int(int(row["decile_score"]) >= 5)
+            writer.writerow([high, row["two_year_recid"], row["race"], row["sex"], row["age_cat"]])
+    assert len(kept) == 6172
+    return path

@@ -5,7 +5,7 @@ The rule is that of the audit, with Holm's first step over all comparisons (`mea
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -18,7 +18,7 @@ from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.config import USED_BY_PLANS, PlanConfig
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.part import Row
+from fairbench_cli.audit.parts.part import Row, View
 from fairbench_cli.audit.scan.open import count_groups
 from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.audit.show.tables import csv_text, json_text
@@ -57,7 +57,10 @@ if TYPE_CHECKING:
     from fairbench_cli.audit.scan.source import Frame
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # times the rows, along a curve
-MOST_SAID = 6  # comparisons in the answer
+MOST_STATEMENTS = 6  # comparisons in the answer
+MOST_RATIOS = 2  # comparisons of which a short answer has all ratios
+SHORT = View(8, brief=True)  # of the table of a short answer
+MORE = "All rates and ratios: --all. A page and files: -o FOLDER."
 SIZE = re.compile(r"\s*(.+?)\s*=\s*(\d+)\s*")
 SIZES = "group sizes"  # in messages, instead of a file
 
@@ -371,8 +374,11 @@ def _rows_for_ratio(pair: PlannedPair, rate: float, ratio: float, plan: AuditPla
     )
 
 
-def plan_document(plan: AuditPlan) -> Document:
-    """Return a plan as a page: what the rows show, the rows it takes, a curve for each comparison."""
+def plan_document(plan: AuditPlan, *, everything: bool = True) -> Document:
+    """Return a plan as a page: what the rows show, the rows it takes, a curve for each comparison.
+
+    Without `everything` it has the answer and the rows it takes for the rate that the answer is of.
+    """
     config = plan.config
     rule = plan.criterion
     allowed = f"{rule.tau:g} to {1 / rule.tau:.3g}"
@@ -386,9 +392,23 @@ def plan_document(plan: AuditPlan) -> Document:
         f"rate; tests at {100 * (1 - rule.confidence):.3g} % after Holm over {family}; "
         f"power {formatting.percent(config.power)}{counted}.",
     )
+    if not everything:
+        rate = _middle_rate(plan)
+        rows = [row for row in plan.needed if row.rate == rate]
+        if len(rows) > MOST_RATIOS * len(config.ratio):
+            # Of many comparisons the ratio that is nearest to the limit says most.
+            nearest = min(config.ratio, key=lambda ratio: abs(ratio - rule.tau))
+            rows = [row for row in rows if row.ratio == nearest]
+        table = _table_of_needed(rows, SHORT)
+        needed = Section(
+            f"Rows that it takes, where that rate is {formatting.percent(rate)}", tables=(table,)
+        )
+        return Document("", _make_answer(plan), facts, (needed,), (MORE,))
     sections = (
         Section("What these rows can show", tables=(_table_of_shown(plan),), notes=_table_notes(plan)),
-        Section("Rows that it takes", tables=(_table_of_needed(plan),), notes=_notes_on_rows(plan)),
+        Section(
+            "Rows that it takes", tables=(_table_of_needed(plan.needed, View()),), notes=_notes_on_rows(plan)
+        ),
         Section(
             "With fewer or more rows",
             charts=tuple(_draw_chart(pair, plan) for pair in plan.compared),
@@ -400,16 +420,21 @@ def plan_document(plan: AuditPlan) -> Document:
 
 
 def _make_answer(plan: AuditPlan) -> Answer:
-    rate = plan.config.rate[len(plan.config.rate) // 2]
+    rate = _middle_rate(plan)
     rows = [row for row in plan.shown if row.rate == rate]
-    statements = [Statement(_describe_ratios(row)) for row in rows[:MOST_SAID]]
-    if len(rows) > MOST_SAID:
-        statements += [Statement(f"and {len(rows) - MOST_SAID} more, below.")]
+    statements = [Statement(_describe_ratios(row)) for row in rows[:MOST_STATEMENTS]]
+    if len(rows) > MOST_STATEMENTS:
+        statements += [Statement(f"and {len(rows) - MOST_STATEMENTS} more, below.")]
     text = (
         f"With a probability of {formatting.percent(plan.config.power)}, where the rate of the reference is "
         f"{formatting.percent(rate)}, an audit of these rows would find:"
     )
     return Answer(Statement(text), tuple(statements))
+
+
+def _middle_rate(plan: AuditPlan) -> float:
+    """Return the rate of the reference that the answer is of."""
+    return plan.config.rate[len(plan.config.rate) // 2]
 
 
 def _describe_ratios(row: ShownRatios) -> str:
@@ -488,7 +513,7 @@ def _table_notes(plan: AuditPlan) -> tuple[str, ...]:
     )
 
 
-def _table_of_needed(plan: AuditPlan) -> TextTable:
+def _table_of_needed(rows: Sequence[NeededRows], view: View) -> TextTable:
     columns: Columns = {
         "comparison": lambda row: TableCell(_describe_pair(row)),
         "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
@@ -499,7 +524,7 @@ def _table_of_needed(plan: AuditPlan) -> TextTable:
         "chance": lambda row: _chance_cell(row.chance),
         "verdict": lambda row: TableCell(VERDICTS[row.verdict]),
     }
-    return table_of("", columns, plan.needed)
+    return view.table("", columns, rows)
 
 
 def _notes_on_rows(plan: AuditPlan) -> tuple[str, ...]:

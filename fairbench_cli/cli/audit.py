@@ -147,7 +147,7 @@ def audit(
     format_: Annotated[
         str, _output("--format", "-f", help=f"What to print: console, {', '.join(FORMATS)}.")
     ] = "console",
-    everything: Annotated[bool, _output("--all", help="Print every comparison.")] = False,
+    everything: Annotated[bool, _output("--all", help="Print all comparisons, tables and notes.")] = False,
     pdf: Annotated[Path | None, _output(help="Write a PDF.", hidden=True)] = None,
     to_db: Annotated[str | None, _output(help="Write into a database: sqlite:///audits.db")] = None,
     only: Annotated[
@@ -189,13 +189,13 @@ def audit(
         only = cell
         repeat = repeat_of_cell
     if plan:
-        for flag, value in (("--pdf", pdf), ("--to-db", to_db), ("--all", everything)):
+        for flag, value in (("--pdf", pdf), ("--to-db", to_db)):
             if value:
                 raise user_error(f"a plan has no {flag}", "give --output, which writes its files", flag)
         if only or repeat is not None:
             problem = "a plan is about rows that are not decided yet"
             raise user_error(problem, "leave one of the two out", "--only" if only else "--repeat")
-        return _plan(preds, keys, config, output or [], format_)
+        return _plan(preds, keys, config, output or [], format_, everything=everything)
     wrong = sorted(set(keys) & set(PLANNED))
     if wrong:
         fix = "leave it out, or use `fairbench power`"
@@ -244,6 +244,7 @@ def power(
     format_: Annotated[
         str, _output("--format", "-f", help="What to print: console, csv, json, markdown, html.")
     ] = "console",
+    everything: Annotated[bool, _output("--all", help="Print all tables.")] = False,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="YAML file of these options; flags win.")
     ] = None,
@@ -252,7 +253,8 @@ def power(
     ] = None,
 ) -> int:
     """Say what so many rows can show: which ratios an audit of them would find, before any are collected."""
-    return _plan(groups, _read_keys(ctx.obj, set_ or ()), config, output or [], format_)
+    settings = _read_keys(ctx.obj, set_ or ())
+    return _plan(groups, settings, config, output or [], format_, everything=everything)
 
 
 def _read_keys(flags: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
@@ -322,7 +324,13 @@ def _check_outputs(outputs: Sequence[str], kinds: Mapping[str, str]) -> None:
 
 
 def _plan(
-    source: str, keys: dict[str, Any], config: Path | None, outputs: Sequence[str], format_: str
+    source: str,
+    keys: dict[str, Any],
+    config: Path | None,
+    outputs: Sequence[str],
+    format_: str,
+    *,
+    everything: bool,
 ) -> int:
     """Print a plan, and write its files."""
     from fairbench_cli.audit.config import PlanConfig
@@ -352,7 +360,7 @@ def _plan(
             write_text(path, files.get(path.name) or plan_found.to(kind))
             talk(f"{format_path(path)}: written")
     if format_ == "console":
-        print_document(plan_document(plan_found))
+        print_document(plan_document(plan_found, everything=everything))
     else:
         print_text(plan_found.to(format_), format_)
     return 0
@@ -412,10 +420,13 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
     """Print the report in a format."""
     from fairbench_cli.audit.show.document import audit_document, describe_gate
     from fairbench_cli.audit.show.formats import write
+    from fairbench_cli.audit.show.short_answer import short_document
     from fairbench_cli.cli.console import print_document, print_text, talk
 
-    if format_ == "console":
-        print_document(audit_document(report, everything=everything, brief=True))
+    if format_ == "console" and everything:
+        print_document(audit_document(report, brief=True))
+    elif format_ == "console":
+        print_document(short_document(report))
     else:
         print_text(write(report, format_), format_)
         if report.gate.stops or report.gate.warning:

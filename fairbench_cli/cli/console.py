@@ -97,7 +97,11 @@ def print_document(document: Document) -> None:
     """Print the answer in words, or the title where there is none, then facts, sections and notes."""
     marks = _marks(document)
     if answer := document.answer:
-        _marked(answer.headline.text, *marks[answer.headline.verdict], bold=True)
+        mark, style = marks[answer.headline.verdict]
+        _marked(answer.headline.text, mark, style, bold=True)
+        if answer.headline.detail:
+            indent = _hanging_indent(mark)
+            fold(answer.headline.detail, "", indent, indent)
         for i, statement in enumerate(answer.statements):
             if i == 0:
                 say("")
@@ -172,11 +176,14 @@ def _marks(document: Document) -> Marks:
 
 def _marked(text: str, mark: str, style: str, *, bold: bool = False) -> None:
     """Print a paragraph after a symbol, which stands out."""
+    fold(with_symbol(text, mark), style if bold or mark == "?" else "", _hanging_indent(mark))
+
+
+def _hanging_indent(mark: str) -> str:
+    """Return the blanks below a symbol, by which the lines after it are indented."""
     if mark:
-        indent = " " * (len(mark) + 1)
-    else:
-        indent = ""
-    fold(with_symbol(text, mark), style if bold or mark == "?" else "", indent)
+        return " " * (len(mark) + 1)
+    return ""
 
 
 def _print_section(section: Section, marks: Marks, within: str = "") -> None:

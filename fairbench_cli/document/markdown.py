@@ -28,7 +28,8 @@ def markdown(document: Document) -> str:
 
 
 def _answer(answer: Answer, marks: Marks) -> Iterator[str]:
-    yield f"**{_escaped(with_symbol(answer.headline.text, marks[answer.headline.verdict]))}**"
+    message = _escaped(with_symbol(answer.headline.text, marks[answer.headline.verdict]))
+    yield f"**{message}** {_escaped(answer.headline.detail)}".rstrip()
     yield _list(with_symbol(statement.text, marks[statement.verdict]) for statement in answer.statements)
     if answer.open:
         yield "Not decided:"

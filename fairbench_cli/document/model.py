@@ -233,11 +233,15 @@ class Section:
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence of an answer, with the verdict that it gives, if it gives one; pages show its chart, too."""
+    """A sentence of an answer, with the verdict that it gives, if it gives one; pages show its chart, too.
+
+    `detail` is what follows on the message of a headline: it stands after it, less loud.
+    """
 
     text: str
     verdict: Verdict | None = None
     chart: Chart | None = None
+    detail: str = ""
 
 
 @dataclass(frozen=True)

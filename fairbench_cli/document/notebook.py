@@ -28,7 +28,9 @@ def notebook(document: Document) -> str:
             marks[verdict] = f'<strong style="color: {colours[verdict]}">{mark}</strong>'
     blocks = []
     if answer := document.answer:
-        headline = f"<strong>{escape(answer.headline.text)}</strong>"
+        headline = (
+            f"<strong>{escape(answer.headline.text)}</strong> {escape(answer.headline.detail)}".rstrip()
+        )
         blocks.append(_lines([with_symbol(headline, marks[answer.headline.verdict])]))
         blocks.append(
             _lines(

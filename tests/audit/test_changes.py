@@ -335,14 +335,17 @@ def test_the_gate_is_about_the_last_score_and_the_audited_file(frame, say, tmp_p
         for baseline in ("new.csv", "bare.csv"):
             assert say("audit", "old.csv", "--against", baseline, *rest, *flags).code == 1
     said = say("audit", "old.csv", "--against", "bare.csv", *rest, *worse)
-    assert "From model bare.csv to model old.csv: 1 worse" in said.out
+    assert "From model bare.csv to model old.csv: 1 worse" in " ".join(said.out.split())
     assert "worse than bare.csv: sex:selection-rate of f" in said.out
 
 
 def test_every_output_shows_the_changes(frame, say, tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     rows = ("audit", "a.csv", "--score", "old", "--score", "new", "-a", "sex", "--label", "label")
-    said = say(*rows, "-o", "out")
+    short = " ".join(say(*rows).out.split())
+    assert "group metric before after change disparity" in short
+    assert "All rows: accuracy" in short
+    said = say(*rows, "-o", "out", "--all")
     plain(said.out)
     assert "From model old to model new: " in said.out
     text = re.sub(r"\s+", " ", said.out)

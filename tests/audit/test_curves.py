@@ -260,10 +260,12 @@ def test_an_option_that_can_do_nothing_is_refused(say, tmp_path):
 
 def test_outputs(say, tmp_path):
     random_file(0).rename(columns={"g": "<g>"}).to_csv("p.csv", index=False)
-    done = say("audit", "p.csv", "--label", "y", "--threshold", ".5", "--curves", "-o", "out")
+    flags = ("audit", "p.csv", "--label", "y", "--threshold", ".5", "--curves")
+    done = say(*flags, "-o", "out")
     assert done.code == 0, done
     assert all(len(line) <= 80 for line in done.out.splitlines())
-    assert "what the scores are worth" in done.out
+    assert "What the scores are worth: AUC" in done.out
+    assert "what the scores are worth" in say(*flags, "--all").out
     report = audit("p.csv", **CURVED).report
     for name in ("scores", "calibration", "thresholds"):
         table = pd.read_csv(tmp_path / "out" / f"{name}.csv")

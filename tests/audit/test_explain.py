@@ -1,6 +1,7 @@
 """``fairbench audit --explain``: what is behind a difference between groups."""
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -82,7 +83,10 @@ def test_admissions_that_departments_explain_leave_nothing(admission, say):
         ("law", 800, 0.1, 0.1),
         ("maths", 200, 0.8, 0.8),
     ]
-    said = say("audit", admission, "--label", "admitted", "-a", "sex", "--explain", "department")
+    short = say("audit", admission, "--label", "admitted", "-a", "sex", "--explain", "department").out
+    assert "what department explains, and what is left" in short
+    assert re.search(r"sex +f +-0\.42 +-0\.42 \[.*\] +0\.00 \[", short)
+    said = say("audit", admission, "--label", "admitted", "-a", "sex", "--explain", "department", "--all")
     assert said.code == 0
     assert "f is selected less often than m: the difference is -0.423 [" in said.out
     assert 'The labels "admitted" themselves are audited' in " ".join(said.out.split())
@@ -209,7 +213,9 @@ def test_strata_too_small_to_be_compared_are_said_at_once(tmp_path, say):
     (found,) = audit(tmp_path / "jobs.csv", label="hired", attribute=["sex"], explain="job").report.found[KEY]
     assert found.parts[0].compared < 0.9
     assert found.parts[0].least_belift is None  # no stratum has 30 rows
-    said = " ".join(say("audit", tmp_path / "jobs.csv", "--label", "hired", "--explain", "job").out.split())
+    flags = ("audit", tmp_path / "jobs.csv", "--label", "hired", "--explain", "job")
+    assert "f: Not all can be compared" in say(*flags).out
+    said = " ".join(say(*flags, "--all").out.split())
     alone = f"{100 * (1 - found.parts[0].compared):.3g} % (job) of all"
     assert said.index("Not all can be compared: rows in strata of one group") < said.index(alone)
     assert said.index(alone) < said.index("What is explained, and what is left")
@@ -224,7 +230,7 @@ def test_the_least_belift_is_that_of_a_stratum_with_rows_enough(admission, say):
     least = part.strata[part.least_belift]
     assert (least.name, least.rows) == ("law", 800)
     assert least.belift == pytest.approx(0.1 / (921 / 2027))
-    out = say("audit", admission, "--label", "admitted", "--explain", "department").out
+    out = say("audit", admission, "--label", "admitted", "--explain", "department", "--all").out
     assert "strata with fewer than 30 left out" in " ".join(out.split())
     assert "department law 800 0.220" in " ".join(out.split())
 
@@ -265,7 +271,7 @@ def test_groups_accepted_alike_are_said_to_be(tmp_path, say):
     alike = groups_csv(tmp_path / "alike.csv", {"a": (70, 49), "b": (100, 70)})
     (found,) = audit(alike, label="y", attribute=["group"], explain="job").report.found[KEY]
     assert found.difference.value == 0
-    out = say("audit", alike, "--label", "y", "-a", "group", "--explain", "job").out
+    out = say("audit", alike, "--label", "y", "-a", "group", "--explain", "job", "--all").out
     assert "a is selected as often as b: the difference is 0.000 [" in out
     assert "is selected more often" not in out
     assert "-0.000 [" not in out

@@ -226,7 +226,7 @@ def test_what_decides_and_why_stands_in_the_page(page):
         "349/1,488",
         "1.912",
         "[1.721, 2.124]",
-        "fails, shown outside",
+        "fails clearly",
         "could be chance",
     ):
         assert piece in text
@@ -349,10 +349,10 @@ def test_the_page_in_a_browser(page, finished, worlds_page, browser, tmp_path):
     numbers = [float(value) for value in rising[:-1]]
     assert numbers == sorted(numbers)
     assert [float(value) for value in falling[:-1]] == sorted(numbers, reverse=True)
-    assert found["said"] == "race: comparisons, worst first: sorted by value, descending"
+    assert found["said"] == "race: comparisons, worst group first: sorted by value, descending"
     (kept,) = found["kept"]
     assert "African-American" in kept
-    assert found["counted"] == "race: comparisons, worst first: 1 of 16 rows"
+    assert found["counted"] == "race: comparisons, worst group first: 1 of 16 rows"
     assert found["scripts"] == 1
     assert found["focused"]
     assert found["reachable"]

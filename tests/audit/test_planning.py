@@ -126,7 +126,6 @@ def test_the_command_prints_and_writes_plans(people, say, tmp_path):
         (["white=1000,black=2", "--plan", "--intersect", "a,b"], "say nothing of other columns"),
         (["white=1000,black=2", "--plan", "-a", "race", "-a", "sex"], "say nothing of other columns"),
         (["white=1000,black=2", "--plan", "-c", "audit.yaml"], "weight has no effect on a plan"),
-        (["white=1000,black=2", "--plan", "--all"], "a plan has no --all"),
         (["white=1000,black=2", "--plan", "--threshold", "0.5"], "threshold has no effect on a plan"),
         (["white=1000,black=2", "--plan", "--rate", "1"], "rate"),
         (["white=1000,black=2", "--plan", "--ref", "group=green"], "green"),
@@ -146,8 +145,22 @@ def test_mistakes_take_two_lines(arguments, words, people, say, tmp_path):
     assert len(said.err.splitlines()) == 2
 
 
+def test_all_tables_are_asked_for(say):
+    flags = ("power", "white=1000,black=200,asian=90,other=50")
+    short = say(*flags).out
+    assert "Rows that it takes, where that rate is 30 %" in short
+    assert short.count("  0.3    0.7 ") == 3
+    assert "With fewer or more rows" not in short
+    assert short.endswith("All rates and ratios: --all. A page and files: -o FOLDER.\n")
+    everything = say(*flags, "--all").out
+    assert "With fewer or more rows" in everything
+    assert "--all" not in everything
+
+
 def test_ratios_that_no_rows_decide_leave_a_table_without_rows_and_a_note(say):
-    said = say("audit", "--plan", "white=1000,black=200", "--rate", "0.3", "--ratio", "5", "-o", "out")
+    said = say(
+        "audit", "--plan", "white=1000,black=200", "--rate", "0.3", "--ratio", "5", "-o", "out", "--all"
+    )
     assert said.code == 0
     assert "Left out: ratios" in said.out
     found = pd.read_csv("out/plan-needed.csv")

@@ -175,7 +175,9 @@ def test_the_rule_s_own_example(tmp_path, say):
             assert 100 * found.loc[name, "rate"] == pytest.approx(rate, abs=0.1)
             assert found.loc[name, "impact_ratio"] == pytest.approx(ratio, abs=0.006)
     frame.to_csv(tmp_path / "scores.csv", index=False)
-    said = say("audit", "scores.csv", *LAW)
+    short = say("audit", "scores.csv", *LAW).out
+    assert re.search(r"sex +Female +44\.7 % +Male +54\.3 % +0\.823", short, re.IGNORECASE)
+    said = say("audit", "scores.csv", *LAW, "--all")
     plain(said.out)
     assert re.search(r"Female +76 +34 +44\.7 % +0\.823", said.out)
     assert "above the median 50 (0 at it)" in said.out
@@ -267,12 +269,12 @@ def test_a_category_that_is_left_out_of_the_ratios_is_to_be_justified(few, say):
     frame = pd.read_csv(few)
     pd.concat([frame, frame[:2].assign(race="native")]).to_csv(few, index=False)
     blank = "have no impact ratio (native, f × native); the rule wants a justification for each: ____"
-    assert blank in " ".join(say("audit", "few.csv", *LAW).out.split())
-    assert "justification" not in say("audit", "few.csv", *LAW, "--min-share", "0").out
+    assert blank in " ".join(say("audit", "few.csv", *LAW, "--all").out.split())
+    assert "justification" not in say("audit", "few.csv", *LAW, "--min-share", "0", "--all").out
 
 
 def test_four_fifths_and_significance_are_two_answers(few, say):
-    said = say("audit", "few.csv", "--preset", "eeoc", "-a", SEX, "-a", RACE, "-o", "out", "--fail")
+    said = say("audit", "few.csv", "--preset", "eeoc", "-a", SEX, "-a", RACE, "-o", "out", "--fail", "--all")
     assert said.code == 1
     plain(said.out)
     assert re.search(r"f +\d+ +\d+ +[\d.]+ % +0\.\d+ +yes +yes +yes\n", said.out)
@@ -280,7 +282,7 @@ def test_four_fifths_and_significance_are_two_answers(few, say):
         r"pair tested alone as practice has it: below and significant: f \(p ", " ".join(said.out.split())
     )
     assert "selection-rate  " not in said.out  # the comparisons are in the tables of the rule
-    assert "sex: fails, against m" in said.out
+    assert "sex: fails clearly, against m" in said.out
     assert {"impact-ratios.csv", "disparities.csv"} <= {path.name for path in (few.parent / "out").iterdir()}
 
 

@@ -220,10 +220,13 @@ def test_labels_audited_as_scores_are_what_the_measure_of_labels_says(preds):
 def test_from_the_command_line(preds, say, tmp_path):
     said = say("audit", preds, "-a", "race", "-m", "fpr", "-m", "normalised-discrimination")
     assert said.code == 0
+    assert TITLE in said.out
+    assert "race       normalised-discrimination  a " in said.out
+    said = say("audit", preds, "-a", "race", "-m", "fpr", "-m", "normalised-discrimination", "--all")
     assert "by false positive rate;" in said.out.replace("\n", " ")
     assert TITLE in said.out
     assert "a      normalised-" in said.out
-    said = say("audit", preds, "-m", "phi", "--decision", "punitive")
+    said = say("audit", preds, "-m", "phi", "--decision", "punitive", "--all")
     assert "by false discovery rate, false positive rate" in said.out.replace("\n", " ")
     config = tmp_path / "audit.yaml"
     config.write_text("metric: [phi, elift-of-labels]\ndraws: 0\n")

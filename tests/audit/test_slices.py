@@ -182,5 +182,5 @@ def test_two_slices_and_one_without_a_comparison(planted):
     two = frame[frame.quarter.isin(QUARTERS[:2])]
     some = two[(two.quarter == QUARTERS[0]) | (two.g == two.g.iloc[0])]
     sentence = headline(audit(some, attributes=["g"], slice="quarter", draws=0).report).sentence
-    assert ", both slices by quarter together:" in sentence
+    assert ", both slices by quarter together: " in sentence
     assert f"The last, {QUARTERS[1]}, is not decided: there is nothing to compare." in sentence

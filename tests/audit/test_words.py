@@ -1,13 +1,11 @@
 """What an audit says in sentences: whole ones, in an order that is right, with all that was asked."""
 
-import csv
 import math
 from dataclasses import replace
 from itertools import product
 
-import numpy as np
 import pytest
-from audit_counts import one, slice_of, tally_of
+from audit_counts import one, random_audits, slice_of, tally_of
 from audit_sample import SCRIPT, sample_audit
 
 from fairbench_cli.audit import audit
@@ -33,7 +31,7 @@ from fairbench_cli.measures.rates import EVENTS
 FINDING = (
     "race: African-American are wrongly selected in 42.3 % of cases, Caucasian in 22.0 % (false positive "
     "rate: of those who should not be selected): 1.92 times as often (1.71 to 2.17), more than chance "
-    "would do, and shown to be more than the 1.25 allowed: fails, shown outside"
+    "would do, and more than the 1.25 allowed: fails clearly"
 )
 
 
@@ -46,30 +44,6 @@ def of(groups, **config):
     labelled = all(len(cells) == 4 for cells in groups.values())
     cells = {name: found if labelled else (0, found[0], 0, found[1]) for name, found in groups.items()}
     return judge(one(cells, attribute="g", labelled=labelled), AuditConfig(**config))
-
-
-@pytest.fixture(scope="module")
-def compas_rows(data_folder, tmp_path_factory):
-    """ProPublica's 6,172 rows."""
-    path = tmp_path_factory.mktemp("compas") / "compas.csv"
-    with (data_folder / "compas-scores-two-years.csv").open(newline="") as file:
-        kept = [
-            row
-            for row in csv.DictReader(file)
-            if row["days_b_screening_arrest"]
-            and abs(float(row["days_b_screening_arrest"])) <= 30
-            and row["is_recid"] != "-1"
-            and row["c_charge_degree"] != "O"
-            and row["score_text"] != "N/A"
-        ]
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["score", "label_value", "race", "sex", "age_cat"])
-        for row in kept:
-            high = int(int(row["decile_score"]) >= 5)
-            writer.writerow([high, row["two_year_recid"], row["race"], row["sex"], row["age_cat"]])
-    assert len(kept) == 6172
-    return path
 
 
 @pytest.mark.parametrize("attributes", [["race"], ["race", "sex", "age_cat"]])
@@ -119,7 +93,7 @@ def test_every_rate_has_words():
     assert set(EVENTS) == set(COMPARED)
     for name in COMPARED:
         (found,) = headline(of(ROWS, metric=(name,))).sentences
-        assert found.text.endswith(("fails.", "shown outside.", "passes.", "not decided."))
+        assert found.text.endswith(("fails.", "fails clearly.", "passes.", "not decided."))
         assert "nan" not in found.text
 
 
@@ -146,14 +120,13 @@ def test_sentences_of_rates_that_are_zero_or_undefined():
 def test_what_passes_and_what_is_open():
     even = {"a": (3000, 1000, 1000, 3000), "b": (3000, 1000, 1000, 3000)}
     found = headline(of(even))
-    assert found.sentence.startswith("Passes: in g no gap is larger than allowed, for every value that fits")
+    assert found.message == "Passes: in g no gap is larger than allowed."
     assert found.open == ()
     few = headline(of({name: tuple(cell // 100 for cell in cells) for name, cells in even.items()}))
     assert few.sentence == (
-        "Not decided: no difference is shown, and a gap larger than allowed is not ruled out (allowed: 0.8 "
-        "to "
-        "1.25 times the reference's rate); 5 of 5 comparisons are open. Compared with the largest group, a; "
-        "--ref g=GROUP chooses another."
+        "Not decided: no difference is shown, and a gap larger than allowed is not ruled out. 5 of 5 "
+        "comparisons are open. Allowed: 0.8 to 1.25 times the reference's rate. Compared with the largest "
+        "group, a; --ref g=GROUP chooses another."
     )
     (group,) = few.open[0].groups
     assert (group.group, group.rows, len(group.metrics)) == ("b", 80, 5)
@@ -201,11 +174,9 @@ def test_an_interval_that_leaves_out_1_beside_an_open_verdict_is_explained():
     assert (row.p < 0.05 < row.p_holm, row.verdict, row.reason) == (True, "undecided", "chance")
     text = headline(report).sentences[0].text
     alone, adjusted = p_value(row.p), p_value(row.p_holm)
-    wanted = (
-        f", more than chance would do taken alone (p {alone}), not among 7 comparisons (p {adjusted}), so "
-    )
-    assert f"{wanted}it could be chance; whether it is less than the 0.8 allowed is open" in text
-    assert "not decided: could be chance among 7" in to_html(report)
+    wanted = f", which could be chance among 7 comparisons (p {adjusted}; alone {alone})"
+    assert f"{wanted}; whether it is less than the 0.8 allowed is open" in text
+    assert "? could be chance among 7" in to_html(report)
     assert any(line.startswith("could be chance among 7: ") for line in legend(report))
     exact = headline(of({"a": (7, 3), "b": (55, 5)}, ref={"g": "b"}, ref_method="given")).sentences[0].text
     surer = "by Fisher's exact test, which few rows mislead less than the interval); whether"
@@ -217,50 +188,21 @@ def test_an_interval_that_leaves_out_1_beside_an_open_verdict_is_explained():
     )
 
 
-def test_what_fails_and_what_is_shown_outside_are_told_apart():
+def test_what_fails_and_what_fails_clearly_are_told_apart():
     def said(groups):
         row = next(row for row in of(groups).disparities if row.group == "b" and row.deciding)
         return row, headline(of(groups)).sentences[0].text
 
     row, text = said({"a": (400, 700), "b": (230, 670)})
     assert (row.verdict, row.shown_outside) == ("fail", False)
-    assert text.endswith(
-        ", more than chance would do, and less than the 0.8 allowed as measured; whether truly so is open: "
-        "fails."
-    )
+    assert text.endswith(", more than chance would do, and less than the 0.8 allowed: fails.")
     row, text = said({"a": (900, 200), "b": (100, 800)})
     assert row.shown_outside
-    ends = ", more than chance would do, and shown to be less than the 0.8 allowed: fails, shown outside."
-    assert text.endswith(ends)
+    assert text.endswith(", more than chance would do, and less than the 0.8 allowed: fails clearly.")
     report = of(dict.fromkeys("abcdef", (40, 60)) | {"z": (400, 600), "y": (22, 78)})
     row = next(row for row in report.disparities if row.group == "y")
     assert (row.verdict, row.shown_outside, row.ratio.high < 0.8) == ("fail", False, True)
-    ends = ", and less than the 0.8 allowed taken alone, not among 7 comparisons: fails."
-    assert ends in headline(report).sentences[0].text
-
-
-RNG_AUDITS = 60
-
-
-def random_audits():
-    """Audits of two to five groups: alike or not, few rows or many, with labels or without, weighted or "
-    "not."""
-    for seed in range(RNG_AUDITS):
-        rng = np.random.default_rng(seed)
-        labelled, sizes = bool(seed % 2), rng.choice([8, 60, 400, 3000, 20000], rng.integers(2, 6))
-        start = rng.uniform(0.05, 0.7)
-        shares = np.clip(start * rng.choice([1, 1, 0.95, 0.85, 0.75, 0.5], len(sizes)), 0, 1)
-        groups = {}
-        for i, (size, share) in enumerate(zip(sizes.tolist(), shares.tolist(), strict=True)):
-            cells = rng.multinomial(size, [0.4 * share, 0.6 * share, 0.3 * (1 - share), 0.7 * (1 - share)])
-            cells = cells if labelled else [cells[0] + cells[1], cells[2] + cells[3]]
-            groups["(missing)" if i == 1 and seed % 5 == 0 else f"g{i}"] = tuple(map(int, cells))
-        weight = float(rng.choice([1, 1, 3.5]))
-        cells = {name: found if labelled else (0, found[0], 0, found[1]) for name, found in groups.items()}
-        tally = one(cells, attribute="g", labelled=labelled)
-        (part,) = tally.slices
-        squares = part.squares * rng.choice([1.0, weight])  # as if weights differed
-        yield judge(replace(tally, slices=(replace(part, squares=squares),)), AuditConfig())
+    assert ", and less than the 0.8 allowed: fails." in headline(report).sentences[0].text
 
 
 def test_both_questions_are_answered_by_the_numbers():
@@ -280,13 +222,13 @@ def test_both_questions_are_answered_by_the_numbers():
             if answers[1] == "shown":  # beyond chance over the family is beyond it alone
                 assert shown
                 assert row.ratio.high < 0.8 or row.ratio.low > 1.25
-            assert (", more than chance would do" in text) == (tested and row.p < 0.05)
-            assert ("taken alone (p " in text) == (tested and row.p < 0.05 <= row.p_holm)
+            assert (", more than chance would do" in text) == shown
+            assert ("; alone " in text) == (tested and row.p < 0.05 <= row.p_holm)
             assert ("whether it is " in text) == (row.verdict == "undecided" and row.reason != "no rows")
             if "whether it is less" in text:
                 assert row.ratio.low < 0.8 or row.ratio.value < 0.8 or math.isnan(row.ratio.value)
-            assert ("allowed for every value that fits" in text) == (row.verdict == "pass") == (low and high)
-            assert ("shown outside" in text) == (answers[1] == "shown")
+            assert ("within the 0.8 to 1.25 allowed" in text) == (row.verdict == "pass") == (low and high)
+            assert ("fails clearly" in text) == (answers[1] == "shown")
             words = describe_reason(row, report)
             assert not (shown and ("too few rows" in words or "could be chance" in words))
             assert (words == LIMIT_OPEN) == (shown and row.verdict == "undecided")
@@ -302,11 +244,11 @@ DIFFERS = {
 BEYOND = {
     "shown": (
         {"verdict": "fail", "shown_outside": True, "point": "fail"},
-        ", and shown to be less than the 0.8",
+        ", and less than the 0.8 allowed: fails clearly",
     ),
     "within": (
         {"verdict": "pass", "point": "pass"},
-        ", and within the 0.8 to 1.25 allowed for every value that fits",
+        ", and within the 0.8 to 1.25 allowed: passes",
     ),
     "open": (
         {"verdict": "undecided", "point": "fail", "reason": "chance"},
@@ -331,11 +273,12 @@ def test_the_headline_answers_both_questions():
         rows = [row for verdict in report.verdicts for row in deciding_rows(verdict, report)]
         shown = [row for row in rows if differs(row, 0.95) == "shown"]
         text = headline(report).sentence
-        assert ("rates differ by more than chance" in text) == bool(shown)
+        differ = "rates differ by more than chance" in text or report.verdict == "fail"
+        assert differ == bool(shown)
         assert ("o difference is shown" in text) == (not shown)
         if report.verdict == "fail":
             outside = any(row.shown_outside for row in rows)
-            assert f"That the true gap is, too, is {'shown' if outside else 'open'}." in text
+            assert text.startswith("Fails clearly in g: " if outside else "Fails in g: ")
         if report.verdict == "undecided":
             limit = any(row.verdict == "undecided" for row in shown)
             assert ("whether by more than is allowed is open" in text) == limit
@@ -361,6 +304,8 @@ def test_small_groups_and_missing_values_lead_nothing():
         .open[0]
         .text.endswith("would decide); 2 groups of fewer than 30 rows or without a value (c, (missing)).")
     )
+    small_alone = headline(of({"a": (400, 600), "b": (390, 610), "c": (0, 20)}))
+    assert small_alone.message == "Fails clearly in g: 1 group of fewer than 30 rows (c) alone."
     (alone,) = headline(of({"a": (400, 600), "c": (0, 20)})).sentences
     assert alone.text.startswith("g, all groups of fewer than 30 rows: c are selected in 0 %")
     assert 'class="muted"' in to_html(report)
@@ -369,12 +314,13 @@ def test_small_groups_and_missing_values_lead_nothing():
 def test_limits_of_their_own_are_said():
     groups = {"a": (300, 100, 100, 300), "b": (300, 100, 100, 300)}
     found = headline(of(groups, metric=("fpr", "tpr"), tau={"default": 0.8, "fpr": 0.5}))
-    assert "(allowed: 0.8 to 1.25 times the reference's rate, false positive rate 0.5 to 2)" in found.sentence
+    assert "Allowed: 0.8 to 1.25 times the reference's rate, false positive rate 0.5 to 2." in found.sentence
 
 
 def test_models_are_counted_by_attribute():
     found = headline(sample_audit(models=("a", "b")))
-    assert found.sentence.startswith("Fails: in race (both audits) and sex (both audits) rates differ")
+    assert found.message.startswith("Fails clearly in race (both audits): African-American are wrongly")
+    assert found.detail.startswith("Fails in sex (both audits).")
     assert found.sentences[0].text.startswith("race (model a, binary): African-American are wrongly selected")
 
 
@@ -405,13 +351,12 @@ def test_a_single_comparison_is_not_counted():
     assert summarise_failures([row]) == "The only comparison fails."
 
 
-def test_shown_outside_is_explained_where_chance_does_not_decide():
-    assert any(line.startswith("shown outside: ") for line in legend(of({"a": (900, 100), "b": (100, 900)})))
-    bare = legend(of({"a": (900, 100), "b": (100, 900)}, rule="point"))
-    assert [line.partition(":")[0] for line in bare[-2:]] == [
-        "A verdict is of the measured ratio alone",
-        "shown outside",
-    ]
+def test_what_clearly_means_is_explained_where_chance_was_looked_at():
+    groups = {"a": (900, 100), "b": (100, 900)}
+    assert any("clearly: that the true gap" in line for line in legend(of(groups)))
+    bare = of(groups, rule="point")
+    assert not any("clearly" in line for line in legend(bare))
+    assert "clearly" not in headline(bare).sentence + to_markdown(bare)
 
 
 def test_the_gate_in_words():

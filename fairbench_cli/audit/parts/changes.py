@@ -27,11 +27,11 @@ from fairbench_cli.audit.compare.verdict import TOLERANCE, tau_of
 from fairbench_cli.audit.config import DEFAULT, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, defined
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
 from fairbench_cli.audit.parts.rates import band
 from fairbench_cli.audit.scan.pairing import read_sides
 from fairbench_cli.audit.scan.slices import BeforeAfter, Slice
-from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.grouping import group_by, keep_together
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.charts import ChartRow, arrow, dot, ratio_axis, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, Chart, Section, TableCell, TextTable, Verdict, table_of
@@ -407,6 +407,44 @@ def change_sections(changes: Changes, report: Report, view: View) -> tuple[Secti
     return (*sections, Section("In the tables of changes", notes=tuple(notes)))
 
 
+def short_changes(changes: Changes, report: Report) -> Sequence[Section]:
+    """Return the ratios that became better or worse, and how rates of everybody changed.
+
+    Of slices the summary says it.
+    """
+    if report.config.sliced_by:
+        return ()
+    sections = []
+    for before, after in dict.fromkeys((row.before, row.after) for row in changes.changes):
+        rows = [row for row in changes.changes if row.deciding and (row.before, row.after) == (before, after)]
+        decided = _worst_groups_first([row for row in rows if row.word != "undecided"])
+        overall = [
+            row
+            for row in changes.rate_changes
+            if row.attribute == ALL and (row.before, row.after) == (before, after)
+        ]
+        several = len({row.attribute for row in decided}) > 1
+        columns: dict[str, Callable[[Change], TableCell]] = {}
+        if several:
+            columns["attribute"] = lambda row: TableCell(row.attribute)
+        columns |= {
+            "group": lambda row: formatting.group_cell(row.group, small=False),
+            "metric": lambda row: TableCell(row.metric),
+            "before": lambda row: formatting.number_cell(row.ratio_before.value, digits=2),
+            "after": lambda row: formatting.number_cell(row.ratio_after.value, digits=2),
+            "change": lambda row: formatting.fine_cell(row.ratio_change, 2),
+            "disparity": lambda row: TableCell(WORDS[row.word], verdict=LOOKS[row.word]),
+        }
+        title = f"From {_model_name(before, report)} to {_model_name(after, report)}"
+        overall_sentences = _describe_overall(overall)
+        if decided:
+            table = SHORT.table("", columns, decided)
+            sections.append(Section(f"{title}, ratios", overall_sentences, (table,)))
+        else:
+            sections.append(Section(title, (_summarise_counts(rows), *overall_sentences)))
+    return sections
+
+
 def _describe_hardly(report: Report) -> str:
     """Return the meaning of "hardly changed"."""
     by_metric = dict(report.config.least_change_by_metric)
@@ -437,13 +475,13 @@ def _pair_section(before: str, after: str, changes: Changes, report: Report, vie
     tables = []
     make = _brief_table if view.brief else _table
     for attribute, of_attribute in group_by(rows, lambda row: row.attribute).items():
-        ordered = _worst_first(of_attribute)
+        ordered = _worst_groups_first(of_attribute)
         title = f"{attribute}: ratios to {_reference_name(ordered)}"
         tables.append(make(title, ordered, changes, report, view))
     if not view.brief:
         title = "Other metrics, which do not decide"
         if not_deciding:
-            tables += [_table(title, _worst_first(not_deciding), changes, report, view)]
+            tables += [_table(title, _worst_groups_first(not_deciding), changes, report, view)]
         of_groups = [row for row in rates if row.attribute != ALL]
         tables += [
             _rate_table("All rows", overall, ()),
@@ -559,6 +597,10 @@ def _reference_name(rows: Sequence[Change]) -> str:
 def _worst_first(rows: Sequence[Change]) -> list[Change]:
     order = {"worse": 0, "better": 1, "hardly": 2, "undecided": 3}
     return sorted(rows, key=lambda row: (order[row.word], 2.0 if math.isnan(row.p) else row.p))
+
+
+def _worst_groups_first(rows: Sequence[Change]) -> list[Change]:
+    return keep_together(_worst_first(rows), lambda row: (row.attribute, row.group))
 
 
 def _describe_reason(row: Change, changes: Changes, report: Report) -> str:
@@ -680,6 +722,7 @@ CHANGES = Part[Sequence[BeforeAfter], Changes](
     judge=find_changes,
     tables={"changes": change_rows},
     sections=change_sections,
+    short=short_changes,
     data=lambda changes: vars(changes) if changes.changes else {},
     summary=summarise_changes,
     worse=describe_worse,

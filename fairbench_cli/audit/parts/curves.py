@@ -18,7 +18,7 @@ from fairbench_cli.audit.compare.references import (
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
 from fairbench_cli.audit.parts.requested_metrics import ENOUGH
 from fairbench_cli.audit.scan.scores import read_scores
 from fairbench_cli.audit.scan.slices import Scores, Slice
@@ -389,6 +389,31 @@ def curve_sections(all_curves: Sequence[ScoreCurves], report: Report, view: View
     return (*sections, Section("What the measures of scores mean", notes=tuple(meanings)))
 
 
+def short_curves(all_curves: Sequence[ScoreCurves], _: Report) -> Sequence[Section]:
+    """Return from which group to which the scores are worth least and most, an attribute in a line."""
+    n_models = len({curves.model for curves in all_curves})
+    name = (
+        "auc" if any("auc" in row.values for curves in all_curves for row in curves.groups) else TO_REFERENCE
+    )
+    rows = []
+    for curves in all_curves:
+        values = [
+            (row.values[name], row.group) for row in curves.groups if name in row.values and not row.small
+        ]
+        values.sort(key=lambda pair: pair[0].value)
+        if values:
+            rows.append((curves, values))
+    columns: dict[str, Callable[[tuple[ScoreCurves, list[tuple[Interval, str]]]], TableCell]] = {
+        "attribute": lambda row: TableCell(row[0].attribute, row[0].model if n_models > 1 else ""),
+        "lowest in": lambda row: TableCell(row[1][0][1]),
+        "lowest": lambda row: formatting.fine_cell(row[1][0][0]),
+        "highest in": lambda row: TableCell(row[1][-1][1]),
+        "highest": lambda row: formatting.fine_cell(row[1][-1][0]),
+    }
+    title = f"What the scores are worth: {MEASURES[name][0]}"
+    return (Section(title, tables=(SHORT.table("", columns, rows),)),)
+
+
 def format_span(low: float, high: float, digits: int = 6) -> str:
     """Write a range of scores.
 
@@ -523,4 +548,5 @@ CURVES = Part[Sequence[Scores], tuple[ScoreCurves, ...]](
     judge=judge_curves,
     tables={"scores": score_rows, "calibration": calibration_rows, "thresholds": threshold_rows},
     sections=curve_sections,
+    short=short_curves,
 )

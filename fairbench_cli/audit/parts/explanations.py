@@ -13,7 +13,7 @@ from fairbench_cli.audit.compare.references import REST, REST_NAME, comparable, 
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.part import Part, View
+from fairbench_cli.audit.parts.part import SHORT, Part, View
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.slices import People, Slice, Strata
 from fairbench_cli.audit.scan.strata import read_people, read_strata
@@ -23,6 +23,7 @@ from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures import conditional
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.functions import acceptance_by_group, discrimination
+from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.individual_fairness import (
     MOST_PAIRS,
     find_neighbours,
@@ -536,6 +537,40 @@ def explanation_section(
     return Section(title, tuple(sentences), tuple(tables), tuple(notes))
 
 
+def short_explanations(explanations: Sequence[Explanation], report: Report) -> Sequence[Section]:
+    """Return each difference with the part that the columns asked for explain, and the rest."""
+    asked_by = {CROSS.join(names) for names in report.config.explained_by}
+    rows = []
+    sentences = []
+    for explanation in explanations:
+        requested_parts = tuple(part for part in explanation.parts if part.by in asked_by)
+        rows += [(explanation, part) for part in requested_parts]
+        sentences += _describe_paradox(replace(explanation, parts=requested_parts), "is selected")
+        poorly_compared = [part for part in requested_parts if part.compared < FEW_COMPARED]
+        if poorly_compared:
+            sentences.append(f"{explanation.group}: {_describe_incomplete(poorly_compared)}")
+    columns: dict[str, Callable[[tuple[Explanation, Stratified]], TableCell]] = {
+        "attribute": lambda row: TableCell(row[0].attribute),
+        "group": lambda row: TableCell(row[0].group),
+        "gap": lambda row: formatting.number_cell(row[0].difference.value, digits=2),
+    }
+    if len(asked_by) > 1:
+        columns["by"] = lambda row: TableCell(row[1].by)
+    columns |= {
+        "explained": lambda row: formatting.fine_cell(row[1].explained, 2),
+        "left": lambda row: formatting.fine_cell(row[1].unexplained, 2),
+    }
+    verb = "explains" if len(asked_by) == 1 else "explain"
+    names = " and ".join(sorted(asked_by))
+    title = f"Gaps of selection rates: what {names} {verb}, and what is left"
+    if not rows:
+        notes: dict[str, None] = {}
+        for explanation in explanations:
+            notes |= dict.fromkeys(explanation.notes)
+        return (Section(title, ("No group has rows enough to be explained.",), notes=tuple(notes)),)
+    return (Section(title, tables=(SHORT.table("", columns, rows),), notes=tuple(sentences)),)
+
+
 def _describe_difference(explanation: Explanation, selected: str) -> str:
     """Return who is selected more often."""
     value = formatting.number(abs(explanation.difference.value))
@@ -674,5 +709,6 @@ EXPLAINED = Part[StrataAndPeople, tuple[Explanation, ...]](
     sections=lambda explanations, report, view: [
         explanation_section(explanation, report.config, view) for explanation in explanations
     ],
+    short=short_explanations,
     data=lambda explanations: {"explanations": explanations},
 )

@@ -3,18 +3,25 @@
 *Do the rates differ?* Shown (equal rates are rejected after Holm), open, or untested. *Is their ratio beyond
 the limits?* Shown to be, shown to be within (its whole interval is), or open. A verdict follows from both and
 from where the measured ratio lies: what is measured outside and shown to differ fails, what is within passes.
+What is shown to be beyond the limits fails clearly.
 """
 
 import math
+from collections.abc import Iterable
 from typing import Literal
 
 from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.document.model import VERDICTS
+from fairbench_cli.document.model import VERDICTS, Verdict
 from fairbench_cli.measures.significance import alpha_level
 
 Differs = Literal["shown", "open", "untested"]
 Beyond = Literal["shown", "within", "open"]
+
+# Whether a gap is too large, as a table says it below that question; of a failure in two degrees.
+TOO_LARGE: dict[Verdict, str] = {"pass": "no", "fail": "yes", "undecided": "open"}
+CLEARLY = "clearly"
+QUESTION = "too large?"
 
 
 def differs(row: Disparity, confidence: float) -> Differs:
@@ -66,11 +73,47 @@ def describe_side(row: Disparity) -> str:
     return f"more than the {1 / row.tau:.3g} allowed"
 
 
+def is_clear(row: Disparity, report: Report) -> bool:
+    """Return whether a comparison fails clearly: its ratio is shown to be beyond the limits.
+
+    Where chance was not looked at nothing is clear.
+    """
+    return row.shown_outside and report.config.rule != "point"
+
+
+def fails_clearly(rows: Iterable[Disparity], report: Report) -> bool:
+    """Return whether one of some comparisons fails clearly."""
+    return any(is_clear(row, report) for row in rows)
+
+
+def format_verdict(verdict: Verdict, *, clearly: bool) -> str:
+    """Return a verdict in words, a failure in its two degrees.
+
+    >>> format_verdict("fail", clearly=True), format_verdict("fail", clearly=False)
+    ('fails clearly', 'fails')
+    """
+    if clearly and verdict == "fail":
+        return f"{VERDICTS[verdict]} clearly"
+    return VERDICTS[verdict]
+
+
+def describe_verdict(row: Disparity, report: Report) -> str:
+    """Return the verdict on a comparison: "fails clearly"."""
+    return format_verdict(row.verdict, clearly=is_clear(row, report))
+
+
+def describe_gap(row: Disparity, report: Report) -> str:
+    """Return whether a gap is too large, as a cell under that question: "clearly", "yes", "no", "open"."""
+    if is_clear(row, report):
+        return CLEARLY
+    return TOO_LARGE[row.verdict]
+
+
 def describe_finding(row: Disparity, report: Report) -> str:
     """Return the answers to both questions and the verdict, as the end of a sentence on the ratio.
 
     The interval before it is of this comparison alone, what is shown is over all that decide: where they seem
-    to contradict each other, it is said what holds alone.
+    to contradict each other, both p-values are given.
     """
     if report.config.rule == "point" and row.verdict != "undecided":
         if row.verdict == "pass":
@@ -80,12 +123,7 @@ def describe_finding(row: Disparity, report: Report) -> str:
         return f"{within}: {VERDICTS[row.verdict]}, chance not looked at"
     if row.reason == "no rows":
         return f"; {formatting.REASONS['no rows']}: {VERDICTS['undecided']}"
-    return f"{_describe_difference(row, report)}{_describe_limit(row, report)}: {describe_verdict(row)}"
-
-
-def describe_verdict(row: Disparity) -> str:
-    """Return the verdict on a comparison: "fails, shown outside"."""
-    return VERDICTS[row.verdict] + (", shown outside" if row.shown_outside else "")
+    return f"{_describe_difference(row, report)}{_describe_limit(row)}: {describe_verdict(row, report)}"
 
 
 def _describe_difference(row: Disparity, report: Report) -> str:
@@ -99,8 +137,8 @@ def _describe_difference(row: Disparity, report: Report) -> str:
     if answer == "untested":
         return ", from rows that are worth too few to test"
     if row.p < report.config.alpha:
-        qualification = f"not among {report.family:,} comparisons (p {formatting.p_value(row.p_holm)})"
-        return f", more than chance would do taken alone (p {alone}), {qualification}, so it could be chance"
+        adjusted = formatting.p_value(row.p_holm)
+        return f", which could be chance among {report.family:,} comparisons (p {adjusted}; alone {alone})"
     if row.test == "fisher":
         test_text = " by Fisher's exact test"
     else:
@@ -115,19 +153,13 @@ def _holds_1(row: Disparity) -> bool:
     return not (row.ratio.low > 1 or row.ratio.high < 1)
 
 
-def _describe_limit(row: Disparity, report: Report) -> str:
-    """Return whether the ratio is beyond the limits: ", and shown to be less than the 0.8 allowed"."""
-    answer = beyond(row)
-    far = describe_side(row)
-    if answer == "within":
-        return f"{_and(row)} within the {format_limits(row.tau)} allowed for every value that fits the data"
-    if answer == "shown":
-        return f", and shown to be {far}"
-    if row.verdict != "fail":
-        return f"; whether it is {far} is open"
-    if row.ratio.high < row.tau or row.ratio.low > 1 / row.tau:
-        return f", and {far} taken alone, not among {report.family:,} comparisons"
-    return f", and {far} as measured; whether truly so is open"
+def _describe_limit(row: Disparity) -> str:
+    """Return whether the ratio is beyond the limits: ", and less than the 0.8 allowed"."""
+    if beyond(row) == "within":
+        return f"{_and(row)} within the {format_limits(row.tau)} allowed"
+    if row.verdict == "fail":
+        return f", and {describe_side(row)}"
+    return f"; whether it is {describe_side(row)} is open"
 
 
 def _and(row: Disparity) -> str:

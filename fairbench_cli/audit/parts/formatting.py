@@ -17,7 +17,7 @@ LARGE = 1e16
 SMALL = 0.05
 MANY_ROWS = 1e5  # so many and more are written in words
 MOST_NAME = 60  # characters of a group's name in a sentence
-LIMIT_OPEN = "beyond chance, limit open"  # a difference is shown, and not whether it is too large
+LIMIT_OPEN = "differs, size near the limit"  # a difference is shown, and not whether it is too large
 REASONS: dict[Reason, str] = {
     "no rows": "nobody to compute it from",
     "chance": "could be chance",
@@ -210,7 +210,7 @@ def describe_reason(reason: Reason, p_holm: float, confidence: float) -> str:
     """Return why something is not decided; where a difference is shown that only the limit is open.
 
     >>> describe_reason("wide", 0.3, 0.95), describe_reason("wide", 0.01, 0.95)
-    ('too few rows to tell', 'beyond chance, limit open')
+    ('too few rows to tell', 'differs, size near the limit')
     """
     if reason == "wide" and p_holm < alpha_level(confidence):
         return LIMIT_OPEN
@@ -261,9 +261,9 @@ def group_cell(name: str, small: bool, fine: str = "", *, muted: bool = False) -
     return TableCell(f"{name}*" if small else name, fine, muted=muted)
 
 
-def number_cell(value: float, fine: str = "") -> TableCell:
+def number_cell(value: float, fine: str = "", digits: int = 3) -> TableCell:
     """Return a number, to sort by."""
-    return TableCell(number(value), fine, value)
+    return TableCell(number(value, digits), fine, value)
 
 
 def fine_cell(estimate: Interval, digits: int = 3) -> TableCell:

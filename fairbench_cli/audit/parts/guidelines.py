@@ -18,7 +18,7 @@ from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Place, Repor
 from fairbench_cli.audit.compare.verdict import decide
 from fairbench_cli.audit.config import ABOVE_MEDIAN, EXCLUDING, FOUR_FIFTHS, AuditConfig
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
 from fairbench_cli.audit.parts.rates import judged_section
 from fairbench_cli.audit.scan.open import LOOK_MISSING
 from fairbench_cli.audit.scan.slices import Slice
@@ -347,6 +347,28 @@ def _law_sections(tables: Sequence[ImpactTable], pairs: str, report: Report, vie
     yield Section("To be published with the tables; fill in", notes=tuple(to_fill_in))
 
 
+def short_impact(tables: Sequence[ImpactTable], report: Report) -> Sequence[Section]:
+    """Return the lowest impact ratio of each attribute, where the rates of groups are not shown."""
+    if not report.without_verdict:
+        return ()
+    rows = []
+    for table in tables:
+        by_group = {row.group: row for row in table.rows}
+        defined_rows = [row for row in table.rows if not math.isnan(row.ratio)]
+        if defined_rows:
+            lowest = min(defined_rows, key=lambda row: row.ratio)
+            rows.append((table, lowest, by_group[table.highest]))
+    columns: dict[str, Callable[[tuple[ImpactTable, ImpactRow, ImpactRow]], TableCell]] = {
+        "attribute": lambda row: TableCell(_title(row[0], report)),
+        "category": lambda row: TableCell(row[1].group),
+        "rate": lambda row: _percent_cell(row[1].rate),
+        "highest": lambda row: TableCell(row[2].group),
+        "highest rate": lambda row: _percent_cell(row[2].rate),
+        "impact ratio": lambda row: formatting.number_cell(row[1].ratio),
+    }
+    return (Section("", tables=(SHORT.table("", columns, rows),), notes=(NO_LIMIT,)),)
+
+
 def _guideline_sections(
     tables: Sequence[ImpactTable], pairs: str, report: Report, view: View
 ) -> Iterable[Section]:
@@ -429,10 +451,12 @@ def _rate_columns(category: str, people: str, selected: str, rate: str) -> Colum
         category: lambda row: formatting.group_cell(row.group, row.left_out),
         people: lambda row: TableCell(str(row.rows), "", row.rows),
         selected: lambda row: TableCell(str(row.selected), "", row.selected),
-        rate: lambda row: TableCell(
-            formatting.DASH if math.isnan(row.rate) else f"{100 * row.rate:.1f} %", "", row.rate
-        ),
+        rate: lambda row: _percent_cell(row.rate),
     }
+
+
+def _percent_cell(rate: float) -> TableCell:
+    return TableCell(formatting.DASH if math.isnan(rate) else f"{100 * rate:.1f} %", "", rate)
 
 
 def _law_table(table: ImpactTable, title: str, view: View) -> TextTable:
@@ -538,5 +562,6 @@ GUIDELINES = Part[tuple[()], tuple[ImpactTable, ...]](
     judge=compute_impact,
     tables={"impact": impact_rows},
     sections=impact_sections,
+    short=short_impact,
     summary=summarise_impact,
 )

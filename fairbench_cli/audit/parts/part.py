@@ -62,6 +62,10 @@ class View:
         return table_of(title, columns, shown_rows, remark)
 
 
+SHORT = View(5, brief=True)
+"""Of the tables of a short answer."""
+
+
 @dataclass(frozen=True, eq=False)
 class AllRows:
     """The audit of all rows, of which the answer is where an audit is of slices of them.
@@ -113,6 +117,9 @@ class Part(Generic[Seen, Found]):
         rows is left out.
     sections : callable
         What it shows.
+    short : callable
+        What it shows on a console where not everything is asked for: the answer to what an option asked, in a
+        few lines.
     data : callable
         What JSON says, by key: what was found under the key of the part, if there is anything.
     summary : callable
@@ -131,6 +138,7 @@ class Part(Generic[Seen, Found]):
     read: Callable[[Scan], Seen] = _return_nothing
     tables: Mapping[str, Callable[[Found, Report], Iterable[Row]]] = field(default_factory=dict)
     sections: Callable[[Found, Report, View], Sequence[Section]] = _return_nothing
+    short: Callable[[Found, Report], Sequence[Section]] = _return_nothing
     data: Callable[[Found], Mapping[str, Any]] | None = None
     summary: Callable[[Found, Report], str] = lambda _findings, _report: ""
     verdicts: Callable[[Found], Iterable[tuple[Place, str, Verdict]]] = _return_nothing

@@ -16,8 +16,16 @@ from fairbench_cli.audit.compare.report import (
 )
 from fairbench_cli.audit.config import EXCLUDING, MISSING
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.findings import describe_verdict
+from fairbench_cli.audit.parts.findings import (
+    CLEARLY,
+    QUESTION,
+    TOO_LARGE,
+    describe_gap,
+    fails_clearly,
+    format_verdict,
+)
 from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.base.grouping import keep_together
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, ratio_axis, row_chart, rule, whisker
 from fairbench_cli.document.model import (
@@ -93,7 +101,7 @@ def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
         metrics |= dict.fromkeys(row.by_metric)
     other_metrics = [name for name in metrics if name not in report.deciding]
     if other_metrics:
-        title = "Verdicts by attribute on what does not decide"
+        title = "Is a gap too large? By attribute, of what does not decide"
         table = verdict_table(title, report, other_metrics, {name: name for name in other_metrics})
         title = "Other metrics and roll-ups, which do not decide"
         sections.append(Section(title, tables=(table,), folded=sliced))
@@ -118,9 +126,10 @@ def verdict_table(
     decides: bool = False,
     anchor: str = "a",
 ) -> TextTable:
-    """Return a table of verdicts, attributes down and metrics across; with those over what `decides`.
+    """Return a table of whether a gap is too large, attributes down and metrics across.
 
-    An attribute links to its section, whose anchor has its number.
+    Where these decide, the verdict over all of them comes first. An attribute links to its section, whose
+    anchor has its number.
     """
     columns: dict[str, Callable[[tuple[int, AttributeVerdict]], TableCell]] = {
         "attribute": lambda line: TableCell(line[1].attribute, link=f"{anchor}{line[0]}")
@@ -128,18 +137,31 @@ def verdict_table(
     if report.several:
         columns["model, decision"] = lambda line: TableCell(place_name(line[1], report))
     if decides:
-        columns["verdict"] = lambda line: _verdict_cell(line[1].verdict)
+        columns["verdict"] = lambda line: TableCell(
+            attribute_verdict(line[1], report), verdict=line[1].verdict
+        )
     columns |= {
-        heads[name]: (lambda line, name=name: _verdict_cell(line[1].by_metric.get(name)))  # type: ignore[misc]
+        heads[name]: (lambda line, name=name: _gap_cell(line[1], name, report))  # type: ignore[misc]
         for name in names
     }
     return table_of(title, columns, list(enumerate(report.verdicts, start=1)))
 
 
-def _verdict_cell(verdict: Verdict | None) -> TableCell:
-    if verdict:
-        return TableCell(VERDICTS[verdict], verdict=verdict)
-    return TableCell("")
+def attribute_verdict(row: AttributeVerdict, report: Report) -> str:
+    """Return the verdict on an attribute: it fails clearly where one of its comparisons does."""
+    return format_verdict(row.verdict, clearly=fails_clearly(deciding_rows(row, report), report))
+
+
+def _gap_cell(attribute: AttributeVerdict, metric: str, report: Report) -> TableCell:
+    """Return whether a gap of an attribute by a metric, or a roll-up of several, is too large."""
+    verdict = attribute.by_metric.get(metric)
+    if verdict is None:
+        return TableCell("")
+    rows, _ = rows_of_attribute(attribute, report)
+    metric_rows = [row for row in rows if row.metric == metric and not row.is_reference]
+    if fails_clearly(metric_rows, report):
+        return TableCell(CLEARLY, verdict=verdict)
+    return TableCell(TOO_LARGE[verdict], verdict=verdict)
 
 
 def place_name(place: Place, report: Report) -> str:
@@ -171,7 +193,8 @@ def judged_section(
         against = f", against {references[0]}"
     else:
         against = ""
-    title = f"{verdict.attribute}: {VERDICTS[verdict.verdict]}{against}{bracketed_place(verdict, report)}"
+    place = bracketed_place(verdict, report)
+    title = f"{verdict.attribute}: {attribute_verdict(verdict, report)}{against}{place}"
     return Section(title, (summarise_failures(rows),) if rows else (), tables, notes, verdict.verdict)
 
 
@@ -185,7 +208,7 @@ def _full_section(anchor: str, verdict: AttributeVerdict, report: Report) -> Sec
     else:
         name = verdict.attribute
     tables = (
-        _comparison_table(f"{name}: comparisons, worst first", compared, groups, report),
+        _comparison_table(f"{name}: comparisons, worst group first", compared, groups, report),
         _comparison_table(f"{name}: other metrics, which do not decide", other_rows, groups, report),
         group_table(f"{name}: groups", groups),
     )
@@ -371,14 +394,11 @@ def summarise_failures(rows: Sequence[Disparity]) -> str:
     return ", ".join(clauses) + "."
 
 
-def _verdict_text(row: Disparity, report: Report) -> str:
-    """Return the verdict on a comparison: "fails, shown outside", "not decided: could be chance among 25"."""
+def _gap_text(row: Disparity, report: Report) -> str:
+    """Return whether a gap is too large, or why that is open: "clearly", "could be chance among 25"."""
     if row.is_reference:
         return "reference"
-    verdict_text = describe_verdict(row)
-    if row.reason:
-        verdict_text += f": {describe_reason(row, report)}"
-    return verdict_text
+    return describe_reason(row, report) or describe_gap(row, report)
 
 
 def describe_reason(row: Disparity, report: Report) -> str:
@@ -394,7 +414,7 @@ def describe_reason(row: Disparity, report: Report) -> str:
 
 
 def rank(row: Disparity) -> int:
-    """Return the rank of a row: failures shown outside τ, other failures, undecided, passes, references."""
+    """Return the rank of a row: clear failures, other failures, undecided, passes, references."""
     if row.is_reference:
         return 4
     if row.verdict == "fail":
@@ -442,6 +462,11 @@ def worst_first(rows: Iterable[Disparity], minor: Collection[str] = ()) -> list[
     return sorted(rows, key=key)
 
 
+def worst_groups_first(rows: Iterable[Disparity], minor: Collection[str] = ()) -> list[Disparity]:
+    """Sort as `worst_first`, with all rows of a group where its worst is."""
+    return keep_together(worst_first(rows, minor), lambda row: row.group)
+
+
 def _log(value: float) -> float:
     """Return the logarithm; 0 where there is no number."""
     if math.isnan(value):
@@ -467,16 +492,16 @@ def deciding_rows(place: Place, report: Report) -> list[Disparity]:
 def _comparison_table(
     title: str, rows: Sequence[Disparity], groups: Sequence[GroupRow], report: Report
 ) -> TextTable:
-    """Return comparisons with all their numbers, the worst first; what does not decide has no sign."""
+    """Return comparisons with all their numbers, the worst group first; what does not decide has no sign."""
     small = {row.group for row in groups if row.small}
     minor = minor_groups(groups)
 
-    def verdict(row: Disparity) -> TableCell:
+    def gap(row: Disparity) -> TableCell:
         decides = row.deciding or row.is_reference
-        verdict_text = _verdict_text(row, report)
+        gap_text = _gap_text(row, report)
         if decides:
-            return TableCell(verdict_text, verdict=row.verdict)
-        return TableCell(f"({verdict_text})")
+            return TableCell(gap_text, verdict=row.verdict)
+        return TableCell(f"({gap_text})")
 
     columns: dict[str, Callable[[Disparity], TableCell]] = {
         "group": lambda row: formatting.group_cell(row.group, row.group in small, muted=row.group in minor),
@@ -490,18 +515,18 @@ def _comparison_table(
         "difference": lambda row: formatting.fine_cell(row.difference),
         "p": lambda row: formatting.p_cell(row.p),
         "p (Holm)": lambda row: formatting.p_cell(row.p_holm),
-        "verdict": verdict,
+        QUESTION: gap,
     }
-    return table_of(title, columns, worst_first(rows, minor))
+    return table_of(title, columns, worst_groups_first(rows, minor))
 
 
 def _brief_table(
     rows: Sequence[Disparity], groups: Sequence[GroupRow], report: Report, view: View
 ) -> TextTable:
-    """Return comparisons as they fit 80 columns, the worst first; a symbol says what is not decided."""
+    """Return comparisons as they fit 80 columns, the worst group first; a symbol says what is not decided."""
     of_group = {row.group: row for row in groups}
     minor = minor_groups(groups)
-    ordered = worst_first(rows, minor)
+    ordered = worst_groups_first(rows, minor)
     several = len({row.reference for row in rows}) > 1
 
     def reference(row: Disparity) -> TableCell:
@@ -521,9 +546,7 @@ def _brief_table(
         "reference": reference,
         "ratio": lambda row: formatting.ratio_cell(row.ratio, row.tau, 2),
         "p (Holm)": lambda row: formatting.both_p_cell(row.p, row.p_holm),
-        "verdict": lambda row: TableCell(
-            describe_reason(row, report) or _verdict_text(row, report), verdict=row.verdict
-        ),
+        QUESTION: lambda row: TableCell(_gap_text(row, report), verdict=row.verdict),
     }
     shown_rows, remark = view.cut(ordered, count_verdicts)
     return table_of("", columns, shown_rows, remark if rows else "nothing to compare")

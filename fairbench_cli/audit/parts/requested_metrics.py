@@ -13,7 +13,7 @@ none. All tests are adjusted together by Holm, apart from the rates of every aud
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -29,7 +29,7 @@ from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_metric,
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, needs_labels
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.part import Part, View, stream
+from fairbench_cli.audit.parts.part import SHORT, Part, View, stream
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import join_names
@@ -426,6 +426,37 @@ def requested_sections(requested: Requested, report: Report, view: View) -> tupl
     return (Section("Metrics asked for by name", sentences, tables),)
 
 
+def short_requested(requested: Requested, report: Report) -> Sequence[Section]:
+    """Return each metric asked for by name of the group for which it is worst, an attribute in a line."""
+    by_metric = group_by(
+        [(row, name) for row in requested.rows for name in row.values],
+        lambda entry: (*entry[0].place, entry[1]),
+    )
+    worst = [min(entries, key=_order_of_value) for entries in by_metric.values()]
+    columns: dict[str, Callable[[tuple[RequestedRow, str]], TableCell]] = {
+        "attribute": lambda entry: TableCell(entry[0].attribute),
+        "metric": lambda entry: TableCell(entry[1]),
+        "worst group": lambda entry: TableCell(entry[0].group),
+        "value": lambda entry: formatting.fine_cell(entry[0].values[entry[1]]),
+        "verdict": lambda entry: _verdict(entry[0].verdicts.get(entry[1]), "", math.nan, report),
+    }
+    table = SHORT.table("", columns, worst)
+    return (Section("Metrics asked for by name", tables=(table,)),)
+
+
+def _order_of_value(entry: tuple[RequestedRow, str]) -> tuple[int, float]:
+    """Return the sort key: what fails, what is not decided, what passes; each the farthest from its ideal."""
+    row, name = entry
+    value = row.values[name].value
+    metric = find_metric(name)
+    order = {"fail": 0, "undecided": 1, "pass": 2, None: 3}
+    if math.isnan(value) or metric.ideal is None:
+        return order[row.verdicts.get(name)], 0.0
+    if metric.ratio:
+        return order[row.verdicts.get(name)], -abs(math.log(value)) if value > 0 else -math.inf
+    return order[row.verdicts.get(name)], -abs(value - metric.ideal)
+
+
 def _describe_limits(requested: Requested, config: AuditConfig) -> str:
     """Return within which limits what is tested passes."""
     names_by_limits: dict[str, list[str]] = {}
@@ -555,6 +586,7 @@ BY_NAME = Part[tuple[()], Requested](
     is_requested=lambda config: bool(requested_names(config)),
     judge=compute_requested,
     sections=requested_sections,
+    short=short_requested,
     data=_select_json,
     verdicts=verdicts,
 )

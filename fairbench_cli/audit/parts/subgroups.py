@@ -340,9 +340,9 @@ def subgroup_sections(subgroups: Sequence[Subgroup], report: Report, view: View)
     """Return a section with a table for each model and decision."""
     config = report.config
     title = "Subgroups that stand out"
-    least = f"{config.min_group} rows" + (f" and {100 * config.min_share:g} %" if config.min_share else "")
+    least = _least_text(report)
     if not subgroups:
-        return (Section(title, (f"No subgroup of {least}, with as many other rows, has another rate.",)),)
+        return (Section(title, (_describe_none(report),)),)
     names = subgroups[0].attribute
     n_searched = max(subgroup.searched for subgroup in subgroups)
     tests = len({(subgroup.model, subgroup.decision, subgroup.metric) for subgroup in subgroups})
@@ -370,6 +370,22 @@ def subgroup_sections(subgroups: Sequence[Subgroup], report: Report, view: View)
     by_decision = group_by(subgroups, lambda subgroup: (subgroup.model, subgroup.decision))
     tables = tuple(_table(rows, report, view) for rows in by_decision.values())
     return (Section(title, sentences, tables, notes),)
+
+
+def short_subgroups(subgroups: Sequence[Subgroup], report: Report) -> Sequence[Section]:
+    """Return that no subgroup has another rate; else the summary names the one that stands out most."""
+    if subgroups:
+        return ()
+    return (Section("", (_describe_none(report),)),)
+
+
+def _least_text(report: Report) -> str:
+    config = report.config
+    return f"{config.min_group} rows" + (f" and {100 * config.min_share:g} %" if config.min_share else "")
+
+
+def _describe_none(report: Report) -> str:
+    return f"No subgroup of {_least_text(report)}, with as many other rows, has another rate."
 
 
 def _searches_text(tests: int) -> str:
@@ -417,6 +433,7 @@ SUBGROUPS = Part[Sequence[Joint], tuple[Subgroup, ...]](
     judge=lambda read, base: find_subgroups(read, base.deciding, base.config),
     tables={"subgroups": subgroup_rows},
     sections=subgroup_sections,
+    short=short_subgroups,
     data=lambda subgroups: {"subgroups": subgroups},
     summary=summarise_subgroups,
 )

@@ -23,14 +23,14 @@ from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_attribu
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.parts import formatting, rates
 from fairbench_cli.audit.parts.findings import differs, format_limits
-from fairbench_cli.audit.parts.part import AllRows, Part, Row, View
+from fairbench_cli.audit.parts.part import SHORT, AllRows, Part, Row, View
 from fairbench_cli.audit.parts.slice_grid import slice_grid
 from fairbench_cli.audit.scan.slices import Slice
-from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.grouping import group_by, keep_together
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine
-from fairbench_cli.document.model import VERDICTS, Chart, Section, TableCell, TextTable
+from fairbench_cli.document.model import SYMBOLS, UNTESTED, VERDICTS, Chart, Section, TableCell, TextTable
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.significance import holm
@@ -50,7 +50,7 @@ MOST_LINES = 5  # groups in a chart
 # of a chart; what names at the ends of lines have, and their letters
 HIGH = 150
 ROOM = 110
-SHORT = 17
+LONGEST_NAME = 17
 
 
 @dataclass(frozen=True)
@@ -257,23 +257,18 @@ def slices_name(trends: SliceTrends, report: Report) -> str:
 
 
 def summarise_trends(trends: SliceTrends, report: Report) -> str:
-    """Return how many trends are shown, and the verdict on the last slice."""
-    last_rows: list[Disparity] = []
-    for judged_verdict in report.judged:
-        last_rows += rates.deciding_rows(judged_verdict, report)
+    """Return which trends are shown, and the verdict on the last slice."""
     if report.config.fail or report.config.failing_metrics:
         gate_text = "by which the gate goes, "
     else:
         gate_text = ""
-    if last_rows:
-        summary = rates.summarise_failures(last_rows)
-    else:
-        summary = "there is nothing to compare."
     if report.verdict == "undecided":
         verdict = "is not decided"
     else:
         verdict = VERDICTS[report.verdict]
-    end = f" The last, {report.last}, {gate_text}{verdict}: {summary[0].lower()}{summary[1:]}"
+    if not any(rates.deciding_rows(row, report) for row in report.judged):
+        verdict += ": there is nothing to compare"
+    end = f" The last, {report.last}, {gate_text}{verdict}."
     if not trends.ordered:
         return f"No trend is tested: {_describe_no_trend(trends, report)}.{end}"
     clauses = []
@@ -298,6 +293,7 @@ VERBS: dict[Word, tuple[str, str]] = {
     "undecided": ("is open", "are open"),
 }
 MOST_NAMED = 3
+MOST_SHORT_NAMES = 6  # slices without an order, in the head of a table
 
 
 def _name_ratios(rows: Sequence[Trend]) -> str:
@@ -333,8 +329,8 @@ def describe_trend(trends: SliceTrends, row: Pair, metric: str) -> str:
     if trend.word in ("rises", "falls"):
         return f"{span} {trend.word}: it {line}, more than chance would do."
     if trend.word == "steady":
-        limits = format_limits(trend.tau)
-        return f"{span} is steady: it {line}, {limits} times at most for every value that fits."
+        most = f"{100 * (1 / trend.tau - 1):.3g} %"
+        return f"{span} is steady: it {line}, by less than {most} at most."
     chance = f"which could be chance (p {formatting.p_value(trend.p)})"
     return f"{span} {line}, {chance}; whether it is steady is open."
 
@@ -410,10 +406,10 @@ def _plot_lines(title: str, trends: SliceTrends, report: Report, rows: Sequence[
             points.append((slice_index, estimate.value, tooltip))
             if not math.isnan(estimate.low):
                 limits.append((slice_index, estimate.low, estimate.high))
-        if len(row.group) <= SHORT:
+        if len(row.group) <= LONGEST_NAME:
             name = row.group
         else:
-            name = f"{row.group[: SHORT - 1]}…"
+            name = f"{row.group[: LONGEST_NAME - 1]}…"
         lines.append(ChartLine(name, points, limits))
     tau = rows[0].tau
     y = charts.ratio_axis([estimate.value for estimate in seen if 0 < estimate.value < math.inf], [], tau)
@@ -469,6 +465,24 @@ def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[
     )
 
 
+def short_trends(trends: SliceTrends, report: Report) -> Sequence[Section]:
+    """Return the verdicts on all slices as symbols, an attribute in a line."""
+    symbols = UNTESTED if report.config.rule == "point" else SYMBOLS
+    if trends.ordered:
+        head = f"{trends.slices[0]} to {trends.slices[-1]}"
+    else:
+        head = join_names(trends.slices, MOST_SHORT_NAMES)
+    columns: dict[str, Callable[[tuple[str, str]], TableCell]] = {
+        "attribute": lambda row: TableCell(row[0]),
+        head: lambda row: TableCell(row[1]),
+    }
+    rows = []
+    for attribute, verdicts in group_by(report.verdicts, lambda verdict: verdict.attribute).items():
+        rows.append((attribute, " ".join(symbols[verdict.verdict] for verdict in verdicts)))
+    key = ", ".join(f"{symbols[verdict]} {text}" for verdict, text in VERDICTS.items())
+    return (Section(f"Each {report.config.sliced_by}: {key}", tables=(SHORT.table("", columns, rows),)),)
+
+
 def _trend_section(trends: SliceTrends, report: Report, view: View) -> Section:
     """Return the ratios slice by slice, as charts for a page, and their trends."""
     sentences = []
@@ -504,7 +518,7 @@ def _charts(trends: SliceTrends, report: Report) -> Iterator[Chart]:
 
 
 def _trend_table(rows: Sequence[Trend], trends: SliceTrends, view: View) -> TextTable:
-    """Return trends, those that are shown first, minor groups last."""
+    """Return trends, groups of which one is shown first, minor groups last."""
     groups = trends.report.by_audit["", rows[0].decision, rows[0].attribute][1]
     minor = rates.minor_groups(groups)
     small = {row.group for row in groups if row.small}
@@ -535,7 +549,7 @@ def _trend_table(rows: Sequence[Trend], trends: SliceTrends, view: View) -> Text
         "p (Holm)": lambda row: formatting.both_p_cell(row.p, row.p_holm),
         "trend": word,
     }
-    ordered = sorted(rows, key=key)
+    ordered = keep_together(sorted(rows, key=key), lambda row: row.group)
     title = f"{rows[0].attribute}: ratio on the fitted line"
     return view.table(title, columns, ordered)
 
@@ -567,6 +581,7 @@ TRENDS = Part[tuple[()], SliceTrends](
     judge=find_trends,
     tables={"trends": trend_rows},
     sections=trend_sections,
+    short=short_trends,
     data=_select_json,
     summary=summarise_trends,
     all_rows=to_all_rows,

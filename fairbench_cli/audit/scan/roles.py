@@ -28,6 +28,7 @@ WORDS_AT_ONCE = 50  # columns that are looked through for words in one scan
 MOST_CHECKED = 20  # quantities that the counting pass looks at for words; more take scans of their own
 MOST_LISTED = 10
 FEW_ATTRIBUTES = 2  # columns of groups that are audited whatever they are called: others are of a raw table
+NOT_AUDITED = "Not audited, as"  # how the notes begin that say why columns are not audited
 # Why columns are not audited: of one column, and of several.
 SCORES = ("it is called like a score", "they are called like scores")
 TRUTHS = ("it is called like a label", "they are called like labels")
@@ -294,7 +295,7 @@ def _unknown_column(source: Source, name: str, key: str, names: list[str]) -> Us
         only = format_value(source.columns[0])
         return user_error(f"{problem}, only {only}", "separate the columns by commas", where)
     if key == "score":
-        also = "; to audit the labels themselves, name them there too"
+        also = "; if the file has only outcomes, name their column"
     else:
         also = ""
     return user_error(problem, (f"{suggest(name, names)} (name it with ", Flag(key), f"{also})"), where)
@@ -399,7 +400,7 @@ def _describe_left_out(why: tuple[str, str], names: list[str]) -> str:
     how = f"--attribute {names[0]}" + (f", or cut it: --bins {names[0]}=4" if why == NUMBERS else "")
     if why == WEIGHTS:
         how = f"--weight {names[0]}, or {how}"
-    return f"Not audited, as {why[len(names) > 1]}: {join_names(names, MOST_LISTED)} (unless named: {how})."
+    return f"{NOT_AUDITED} {why[len(names) > 1]}: {join_names(names, MOST_LISTED)} (unless named: {how})."
 
 
 def find_words_below(source: Source, quantities: tuple[int, ...]) -> frozenset[int]:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     Frame = pd.DataFrame | ArrowStream
 
 
+LEFT_OUT = "Left out, as"  # how the notes begin on columns that cannot be read
 SNIFF = 1 << 18  # bytes
 CHUNK = 1 << 20  # bytes that are copied at once
 BUFFER = 8_000_000  # bytes of a text table that DuckDB reads at once
@@ -697,7 +698,7 @@ def _check_names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[st
     notes = []
     if doubled:
         left_out = join_names([format_value(text) for text in doubled])
-        notes.append(f"Left out, as several columns have one name: {left_out}.")
+        notes.append(f"{LEFT_OUT} several columns have one name: {left_out}.")
     if any(text != stripped for text, stripped in zip(names, trimmed, strict=True) if stripped):
         notes.append("Blanks around column names were trimmed.")
     unnamed = [i for i, text in enumerate(trimmed, 1) if not text]

@@ -11,7 +11,7 @@ from fairbench_cli.audit.compare.report import Disparity, GroupRow, Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE
 from fairbench_cli.audit.metrics import ROLL_UPS
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of, rates
-from fairbench_cli.audit.parts.findings import describe_verdict, differs, format_limits
+from fairbench_cli.audit.parts.findings import QUESTION, describe_gap, differs, fails_clearly, format_limits
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.headline import Sentence, headline, rate_meaning
 from fairbench_cli.base.grouping import group_by
@@ -105,7 +105,10 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
     statements = []
     for (verdict, text), chart in zip_longest(sentences, charts_of_sentences):
         statements.append(Statement(text, verdict, chart))
-    return Answer(Statement(answer.sentence, answer.verdict), tuple(statements), tuple(still), gate_statement)
+    audited = f"Audited: {source_name(report)}, {formatting.thousands(report.rows)} rows."
+    detail = f"{answer.detail} {audited}".lstrip()
+    headline_statement = Statement(answer.message, answer.verdict, detail=detail)
+    return Answer(headline_statement, tuple(statements), tuple(still), gate_statement)
 
 
 def _plot_sentence(sentence: Sentence, report: Report) -> Chart:
@@ -122,7 +125,7 @@ def _sections(report: Report, view: View) -> Iterator[Section]:
     if has_verdicts and not view.brief and not report.config.sliced_by:
         heads = {name: RATES[name].label for name in report.deciding}
         table = rates.verdict_table(
-            "Verdicts by attribute and rate", report, report.deciding, heads, decides=True
+            "Is a gap too large? By attribute and rate", report, report.deciding, heads, decides=True
         )
         yield Section("Summary", tables=(table,), notes=rate_legend(report))
     for part, findings in parts_of(report):
@@ -279,27 +282,25 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
     wide = formatting.REASONS["wide"]
     reasons = {row.reason for row in rows}
     reasons_text = {rates.describe_reason(row, report) for row in rows}
-    outside = (
-        "shown outside: beyond chance the rates do not only differ, their ratio is outside the limits, too."
-    )
     if report.config.rule == "point":
-        alone = "A verdict is of the measured ratio alone: chance was not looked at (--rule point)."
-        if any(row.shown_outside for row in rows):
-            return (alone, outside)
-        return (alone,)
+        return ("A verdict is of the measured ratio alone: chance was not looked at (--rule point).",)
+    fails = (
+        "fails (too large? yes): the measured gap is larger than allowed, and the rates differ by more than "
+        "chance"
+    )
+    clearly = fails_clearly(rows, report)
     explanations = {
-        "fails: the rates differ by more than chance, and the measured gap is larger than allowed; the true "
-        "one may not be.": any(row.verdict == "fail" for row in rows),
-        outside: any(row.shown_outside for row in rows),
-        "passes: every value that fits the data lies within the limits.": any(
+        f"{fails}; the true gap may be smaller.": not clearly and any(row.verdict == "fail" for row in rows),
+        f"{fails}; clearly: that the true gap is larger than allowed is beyond chance, too.": clearly,
+        "passes (no): every value that fits the data lies within the limits.": any(
             row.verdict == "pass" for row in rows
         ),
         "could be chance: the measured gap is larger than allowed, and equal rates would give such numbers "
         "often enough.": "chance" in reasons,
         f"could be chance among {report.family:,}: taken alone the rates differ, as the interval shows; of "
         "so many comparisons some look so by chance.": any(" among " in text for text in reasons_text),
-        f"{limit_open}: the rates differ by more than chance, and the measured gap is small enough; whether "
-        "the true one is larger than allowed is open.": limit_open in reasons_text,
+        f"{limit_open}: the rates differ by more than chance, and the measured gap is small enough; the true "
+        "one may be larger than allowed.": limit_open in reasons_text,
         f"{wide}: the measured gap is small enough, and a larger one fits, too.": wide in reasons_text,
         "too few rows: weights leave too few to test.": "few" in reasons,
     }
@@ -357,7 +358,8 @@ def plot_rate(sentence: Sentence, report: Report) -> Chart:
         if not (row.is_reference or row.group == sentence.group) and _is_open(row, report)
     ]
     drawn_rows = [row for row in metric_rows if row not in open_rows]
-    title = f"{sentence.attribute}: {rate_meaning(sentence.metric)}"
+    place = rates.bracketed_place(sentence, report)
+    title = f"{sentence.attribute}{place}: {rate_meaning(sentence.metric)}"
     folded: tuple[Chart, ...] = ()
     if open_rows:
         names = join_names([formatting.format_group(row.group) for row in open_rows])
@@ -427,7 +429,7 @@ def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, 
     ends = f", {format_percent(estimate.low)} to {format_percent(estimate.high)}"
     title = f"{row.group}: {RATES[row.metric].label} {rate} ({formatting.fraction(row.behind)}){ends}"
     if not row.is_reference:
-        title += f"; {describe_verdict(row)}"
+        title += f"; {QUESTION} {describe_gap(row, report)}"
     marks = []
     reference = row.reference_value
     if math.isfinite(reference) and not row.is_reference:

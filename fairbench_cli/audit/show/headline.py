@@ -2,7 +2,7 @@
 
 Small groups, and those of a missing value, lead nothing: they come last, behind a count. Of the others of an
 attribute the worst comparison is that whose ratio is farthest from 1 at least: by the limit of its
-interval nearest to 1, failures shown outside τ before others. Attributes come in the order of how many people
+interval nearest to 1, clear failures before others. Attributes come in the order of how many people
 their worst gap concerns at least: the difference of the rates, at its limit nearest to 0, times the people
 behind the group's rate. So a small group with a wild ratio does not come before a large one.
 """
@@ -15,7 +15,7 @@ from typing import Any
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, GroupRow, Pair, Place, Report
 from fairbench_cli.audit.config import Effect
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
-from fairbench_cli.audit.parts.findings import beyond, describe_finding, differs, format_limits
+from fairbench_cli.audit.parts.findings import describe_finding, differs, fails_clearly, format_limits
 from fairbench_cli.audit.parts.rates import (
     bracketed_place,
     deciding_rows,
@@ -25,10 +25,10 @@ from fairbench_cli.audit.parts.rates import (
     rows_of_attribute,
     worst_first,
 )
-from fairbench_cli.audit.show.label_direction import label_warning
+from fairbench_cli.audit.show.label_direction import ADVICE, label_warning
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
-from fairbench_cli.document.model import VERDICTS, Verdict
+from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.rates import EVENTS, RATES
 
 MOST_LINES = 6  # sentences, and lines on what is open, unless all are asked for
@@ -47,6 +47,15 @@ HARMED: dict[Effect, dict[str, int]] = {
         **dict.fromkeys(("fnr", "for", "tnr"), 1),
         **dict.fromkeys(("selection-rate", "selected-share", "fpr", "tpr", "npv"), -1),
     },
+}
+
+
+# Of rates among those who are, or are not, selected: who that is, and what should have been.
+AFTERWARDS = {
+    "fdr": ("selected", "should not be"),
+    "ppv": ("selected", "should be"),
+    "for": ("not selected", "should be"),
+    "npv": ("not selected", "should not be"),
 }
 
 
@@ -99,13 +108,31 @@ class OpenAttribute(Place):
 
 
 @dataclass(frozen=True)
+class AttributeComparisons:
+    """An attribute with its verdict, its minor groups, and its comparisons, the worst first."""
+
+    attribute: AttributeVerdict
+    minor: frozenset[str]
+    rows: tuple[Disparity, ...]
+
+
+@dataclass(frozen=True)
 class Headline:
-    """The answer of an audit in words: over all, of each attribute (the worst first), and what is open."""
+    """The answer of an audit in words: over all, of each attribute (the worst first), and what is open.
+
+    `sentence` is the whole of it; `message` is how it begins: the one clause that everybody understands.
+    """
 
     verdict: Verdict | None
+    message: str
     sentence: str
     sentences: tuple[Sentence, ...] = ()
     open: tuple[OpenAttribute, ...] = ()
+
+    @property
+    def detail(self) -> str:
+        """What follows on the message."""
+        return self.sentence.removeprefix(self.message).lstrip()
 
     def lines(self, *, everything: bool = False) -> tuple[list[tuple[Verdict, str]], list[str]]:
         """Return the sentences with their verdicts, and what is open; a last line counts what is left out."""
@@ -130,55 +157,65 @@ def headline(report: Report) -> Headline:
     answer = _headline(report)
     warning = label_warning(report)
     if warning:
-        return replace(answer, sentence=f"{warning} {answer.sentence}")
+        message = warning.removesuffix(ADVICE).rstrip()
+        return replace(answer, message=message, sentence=f"{warning} {answer.sentence}")
     return answer
 
 
 def _headline(report: Report) -> Headline:
-    summaries = " ".join(
-        filter(None, (part.summary(findings, report) for part, findings in parts_of(report)))
-    )
+    part_summaries = (part.summary(findings, report) for part, findings in parts_of(report))
+    summaries = " ".join(filter(None, part_summaries))
     if report.without_verdict:
-        return Headline(None, summaries)
-    if all_slices := find_all_rows(report):
-        answer = _headline(all_slices.report)
-        sentences = tuple(
-            replace(
-                sentence, text=f"{sentence.text} {all_slices.describe(sentence, sentence.metric)}".rstrip()
-            )
-            for sentence in answer.sentences
-        )
-        text = answer.sentence.replace(":", f", {all_slices.name} together:", 1)
-        return replace(answer, sentence=f"{text} {summaries}", sentences=sentences)
-    # Each attribute with its minor groups and its comparisons, the worst first, where it has some.
-    worst = []
-    for verdict in report.verdicts:
-        minor = minor_groups(rows_of_attribute(verdict, report)[1])
-        rows = _most_harmed_first(worst_first(deciding_rows(verdict, report), minor), minor, report)
-        if rows:
-            worst.append((verdict, minor, rows))
+        return Headline(None, summaries, summaries)
+    all_slices = find_all_rows(report)
+    if all_slices:
+        all_rows = replace(all_slices.report, uncut=report.uncut)
+        answer = _headline_of_attributes(all_rows, f"{all_slices.name} together")
+        sentences = []
+        for sentence in answer.sentences:
+            trend = all_slices.describe(sentence, sentence.metric)
+            sentences.append(replace(sentence, text=f"{sentence.text} {trend}".rstrip()))
+        answer = replace(answer, sentences=tuple(sentences))
+    else:
+        place = formatting.format_place(report.last, "", report.config.sliced_by)
+        answer = _headline_of_attributes(report, place)
+    return replace(answer, sentence=f"{answer.sentence} {summaries}".rstrip())
 
-    def order_of(judged: tuple[AttributeVerdict, frozenset[str], list[Disparity]]) -> tuple[Any, ...]:
-        """Return the sort key: what counts first, what is not of minor groups, what concerns most people."""
-        verdict, minor, rows = judged
-        row = rows[0]
-        return verdict not in report.judged, row.group in minor, rank(row), -_people_concerned(row)
 
-    worst.sort(key=order_of)
-    answer_sentences = tuple(_describe_attribute(rows, minor, report) for _, minor, rows in worst)
-    order = [verdict for verdict, _, _ in worst]
+def _headline_of_attributes(report: Report, place: str) -> Headline:
+    """Return the answer of the comparisons alone, of the model or the slices that `place` names, if any."""
+    worst = worst_comparisons(report)
+    sentences = tuple(_describe_attribute(comparisons, report) for comparisons in worst)
+    order = [comparisons.attribute for comparisons in worst]
     order += [verdict for verdict in report.verdicts if verdict not in order]
     open_attributes = []
     for verdict in order:
         open_rates = open_attribute(verdict, report)
         if open_rates is not None:
             open_attributes.append(open_rates)
+    message = _describe_message(worst, order, report, f", {place}" if place else "")
+    details = _describe_details(order, report)
     return Headline(
-        report.verdict,
-        f"{_describe_overall(report, order)} {summaries}".rstrip(),
-        answer_sentences,
-        tuple(open_attributes),
+        report.verdict, message, f"{message} {details}".rstrip(), sentences, tuple(open_attributes)
     )
+
+
+def worst_comparisons(report: Report) -> list[AttributeComparisons]:
+    """Return each attribute that has comparisons: what the verdict goes by first, then the worst first."""
+    comparisons = []
+    for verdict in report.verdicts:
+        minor = minor_groups(rows_of_attribute(verdict, report)[1])
+        rows = _most_harmed_first(worst_first(deciding_rows(verdict, report), minor), minor, report)
+        if rows:
+            comparisons.append(AttributeComparisons(verdict, minor, tuple(rows)))
+
+    def order_of(judged: AttributeComparisons) -> tuple[Any, ...]:
+        """Return the sort key: what counts first, what is not of minor groups, what concerns most people."""
+        row = judged.rows[0]
+        counts = judged.attribute in report.judged
+        return not counts, row.group in judged.minor, rank(row), -_people_concerned(row)
+
+    return sorted(comparisons, key=order_of)
 
 
 def _most_harmed_first(rows: list[Disparity], minor: frozenset[str], report: Report) -> list[Disparity]:
@@ -189,7 +226,7 @@ def _most_harmed_first(rows: list[Disparity], minor: frozenset[str], report: Rep
     """
 
     def comes_later(row: Disparity) -> bool:
-        harms_group = _harmed_group(row, report.config.effect) == row.group
+        harms_group = harmed_group(row, report.config.effect) == row.group
         return row.verdict != "fail" or row.group in minor or not harms_group
 
     if report.config.effect is None:
@@ -197,12 +234,13 @@ def _most_harmed_first(rows: list[Disparity], minor: frozenset[str], report: Rep
     return sorted(rows, key=comes_later)
 
 
-def _describe_attribute(rows: Sequence[Disparity], minor: frozenset[str], report: Report) -> Sentence:
+def _describe_attribute(comparisons: AttributeComparisons, report: Report) -> Sentence:
     """Return the sentence on an attribute, of its worst comparison and of how many more fail.
 
-    Where there are other groups, `minor` ones may make its verdict worse than the comparison's.
+    Where there are other groups, minor ones may make its verdict worse than the comparison's.
     """
-    worst, *remaining = rows
+    minor = comparisons.minor
+    worst, *remaining = comparisons.rows
     failing = [row for row in remaining if row.verdict == "fail"]
     if worst.group in minor:
         return describe_comparison(
@@ -230,7 +268,7 @@ def _name_minor(names: Iterable[str], report: Report) -> str:
 
 def describe_comparison(row: Disparity, report: Report, n_more: int = 0, addition: str = "") -> Sentence:
     """Return a comparison in words, with an `addition` to its attribute; `n_more` of this fail, too."""
-    harmed = _harmed_group(row, report.config.effect)
+    harmed = harmed_group(row, report.config.effect)
     if harmed and row.verdict == "fail":
         who = f", to the disadvantage of {formatting.format_group(harmed)}"
     else:
@@ -258,6 +296,27 @@ def rate_meaning(name: str) -> str:
     if event:
         return f"{event}, of {among or 'all'}"
     return f"share of {among}"
+
+
+def describe_shares(row: Disparity, harmed: str = "") -> str:
+    """Return both rates without a term of statistics; where one of the groups is `harmed`, it comes first.
+
+    "Female are selected in 6.0 % of cases, Male in 15.9 %".
+    """
+    first_group = formatting.format_group(row.group)
+    second_group = formatting.format_group(row.reference)
+    first_share = format_percent(row.value)
+    second_share = format_percent(row.reference_value)
+    if harmed == row.reference:
+        first_group, second_group = second_group, first_group
+        first_share, second_share = second_share, first_share
+    if row.metric in AFTERWARDS:
+        kind, outcome = AFTERWARDS[row.metric]
+        return f"{first_share} of {first_group} who are {kind} {outcome}, {second_share} of {second_group}"
+    event, among = EVENTS[row.metric]
+    if not event:
+        return f"{first_group} are {first_share} of {among}, {second_group} {second_share}"
+    return f"{first_group} are {event} in {first_share} of cases, {second_group} in {second_share}"
 
 
 def _describe_rates(row: Disparity) -> str:
@@ -309,7 +368,7 @@ def _describe_ratio(row: Disparity) -> str:
     return f": {value} times {often}{limits}"
 
 
-def _harmed_group(row: Disparity, effect: Effect | None) -> str:
+def harmed_group(row: Disparity, effect: Effect | None) -> str:
     """Return which of both groups a gap harms; nobody where that is not known."""
     if effect:
         higher = HARMED[effect].get(row.metric, 0)
@@ -333,104 +392,142 @@ def _people_concerned(row: Disparity) -> float:
     return people
 
 
-def _describe_overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
-    """Return the verdict on everything, and whether rates differ; attributes in the order of their sentences.
+def _describe_message(
+    worst: Sequence[AttributeComparisons], order: Sequence[AttributeVerdict], report: Report, place: str
+) -> str:
+    """Return the verdict on everything in one clause, with the worst gap where something fails."""
+    judged = [verdict for verdict in order if verdict in report.judged]
+    if report.verdict == "fail":
+        clear, other_failing = _split_failures(judged, report)
+        failing = clear or other_failing
+        names = _name_attributes(failing, report)
+        worst_gap = _describe_worst_gap(worst, failing, report)
+        return f"Fails{' clearly' if clear else ''} in {names}{place}: {worst_gap}."
+    if report.verdict == "pass":
+        return f"Passes{place}: in {_name_attributes(judged, report)} no gap is larger than allowed."
+    if not any(deciding_rows(verdict, report) for verdict in judged):
+        return f"Not decided{place}: there is nothing to compare."
+    differing, within = _differing_attributes(judged, report)
+    if differing:
+        names = _name_attributes(differing, report)
+        text = f"in {names} rates differ by more than chance; whether by more than is allowed is open"
+    elif within or report.config.rule == "point":
+        text = "no gap larger than allowed is shown, and none is ruled out"
+    else:
+        text = "no difference is shown, and a gap larger than allowed is not ruled out"
+    return f"Not decided{place}: {text}."
 
-    These are two questions: rates may be shown to differ where it is open whether by more than is allowed.
+
+def _describe_worst_gap(
+    worst: Sequence[AttributeComparisons], failing: Sequence[AttributeVerdict], report: Report
+) -> str:
+    """Return both shares of the worst comparison that fails, or that minor groups alone fail."""
+    minor_names: dict[str, None] = {}
+    for comparisons in worst:
+        if comparisons.attribute not in failing:
+            continue
+        for row in comparisons.rows:
+            if row.verdict == "fail" and row.group not in comparisons.minor:
+                has_several_places = len({verdict.place[:2] for verdict in report.judged}) > 1
+                place = bracketed_place(row, report) if has_several_places else ""
+                return f"{describe_shares(row, harmed_group(row, report.config.effect))}{place}"
+            if row.verdict == "fail":
+                minor_names[row.group] = None
+    return f"{_name_minor(minor_names, report)} alone"
+
+
+def _describe_details(order: Sequence[AttributeVerdict], report: Report) -> str:
+    """Return the sentences after the message: other attributes, limits, references, what was left out.
+
+    Whether rates differ is one question, whether by too much another: one may be shown, the other open.
     """
     judged = [verdict for verdict in order if verdict in report.judged]
-    kinds = {kind: _with_verdict(judged, kind) for kind in VERDICTS}
-    names = {kind: _name_attributes(verdicts, report) for kind, verdicts in kinds.items()}
-    limits = _describe_limits(report)
-    tested = report.config.rule != "point"
-    with_difference = [
-        (verdict, _verdicts_of_shown(verdict, report))
-        for verdict in judged
-        if verdict.verdict != "fail" and tested
-    ]
-    too_much = _name_attributes(
-        [verdict for verdict, kinds_of in with_difference if "undecided" in kinds_of], report
-    )
-    allowed = _name_attributes(
-        [verdict for verdict, kinds_of in with_difference if kinds_of == {"pass"}], report
-    )
-    if names["pass"]:
-        passing = f" Passes: {names['pass']}."
-    else:
-        passing = ""
-    if allowed:
-        within = f" In {allowed} rates differ by more than chance, within what is allowed."
-    else:
-        within = ""
+    clear, other_failing = _split_failures(judged, report)
+    differing, within = _differing_attributes(judged, report)
+    sentences = []
+    if clear and other_failing:
+        sentences.append(f"Fails in {_name_attributes(other_failing, report)}.")
+    passing = _with_verdict(judged, "pass")
+    if passing and report.verdict != "pass":
+        sentences.append(f"Passes: {_name_attributes(passing, report)}.")
     if report.verdict == "fail":
-        if tested:
-            chance = "rates differ by more than chance, and "
-        else:
-            chance = ""
-        text = f"Fails: in {names['fail']} {chance}the measured gap is larger than allowed ({limits})."
-        if tested:
-            text += _describe_true_gap(kinds["fail"], report)
-        text += passing
-        if names["undecided"]:
-            text += f" Not decided: {names['undecided']}."
-        if too_much:
-            text += f" In {too_much}, too, rates differ by more than chance; whether by too much is open."
-        text += within
-    elif report.verdict == "pass":
-        if tested:
-            sure = ", for every value that fits the data"
-        else:
-            sure = ""
-        text = f"Passes: in {names['pass']} no gap is larger than allowed{sure} ({limits})."
-        if tested:
-            text += within or " No difference is shown."
-    else:
-        rows: list[Disparity] = []
-        for verdict in judged:
-            rows += deciding_rows(verdict, report)
-        n = sum(row.verdict == "undecided" for row in rows)
-        still = f"{n:,} of {format_count(len(rows), 'comparison')} {'is' if n == 1 else 'are'} open"
-        if not rows:
-            text = "Not decided: there is nothing to compare."
-        elif too_much:
-            text = (
-                f"Not decided: in {too_much} rates differ by more than chance; whether by more than is "
-                f"allowed is open ({limits}); {still}.{passing}{within}"
+        undecided = _with_verdict(judged, "undecided")
+        if undecided:
+            sentences.append(f"Not decided: {_name_attributes(undecided, report)}.")
+        if differing:
+            names = _name_attributes(differing, report)
+            sentences.append(
+                f"In {names}, too, rates differ by more than chance; whether by too much is open."
             )
-        else:
-            none = "no gap larger than allowed is shown, and none is ruled out"
-            if tested and not within:
-                none = "no difference is shown, and a gap larger than allowed is not ruled out"
-            text = f"Not decided: {none} ({limits}); {still}.{passing}{within}"
-    if report.last:
-        text = text.replace(":", f", {formatting.format_place(report.last, '', report.config.sliced_by)}:", 1)
-    text += _describe_default_reference(report)
-    if not tested:
-        text += " Chance was not looked at."
+    if report.verdict == "undecided":
+        sentences += _count_open(judged, report)
+    if within:
+        names = _name_attributes(within, report)
+        sentences.append(f"In {names} rates differ by more than chance, within what is allowed.")
+    if report.verdict == "pass" and not within and report.config.rule != "point":
+        sentences.append("No difference is shown.")
+    if any(deciding_rows(verdict, report) for verdict in judged):
+        sentences.append(_describe_limits(report))
+    sentences.append(_describe_default_reference(report))
+    if report.config.rule == "point":
+        sentences.append("Chance was not looked at.")
     if report.uncut:
         uncut = join_names(list(report.uncut))
         verb = "is" if len(report.uncut) == 1 else "are"
-        text += f" Not audited: {uncut}, which {verb} a number: --bins {report.uncut[0]}=4 cuts it."
-    return text
+        sentences.append(f"Not audited: {uncut}, which {verb} a number: --bins {report.uncut[0]}=4 cuts it.")
+    return " ".join(filter(None, sentences))
+
+
+def _count_open(judged: Sequence[AttributeVerdict], report: Report) -> list[str]:
+    """Return how many comparisons are open, in a sentence; nothing where there are none."""
+    rows: list[Disparity] = []
+    for verdict in judged:
+        rows += deciding_rows(verdict, report)
+    if not rows:
+        return []
+    n_open = sum(row.verdict == "undecided" for row in rows)
+    verb = "is" if n_open == 1 else "are"
+    return [f"{n_open:,} of {format_count(len(rows), 'comparison')} {verb} open."]
+
+
+def _split_failures(
+    judged: Sequence[AttributeVerdict], report: Report
+) -> tuple[list[AttributeVerdict], list[AttributeVerdict]]:
+    """Return the attributes that fail clearly, and those that fail otherwise."""
+    clear = []
+    other_failing = []
+    for verdict in _with_verdict(judged, "fail"):
+        if fails_clearly(deciding_rows(verdict, report), report):
+            clear.append(verdict)
+        else:
+            other_failing.append(verdict)
+    return clear, other_failing
+
+
+def _differing_attributes(
+    judged: Sequence[AttributeVerdict], report: Report
+) -> tuple[list[AttributeVerdict], list[AttributeVerdict]]:
+    """Return the attributes that do not fail though their rates are shown to differ.
+
+    First those of which it is open whether by too much, then those of which it is shown that it is not.
+    """
+    differing = []
+    within = []
+    for verdict in judged:
+        if verdict.verdict == "fail" or report.config.rule == "point":
+            continue
+        kinds = _verdicts_of_shown(verdict, report)
+        if "undecided" in kinds:
+            differing.append(verdict)
+        elif kinds == {"pass"}:
+            within.append(verdict)
+    return differing, within
 
 
 def _verdicts_of_shown(verdict: AttributeVerdict, report: Report) -> set[Verdict]:
     """Return the verdicts on the comparisons of an attribute whose rates are shown to differ."""
     rows = deciding_rows(verdict, report)
     return {row.verdict for row in rows if differs(row, report.config.confidence) == "shown"}
-
-
-def _describe_true_gap(failing: Sequence[AttributeVerdict], report: Report) -> str:
-    """Return of which attributes it is shown that the true gap is larger than allowed, too."""
-    sure = []
-    for verdict in failing:
-        if any(beyond(row) == "shown" for row in deciding_rows(verdict, report)):
-            sure.append(verdict)
-    still = [verdict for verdict in failing if verdict not in sure]
-    if not sure or not still:
-        return f" That the true gap is, too, is {'shown' if sure else 'open'}."
-    shown_names, open_names = (_name_attributes(verdicts, report) for verdicts in (sure, still))
-    return f" That the true gap is, too, is shown in {shown_names} and open in {open_names}."
 
 
 def _name_attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> str:
@@ -465,25 +562,25 @@ def _name_attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> st
 
 
 def _describe_limits(report: Report) -> str:
-    """Return which ratios are allowed: "allowed: 0.8 to 1.25 times, false positive rate 0.9 to 1.11"."""
+    """Return which ratios are allowed: "Allowed: 0.8 to 1.25 times, false positive rate 0.9 to 1.11."."""
     config = report.config
     if config.preset == "eeoc":
-        return "allowed: four fifths of the highest rate"
+        return "Allowed: four fifths of the highest rate."
     deciding = [row for row in report.disparities if row.metric in report.deciding]
     taus = {row.metric: row.tau for row in deciding if row.tau != config.tau}
     other_limits = "".join(f", {RATES[name].label} {format_limits(tau)}" for name, tau in taus.items())
-    return f"allowed: {format_limits(config.tau)} times the reference's rate{other_limits}"
+    return f"Allowed: {format_limits(config.tau)} times the reference's rate{other_limits}."
 
 
 def _describe_default_reference(report: Report) -> str:
-    """Return whom groups are compared with and how to choose, after a blank; empty where somebody chose."""
+    """Return whom groups are compared with and how to choose, in a sentence; empty where somebody chose."""
     config = report.config
     references = {row.attribute: row.reference for row in report.disparities if row.deciding}
     if config.references or config.ref_method != "majority" or config.preset or not references:
         return ""
     attribute, reference = next(iter(references.items()))
     named = "" if len(references) > 1 else f", {formatting.format_group(reference)}"
-    return f" Compared with the largest group{named}; --ref {attribute}=GROUP chooses another."
+    return f"Compared with the largest group{named}; --ref {attribute}=GROUP chooses another."
 
 
 def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute | None:

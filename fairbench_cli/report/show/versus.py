@@ -211,7 +211,9 @@ def _start(name: str) -> str:
     return capitalise(name)
 
 
-def _sentence_on_one(name: str, other: str, comparisons: Sequence[TechniqueComparison], answer: RunAnswer) -> str:
+def _sentence_on_one(
+    name: str, other: str, comparisons: Sequence[TechniqueComparison], answer: RunAnswer
+) -> str:
     """Return the sentence on a technique and the only other one, by the places of each outcome."""
     places: dict[str, list[RunSetting]] = {"smaller": [], "larger": [], "": []}
     turned = {"smaller": "larger", "larger": "smaller"}

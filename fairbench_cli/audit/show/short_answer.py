@@ -1,0 +1,190 @@
+"""An audit on a console where not everything is asked for: its answer, what is open, and where more is.
+
+All in some twenty lines: the message, a line or two an attribute, what each option that was given asked for,
+what is not decided and with how many rows it would be, the first notes, the gate.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from fairbench_cli.audit.compare.report import Disparity, Report
+from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
+from fairbench_cli.audit.parts.part import SHORT
+from fairbench_cli.audit.parts.rates import (
+    attribute_verdict,
+    bracketed_place,
+    place_name,
+    rows_of_attribute,
+)
+from fairbench_cli.audit.scan.roles import NOT_AUDITED
+from fairbench_cli.audit.scan.source import LEFT_OUT
+from fairbench_cli.audit.show.document import describe_gate, format_level, source_name
+from fairbench_cli.audit.show.headline import (
+    AttributeComparisons,
+    OpenGroup,
+    harmed_group,
+    headline,
+    rate_meaning,
+    worst_comparisons,
+)
+from fairbench_cli.base.safe_text import format_count, format_percent
+from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable
+
+MOST_OPEN = 2  # attributes that are not decided, and groups of each, in words
+MOST_NOTES = 2
+LONGEST_NOTE = 240  # characters
+LONGEST_NAME = 24  # of a group, in the table
+MORE = "All comparisons: --all. A page and files: -o FOLDER."
+
+
+def short_document(report: Report) -> Document:
+    """Return the answer of an audit as it fits a console."""
+    answer = headline(report)
+    sections = []
+    if not report.without_verdict:
+        sections += list(_attributes_section(report))
+    for part, findings in parts_of(report):
+        sections += list(part.short(findings, report))
+    # What was read comes before what was not.
+    notes = sorted(report.notes, key=lambda note: note.startswith((NOT_AUDITED, LEFT_OUT)))
+    shown_notes = notes[:MOST_NOTES]
+    open_sentences = _describe_open(report)
+    if open_sentences or shown_notes:
+        sections.append(
+            Section("", open_sentences, notes=tuple(_cut(note, LONGEST_NOTE) for note in shown_notes))
+        )
+    n_more = len(notes) - len(shown_notes)
+    more = MORE
+    if n_more:
+        more = f"{format_count(n_more, 'more note')}, {MORE[0].lower()}{MORE[1:]}"
+    endings = tuple(filter(None, (describe_gate(report), more)))
+    statement = Statement(answer.message, answer.verdict, detail=answer.detail)
+    return Document(
+        "", Answer(statement), sections=tuple(sections), notes=endings, tested=report.config.rule != "point"
+    )
+
+
+def _cut(text: str, most: int) -> str:
+    """Return a text of `most` characters at most.
+
+    >>> _cut("thirty", 6), _cut("thirty", 4)
+    ('thirty', 'thi…')
+    """
+    if len(text) <= most:
+        return text
+    return f"{text[: most - 1]}…"
+
+
+def _attributes_section(report: Report) -> Iterator[Section]:
+    """Yield the table of attributes: the worst gap of each, of all slices where there are some."""
+    all_slices = find_all_rows(report)
+    if all_slices:
+        judged_report = all_slices.report
+        place = f", {all_slices.name} together"
+    else:
+        judged_report = report
+        place = f", {formatting.format_place(report.last, '')}" if report.last else ""
+    worst = [row for row in worst_comparisons(judged_report) if row.attribute in judged_report.judged]
+    if not worst:
+        return
+    title = f"{source_name(report)}, {formatting.thousands(report.rows)} rows{place}: the largest gaps"
+    table = _attributes_table(worst, judged_report)
+    metrics = dict.fromkeys(comparisons.rows[0].metric for comparisons in worst)
+    meanings = "; ".join(f"{name}: {rate_meaning(name)}" for name in metrics)
+    level = format_level(report)
+    notes = [f"{meanings}. Brackets: the {level} interval of the ratio."]
+    for comparisons in worst:
+        row = comparisons.rows[0]
+        harmed = harmed_group(row, report.config.effect)
+        if row.verdict == "fail" and harmed == row.reference:
+            notes.append(f"{row.attribute}: to the disadvantage of {formatting.format_group(harmed)}.")
+    yield Section(title, tables=(table,), notes=tuple(notes))
+
+
+def _attributes_table(worst: Sequence[AttributeComparisons], report: Report) -> TextTable:
+    """Return the worst comparison of each attribute."""
+    has_several_places = len({comparisons.attribute.place[:2] for comparisons in worst}) > 1
+
+    def attribute(comparisons: AttributeComparisons) -> TableCell:
+        place = place_name(comparisons.attribute, report) if has_several_places else ""
+        return TableCell(comparisons.attribute.attribute, place)
+
+    def group(comparisons: AttributeComparisons) -> TableCell:
+        row = comparisons.rows[0]
+        name = _cut(formatting.format_group(row.group), LONGEST_NAME)
+        _, groups = rows_of_attribute(comparisons.attribute, report)
+        is_small = any(group_row.small for group_row in groups if group_row.group == row.group)
+        return formatting.group_cell(name, is_small, row.metric)
+
+    def verdict(comparisons: AttributeComparisons) -> TableCell:
+        decided = attribute_verdict(comparisons.attribute, report)
+        remark = _count_comparisons(comparisons)
+        return TableCell(decided, remark, verdict=comparisons.attribute.verdict)
+
+    columns: dict[str, Callable[[AttributeComparisons], TableCell]] = {
+        "attribute": attribute,
+        "group": group,
+        "share": lambda comparisons: _share_cell(comparisons.rows[0].value),
+        "reference": lambda comparisons: _share_cell(
+            comparisons.rows[0].reference_value,
+            _cut(formatting.format_group(comparisons.rows[0].reference), LONGEST_NAME),
+        ),
+        "ratio": lambda comparisons: _ratio_cell(comparisons.rows[0]),
+        "verdict": verdict,
+    }
+    return SHORT.table("", columns, worst)
+
+
+def _share_cell(share: float, fine: str = "") -> TableCell:
+    text = formatting.DASH if math.isnan(share) else format_percent(share)
+    return TableCell(text, fine, share)
+
+
+def _ratio_cell(row: Disparity) -> TableCell:
+    text = formatting.ratio(row.ratio.value, row.tau, 2)
+    return TableCell(text, formatting.interval(row.ratio, 2), row.ratio.value)
+
+
+def _count_comparisons(comparisons: AttributeComparisons) -> str:
+    """Return how many of several comparisons have the verdict that the attribute has: "5 of 25"."""
+    verdict = comparisons.attribute.verdict
+    if len(comparisons.rows) == 1 or verdict == "pass":
+        return ""
+    n = sum(row.verdict == verdict for row in comparisons.rows)
+    return f"{n} of {len(comparisons.rows)}"
+
+
+def _describe_open(report: Report) -> tuple[str, ...]:
+    """Return the groups that are not decided, with the rows it would take, in a sentence; else nothing."""
+    open_attributes = headline(report).open
+    if report.last and not find_all_rows(report):
+        open_attributes = tuple(row for row in open_attributes if row.model == report.last)
+    has_several_places = len({open_rates.place[:2] for open_rates in open_attributes}) > 1
+    clauses: list[str] = []
+    for open_rates in open_attributes[:MOST_OPEN]:
+        first_group, *other_groups = open_rates.groups
+        groups = [_describe_group(first_group, in_full=not clauses)]
+        groups += [_describe_group(group) for group in other_groups[: MOST_OPEN - 1]]
+        n_more = len(open_rates.groups) - len(groups)
+        more = f" and {format_count(n_more, 'more group')}" if n_more else ""
+        place = bracketed_place(open_rates, report) if has_several_places else ""
+        clauses.append(f"{open_rates.attribute}{place}: {', '.join(groups)}{more}")
+    if not clauses:
+        return ()
+    n_more = len(open_attributes) - len(clauses)
+    more = f"; and {format_count(n_more, 'more attribute')}" if n_more else ""
+    return (f"Not decided: {'; '.join(clauses)}{more}.",)
+
+
+def _describe_group(group: OpenGroup, *, in_full: bool = False) -> str:
+    """Return a group that is open: "Asian (32 rows; about 160 to 700 would decide)"; else the numbers."""
+    name = formatting.format_group(group.group)
+    rows = formatting.thousands(group.rows)
+    needed = formatting.describe_rows_needed(group.least_needed, group.most_needed)
+    if in_full:
+        rows = format_count(group.rows, "row")
+    if not needed:
+        return f"{name} ({rows})"
+    if in_full:
+        needed += " would decide"
+    return f"{name} ({rows}; {needed})"
