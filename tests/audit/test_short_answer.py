@@ -67,7 +67,7 @@ def test_the_numbers_of_the_table_are_those_of_the_worst_comparisons(compas_rows
         (("--score", "new", "--explain", "job"), r"what job explains, and what is left"),
         (("--score", "new", "--explain", "job", "--explain", "month"), r"what job and month explain"),
         (("--score", "new", "--curves"), r"What the scores are worth: AUC"),
-        (("--score", "new", "--scan"), r"Of\s+\d+\s+subgroups, |No\s+subgroup\s+stands"),
+        (("--score", "new", "--scan"), r"Of\s+\d+\s+subgroups,\s|No\s+subgroup\s+stands"),
         (("--score", "new", "--intersect", "race,sex"), r"race × sex"),
         (("--score", "new", "-m", "equalised-odds", "-m", "fpr"), r"race +equalised-odds +b "),
         (("--score", "old", "--fail"), r"Gate: stops, exit code 1: race fails\."),
@@ -126,7 +126,7 @@ def test_the_message_alone_is_loud_and_names_the_file_after_it():
     message = headline(report).message
     page = to_html(report)
     assert f"<strong>{message}</strong> " in page
-    lead = re.search(r'<p class="lead fail">(.*)</p>', page)[1]
+    lead = re.search(r'<p class="lead detailed fail">(.*)</p>', page)[1]
     assert lead.endswith("Audited: compas.csv, 6,150 rows.") or "Audited: compas.csv, " in lead
     assert f"**✗ {message}** " in to_markdown(report)
 
