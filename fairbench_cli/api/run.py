@@ -27,6 +27,7 @@ from fairbench_cli.experiment.journal.folder import read_repeats
 from fairbench_cli.experiment.journal.journal import RETRIED, Records
 from fairbench_cli.experiment.plan import FILE, RunPlan, read_plan
 from fairbench_cli.experiment.running.pool import LocalPool
+from fairbench_cli.experiment.running.reuse import reuse_repeats
 from fairbench_cli.experiment.running.run import compute, prepare, working_in, write_manifest
 from fairbench_cli.experiment.worlds import write_worlds
 from fairbench_cli.papers.pages import paper_section
@@ -207,6 +208,7 @@ def run(
     changes: Mapping[str, Any] | None = None,
     progress: bool = False,
     mix_versions: bool = False,
+    reuse: str | Path | Sequence[str | Path] = (),
 ) -> RunFrames:
     """Run an experiment, as ``fairbench run`` does, and return its result files.
 
@@ -230,6 +232,8 @@ def run(
         Whether to write to standard error how many repeats are done.
     mix_versions : bool
         Whether to go on from results that other versions of NumPy, scikit-learn and so on gave.
+    reuse : str, Path or sequence of these
+        Other folders of results: what they have of this run is copied, not computed.
 
     Raises
     ------
@@ -250,7 +254,12 @@ def run(
             read_config, folder=target, data_dir=None if data_dir is None else Path(data_dir), filters=filters
         )
         warn = partial(print, file=sys.stderr)
+        if isinstance(reuse, str | Path):
+            reuse = [reuse]
+        reuse_folders = [Path(name) for name in reuse]
         with working_in(prepared_run, mix_versions=mix_versions, warn=warn) as prepared:
+            if reuse_folders:
+                prepared = reuse_repeats(prepared, reuse_folders, mix_versions=mix_versions).prepared
             todo = prepared.n_left
             numbers = count(1)
 

@@ -48,6 +48,17 @@ DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", help="Folder of data files, before $FAIRBENCH_DATA and the cache."),
 ]
+Reuse = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--reuse",
+        help="Another folder of results, or its name in results/: what it has of this run is copied, not "
+        "computed. Repeat it.",
+        parser=results_folder,
+        metavar="results",
+        show_default=False,
+    ),
+]
 AllTables = Annotated[
     bool, typer.Option("--all", help="Print the tables that the config asks for after the answer.")
 ]

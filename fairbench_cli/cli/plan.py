@@ -27,6 +27,7 @@ def plan(
     from fairbench_cli.document.model import Document, Section, plain_table
     from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.plan import arc_in_words, bias_in_words
+    from fairbench_cli.experiment.running.reuse import describe_done_elsewhere
     from fairbench_cli.experiment.running.run import prepare, read_shard
 
     with Activity("reading") as activity:
@@ -58,6 +59,7 @@ def plan(
     else:
         of_total = f", {total} of them in shard {this_shard}"
     lines.append(f"{cells} cells × {experiment.repeats} repeats{of_total}: {total - todo} done, {todo} to do")
+    lines += describe_done_elsewhere(prepared)
     if len(prepared.selected) > cells:
         lines.append(f"{len(prepared.selected) - cells} more cells share the numbers of one of these")
     lines.append(f"limits of a repeat: {experiment.limits}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fairbench_cli.cli.options import AllTables, Config, DataDir, Only, Output, Set, ShardOf
+from fairbench_cli.cli.options import AllTables, Config, DataDir, Only, Output, Reuse, Set, ShardOf
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.experiment.running.pool import Pool
@@ -45,6 +45,7 @@ def run(
         typer.Option(help="Of --backend dask: tcp://HOST:8786, or a scheduler file.", show_default=False),
     ] = None,
     shard: ShardOf = None,
+    reuse: Reuse = None,
     all_: AllTables = False,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped.
@@ -60,6 +61,7 @@ def run(
     from fairbench_cli.experiment.cluster import cluster_at
     from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.running.pool import LocalPool, default_jobs
+    from fairbench_cli.experiment.running.reuse import describe_done_elsewhere, reuse_repeats
     from fairbench_cli.experiment.running.run import prepare, read_shard, working_in, write_manifest
     from fairbench_cli.simulate.config import is_simulation
 
@@ -95,6 +97,12 @@ def run(
                 config_read, folder=output, data_dir=data_dir, filters=filters, shard=shard_part, tell=tell
             )
         prepared = locks.enter_context(working_in(checked, mix_versions=mix_versions, warn=talk))
+        if reuse:
+            reused = reuse_repeats(prepared, reuse, mix_versions=mix_versions)
+            prepared = reused.prepared
+            if not quiet:
+                for line in reused.lines:
+                    talk(line)
         local.log = prepared.folder / LOG
         count = pool.jobs
         todo = prepared.n_left
@@ -105,6 +113,8 @@ def run(
                 in_shard = f" in shard {shard_part}"
             workers = format_count(count, "worker")
             talk(f"{prepared.size} repeats{in_shard}: {prepared.size - todo} done, {todo} to do, {workers}")
+            for line in describe_done_elsewhere(prepared):
+                talk(line)
             worlds = list_worlds(prepared)
             if worlds:
                 talk(f"worlds: {', '.join(worlds)}")

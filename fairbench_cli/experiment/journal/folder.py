@@ -192,7 +192,10 @@ def _stock(files: list[journal.JournalFile]) -> dict[str, Any]:
     """Return the manifest's entries about the journals of a folder."""
     journals = []
     for file in files:
-        header_fields = {} if file.header is None else file.header.model_dump(exclude={"journal"})
+        header_fields: dict[str, Any] = {}
+        if file.header is not None:
+            header_fields = file.header.written_fields
+            del header_fields["journal"]
         journals.append({"file": file.name, "lines": file.lines, **header_fields})
     return {
         "journals": journals,

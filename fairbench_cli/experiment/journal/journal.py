@@ -48,6 +48,8 @@ class JournalHeader(BaseModel):
         As in `Versions`.
     mixed : bool
         Whether it went on from results of other versions, as it was told to.
+    reused_from : str or None
+        The folder of results that its repeats were copied from, and that this header is of.
     """
 
     model_config = ConfigDict(strict=True, frozen=True)
@@ -60,6 +62,15 @@ class JournalHeader(BaseModel):
     versions: dict[str, str]
     code: dict[str, str] = {}
     mixed: bool = False
+    reused_from: str | None = None
+
+    @property
+    def written_fields(self) -> dict[str, Any]:
+        """Its fields as they are written; one that was not copied has nothing to say of that."""
+        fields = self.model_dump()
+        if self.reused_from is None:
+            del fields["reused_from"]
+        return fields
 
     @property
     def name(self) -> str:
@@ -92,7 +103,7 @@ def host_name() -> str:
 
 def header_line(header: JournalHeader) -> bytes:
     """Return a header as a line, without its end."""
-    return sealed(json.dumps(header.model_dump(), ensure_ascii=False))
+    return sealed(json.dumps(header.written_fields, ensure_ascii=False))
 
 
 def parse_header(line: bytes, checked: bool, where: str) -> JournalHeader:
