@@ -24,6 +24,7 @@ PLOT = 200  # the height of a plot
 APART = 44  # texts at an axis need as much
 LETTER = 12  # and as much a letter, where they are long
 MOST_NAME = 34  # characters of a name
+ENDING = 13  # of a name that is shortened
 MOST_RATIO = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
 MOST_MARKS = 10  # on a line
 
@@ -59,6 +60,13 @@ LINES = (  # colour and dashes of lines, and the mark on them
     ("#009e73", "8 3 2 3", "M0 -4l4 4l-4 4l-4 -4z"),
     ("#b0559a", "1 3", "M0 4l4 -7h-8z"),
     ("#a87900", "10 4", "M-3 -3l6 6M-3 3l6 -6"),
+    # The same colours again, with other dashes and marks.
+    (INK, "8 2 2 2 2 2", "M0 -4.5l4.3 3.1l-1.6 5h-5.4l-1.6 -5z"),
+    ("#0072b2", "1 1", "M-1.5 -4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z"),
+    ("#c44e00", "12 3", "M-5 0l8 -4v8z"),
+    ("#009e73", "4 2", "M5 0l-8 -4v8z"),
+    ("#b0559a", "6 2 1 2", "M-4 -4h8l-8 8h8z"),
+    ("#a87900", "2 4", "M-4.5 0l2.2 -3.9h4.6l2.2 3.9l-2.2 3.9h-4.6z"),
 )
 
 Point = tuple[float, float, str]  # its values, or its place in a picture, and what it shows
@@ -550,10 +558,14 @@ def picture(title: str, height: float, elements: Iterable[str], width: float = W
 
 
 def shorten(name: str) -> str:
-    """Return a name that fits into a picture."""
+    """Return a name that fits into a picture, with both of its ends: variants of a technique differ there.
+
+    >>> shorten("mine.py:Technique_of_mine (strength=0.5)")
+    'mine.py:Technique_of…strength=0.5)'
+    """
     if len(name) <= MOST_NAME:
         return name
-    return f"{name[: MOST_NAME - 1]}…"
+    return f"{name[: MOST_NAME - ENDING - 1]}…{name[-ENDING:]}"
 
 
 def _move_down(down: float, *elements: str) -> str:

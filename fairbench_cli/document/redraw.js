@@ -234,6 +234,7 @@
   const LEFT = 44;
   const RIGHT = 348;
   const MOST_NAME = 34; // characters
+  const ENDING = 13; // of a name that is shortened: variants of a technique differ there
   const MOST_MARKS = 10; // on a line
   const NAME_HEIGHT = 11;
   function picture(title, height, parts) {
@@ -259,7 +260,8 @@
     return `M${points.map(({ x, y }) => `${short(x)} ${short(y)}`).join("L")}`;
   }
   function shortened(name) {
-    return name.length <= MOST_NAME ? name : `${name.slice(0, MOST_NAME - 1)}…`;
+    if (name.length <= MOST_NAME) return name;
+    return `${name.slice(0, MOST_NAME - ENDING - 1)}…${name.slice(-ENDING)}`;
   }
   // An axis from a low to a high value, between two places of the picture; without a step, of about five ticks.
   function makeAxis(low, high, start, end, step) {

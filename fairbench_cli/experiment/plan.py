@@ -261,6 +261,11 @@ class RunPlan:
         """Return whether some cell trains in a world of its own, which a column of the results names."""
         return any(cell["world"] for cell in self.cells)
 
+    @property
+    def has_betas(self) -> bool:
+        """Whether β is above 0 in some cell; else nothing that people read is about it."""
+        return any(cell["beta"] for cell in self.cells)
+
     def counted_by(self, labels: TestLabels) -> "RunPlan":
         """Return the plan with everything about true or about recorded labels of the test rows."""
         return replace(self, config=self.config.model_copy(update={"test_labels": labels}))

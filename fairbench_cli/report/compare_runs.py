@@ -387,7 +387,7 @@ def _document(
         facts.append(
             f"Numbers are {second_name} less {first_name}{intervals}. better, worse: "
             f"{second_name} is nearer to the measure's ideal than {first_name}, or farther from it, in the "
-            "population, at 5 % after Holm's adjustment over all techniques and β of the table. A number "
+            f"population, at 5 % after Holm's adjustment over {tables.tests_in_words(run.plan)}. A number "
             "alone: no difference shown. same: the same cell, and the same numbers."
         )
         for basis, meaning in BASES.items():

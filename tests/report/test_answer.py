@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from answer_again import Answer
-from conftest import run_plan
+from report.answer_run import PLAIN, REFUSED, counts, run_of
 
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.components import ComponentSpec, TechniqueSpec
-from fairbench_cli.experiment.config.config import DatasetSpec
 from fairbench_cli.experiment.plan import write_plan
 from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.registry import find_metric
@@ -24,55 +23,6 @@ from fairbench_cli.report.ledger.results import run_results
 from fairbench_cli.report.show.answer_text import MOST_LINES, MOST_WORDS, WIDTH, answer_document
 from fairbench_cli.report.show.metric_wording import wording_of
 from fairbench_cli.report.write import write_report
-
-ROWS = 4000
-LABELS = (0.25, 0.40)  # shares of favourable labels of women and men: 15 points apart
-REFUSED = (0.0, 0.0)
-WOMEN = {
-    "name": "sex", "levels": ["Female", "Male"], "deprived": ["Female"], "favoured": ["Male"],
-    "deprived_called": "women", "favoured_called": "men",
-}  # fmt: skip
-
-
-def counts(rates: tuple[float, float], accuracy: float, rng: np.random.Generator) -> Counts:
-    """Counts of women and men who are accepted at some rates, give or take a point, and how rightly."""
-    n = np.zeros((2, 2, 2))
-    for group, (rate, label) in enumerate(zip(rates, LABELS, strict=True)):
-        if 0 < rate < 1:
-            right = accuracy + rng.normal(0, 0.004)
-            taken = rate + rng.normal(0, 0.004)
-        else:
-            taken, right = rate, label if rate else 1 - label
-        hit = np.clip((taken + label + right - 1) / 2, 0, min(taken, label))
-        n[group] = [[1 - label - taken + hit, taken - hit], [label - hit, hit]]
-    return Counts(PAIR, np.round(ROWS * n))
-
-
-def run_of(worlds: dict[str, dict], repeats: int = 6, betas=(0.0,), **more: object) -> tuple:
-    """A plan and records of data sets: what each technique does, as rates and accuracy, or a reason."""
-    rng, cells, records = np.random.default_rng(5), [], {}
-    for (dataset, techniques), beta in itertools.product(worlds.items(), betas):
-        for name, given in techniques.items():
-            key = f"{dataset}-{name}-{beta}"
-            cells.append(
-                {
-                    "key": key, "dataset": dataset, "attribute": "sex", "representation": "original",
-                    "beta": beta, "intervention": name, "parameters": "{}", "include_protected": False,
-                    "classifier": "tree", "world": "", "classifier_parameters": "{}",
-                }
-            )  # fmt: skip
-            for repeat in range(repeats):
-                if isinstance(given, str):
-                    records[key, repeat] = Repeat(key, repeat, given, "why not", None)
-                elif given is not None:
-                    records[key, repeat] = Repeat(key, repeat, "ok", "", counts(*given, rng))
-    own = {"attribute": "sex", "edited_column": "sex", "label": "loan", "favourable": "yes"}
-    sources = [{"dataset": dataset, "protected": [WOMEN]} | own for dataset in worlds]
-    given = {"repeats": repeats, "metrics": ("discrimination", "accuracy"), "test": "network", "tables": ()}
-    plan = run_plan(cells, sources, "shipped", **given | more)
-    specs = [{"card": name, "as": name, "attribute": ("sex",)} for name in worlds]
-    named = tuple(map(DatasetSpec.model_validate, specs))
-    return replace(plan, config=plan.config.model_copy(update={"datasets": named})), records
 
 
 def answered(techniques: dict, **more) -> tuple[RunSetting, str, str]:
@@ -93,7 +43,6 @@ def answered(techniques: dict, **more) -> tuple[RunSetting, str, str]:
     return setting, document.answer.headline.text, markdown(document)
 
 
-PLAIN = ((0.25, 0.40), 0.80)
 WORLDS = {
     "nothing": {"none": PLAIN, "massaging": PLAIN, "reweighing": PLAIN},
     "refusals": {"none": PLAIN, "massaging": (REFUSED, 0.7), "reweighing": (REFUSED, 0.7)},

@@ -414,7 +414,7 @@ def test_cells_of_the_table_say_difference_and_verdict():
     )
     (section,) = paired_table("x", run_of(frame, tables=("discrimination-accuracy",))).sections
     (table,) = section.tables
-    assert table.heads == ("technique", "metric", "β = 0")
+    assert table.heads == ("technique", "metric", "difference")
     assert [[cell.text for cell in row] for row in table.rows] == [
         ["massaging", "discrimination", "-0.604 better"],
         ["massaging", "accuracy", "-0.604 worse"],

@@ -7,14 +7,14 @@ from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.parts.part import RunPart
 from fairbench_cli.report.show.page_panels import DEFAULT_METRICS
 from fairbench_cli.report.show.page_slots import PagePanels, PageSlot
+from fairbench_cli.report.show.tables import means_in_words
 
 PLANES_CAPTION = "Means over the repeats. Dashed: no difference."
-CURVES_CAPTION = "Means over the repeats with 95 % intervals."
 PLANES = ((DEFAULT_METRICS[0], DEFAULT_METRICS[1]), (DEFAULT_METRICS[2], DEFAULT_METRICS[3]))
 """The metrics that are drawn against each other, the horizontal one first."""
 
 
-def curve_sections(_run: RunResults, page_panels: PagePanels) -> Iterator[Section]:
+def curve_sections(run: RunResults, page_panels: PagePanels) -> Iterator[Section]:
     """Yield the sections with planes and with curves, which the page's script draws."""
     slots_with_curves = []
     for slot in page_panels.slots:
@@ -31,7 +31,9 @@ def curve_sections(_run: RunResults, page_panels: PagePanels) -> Iterator[Sectio
     yield Section(
         "Fairness and accuracy", (planes_caption,), sections=tuple(planes), tiled=True, anchor="planes"
     )
-    yield Section(f"Over {strength}", (CURVES_CAPTION,), sections=tuple(curves), tiled=True, anchor="curves")
+    yield Section(
+        f"Over {strength}", (means_in_words(run.plan),), sections=tuple(curves), tiled=True, anchor="curves"
+    )
 
 
 def _planes_section(slot: PageSlot, metrics: list[str]) -> Section:

@@ -30,7 +30,12 @@ from fairbench_cli.report.ledger.run_ledger import records_by_row
 from fairbench_cli.report.parts.part import RunPart
 from fairbench_cli.report.show.page_charts import RULE_TEXTS, draw_forest_legend
 from fairbench_cli.report.show.page_slots import PagePanels
-from fairbench_cli.report.show.tables import TableCells, block_technique_beta, lay_out_blocks
+from fairbench_cli.report.show.tables import (
+    TableCells,
+    block_technique_beta,
+    lay_out_blocks,
+    tests_in_words,
+)
 from fairbench_cli.report.show.versus import versus_document
 
 FOREST_CAPTION = (
@@ -76,19 +81,19 @@ def paired_table(name: str, run: RunResults) -> Document:
         cell = TableCell(difference, against=SIDES.get(verdict, ""))
         cells[block_key, (technique, row["metric"]), beta] = cell
     # 3. The caption, and what the verdicts rest on.
-    none = Baseline().label
-    none = read_display_names(run.plan.config).techniques.get(none, none)
+    baseline_label = Baseline().label
+    baseline_name = read_display_names(run.plan.config).techniques.get(baseline_label, baseline_label)
+    family = tests_in_words(run.plan)
     captions = [
-        f"Mean differences to {none} over paired repeats; a minus sign is a lower value.",
+        f"Mean differences to {baseline_name} over paired repeats; a minus sign is a lower value.",
         "better, worse: nearer to the measure's ideal or farther from it in the population, that is with "
-        "other training sets and other test rows, at 5 % after Holm's adjustment over all techniques and β "
-        "of the table. constant: the technique accepts nobody, or everybody, in some repeat. A number alone: "
-        "no difference shown.",
+        f"other training sets and other test rows, at 5 % after Holm's adjustment over {family}. constant: "
+        "the technique accepts nobody, or everybody, in some repeat. A number alone: no difference shown.",
     ]
     for basis, explanation in BASES.items():
         if (frame["population_basis"] == basis).any():
             captions.append(explanation)
-    sections = lay_out_blocks(run, cells, "", marks=["†: better; ‡: worse."])
+    sections = lay_out_blocks(run, cells, "", marks=["†: better; ‡: worse."], head_without_beta="difference")
     return Document(name, facts=tuple(captions), sections=sections)
 
 
@@ -147,19 +152,20 @@ def compare_with_techniques(run: RunResults, names: Sequence[str]) -> list[Versu
 def pareto_table(name: str, run: RunResults) -> Document:
     """Lay out `run_pareto_frame`: a row per technique, β across."""
     frame = run_pareto_frame(run)
-    dominated = np.where(frame["population_clearly_dominated_by"] == "", "dominated", "dominated clearly")
-    verdicts = np.where(frame["constant"], "constant", np.where(frame["front"], "front", dominated))
+    is_shown = frame["population_clearly_dominated_by"] != ""
+    dominated = np.where(is_shown, "dominated clearly", "dominated by means")
+    verdicts = np.where(frame["constant"], "constant", np.where(frame["front"], "front by means", dominated))
     texts: TableCells = {}
     for row, verdict in zip(frame.to_dict("records"), verdicts, strict=True):
         block_key, technique, beta = block_technique_beta(row)
         texts[block_key, (technique, "Pareto"), beta] = str(verdict)
     caption = (
-        f"front: no technique is at least as good on {' and '.join(PARETO_METRICS)} and better on one "
-        "(mean distances to the ideal). dominated clearly: in the population too, by tests on both at 5 % "
-        "after Holm's adjustment over all pairs of techniques. constant: it accepts nobody, or everybody, in "
-        "some repeat. -: no value.",
+        f"front by means: no technique is at least as good on {' and '.join(PARETO_METRICS)} and better on "
+        "one, by mean distances to the ideal, and that may be chance. dominated by means: one is. dominated "
+        "clearly: in the population, by tests on both at 5 % after Holm's adjustment over all pairs of "
+        "techniques. constant: it accepts nobody, or everybody, in some repeat. -: no value.",
     )
-    return Document(name, facts=caption, sections=lay_out_blocks(run, texts, "-"))
+    return Document(name, facts=caption, sections=lay_out_blocks(run, texts, "-", head_without_beta="result"))
 
 
 def forest_sections(_run: RunResults, page_panels: PagePanels) -> Iterator[Section]:

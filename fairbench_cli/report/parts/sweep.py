@@ -21,7 +21,13 @@ from fairbench_cli.report.parts.part import RunPart
 from fairbench_cli.report.show.page_charts import FrontierPoint, draw_frontier
 from fairbench_cli.report.show.page_panels import PagePanel
 from fairbench_cli.report.show.page_slots import PagePanels, PageSlot, nearest_beta_index
-from fairbench_cli.report.show.tables import TableCells, block_technique_beta, format_mean, lay_out_blocks
+from fairbench_cli.report.show.tables import (
+    TableCells,
+    block_technique_beta,
+    format_mean,
+    lay_out_blocks,
+    tests_in_words,
+)
 
 THRESHOLDS_CAPTION = (
     "The line: the best that a threshold for each group reaches with the model of none, chosen with the "
@@ -74,7 +80,7 @@ def _frontier_captions(run: RunResults) -> tuple[str, ...]:
         "are judged on the other half.",
         "above: more accurate than the best thresholds, though these are chosen with the labels of the test "
         "rows. below: less accurate, at the same gap, than thresholds chosen on other rows. Both are about "
-        "the population, at 5 % after Holm's adjustment over all techniques and β of the table; a number "
+        f"the population, at 5 % after Holm's adjustment over {tests_in_words(run.plan)}; a number "
         "alone: not shown. none is not tested: its difference is what hindsight gains.",
         f"Thresholds are tried at {len(RATES)} acceptance rates and where the classifier itself decides; "
         "those between them may be better by some thousandths.",
@@ -83,7 +89,7 @@ def _frontier_captions(run: RunResults) -> tuple[str, ...]:
         captions.append(
             "At the odds gap nothing is said of the population: all repeats share their test rows."
         )
-    if run.plan.config.sample.source != "data":
+    if run.plan.has_betas:
         captions.append(
             "Test labels are without the bias β of the training labels, which helps both choices."
         )

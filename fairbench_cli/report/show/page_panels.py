@@ -395,7 +395,9 @@ def group_techniques(n_techniques: int, truth_indices: Sequence[int]) -> list[li
     Those that know the truth are in none: they are lines to hold the others against.
 
     >>> group_techniques(8, truth_indices=[3])
-    [[0, 1, 2, 4], [0, 5, 6, 7]]
+    [[0, 1, 2, 4, 5, 6, 7]]
+    >>> group_techniques(14, truth_indices=[])
+    [[0, 1, 2, 3, 4, 5, 6, 7], [0, 8, 9, 10, 11, 12, 13]]
     """
     drawn = [t for t in range(n_techniques) if t not in truth_indices or t == 0]
     if len(drawn) <= len(LINES):

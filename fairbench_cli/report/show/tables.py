@@ -57,6 +57,7 @@ def lay_out_blocks(
     missing: str,
     columns: Sequence[str] = PAPER_COLUMNS,
     marks: Sequence[str] = (),
+    head_without_beta: str = "mean",
 ) -> tuple[Section, ...]:
     """Lay cells out in blocks, in the order in which they first occur; a technique's rows stand together.
 
@@ -69,6 +70,8 @@ def lay_out_blocks(
         What the table's own columns are called.
     marks : sequence of str
         What the marks mean that cells have in print.
+    head_without_beta : str
+        What the only column of cells is called in a run without β.
 
     Returns
     -------
@@ -98,7 +101,10 @@ def lay_out_blocks(
         heads = list(columns)
         keys = list(columns)
         for beta in betas:
-            heads.append(f"β = {beta:g}")
+            if run.plan.has_betas:
+                heads.append(f"β = {beta:g}")
+            else:
+                heads.append(head_without_beta)
             keys.append(f"beta={beta:g}")
         # 3. The rows.
         rows: list[list[str | TableCell]] = []
@@ -112,6 +118,26 @@ def lay_out_blocks(
         table = plain_table("", heads, rows, len(columns), keys=keys, grouped=True, marks=marks)
         sections.append(Section(title, tables=(table,)))
     return tuple(sections)
+
+
+def means_in_words(plan: RunPlan) -> str:
+    """Return the sentence on means and their intervals over the repeats, which are not the answer's."""
+    n = plan.config.repeats
+    if n == 1:
+        return "One repeat, so there are no intervals."
+    if plan.config.tested == "network":
+        return f"Means of {n} repeats with 95 % intervals."
+    return (
+        f"Means of {n} repeats with 95 % intervals over the repeats, which share rows: narrower than the "
+        "answer's, which are for other rows too."
+    )
+
+
+def tests_in_words(plan: RunPlan) -> str:
+    """Return the tests of a table that Holm's adjustment is over, in words."""
+    if plan.has_betas:
+        return "all techniques and β of the table"
+    return "all techniques of the table"
 
 
 def block_technique_beta(row: Mapping[Any, Any]) -> tuple[CellKey, str, Any]:
@@ -266,27 +292,32 @@ def caption(plan: RunPlan, texts: set[str]) -> tuple[str, ...]:
     dataset_name = read_display_names(plan.config).dataset
     networks = ", ".join(dict.fromkeys(dataset_name(dataset["dataset"]) for dataset in plan.datasets))
     origin = "shipped with fairbench" if source == "shipped" else "learned from the data"
-    bias = "at each β"
+    bias = ""
+    if plan.has_betas:
+        bias = ", at each β"
     if plan.has_worlds:
-        bias = "with the bias that is named; β: the strength of its first mechanism"
+        bias = ", with the bias that is named; β: the strength of its first mechanism"
     lines = [
         f"Means of {repeats}. Training sets: sampled from the Bayesian network of "
-        f"{networks}, {origin}, {bias}.",
+        f"{networks}, {origin}{bias}.",
     ]
     # 3. Test rows.
     if plan.config.test == "network":
-        lines.append("Test sets: sampled from the same network at β = 0, not the original data.")
+        unbiased = ""
+        if plan.has_betas:
+            unbiased = " at β = 0"
+        lines.append(f"Test sets: sampled from the same network{unbiased}, not the original data.")
     else:
         lines.append(f"Test set: {plan.test_rows}.")
     if plan.has_worlds:
         lines.append(f"Their labels: {LABELS_IN_WORDS[plan.config.test_labels]}.")
     # 4. What β edits, and where it has nothing to edit.
-    if any(cell["beta"] for cell in plan.cells):
+    if plan.has_betas:
         edits = bias_in_words(plan.datasets, dataset_name, shipped=source == "shipped")
         if edits:
             lines.append(f"β: {edits}.")
     for dataset in plan.datasets:
-        if not dataset["arc_to_outcome"] and "worlds" not in dataset:
+        if plan.has_betas and not dataset["arc_to_outcome"] and "worlds" not in dataset:
             title = dataset_name(dataset["dataset"])
             lines.append(f"{title}: {arc_in_words(dataset)}, so β changes nothing.")
     return tuple(lines + marks)

@@ -30,6 +30,7 @@ from fairbench_cli.report.show.answer_text import (
 )
 from fairbench_cli.report.show.answer_worlds import RESULTS, result_of
 from fairbench_cli.report.show.metric_wording import MetricWording, wording_of
+from fairbench_cli.report.show.tables import tests_in_words
 
 GAP_CHANGE = FindingColumn("change", "gap", "", "change", unit="gap")
 ACCURACY_CHANGE = FindingColumn("cost", "accuracy", ACCURACY, "change")
@@ -278,8 +279,8 @@ def _notes(plan: RunPlan, name: str, comparisons: Sequence[TechniqueComparison])
     notes = [
         f"Each number is that of the technique less that of {name}, in points where it is one of rates, over "
         f"{format_count(plan.config.repeats, 'paired repeat')}, with the 95 % interval for other training "
-        "and test rows. p: that the distances to the ideal are equal, after Holm's adjustment over all "
-        "techniques and β of a data set, attribute and classifier."
+        f"and test rows. p: that the distances to the ideal are equal, after Holm's adjustment over "
+        f"{tests_in_words(plan)}."
     ]
     bases = {comparison.basis for comparison in comparisons}
     return notes + [explanation for basis, explanation in BASES.items() if basis in bases]

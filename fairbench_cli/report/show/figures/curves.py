@@ -60,7 +60,11 @@ def _clouds(run: RunResults, title: str, page: Page) -> Figure:
     # 2. The legend.
     look: Look = {"ls": "", "marker": "o", "ms": 5}
     colours = zip(page.betas, beta_colours(len(page.betas)), strict=True)
-    legend = [(look | {"color": colour}, f"β = {beta:g}") for beta, colour in colours]
+    legend: list[tuple[Look, str]] = []
+    per_beta = ""
+    if run.plan.has_betas:
+        per_beta = f", {run.plan.config.repeats} per β"
+        legend += [(look | {"color": colour}, f"β = {beta:g}") for beta, colour in colours]
     if degraded.any():
         legend.append((look | {"color": GREY, "mfc": "none"}, "hollow: could do its work in part only"))
     # 3. A panel for each technique.
@@ -73,8 +77,7 @@ def _clouds(run: RunResults, title: str, page: Page) -> Figure:
     width = {1: 5.2, 2: 3.9, 3: 2.65}.get(columns, 1.98)
     return facet(
         f"Discrimination and accuracy: {title}",
-        f"One dot per repeat, {run.plan.config.repeats} per β. "
-        f"{pages.describe_test_rows(run.plan)} Dashed: no discrimination.",
+        f"One dot per repeat{per_beta}. {pages.describe_test_rows(run.plan)} Dashed: no discrimination.",
         panels,
         columns,
         (width, min(width * 0.8, 3.4)),
@@ -121,10 +124,17 @@ def draw_curves(run: RunResults) -> dict[str, Figure]:
 
 def _curves(run: RunResults, title: str, page: Page) -> Figure:
     n_drawn = {key: run.cell_metric(key, CURVE_METRICS[0]).summary.n for key in run.cell_keys}
+    figure_title = f"Measures: {title}"
+    subtitle = pages.describe_means(run.plan)
+    x_name = ""
+    if run.plan.has_betas:
+        figure_title = f"Measures over the bias level β: {title}"
+        subtitle += " Techniques are set slightly apart at each β."
+        x_name = "β"
     return facet(
-        f"Measures over the bias level β: {title}",
-        f"{pages.describe_means(run.plan)} Techniques are set slightly apart at each β.",
-        [Panel(partial(_lines, page, run, name), "", "β", name) for name in CURVE_METRICS],
+        figure_title,
+        subtitle,
+        [Panel(partial(_lines, page, run, name), "", x_name, name) for name in CURVE_METRICS],
         2,
         (3.7, 2.45),
         [(technique.line(1.2) | technique.dot(4.5), technique.label) for technique in page.techniques],
@@ -151,7 +161,10 @@ def _lines(page: Page, run: RunResults, metric: str, ax: Axes) -> None:
         look = technique.line(1.2) | technique.dot(4.5)
         plot_dots(ax, without_interval(x), y, f"{metric}-{i}", look, technique.dash)
     ax.set_xlim(page.betas[0] - 0.4 * step, page.betas[-1] + 0.4 * step)
-    ax.set_xticks(page.betas, [f"{beta:g}" for beta in page.betas])
+    if run.plan.has_betas:
+        ax.set_xticks(page.betas, [f"{beta:g}" for beta in page.betas])
+    else:
+        ax.set_xticks([])
 
 
 MEAN: Look = {"color": "#0072B2", "lw": 1.6, "zorder": 3}

@@ -112,11 +112,11 @@ def _pareto(points: Mapping[CellKey, Point], run: RunResults, title: str, page: 
     panels = []
     for beta in page.betas:
         draw = partial(_pareto_panel, page, run, beta, points)
-        panels.append(Panel(draw, f"β = {beta:g}", "|discrimination|", "accuracy"))
+        panels.append(Panel(draw, pages.beta_title(run.plan, beta), "|discrimination|", "accuracy"))
     return facet(
         f"Pareto front of |discrimination| and accuracy: {title}",
-        f"{pages.describe_means(run.plan)} Upper left is better; no technique dominates those named and in "
-        f"full colour.{about_scales}",
+        f"{pages.describe_means(run.plan)} Upper left is better; by means, which may be chance, no technique "
+        f"dominates those named and in full colour.{about_scales}",
         panels,
         1 if is_alone else 2,
         (6.4, 4.2) if is_alone else (3.7, 2.6),
@@ -348,7 +348,9 @@ def _frontier(frontiers: Frontiers, run: RunResults, title: str, page: Page) -> 
 
     def panel(constraint: Held, beta: float) -> Panel:
         draw = partial(_frontier_panel, page, run, beta, constraint, frontiers)
-        panel_title = f"β = {beta:g}" if constraint == "demographic-parity" else ""
+        panel_title = ""
+        if constraint == "demographic-parity":
+            panel_title = pages.beta_title(run.plan, beta)
         x_label = ROWS[constraint] if beta == page.betas[columns // 2] else ""
         return Panel(draw, panel_title, x_label, "accuracy" if beta == page.betas[0] else "")
 

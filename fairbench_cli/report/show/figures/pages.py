@@ -19,6 +19,7 @@ from fairbench_cli.report.ledger.cell_labels import (
 from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, CellKey, is_baseline
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures.canvas import GREY, Look, dot_look
+from fairbench_cli.report.show.tables import means_in_words
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]
         else:
             tone = i
             variant = i // len(COLOURS)
-        marker = MARKERS[(tone + 4 * variant) % len(MARKERS)]
+        marker = MARKERS[i % len(MARKERS)]  # of up to eleven techniques all differ
         dash = DASHES[variant % len(DASHES)]
         intervention, parameters, include_protected = technique
         label = display_names.technique(intervention, parameters, include_protected)
@@ -262,6 +263,13 @@ def page_notes(page: Page, run: RunResults, n_drawn: Mapping[CellKey, int]) -> l
     return describe_idle_beta(run.plan, page) + describe_missing(shortfalls, " at β = {}")
 
 
+def beta_title(plan: RunPlan, beta: float) -> str:
+    """Return the title of a panel of one β; empty in a run without β."""
+    if plan.has_betas:
+        return f"β = {beta:g}"
+    return ""
+
+
 def describe_test_rows(plan: RunPlan, labels: str | None = None) -> str:
     """Describe the rows that the classifiers were tested on.
 
@@ -273,8 +281,13 @@ def describe_test_rows(plan: RunPlan, labels: str | None = None) -> str:
     """
     worlds = plan.has_worlds
     config = plan.config
+    unbiased = ""
+    if worlds:
+        unbiased = " without bias"
+    elif plan.has_betas:
+        unbiased = " at β = 0"
     sources: dict[str | None, str] = {
-        "network": f"sampled from the network {'without bias' if worlds else 'at β = 0'}",
+        "network": f"sampled from the network{unbiased}",
         "holdout": "the rows that are not trained on",
     }
     heading = "Test set"
@@ -292,17 +305,13 @@ def describe_test_rows(plan: RunPlan, labels: str | None = None) -> str:
 
 def describe_means(plan: RunPlan, labels: str | None = None) -> str:
     """Say what is drawn of the repeats, and what was tested on, as `describe_test_rows` does."""
-    n = plan.config.repeats
-    means = f"Means of {n} repeats with 95 % intervals."
-    if n == 1:
-        means = "One repeat, so there are no intervals."
-    return f"{means} {describe_test_rows(plan, labels)}"
+    return f"{means_in_words(plan)} {describe_test_rows(plan, labels)}"
 
 
 def describe_idle_beta(plan: RunPlan, page: Page) -> list[str]:
-    """Say so where β has nothing to edit; real rows have no β to begin with."""
+    """Say so where β has nothing to edit; some runs have no β to begin with."""
     source = plan.dataset(page.dataset, page.attribute)
-    if plan.config.sample.source == "data" or source["arc_to_outcome"]:
+    if not plan.has_betas or source["arc_to_outcome"]:
         return []
     return [f"{arc_in_words(source)}, so β changes nothing: results of all β coincide."]
 
