@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -20,6 +21,7 @@ from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
 import pytest
 import yaml
@@ -27,6 +29,8 @@ from forking import Nursery
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
+from fairbench_cli.audit.scan import open as scan_open
+from fairbench_cli.audit.scan import source as scan_source
 from fairbench_cli.cli.app import run as run_here
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.experiment.running import pool
@@ -238,6 +242,42 @@ def warm_server() -> Iterator[None]:
         patch.setattr(pool, "ForkServer", lambda *_: shared)
         yield
     ForkServer.end(shared)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def warm_database() -> Iterator[None]:
+    """Keep one DuckDB for the audits in this process, each with a connection of its own.
+
+    To start one takes as long as a small audit, and what a connection makes and sets ends with it. What is of
+    all connections is set anew for each audit: the limits, and the table of the file that it compares with.
+    """
+    databases: list[duckdb.DuckDBPyConnection] = []
+    process = os.getpid()
+
+    @contextmanager
+    def connect(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+        if os.getpid() != process:  # a fork has none of its threads
+            with scan_source.start_database(folder) as database:
+                yield database
+            return
+        if not databases:
+            databases.append(scan_source.start_database(folder))
+        with databases[0].cursor() as connection:
+            connection.execute(f"SET memory_limit='{scan_source.MEMORY}MiB'")
+            spill = str(folder / "spill").replace("'", "''")
+            connection.execute(f"SET temp_directory='{spill}'")
+            try:
+                yield connection
+            finally:
+                connection.execute("DROP TABLE IF EXISTS baseline")
+                if (folder / "spill").exists():  # written to: no other folder can be set any more
+                    databases.pop().close()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scan_open, "start_database", connect)
+        yield
+    for database in databases:
+        database.close()
 
 
 @pytest.fixture

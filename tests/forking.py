@@ -247,6 +247,7 @@ def load() -> None:
 
     server.warm_up(["c45", "naive-bayes", "tree"], ["none", "massaging", "uniform-sampling"])
     server.launch = launch
+    fairbench_cli.cli.app.command_tree()
     del fairbench_cli
 
 

@@ -286,6 +286,7 @@ def test_light_commands_load_no_heavy_library(finished, tmp_path):
     after = modules_after(*commands, cwd=tmp_path)  # one process: what one has loaded, it has for the next
     assert "typer" in after[0]
     assert not {"numpy", "pandas", "pydantic"} & after[0]
+    assert "pandas" not in after[commands.index(["plan", config])]
     for command, loaded in zip(commands, after, strict=True):
         assert not HEAVY & loaded, command
 

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -103,11 +104,18 @@ for commands in (app, data.app, network.app):
             registered.cls = Command
 
 
+@cache
+def command_tree() -> Any:
+    """Return the commands with their parameters: made once, also where a process runs many command lines."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
     widen()
     try:
-        code = app(list(map(_usual, arguments)), prog_name="fairbench", standalone_mode=False)
+        usual_arguments = [_usual(argument) for argument in arguments]
+        code = command_tree()(usual_arguments, prog_name="fairbench", standalone_mode=False)
     except UserError as error:
         _complain("\n".join(map(str, error.problems)))
         return 2

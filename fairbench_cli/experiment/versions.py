@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,6 +85,7 @@ def versions_of(names: Iterable[str]) -> dict[str, str]:
     return {PYTHON: ".".join(platform.python_version_tuple()[:2]), **{name: _version(name) for name in names}}
 
 
+@cache
 def _version(name: str) -> str:
     try:
         return version(name)

@@ -27,6 +27,8 @@ TAIL = 7.5  # standard deviations of the reference's count that are looked at
 NODES = 31  # of what the reference may show, in the approximation
 ROUNDS = 4  # until a limit of the interval is found; each brings two digits
 HALVINGS = 18
+FEW_DESIGNS = 8  # of so many, the limits of this and of the next two halvings are tried at once
+AT_ONCE = 3
 MOST_ROWS = 1e12
 LEAST = 1e-4  # of ratios that are looked at
 # ratios at a time, and how often those next to the one sought are looked at
@@ -220,8 +222,7 @@ def approximate_chances(
         below = expectation(_chance_at_most(np.minimum(low, rule.tau * seen), p, group_rows))
         above = expectation(1 - _chance_at_most(np.maximum(high, seen / rule.tau), p, group_rows))
     if verdicts != "fails":
-        highest = _rate_at_score(seen, group_rows, reference_rows, 1 / rule.tau, -rule.limit)
-        lowest = _rate_at_score(seen, group_rows, reference_rows, rule.tau, rule.limit)
+        highest, lowest = _rates_at_scores(seen, group_rows, reference_rows, rule)
         inside = _chance_at_most(highest, p, group_rows) - _chance_at_most(lowest, p, group_rows)
         passes = expectation(np.maximum(inside, 0.0))
     return Chances(below, above, passes)
@@ -272,14 +273,23 @@ def _rejection_limits(seen: Floats, n: Floats, m: Floats, rule: Criterion) -> tu
     return limits[0], limits[1]
 
 
-def _rate_at_score(seen: Floats, n: Floats, m: Floats, ratio: float, z: float) -> Floats:
-    """Return the rate of the group at which "the ratio is `ratio`" has the score z, given the reference's."""
+def _rates_at_scores(seen: Floats, n: Floats, m: Floats, rule: Criterion) -> Floats:
+    """Return the highest and the lowest rate of the group whose interval lies within the limits.
+
+    At them "the ratio is 1/τ" and "the ratio is τ" have the scores at which an interval ends, given the
+    reference's rate. Both are found at once, along the first axis.
+    """
+    shape = (2,) + (1,) * seen.ndim
+    ratios = np.array([1 / rule.tau, rule.tau])
+    squares = np.array([ratio**2 for ratio in ratios.tolist()]).reshape(shape)
+    ratio = ratios.reshape(shape)
+    z = np.array([-rule.limit, rule.limit]).reshape(shape)
     middle = ratio * seen
-    variance = middle * (1 - np.minimum(middle, 1)) / n + ratio**2 * seen * (1 - seen) / m
+    variance = middle * (1 - np.minimum(middle, 1)) / n + squares * seen * (1 - seen) / m
     away = z * np.sqrt(np.maximum(variance, 1e-18))
     for _ in range(ROUNDS):
         measured = np.clip(middle + away, 0.0, 1.0)
-        score = score_z(measured * n, n, seen * m, m, np.asarray(ratio))
+        score = score_z(measured * n, n, seen * m, m, ratio)
         away = np.where((score * z > 0) & np.isfinite(score), divide((measured - middle) * z, score), away)
     return np.asarray(middle + away)
 
@@ -331,11 +341,37 @@ def _least_rows(q: Floats, r: Floats, f: Floats, rule: Criterion, power: float, 
     """Halve the logarithm of how many rows there may be."""
     low = np.log(2 / np.minimum(f, 1 - f))
     high = np.full(q.shape, math.log(MOST_ROWS))
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        rows = np.exp(middle)
-        chances = approximate_chances(rows * f, rows * (1 - f), q, r, rule, verdict)
+    if len(q) > FEW_DESIGNS:
+        levels = 1
+    else:
+        levels = AT_ONCE  # the time goes by calls of numpy, not by designs
+    designs = np.arange(len(q))
+    for _ in range(HALVINGS // levels):
+        limits = _halve(low, high, levels)
+        middles = limits[:, 1:-1]
+        rows = np.exp(middles)
+        share = np.broadcast_to(f[:, None], rows.shape)
+        rates = np.broadcast_to(q[:, None], rows.shape)
+        ratios = np.broadcast_to(r[:, None], rows.shape)
+        chances = approximate_chances(rows * share, rows * (1 - share), rates, ratios, rule, verdict)
         enough = (chances.fails if verdict == "fails" else chances.passes) >= power
-        low = np.where(enough, low, middle)
-        high = np.where(enough, middle, high)
+        # Each halving looks at the middle of what the one before has left.
+        start = np.zeros(len(q), dtype=np.intp)
+        width = 2**levels
+        while width > 1:
+            width //= 2
+            start = np.where(enough[designs, start + width - 1], start, start + width)
+        low = limits[designs, start]
+        high = limits[designs, start + 1]
     return np.asarray(np.where(high < math.log(MOST_ROWS), np.exp(high), np.nan))
+
+
+def _halve(low: Floats, high: Floats, levels: int) -> Floats:
+    """Return the limits of intervals halved so many times, in the shape (intervals, 2 ** levels + 1)."""
+    limits = np.stack([low, high], axis=1)
+    for _ in range(levels):
+        halved = np.empty((len(low), 2 * limits.shape[1] - 1))
+        halved[:, ::2] = limits
+        halved[:, 1::2] = (limits[:, :-1] + limits[:, 1:]) / 2
+        limits = halved
+    return limits

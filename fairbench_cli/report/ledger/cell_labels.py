@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.checksums import canonical_json
 from fairbench_cli.base.grouping import group_by
@@ -16,8 +16,10 @@ from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats
-from fairbench_cli.report.ledger.results import RunResults
+
+if TYPE_CHECKING:  # a plan names cells, and needs no arrays of results
+    from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats
+    from fairbench_cli.report.ledger.results import RunResults
 
 BLOCK = ["dataset", "attribute", "compared", "world", "representation", "classifier", "classifier_parameters"]
 """The columns that the cells of one block of a table have in common: techniques and β stand in it."""
@@ -37,7 +39,7 @@ TRAINED_ON_TRUTH = "trained-on-truth"
 """The model of the same classifier that was trained without the bias: a reference line, and no remedy."""
 
 
-def label_counts(run: RunResults, data: DatasetRepeats, cell: Mapping[str, Any]) -> Counts:
+def label_counts(run: "RunResults", data: "DatasetRepeats", cell: Mapping[str, Any]) -> Counts:
     """Return the labels of the test rows of a cell, taken for decisions; recorded ones are of its world."""
     if run.labels == "true":
         return data.label_counts
