@@ -39,7 +39,8 @@ def _commands(name: str, command: Any) -> Iterator[Section]:
     within = getattr(command, "commands", {})
     yield Section(name, (inspect.cleandoc(command.help or ""),), tables=tuple(_options(command)))
     for key, one in within.items():
-        yield from _commands(f"{name} {key}", one)
+        if not one.hidden:
+            yield from _commands(f"{name} {key}", one)
 
 
 def _options(command: Any) -> Iterator[Any]:

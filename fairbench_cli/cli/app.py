@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -153,10 +154,25 @@ def _usage(error: typer.BadParameter, arguments: list[str]) -> str:
     if spaced:
         fix = "put quotes around a value with spaces, such as '[label: {flip: 0.5}]'"
     else:
-        fix = _setting_in_place_of(error, arguments)
+        fix = _nearest_choice(message) or _setting_in_place_of(error, arguments)
     if message:
         return f"error: {' '.join(message.split())}\n  fix: {fix or f'see `{command} --help`'}"
     return ""
+
+
+def _nearest_choice(message: str) -> str:
+    """Return the choice that is nearest to a value that is none of them, as a question; else nothing.
+
+    >>> _nearest_choice("Invalid value for 'kind': 'metric' is not one of 'configs', 'metrics'")
+    'did you mean "metrics"?'
+    """
+    wrong_value = re.search("'([^']*)' is not one of (.+)", message)
+    if wrong_value is None:
+        return ""
+    nearest = find_nearest(wrong_value[1], re.findall("'([^']*)'", wrong_value[2]))
+    if nearest is None:
+        return ""
+    return f'did you mean "{nearest}"?'
 
 
 def _setting_in_place_of(error: typer.BadParameter, arguments: list[str]) -> str:

@@ -253,6 +253,18 @@ def test_an_option_that_is_a_key_of_a_config_is_written_as_a_setting(say, argume
 
 
 @pytest.mark.parametrize(
+    ("arguments", "nearest"),
+    [
+        (["list", "metric"], "metrics"),
+        (["network", "learn", "a.csv", "-o", "x", "--learner", "tabbu"], "tabu"),
+        (["run", "quickstart", "--backend", "dsk"], "dask"),
+    ],
+)
+def test_a_choice_that_is_nearly_right_is_named(say, arguments, nearest):
+    two_lines(say(*arguments), "is not one of", f'fix: did you mean "{nearest}"?')
+
+
+@pytest.mark.parametrize(
     ("arguments", "fix"),
     [
         (["list", "interventions", "sklearn.svm.SVC"], "write sklearn.svm:SVC"),
