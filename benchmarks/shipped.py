@@ -2,10 +2,11 @@
 
 ``python benchmarks/shipped.py [--data-dir FOLDER] [NAME …]`` writes ``datasets/NAME.network.json``, the same
 bytes again from the same files, and prints what it took. Without names it writes again those that are there.
-Either way the table of ``docs/standins.md`` is then made of the files.
+Either way ``docs/reference/standins.csv`` and the table of ``docs/standins.md`` are then made of the files.
 """
 
 import argparse
+import csv
 import time
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
@@ -43,6 +44,9 @@ MOST_ROWS = 10_000
 
 PAGE = Path(__file__).parents[1] / "docs" / "standins.md"
 MADE = "<!-- Made by benchmarks/shipped.py. -->\n"
+ALL = PAGE.parent / "reference" / "standins.csv"
+OF_THE_PAGE = ("acs-income", "adult", "bank", "compas", "dutch", "german", "law-school")
+"""The data sets of the page's table; the others are in the CSV file alone."""
 
 # As they were learned for the papers, where β acts on one attribute. All others have an arc from every column
 # that β edits.
@@ -63,7 +67,7 @@ def main() -> None:
     print("|---|---:|---:|---:|---:|---:|---:|")
     for name in given.names or [*names()]:
         print(made(name, shipped_cards(), given.data_dir), flush=True)
-    PAGE.write_text(PAGE.read_text(encoding="utf-8").partition(MADE)[0] + MADE + table(), encoding="utf-8")
+    write_tables()
 
 
 def names() -> list[str]:
@@ -214,28 +218,38 @@ def arcs(card: Card, columns: tuple[Column, ...]) -> list[tuple[str, str]]:
     return [(column, card.label.column) for column in edited]
 
 
-def table() -> str:
-    """Return the table of the page, made of the files of the networks."""
-    heads = ["data set", "β acts on", "β is"]
+def write_tables() -> None:
+    """Write the CSV file of all stand-ins and the table of the page, made of the files of the networks."""
+    heads = ["data set", "β acts on", "β is", "rows", "columns", "arcs", "parameters", "kB"]
     heads += ["label gap", "label gap of network", "accuracy", "accuracy of draws", "gap", "gap of draws"]
     heads += ["worst pair", "by chance"]
-    rows = []
+    rows = list(_rows())
+    with ALL.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([heads, *rows])
+    shown = [[*row[:3], *row[8:]] for row in rows if row[0] in OF_THE_PAGE]
+    table = plain_table("", [*heads[:3], *heads[8:]], shown, 3)
+    document = Document("", sections=(Section("The table", tables=(table,)),))
+    head = PAGE.read_text(encoding="utf-8").partition(MADE)[0]
+    PAGE.write_text(f"{head}{MADE}\n{markdown(document)}", encoding="utf-8")
+
+
+def _rows() -> Iterator[list[str]]:
     for name in names():
         card, (net, meta) = read_card(find_card(name)), open_network(name)
         stand_in = meta.stand_in
         if stand_in is None:
             continue
+        size = (shipped_cards() / f"{name}.network.json").stat().st_size
         # Trained on the data or on draws; tested on the same rows of the data.
         outcomes = stand_in.classifiers[SHOWN]
         of_data, of_draws = outcomes["data"], outcomes["draws, tested on data"]
         rates = stand_in.base_rates[stand_in.attribute]
-        row = [name, *_bias(card, net)]
+        row = [name, *_bias(card, net), str(meta.source["rows"])]
+        row += [str(n) for n in (len(net.columns), len(net.arcs), net.parameters, round(size / 1000))]
         row += [f"{deprived - favoured:z.3f}" for deprived, favoured in (rates.data, rates.network)]
         row += [f"{mean:z.3f}" for mean, _ in (of_data.accuracy, of_draws.accuracy)]
         row += [f"{mean:z.3f}" for mean, _ in (of_data.gap, of_draws.gap)]
-        rows.append([*row, f"{stand_in.worst.distance:.3f}", f"{stand_in.worst.by_chance[0]:.3f}"])
-    document = Document("", sections=(Section("The table", tables=(plain_table("", heads, rows, 3),)),))
-    return "\n" + markdown(document)
+        yield [*row, f"{stand_in.worst.distance:.3f}", f"{stand_in.worst.by_chance[0]:.3f}"]
 
 
 def _bias(card: Card, net: BayesNet) -> tuple[str, str]:
