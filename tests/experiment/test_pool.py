@@ -383,7 +383,7 @@ def test_overtime_in_this_process_leaves_the_alarm_as_it_was(tmp_path):
 @pytest.mark.parametrize("how", ["-c", "script", "-m"])
 def test_a_main_module_without_a_guard_runs_once(tmp_path, how):
     """Nor does what lies in the working folder get into workers that the program keeps out."""
-    prepared_run(tmp_path, "none", repeats=2)
+    prepared_run(tmp_path, "none", repeats=2, classifiers=["naive-bayes"])  # needs no library to be loaded
     code = (
         "import fairbench_cli as fb\n"
         "print('once', flush=True)\n"

@@ -18,7 +18,8 @@ from fairbench_cli.report.ledger.paired_differences import (
     LEVEL,
     NEGLIGIBLE,
     ROW,
-    adjust_by_family,
+    adjust_families,
+    find_families,
 )
 from fairbench_cli.report.ledger.population_tests import compute_population_tests
 from fairbench_cli.report.ledger.results import NO_ROW, ROW_COLUMNS, Results, RunResults
@@ -66,11 +67,11 @@ def technique_frame(results: Results) -> pd.DataFrame:
     ).population
     # 2. p-values, of metrics with an ideal alone.
     rows = results.rows[ROW_COLUMNS]
-    family = BLOCK + ["metric"]
+    families = find_families(rows, BLOCK + ["metric"])
     p = np.where(has_ideal, tests.p, np.nan)
-    p_holm = adjust_by_family(rows, p, family)["p_holm"]
+    p_holm = adjust_families(p, families)["p_holm"]
     p = np.where(has_ideal, tests.p_within(NEGLIGIBLE), np.nan)
-    p_same = adjust_by_family(rows, p, family)["p_holm"]
+    p_same = adjust_families(p, families)["p_holm"]
     # 3. The frame, on the metric's scale again.
     n_nobody, n_everybody = results.n_constant.T
     return rows.assign(

@@ -193,9 +193,10 @@ def differences_frame(
     has_ideal = ~np.isnan(results.ideals[ours])
     up = np.where(has_ideal, "worse", "higher")
     down = np.where(has_ideal, "better", "lower")
-    family = BLOCK + ["metric"]
+    together = BLOCK + ["metric"]
     if "baseline" in columns:
-        family.insert(0, "baseline")
+        together.insert(0, "baseline")
+    families = find_families(rows, together)
 
     # 1. Test the values of each distinct pair, and below these its distances to the ideal.
     distinct, index, sign = _unique_pairs(ours, theirs)
@@ -224,7 +225,7 @@ def differences_frame(
         # 3. The verdicts: on distances where the metric has an ideal, else on values.
         p = np.where(is_same_by_design, np.nan, np.where(has_ideal, test.p[1], test.p[0]))
         change = np.where(has_ideal, test.mean[1], test.mean[0])
-        adjusted = adjust_by_family(rows, p, family)
+        adjusted = adjust_families(p, families)
         verdicts = verdict_words(change, adjusted["p_holm"], up, down, "no difference")
         numbers[f"{prefix}p"] = p
         numbers[f"{prefix}p_holm"] = adjusted["p_holm"]
@@ -232,7 +233,7 @@ def differences_frame(
         numbers[f"{prefix}verdict"] = np.where(is_same_by_design, IDENTICAL, verdicts).tolist()
     # 4. The opposite question, and what the answers for the population rest on.
     p_same = tests.population.p_within(NEGLIGIBLE)[index]
-    numbers["population_p_same"] = adjust_by_family(rows, p_same, family)["p_holm"]
+    numbers["population_p_same"] = adjust_families(p_same, families)["p_holm"]
     numbers["population_basis"] = np.where(numbers["n"] > 0, tests.basis[index], "")
     frame = rows.assign(**numbers)
     row_numbers = results.rows.index
@@ -300,9 +301,19 @@ def adjust_by_family(rows: pd.DataFrame, p: Floats, together: Sequence[str]) -> 
 
     Rows with the same values in the columns `together` are a family.
     """
+    return adjust_families(p, find_families(rows, together))
+
+
+def find_families(rows: pd.DataFrame, together: Sequence[str]) -> list[Rows]:
+    """Return the indices of the rows of each family: those with the same values in the columns `together`."""
+    return list(rows.groupby(list(together), sort=False).indices.values())
+
+
+def adjust_families(p: Floats, families: Sequence[Rows]) -> dict[str, Any]:
+    """Return Holm's adjustment of p within each family, and the number of the family's tests."""
     p_holm = np.full(len(p), np.nan)
     n_tests = np.zeros(len(p), dtype=int)
-    for family in rows.groupby(list(together), sort=False).indices.values():
+    for family in families:
         p_holm[family] = holm(p[family])
         n_tests[family] = np.count_nonzero(~np.isnan(p[family]))
     return {"p_holm": p_holm, "tests": n_tests}
