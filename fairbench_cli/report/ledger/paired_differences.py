@@ -306,7 +306,8 @@ def adjust_by_family(rows: pd.DataFrame, p: Floats, together: Sequence[str]) -> 
 
 def find_families(rows: pd.DataFrame, together: Sequence[str]) -> list[Rows]:
     """Return the indices of the rows of each family: those with the same values in the columns `together`."""
-    return list(rows.groupby(list(together), sort=False).indices.values())
+    indices_by_family = rows.groupby(list(together), sort=False).indices
+    return [np.asarray(indices) for indices in indices_by_family.values()]
 
 
 def adjust_families(p: Floats, families: Sequence[Rows]) -> dict[str, Any]:
