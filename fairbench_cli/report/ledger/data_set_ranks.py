@@ -181,8 +181,10 @@ def _count_wins(results: Results, rows: Rows) -> list[WinsAndLosses]:
     return records
 
 
-def ranks_frame(run: RunResults) -> pd.DataFrame:
+def ranks_frame(run: RunResults) -> pd.DataFrame | None:
     """Return ranks.csv: wins, ties, losses and mean ranks of techniques over data sets and attributes.
+
+    None where no two techniques are in `MIN_CASES` data sets.
 
     A row per world, representation, classifier, technique and metric (that of fairness, and accuracy), over
     ``cases``: data sets with their attributes, in the setting that the answer shows. ``wins`` counts the
@@ -215,4 +217,6 @@ def ranks_frame(run: RunResults) -> pd.DataFrame:
                     "p": ranks.p,
                 }
                 rows.append(row)
+    if not rows:
+        return None
     return pd.DataFrame(rows, columns=RANK_COLUMNS)
