@@ -105,7 +105,8 @@ def write_report(
             all_tables.append(name)
     outputs = [TABLES[name] for name in all_tables]
     outputs += [FIGURES[name] for name in config.figures]
-    with threadpool_limits(1):  # arrays are small: more threads would only cost
+    # Arrays are small: more threads would only cost. So are columns of text, for which pyarrow is slower.
+    with threadpool_limits(1), pd.option_context("mode.string_storage", "python"):
         # 2. The CSV files. One that an earlier report wrote and this one does not have goes away.
         run = run_results(folder, plan, records, _metrics_of(plan, outputs, parts), attributes)
         comparisons = compare_with_techniques(run, versus)
