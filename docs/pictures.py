@@ -16,7 +16,7 @@ ORACLE = {"strategy": "decrease-favoured", "remove": [0, 0.5, 1]}
 RUN: dict[str, Any] = {
     "name": "gallery",
     "repeats": 5,
-    "datasets": [{"adult": {"attribute": ["sex", "race"], "missing_arc": "leave"}}],
+    "datasets": [{"adult": {"attribute": ["sex", "race"], "missing_arc": "leave"}}, "dutch"],
     "sample": {"from": "shipped", "beta": [0, 0.5, 1], "size": 2000},
     "test": "network",
     "interventions": [

@@ -155,8 +155,6 @@ class PagePanel:
         Which labels of the test rows all numbers are about; empty in a run without worlds.
     strength_name : str
         What β is called: "β", or the parameter of a mechanism, such as "flip"; empty where it has none.
-    bias_kind : str
-        Which bias β is, "label bias" or "prior shift"; empty where that is not known.
     names : DisplayNames
         What the config calls data sets, techniques and classifiers.
     """
@@ -174,7 +172,6 @@ class PagePanel:
     reference_values: Floats
     labels: str
     strength_name: str
-    bias_kind: str
     names: DisplayNames
 
     def key_without(self, *left_out: str) -> tuple[str, ...]:
@@ -316,7 +313,6 @@ def compute_panels(
                 reference_values=measure_reference_rules(run, results, block, axes),
                 labels=run.labels if run.plan.has_worlds else "",
                 strength_name=strength_name(source, block["world"]),
-                bias_kind=source.get("bias_kind", ""),
                 names=names,
             )
         )

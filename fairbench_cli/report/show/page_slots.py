@@ -67,9 +67,6 @@ class PageSlot:
             facts.append(f"techniques work on {attribute}")
         if panel.block["representation"] != "original":
             facts.append(panel.block["representation"])
-        if panel.bias_kind and panel.strength_name == BETA:
-            article = "a " if panel.bias_kind == "mixture" else ""
-            facts.append(f"β: {article}{panel.bias_kind}")
         return Section(
             panel.dataset_name, charts=tuple(charts), about=self.switch_values, fine=" · ".join(facts)
         )
