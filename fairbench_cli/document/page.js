@@ -2,7 +2,12 @@
 document.documentElement.classList.add("js");
 const said = document.getElementById("said");
 const FEW = 15; // rows that need no filter
-const number = (text) => (/^[−-]?inf/.test(text) ? (text[0] === "i" ? Infinity : -Infinity) : Number.parseFloat(text.replace("−", "-")));
+const number = (text) =>
+  /^[−-]?inf/.test(text)
+    ? text[0] === "i"
+      ? Infinity
+      : -Infinity
+    : Number.parseFloat(text.replace("−", "-"));
 function sort(button) {
   const head = button.parentElement;
   const table = head.closest("table");
@@ -48,8 +53,10 @@ function addFilter(table) {
   label.append("Rows with ", input);
   table.parentElement.before(label);
 }
-for (const button of document.querySelectorAll("th > button")) button.addEventListener("click", () => sort(button));
-for (const table of document.querySelectorAll(":not(.tiles *) > .box > table")) if (table.tBodies[0].rows.length > FEW) addFilter(table);
+for (const button of document.querySelectorAll("th > button"))
+  button.addEventListener("click", () => sort(button));
+for (const table of document.querySelectorAll(":not(.tiles *) > .box > table"))
+  if (table.tBodies[0].rows.length > FEW) addFilter(table);
 // Marks of charts say what they show: to a pointer, to the arrow keys, and to a screen reader.
 const tip = document.createElement("div");
 tip.id = "tip";
@@ -63,7 +70,10 @@ function show(mark, spoken) {
   tip.textContent = told(mark);
   tip.hidden = false;
   const box = mark.getBoundingClientRect();
-  const left = Math.max(4, Math.min(innerWidth - tip.offsetWidth - 12, box.left + box.width / 2 - tip.offsetWidth / 2));
+  const left = Math.max(
+    4,
+    Math.min(innerWidth - tip.offsetWidth - 12, box.left + box.width / 2 - tip.offsetWidth / 2),
+  );
   const above = box.top - tip.offsetHeight - 8;
   tip.style.left = `${left + scrollX}px`;
   tip.style.top = `${(above < 4 ? box.bottom + 8 : above) + scrollY}px`;
@@ -75,13 +85,18 @@ function hide() {
 }
 for (const figure of document.querySelectorAll("figure:not(:has(> .key))")) {
   figure.tabIndex = 0;
-  const name = () => [figure.querySelector("figcaption"), figure.querySelector("caption")].find(Boolean)?.textContent ?? figure.querySelector("svg")?.getAttribute("aria-label") ?? "chart";
+  const name = () =>
+    [figure.querySelector("figcaption"), figure.querySelector("caption")].find(Boolean)?.textContent ??
+    figure.querySelector("svg")?.getAttribute("aria-label") ??
+    "chart";
   figure.setAttribute("aria-label", `${name().trim()}; arrow keys go through its marks`);
   figure.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (event.key === "Escape") hide();
     if (!step) return;
-    const marks = [...figure.querySelectorAll("svg :not(.area):not(.line):not(.way) > title, svg .dot > title")].map((title) => title.parentElement);
+    const marks = [
+      ...figure.querySelectorAll("svg :not(.area):not(.line):not(.way) > title, svg .dot > title"),
+    ].map((title) => title.parentElement);
     if (!marks.length) return;
     event.preventDefault();
     const now = marks.findIndex((mark) => mark.classList.contains("on"));

@@ -94,8 +94,11 @@
   // What techniques are held against, by name, with its numbers over β: rules, then models that know the truth.
   function boundsOf(panel, m) {
     const bounds = new Map();
-    Object.keys(data.rule_texts).forEach((name, r) => bounds.set(name, overBetas(panel, panel.reference_values[m], r)));
-    for (const t of panel.truth_indices.filter(Boolean)) bounds.set(panel.technique_names[t], overBetas(panel, panel.mean[m], t));
+    Object.keys(data.rule_texts).forEach((name, r) =>
+      bounds.set(name, overBetas(panel, panel.reference_values[m], r)),
+    );
+    for (const t of panel.truth_indices.filter(Boolean))
+      bounds.set(panel.technique_names[t], overBetas(panel, panel.mean[m], t));
     for (const [name, values] of bounds) {
       if (values.every((value) => value === null)) bounds.delete(name);
     }
@@ -123,7 +126,10 @@
     const i = r * panel.betas.length + beta;
     const value = numberAt(panel.reference_values[m], i);
     const tooltip = `${name}: ${writtenWithUnit(scale, value)}; ${data.rule_texts[name]}`;
-    const cells = [[written(scale, value), ""], ...accuracyCells(m, numberAt(panel.reference_values[data.accuracy_index], i))];
+    const cells = [
+      [written(scale, value), ""],
+      ...accuracyCells(m, numberAt(panel.reference_values[data.accuracy_index], i)),
+    ];
     return { name, form: "known", tooltip, cells, middle: percentOfAxis(scale, value) };
   }
   function techniqueRow(panel, m, base, t, beta) {
@@ -136,7 +142,13 @@
     const accuracy = accuracyCells(m, numberAt(panel.mean[data.accuracy_index], i), accuracyChange);
     if (mean === null) {
       const reason = panel.missing_reasons[i] ?? "no finite value";
-      return { name, form: "open", tooltip: `${name}: ${reason}`, cells: [["-", ""], ...accuracy], note: reason };
+      return {
+        name,
+        form: "open",
+        tooltip: `${name}: ${reason}`,
+        cells: [["-", ""], ...accuracy],
+        note: reason,
+      };
     }
     const n = atBeta(panel.n_values[m], i);
     const constant = panel.constant_decisions[i] ?? "";
@@ -150,7 +162,15 @@
       const letter = isBase ? "B" : constant ? "c" : ".";
       const middle = percentOfAxis(scale, mean);
       const cells = [[written(scale, mean), ""], ...accuracy];
-      return { name, form: data.mark_forms[letter], tooltip: tooltip + repeats, cells, note, middle, base: isBase ? middle : null };
+      return {
+        name,
+        form: data.mark_forms[letter],
+        tooltip: tooltip + repeats,
+        cells,
+        note,
+        middle,
+        base: isBase ? middle : null,
+      };
     }
     // The mark is as far from the one it is compared with as they differ.
     const letter = against.letters[m][i];
@@ -159,7 +179,8 @@
     const low = numberAt(against.low[m], i);
     const high = numberAt(against.high[m], i);
     tooltip += `, ${written(scale, difference, "+")} against ${panel.technique_names[other]}`;
-    if (low !== null && high !== null) tooltip += ` (${written(scale, low, "+")} to ${written(scale, high, "+")})`;
+    if (low !== null && high !== null)
+      tooltip += ` (${written(scale, low, "+")} to ${written(scale, high, "+")})`;
     tooltip += `: ${verdictWords(scale)[letter]}${repeats}`;
     const from = (end) => (end === null ? null : percentOfAxis(scale, start + end));
     return {
@@ -177,7 +198,10 @@
   function upright(kind, x) {
     return x === null ? "" : `<line class="${kind}" x1="${short(x)}%" x2="${short(x)}%" y2="100%"/>`;
   }
-  function drawRow({ name, form, tooltip, cells, note = "", middle = null, low = null, high = null, base = null }, ideal) {
+  function drawRow(
+    { name, form, tooltip, cells, note = "", middle = null, low = null, high = null, base = null },
+    ideal,
+  ) {
     let marks = upright("zero", ideal) + upright("base", base);
     if (low !== null && high !== null) {
       marks += `<line class="ci ${form}" x1="${short(low)}%" x2="${short(high)}%" y1="50%" y2="50%"/>`;
@@ -324,7 +348,8 @@
   // A curve, and at a level below the axis its name with a sample of the line.
   function drawCurve({ name, look, points }, level) {
     const [colour, dashes, d] = data.line_styles[look];
-    const line = (way) => (way.length ? stroke(`line l${look}`, pathThrough(way), name, colour, "1.8", dashes) : "");
+    const line = (way) =>
+      way.length ? stroke(`line l${look}`, pathThrough(way), name, colour, "1.8", dashes) : "";
     const dot = (point) => symbol(`line l${look} dot`, d, point, colour, PAPER);
     const stride = Math.max(1, Math.ceil(points.length / MOST_MARKS));
     const first = Math.floor((stride - 1) / 2);
@@ -352,7 +377,9 @@
       if (near) near.names.push(name);
       else ends.push({ level, names: [name] });
     }
-    const captions = ends.map(({ level, names }) => textAt("tick", RIGHT, Math.max(level - 3, 20), names.join(", "), "end"));
+    const captions = ends.map(({ level, names }) =>
+      textAt("tick", RIGHT, Math.max(level - 3, 20), names.join(", "), "end"),
+    );
     return parts + captions.join("");
   }
   function drawCurves(panel, m, techniques) {
@@ -380,14 +407,17 @@
   // An axis for some numbers of a metric and its ideal where that is 0. The bounds are on it as far as that makes
   // it no more than `MOST_WIDER` as long.
   function planeAxis(scale, numbers, start, end, bounds) {
-    const valuesOf = (grains) => grains.filter((number) => number !== null).map((number) => inUnit(scale, number));
+    const valuesOf = (grains) =>
+      grains.filter((number) => number !== null).map((number) => inUnit(scale, number));
     const values = valuesOf(numbers);
     if (scale.ideal === 0) values.push(0);
     let low = values.length ? Math.min(...values) : 0;
     let high = values.length ? Math.max(...values) : 1;
     const first = low;
     const most = MOST_WIDER * (high - low);
-    const nearestFirst = valuesOf([...bounds.values()].flat()).sort((a, b) => Math.abs(a - first) - Math.abs(b - first));
+    const nearestFirst = valuesOf([...bounds.values()].flat()).sort(
+      (a, b) => Math.abs(a - first) - Math.abs(b - first),
+    );
     for (const value of nearestFirst) {
       if (Math.max(high, value) - Math.min(low, value) > most) continue;
       low = Math.min(low, value);
@@ -412,7 +442,9 @@
   }
   function drawBoundWay({ points }) {
     const line = points.length > 1 ? stroke("way known", pathThrough(points), "", SOFT, 1, "1 3") : "";
-    return line + points.map((point) => symbol("point known", data.form_paths.known, point, SOFT, PAPER)).join("");
+    return (
+      line + points.map((point) => symbol("point known", data.form_paths.known, point, SOFT, PAPER)).join("")
+    );
   }
   function drawTrack({ points }, look) {
     const [colour, , d] = data.line_styles[look];
@@ -438,7 +470,8 @@
       const places = new Map();
       for (const point of planePoints(panel, name, values, yBounds.get(name) ?? [], plane)) {
         const place = `${point.xValue} ${point.yValue}`;
-        if (isInside(x, point.xValue) && isInside(y, point.yValue) && !places.has(place)) places.set(place, point);
+        if (isInside(x, point.xValue) && isInside(y, point.yValue) && !places.has(place))
+          places.set(place, point);
       }
       if (places.size) bounds.push({ name, points: [...places.values()] });
     }
@@ -455,7 +488,8 @@
       if (points.length) tracks.push({ name, points });
     }
     let parts = textAt("tick", 12, 10, nameWithUnit(yScale)) + drawGrid(y);
-    if (xScale.ideal === 0 && isInside(x, 0)) parts += stroke("here", `M${short(x.at(0))} 216V20`, "", INK, 1, "3 3");
+    if (xScale.ideal === 0 && isInside(x, 0))
+      parts += stroke("here", `M${short(x.at(0))} 216V20`, "", INK, 1, "3 3");
     parts += drawAxis(x, 216, nameWithUnit(xScale), 196);
     parts += bounds.map(drawBoundWay).join("") + tracks.map(drawTrack).join("");
     parts += drawNames([...bounds, ...tracks], 216);
@@ -469,8 +503,12 @@
     const taken = marks.map(({ x, y }) => ({ left: x - 5, top: y - 4, right: x + 5, bottom: y + 4 }));
     const overlaps = (box, other) =>
       box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom;
-    const isFree = (box) => box.left >= 2 && box.right <= WIDTH - 2 && box.top >= 12 && box.bottom <= bottom
-      && !taken.some((other) => overlaps(box, other));
+    const isFree = (box) =>
+      box.left >= 2 &&
+      box.right <= WIDTH - 2 &&
+      box.top >= 12 &&
+      box.bottom <= bottom &&
+      !taken.some((other) => overlaps(box, other));
     // The first free place of a name: on the lines nearest to its mark, right of it, then left.
     function placeOf({ x, y, name }) {
       const width = 6.2 * shortened(name).length;
@@ -501,9 +539,11 @@
   // What the switches choose.
   const selects = {};
   for (const select of form.elements) if (select.name) selects[select.name] = select;
-  const firstChoices = Object.fromEntries(Object.entries(selects).map(([name, select]) => [name, select.value]));
+  const firstChoices = Object.fromEntries(
+    Object.entries(selects).map(([name, select]) => [name, select.value]),
+  );
   function chosen(name) {
-    return selects[name] ? selects[name].value : data.first_choices[name] ?? "";
+    return selects[name] ? selects[name].value : (data.first_choices[name] ?? "");
   }
   function chosenMetric() {
     return data.scales.findIndex((scale) => scale.name === chosen("metric"));
@@ -545,7 +585,8 @@
       }
       // What is said of a panel is said of the metric and the baseline that are chosen at first.
       const [short, long] = panel.captions[beta];
-      if (!short || chosen("metric") !== data.first_choices.metric || base !== data.first_choices.base) return forest;
+      if (!short || chosen("metric") !== data.first_choices.metric || base !== data.first_choices.base)
+        return forest;
       const finePrint = long ? ` <span class="fine">${escaped(long)}</span>` : "";
       return `<figcaption><strong>${escaped(short)}</strong>${finePrint}</figcaption>\n${forest}`;
     },
@@ -601,8 +642,16 @@
     return numberCell(`${n} of ${panel.n_repeats}`, n);
   }
   const COLUMNS = [
-    ...data.table_heads.panel.map((head, j) => ({ head, isNumber: false, cell: ({ panel }) => wordCell(panel.row_heads[j]) })),
-    { head: data.table_heads.strength, isNumber: true, cell: ({ panel, k }) => numberCell(panel.beta_texts[k], panel.betas[k]) },
+    ...data.table_heads.panel.map((head, j) => ({
+      head,
+      isNumber: false,
+      cell: ({ panel }) => wordCell(panel.row_heads[j]),
+    })),
+    {
+      head: data.table_heads.strength,
+      isNumber: true,
+      cell: ({ panel, k }) => numberCell(panel.beta_texts[k], panel.betas[k]),
+    },
     { head: "technique", isNumber: false, cell: ({ panel, t }) => wordCell(panel.technique_names[t]) },
     { head: "value", isNumber: true, cell: valueCell },
     { head: "difference", isNumber: true, cell: differenceCell },
@@ -647,7 +696,10 @@
   const fillers = {
     numbers: (table) => {
       if (chosen("labels")) {
-        table.caption.textContent = table.caption.textContent.replace(/, on .*/, `, on ${chosen("labels")} labels`);
+        table.caption.textContent = table.caption.textContent.replace(
+          /, on .*/,
+          `, on ${chosen("labels")} labels`,
+        );
       }
       const m = chosenMetric();
       const rows = [];
@@ -668,7 +720,9 @@
       if (panel.world_label) table.caption.textContent = `Favourable decisions, %: ${worldText(panel, beta)}`;
       rows.forEach((row, g) => {
         const size = sizes[g] === null ? wordCell("-") : numberCell(sizes[g].toLocaleString("en"), sizes[g]);
-        const shares = panel.technique_names.map((_, t) => share((rates[t * panel.betas.length + beta] ?? [])[g] ?? null));
+        const shares = panel.technique_names.map((_, t) =>
+          share((rates[t * panel.betas.length + beta] ?? [])[g] ?? null),
+        );
         [size, share(labels[g]), ...shares].forEach((cell, j) => fillCell(row.children[1 + j], cell));
       });
     },
@@ -682,9 +736,11 @@
   }
   const drawnPanels = new Map(); // by figure, of planes: they hang on nothing but the panel
   function draw() {
-    for (const section of document.querySelectorAll(".of")) section.classList.toggle("off", isHidden(section.dataset));
+    for (const section of document.querySelectorAll(".of"))
+      section.classList.toggle("off", isHidden(section.dataset));
     for (const { table, kind, slot, rows } of tables) fillers[kind](table, rows, slot);
-    for (const head of document.querySelectorAll("table[data-key] [aria-sort]")) head.removeAttribute("aria-sort");
+    for (const head of document.querySelectorAll("table[data-key] [aria-sort]"))
+      head.removeAttribute("aria-sort");
     for (const input of document.querySelectorAll(".filter input")) {
       if (input.value) input.dispatchEvent(new Event("input"));
     }
