@@ -285,7 +285,8 @@ def adjust_by_family(rows: pd.DataFrame, p: Floats, together: Sequence[str]) -> 
 
 def find_families(rows: pd.DataFrame, together: Sequence[str]) -> list[Rows]:
     """Return the indices of the rows of each family: those with the same values in the columns `together`."""
-    return list(rows.groupby(list(together), sort=False).indices.values())
+    groups = rows.groupby(list(together), sort=False)
+    return [np.asarray(family) for family in groups.indices.values()]
 
 
 def adjust_families(p: Floats, families: Sequence[Rows]) -> dict[str, Any]:
