@@ -456,7 +456,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         return tuple(map(str, values))
 
     def _rows(self, X: Any, sensitive_features: Any) -> Sample:
-        check_is_fitted(self)
+        check_is_fitted(self, "fitted_")
         rows = self._sample(self._with_groups(self._frame(X, reset=False), sensitive_features))
         if self.prefit_:
             return replace(rows, outputs=self._outputs(X))

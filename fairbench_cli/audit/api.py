@@ -53,7 +53,13 @@ class AuditResult:
 
         return headline(self.report).sentence
 
-    def gate(self, *, fail_on: str | Sequence[str] = (), warn_on: str | Sequence[str] = ()) -> "Gate":
+    def gate(
+        self,
+        *,
+        fail_on: str | Sequence[str] = (),
+        warn_on: str | Sequence[str] = (),
+        baseline: str | Path | None = None,
+    ) -> "Gate":
         """Return whether a gate would stop, why, and what it would warn of, without another audit.
 
         p-values stay as they were adjusted, for the metrics that the audit named.
@@ -63,15 +69,23 @@ class AuditResult:
         fail_on, warn_on : str or sequence of str
             As the options: "fpr", "race:fpr", "race", "undecided", "worse". Where neither is given, the gate
             of the audit's own options or, without one, that of ``--fail``.
+        baseline : path, optional
+            The ci.json of an earlier audit: nothing stops or warns that is not shown to be worse than there.
 
         Raises
         ------
         ArgumentError
             For what is no metric and no attribute of the audit, or was not computed.
+        UserError
+            When `baseline` is no ci.json.
         """
         from fairbench_cli.audit.build_report import judge_gate
+        from fairbench_cli.audit.compare.baseline import read_baseline
 
-        config = self.report.config
+        report = self.report
+        if baseline is not None:
+            report = replace(report, baseline=read_baseline(str(baseline)))
+        config = report.config
         stopping = _texts(fail_on)
         warning = _texts(warn_on)
         if stopping or warning:
@@ -80,7 +94,7 @@ class AuditResult:
             config = config.model_copy(update=gates)
         elif not (config.has_gate or config.warning_metrics):
             config = config.model_copy(update={"fail": True})
-        return judge_gate(replace(self.report, config=config))
+        return judge_gate(replace(report, config=config))
 
     def _check_gate(self, texts: Sequence[str]) -> None:
         """Refuse what a gate cannot look at in this audit."""
@@ -107,7 +121,11 @@ class AuditResult:
                 raise ArgumentError(Problem(f"{name} was not computed", fix))
 
     def raise_if_failed(
-        self, *, fail_on: str | Sequence[str] = (), warn_on: str | Sequence[str] = ()
+        self,
+        *,
+        fail_on: str | Sequence[str] = (),
+        warn_on: str | Sequence[str] = (),
+        baseline: str | Path | None = None,
     ) -> None:
         """Raise where the gate stops, for tests; warn where it warns. See `gate`.
 
@@ -116,7 +134,7 @@ class AuditResult:
         AuditFailed
             With the headline and the reason; it is an `AssertionError`.
         """
-        decision = self.gate(fail_on=fail_on, warn_on=warn_on)
+        decision = self.gate(fail_on=fail_on, warn_on=warn_on, baseline=baseline)
         if decision.warning:
             warnings.warn(decision.warning, stacklevel=2)
         if decision.stops:

@@ -106,13 +106,21 @@ def test_a_baseline_accepts_what_failed_and_did_not_grow(preds, tmp_path, say):
     said = say(*preds, *gate)
     assert said.code == 0
     assert "1 failing comparison is accepted by old.json" in re.sub(r"\s+", " ", said.out)
-    for selected, code in (({"b": 190}, 0), ({"b": 170}, 1), ({"c": 200}, 1)):
+    # A gap that grew by 3 points of 1,000 people may be chance; one of 8 points, or a new one, is none.
+    for selected, code in (({"b": 190}, 0), ({"b": 170}, 0), ({"b": 120}, 1), ({"c": 200}, 1)):
         decisions(SELECTED | selected).to_csv(tmp_path / "preds.csv", index=False)
         said = say(*preds, *gate, "-f", "ci")
         assert said.code == code, selected
         assert json.loads(said.out)["gate"]["baseline"] == "old.json"
+    decisions(SELECTED | {"b": 120}).to_csv(tmp_path / "preds.csv", index=False)
+    assert say(*preds, *gate, "--least-change", "0.1").code == 0
+    # A file of an earlier version has no intervals: then the least change alone counts.
+    old = json.loads((tmp_path / "old.json").read_text())
+    for comparison in old["failing"]:
+        del comparison["difference_low"], comparison["difference_high"]
+    (tmp_path / "old.json").write_text(json.dumps(old))
     decisions(SELECTED | {"b": 170}).to_csv(tmp_path / "preds.csv", index=False)
-    assert say(*preds, *gate, "--least-change", "0.05").code == 0
+    assert say(*preds, *gate).code == 1
     for text in ("", "[]", '{"format": 3}', '{"format": 1, "failing": [1]}'):
         (tmp_path / "no.json").write_text(text)
         two_lines(say(*preds, "--fail", "--baseline", "no.json"), "no ci.json of an audit")
@@ -187,7 +195,7 @@ def test_the_action_and_the_hook_name_real_options():
     for text in (command, hook["entry"]):
         assert shlex.split(text)[:2] == ["fairbench", "audit"]
         assert {word for word in shlex.split(text) if word.startswith("--")} <= keys
-    assert set(action["inputs"]) == {"file", "options"}
+    assert set(action["inputs"]) == {"file", "options", "fail"}
 
 
 def test_a_test_of_python_asks_for_the_gate(tmp_path):

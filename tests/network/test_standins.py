@@ -67,8 +67,15 @@ def test_a_network_is_of_the_card_s_rows_and_beta_acts_on_every_attribute(name):
         np.testing.assert_allclose(rates.network, expected, atol=1e-6)
 
 
-def test_the_page_says_what_the_files_say():
-    assert STUDY.PAGE.read_text(encoding="utf-8").partition(STUDY.MADE)[2] == STUDY.table()
+def test_the_page_and_the_csv_file_say_what_the_files_say(tmp_path, monkeypatch):
+    originals = (STUDY.PAGE, STUDY.ALL)
+    for name, original in zip(("PAGE", "ALL"), originals, strict=True):
+        copy = tmp_path / original.name
+        copy.write_bytes(original.read_bytes())
+        monkeypatch.setattr(STUDY, name, copy)
+    STUDY.write_tables()
+    for original in originals:
+        assert (tmp_path / original.name).read_bytes() == original.read_bytes()
 
 
 @pytest.mark.parametrize("name", ["ricci", "heart", "student-mat"])

@@ -39,17 +39,21 @@ def test_the_numbers_are_those_of_the_csv_file(run: RunResults):
     for place, section in zip(PLACES, versus.table.sections, strict=True):
         assert section.title.startswith(place)
         (table,) = section.tables
-        assert [row[0].text for row in table.rows] == ["none", "reweighing", "relabelling"]
-        for technique, gap, gap_p, accuracy, accuracy_p, _ in table.rows:
+        assert [row[0].text for row in table.rows] == ["reweighing", "relabelling", "none"]
+        assert table.heads[5:7] == ("tpr-difference", "p of tpr-difference")  # which the config names
+        for technique, gap, gap_p, accuracy, accuracy_p, named, named_p, _ in table.rows:
             of_gap = frame.loc[place, technique.text, "discrimination"]
             of_accuracy = frame.loc[place, technique.text, "accuracy"]
-            assert gap.value == pytest.approx(100 * of_gap["difference"])
+            assert gap.value == pytest.approx(100 * of_gap["distance_difference"])
             low, high = (float(end) for end in gap.fine.replace("−", "-").strip("[]").split(","))
-            assert low == pytest.approx(100 * of_gap["population_low"], abs=0.06)
-            assert high == pytest.approx(100 * of_gap["population_high"], abs=0.06)
+            assert low == pytest.approx(100 * of_gap["population_distance_low"], abs=0.06)
+            assert high == pytest.approx(100 * of_gap["population_distance_high"], abs=0.06)
             assert accuracy.value == pytest.approx(100 * of_accuracy["difference"])
             assert gap_p.value == of_gap["population_p_holm"]
             assert accuracy_p.value == of_accuracy["population_p_holm"]
+            of_named = frame.loc[place, technique.text, "tpr-difference"]
+            assert named.value == pytest.approx(100 * of_named["difference"])
+            assert named_p.value == of_named["population_p_holm"]
 
 
 def test_the_sentence_counts_what_is_shown_of_techniques(run: RunResults):
@@ -91,7 +95,9 @@ def test_gap_and_p_of_the_answer_and_of_none_are_the_same(run: RunResults):
     (versus,) = compare_with_techniques(run, ["none"])
     for setting, section in zip(answer_of(run).settings, versus.table.sections, strict=True):
         for finding, row in zip(setting.findings, section.tables[0].rows, strict=True):
-            assert row[1].value == pytest.approx(100 * finding.change.mean)
+            # All gaps go the same way here.
+            change = abs(finding.value.mean) - abs(finding.value.mean - finding.change.mean)
+            assert row[1].value == pytest.approx(100 * change, abs=1e-9)
             assert row[3].value == pytest.approx(100 * finding.cost.mean)
             assert np.isfinite(row[2].value)
 

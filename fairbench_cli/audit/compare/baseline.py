@@ -1,21 +1,25 @@
-"""What failed in an earlier audit, by its ci.json: a gate stops for what is new or has become larger."""
+"""What failed in an earlier audit, by its ci.json: a gate stops for what is shown to be new or larger."""
 
 import json
 import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
-from fairbench_cli.audit.compare.report import AcceptedFailures, Disparity, Report
+from fairbench_cli.audit.compare.report import AcceptedFailures, AcceptedGap, Disparity, Interval, Report
 from fairbench_cli.audit.compare.verdict import TOLERANCE
 from fairbench_cli.base.errors import Flag, UserError, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.base.safe_text import format_path
+from fairbench_cli.measures.significance import normal_quantile
 
 CI_FORMAT = 1
 """Keys may be added without a new number; none goes, and none changes its meaning."""
 
+LEVEL = 0.05
+Z_95 = normal_quantile(0.95)
 _TIES = re.compile(r" \(\d+ with ties\)$")  # of a top list, counted: other rows have others
 _KEY = ("decision", "attribute", "group", "reference", "metric")
 
@@ -36,16 +40,19 @@ def read_baseline(path: str) -> AcceptedFailures:
         content = json.loads(text)
     except (ValueError, RecursionError):
         content = None
-    gaps: dict[tuple[str, ...], dict[str, float]] = {}
+    gaps: dict[tuple[str, ...], dict[str, AcceptedGap]] = {}
     comparisons = _failing_comparisons(content)
     if comparisons is None:
         problem = f"{format_path(path)} is no ci.json of an audit"
         fix = "give the ci.json that an audit writes with --output, or prints with --format ci"
         raise user_error(problem, fix, Flag("baseline"))
     for comparison in comparisons:
-        gap = abs(comparison["difference"])
+        # Files of earlier versions have no interval.
+        low = comparison.get("difference_low", math.nan)
+        high = comparison.get("difference_high", math.nan)
+        difference = Interval(comparison["difference"], low, high)
         by_model = gaps.setdefault(key_of(comparison), {})
-        by_model[comparison["model"]] = gap
+        by_model[comparison["model"]] = AcceptedGap(abs(difference.value), standard_error(difference))
     return AcceptedFailures(Path(path).name, gaps)
 
 
@@ -55,21 +62,39 @@ def key_of(comparison: Mapping[str, Any]) -> tuple[str, ...]:
     return (_TIES.sub("", decision), *names)
 
 
-def is_accepted(row: Disparity, report: Report) -> bool:
-    """Return whether a failing comparison failed in the baseline, too, with a gap that was not smaller.
+def standard_error(difference: Interval, z: float = Z_95) -> float:
+    """Return the standard error of a difference, from its interval of z errors to both sides."""
+    return (difference.high - difference.low) / (2 * z)
 
-    Larger is one by more than the least change. Of models or slices that are compared the last is judged, and
-    it may have another name than there; so may the only model. Then the smallest gap there counts.
+
+def is_accepted(row: Disparity, report: Report) -> bool:
+    """Return whether a failing comparison is let pass by the baseline: nothing worse than there is shown.
+
+    What failed there, too, is not worse unless its gap has grown by more than the least change, and by more
+    than chance: the people of both audits are others, so both have an error. The test of growth is at 5 %
+    over all that failed there (Bonferroni). What did not fail there is not worse unless it fails clearly; the
+    gap may be as large as it was.
+
+    Of models or slices that are compared the last is judged, and it may have another name than there; so may
+    the only model. Then the smallest gap there counts.
     """
     if report.baseline is None:
         return False
     by_model = report.baseline.gaps.get(key_of(vars(row)), {})
     if report.last or not row.model:
-        earlier = min(by_model.values(), default=math.nan)
+        earlier = min(by_model.values(), key=lambda accepted: accepted.gap, default=None)
     else:
-        earlier = by_model.get(row.model, math.nan)
-    least = report.config.least_change(row.metric)
-    return abs(row.difference.value) - earlier <= least + TOLERANCE
+        earlier = by_model.get(row.model)
+    if earlier is None:
+        return not row.shown_outside
+    growth = abs(row.difference.value) - earlier.gap
+    if growth <= report.config.least_change(row.metric) + TOLERANCE:
+        return True
+    if math.isnan(earlier.error):
+        return False
+    error = standard_error(row.difference, normal_quantile(report.config.confidence))
+    z = NormalDist().inv_cdf(1 - LEVEL / len(report.baseline.gaps))
+    return growth <= z * math.hypot(error, earlier.error)
 
 
 def _failing_comparisons(content: Any) -> list[dict[str, Any]] | None:

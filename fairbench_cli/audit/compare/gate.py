@@ -169,5 +169,4 @@ def _describe_failing(failing: Sequence[Watched], report: Report) -> str:
         for row in watched.failing:
             comparisons[f"{row.attribute}:{row.metric} of {row.group}"] = None
     verb = "fails" if len(comparisons) == 1 else "fail"
-    is_not = "is new, or larger than" if len(comparisons) == 1 else "are new, or larger than"
-    return f"{join_names(list(comparisons), MOST_NAMES)} {verb} and {is_not} in {report.baseline.file}"
+    return f"{join_names(list(comparisons), MOST_NAMES)} {verb}, and worse than in {report.baseline.file}"

@@ -170,6 +170,14 @@ class Gate:
 
 
 @dataclass(frozen=True)
+class AcceptedGap:
+    """The distance of a rate from its reference's in an earlier audit, and its standard error, if known."""
+
+    gap: float
+    error: float
+
+
+@dataclass(frozen=True)
 class AcceptedFailures:
     """The failing comparisons of an earlier audit, by its ci.json.
 
@@ -178,11 +186,11 @@ class AcceptedFailures:
     file : str
         Its name, without folders.
     gaps : mapping
-        The distance of each rate from its reference's, by model, by `compare.baseline.key_of`.
+        The gap of each comparison, by model, by `compare.baseline.key_of`.
     """
 
     file: str
-    gaps: Mapping[tuple[str, ...], Mapping[str, float]]
+    gaps: Mapping[tuple[str, ...], Mapping[str, AcceptedGap]]
 
 
 @dataclass(frozen=True, eq=False)

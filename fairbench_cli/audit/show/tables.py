@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 FORMAT = 3
 _PLACE = ("model", "decision", "attribute", "group", "reference", "metric", "value", "reference_value")
-_NUMBERS = ("ratio", "ratio_low", "ratio_high", "difference", "tau", "p_holm", "shown_outside")
+_RATIO = ("ratio", "ratio_low", "ratio_high")
+_DIFFERENCE = ("difference", "difference_low", "difference_high")
+_NUMBERS = (*_RATIO, *_DIFFERENCE, "tau", "p_holm", "shown_outside")
 CI_COLUMNS = _PLACE + _NUMBERS
 """Of a comparison that fails."""
 

@@ -72,6 +72,9 @@ class EstimateColumns:
 
 VALUE = EstimateColumns("mean", "low", "high")
 DIFFERENCE = EstimateColumns("difference", "population_low", "population_high", "kind")
+DISTANCE = EstimateColumns(
+    "distance_difference", "population_distance_low", "population_distance_high", "kind"
+)
 CHANGE = EstimateColumns("change", "change_low", "change_high", "kind")
 LOST = EstimateColumns("lost", "lost_low", "lost_high", "lost_kind")
 

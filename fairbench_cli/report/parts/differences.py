@@ -127,7 +127,9 @@ def compare_with_techniques(run: RunResults, names: Sequence[str]) -> list[Versu
     """
     config = run.plan.config
     results = run.select(config.at_hand)
-    metrics = tuple(dict.fromkeys((answer_of(run).metric.name, ACCURACY)))
+    answer = answer_of(run)
+    named = [column.metric for column in answer.columns if column.is_named]
+    metrics = tuple(dict.fromkeys((answer.metric.name, ACCURACY, *named)))
     aliases = read_display_names(config).techniques
     baselines = {}
     for name in names:

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Literal
 
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable
@@ -20,7 +20,7 @@ from fairbench_cli.report.ledger.answer import (
 from fairbench_cli.report.ledger.columns import ACCURACY, FindingColumn
 from fairbench_cli.report.ledger.population_tests import BASES
 from fairbench_cli.report.ledger.results import RunResults
-from fairbench_cli.report.ledger.run_ledger import DIFFERENCE, NO_RECORD, Estimate, Record
+from fairbench_cli.report.ledger.run_ledger import DIFFERENCE, DISTANCE, NO_RECORD, Estimate, Record
 from fairbench_cli.report.show.answer_text import (
     capitalise,
     column_cell,
@@ -34,10 +34,7 @@ from fairbench_cli.report.show.tables import tests_in_words
 
 GAP_CHANGE = FindingColumn("change", "gap", "", "change", unit="gap")
 ACCURACY_CHANGE = FindingColumn("cost", "accuracy", ACCURACY, "change")
-HEADS = ("technique", "gap", "p", "accuracy", "p", "result")
-KEYS = ("technique", "gap", "gap_p", "accuracy", "accuracy_p", "result")
-
-Cell = TypeVar("Cell", str, TableCell)
+BRIEF_HEADS = ("technique", "gap", "p", "accuracy", "result")
 
 Outcome = Literal["smaller", "larger", "hardly", "not shown", "no comparison"]
 """Whether the gap of a technique is shown to be smaller than that of the one that all are compared with."""
@@ -50,9 +47,12 @@ class TechniqueComparison:
     Parameters
     ----------
     gap, accuracy : Estimate
-        Its number less that of the technique that all are compared with, with the interval in the population.
+        How much farther from the ideal its metric of fairness is than that of the technique that all are
+        compared with, and by how much more accurate it is, with intervals in the population.
     gap_p, accuracy_p : float
         Of the tests of their distances to the ideal in the population, after Holm's adjustment.
+    named : tuple of (FindingColumn, Estimate, float)
+        The differences in the metrics that the config names, with their p-values.
     outcome : str
         An `Outcome`.
     basis : str
@@ -65,6 +65,7 @@ class TechniqueComparison:
     accuracy: Estimate
     gap_p: float
     accuracy_p: float
+    named: tuple[tuple[FindingColumn, Estimate, float], ...]
     outcome: Outcome
     basis: str
 
@@ -83,7 +84,7 @@ def versus_document(
     file : str
         The name of the CSV file that has the differences in all settings.
     brief : bool
-        For a console: one table, without intervals and p-values of accuracy.
+        For a console: one table, of the gap and of accuracy without intervals and p-values.
     """
     # 1. The comparisons, by setting.
     answer = answer_of(run)
@@ -101,12 +102,16 @@ def versus_document(
     sections = []
     led_rows = []
     for title, comparisons in comparisons_by_title.items():
+        comparisons.sort(key=lambda comparison: comparison.finding.is_baseline)  # plain models come last
+        heads = ["technique", "gap", "p of gap", "accuracy", "p of accuracy"]
+        for column, _, _ in comparisons[0].named:
+            heads += [column.metric, f"p of {column.metric}"]
         rows = [_row(comparison, wording) for comparison in comparisons]
-        table = TextTable("", HEADS, tuple(rows), words=1, keys=KEYS)
+        table = TextTable("", (*heads, "result"), tuple(rows), words=1)
         sections.append(Section(title, tables=(table,)))
         led_rows += [(TableCell(title), *_brief_row(row)) for row in rows]
     if brief:
-        table = TextTable("", ("", *_brief_row(HEADS)), tuple(led_rows), words=2, led=True)
+        table = TextTable("", ("", *BRIEF_HEADS), tuple(led_rows), words=2, led=True)
         sections = [Section("", tables=(table,))]
     # 3. The sentence, and what the numbers mean.
     comparisons = [comparison for block in comparisons_by_title.values() for comparison in block]
@@ -115,7 +120,7 @@ def versus_document(
     notes = _notes(run.plan, name, comparisons)
     if n_more:
         notes.append(f"And {format_count(n_more, 'more setting')}: {file} has all.")
-    return Document("", Answer(Statement(headline)), sections=tuple(sections), notes=tuple(notes))
+    return Document("", Answer(Statement(headline)), tuple(notes), tuple(sections))
 
 
 def _has_value(comparison: TechniqueComparison) -> bool:
@@ -137,13 +142,21 @@ def _compare(
         accuracy = differences.get(accuracy_row, NO_RECORD)
         if not gap:
             continue
+        named = []
+        for column in answer.columns:
+            if column.is_named and column.quantity == "change":
+                row = run.row_number(finding.key, setting.compared, column.metric)
+                record = differences.get(row, NO_RECORD)
+                p = float(record.get("population_p_holm", math.nan))
+                named.append((column, DIFFERENCE.read(record), p))
         yield TechniqueComparison(
             setting=setting,
             finding=finding,
-            gap=DIFFERENCE.read(gap),
+            gap=DISTANCE.read(gap),
             accuracy=DIFFERENCE.read(accuracy),
             gap_p=float(gap["population_p_holm"]),
             accuracy_p=float(accuracy.get("population_p_holm", math.nan)),
+            named=tuple(named),
             outcome=_find_outcome(finding, gap, answer.metric.ideal or 0.0),
             basis=gap["population_basis"],
         )
@@ -234,23 +247,25 @@ def _sentence_on_one(
 
 
 def _row(comparison: TechniqueComparison, wording: MetricWording) -> tuple[TableCell, ...]:
-    """Return the cells of a comparison, one for each of `HEADS`."""
+    """Return the cells of a comparison: each number is followed by its p-value."""
+    named_cells = []
+    for column, estimate, p in comparison.named:
+        named_cells += [column_cell(column, estimate, wording), _p_cell(p)]
     return (
-        TableCell(comparison.finding.technique),
+        TableCell(comparison.finding.technique, muted=comparison.finding.is_baseline),
         column_cell(GAP_CHANGE, comparison.gap, wording),
         _p_cell(comparison.gap_p),
         column_cell(ACCURACY_CHANGE, comparison.accuracy, wording),
         _p_cell(comparison.accuracy_p),
+        *named_cells,
         _result_cell(comparison),
     )
 
 
-def _brief_row(row: tuple[Cell, ...]) -> tuple[Cell, ...]:
-    """Return a row as a console has room for it: without interval and p of accuracy."""
-    technique, gap, gap_p, accuracy, _, result = row
-    if isinstance(accuracy, TableCell):
-        accuracy = replace(accuracy, fine="")
-    return technique, gap, gap_p, accuracy, result
+def _brief_row(row: tuple[TableCell, ...]) -> tuple[TableCell, ...]:
+    """Return a row as a console has room for it, one cell for each of `BRIEF_HEADS`."""
+    technique, gap, gap_p, accuracy, *_, result = row
+    return technique, gap, gap_p, replace(accuracy, fine=""), result
 
 
 def _p_cell(p: float) -> TableCell:
@@ -277,7 +292,8 @@ def _result_cell(comparison: TechniqueComparison) -> TableCell:
 def _notes(plan: RunPlan, name: str, comparisons: Sequence[TechniqueComparison]) -> list[str]:
     """Return the sentences on the numbers, and on the test rows behind them."""
     notes = [
-        f"Each number is that of the technique less that of {name}, in points where it is one of rates, over "
+        f"gap: how much larger the technique's is than that of {name}, whichever way it goes; accuracy: how "
+        "much higher. In points where they are of rates, over "
         f"{format_count(plan.config.repeats, 'paired repeat')}, with the 95 % interval for other training "
         f"and test rows. p: that the distances to the ideal are equal, after Holm's adjustment over "
         f"{tests_in_words(plan)}."
