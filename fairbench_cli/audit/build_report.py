@@ -119,7 +119,7 @@ def _describe_comparison(tally: Tally, config: AuditConfig) -> list[str]:
         (group_counts.model, group_counts.decision) for group_counts in tally.slices
     ):
         if model:
-            of_model = f' of {config.sliced_by or "model"} "{model}"'
+            of_model = f' of {config.slice_name or "model"} "{model}"'
         else:
             of_model = ""
         parts_of = [

@@ -48,6 +48,8 @@ UNDECIDED = "undecided"  # in `fail-on` and `warn-on`: unless everything passes
 WORSE = "worse"  # in `fail-on` and `warn-on`: where a disparity is larger than it was
 DEFAULT = "default"  # in `tau` and `least-change`: every metric that has none of its own
 ABOVE_MEDIAN = "above the median"
+PERIODS = ("week", "month", "quarter", "year")
+"""What dates are cut into: ``date:month``."""
 MISSING = "(missing)"  # the group of those whose group is not known
 FOUR_FIFTHS = 0.8
 EXCLUDING = ("eeoc", "ll144")  # presets: rules of the United States, which leave out small categories
@@ -606,6 +608,16 @@ class AuditConfig(StrictModel):
     def compares(self) -> bool:
         """Whether models or slices are compared with each other."""
         return bool(self.against or self.sliced_by or len(self.scores or ()) > 1)
+
+    @property
+    def slice_name(self) -> str | None:
+        """What the slices are called in a sentence: the column, of ``date:month`` the month."""
+        if self.sliced_by is None:
+            return None
+        _, _, period = self.sliced_by.rpartition(":")
+        if period in PERIODS:
+            return period
+        return self.sliced_by
 
     @property
     def decisions(self) -> tuple[Decision, ...]:

@@ -212,7 +212,7 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
         out = excluded(group_counts, config)
         if out.all():
             if group_counts.model:
-                of_model = f" in {config.sliced_by or 'model'} {format_value(group_counts.model)}"
+                of_model = f" in {config.slice_name or 'model'} {format_value(group_counts.model)}"
             else:
                 of_model = ""
             problem = f"all groups of {format_value(group_counts.attribute)}{of_model} are left out"

@@ -503,7 +503,7 @@ def _pair_section(before: str, after: str, changes: Changes, report: Report, vie
 
 
 def _model_name(model: str, report: Report) -> str:
-    return f"{report.config.sliced_by or 'model'} {model}"
+    return f"{report.config.slice_name or 'model'} {model}"
 
 
 def summarise_changes(changes: Changes, report: Report) -> str:
@@ -511,7 +511,7 @@ def summarise_changes(changes: Changes, report: Report) -> str:
     pairs = list(dict.fromkeys((row.before, row.after) for row in changes.changes))
     if not pairs:
         return ""
-    (before, after), sliced = pairs[0], report.config.sliced_by
+    (before, after), sliced = pairs[0], report.config.slice_name
     if len(pairs) == 1:
         where = f"From {_model_name(before, report)} to {_model_name(after, report)}"
     else:

@@ -166,7 +166,7 @@ def _gap_cell(attribute: AttributeVerdict, metric: str, report: Report) -> Table
 
 def place_name(place: Place, report: Report) -> str:
     """Name the model, or slice, and the decision of an attribute."""
-    return formatting.format_place(place.model, place.decision, report.config.sliced_by)
+    return formatting.format_place(place.model, place.decision, report.config.slice_name)
 
 
 def bracketed_place(place: Place, report: Report) -> str:

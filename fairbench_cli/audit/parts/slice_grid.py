@@ -38,8 +38,7 @@ def slice_grid(all_rows: Report, report: Report) -> tuple[TextTable, str]:
             ratio = disparities.get(_grid_key(comparison, name)) if comparison else None
             cells.append(_cell(numbered[number], ratio, f"a{number}"))
         rows.append(cells)
-    sliced_by = str(report.config.sliced_by)
-    heads = [sliced_by.rpartition(":")[2], *(verdict.attribute for verdict, _ in leading)]
+    heads = [str(report.config.slice_name), *(verdict.attribute for verdict, _ in leading)]
     if len({verdict.decision for verdict, _ in leading}) > 1:
         heads[1:] = [f"{verdict.attribute}, {verdict.decision}" for verdict, _ in leading]
     return plain_table("", heads, rows, 1), _describe_grid([row for _, row in leading if row])

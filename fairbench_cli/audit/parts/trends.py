@@ -252,8 +252,8 @@ def slices_name(trends: SliceTrends, report: Report) -> str:
     """Return the name of the slices together: "all 8 slices by quarter"."""
     n_slices = len(trends.slices)
     if n_slices == 2:
-        return f"both slices by {report.config.sliced_by}"
-    return f"all {n_slices} slices by {report.config.sliced_by}"
+        return f"both slices by {report.config.slice_name}"
+    return f"all {n_slices} slices by {report.config.slice_name}"
 
 
 def summarise_trends(trends: SliceTrends, report: Report) -> str:
@@ -307,7 +307,7 @@ def _name_ratios(rows: Sequence[Trend]) -> str:
 def _describe_no_trend(trends: SliceTrends, report: Report) -> str:
     if len(trends.slices) < LEAST:
         return f"{len(trends.slices)} slices are too few for one"
-    return f"the values of {report.config.sliced_by} are no numbers or dates in their order"
+    return f"the values of {report.config.slice_name} are no numbers or dates in their order"
 
 
 def describe_trend(trends: SliceTrends, row: Pair, metric: str) -> str:
@@ -366,7 +366,7 @@ def plot_slices(
         reference_text = against.pop()
     else:
         reference_text = "the reference"
-    title = f"{row.attribute}: {label}, ratio to {reference_text} by {report.config.sliced_by}"
+    title = f"{row.attribute}: {label}, ratio to {reference_text} by {report.config.slice_name}"
     folded: tuple[Chart, ...] = ()
     head = f"{format_count(len(not_drawn), 'more group')}: "
     head += join_names([formatting.format_group(row_of_group.group) for row_of_group in not_drawn])
@@ -432,7 +432,7 @@ def _plot_lines(title: str, trends: SliceTrends, report: Report, rows: Sequence[
 def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[Section]:
     """Return all slices together, the trends, and the verdicts on the slices; these follow, each apart."""
     all_rows = trends.report
-    sliced = report.config.sliced_by
+    sliced = report.config.slice_name
     metrics = () if view.brief else report.deciding
     heads = {name: RATES[name].label for name in metrics}
     grid, grid_note = slice_grid(all_rows, report)
@@ -480,7 +480,7 @@ def short_trends(trends: SliceTrends, report: Report) -> Sequence[Section]:
     for attribute, verdicts in group_by(report.verdicts, lambda verdict: verdict.attribute).items():
         rows.append((attribute, " ".join(symbols[verdict.verdict] for verdict in verdicts)))
     key = ", ".join(f"{symbols[verdict]} {text}" for verdict, text in VERDICTS.items())
-    return (Section(f"Each {report.config.sliced_by}: {key}", tables=(SHORT.table("", columns, rows),)),)
+    return (Section(f"Each {report.config.slice_name}: {key}", tables=(SHORT.table("", columns, rows),)),)
 
 
 def _trend_section(trends: SliceTrends, report: Report, view: View) -> Section:
@@ -503,7 +503,7 @@ def _trend_section(trends: SliceTrends, report: Report, view: View) -> Section:
     by_attribute = group_by(trends.trends, lambda row: row.attribute)
     tables = tuple(_trend_table(rows, trends, view) for rows in by_attribute.values())
     drawn = () if view.brief else tuple(_charts(trends, report))
-    title = f"Trends by {report.config.sliced_by}"
+    title = f"Trends by {report.config.slice_name}"
     return Section(title, tuple(sentences), tables, tuple(notes), charts=drawn)
 
 

@@ -177,7 +177,7 @@ def _headline(report: Report) -> Headline:
             sentences.append(replace(sentence, text=f"{sentence.text} {trend}".rstrip()))
         answer = replace(answer, sentences=tuple(sentences))
     else:
-        place = formatting.format_place(report.last, "", report.config.sliced_by)
+        place = formatting.format_place(report.last, "", report.config.slice_name)
         answer = _headline_of_attributes(report, place)
     return replace(answer, sentence=f"{answer.sentence} {summaries}".rstrip())
 
@@ -552,7 +552,7 @@ def _name_attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> st
             else:
                 decision = ""
             model = of_attribute_verdicts[0].model
-            audits = f" ({formatting.format_place(model, decision, report.config.sliced_by)})"
+            audits = f" ({formatting.format_place(model, decision, report.config.slice_name)})"
         names.append(attribute + audits)
     if len(names) > MOST_NAMES:
         names[MOST_NAMES - 1 :] = [f"{len(names) - MOST_NAMES + 1} more"]

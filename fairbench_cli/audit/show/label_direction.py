@@ -97,4 +97,4 @@ def _place_text(rows: Sequence[GroupRow], all_rows: Sequence[GroupRow], report: 
         decision = first_row.decision
     else:
         decision = ""
-    return f" ({formatting.format_place(model, decision, report.config.sliced_by)})"
+    return f" ({formatting.format_place(model, decision, report.config.slice_name)})"
