@@ -287,3 +287,23 @@ def test_messy_files_give_the_clean_answer_or_say_what_does(tmp_path):
         clean = study.make_clean(rng)
         outcome, why = study.judge(clean, study.make_messy(clean, rng), tmp_path)
         assert outcome != "SILENT", why
+
+
+def test_numbers_with_commas_explain_what_the_same_numbers_with_points_do():
+    rng = np.random.default_rng(4)
+    years = rng.uniform(0, 30, 400).round(1)
+    sex = rng.choice(["f", "m"], 400)
+    frame = pd.DataFrame(
+        {
+            "sex": sex,
+            "team": rng.choice(["a", "b"], 400),
+            "years": years.astype(str),
+            "score": (years + 5 * (sex == "m") + rng.normal(0, 4, 400) > 18).astype(int),
+        }
+    )
+    written = frame.assign(years=frame["years"].str.replace(".", ",", regex=False))
+    texts = []
+    for people in (frame, written):
+        content = json.loads(fb.audit(people, attributes=["sex"], explain=["team"]).to_json())
+        texts.append(json.dumps(content["explanations"]))
+    assert texts[0] == texts[1]

@@ -250,4 +250,4 @@ def with_decimal_comma(column: sql.ColumnSql) -> sql.ColumnSql:
     is_number = f"regexp_full_match({text}, '{DECIMAL_COMMA}')"
     number = f"CASE WHEN {is_number} THEN TRY_CAST({with_dot} AS DOUBLE) + 0.0 END"
     code = f"CASE WHEN ({number}) = 1 THEN 1 WHEN ({number}) = 0 THEN 0 END"
-    return replace(column, number=number, code=code)
+    return replace(column, number=number, code=code, decimal_comma=True)

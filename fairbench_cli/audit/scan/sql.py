@@ -92,7 +92,8 @@ def exact_number(column: "ColumnSql") -> str:
 class ColumnSql:
     """A column in SQL: its text, a number, 0 or 1, what rows of one text share, whether it holds bytes.
 
-    `form` says what it holds: text, whole numbers, or real ones.
+    `form` says what it holds: text, whole numbers, or real ones; `decimal_comma` whether it is text whose
+    numbers have decimal commas.
     """
 
     text: str
@@ -101,6 +102,7 @@ class ColumnSql:
     group: str
     binary: bool = False
     form: Literal["text", "whole", "real"] = "text"
+    decimal_comma: bool = False
 
     def expression(self, kind: str) -> str:
         """Write what queries call text, trimmed, number, code or group."""

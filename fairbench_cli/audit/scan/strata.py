@@ -103,9 +103,11 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
         f"{'1::DOUBLE' if roles.weight is None else f'number_{roles.weight}'} AS weight",
     ]
     expressions += [f"{_group_sql(scan, name)} AS of_{i}" for i, name in enumerate(attributes)]
-    expressions += [
-        f"coalesce(trimmed_{column}, '') AS feature_{i}" for i, column in enumerate(columns.values())
-    ]
+    for i, column in enumerate(columns.values()):
+        cell = f"trimmed_{column}"
+        if source.in_sql[column].decimal_comma:
+            cell = f"coalesce(CAST(number_{column} AS VARCHAR), {cell})"
+        expressions.append(f"coalesce({cell}, '') AS feature_{i}")
     notes = []
     where = ""
     if rows > most:

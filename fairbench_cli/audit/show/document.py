@@ -238,9 +238,11 @@ def rate_legend(report: Report) -> tuple[str, ...]:
         f"{name}: {', '.join(ROLL_UPS[name])} together." for name in report.decided_by if name in ROLL_UPS
     ]
     labelled = any(RATES[name].needs_labels for name in report.deciding)
-    values = " or ".join(("1", *report.config.favourable))
+    favourable = [value.replace("|", " or ") for value in report.config.favourable]
+    values = " or ".join(("1", *favourable))
     if labelled:
-        should = f"; who should be selected: a label of {values}"
+        label_values = report.config.favourable_label or values
+        should = f"; who should be selected: a label of {label_values}"
     else:
         should = ""
     return (*meanings, f"selected: a decision of {values}{should}.")

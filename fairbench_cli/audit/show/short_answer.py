@@ -37,6 +37,15 @@ LONGEST_NAME = 24  # of a group, in the table
 MORE = "All comparisons: --all. A page and files: -o FOLDER."
 
 
+def _note_order(note: str) -> int:
+    """Return the place of a note: groups that may be one first; what was read before what was not."""
+    if "may be short for" in note:
+        return 0
+    if note.startswith((NOT_AUDITED, LEFT_OUT)):
+        return 2
+    return 1
+
+
 def short_document(report: Report) -> Document:
     """Return the answer of an audit as it fits a console."""
     answer = headline(report)
@@ -45,8 +54,7 @@ def short_document(report: Report) -> Document:
         sections += list(_attributes_section(report))
     for part, findings in parts_of(report):
         sections += list(part.short(findings, report))
-    # What was read comes before what was not.
-    notes = sorted(report.notes, key=lambda note: note.startswith((NOT_AUDITED, LEFT_OUT)))
+    notes = sorted(report.notes, key=_note_order)
     shown_notes = notes[:MOST_NOTES]
     open_sentences = _describe_open(report)
     if open_sentences or shown_notes:

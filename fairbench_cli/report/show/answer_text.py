@@ -322,7 +322,8 @@ def _summary_row(finding: TechniqueFinding, wording: MetricWording) -> tuple[Tab
     return technique, replace(gap, fine=""), change, accuracy, replace(cost, fine=""), result
 
 
-SUMMARY_COLUMNS = [column for column in COLUMNS if not column.labels][:4]
+SUMMARY_COLUMNS = [column for column in COLUMNS if column.key in ("value", "change", "accuracy", "cost")]
+"""The columns of the small table, which has room for no more; a new one is in all the others."""
 
 
 # A setting -------------------------------------------------------------------------------------------------
