@@ -232,6 +232,10 @@ def test_the_largest_group_is_named_where_nobody_chose_a_reference():
     text = sentence(frame)
     assert text.endswith("Compared with the largest group, b; --ref race=GROUP chooses another.")
     assert "largest group" not in sentence(frame, ref={"race": "a"})
+    # Readers of a page choose no option.
+    page = fb.audit(frame).to_html()
+    assert "Compared with the largest group, b. Audited" in page
+    assert "chooses another" not in page
 
 
 def test_an_age_in_numbers_is_said_not_to_be_audited():

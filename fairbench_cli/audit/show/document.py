@@ -13,7 +13,7 @@ from fairbench_cli.audit.metrics import ROLL_UPS
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of, rates
 from fairbench_cli.audit.parts.findings import QUESTION, describe_gap, differs, fails_clearly, format_limits
 from fairbench_cli.audit.parts.part import View
-from fairbench_cli.audit.show.headline import Sentence, headline, rate_meaning
+from fairbench_cli.audit.show.headline import Sentence, headline, rate_meaning, without_choice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, format_path, format_percent, join_names
 from fairbench_cli.document import html, markdown, notebook
@@ -106,7 +106,10 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
     for (verdict, text), chart in zip_longest(sentences, charts_of_sentences):
         statements.append(Statement(text, verdict, chart))
     audited = f"Audited: {source_name(report)}, {formatting.thousands(report.rows)} rows."
-    detail = f"{answer.detail} {audited}".lstrip()
+    detail = answer.detail
+    if charts:
+        detail = without_choice(detail, report)
+    detail = f"{detail} {audited}".lstrip()
     headline_statement = Statement(answer.message, answer.verdict, detail=detail)
     return Answer(headline_statement, tuple(statements), tuple(still), gate_statement)
 

@@ -35,6 +35,8 @@ MOST_LINES = 6  # sentences, and lines on what is open, unless all are asked for
 MOST_NAMES = 4  # attributes named in the sentence on all
 MOST_GROUPS = 6  # named in a sentence on what is open
 MOST_ROWS = 1e9  # more are never had: the ratio is at a limit
+CHOICE = "; --ref"
+"""After whom groups are compared with: how to choose another."""
 
 # Whether the group with the higher (1) or the lower (-1) rate is harmed, where being selected hurts or helps.
 # A rate that is not here harms nobody for certain.
@@ -580,7 +582,16 @@ def _describe_default_reference(report: Report) -> str:
         return ""
     attribute, reference = next(iter(references.items()))
     named = "" if len(references) > 1 else f", {formatting.format_group(reference)}"
-    return f"Compared with the largest group{named}; --ref {attribute}=GROUP chooses another."
+    return f"Compared with the largest group{named}{CHOICE} {attribute}=GROUP chooses another."
+
+
+def without_choice(detail: str, report: Report) -> str:
+    """Return the sentences after a message as a page has them: its readers choose no option."""
+    sentence = _describe_default_reference(report)
+    if not sentence:
+        return detail
+    start, _, _ = sentence.partition(CHOICE)
+    return detail.replace(sentence, f"{start}.")
 
 
 def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute | None:
