@@ -225,8 +225,9 @@ def test_the_file_for_ci_agrees_with_the_whole(people, tmp_path, say):
     failing = [row for row in deciding if row["verdict"] == "fail"]
     assert len(failing) == len(small["failing"]) > 0
     for row, short in zip(failing, small["failing"], strict=True):
-        own = row | {f"ratio_{end}": row["ratio"][end] for end in ("low", "high")}
-        own |= {"ratio": row["ratio"]["value"], "difference": row["difference"]["value"]}
+        own = dict(row)
+        for name in ("ratio", "difference"):
+            own |= {name: row[name]["value"]} | {f"{name}_{end}": row[name][end] for end in ("low", "high")}
         assert short == {key: own[key] for key in short}
     for one in small["attributes"]:  # of what decides, as everything here
         own = {row["metric"] for row in small["failing"] if row["attribute"] == one["attribute"]}

@@ -77,7 +77,9 @@ def test_so_many_rows_decide_with_the_power_asked_for(rate, ratio, share, family
         found = approximate_chances(fewer * share, fewer * (1 - share), rate, ratio, rule)
         assert (found.passes if 0.8 < ratio < 1.25 else found.fails) < wanted
     more = float(rows_needed(rate, ratio, share, Criterion(0.8, family + 1), wanted))
-    assert more >= rows * 0.999  # a pass needs no correction
+    # A pass needs no correction. Of a dozen people in a group the normal approximation is off by more.
+    tolerance = 0.001 if rows * min(share, 1 - share) >= 30 else 0.01
+    assert more >= rows * (1 - tolerance)
 
 
 def test_the_ratio_that_rows_show_takes_these_rows():
