@@ -574,7 +574,8 @@ def describe_ranks(run: RunResults, *, brief: bool = False) -> list[str]:
     group = groups[0]
     place = f"over {len(group.cases)} data sets"
     if len(groups) > 1:
-        place += f" with {group.cases[0].classifier_label}"
+        case = group.cases[0]
+        place += f" ({', '.join(filter(None, (case.world, case.classifier_label)))})"
     metric, ranks = next(iter(group.ranks.items()))
     if not ranks.p < LEVEL:
         if brief:

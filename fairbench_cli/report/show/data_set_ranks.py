@@ -77,17 +77,22 @@ def _captions(run: RunResults) -> tuple[str, ...]:
     ]
     for group in groups:
         of_group = f" of {_title(group)}" if len(groups) > 1 else ""
-        p_texts = [f"{ranks.p:.3f} by {metric}" for metric, ranks in group.ranks.items()]
+        p_texts = [f"{_p_text(ranks.p)} by {metric}" for metric, ranks in group.ranks.items()]
         cases = join_names([title_of(case, answer) for case in group.cases], len(group.cases))
-        captions.append(
-            f"Ranked{of_group}: {cases}. That all techniques rank alike: p = {', '.join(p_texts)}."
-        )
+        captions.append(f"Ranked{of_group}: {cases}. That all techniques rank alike: {', '.join(p_texts)}.")
         if group.left_out:
             names = join_names(group.left_out, len(group.left_out))
             captions.append(
                 f"Not ranked{of_group}: {names}, without a value or the same for everybody on some data set."
             )
     return tuple(captions)
+
+
+def _p_text(p: float) -> str:
+    """Write a p-value: "p = 0.335", "p < 0.001"."""
+    if p < 0.0005:
+        return "p < 0.001"
+    return f"p = {p:.3f}"
 
 
 def draw_ranks(group: RankedGroup, metric: str) -> str:
