@@ -9,7 +9,7 @@ from audit_counts import random_audits
 from audit_sample import sample_audit
 
 from fairbench_cli.audit.show.document import audit_page, to_html, to_markdown
-from fairbench_cli.audit.show.headline import headline
+from fairbench_cli.audit.show.headline import headline, without_choice
 from fairbench_cli.audit.show.short_answer import short_document
 from fairbench_cli.cli.console import print_document
 from fairbench_cli.document.model import Statement
@@ -118,7 +118,8 @@ def test_the_message_is_short_and_begins_the_sentence():
         assert answer.message.count(". ") == 0
         statement = audit_page(report).answer.headline
         assert statement == Statement(answer.message, report.verdict, detail=statement.detail)
-        assert statement.detail.startswith(answer.detail)
+        assert statement.detail.startswith(without_choice(answer.detail, report))  # readers choose no option
+        assert "--ref" not in statement.detail
 
 
 def test_the_message_alone_is_loud_and_names_the_file_after_it():
