@@ -114,10 +114,11 @@ def test_a_baseline_accepts_what_failed_and_did_not_grow(preds, tmp_path, say):
         assert json.loads(said.out)["gate"]["baseline"] == "old.json"
     decisions(SELECTED | {"b": 120}).to_csv(tmp_path / "preds.csv", index=False)
     assert say(*preds, *gate, "--least-change", "0.1").code == 0
-    # A file of an earlier version has no intervals: then the least change alone counts.
+    # A file of an earlier version has no intervals, and one may be null: then the least change alone counts.
     old = json.loads((tmp_path / "old.json").read_text())
     for comparison in old["failing"]:
-        del comparison["difference_low"], comparison["difference_high"]
+        del comparison["difference_low"]
+        comparison["difference_high"] = None
     (tmp_path / "old.json").write_text(json.dumps(old))
     decisions(SELECTED | {"b": 170}).to_csv(tmp_path / "preds.csv", index=False)
     assert say(*preds, *gate).code == 1

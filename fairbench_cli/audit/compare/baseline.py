@@ -47,9 +47,9 @@ def read_baseline(path: str) -> AcceptedFailures:
         fix = "give the ci.json that an audit writes with --output, or prints with --format ci"
         raise user_error(problem, fix, Flag("baseline"))
     for comparison in comparisons:
-        # Files of earlier versions have no interval.
-        low = comparison.get("difference_low", math.nan)
-        high = comparison.get("difference_high", math.nan)
+        ends = [comparison.get(f"difference_{end}") for end in ("low", "high")]
+        # Files of earlier versions have no interval, and where it is undefined it is null.
+        low, high = (float(end) if isinstance(end, int | float) else math.nan for end in ends)
         difference = Interval(comparison["difference"], low, high)
         by_model = gaps.setdefault(key_of(comparison), {})
         by_model[comparison["model"]] = AcceptedGap(abs(difference.value), standard_error(difference))

@@ -32,6 +32,7 @@ from fairbench_cli.audit.scan.roles import (
     MOST_CHECKED,
     MOST_CODES,
     NONE_REJECTED,
+    SHORT_FOR,
     ColumnRoles,
     RejectedGuesses,
     assign_roles,
@@ -445,7 +446,7 @@ def _describe_groups(
     if config.spelling(name) == "keep":
         notes += [f"{name}: {twins}." for twins in find_spelling_variants(sorted(written))]
     for letter, value in find_abbreviations(sorted(written)):
-        short = f"{format_value(letter)} may be short for {format_value(value)}"
+        short = f"{format_value(letter)} {SHORT_FOR} {format_value(value)}"
         notes.append(f"{name}: {short}; to count them as one: --recode '{name}: {value} = {letter}'.")
     return notes
 

@@ -28,6 +28,7 @@ WORDS_AT_ONCE = 50  # columns that are looked through for words in one scan
 MOST_CHECKED = 20  # quantities that the counting pass looks at for words; more take scans of their own
 MOST_LISTED = 10
 FEW_ATTRIBUTES = 2  # columns of groups that are audited whatever they are called: others are of a raw table
+SHORT_FOR = "may be short for"  # what a note says of a group that may be another one
 NOT_AUDITED = "Not audited, as"  # how the notes begin that say why columns are not audited
 # Why columns are not audited: of one column, and of several.
 SCORES = ("it is called like a score", "they are called like scores")

@@ -16,7 +16,7 @@ from fairbench_cli.audit.parts.rates import (
     place_name,
     rows_of_attribute,
 )
-from fairbench_cli.audit.scan.roles import NOT_AUDITED
+from fairbench_cli.audit.scan.roles import NOT_AUDITED, SHORT_FOR
 from fairbench_cli.audit.scan.source import LEFT_OUT
 from fairbench_cli.audit.show.document import describe_gate, format_level, source_name
 from fairbench_cli.audit.show.headline import (
@@ -39,7 +39,7 @@ MORE = "All comparisons: --all. A page and files: -o FOLDER."
 
 def _note_order(note: str) -> int:
     """Return the place of a note: groups that may be one first; what was read before what was not."""
-    if "may be short for" in note:
+    if SHORT_FOR in note:
         return 0
     if note.startswith((NOT_AUDITED, LEFT_OUT)):
         return 2

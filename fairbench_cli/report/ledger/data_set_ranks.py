@@ -138,8 +138,7 @@ def _rank(
         rows = indices.reshape(len(cases), len(names))
         # 2. Ranks of the mean distances to the ideal.
         mean_distances = np.nanmean(_finite(distances[rows]), axis=-1)
-        first = cases[0]
-        seed = derive_seed("ranks", metric, *(getattr(first, name) for name in GROUP_COLUMNS))
+        seed = derive_seed("ranks", metric, *(getattr(cases[0], name) for name in GROUP_COLUMNS))
         ranks[metric] = compare_ranks(mean_distances, seed)
         # 3. Tests of all pairs of a case.
         records[metric] = _count_wins(results, rows)

@@ -125,11 +125,12 @@ def compare_with_techniques(run: RunResults, names: Sequence[str]) -> list[Versu
     UserError
         When no technique, or more than one, is called by one of the names.
     """
+    if not names:
+        return []
     config = run.plan.config
-    results = run.select(config.at_hand)
-    answer = answer_of(run)
-    named = [column.metric for column in answer.columns if column.is_named]
-    metrics = tuple(dict.fromkeys((answer.metric.name, ACCURACY, *named)))
+    # The metrics of the file, and those of the table: the config may name neither of the latter.
+    metrics = dict.fromkeys((*config.at_hand, answer_of(run).metric.name, ACCURACY))
+    results = run.select(tuple(metrics))
     aliases = read_display_names(config).techniques
     baselines = {}
     for name in names:
@@ -139,14 +140,14 @@ def compare_with_techniques(run: RunResults, names: Sequence[str]) -> list[Versu
     technique_values = run_technique_frame(run)
     compared = []
     for slug, (label, baseline) in zip(slugs, baselines.items(), strict=True):
-        tested = paired_with_baselines(run.select(metrics), [baseline])
+        tested = paired_with_baselines(results, [baseline])
+        frame = tested[tested["metric"].isin(config.at_hand)]
         tested = tested.assign(kind=classify_changes(tested, technique_values))
         differences = records_by_row(tested.droplevel(BASELINE_ROW))
         alias = aliases.get(label, label)
         file = f"{VERSUS}{slug}.csv"
         table = versus_document(run, alias, differences, file)
         console = versus_document(run, alias, differences, file, brief=True)
-        frame = paired_with_baselines(results, [baseline])
         compared.append(Versus(slug, frame, replace(table, title=f"versus-{slug}"), console))
     return compared
 
