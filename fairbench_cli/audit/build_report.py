@@ -10,6 +10,7 @@ from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.compare_rates import compare_slices
 from fairbench_cli.audit.compare.gate import decide_gate
 from fairbench_cli.audit.compare.report import AcceptedFailures, Gate, GroupRow, Place, Report
+from fairbench_cli.audit.compare.streams import are_stream, compare_stream
 from fairbench_cli.audit.compare.verdict import (
     check_names,
     combine_verdicts,
@@ -76,7 +77,8 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
         compared_by = references.common_references(slices, config)
     else:
         compared_by = config
-    report = compare_slices(
+    compare = compare_stream if are_stream(tally.slices, config) else compare_slices
+    report = compare(
         tally.slices,
         deciding,
         config,

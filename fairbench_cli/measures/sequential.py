@@ -29,6 +29,7 @@ LOG_ODDS = np.arange(-24, 25) / 10
 LOG_WEIGHTS = -(LOG_ODDS**2) / (2 * SPREAD**2) - np.log(np.exp(-(LOG_ODDS**2) / (2 * SPREAD**2)).sum())
 DEVIATIONS = 12.0  # standard deviations, and terms, beyond which those of a law add nothing: below e^-70
 MARGIN = 60
+LONGEST_TABLE = 3000  # terms that are added for all odds at once
 LONGEST_SUM = 1_000_000  # terms, of which logarithms are added up; of more they are differences of ln Γ
 ROUNDING = 1e-4  # the most that those may be wrong by; so much is taken off
 TUNED_LOOKS = 6  # looks after which the limits of a ratio are the narrowest that they can be
@@ -103,26 +104,43 @@ def _log_normalisers(n: float, m: float, selected: float) -> Floats:
     """
     fewest = max(0.0, selected - m)
     most = min(n, selected)
-    counts = np.arange(fewest, most + 1) if most - fewest <= LONGEST_SUM else None
-    log_law = None if counts is None else _log_law(counts, n, m, selected)
+    n_terms = most - fewest + 1
+    if n_terms > LONGEST_SUM:
+        log_sums = _window_sums(n, m, selected, None)
+    else:
+        counts = np.arange(fewest, most + 1)
+        log_law = _log_law(counts, n, m, selected)
+        if n_terms <= LONGEST_TABLE:
+            log_sums = _log_sum_exp(log_law + LOG_ODDS[:, None] * counts)
+        else:
+            log_sums = _window_sums(n, m, selected, log_law)
+    normalisers = log_sums - log_sums[len(LOG_ODDS) // 2]
+    if n_terms > LONGEST_SUM:
+        normalisers = np.where(LOG_ODDS == 0, 0.0, normalisers + ROUNDING)
+    return np.asarray(normalisers)
+
+
+def _window_sums(n: float, m: float, selected: float, log_law: Floats | None) -> Floats:
+    """Return ln Σ of the law times e^(θj) around its largest term, for each θ.
+
+    Without `log_law`, the law of all counts j, that of the few that are added is computed.
+    """
+    fewest = max(0.0, selected - m)
+    most = min(n, selected)
     log_sums = np.empty(len(LOG_ODDS))
     for i, theta in enumerate(LOG_ODDS.tolist()):
         mode = _most_likely_count(n, m, selected, theta)
-        parts = np.maximum([mode, n - mode, selected - mode, m - selected + mode], 0.5)
-        reach = DEVIATIONS / math.sqrt((1 / parts).sum()) + MARGIN
+        cells = np.maximum([mode, n - mode, selected - mode, m - selected + mode], 0.5)
+        reach = DEVIATIONS / math.sqrt((1 / cells).sum()) + MARGIN
         low = max(fewest, math.floor(mode - reach))
         high = min(most, math.ceil(mode + reach))
-        if counts is None or log_law is None:
-            window = np.arange(low, high + 1)
+        window = np.arange(low, high + 1)
+        if log_law is None:
             terms = _log_law_by_gamma(window, n, m, selected)
         else:
-            window = counts[int(low - fewest) : int(high - fewest) + 1]
             terms = log_law[int(low - fewest) : int(high - fewest) + 1]
-        log_sums[i] = np.logaddexp.reduce(terms + theta * window)
-    normalisers = log_sums - log_sums[np.flatnonzero(LOG_ODDS == 0)[0]]
-    if counts is None:
-        normalisers = np.where(LOG_ODDS == 0, 0.0, normalisers + ROUNDING)
-    return np.asarray(normalisers)
+        log_sums[i] = _log_sum_exp(terms + theta * window)
+    return log_sums
 
 
 def _log_law(counts: Floats, n: float, m: float, selected: float) -> Floats:

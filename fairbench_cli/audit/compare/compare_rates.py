@@ -10,7 +10,6 @@ Rates that add up to 1 share one test where they have the same reference. How of
 simulated in docs/verdicts.md.
 """
 
-import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.effective_sizes import RateRows, group_rate_rows, is_share, rate_rows
@@ -107,6 +107,28 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False)
+class Look:
+    """What the slices of a stream say up to one of them (`streams`); arrays of shape (groups, rates).
+
+    Parameters
+    ----------
+    point : object array of {"pass", "fail", "undecided"}
+        Whether the ratio lies within τ.
+    within : bool array
+        Whether the limits that hold at all looks do.
+    p : array, or None
+        P-values that hold at all looks; None where those of the rows of a slice stay, as a description.
+    limits : two arrays, or None
+        The limits of the ratio that hold at all looks; None likewise.
+    """
+
+    point: NDArray[np.object_]
+    within: Bools
+    p: Floats | None = None
+    limits: Limits | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Compared:
     """The rates of a slice against their references: arrays of shape (groups, rates), computed when used.
 
@@ -120,12 +142,15 @@ class Compared:
         Their reference groups, or `REST`.
     config : AuditConfig
         Its taus, confidence and rule, and how references are chosen.
+    look : Look, or None
+        Where the slice is a look at a stream, by which it is judged.
     """
 
     group_counts: Slice
     names: tuple[str, ...]
     reference_indices: Ints
     config: AuditConfig
+    look: Look | None = None
 
     @cached_property
     def numerators_and_denominators(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -153,7 +178,9 @@ class Compared:
 
     @cached_property
     def ratio_limits(self) -> Limits:
-        """Miettinen and Nurminen's intervals of the ratios."""
+        """Miettinen and Nurminen's intervals of the ratios; or the limits that hold at all looks."""
+        if self.look is not None and self.look.limits is not None:
+            return self.look.limits
         group_rows, ref = self.rows
         return score_test.ratio_interval(
             group_rows.numerator,
@@ -231,7 +258,11 @@ class Compared:
         """Return whether the ratio itself lies within τ, the verdict, and why it is not decided."""
         numerator, denominator, ref_numerator, ref_denominator = self.behind(g, m)
         point = decide(numerator, denominator, ref_numerator, ref_denominator, float(self.taus[m]))
-        verdict, reason = decide_by_evidence(point, self.tests, evidence, g, m, self.config)
+        tests = self.tests
+        if self.look is not None and not self.itself[g, m]:
+            point = self.look.point[g, m]
+            tests = replace(tests, within=self.look.within, too_few=np.zeros_like(tests.too_few))
+        verdict, reason = decide_by_evidence(point, tests, evidence, g, m, self.config)
         return point, verdict, reason
 
 
@@ -520,11 +551,26 @@ def compare_slices(
     ]
     deciding_names = [family_rates(table.group_counts, table.names, deciding, common) for table in tables]
     evidence, family = adjust_tests([table.tests for table in tables], deciding_names, common)
+    return make_report(slices, tables, evidence, family, deciding, config, common, **extra)
+
+
+def make_report(
+    slices: Sequence[Slice],
+    tables: Sequence[Compared],
+    evidence: Sequence[Evidence],
+    family: int,
+    deciding: Sequence[str],
+    config: AuditConfig,
+    common: AuditConfig,
+    **extra: Any,
+) -> Report:
+    """Return the groups and comparisons of slices, given what is beyond chance; else see `compare_slices`."""
     groups: list[GroupRow] = []
-    for group_counts in inside:
-        groups += group_rows(group_counts, config)
+    for table in tables:
+        groups += group_rows(table.group_counts, config)
     disparities: list[Disparity] = []
-    for table, table_evidence, rates in zip(tables, evidence, deciding_names, strict=True):
+    for table, table_evidence in zip(tables, evidence, strict=True):
+        rates = family_rates(table.group_counts, table.names, deciding, common)
         disparities += _disparities(table, table_evidence, rates, family)
     return Report(
         config=config,
@@ -547,8 +593,13 @@ def _disparities(
     rulings = [table.decide(evidence, g, m) for g, m in indices]
     still = np.zeros(tests.compared.shape, dtype=bool)
     for (g, m), (_, _, reason) in zip(indices, rulings, strict=True):
-        still[g, m] = reason in CAN_DECIDE
+        still[g, m] = reason in CAN_DECIDE and table.look is None
     n_needed = _estimate_rows_needed(table, still, family)
+    p_values = tests.p
+    is_tested = ~np.isnan(p_values)
+    if table.look is not None and table.look.p is not None:
+        p_values = np.where(tests.compared, table.look.p, np.nan)
+        is_tested = np.zeros_like(is_tested)  # by none of both tests
     for (g, m), (point, verdict, reason) in zip(indices, rulings, strict=True):
         name = table.names[m]
         itself = bool(table.itself[g, m])
@@ -560,9 +611,9 @@ def _disparities(
             reference_value=float(table.reference_value[g, m]),
             ratio=table.ratio[g, m],
             difference=table.difference[g, m],
-            p=float(tests.p[g, m]),
+            p=float(p_values[g, m]),
             p_holm=float(evidence.p_holm[g, m]),
-            test="" if math.isnan(tests.p[g, m]) else "fisher" if tests.exact[g, m] else "score",
+            test="" if not is_tested[g, m] else "fisher" if tests.exact[g, m] else "score",
             tau=float(table.taus[m]),
             point=point,
             verdict=verdict,

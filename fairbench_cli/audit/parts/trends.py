@@ -7,10 +7,8 @@ change from the first slice to the last is one that τ allows; else it is open.
 """
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -19,8 +17,8 @@ from fairbench_cli.audit.compare.compare_rates import compare_slices
 from fairbench_cli.audit.compare.effective_sizes import rate_rows
 from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, without_excluded_groups
 from fairbench_cli.audit.compare.report import Disparity, Interval, Pair, Place, Report, intervals
+from fairbench_cli.audit.compare.slice_order import merge_slices, parse_times
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_attributes
-from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.parts import formatting, rates
 from fairbench_cli.audit.parts.findings import differs, format_limits
 from fairbench_cli.audit.parts.part import SHORT, AllRows, Part, Row, View
@@ -41,11 +39,6 @@ NoWord = Literal["few", "chance", ""]
 REASONS: dict[NoWord, str] = {"few": "too few rows", "chance": "could be chance", "": ""}
 LEAST = 3  # slices of a trend; of two the change from one to the other says all
 FEW_OVER = 5  # rows over the bar, of a group or its reference: with fewer no trend is tested
-PERIODS = (  # year and part of it, and how many parts a year has
-    (re.compile(r"(\d{4})[ _-]?[QqKk]([1-4])"), 4),
-    (re.compile(r"(\d{4})[_/-]?(0[1-9]|1[0-2])"), 12),
-    (re.compile(r"(\d{4})[ _-]?[Ww](\d{2})"), 53),
-)
 MOST_LINES = 5  # groups in a chart
 # of a chart; what names at the ends of lines have, and their letters
 HIGH = 150
@@ -94,52 +87,9 @@ class SliceTrends:
     ordered: bool
 
 
-def parse_times(names: Sequence[str]) -> list[float] | None:
-    """Return when slices are: numbers, years, quarters, months, weeks or days; None where that is not known.
-
-    >>> parse_times(["2013Q4", "2014Q1", "2014Q3"]), parse_times(["2013-11", "2014-02"])
-    ([8055.0, 8056.0, 8058.0], [24166.0, 24169.0])
-    >>> parse_times(["3", "4", "10"])
-    [3.0, 4.0, 10.0]
-    >>> parse_times(["north", "south"]) is None
-    True
-    """
-    slice_times = _parse_numbers(names) or _parse_days(names)
-    for form, periods_a_year in () if slice_times else PERIODS:
-        matches = [form.fullmatch(name) for name in names]
-        if all(matches):
-            slice_times = [
-                periods_a_year * float(match[1]) + float(match[2]) - 1 for match in matches if match
-            ]
-            break
-    rising = slice_times is not None and all(a < b for a, b in pairwise(slice_times))
-    if rising:
-        return slice_times
-    return None
-
-
-def _parse_numbers(names: Sequence[str]) -> list[float] | None:
-    try:
-        values = [float(name) for name in names]
-    except ValueError:
-        return None
-    if all(map(math.isfinite, values)):
-        return values
-    return None
-
-
-def _parse_days(names: Sequence[str]) -> list[float] | None:
-    from datetime import date
-
-    try:
-        return [float(date.fromisoformat(name[:10]).toordinal()) for name in names]
-    except ValueError:
-        return None
-
-
 def find_trends(_: tuple[()], base: Report) -> SliceTrends:
     """Return the audit of all slices together, and the trends of the rates that decide."""
-    all_rows = _audit_all_rows(base)
+    all_rows = base.streams.together if base.streams else _audit_all_rows(base)
     names = tuple(dict.fromkeys(group_counts.model for group_counts in base.slices))
     if len(names) >= LEAST:
         when = parse_times(names)
@@ -153,7 +103,7 @@ def _audit_all_rows(base: Report) -> Report:
     """Return the audit of all rows: of the slices of each attribute as one."""
     config = base.config.model_copy(update={"sliced_by": None})
     slices = [
-        _merge_slices(attribute_slices, config)
+        merge_slices(attribute_slices, str(config.decisions[0]))
         for attribute_slices in group_by(base.slices, lambda group_counts: group_counts.attribute).values()
     ]
     compared_by = common_references(
@@ -171,18 +121,6 @@ def _audit_all_rows(base: Report) -> Report:
     )
     verdicts = decide_attributes(report, {})
     return replace(report, verdicts=verdicts, verdict=combine_verdicts(row.verdict for row in verdicts))
-
-
-def _merge_slices(slices: Sequence[Slice], config: AuditConfig) -> Slice:
-    """Return slices of an attribute as one."""
-    names: set[str] = set()
-    for group_counts in slices:
-        names.update(group_counts.counts.groups)
-    groups = sorted(names, key=lambda group: (group == MISSING, group))
-    cells = np.zeros((3, len(groups), 2, 2))
-    for group_counts in slices:
-        cells[:, [groups.index(group) for group in group_counts.counts.groups]] += group_counts.cells
-    return slices[0].with_cells(cells, tuple(groups), model="", decision=str(config.decisions[0]))
 
 
 def _compute_trends(all_rows: Report, base: Report, when: Sequence[float]) -> Iterator[Trend]:
