@@ -309,6 +309,19 @@ class Report:
         """The verdicts that the one over all, and the gate, go by: of models or slices compared, the last."""
         return tuple(row for row in self.verdicts if self.last in ("", row.model))
 
+    def comparisons_at(self, place: tuple[str, str, str]) -> list[Disparity]:
+        """Return the comparisons that a verdict on an attribute is of: at the last look those of all slices."""
+        if self.streams is not None and place[0] == self.last:
+            return [row for row in self.streams.together.disparities if row.attribute == place[2]]
+        return self.by_audit[place][0]
+
+    @cached_property
+    def judged_comparisons(self) -> tuple[Disparity, ...]:
+        """The comparisons that the verdict over all, and the gate, go by."""
+        if self.streams is not None:
+            return self.streams.together.disparities
+        return tuple(row for row in self.disparities if self.last in ("", row.model))
+
     @property
     def without_verdict(self) -> bool:
         """Whether the rule at hand has no pass mark, so that nothing passes or fails."""

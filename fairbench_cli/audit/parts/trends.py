@@ -21,6 +21,14 @@ from fairbench_cli.audit.compare.slice_order import merge_slices, parse_times
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_attributes
 from fairbench_cli.audit.parts import formatting, rates
 from fairbench_cli.audit.parts.findings import differs, format_limits
+from fairbench_cli.audit.parts.looks import (
+    describe_look,
+    last_looks,
+    look_rows,
+    looks_notes,
+    looks_table,
+    summarise_looks,
+)
 from fairbench_cli.audit.parts.part import SHORT, AllRows, Part, Row, View
 from fairbench_cli.audit.parts.slice_grid import slice_grid
 from fairbench_cli.audit.scan.slices import Slice
@@ -195,7 +203,7 @@ def slices_name(trends: SliceTrends, report: Report) -> str:
 
 
 def summarise_trends(trends: SliceTrends, report: Report) -> str:
-    """Return which trends are shown, and the verdict on the last slice."""
+    """Return which trends are shown, and the verdict on the last slice, or what all looks show."""
     if report.config.fail or report.config.failing_metrics:
         gate_text = "by which the gate goes, "
     else:
@@ -207,6 +215,8 @@ def summarise_trends(trends: SliceTrends, report: Report) -> str:
     if not any(rates.deciding_rows(row, report) for row in report.judged):
         verdict += ": there is nothing to compare"
     end = f" The last, {report.last}, {gate_text}{verdict}."
+    if report.streams is not None:
+        end = f" {summarise_looks(report)}"
     if not trends.ordered:
         return f"No trend is tested: {_describe_no_trend(trends, report)}.{end}"
     clauses = []
@@ -385,20 +395,27 @@ def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[
         hint = "below"
     else:
         hint = "see --all"
+    looks: tuple[Section, ...] = ()
+    each_note = f"The comparisons of each, and what changed from one to the next: {hint}."
+    if report.streams is not None:
+        looks_title = f"Evidence after {format_count(len(trends.slices), 'look')}"
+        looks = (Section(looks_title, tables=(looks_table(report, view),), notes=looks_notes(report)),)
+        each_note = (
+            f"{each_note} Signs, verdicts and p (Holm) are of all until then; rates, ratios, intervals and p of "
+            "each alone."
+        )
     return (
         Section(
             f"{slices_name(trends, report).capitalize()} together",
             tables=tuple(tables),
             sections=tuple(sections),
         ),
+        *looks,
         _trend_section(trends, report, view),
         Section(
             f"Each {sliced}",
             tables=tuple(tables_of_each),
-            notes=(
-                grid_note,
-                f"The comparisons of each, and what changed from one to the next: {hint}.",
-            ),
+            notes=(grid_note, each_note),
         ),
     )
 
@@ -418,7 +435,8 @@ def short_trends(trends: SliceTrends, report: Report) -> Sequence[Section]:
     for attribute, verdicts in group_by(report.verdicts, lambda verdict: verdict.attribute).items():
         rows.append((attribute, " ".join(symbols[verdict.verdict] for verdict in verdicts)))
     key = ", ".join(f"{symbols[verdict]} {text}" for verdict, text in VERDICTS.items())
-    return (Section(f"Each {report.config.slice_name}: {key}", tables=(SHORT.table("", columns, rows),)),)
+    title = f"{'Each' if report.streams is None else 'After each'} {report.config.slice_name}: {key}"
+    return (Section(title, tables=(SHORT.table("", columns, rows),)),)
 
 
 def _trend_section(trends: SliceTrends, report: Report, view: View) -> Section:
@@ -503,12 +521,22 @@ def _select_json(trends: SliceTrends) -> dict[str, object]:
     return {"slices": {**cells, "trends": trends.trends}}
 
 
+def _describe_over_slices(trends: SliceTrends, report: Report, pair: Pair, metric: str) -> str:
+    """Return the evidence and the trend of a comparison in sentences; empty where there is neither."""
+    trend = describe_trend(trends, pair, metric)
+    look = last_looks(report).get((pair.attribute, pair.group, metric))
+    for row in trends.report.disparities:
+        if look and (row.attribute, row.group, row.metric) == (pair.attribute, pair.group, metric):
+            return f"{describe_look(look, row)} {trend}".rstrip()
+    return trend
+
+
 def to_all_rows(trends: SliceTrends, report: Report) -> AllRows:
     """Return the audit of all slices, with what is said and drawn of its comparisons over them."""
     return AllRows(
         trends.report,
         slices_name(trends, report),
-        lambda row, metric: describe_trend(trends, row, metric),
+        lambda row, metric: _describe_over_slices(trends, report, row, metric),
         lambda row, metric: plot_slices(trends, report, row, metric),
     )
 
@@ -517,7 +545,7 @@ TRENDS = Part[tuple[()], SliceTrends](
     "slices",
     is_requested=lambda config: config.sliced_by is not None,
     judge=find_trends,
-    tables={"trends": trend_rows},
+    tables={"trends": trend_rows, "looks": lambda _, report: look_rows(report)},
     sections=trend_sections,
     short=short_trends,
     data=_select_json,
