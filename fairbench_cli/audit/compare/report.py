@@ -310,7 +310,7 @@ class Report:
         return tuple(row for row in self.verdicts if self.last in ("", row.model))
 
     def comparisons_at(self, place: tuple[str, str, str]) -> list[Disparity]:
-        """Return the comparisons that a verdict on an attribute is of: at the last look those of all slices."""
+        """Return the comparisons that a verdict is of: at the last look at a stream those of all slices."""
         if self.streams is not None and place[0] == self.last:
             return [row for row in self.streams.together.disparities if row.attribute == place[2]]
         return self.by_audit[place][0]

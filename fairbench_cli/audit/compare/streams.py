@@ -262,10 +262,11 @@ def _test_groups(stream: AttributeStream, reference_indices: Ints, taus: Floats,
         ref = stream.rows_of_rest
     else:
         ref = stream.rows.take(np.broadcast_to(reference_indices, stream.rows.numerator.shape[:2]))
-    return _compute_tests(stream.rows, ref, taus, alpha)
+    return stream_tests(stream.rows, ref, taus, alpha)
 
 
-def _compute_tests(rows: SliceRows, ref: SliceRows, taus: Floats, alpha: float) -> StreamTests:
+def stream_tests(rows: SliceRows, ref: SliceRows, taus: Floats, alpha: float) -> StreamTests:
+    """Return the tests of rates against those of references, at each look."""
     counts = (rows.numerator, rows.denominator, ref.numerator, ref.denominator)
     looks = rows.numerator.shape[-1]
     is_exact = ~(rows.scaled.any(-1) | ref.scaled.any(-1))
@@ -338,7 +339,7 @@ def _test_other_pairs(
     first_groups, second_groups = np.triu_indices(len(indices), 1)
     is_pair = is_comparable[first_groups] & is_comparable[second_groups]
     first_groups, second_groups = first_groups[is_pair], second_groups[is_pair]
-    of_pairs = _compute_tests(
+    of_pairs = stream_tests(
         stream.rows.take(indices[first_groups]),
         stream.rows.take(indices[second_groups]),
         table.taus,

@@ -401,8 +401,8 @@ def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[
         looks_title = f"Evidence after {format_count(len(trends.slices), 'look')}"
         looks = (Section(looks_title, tables=(looks_table(report, view),), notes=looks_notes(report)),)
         each_note = (
-            f"{each_note} Signs, verdicts and p (Holm) are of all until then; rates, ratios, intervals and p of "
-            "each alone."
+            f"{each_note} Signs, verdicts and p (Holm) are of all until then; rates, ratios, intervals and p "
+            "of each alone."
         )
     return (
         Section(
