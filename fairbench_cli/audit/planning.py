@@ -412,7 +412,13 @@ def _plan_delay(pair: PlannedPair, rate: float, ratio: float, begins: int, plan:
     """Return the months until the alarm, with the level of Holm's first step."""
     months = looks_to_alarm(pair.rows, pair.reference_rows, rate, ratio, plan.criterion.alpha, begins)
     whole = math.ceil(months) if math.isfinite(months) else math.nan
-    return PlannedDelay(*vars(pair).values(), rate, ratio, begins, float(whole))
+    return PlannedDelay(
+        *(pair.attribute, pair.group, pair.reference, pair.rows, pair.reference_rows),
+        rate=rate,
+        ratio=ratio,
+        begins=begins,
+        months=float(whole),
+    )
 
 
 def plan_document(plan: AuditPlan, *, everything: bool = True) -> Document:
@@ -597,8 +603,8 @@ def _delay_sections(plan: AuditPlan, view: View) -> tuple[Section, ...]:
     alarm = formatting.thousands(round(1 / plan.criterion.alpha))
     notes = (
         "The rows are those of one month of --slice, whatever its length. months: until the alarm, from the "
-        f"month on in which the gap begins, that one among them: where the evidence that is expected is {alarm}. "
-        "About half of all gaps are found by then; where it is long, it is up to 40 % too late.",
+        "month on in which the gap begins, that one among them: where the evidence that is expected is "
+        f"{alarm}. About half of all gaps are found by then; where it is long, it is up to 40 % too late.",
     )
     table = view.table("", columns, plan.delays)
     return (Section("Months until the alarm, looked at every month", tables=(table,), notes=notes),)
@@ -688,8 +694,6 @@ def _to_json(plan: AuditPlan) -> str:
     """Write the tables, and what they were made with."""
     options = {key: value for key, value in plan.config.resolved().items() if key in USED_BY_PLANS}
     document = {"source": plan.source, "rows": plan.total, "family": plan.family, "config": options}
-    if not options.get("begins"):
-        options.pop("begins", None)
     return json_text(document | {table: _table_rows(plan, table) for table in plan.tables})
 
 

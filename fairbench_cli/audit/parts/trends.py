@@ -396,13 +396,13 @@ def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[
     else:
         hint = "see --all"
     looks: tuple[Section, ...] = ()
-    each_note = f"The comparisons of each, and what changed from one to the next: {hint}."
+    notes_on_each = [grid_note]
     if report.streams is not None:
         looks_title = f"Evidence after {format_count(len(trends.slices), 'look')}"
         looks = (Section(looks_title, tables=(looks_table(report, view),), notes=looks_notes(report)),)
-        each_note = (
-            f"{each_note} Signs, verdicts and p (Holm) are of all until then; rates, ratios, intervals and p "
-            "of each alone."
+        notes_on_each.append(
+            "Signs, verdicts and p (Holm) are of all slices until then; rates, ratios, intervals and p of "
+            "each alone."
         )
     return (
         Section(
@@ -415,7 +415,10 @@ def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[
         Section(
             f"Each {sliced}",
             tables=tuple(tables_of_each),
-            notes=(grid_note, each_note),
+            notes=(
+                *notes_on_each,
+                f"The comparisons of each, and what changed from one to the next: {hint}.",
+            ),
         ),
     )
 
