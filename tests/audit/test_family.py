@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import study_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -263,3 +264,18 @@ def test_adjusted_intervals_are_of_all_comparisons_together(people):
     plain = fb.audit(people, score="score", attribute=["sex", "race"])
     assert list(adjusted.to_pandas()["verdict"]) == list(plain.to_pandas()["verdict"])
     assert "adjusted" not in json.loads(plain.to_json())["config"]
+
+
+def test_naming_a_comparison_saves_power_and_the_level_stays(capsys):
+    """The simulation of docs/verdicts.md, small: what it says of the level and of the power."""
+    families = study_of("families")
+    families.statistics(2000)
+    lines = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines() if "0." in line]
+    shares = {
+        (world.strip(), rule.strip()): [cell.split("(")[0].strip() for cell in cells]
+        for world, rule, *cells in lines
+    }
+    only = "12, only the named one differs"
+    assert float(shares[only, "one named"][0]) > float(shares[only, "all alike"][0]) + 0.2
+    for _, _, any_false in (cells for (_, rule), cells in shares.items() if rule in families.RULES):
+        assert float(any_false) < 0.07
