@@ -253,7 +253,7 @@ def _outside_p(ways: Sequence[RateSums], tau: Floats, *, of_list: bool) -> Float
 
 
 def _signs_at(tau: Floats) -> Floats:
-    """Return what the reference's rate and the group's are multiplied by at τ, shape (..., 2)."""
+    """Return the signs of the reference's rate and of the group's at τ, shape (..., 2)."""
     return np.stack([-tau, np.ones_like(tau)], axis=-1)
 
 
