@@ -23,6 +23,7 @@ from fairbench_cli.measures.counts import Floats, divide
 Bools = NDArray[np.bool_]
 
 EQUAL = 1e-9  # sums that differ by less than this part of them are equal
+DRIFT = 1e-4  # of what counts change by, beyond rounding: a group's rows do not cancel out
 LEAST_CLUSTERS = 2  # with rows of a group, and among these with and without somebody who is selected
 LEAST_DEGREES = 1.0
 TAUS_OF_RATIO = (0.0, 1.0, 2.0)  # a quadratic in τ is known from three
@@ -339,6 +340,41 @@ def t_quantile(degrees: Floats, confidence: float) -> Floats:
     from scipy.special import stdtrit
 
     return np.asarray(stdtrit(degrees, (1 + confidence) / 2), dtype=np.float64)
+
+
+def gradient_sums(n: Floats, squares: Floats, gradient: Floats) -> tuple[ClusterSums, Floats]:
+    """Return what clusters add to a smooth function of the counts of two groups, and the signs of its sides.
+
+    Parameters
+    ----------
+    n, squares : array, shape (clusters, groups, cells)
+        Weights and squared weights of each cluster.
+    gradient : array, shape (groups, cells)
+        How the function changes with each count; rows of cells where it is 0 do not count.
+
+    Returns
+    -------
+    ClusterSums, array
+        The sides are the groups, or all rows together where the function depends on how large the groups are.
+        Residuals of both have one sign where rows are alike: what raises a difference in the group lowers it
+        in the reference.
+    """
+    counted = gradient != 0
+    signs = np.array([1.0, 1.0 if (gradient[0] * gradient[1] * n.sum((0, 1))).sum() >= 0 else -1.0])
+    weight = (n * counted).sum(-1).T
+    square = (squares * counted).sum(-1).T
+    change = (n * gradient).sum(-1).T
+    change_square = (squares * gradient**2).sum(-1).T
+    drift = np.abs(change.sum(-1))
+    if (drift > DRIFT * np.abs(n * gradient).sum((0, 2))).any():
+        weight = weight.sum(0, keepdims=True)
+        square = square.sum(0, keepdims=True)
+        change = change.sum(0, keepdims=True)
+        change_square = change_square.sum(0, keepdims=True)
+        signs = np.ones(1)
+    total = weight.sum(-1, keepdims=True)
+    residual = signs[:, None] * total * change
+    return ClusterSums(weight, square, residual, total**2 * change_square), signs
 
 
 def difference_test(

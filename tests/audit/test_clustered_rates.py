@@ -225,3 +225,42 @@ def test_the_command_takes_two_columns(tmp_path: Path) -> None:
     assert any(note.startswith("school, pupil: the rows have 25 and ") for note in document["notes"])
     rows = fb.audit(str(path), attribute=["sex"], cluster=["school", "pupil"]).report
     assert json.loads(to_json(rows))["disparities"] == document["disparities"]
+
+
+def tests_of(result: AuditResult) -> dict[tuple[str, str], tuple[float, float, float]]:
+    """Return p and the interval of each test of a metric asked for by name."""
+    tests = result.report.found["requested"].tests
+    return {(test.group, test.tested): (test.p, test.value.low, test.value.high) for test in tests}
+
+
+def test_metrics_asked_for_by_name_go_by_clusters() -> None:
+    rows = schools(1)
+    names = ["selection-rate-difference", "average-odds-difference", "phi", "odds-ratio", "accuracy-of-group"]
+    keys = {"attribute": ["sex"], "ref": {"sex": "b"}, "label": "label", "metric": names}
+    plain = tests_of(fb.audit(rows, **keys))
+    clustered = tests_of(fb.audit(rows, cluster="school", **keys))
+    alone = tests_of(fb.audit(rows.assign(row=range(len(rows))), cluster="row", **keys))
+    assert alone == plain
+    assert set(clustered) == set(plain)
+    for key, (p, low, high) in clustered.items():
+        if key[1] in ("selection-rate-difference", "phi", "odds-ratio"):
+            assert high - low > 1.1 * (plain[key][2] - plain[key][1])
+        assert np.isfinite([p, low, high]).all(), key
+    # No draws are needed, and what is linear has the test of the rates.
+    assert tests_of(fb.audit(rows, cluster="school", draws=0, **keys)) == clustered
+    both = fb.audit(rows, cluster=["school", "pupil"], **keys)
+    assert np.isfinite(tests_of(both)["a", "phi"]).all()
+
+
+def test_clusters_of_alike_rows_have_the_interval_of_their_number() -> None:
+    """Each row ten times: by clusters as wide as of the rows once, without as of ten times as many."""
+    rng = np.random.default_rng(5)
+    once = pd.DataFrame({"score": rng.integers(0, 2, 400), "label": rng.integers(0, 2, 400)})
+    once = once.assign(sex=rng.choice(["a", "b"], 400), person=range(400))
+    often = once.loc[once.index.repeat(10)]
+    keys = {"attribute": ["sex"], "ref": {"sex": "b"}, "label": "label"}
+    keys |= {"metric": ["average-odds-difference", "phi", "kappa"], "draws": 4000}
+    expected = tests_of(fb.audit(once, **keys))
+    for key, (p, low, high) in tests_of(fb.audit(often, cluster="person", **keys)).items():
+        assert high - low == pytest.approx(expected[key][2] - expected[key][1], rel=0.08), key
+        assert p == pytest.approx(expected[key][0], abs=0.03), key

@@ -23,6 +23,8 @@ from fairbench_cli.measures.clusters import (
     degrees_of_freedom,
     difference_test,
     fieller_interval,
+    gradient_sums,
+    linear_variance,
 )
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "clusters"
@@ -382,3 +384,23 @@ def test_the_difference_of_two_statistics_by_their_influences() -> None:
     comparison = compare_rates([sums], 0.8)
     expected = (comparison.p, comparison.difference_low, comparison.difference_high, comparison.degrees)
     np.testing.assert_allclose([p, low, high, degrees], expected)
+
+
+def test_the_gradient_of_a_difference_has_its_variance() -> None:
+    """Of two rates by the derivatives of the difference: variance, likeness and degrees of freedom alike."""
+    sums = drawn(3)
+    refused = sums.weight - sums.selected
+    n = np.stack([refused[::-1].T, sums.selected[::-1].T], axis=-1)  # the group comes first
+    totals = n.sum(0)
+    rate = totals[:, 1] / totals.sum(1)
+    gradient = np.stack([-rate / totals.sum(1), (1 - rate) / totals.sum(1)], axis=-1)
+    gradient[1] *= -1
+    way, signs = gradient_sums(n, n, gradient)
+    variance, degrees = linear_variance([way], signs)
+    comparison = compare_rates([sums], 0.8)
+    np.testing.assert_allclose(variance, comparison.variance)
+    np.testing.assert_allclose(degrees, comparison.degrees)
+    np.testing.assert_allclose(way.likeness, sums.deviations.likeness)
+    # Where it goes by the sizes of the groups, too, all rows are one side.
+    gradient[0, 1] += 0.01
+    assert gradient_sums(n, n, gradient)[0].weight.shape == (1, sums.weight.shape[1])

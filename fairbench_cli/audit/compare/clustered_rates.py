@@ -100,6 +100,27 @@ def _group_entries(clusters: Clusters, names: Sequence[str], n_groups: int) -> _
     return _GroupedEntries(cluster, starts, sums, everybody)
 
 
+def pair_cells(group_counts: Slice, group: int, reference: int) -> list[tuple[Floats, Floats]]:
+    """Return the weights and squared weights of each cluster of a group and its reference, by each column.
+
+    Two arrays of shape (clusters, 2, 4) a column: the group first, then the reference, which may be `REST`.
+    """
+    ways = []
+    for clusters in group_counts.cluster_ways:
+        if reference == REST:
+            side = (clusters.group != group).astype(np.int64)
+            inside = np.ones(len(side), dtype=bool)
+        else:
+            side = (clusters.group == reference).astype(np.int64)
+            inside = (clusters.group == group) | (clusters.group == reference)
+        codes, code = np.unique(clusters.person[inside], return_inverse=True)
+        sums = np.zeros((2, len(codes), 2, 4))
+        for cells, values in zip(sums, (clusters.n, clusters.squares), strict=True):
+            np.add.at(cells, (code, side[inside]), values[inside].reshape(-1, 4))
+        ways.append((sums[0], sums[1]))
+    return ways
+
+
 def has_clusters(group_counts: Slice) -> bool:
     """Return whether some cluster has two rows, by either column."""
     for clusters in group_counts.cluster_ways[:2]:
