@@ -43,6 +43,7 @@ Spelling = Literal["merge", "keep"]
 TAU = 0.8
 LEAST_CHANGE = 0.02  # of the difference of two rates: less is hardly a change
 SUREST = 1 - 1e-9  # of confidence: normal quantiles beyond are rounding
+MOST_CLUSTERS = 2  # columns that say what rows have in common
 MOST_SCORES = 6  # columns: rows are counted by all decisions together
 UNDECIDED = "undecided"  # in `fail-on` and `warn-on`: unless everything passes
 WORSE = "worse"  # in `fail-on` and `warn-on`: where a disparity is larger than it was
@@ -457,8 +458,10 @@ class AuditConfig(StrictModel):
     )
     weight: str | None = Field(None, description="Column of weights.")
     counts: str | None = Field(None, description="Column that says how many people a row stands for.")
-    cluster: str | None = Field(
-        None, description="Column that says whose row it is, where people have several rows."
+    cluster: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None = Field(
+        None,
+        description="Column of what rows have in common: person, school, household. Give it twice for rows "
+        "that share either, such as prompts and names.",
     )
     model_column: str | None = Field(None, description="Column of the models' names; each is audited.")
     bins: Annotated[dict[str, Bins], BeforeValidator(READERS["bins"])] = Field(
@@ -713,6 +716,8 @@ class AuditConfig(StrictModel):
         resolved = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unused)
         if self.scores and len(self.scores) == 1:
             resolved["score"] = self.scores[0]
+        if self.cluster and len(self.cluster) == 1:
+            resolved["cluster"] = self.cluster[0]
         if self.against:
             resolved["against"] = PurePath(self.against).name
         return {key: value for key, value in resolved.items() if value not in ([], {})}

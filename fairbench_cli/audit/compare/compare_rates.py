@@ -11,7 +11,7 @@ simulated in docs/verdicts.md.
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairbench_cli.audit.compare import references
+from fairbench_cli.audit.compare import clustered_rates, references
 from fairbench_cli.audit.compare.effective_sizes import RateRows, group_rate_rows, is_share, rate_rows
 from fairbench_cli.audit.compare.family import (
     Family,
@@ -33,12 +33,14 @@ from fairbench_cli.audit.compare.family import (
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools, Ints
 from fairbench_cli.audit.compare.report import (
     ALL,
+    ClusteredDisparity,
     Disparity,
     GroupRow,
     Intervals,
     Pair,
     Reason,
     Report,
+    Test,
     intervals,
 )
 from fairbench_cli.audit.compare.verdict import decide, tau_of
@@ -48,6 +50,7 @@ from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures import score_test
+from fairbench_cli.measures.clusters import ClusteredComparison
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.power import Criterion, rows_needed
 from fairbench_cli.measures.rates import RATES, numerators_and_denominators
@@ -81,6 +84,8 @@ class Tests:
         Whether the interval of the ratio lies within τ.
     pairs, pairs_outside : arrays, shape (pairs, rates)
         The p-values of other pairs of groups, where the reference was chosen by its rate; else no pairs.
+    clustered : ClusteredComparison or None
+        Where rows share a person, a school or the like, what the tests and `within` are of.
     """
 
     names: tuple[str, ...]
@@ -95,6 +100,7 @@ class Tests:
     within: Bools
     pairs: Floats
     pairs_outside: Floats
+    clustered: ClusteredComparison | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,17 +172,46 @@ class Compared:
         matched = not references.is_chosen_by_rate(self.group_counts, self.config)
         return rate_rows(self.group_counts, self.names, self.reference_indices, matched=matched)
 
+    @cached_property
+    def clustered(self) -> ClusteredComparison | None:
+        """What clusters say, where some cluster has two rows."""
+        return clustered_rates.compare_groups(
+            self.group_counts, self.names, self.reference_indices, self.taus, self.config.confidence
+        )
+
+    def _compare_clusters(self, confidence: ArrayLike) -> ClusteredComparison | None:
+        """Return what clusters say, with intervals of a confidence, or of one for each."""
+        if self.clustered is None or np.all(np.asarray(confidence) == self.config.confidence):
+            return self.clustered
+        return clustered_rates.compare_groups(
+            self.group_counts, self.names, self.reference_indices, self.taus, confidence
+        )
+
     def ratio_limits(self, confidence: ArrayLike) -> Limits:
-        """Return Miettinen and Nurminen's intervals of the ratios."""
+        """Return Miettinen and Nurminen's intervals of the ratios; where rows share clusters, Fieller's."""
         group_rows, ref = self.rows
-        return score_test.ratio_interval(
+        low, high = score_test.ratio_interval(
             group_rows.numerator, group_rows.denominator, ref.numerator, ref.denominator, confidence
+        )
+        clustered = self._compare_clusters(confidence)
+        if clustered is None:
+            return low, high
+        return (
+            np.where(clustered.is_tested, clustered.ratio_low, low),
+            np.where(clustered.is_tested, clustered.ratio_high, high),
         )
 
     def difference_limits(self, confidence: ArrayLike) -> Limits:
-        """Return Newcombe's intervals of the differences."""
+        """Return Newcombe's intervals of the differences; where rows share clusters, Student's."""
         rows, ref = self.rows
-        return difference_limits(self.names, rows, ref, confidence)
+        low, high = difference_limits(self.names, rows, ref, confidence)
+        clustered = self._compare_clusters(confidence)
+        if clustered is None:
+            return low, high
+        return (
+            np.where(clustered.is_tested, clustered.difference_low, low),
+            np.where(clustered.is_tested, clustered.difference_high, high),
+        )
 
     @cached_property
     def tests(self) -> Tests:
@@ -188,8 +223,38 @@ class Compared:
             self.names, self.reference_indices, *self.rows, compared, self.taus, config.confidence
         )
         if references.is_chosen_by_rate(self.group_counts, config):
-            return with_pairs(tests, is_comparable, self.taus)
+            tests = with_pairs(tests, is_comparable, self.taus)
+        if self.clustered is not None:
+            return self._with_clusters(tests, self.clustered)
         return tests
+
+    def _with_clusters(self, tests: Tests, clustered: ClusteredComparison) -> Tests:
+        """Return tests with those by clusters in their place; what these cannot test is not tested."""
+        p = np.where(tests.compared, clustered.p, np.nan)
+        within = (clustered.ratio_low > self.taus) & (clustered.ratio_high < 1 / self.taus)
+        # Without a width of their own, intervals are those of the rows that clusters are worth.
+        within = np.where(clustered.is_tested, within, tests.within & clustered.has_clusters)
+        tests = replace(
+            tests,
+            p=p[:, find_shared_tests(self.names, self.reference_indices)],
+            outside=np.where(tests.compared, clustered.outside_p, np.nan),
+            exact=np.zeros_like(tests.exact),
+            too_few=~clustered.is_tested,
+            within=within,
+            clustered=clustered,
+        )
+        if not len(tests.pairs):
+            return tests
+        first_groups, second_groups = np.triu_indices(len(tests.compared), 1)
+        pairs = clustered_rates.compare_pairs(
+            self.group_counts, self.names, first_groups, second_groups, self.taus, self.config.confidence
+        )
+        is_pair = ~np.isnan(tests.pairs)
+        return replace(
+            tests,
+            pairs=np.where(is_pair, _p_or_one(pairs.p, ~pairs.is_tested), np.nan),
+            pairs_outside=np.where(is_pair, _p_or_one(pairs.outside_p, ~pairs.is_tested), np.nan),
+        )
 
     @cached_property
     def taus(self) -> Floats:
@@ -480,13 +545,18 @@ def decide_by_evidence(
         return "undecided", "no rows"
     if config.rule == "point" or g == tests.reference_indices[m]:
         return point, ""
+    clustered = tests.clustered
+    if clustered is not None and not clustered.has_clusters[g, m]:
+        return "undecided", "clusters"
     if point == "pass":
         if tests.within[g, m]:
             return ("pass", "")
         return ("undecided", "wide")
     if evidence.differs[g, m]:
         return "fail", ""
-    return "undecided", "few" if tests.too_few[g, m] else "chance"
+    if not tests.too_few[g, m]:
+        return "undecided", "chance"
+    return "undecided", "few" if clustered is None else "clusters"
 
 
 def _p_or_one(p: Floats, too_few: Bools) -> Floats:
@@ -523,8 +593,9 @@ def compare_slices(
     for group_counts in inside:
         groups += group_rows(group_counts, config)
     disparities: list[Disparity] = []
+    by_clusters = any(table.clustered is not None for table in tables)
     for table, table_evidence, rates in zip(tables, evidence, deciding_names, strict=True):
-        disparities += _disparities(table, table_evidence, rates)
+        disparities += _disparities(table, table_evidence, rates, by_clusters=by_clusters)
     return Report(
         config=config,
         slices=tuple(slices),
@@ -564,8 +635,10 @@ def _find_evidence(
     return [evidence[i] for i in range(len(tables))]
 
 
-def _disparities(table: Compared, evidence: Evidence, deciding_names: frozenset[str]) -> Iterator[Disparity]:
-    """Yield the comparisons of a slice."""
+def _disparities(
+    table: Compared, evidence: Evidence, deciding_names: frozenset[str], *, by_clusters: bool
+) -> Iterator[Disparity]:
+    """Yield the comparisons of a slice; `by_clusters` is whether the audit has a comparison tested so."""
     tests = table.tests
     indices = np.argwhere(table.itself | tests.compared).tolist()
     rulings = [table.decide(evidence, g, m) for g, m in indices]
@@ -584,11 +657,18 @@ def _disparities(table: Compared, evidence: Evidence, deciding_names: frozenset[
         ratio, difference = table.ratio_at(confidence), table.difference_at(confidence)
     else:
         ratio, difference = table.ratio, table.difference
+    make: Callable[..., Disparity] = Disparity
+    if by_clusters:
+        make = ClusteredDisparity
     for (g, m), (point, verdict, reason) in zip(indices, rulings, strict=True):
         name = table.names[m]
         itself = bool(table.itself[g, m])
         behind = table.behind(g, m)
-        yield Disparity(
+        further: dict[str, float] = {}
+        if by_clusters:
+            further["degrees"] = _degrees(tests, g, m)
+        yield make(
+            **further,
             **vars(table.pair(g, m)),
             metric=name,
             value=float(table.value[g, m]),
@@ -597,7 +677,7 @@ def _disparities(table: Compared, evidence: Evidence, deciding_names: frozenset[
             difference=difference[g, m],
             p=float(tests.p[g, m]),
             p_holm=float(evidence.p_holm[g, m]),
-            test="" if math.isnan(tests.p[g, m]) else "fisher" if tests.exact[g, m] else "score",
+            test=_name_test(tests, g, m),
             tau=float(table.taus[m]),
             point=point,
             verdict=verdict,
@@ -609,6 +689,24 @@ def _disparities(table: Compared, evidence: Evidence, deciding_names: frozenset[
             behind=behind[:2],
             reference_behind=behind[2:],
         )
+
+
+def _name_test(tests: Tests, g: int, m: int) -> Test:
+    """Return which test a comparison has, if any."""
+    if math.isnan(tests.p[g, m]):
+        return ""
+    if tests.clustered is not None:
+        return "clusters"
+    if tests.exact[g, m]:
+        return "fisher"
+    return "score"
+
+
+def _degrees(tests: Tests, g: int, m: int) -> float:
+    """Return the degrees of freedom of a test by clusters; NaN of another."""
+    if tests.clustered is None:
+        return math.nan
+    return float(tests.clustered.degrees[g, m])
 
 
 def _estimate_rows_needed(table: Compared, still: Bools, divisors: Floats) -> Floats:
@@ -623,11 +721,7 @@ def _estimate_rows_needed(table: Compared, still: Bools, divisors: Floats) -> Fl
     for tau, divisor in np.unique(rules, axis=0).tolist():
         g, m = np.nonzero(still & (table.taus == tau) & (divisors == divisor))  # all of them at once
         reference_indices = table.reference_indices[m]
-        rows_of_groups, rows_of_references = table.rows
-        x = rows_of_groups.numerator[g, m]
-        n = rows_of_groups.denominator[g, m]
-        y = rows_of_references.numerator[g, m]
-        k = rows_of_references.denominator[g, m]
+        x, n, y, k = (side[g, m] for side in _rows_behind(table))
         rule = Criterion(tau, divisor, table.config.confidence)
         n_counted = rows_needed(divide(y, k), divide(x * k, n * y), divide(n, n + k), rule)
         n_both = np.where(reference_indices == REST, rows.sum(), rows[g] + rows[reference_indices])
@@ -635,6 +729,33 @@ def _estimate_rows_needed(table: Compared, still: Bools, divisors: Floats) -> Fl
         total = divide(n_counted, n + k) * n_both
         totals[g, m] = np.where(total > n_both, total, np.nan)
     return totals
+
+
+def _rows_behind(table: Compared) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the numerators and denominators of groups and references in independent rows.
+
+    Where rows share clusters: the rows with which a difference of independent rows would have the variance
+    that it has.
+    """
+    group_rows, ref = table.rows
+    sides = (group_rows.numerator, group_rows.denominator, ref.numerator, ref.denominator)
+    if table.clustered is None:
+        return sides
+    plain = (
+        group_rows.plain_numerator,
+        group_rows.plain_denominator,
+        ref.plain_numerator,
+        ref.plain_denominator,
+    )
+    rate = divide(plain[0], plain[1])
+    reference_rate = divide(plain[2], plain[3])
+    variance = divide(rate * (1 - rate), plain[1]) + divide(reference_rate * (1 - reference_rate), plain[3])
+    worth = divide(variance, table.clustered.variance)
+    is_tested = table.clustered.is_tested
+    group_above, group_below, ref_above, ref_below = (
+        np.where(is_tested, worth * counted, side) for counted, side in zip(plain, sides, strict=True)
+    )
+    return group_above, group_below, ref_above, ref_below
 
 
 def group_rows(group_counts: Slice, config: AuditConfig) -> list[GroupRow]:
@@ -681,11 +802,8 @@ def overall_rows(slices: Sequence[Slice], config: AuditConfig) -> list[GroupRow]
         first_slices.setdefault(group_counts.place[:2], group_counts)
     rows: list[GroupRow] = []
     for group_counts in first_slices.values():
-        clusters = group_counts.clusters and replace(
-            group_counts.clusters, group=np.zeros_like(group_counts.clusters.group)
-        )
-        changes = {"attribute": ALL, "intersection": False, "clusters": clusters}
-        rows += group_rows(
-            group_counts.with_cells(group_counts.cells.sum(1, keepdims=True), (ALL,), **changes), config
-        )
+        changes = {"attribute": ALL, "intersection": False}
+        everybody = group_counts.with_cells(group_counts.cells.sum(1, keepdims=True), (ALL,), **changes)
+        ways = [clusters.merge_groups() for clusters in group_counts.cluster_ways]
+        rows += group_rows(everybody.with_clusters(ways), config)
     return rows
