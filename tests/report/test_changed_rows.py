@@ -60,7 +60,7 @@ def test_the_rule_of_three():
         none = np.zeros(1)
         assert changes.p_within(none, none + MARGIN) == pytest.approx(stats.poisson.pmf(0, MARGIN * rows))
         assert changes.half_widths(0.025)[1] == pytest.approx(stats.gamma.ppf(0.975, 1) / rows)
-        assert changes.p_of_net_change(none).tolist() == [1.0]
+        assert changes.p_of_changed_rows(none).tolist() == [1.0]
 
 
 GROUPS = st.tuples(*[st.integers(0, 12)] * 4, st.integers(50, 20000), st.integers(50, 20000))

@@ -188,15 +188,15 @@ class RowChanges:
         p[entries] = np.exp(high)
         return p
 
-    def p_of_net_change(self, mean: Floats) -> Floats:
+    def p_of_changed_rows(self, mean: Floats) -> Floats:
         """Return the least p-value that a test whether a mean difference is 0 may have.
 
-        The variance is at least that of the net number of rows that change, and of one more. Where all
-        repeats differ by the same, there is no other one. NaN where nothing is known; 1 of a mean of 0.
+        The variance is at least that of the rows that are seen to change, and of one more. Where all repeats
+        differ by the same, there is no other one. NaN where nothing is known; 1 of a mean of 0.
         """
-        net = np.abs(self.accepted - self.refused)
         squared = self.effects**2
-        variance = (squared * net).sum(axis=1) + squared.max(axis=1, initial=0.0)
+        squares = self.accepted_squares + self.refused_squares
+        variance = (squared * squares).sum(axis=1) + squared.max(axis=1, initial=0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             p: Floats = np.where(self.is_known, 2 * ndtr(-np.abs(mean) / np.sqrt(variance)), np.nan)
         return p
@@ -229,10 +229,15 @@ def _poisson_limits(number: Floats, squares: Floats, alpha: Floats) -> tuple[Flo
 
     The variance of the number is the sum of squares; no limit of a number is below 0.
     """
-    over = np.maximum(gammainccinv(squares + 1, alpha) - squares, 0.0)
-    shape = np.where(squares > 0, squares, 1.0)
-    under = np.clip(squares - gammaincinv(shape, alpha), 0.0, number)
-    return over, np.where(squares > 0, under, 0.0)
+    # Of none that were seen the limit is a logarithm, which is quick.
+    over = np.broadcast_to(-np.log(alpha), squares.shape).copy()
+    under = np.zeros(squares.shape)
+    is_seen = squares > 0
+    shape = squares[is_seen]
+    level = np.broadcast_to(alpha, squares.shape)[is_seen]
+    over[is_seen] = np.maximum(gammainccinv(shape + 1, level) - shape, 0.0)
+    under[is_seen] = np.clip(shape - gammaincinv(shape, level), 0.0, number[is_seen])
+    return over, under
 
 
 def decision_effects(metric: Metric | str, counts: Counts) -> Floats:

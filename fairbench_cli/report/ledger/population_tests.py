@@ -321,7 +321,7 @@ def _with_least_width(test: PairedTest, changes: RowChanges) -> PairedTest:
 
     Where nothing varies there is no test but that of these rows.
     """
-    p = changes.p_of_net_change(test.mean)
+    p = changes.p_of_changed_rows(test.mean)
     is_constant = test.error <= EQUAL
     p = np.where(np.isnan(p), test.p, np.where(is_constant, p, np.fmax(p, test.p)))
     below, above = changes.half_widths(0.025)
