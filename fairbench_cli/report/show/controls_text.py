@@ -118,9 +118,10 @@ def describe_placebos(frame: pd.DataFrame) -> list[str]:
         )
     n_others = placebos["technique"].nunique() - narrowing["technique"].nunique()
     if n_others:
-        others = "other techniques" if len(narrowing) else "techniques"
+        noun = "other technique" if len(narrowing) else "technique"
         sentences.append(
-            f"With the protected column shuffled in training no narrowing is shown of {n_others} {others}."
+            "With the protected column shuffled in training no narrowing is shown of "
+            f"{format_count(n_others, noun)}."
         )
     return sentences
 
