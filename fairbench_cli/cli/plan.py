@@ -169,9 +169,13 @@ def _rows(prepared: "PreparedRun", repeats_left: dict[str, int]) -> list[list[st
 
 
 def _with_control(label: str, cell: "Cell") -> str:
-    """Return the label of a technique; of a trained control it says which that is."""
+    """Return the label of a technique, or that of a trained control."""
+    from fairbench_cli.experiment.controls import SHUFFLED
+
+    if cell.control == SHUFFLED:
+        return f"control: {label}, shuffled"
     if cell.control:
-        return f"{label} (control: {cell.control})"
+        return "control: bootstrap twins"
     return label
 
 
