@@ -6,8 +6,8 @@ usage: python benchmarks/controls.py RESULTS [RESULTS ...]
 The first adds up the controls of folders of results that were run with `controls: true`: by kind of control
 and of test rows, the comparisons, those that were called different with the interval that allows for
 comparisons that hang together, and of planted changes the share that is shown next to the share that is
-expected. Expected is: of repeats with test rows of their own a t-test of R differences whose deviation is that
-of a rate of 0.02 among the deprived; of repeats that share their rows a normal test of one such rate.
+expected. Expected is: of repeats with test rows of their own a t-test of R differences whose deviation is
+that of a rate of 0.02 among the deprived; of repeats that share their rows a normal test of one such rate.
 
 The second makes such folders, OUT/SEED each: of a config's data sets, classifiers and worlds the plain model
 alone, on which controls hang, with bootstrap twins of every data set instead of a tenth of the fits.
