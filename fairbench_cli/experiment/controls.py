@@ -14,7 +14,7 @@ None of them is a technique: they are in no table, rank or front.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from hashlib import sha256
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.checksums import derive_seed
 from fairbench_cli.data.table import Floats, Sample, Table, make_read_only
 from fairbench_cli.experiment.decisions import STEPS
-from fairbench_cli.measures.counts import Counts, expected_count
+from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import ProtectedAttributes
 
 NOISE = 0.03
@@ -55,11 +55,10 @@ class ControlCounts:
 
 
 @lru_cache(maxsize=2)  # the plain models of a repeat share their test rows
-def hash_rows(rows: Sample) -> str:
-    """Return the sha256 of rows: their features and labels, in their order."""
-    checksum = sha256(np.ascontiguousarray(rows.features.codes.T).data)
-    checksum.update(np.ascontiguousarray(rows.y).data)
-    return checksum.hexdigest()
+def hash_rows(rows: Sample) -> tuple[int, int]:
+    """Return checksums of rows, of their features and of their labels, in their order."""
+    features = np.ascontiguousarray(rows.features.codes.T)
+    return crc32(features.data), crc32(np.ascontiguousarray(rows.y).data)
 
 
 def control_seed(key: str, rows: Sample) -> int:
@@ -69,7 +68,7 @@ def control_seed(key: str, rows: Sample) -> int:
     in each of them, as two techniques differ on the same people; where they do not, rows are drawn anew. One
     list of rows for all repeats would there make two twins truly different: one happens to turn more of them.
     """
-    return derive_seed("controls", key, hash_rows(rows))
+    return derive_seed("controls", key, *hash_rows(rows))
 
 
 def draw_uniforms(seed: int, rows: int) -> Floats:
@@ -154,8 +153,15 @@ def count_controls(
         uniforms[:, order] = kept
     chance = round_chances(np.asarray(chance, dtype=np.float64))
 
+    n_groups = len(protected.groups)
+    strata = 2 * group + rows.y
+    labelled = np.bincount(strata, minlength=2 * n_groups).astype(np.float64)
+
     def count_decisions(chances: Floats) -> Counts:
-        return expected_count(group, rows.y, chances, protected.groups)
+        # As `expected_count`, which takes three times as long as all else here: rows were checked before.
+        accepted = np.bincount(strata, chances, minlength=2 * n_groups).round(9)
+        n = np.stack([labelled - accepted, accepted], axis=-1)
+        return Counts(protected.groups, n.reshape(n_groups, 2, 2))
 
     twins = [count_decisions(turn_decisions(chance, uniforms[i])) for i in range(len(TWINS))]
     planted = {}
