@@ -6,8 +6,7 @@ usage: python benchmarks/controls.py RESULTS [RESULTS ...]
 The first adds up the controls of folders of results that were run with `controls: true`: by kind of control
 and of test rows, the comparisons, those that were called different with the interval that allows for
 comparisons that hang together, and of planted changes the share that is shown next to the share that is
-expected. Expected is: of repeats with test rows of their own a t-test of R differences whose deviation is
-that of a rate of 0.02 among the deprived; of repeats that share their rows a normal test of one such rate.
+expected. Expected is that of a Poisson number of rows that are moved (`expected_share`).
 
 The second makes such folders, OUT/SEED each: of a config's data sets, classifiers and worlds the plain model
 alone, on which controls hang, with bootstrap twins of every data set instead of a tenth of the fits.
@@ -39,12 +38,14 @@ from fairbench_cli.report.ledger.controls import (
     compute_rates,
     controls_frame,
 )
+from fairbench_cli.report.ledger.inference import RowDesign
 from fairbench_cli.report.ledger.population_tests import FRESH, SPLITS
 
 PLAIN_ALONE = ("interventions=[none]", "controls=true", "figures=[]", "tables=[]")
 ALL_FITS = 1000  # per cent of the fits: of every data set
 ROWS_IN_WORDS = {FRESH: "fresh", SPLITS: "splits"}
 LEVEL = 0.05
+DRAWS = 4000
 
 
 def main() -> None:
@@ -90,25 +91,31 @@ def read_controls(folder: Path) -> pd.DataFrame:
             counts = data.pair(data.counts, data.attribute).n[pair.theirs]
             n_deprived = counts[:, 0].sum(axis=(1, 2))
             n_deprived = n_deprived[np.isfinite(n_deprived)]
-            expected.append(expected_share(n_deprived.mean(), len(n_deprived), data.design.kind))
+            expected.append(expected_share(n_deprived.mean(), len(n_deprived), data.design))
     is_planted = (frame["control"] == PLANTED_EFFECT).to_numpy()
     frame.loc[is_planted, "expected"] = expected
     return frame
 
 
-def expected_share(n_deprived: float, repeats: int, kind: str) -> float:
+def expected_share(n_deprived: float, repeats: int, design: RowDesign) -> float:
     """Return how often a planted change is shown at 5 %, by the number of deprived test rows of a repeat.
 
-    >>> round(float(expected_share(500, 5, "drawn")), 2), round(float(expected_share(300, 5, "shared")), 2)
-    (1.0, 0.69)
+    How many of them are moved is a Poisson number. Where repeats share their rows it is one number k, whose
+    standard error is its root; elsewhere each repeat has one, and the test of their mean is a t-test, on
+    splits with the variance of Nadeau and Bengio. Differences that are all equal show nothing.
+
+    >>> [round(expected_share(300, 5, RowDesign(kind)), 1) for kind in ("drawn", "shared")]
+    [1.0, 0.8]
     """
-    deviation = np.sqrt(PLANTED * (1 - PLANTED) / n_deprived)
-    if kind == "shared":
-        return float(stats.norm.sf(stats.norm.isf(LEVEL / 2) - PLANTED / deviation))
+    mean = PLANTED * n_deprived
+    if design.kind == "shared":
+        return float(stats.poisson.sf(np.floor(stats.norm.isf(LEVEL / 2) ** 2), mean))
     if repeats < 2:
         return np.nan
-    noncentrality = PLANTED / (deviation / np.sqrt(repeats))
-    return float(stats.nct.sf(stats.t.isf(LEVEL / 2, repeats - 1), repeats - 1, noncentrality))
+    n_moved = np.random.default_rng(0).poisson(mean, (DRAWS, repeats))
+    error = np.sqrt(n_moved.var(axis=1, ddof=1) * (1 / repeats + design.ratio))
+    quantile = stats.t.isf(LEVEL / 2, repeats - 1)
+    return float(((error > 0) & (n_moved.mean(axis=1) > quantile * error)).mean())
 
 
 def print_sums(frames: Sequence[pd.DataFrame]) -> None:
