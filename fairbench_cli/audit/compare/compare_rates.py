@@ -215,7 +215,7 @@ class Compared:
     def ratio_limits(self, confidence: ArrayLike) -> Limits:
         """Return Miettinen and Nurminen's intervals of the ratios; where rows share clusters, Fieller's.
 
-        Of a look at a stream they are the limits that hold at all looks, of one confidence.
+        Of slices in an order they are the limits that hold at all looks.
         """
         if self.look is not None and self.look.limits is not None:
             return self.look.limits
@@ -621,8 +621,7 @@ def compare_slices(
         compare_slice(group_counts, defined(COMPARED, group_counts.labelled), common)
         for group_counts in inside
     ]
-    deciding_names = [family_rates(table.group_counts, table.names, deciding, common) for table in tables]
-    evidence = _find_evidence(tables, deciding, deciding_names, common)
+    evidence = _find_evidence(tables, deciding, common)
     return make_report(slices, tables, evidence, deciding, config, common, **extra)
 
 
@@ -660,7 +659,6 @@ def make_report(
 def _find_evidence(
     tables: Sequence[Compared],
     deciding: Sequence[str],
-    deciding_names: Sequence[frozenset[str]],
     config: AuditConfig,
 ) -> list[Evidence]:
     """Return the evidence on each slice: those of one model are a family, and slices of the rows one."""
@@ -672,7 +670,7 @@ def _find_evidence(
         compared = [table for _, table in of_model]
         family = adjust_tests(
             [table.tests for table in compared],
-            [deciding_names[i] for i in indices],
+            [family_rates(table.group_counts, table.names, deciding, config) for table in compared],
             config,
             [named_rates(table.group_counts, table.names, deciding, config) for table in compared],
             find_copies(
@@ -709,8 +707,10 @@ def _disparities(
     if by_clusters:
         make = ClusteredDisparity
     p_values = tests.p
+    is_tested = ~np.isnan(p_values)
     if table.look is not None and table.look.p is not None:
         p_values = np.where(tests.compared, table.look.p, np.nan)
+        is_tested = np.zeros_like(is_tested)  # by none of these tests
     for (g, m), (point, verdict, reason) in zip(indices, rulings, strict=True):
         name = table.names[m]
         itself = bool(table.itself[g, m])
@@ -728,7 +728,7 @@ def _disparities(
             difference=difference[g, m],
             p=float(p_values[g, m]),
             p_holm=float(evidence.p_holm[g, m]),
-            test=_name_test(table, g, m),
+            test=_name_test(tests, g, m) if is_tested[g, m] else "",
             tau=float(table.taus[m]),
             point=point,
             verdict=verdict,
@@ -742,10 +742,9 @@ def _disparities(
         )
 
 
-def _name_test(table: Compared, g: int, m: int) -> Test:
-    """Return which test a comparison has, if any; of the evidence of a stream none of these."""
-    tests = table.tests
-    if math.isnan(tests.p[g, m]) or (table.look is not None and table.look.p is not None):
+def _name_test(tests: Tests, g: int, m: int) -> Test:
+    """Return which test a comparison has, if any."""
+    if math.isnan(tests.p[g, m]):
         return ""
     if tests.clustered is not None:
         return "clusters"
