@@ -519,6 +519,8 @@ class Population:
         Metrics that need the test rows.
     predictions : bool
         Whether to keep the test rows with what was decided.
+    controls : bool
+        Whether the plain model's repeats have controls that need no training.
     apart : Sample or None
         Test rows of files of their own.
     worlds : dict
@@ -542,6 +544,7 @@ class Population:
     sweep: bool
     row_metrics: RequestedRowMetrics
     predictions: bool = False
+    controls: bool = False
     apart: Sample | None = None
     worlds: Mapping[str, World] = field(default_factory=dict)
     people: Table | None = None
@@ -597,6 +600,7 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         sweep=config.sweep is not None,
         row_metrics=config.row_metrics,
         predictions=config.predictions,
+        controls=bool(config.controls),
         apart=_tested_rows(prepared, config),
         worlds=worlds,
         people=tested if prepared.spec.bias is not None else None,

@@ -45,6 +45,8 @@ from fairbench_cli.experiment.config.metrics import MetricSpec, find_metric
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.registry import METRICS
 
+PLAIN = "none"  # the technique that is none
+
 On = Literal["validation", "test"]
 
 FRACTION = 0.3
@@ -354,7 +356,19 @@ class TechniqueSpec:
         """The technique that is computed in its place: of one without bias in its training rows, ``none``."""
         if self.spec.uses("bias", INTERVENTIONS):
             return self
-        return replace(self, spec=ComponentSpec("none"))
+        return replace(self, spec=ComponentSpec(PLAIN))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is ``none``, with nothing tuned."""
+        return self.spec.name == PLAIN and self.tune is None
+
+    @property
+    def n_fits(self) -> int:
+        """How many models are trained for one: where it is tuned, one for each candidate too."""
+        if self.tune is None:
+            return 1
+        return 1 + len(self.tune.candidates)
 
     @property
     def described(self) -> dict[str, Any]:
