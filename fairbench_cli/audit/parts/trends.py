@@ -25,7 +25,7 @@ from fairbench_cli.audit.parts import formatting, rates
 from fairbench_cli.audit.parts.findings import differs, format_limits
 from fairbench_cli.audit.parts.part import SHORT, AllRows, Part, Row, View
 from fairbench_cli.audit.parts.slice_grid import slice_grid
-from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.audit.scan.slices import Slice, merge_entries
 from fairbench_cli.base.grouping import group_by, keep_together
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document import charts
@@ -182,7 +182,15 @@ def _merge_slices(slices: Sequence[Slice], config: AuditConfig) -> Slice:
     cells = np.zeros((3, len(groups), 2, 2))
     for group_counts in slices:
         cells[:, [groups.index(group) for group in group_counts.counts.groups]] += group_counts.cells
-    return slices[0].with_cells(cells, tuple(groups), model="", decision=str(config.decisions[0]))
+    ways = []
+    for clusters_of_slices in zip(*(group_counts.cluster_ways for group_counts in slices), strict=True):
+        parts = []
+        for group_counts, clusters in zip(slices, clusters_of_slices, strict=True):
+            indices = np.array([groups.index(group) for group in group_counts.counts.groups])
+            parts.append(replace(clusters, group=indices[clusters.group]))
+        ways.append(merge_entries(parts))
+    merged = slices[0].with_cells(cells, tuple(groups), model="", decision=str(config.decisions[0]))
+    return merged.with_clusters(ways)
 
 
 def _compute_trends(all_rows: Report, base: Report, when: Sequence[float]) -> Iterator[Trend]:
