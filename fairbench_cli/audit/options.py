@@ -368,7 +368,6 @@ def _check_clusters(config: AuditConfig) -> Iterator[Check]:
     for key, is_given, problem in (
         ("ties", draws, "draws rows, not people"),
         ("explain", config.explained_by, "takes each row for a person"),
-        ("curves", config.curves, "takes each row for a person"),
         ("favourable", len(config.favourable) > 1, "of several classes counts rows"),
     ):
         yield key, is_given, f"{key} {problem}", f"leave out {key}, or cluster"

@@ -1,12 +1,14 @@
 """What is left of the rows once they are read: counts, and what explanations need."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.measures.clustered_scores import ScoreVariances
+from fairbench_cli.measures.clusters import EQUAL
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.paired_change import TwoSides
 from fairbench_cli.measures.scores import CalibrationFit, ScoreSums, ScoreTotals
@@ -120,6 +122,16 @@ class Slice:
         return replace(
             self, counts=counts, cell_rows=np.rint(rows).astype(np.int64), squares=squares, **others
         )
+
+    @property
+    def shares_clusters(self) -> bool:
+        """Whether some cluster has two rows, by either column."""
+        for clusters in self.cluster_ways[:2]:
+            weight = np.bincount(clusters.person, clusters.n.sum((1, 2)))
+            square = np.bincount(clusters.person, clusters.squares.sum((1, 2)))
+            if (weight**2 > square * (1 + EQUAL)).any():
+                return True
+        return False
 
     def with_clusters(self, ways: Sequence[Clusters]) -> "Slice":
         """Return the slice with other `cluster_ways`."""
@@ -268,6 +280,8 @@ class Scores:
         Rising.
     decisions : dict of float to str
         The decisions of the configuration that are one of the thresholds, by threshold.
+    between : dict of measure to ScoreVariances
+        The variances between clusters, where rows share some; else empty.
     """
 
     part: Slice
@@ -280,6 +294,7 @@ class Scores:
     cuts: Floats
     thresholds: Floats
     decisions: dict[float, str]
+    between: dict[str, ScoreVariances] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
