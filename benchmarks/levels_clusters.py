@@ -3,8 +3,8 @@
 ``python benchmarks/levels_clusters.py [runs] [part ...]`` simulates audits with ``--cluster``: fair worlds,
 worlds with a true ratio below 1, rows that share a prompt or a name, and more than comparisons (parts:
 fair, power, crossed, others, command; all, if none is named). It prints a Markdown table of each, with
-Wilson's interval of every share; ``command`` writes a few of the worlds to files and looks whether the command
-says the same. Every world has its own seed.
+Wilson's interval of every share; ``command`` writes a few of the worlds to files and looks whether the
+command says the same. Every world has its own seed.
 
 Rates within clusters are beta distributed with a correlation between rows; the share of the group in a
 cluster is, too. Rows with two columns have normal effects of prompts and names on a latent scale.
