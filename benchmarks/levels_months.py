@@ -155,7 +155,7 @@ def months_until(seen: NDArray[np.bool_], start: int) -> Floats:
 
 
 def print_delays(runs: int) -> None:
-    """Print the months until the alarm, until it fails, and would by the ratio since alone; what is planned."""
+    """Print the months until the alarm, and until it fails; by the ratio since alone; and those planned."""
     heads = ("alarm: median (90 %)", "fails", "by the ratio since", "planned", "alarm before", "start named")
     print_row("world", *heads)
     print_row(*["---"] * 7)
