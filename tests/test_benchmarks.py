@@ -27,6 +27,7 @@ ELSEWHERE = {
     "fuzz_options": "test_fuzz.py",
     "headlines": "report/test_headlines.py",
     "kills": "experiment/test_kills.py",
+    "levels_months": "audit/test_streams.py",
     "messy": "audit/test_cleaning.py",
     "metamorphic": "audit/test_attacks.py",
     "paired": "report/test_population.py",
