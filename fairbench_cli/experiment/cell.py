@@ -18,6 +18,7 @@ from fairbench_cli.data.table import (
     Rows,
     Sample,
     Table,
+    copy_shell,
     make_read_only,
     move_to_other_group,
     represent,
@@ -192,7 +193,7 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     # 6. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
     needs_scores = population.sweep or population.row_metrics.metrics or population.predictions
     if needs_scores:
-        scores = model.scores(visible)
+        scores = model.scores(copy_shell(visible))
     else:
         scores = None
     stays = None
@@ -312,17 +313,22 @@ def tune(
 
 
 def fit(cell: Cell, train: Sample, repeat: int) -> Fitted:
-    """Return the result of fitting the cell's technique to training rows, with a repeat's random choices."""
+    """Return the result of fitting the cell's technique to training rows, with a repeat's random choices.
+
+    Rows are shared with other techniques: each gets objects of its own around the arrays.
+    """
     technique = cell.technique.spec.build(INTERVENTIONS)
     seen = cell.technique.include_protected
     seed = cell.classifier_seed(repeat)
     classifier = Classifier(cell.classifier.build(CLASSIFIERS), seen, seed)
-    return check_fitted(technique.fit(train, classifier, np.random.default_rng(cell.technique_seed(repeat))))
+    rng = np.random.default_rng(cell.technique_seed(repeat))
+    return check_fitted(technique.fit(copy_shell(train), classifier, rng))
 
 
 def decide(model: Fitted, rows: Sample) -> tuple[Labels, Floats | None]:
     """Return a model's decisions on rows and, where these are drawn, each row's chance of being accepted."""
-    return model.predict(rows), model.decision_probability(rows)
+    decisions = model.predict(copy_shell(rows))
+    return decisions, model.decision_probability(copy_shell(rows))
 
 
 def counted(predicted: Labels, chance: Floats | None, rows: Sample, protected: ProtectedAttributes) -> Counts:

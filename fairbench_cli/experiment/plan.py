@@ -159,7 +159,7 @@ class Cell:
 
 def component_seed(seed: int, spec: ComponentSpec) -> int:
     """Return the seed of a technique's or a classifier's own random choices, by that of the rows."""
-    return derive_seed(seed, spec.name, list(spec.parameters))
+    return derive_seed(seed, spec.name, list(spec.written.items()))
 
 
 def make_all_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> list[Cell]:
