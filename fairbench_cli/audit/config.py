@@ -447,8 +447,8 @@ class AuditConfig(StrictModel):
     sliced_by: str | None = Field(
         None,
         alias="slice",
-        description="Column that divides the rows, such as month or date:month (week, quarter, year); each "
-        "part is compared with the one before.",
+        description="Column that divides the rows, such as month or date:month (week, quarter, year). Slices "
+        "in an order are looks at one stream: however many, at most 5 % false alarms.",
     )
     label: str | None = Field(None, description="Column of true labels. Default: label_value or label.")
     attributes: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None = Field(

@@ -138,10 +138,10 @@ def test_the_answer_says_how_often_was_looked_and_the_evidence(late):
     result = looked_at(late)
     text = " ".join(str(result).split())
     assert "Looked at 12 times; no number of looks makes this say more than 5 % false alarms." in text
-    assert "Since 2025-07 selection rate of b (g) is 0.63 times that of a; evidence" in text
+    assert "Since 2025-07 the selection rate of b (g) is 0.63 times that of a; evidence" in text
     assert "(alarm at 20)." in text
     fair = " ".join(str(looked_at(decisions(1.0))).split())
-    assert "Most evidence, on selection rate of b (g): " in fair
+    assert "Most evidence, on the selection rate of b (g): " in fair
     assert " of 20." in fair
     assert len(result.to_pandas("looks")) == len(result.report.streams.looks)
 

@@ -3,12 +3,13 @@
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from fairbench_cli.audit.config import MISSING
-from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.audit.scan.slices import Slice, merge_entries
 
 PERIODS = (  # year and part of it, and how many parts a year has
     (re.compile(r"(\d{4})[ _-]?[QqKk]([1-4])"), 4),
@@ -69,4 +70,12 @@ def merge_slices(slices: Sequence[Slice], decision: str) -> Slice:
     cells = np.zeros((3, len(groups), 2, 2))
     for group_counts in slices:
         cells[:, [groups.index(group) for group in group_counts.counts.groups]] += group_counts.cells
-    return slices[0].with_cells(cells, tuple(groups), model="", decision=decision)
+    merged = slices[0].with_cells(cells, tuple(groups), model="", decision=decision)
+    ways = []
+    for clusters_of_slices in zip(*(group_counts.cluster_ways for group_counts in slices), strict=True):
+        parts = []
+        for group_counts, clusters in zip(slices, clusters_of_slices, strict=True):
+            indices = np.array([groups.index(group) for group in group_counts.counts.groups])
+            parts.append(replace(clusters, group=indices[clusters.group]))
+        ways.append(merge_entries(parts))
+    return merged.with_clusters(ways)

@@ -181,13 +181,13 @@ def compare_stream(
             tables_so_far.append(table)
             tests_so_far.append(tests)
             of_streams.append(of_stream)
-        rates = [family_rates(table.group_counts, table.names, deciding, common) for table in tables_so_far]
-        named = [named_rates(table.group_counts, table.names, deciding, common) for table in tables_so_far]
-        copies = find_copies(
-            [table.group_counts for table in tables_so_far],
-            [table.reference_indices for table in tables_so_far],
+        evidence_so_far = adjust_tests(
+            tests_so_far,
+            [family_rates(table.group_counts, table.names, deciding, common) for table in tables_so_far],
+            common,
+            [named_rates(table.group_counts, table.names, deciding, common) for table in tables_so_far],
+            _find_copies(tables_so_far, streams, look),
         )
-        evidence_so_far = adjust_tests(tests_so_far, rates, common, named, copies)
         for i, stream in enumerate(streams):
             table = tables_so_far[i]
             table_evidence = evidence_so_far[i]
@@ -337,6 +337,31 @@ def _look_at(
     return replace(table, look=Look(points, within, p, (low, high))), tests
 
 
+def _find_copies(
+    tables: Sequence[Compared], streams: Sequence[AttributeStream], look: int
+) -> list[dict[int, tuple[int, int]]]:
+    """Return the copies among attributes, see `family.find_copies`: in each slice so far."""
+    copies = find_copies(
+        [table.group_counts for table in tables], [table.reference_indices for table in tables]
+    )
+    confirmed = []
+    for i, copied in enumerate(copies):
+        are_copies = True
+        for g, (original, original_group) in copied.items():
+            mine = _rows_so_far(tables[i], streams[i], g, look)
+            theirs = _rows_so_far(tables[original], streams[original], original_group, look)
+            are_copies &= np.array_equal(mine, theirs)
+        confirmed.append(copied if are_copies else {})
+    return confirmed
+
+
+def _rows_so_far(table: Compared, stream: AttributeStream, g: int, look: int) -> Floats:
+    """Return the weights and rows of a group of a table, slice by slice."""
+    group = stream.groups.index(table.group_counts.counts.groups[g])
+    columns = (stream.rows.selected, stream.rows.total, stream.rows.numerator, stream.rows.denominator)
+    return np.stack([column[group, :, : look + 1] for column in columns])
+
+
 def _test_other_pairs(
     table: Compared, stream: AttributeStream, indices: Ints, is_comparable: Bools, look: int
 ) -> tuple[Floats, Floats]:
@@ -401,7 +426,7 @@ def _list_looks(
         p_holm = float(evidence.p_holm[g, m])
         log_e = np.minimum(of_stream.evidence.log_e[index[:2]][: look + 1], MOST_LOG_EVIDENCE)
         # As many tests as p is taken for by Holm.
-        n_tests = float(evidence.size)
+        n_tests = 1 / float(evidence.shares[g, m])
         if p > 0 and p_holm < 1:
             n_tests = max(1.0, p_holm / p)
         yield StreamLook(

@@ -277,7 +277,7 @@ def _tested_pairs(
         if name not in forms
     }
     # What moves with the square of a gap has no linear part at no gap: it is always bootstrapped.
-    clustered = clustered_rates.has_clusters(group_counts)
+    clustered = group_counts.shares_clusters
     plain_rows = _pair_with_reference(group_counts.cell_rows.astype(np.float64), other_groups, reference)
     everybody = float((group_counts.counts.n * rows_per_weight(group_counts)[:, None, None]).sum())
     drawing = config.draws > 0 and everybody > 0 and len(groups) <= MOST_GROUPS

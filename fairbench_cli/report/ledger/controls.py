@@ -404,7 +404,7 @@ class ControlRates:
 
 
 def compute_rates(frames: Sequence[pd.DataFrame]) -> ControlRates:
-    """Return what the controls of some runs say together.
+    """Return the rates of the controls of some runs together.
 
     Comparisons of a data set and a kind of twins hang together: metrics of one pair do, and so may β and
     classifiers. Of so many independent ones, the number that are called different varies as much as Wilson's

@@ -53,6 +53,12 @@ def result_of(finding: TechniqueFinding, *, brief: bool = False) -> str:
     if finding.is_trivial and finding.kind in ("better", "worse"):
         short = "hardly"
         result = f"hardly {result}"
+    if finding.kind == "not shown" and finding.change.leaves_out_zero:
+        # The interval is of one number by itself, the word is about all of its family.
+        p = math.ceil(round(100 * finding.change_p, 6)) / 100  # rounded up: none is below 0.05
+        among = f" (p {p:.2f} among {finding.n_tests})"
+        short += among
+        result += among
     if brief:
         return short
     if finding.is_on_front and finding.narrows:
