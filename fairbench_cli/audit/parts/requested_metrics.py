@@ -56,7 +56,7 @@ NAMED = ("group", "reference")
 POINT = AuditConfig(rule="point")
 TESTED: dict[str, str] = {  # what is tested, in words, where it is not the metric itself
     "parts": "A largest or absolute value fails where one of its parts fails, and passes where all pass.",
-    "rate": "A p-value, and what has no sign, fails where the rates differ by the test of an audit, too.",
+    "rate": "A p-value fails where the rates differ by the test of an audit, too.",
     "limit": "What is best at an end of its range fails where it is beyond chance worse than its limit.",
 }
 
