@@ -26,6 +26,7 @@ from fairbench_cli.audit.metrics import (
     is_metric,
     kind,
 )
+from fairbench_cli.base.encodings import ADVICE, is_text_encoding
 from fairbench_cli.base.errors import Flag, find_nearest, format_value, suggest
 from fairbench_cli.base.strict_yaml import parse_scalar
 from fairbench_cli.base.validation import StrictModel, mistake
@@ -398,6 +399,13 @@ _intersections = _sets_of_columns(2, "is not two or more attributes", "write rac
 _explained = _sets_of_columns(1, "does not name different columns", "write education,hours")
 
 
+def _check_encoding(value: str) -> str:
+    """Check that texts can be read in an encoding."""
+    if not is_text_encoding(value):
+        raise mistake(f"no encoding is called {format_value(value)}", f"write {ADVICE}")
+    return value
+
+
 def _check_confidence(value: float) -> float:
     """Check that normal quantiles of a confidence can be computed."""
     if value > SUREST:
@@ -437,6 +445,9 @@ class AuditConfig(StrictModel):
         description="Column of scores. Default: score. Repeat it: each is compared with the first.",
     )
     table: str | None = Field(None, description="Table of an SQLite file to read. Default: the only one.")
+    encoding: Annotated[str, AfterValidator(_check_encoding)] | None = Field(
+        None, description="Encoding of a text file: latin-1, cp1252 (of Windows), utf-16. Default: utf-8."
+    )
     against: str | None = Field(
         None, description="The baseline: a file about the same rows, with whose scores these are compared."
     )
@@ -745,7 +756,7 @@ def split_gate_names(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
 PLANNED = tuple(name for name in PlanConfig.model_fields if name not in AuditConfig.model_fields)
 USED_BY_PLANS = (
     *("attribute", "bins", "intersect", "ref", "ref-method", "tau", "min-group", "min-share", "exclude"),
-    *("spellings", "recode", "confidence", "table", "counts", *PLANNED),
+    *("spellings", "recode", "confidence", "table", "encoding", "counts", *PLANNED),
 )
 """The keys that a plan takes: those of who is compared and how, and its own."""
 

@@ -26,6 +26,7 @@ from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
 from fairbench_cli.audit.scan import input_errors, readings
 from fairbench_cli.audit.scan.cleaning import clean_rows, describe_dropped
 from fairbench_cli.audit.scan.pairing import names_of_files, pair_rows, side_slices
+from fairbench_cli.audit.scan.problems import Attempt, collect_problems
 from fairbench_cli.audit.scan.readings import NumberBins
 from fairbench_cli.audit.scan.roles import (
     LABELS,
@@ -52,9 +53,11 @@ from fairbench_cli.audit.scan.scan import (
 )
 from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.audit.scan.source import (
+    LIBRARIES,
     Source,
     open_file,
     open_frame,
+    path_of,
     progress_of,
     start_database,
 )
@@ -117,8 +120,46 @@ def open_scan(
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
+    with ExitStack() as stack:
+        try:
+            scan = stack.enter_context(_scan_rows(source, Attempt(config), against, tell))
+        except UserError as error:
+            is_gone_past = any(problem.assumed or problem.remedy for problem in error.problems)
+            if is_gone_past and _is_read_again(source, against):
+                tell("looking for what else stops the audit", None)
+                raise collect_problems(
+                    error, config, lambda attempt: _scan_rows(source, attempt, against)
+                ) from None
+            raise
+        yield scan
+
+
+def _is_read_again(*sources: "str | Path | Frame | None") -> bool:
+    """Return whether rows can be read more than once: not those of a stream."""
+    for source in sources:
+        if isinstance(source, str | Path):
+            if not Path(path_of(str(source))).is_file():
+                return False
+        elif source is not None and type(source).__module__.partition(".")[0] not in LIBRARIES:
+            return False
+    return True
+
+
+@contextmanager
+def _scan_rows(
+    source: "str | Path | Frame",
+    attempt: Attempt,
+    against: "Frame | None" = None,
+    tell: ProgressCallback = ignore_progress,
+) -> Iterator[Scan]:
+    """Open a file or a frame and count its rows, see `open_scan`; the first stop is raised."""
+    config = attempt.config
     with _start_database() as (database, folder), _watch_progress(database, tell) as far:
         rows = _open_source(database, source, folder, config, tell)
+        if attempt.first_copies:
+            rows = rows.with_first_copies()
+        if attempt.without_scores:
+            rows = rows.with_scores_of_1()
         tell(f"counting the rows of {rows.name}, pass by pass", far)
         with input_errors.reading_rows(rows):
             if not config.against:
@@ -197,9 +238,12 @@ def _open_source(
     tell: ProgressCallback = ignore_progress,
 ) -> Source:
     if isinstance(source, str | Path):
-        opened = open_file(database, str(source), folder, config.table, tell)
+        opened = open_file(database, str(source), folder, config.table, config.encoding, tell)
     elif config.table is not None:
         raise user_error("a data frame has no tables", ("leave out ", Flag("table")), Flag("table"))
+    elif config.encoding is not None:
+        problem = "a data frame has no encoding"
+        raise user_error(problem, ("leave out ", Flag("encoding")), Flag("encoding"))
     else:
         opened = open_frame(database, source)
     if config.counts is None:

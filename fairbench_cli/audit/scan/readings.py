@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import ABOVE_MEDIAN, AuditConfig, Decision, Edges
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.input_errors import refuse_if, refuse_scores
+from fairbench_cli.audit.scan.input_errors import advise_value, refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.audit.scan.spellings import (
@@ -29,7 +29,7 @@ from fairbench_cli.audit.scan.spellings import (
     with_spellings,
 )
 from fairbench_cli.base.errors import Flag, MessageText, Problem, format_value, suggest, user_error
-from fairbench_cli.base.safe_text import format_count
+from fairbench_cli.base.safe_text import format_count, join_names
 
 MOST_LISTS = 2000  # of models and decisions
 BITS = 12
@@ -670,17 +670,23 @@ def _refuse_unknown_values(
         if alike[column] and is_spelled_otherwise(favourable, counts):
             continue
         if not set(favourable) & set(counts) and not set(counts) <= values_elsewhere:
-            listed = ", ".join(map(format_value, list(counts)[:MOST_LISTED]))
+            listed = join_names(
+                [f"{format_value(value)} ({format_count(n, 'row')})" for value, n in counts.items()],
+                MOST_LISTED,
+            )
             stated = " or ".join(map(format_value, favourable))
             problem = f"{source.columns[column]} is never {stated}, but {listed}"
+            _, remedy, assumed = advise_value(counts)
             fix: MessageText = (
                 "name one value of each column: ",
-                *_flags_of_both(favourable[0], next(iter(counts))),
+                *_flags_of_both(favourable[0], str(remedy[0].value)),
             )
             if not source.row(f"SELECT 1 FROM predictions WHERE {sql.word(column)} LIMIT 1"):
                 fix = ("say how scores become decisions: ", Flag("threshold"), ", ", Flag("top-k"))
                 fix = (*fix, " or ", Flag("top-share"))
-            raise user_error(problem, fix, FAVOURABLE)
+                remedy = ()
+                assumed = ()
+            raise user_error(problem, fix, FAVOURABLE, remedy=remedy, assumed=assumed)
 
 
 def _refuse_disjoint_classes(

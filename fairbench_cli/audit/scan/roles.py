@@ -26,6 +26,8 @@ MOST_CODES = 20  # a column of numbers with more different ones is a quantity, n
 MOST_VALUES = 100  # a text column with more different ones is audited when it is named alone
 WORDS_AT_ONCE = 50  # columns that are looked through for words in one scan
 MOST_CHECKED = 20  # quantities that the counting pass looks at for words; more take scans of their own
+FIRST_COPIES = Flag("first-copies")
+"""What is assumed to go on where a name stands for several columns; no option that anybody can give."""
 MOST_LISTED = 10
 FEW_ATTRIBUTES = 2  # columns of groups that are audited whatever they are called: others are of a raw table
 SHORT_FOR = "may be short for"  # what a note says of a group that may be another one
@@ -290,16 +292,27 @@ def _unknown_column(source: Source, name: str, key: str, names: list[str]) -> Us
     else:
         where = source.name
     if name in source.doubled:
-        return user_error(f"column {format_value(name)} appears twice", "rename or remove one of them", where)
+        problem = f"column {format_value(name)} appears twice"
+        return user_error(problem, "rename or remove one of them", where, assumed=(FIRST_COPIES,))
     problem = f"no column {format_value(name)}"
     if len(source.columns) == 1:
         only = format_value(source.columns[0])
         return user_error(f"{problem}, only {only}", "separate the columns by commas", where)
-    if key == "score":
-        also = "; if the file has only outcomes, name their column"
-    else:
-        also = ""
-    return user_error(problem, (f"{suggest(name, names)} (name it with ", Flag(key), f"{also})"), where)
+    if key != "score":
+        return user_error(problem, (f"{suggest(name, names)} (name it with ", Flag(key), ")"), where)
+    also = "; if the file has only outcomes, name their column)"
+    fix: MessageText = (f"{suggest(name, names)} (name it with ", Flag(key), also)
+    if name != "score":
+        return user_error(problem, fix, where)
+    in_capitals = [free_name for free_name in names if free_name.lower() == name]
+    likely = in_capitals or [free_name for free_name in names if recognise.named_like_decisions(free_name)]
+    remedy = Flag("score", "COLUMN")
+    if in_capitals:
+        remedy = Flag("score", in_capitals[0])
+    elif len(likely) == 1:
+        remedy = Flag("score", likely[0])
+        fix = ("name the column of scores or decisions, likely ", remedy, f"; there are {join_names(names)}")
+    return user_error(problem, fix, where, remedy=(remedy,))
 
 
 def too_many_groups(source: Source, names: tuple[str, ...], count: str) -> UserError:
