@@ -26,10 +26,9 @@ from fairbench_cli.audit.metrics import (
     is_metric,
     kind,
 )
-from fairbench_cli.base.encodings import ADVICE, is_text_encoding
 from fairbench_cli.base.errors import Flag, find_nearest, format_value, suggest
 from fairbench_cli.base.strict_yaml import parse_scalar
-from fairbench_cli.base.validation import StrictModel, mistake
+from fairbench_cli.base.validation import StrictModel, check_encoding, mistake
 from fairbench_cli.measures.individual_fairness import MARGIN, NEIGHBOURS
 from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.measures.significance import alpha_level
@@ -399,13 +398,6 @@ _intersections = _sets_of_columns(2, "is not two or more attributes", "write rac
 _explained = _sets_of_columns(1, "does not name different columns", "write education,hours")
 
 
-def _check_encoding(value: str) -> str:
-    """Check that texts can be read in an encoding."""
-    if not is_text_encoding(value):
-        raise mistake(f"no encoding is called {format_value(value)}", f"write {ADVICE}")
-    return value
-
-
 def _check_confidence(value: float) -> float:
     """Check that normal quantiles of a confidence can be computed."""
     if value > SUREST:
@@ -445,7 +437,7 @@ class AuditConfig(StrictModel):
         description="Column of scores. Default: score. Repeat it: each is compared with the first.",
     )
     table: str | None = Field(None, description="Table of an SQLite file to read. Default: the only one.")
-    encoding: Annotated[str, AfterValidator(_check_encoding)] | None = Field(
+    encoding: Annotated[str, AfterValidator(check_encoding)] | None = Field(
         None, description="Encoding of a text file: latin-1, cp1252 (of Windows), utf-16. Default: utf-8."
     )
     against: str | None = Field(
