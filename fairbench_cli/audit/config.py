@@ -469,6 +469,11 @@ class AuditConfig(StrictModel):
         description="Cut a numeric attribute into bins of equal counts, --bins age=4, or at edges, "
         "--bins age=25,45,65",
     )
+    as_of: str | None = Field(
+        None,
+        description="The day on which ages are counted, where a column of birth dates is cut: 2024-12-31, or "
+        "a column of days.",
+    )
     intersections: Annotated[ColumnSets, BeforeValidator(_intersections)] = Field(
         (), alias="intersect", description="Audit a combination: --intersect race,sex"
     )
@@ -747,7 +752,18 @@ def split_gate_names(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 PLANNED = tuple(name for name in PlanConfig.model_fields if name not in AuditConfig.model_fields)
 USED_BY_PLANS = (
-    *("attribute", "bins", "intersect", "ref", "ref-method", "tau", "min-group", "min-share", "exclude"),
+    *(
+        "attribute",
+        "bins",
+        "as-of",
+        "intersect",
+        "ref",
+        "ref-method",
+        "tau",
+        "min-group",
+        "min-share",
+        "exclude",
+    ),
     *("spellings", "recode", "confidence", "table", "encoding", "counts", *PLANNED),
 )
 """The keys that a plan takes: those of who is compared and how, and its own."""

@@ -28,7 +28,7 @@ _PROTECTED = re.compile(
     r"races?$|racial|raza$|raca$|razza$|skin|colou?r$|ethn|etni|minorit|caste$|tribe$|indigen|hispanic|latin[oax]$|"
     r"black$|asian$|caucasian$|"
     r"age(s|d|group|cat\w*|grp|band|range|class|bin)?$|alter$|altersgruppe|leeftijd|edad$|idade$|"
-    r"birth|geburt|naissance|nacimiento|nascimento|nascita|geboorte|"
+    r"birth|dob$|geburt|naissance|nacimiento|nascimento|nascita|geboorte|"
     r"nation|nacion|nazion|citizen|staatsang|ciudadan|immigra|migra|foreign|auslander|nativ|herkunft|afkomst|"
     r"relig|creed$|faith$|godsdienst|disab|handicap|behinder|discap|"
     r"marital|married|marriage|civil$|familienstand|pregnan|veteran|lgbt|"

@@ -16,7 +16,7 @@ Policies:
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -265,6 +265,7 @@ class _ReadColumns:
     decisions: tuple[Decision, ...]
     bins: dict[str, NumberBins]
     notes: tuple[str, ...]
+    ones: tuple[str, str]
 
 
 def _settle_guesses(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -> Iterator[Scan]:
@@ -315,13 +316,24 @@ def _read_columns(source: Source, config: AuditConfig, rejected: RejectedGuesses
         raise UserError(*error.problems, *check_alike_groups_of_rows(source, roles, config)) from None
     if not outcomes.uses_label:
         roles = replace(roles, label=None)
+    ones = readings.describe_ones(roles, _names_of_roles(source, roles, config), outcomes, binary=binary)
     source, merge_notes = merge_groups(outcomes.source, roles, config)
     bins = {
         name: readings.find_bins(source, roles.attributes[name], n_bins_or_edges)
         for name, n_bins_or_edges in config.bins.items()
     }
     notes = source.notes + roles.notes + outcomes.notes + percent_notes + merge_notes
-    return _ReadColumns(source, roles, outcomes.classes, decisions, bins, notes)
+    return _ReadColumns(source, roles, outcomes.classes, decisions, bins, notes, ones)
+
+
+def _names_of_roles(source: Source, roles: ColumnRoles, config: AuditConfig) -> dict[int, str]:
+    """Return the names of the columns of scores and of the label; a baseline's has that of the score."""
+    names = {column: source.columns[column] for column in roles.scores}
+    if source.alone is not None:
+        names[len(source.columns) - 1] = config.score or "score"
+    if roles.label is not None:
+        names[roles.label] = source.columns[roles.label]
+    return names
 
 
 def _are_binary(decisions: tuple[Decision, ...]) -> bool:
@@ -346,6 +358,7 @@ def _count_rows(columns: _ReadColumns, config: AuditConfig) -> CountedRows:
         bins=columns.bins,
         binary=_are_binary(columns.decisions),
         notes=columns.notes,
+        ones=columns.ones,
     )
     rows = CountedRows(**vars(opened), cells=count_cells(opened))
     for cells in rows.cells.values():
@@ -437,23 +450,32 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
         tuple(notes),
         weighted=rows.weighted,
         last=slices[-1].model if config.compares else "",
-        uncut=_uncut_attributes(rows),
+        uncut=_uncut_attributes(rows, rows.roles.quantities),
+        birth_dates=_uncut_birth_dates(rows),
+        ones=rows.ones,
     )
     return Scan(**vars(rows), tally=tally)
 
 
-def _uncut_attributes(rows: CountedRows) -> tuple[str, ...]:
-    """Return the quantities that are called like protected attributes, such as age; none is audited.
+def _uncut_attributes(rows: CountedRows, columns: Sequence[int]) -> tuple[str, ...]:
+    """Return those of columns that are not audited which are called like protected attributes, such as age.
 
     One whose name has a word of an attribute that is, such as age next to age_cat, is left out.
     """
     audited_words: set[str] = set()
     for name in rows.roles.attributes:
         audited_words.update(split_words(name))
-    names = (rows.source.columns[column] for column in rows.roles.quantities)
+    names = (rows.source.columns[column] for column in columns)
     return tuple(
         name for name in names if named_like_protected(name) and audited_words.isdisjoint(split_words(name))
     )
+
+
+def _uncut_birth_dates(rows: CountedRows) -> tuple[str, ...]:
+    """Return the columns of birth dates, of which no ages are audited; none where an age is."""
+    if any("age" in split_words(name) for name in rows.roles.attributes):
+        return ()
+    return _uncut_attributes(rows, rows.roles.birth_dates)
 
 
 def _written_values(rows: CountedRows, name: str) -> dict[str, dict[str | None, int]]:

@@ -87,6 +87,8 @@ class ColumnRoles:
         Attributes that nobody named: those of too many groups are left out.
     quantities : tuple of int
         Columns left out because they hold many numbers, as far as the first rows show.
+    birth_dates : tuple of int
+        Columns left out because they hold dates, which are called like birth dates.
     notes : tuple of str
         What a reader should know.
     """
@@ -102,6 +104,7 @@ class ColumnRoles:
     audited: tuple[tuple[str, ...], ...]
     unnamed: frozenset[str]
     quantities: tuple[int, ...]
+    birth_dates: tuple[int, ...]
     notes: tuple[str, ...]
 
     @property
@@ -167,6 +170,7 @@ def assign_roles(
         role_of[len(source.columns) - 1] = "baseline score"
     # 3. The attributes: those that are named or look like some; then those that are cut or crossed.
     quantities: tuple[int, ...] = ()
+    birth_dates: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
     if config.attributes is None:
         for name in source.doubled:
@@ -177,7 +181,7 @@ def assign_roles(
             for name, i in source.column_index.items()
             if i not in role_of and name.lower() not in RESERVED - USED
         ]
-        attributes, quantities, left_out = _select_default_attributes(
+        attributes, quantities, birth_dates, left_out = _select_default_attributes(
             source, free, frozenset(config.bins), rejected
         )
         if config.preset != "aequitas":  # which audits them all
@@ -218,6 +222,7 @@ def assign_roles(
         audited=tuple((name,) for name in attributes) + config.intersections,
         unnamed=frozenset(attributes if config.attributes is None else ()) - set(config.bins) - set(crossed),
         quantities=quantities,
+        birth_dates=birth_dates,
         notes=tuple(notes),
     )
 
@@ -326,8 +331,8 @@ def too_many_groups(source: Source, names: tuple[str, ...], count: str) -> UserE
 
 def _select_default_attributes(
     source: Source, free: list[int], binned: frozenset[str], rejected: RejectedGuesses
-) -> tuple[dict[str, int], tuple[int, ...], tuple[str, ...]]:
-    """Return which of the columns `free` are audited, which hold quantities, and what was left out, and why.
+) -> tuple[dict[str, int], tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
+    """Return which of the columns `free` are audited, hold quantities or birth dates, and notes on others.
 
     `binned` are the names of those to be cut into bins.
     """
@@ -336,6 +341,7 @@ def _select_default_attributes(
     attributes: dict[str, int] = {}
     left_out: dict[tuple[str, str], list[str]] = {}
     quantities: list[int] = []
+    birth_dates: list[int] = []
     for i, distinct, n_words, example in _look_at_first_rows(source, free):
         name = source.columns[i]
         numeric = n_words == 0 and i not in rejected.with_words
@@ -364,8 +370,10 @@ def _select_default_attributes(
             left_out.setdefault(why, []).append(name)
         if why in (WEIGHTS, NUMBERS):
             quantities.append(i)
+        if why == DATES and recognise.named_like_protected(name):
+            birth_dates.append(i)
     notes = tuple(_describe_left_out(why, names) for why, names in left_out.items())
-    return attributes, tuple(quantities), notes
+    return attributes, tuple(quantities), tuple(birth_dates), notes
 
 
 def _attributes_in_options(config: AuditConfig) -> frozenset[str]:
@@ -409,11 +417,21 @@ def _select_likely(
     return likely, (audited_note, _describe_left_out(UNLIKELY, unlikely))
 
 
+def ages_on_a_day(name: str) -> str:
+    """Return the options that audit ages by a column of birth dates."""
+    return f"{Flag('bins', (name, '25,45,65')).spell()} {Flag('as-of', '2024-12-31').spell()}"
+
+
 def _describe_left_out(why: tuple[str, str], names: list[str]) -> str:
     """Write why columns are not audited."""
-    how = f"--attribute {names[0]}" + (f", or cut it: --bins {names[0]}=4" if why == NUMBERS else "")
+    how = Flag("attribute", names[0]).spell()
+    if why == NUMBERS:
+        how += f", or cut it: {Flag('bins', (names[0], 4)).spell()}"
     if why == WEIGHTS:
-        how = f"--weight {names[0]}, or {how}"
+        how = f"{Flag('weight', names[0]).spell()}, or {how}"
+    births = [name for name in names if recognise.named_like_protected(name)]
+    if why == DATES and births:
+        how += f", or as ages on a day: {ages_on_a_day(births[0])}"
     return f"{NOT_AUDITED} {why[len(names) > 1]}: {join_names(names, MOST_LISTED)} (unless named: {how})."
 
 
