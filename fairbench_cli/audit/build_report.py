@@ -9,7 +9,14 @@ from typing import Any
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.compare_rates import compare_slices
 from fairbench_cli.audit.compare.gate import decide_gate
-from fairbench_cli.audit.compare.report import AcceptedFailures, Gate, GroupRow, Place, Report
+from fairbench_cli.audit.compare.report import (
+    AcceptedFailures,
+    ClusteredDisparity,
+    Gate,
+    GroupRow,
+    Place,
+    Report,
+)
 from fairbench_cli.audit.compare.verdict import (
     check_names,
     combine_verdicts,
@@ -18,11 +25,13 @@ from fairbench_cli.audit.compare.verdict import (
 )
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import PARTS, parts_of
+from fairbench_cli.audit.parts.formatting import FEW_CLUSTERS, format_degrees
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.slices import Tally
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import Verdict
 
+MOST_FEW = 3  # tests that are as if of few clusters are named
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -89,6 +98,7 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
     notes = list(tally.notes)
     notes += _describe_comparison(tally, config)
     notes += _describe_groups(tally, report.groups, config)
+    notes += _describe_few_clusters(report)
     return replace(
         report,
         notes=tuple(dict.fromkeys(notes)),
@@ -156,6 +166,20 @@ def _describe_comparison(tally: Tally, config: AuditConfig) -> list[str]:
             if len(group_counts.counts.groups) == 1
         ]
     return notes
+
+
+def _describe_few_clusters(report: Report) -> list[str]:
+    """Return a note on the tests that are as if of few clusters, though there may be many."""
+    rows = [row for row in report.disparities if isinstance(row, ClusteredDisparity) and row.deciding]
+    few = [row for row in rows if row.degrees < FEW_CLUSTERS]
+    if not few:
+        return []
+    names = " and ".join(report.config.cluster or ())
+    tests = [f"{row.metric} of {row.group} ({format_degrees(row.degrees)})" for row in few]
+    return [
+        f"Tests as if of fewer than {FEW_CLUSTERS} independent values of {names}: "
+        f"{join_names(list(dict.fromkeys(tests)), MOST_FEW)}."
+    ]
 
 
 def _describe_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig) -> list[str]:

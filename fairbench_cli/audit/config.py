@@ -43,6 +43,7 @@ Spelling = Literal["merge", "keep"]
 TAU = 0.8
 LEAST_CHANGE = 0.02  # of the difference of two rates: less is hardly a change
 SUREST = 1 - 1e-9  # of confidence: normal quantiles beyond are rounding
+MOST_CLUSTERS = 2  # columns that say what rows have in common
 MOST_SCORES = 6  # columns: rows are counted by all decisions together
 UNDECIDED = "undecided"  # in `fail-on` and `warn-on`: unless everything passes
 WORSE = "worse"  # in `fail-on` and `warn-on`: where a disparity is larger than it was
@@ -460,8 +461,10 @@ class AuditConfig(StrictModel):
     )
     weight: str | None = Field(None, description="Column of weights.")
     counts: str | None = Field(None, description="Column that says how many people a row stands for.")
-    cluster: str | None = Field(
-        None, description="Column that says whose row it is, where people have several rows."
+    cluster: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None = Field(
+        None,
+        description="Column of what rows have in common: person, school, household. Give it twice for rows "
+        "that share either, such as prompts and names.",
     )
     model_column: str | None = Field(None, description="Column of the models' names; each is audited.")
     bins: Annotated[dict[str, Bins], BeforeValidator(READERS["bins"])] = Field(
@@ -579,6 +582,9 @@ class AuditConfig(StrictModel):
     confidence: Annotated[float, AfterValidator(_check_confidence)] = Field(
         0.95, gt=0, lt=1, description="Of intervals and tests."
     )
+    adjusted: bool = Field(
+        False, description="Widen the intervals of ratios and differences for all that is compared at once."
+    )
     title: str | None = Field(None, min_length=1, description="What the page and its file are headed by.")
     curves: bool = Field(
         False, description="Also AUC, calibration and more of the scores, and selection rates by threshold."
@@ -616,6 +622,11 @@ class AuditConfig(StrictModel):
     def compares(self) -> bool:
         """Whether models or slices are compared with each other."""
         return bool(self.against or self.sliced_by or len(self.scores or ()) > 1)
+
+    @property
+    def compares_models(self) -> bool:
+        """Whether it is models that are compared, and not slices of the rows."""
+        return self.compares and self.sliced_by is None
 
     @property
     def slice_name(self) -> str | None:
@@ -695,9 +706,13 @@ class AuditConfig(StrictModel):
         >>> AuditConfig(min_group=5).resolved()["min-group"]
         5
         """
-        unused = {"fail", "failing_metrics", "warning_metrics", "baseline"}
+        unused = {"fail", "baseline"}
+        if not (self.fail_on or self.warn_on):
+            unused |= {"failing_metrics", "warning_metrics"}
         if not self.compares:
             unused |= {"least_change_by_metric"}
+        if not self.adjusted:
+            unused |= {"adjusted"}
         if not self.scan:
             unused |= {"scan"}
         if not self.explained_by:
@@ -709,6 +724,8 @@ class AuditConfig(StrictModel):
         resolved = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unused)
         if self.scores and len(self.scores) == 1:
             resolved["score"] = self.scores[0]
+        if self.cluster and len(self.cluster) == 1:
+            resolved["cluster"] = self.cluster[0]
         if self.against:
             resolved["against"] = PurePath(self.against).name
         return {key: value for key, value in resolved.items() if value not in ([], {})}

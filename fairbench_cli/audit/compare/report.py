@@ -21,9 +21,10 @@ from fairbench_cli.measures.counts import Floats
 ALL = "(all)"  # the attribute and the group of everybody
 
 # Why a comparison is not decided: a rate has no rows; the ratio is outside τ, and chance may be why; it is
-# outside τ, and weights leave too few rows to test it; or it is within τ, and its interval is not.
-Reason = Literal["no rows", "chance", "few", "wide", ""]
-Test = Literal["score", "fisher", ""]
+# outside τ, and weights leave too few rows to test it; its rows are of too few clusters to test it; or it is
+# within τ, and its interval is not.
+Reason = Literal["no rows", "chance", "few", "clusters", "wide", ""]
+Test = Literal["score", "fisher", "clusters", ""]
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,12 @@ class Disparity(Pair):
     value, reference_value : float
         The rates, in [0, 1].
     ratio, difference : Interval
-        value / reference_value (Miettinen and Nurminen's interval), value − reference_value (Newcombe's).
+        value / reference_value (Miettinen and Nurminen's interval), value − reference_value (Newcombe's);
+        where rows share clusters, Fieller's interval and Student's.
     p, p_holm : float
         Of the hypothesis that the rates are equal, two-sided; and adjusted over the `Report.family`. NaN
         where nothing is tested.
-    test : {"score", "fisher", ""}
+    test : {"score", "fisher", "clusters", ""}
         Which test that is.
     tau : float
         The ratio passes from tau to 1/tau.
@@ -107,7 +109,7 @@ class Disparity(Pair):
         See `compare.compare_rates`; under ``rule="point"`` the same as `point`.
     shown_outside : bool
         Of a failure: whether the ratio is outside τ by more than chance, not only different from 1.
-    reason : {"no rows", "chance", "few", "wide", ""}
+    reason : {"no rows", "chance", "few", "clusters", "wide", ""}
         Why it is not decided.
     rows_needed : float
         About how many rows of both groups would decide it, were the rates as they were measured; NaN where it
@@ -138,6 +140,19 @@ class Disparity(Pair):
     deciding: bool
     behind: tuple[float, float]
     reference_behind: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class ClusteredDisparity(Disparity):
+    """A comparison of an audit in which rows share a person, a school or the like.
+
+    Parameters
+    ----------
+    degrees : float
+        Of freedom, of its test: as if of so many independent clusters. NaN where there is no test by these.
+    """
+
+    degrees: float
 
 
 @dataclass(frozen=True)
@@ -212,7 +227,9 @@ class Report:
     disparities : tuple of Disparity
         Every rate of every group against its reference.
     family : int
-        How many comparisons the p-values are adjusted for.
+        How many comparisons the p-values are adjusted for; of models that are compared, of the last.
+    named : int
+        How many of these a gate named beforehand, which have the larger share of the level; 0: all are alike.
     last : str
         Of models or slices that are compared, the one that the verdict goes by; empty where none are.
     notes : tuple of str
@@ -246,6 +263,7 @@ class Report:
     groups: tuple[GroupRow, ...]
     disparities: tuple[Disparity, ...]
     family: int
+    named: int = 0
     last: str = ""
     notes: tuple[str, ...] = ()
     found: Mapping[str, Any] = field(default_factory=dict)

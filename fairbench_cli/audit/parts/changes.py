@@ -14,7 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from fairbench_cli.audit.compare.compare_rates import Compared, adjust
+from fairbench_cli.audit.compare.compare_rates import Compared
+from fairbench_cli.audit.compare.family import adjust_family
 from fairbench_cli.audit.compare.references import (
     REST,
     Ints,
@@ -224,12 +225,12 @@ def _compute_changes(
     values = divide(group_changes.before, ref.before), divide(group_changes.after, ref.after)
     ratios = []
     for rates, side in zip(values, sides, strict=True):
-        low, high = side.ratio_limits
+        low, high = side.ratio_limits(config.confidence)
         ratios.append(intervals(rates, low, high))
     apart = group_changes.before - ref.before, group_changes.after - ref.after
     differences = []
     for gaps, side in zip(apart, sides, strict=True):
-        low, high = side.difference_limits
+        low, high = side.difference_limits(config.confidence)
         differences.append(intervals(gaps, low, high))
     spread = group_changes.change + ref.change
     points = group_changes.points + ref.points
@@ -300,7 +301,8 @@ def _add_verdicts(changes: Sequence[Change], config: AuditConfig) -> Iterator[Ch
     One that cannot be tested counts with a p-value of 1.
     """
     p = np.array([1.0 if math.isnan(row.p) else row.p for row in changes])
-    (adjusted,), _ = adjust([p], [np.array([row.deciding for row in changes], dtype=bool)])
+    is_deciding = np.array([row.deciding for row in changes], dtype=bool)
+    (adjusted,) = adjust_family([p], [is_deciding]).adjusted
     for row, p_holm in zip(changes, adjusted.tolist(), strict=True):
         if math.isnan(row.p):
             yield row

@@ -26,7 +26,7 @@ QUESTION = "too large?"
 
 def differs(row: Disparity, confidence: float) -> Differs:
     """Return whether the rates are shown to differ, over all comparisons that decide."""
-    if math.isnan(row.p) or row.reason == "few":
+    if math.isnan(row.p) or row.reason in ("few", "clusters"):
         return "untested"
     if row.p_holm < alpha_level(confidence):
         return "shown"
@@ -134,6 +134,8 @@ def _describe_difference(row: Disparity, report: Report) -> str:
         return ""
     if answer == "shown":
         return ", more than chance would do"
+    if answer == "untested" and row.reason == "clusters":
+        return f", from too few values of {' and '.join(report.config.cluster or ())} to test"
     if answer == "untested":
         return ", from rows that are worth too few to test"
     if row.p < report.config.alpha:

@@ -424,8 +424,8 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
         notes.append(readings.describe_bins(name, config.bins[name], bins))
     # Whose rows these are is said last, and looked at before the groups, which may be refused.
     people_notes = []
-    if roles.cluster is not None:
-        slices, people_note = cluster_slices(rows, slices, roles.cluster)
+    if roles.clusters:
+        slices, people_note = cluster_slices(rows, slices)
         people_notes.append(people_note)
     elif not config.counts:
         people_notes += _repeated_people(rows)

@@ -75,8 +75,10 @@ class ColumnRoles:
         audited.
     scores : tuple of int
         The columns of scores; each is compared with the first. Of two files this is that of the baseline.
-    label, weight, model, cluster : int or None
+    label, weight, model : int or None
         The columns of these; slices of the rows are models, too.
+    clusters : tuple of int
+        The columns of what rows have in common, two at most.
     single_model : int or None
         A ``model_id`` that nobody named: it must have one value only.
     attributes : dict of name to column
@@ -98,7 +100,7 @@ class ColumnRoles:
     label: int | None
     weight: int | None
     model: int | None
-    cluster: int | None
+    clusters: tuple[int, ...]
     single_model: int | None
     attributes: dict[str, int]
     audited: tuple[tuple[str, ...], ...]
@@ -152,11 +154,12 @@ def assign_roles(
         "label": (None if itself else label, "label"),
         "weight": (config.weight, "weight"),
         "model": (config.model_column, "model-column"),
-        "cluster": (config.cluster, "cluster"),
+        "cluster": (config.cluster[0] if config.cluster else None, "cluster"),
         "slice": (config.sliced_by, "slice"),
         "id": (config.identifier, "id"),
     }
     requested |= {f"score {name}": (name, "score") for name in (config.scores or ())[1:]}
+    requested |= {f"cluster {name}": (name, "cluster") for name in (config.cluster or ())[1:]}
     columns = {role: find_column(source, name, key) for role, (name, key) in requested.items() if name}
     role_of: dict[int, str] = {}
     for role, column in columns.items():
@@ -216,7 +219,7 @@ def assign_roles(
         label=columns.get("label"),
         weight=columns.get("weight"),
         model=columns.get("slice", columns.get("model")),
-        cluster=columns.get("cluster"),
+        clusters=tuple(column for role, column in columns.items() if role.partition(" ")[0] == "cluster"),
         single_model=None if single in role_of or single in attributes.values() else single,
         attributes=attributes | crossed_columns,
         audited=tuple((name,) for name in attributes) + config.intersections,

@@ -597,16 +597,18 @@ def _groups_by_value(scan: CountedRows, name: str) -> dict[str | None, str]:
     return {value: group_name(value) for value in values}
 
 
-def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
+def with_clusters(scan: Scan) -> tuple[tuple[Slice, ...], str]:
     """Return the slices of a scan with their clusters, see `cluster_slices`."""
-    return cluster_slices(scan, scan.tally.slices, column)
+    return cluster_slices(scan, scan.tally.slices)
 
 
-def cluster_slices(scan: CountedRows, slices: Sequence[Slice], column: int) -> tuple[tuple[Slice, ...], str]:
-    """Return the slices with their clusters, and a note that says how many people there are.
+def cluster_slices(scan: CountedRows, slices: Sequence[Slice]) -> tuple[tuple[Slice, ...], str]:
+    """Return the slices with their clusters, and a note that says how many of these there are.
 
     The rows are scanned once, into a table of the sums of each person by groups, label and score, which
-    DuckDB keeps on disk where it outgrows its memory. A slice holds one entry per person and group.
+    DuckDB keeps on disk where it outgrows its memory. A slice holds one entry per person and group. Where two
+    columns say what rows have in common, the sums are by both, and a slice has the entries by one, by the
+    other and by both together.
 
     Parameters
     ----------
@@ -614,8 +616,6 @@ def cluster_slices(scan: CountedRows, slices: Sequence[Slice], column: int) -> t
         The rows; no ties are drawn.
     slices : sequence of Slice
         Their counts, without clusters.
-    column : int
-        Says whose row it is.
 
     Raises
     ------
@@ -624,36 +624,61 @@ def cluster_slices(scan: CountedRows, slices: Sequence[Slice], column: int) -> t
     """
     source = scan.source
     attributes = list(scan.roles.attributes)
-    keys = ["model", "level_0", "label", *(f"attribute_{i}" for i in range(len(attributes))), "person"]
+    columns = scan.roles.clusters
+    people = [f"person_{i}" for i in range(len(columns))]
+    keys = ["model", "level_0", "label", *(f"attribute_{i}" for i in range(len(attributes))), *people]
     if scan.weighted:
         sums = ("sum(weight)", "sum(weight * weight)")
     else:
         sums = ("count(*)", "count(*)")
-    columns = [f"{expression}::DOUBLE AS {name}" for expression, name in zip(sums, _WEIGHTS, strict=True)]
-    rows = scan.keys(attributes, more_keys=(f"trimmed_{column} AS person",))
-    source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {group_by(rows, keys, columns)}")
-    if source.row("SELECT count(*) FROM named WHERE coalesce(person, '') = ''")[0]:
-        problem = "{column} is empty in {count}: these do not say whose rows they are"
-        refuse_if(source, column, sql.blank(column), problem, "fill them in, with a value for each person")
-    ranked = "SELECT * EXCLUDE (person), dense_rank() OVER (ORDER BY person) - 1 AS person FROM named"
-    coded = coded_rows(scan, ranked, attributes, ["level_0", "label", "person", *_WEIGHTS])
+    sums_sql = [f"{expression}::DOUBLE AS {name}" for expression, name in zip(sums, _WEIGHTS, strict=True)]
+    names = (f"trimmed_{column} AS {person}" for column, person in zip(columns, people, strict=True))
+    rows = scan.keys(attributes, more_keys=tuple(names))
+    source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {group_by(rows, keys, sums_sql)}")
+    for column, person in zip(columns, people, strict=True):
+        if source.row(f"SELECT count(*) FROM named WHERE coalesce({person}, '') = ''")[0]:
+            problem = "{column} is empty in {count}: these do not say whose rows they are"
+            fix = "fill them in, with a value for each person"
+            refuse_if(source, column, sql.blank(column), problem, fix)
+    orders = {person: person for person in people}
+    if len(people) > 1:
+        orders["person_of_both"] = ", ".join(people)
+    ranks = [f"dense_rank() OVER (ORDER BY {order}) - 1 AS {person}" for person, order in orders.items()]
+    ranked = f"SELECT * EXCLUDE ({', '.join(people)}), {', '.join(ranks)} FROM named"
+    coded = coded_rows(scan, ranked, attributes, ["level_0", "label", *orders, *_WEIGHTS])
     source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {coded}; DROP TABLE named")
-    # The sums of an attribute serve its slices under all models and decisions.
-    sums_by_attribute = {CROSS.join(names): _sum_by_person(scan, names) for names in scan.roles.audited}
-    clustered: list[Slice] = []
-    for group_counts in slices:
-        clusters = _make_clusters(scan, group_counts, sums_by_attribute[group_counts.attribute])
-        clustered.append(replace(group_counts, clusters=clusters))
-    (people,) = source.row("SELECT count(DISTINCT person) FROM clustered")
+    ways: list[list[Clusters]] = [[] for _ in slices]
+    for person in orders:
+        # The sums of an attribute serve its slices under all models and decisions.
+        sums_by_attribute = {
+            CROSS.join(names): _sum_by_person(scan, names, person) for names in scan.roles.audited
+        }
+        for clusters, group_counts in zip(ways, slices, strict=True):
+            clusters.append(_make_clusters(scan, group_counts, sums_by_attribute[group_counts.attribute]))
+    counts = source.row(
+        f"SELECT {', '.join(f'count(DISTINCT {person})' for person in people)} FROM clustered"
+    )
     source.execute("DROP TABLE clustered")
-    models = len(models_of(scan))
-    if models > 1:
-        of_models = f" and {models} models"
+    clustered = (slice_of.with_clusters(clusters) for slice_of, clusters in zip(slices, ways, strict=True))
+    named_counts = zip((source.columns[column] for column in columns), counts, strict=True)
+    return tuple(clustered), _describe_clusters(list(named_counts), len(models_of(scan)))
+
+
+def _describe_clusters(counts: Sequence[tuple[str, int]], n_models: int) -> str:
+    """Return the note on how many people, schools or the like there are.
+
+    >>> _describe_clusters([("school", 40)], 1)
+    'school: the rows have 40 different values; intervals and tests go by these.'
+    >>> _describe_clusters([("prompt", 30), ("name", 36)], 2)
+    'prompt, name: the rows have 30 and 36 different values and 2 models; intervals and tests go by these.'
+    """
+    names = ", ".join(name for name, _ in counts)
+    values = " and ".join(str(n) for _, n in counts)
+    if n_models > 1:
+        of_models = f" and {n_models} models"
     else:
         of_models = ""
-    called = source.columns[column]
-    note = f"{called}: the rows are of {people} people{of_models}; intervals and tests go by these."
-    return tuple(clustered), note
+    return f"{names}: the rows have {values} different values{of_models}; intervals and tests go by these."
 
 
 @dataclass(frozen=True, eq=False)
@@ -681,10 +706,10 @@ class _PersonSums:
     weights: list[Floats]
 
 
-def _sum_by_person(scan: CountedRows, names: Sequence[str]) -> _PersonSums:
-    """Return the table of persons summed by model, level, label, person and some attributes."""
+def _sum_by_person(scan: CountedRows, names: Sequence[str], person: str) -> _PersonSums:
+    """Return the table of persons summed by model, level, label, a code of persons and some attributes."""
     attributes = list(scan.roles.attributes)
-    row_keys = ["model", "level_0", "label", "person"]
+    row_keys = ["model", "level_0", "label", person]
     code_keys = [f"of_{attributes.index(name)}" for name in names]
     keys = row_keys + code_keys
     sums = group_by("SELECT * FROM clustered", keys, [f"sum({name}) AS {name}" for name in _WEIGHTS])
@@ -695,7 +720,7 @@ def _sum_by_person(scan: CountedRows, names: Sequence[str]) -> _PersonSums:
         model=codes["model"],
         level=codes["level_0"],
         label=codes["label"],
-        person=codes["person"],
+        person=codes[person],
         codes=[codes[key] for key in code_keys],
         weights=[np.asarray(people[name], dtype=np.float64) for name in _WEIGHTS],
     )

@@ -1,5 +1,6 @@
 """What is left of the rows once they are read: counts, and what explanations need."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +31,21 @@ class Clusters:
     n: Floats
     squares: Floats
 
+    def merge_groups(self) -> "Clusters":
+        """Return the clusters of all rows as one group."""
+        person, entry = np.unique(self.person, return_inverse=True)
+        n = np.zeros((len(person), 2, 2))
+        squares = np.zeros_like(n)
+        np.add.at(n, entry, self.n)
+        np.add.at(squares, entry, self.squares)
+        return Clusters(person, np.zeros(len(person), np.int64), n, squares)
+
+    def select_groups(self, stays: NDArray[np.bool_]) -> "Clusters":
+        """Return the clusters of the groups that stay, which are counted anew."""
+        stays_in = stays[self.group]
+        new_indices = (np.cumsum(stays) - 1)[self.group[stays_in]]
+        return Clusters(self.person[stays_in], new_indices, self.n[stays_in], self.squares[stays_in])
+
 
 @dataclass(frozen=True, eq=False)
 class Slice:
@@ -56,6 +72,8 @@ class Slice:
         True for a combination of attributes.
     clusters : Clusters, or None
         Whose rows these are, where people have several.
+    other_clusters : tuple of Clusters
+        Where rows share one of two things: by the second of these, and by both together; else empty.
     """
 
     model: str
@@ -67,6 +85,14 @@ class Slice:
     labelled: bool
     intersection: bool = False
     clusters: Clusters | None = None
+    other_clusters: tuple[Clusters, ...] = ()
+
+    @property
+    def cluster_ways(self) -> tuple[Clusters, ...]:
+        """The clusters by one column; or by one, by another, and by both together."""
+        if self.clusters is None:
+            return ()
+        return (self.clusters, *self.other_clusters)
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -86,6 +112,12 @@ class Slice:
         return replace(
             self, counts=counts, cell_rows=np.rint(rows).astype(np.int64), squares=squares, **others
         )
+
+    def with_clusters(self, ways: Sequence[Clusters]) -> "Slice":
+        """Return the slice with other `cluster_ways`."""
+        if not ways:
+            return replace(self, clusters=None, other_clusters=())
+        return replace(self, clusters=ways[0], other_clusters=tuple(ways[1:]))
 
     @property
     def place(self) -> tuple[str, str, str]:
