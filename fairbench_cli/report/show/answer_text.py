@@ -6,11 +6,13 @@ headline. Every word about a difference is its kind (`change_kinds.py`), and a c
 """
 
 import math
+import re
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 from fairbench_cli.base.grouping import group_by
@@ -149,7 +151,7 @@ def _named(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWor
         return
     # 3. Who does: one technique for all, where it leads in all.
     chosen = _best_over(narrowed, wording)
-    for with_people, cost in ((people, "clause"), ("", "clause"), ("", "number"), (people, ""), ("", "")):
+    for cost, with_people in product(("clause", "number", ""), (people, "")):
         clauses: list[str] = []
         last_technique = ""
         n_costs = 0
@@ -174,7 +176,7 @@ def _named(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWor
             yield _sentence([", ".join(clauses), *clauses_without])
         elif n_costs:
             without = [clause.replace(" is shown to help", " is shown") for clause in clauses_without]
-            yield _sentence([", ".join(clauses).replace(" points (−", " (−"), *without])
+            yield _sentence([re.sub(r" points( \([−+])", r"\1", ", ".join(clauses)), *without])
     yield _sentence([f"a technique narrows the gap on {join_places(narrowed, answer)}", *clauses_without])
 
 
