@@ -47,7 +47,7 @@ TRAIN = 400
 TEST = 300
 SEED = 2026
 NETWORKS = ("compas", "adult")
-PLAIN = "none"  # the technique that is to change nothing
+PLAIN = "none"  # the technique that changes nothing
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ class Trial:
         return results
 
     def remark(self) -> str:
-        """Return that a technique decides as the model without one, on every row; else, and of "none", empty."""
-        if self.kind is CLASSIFIERS or self.spec.name == PLAIN:
+        """Return that somebody's technique decides on every row as the model without one; else empty."""
+        if self.kind is CLASSIFIERS or self.spec.origin is None:
             return ""
         plain = replace(self, spec=components.ComponentSpec(PLAIN))
         tried = []
