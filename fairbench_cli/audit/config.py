@@ -574,6 +574,9 @@ class AuditConfig(StrictModel):
     confidence: Annotated[float, AfterValidator(_check_confidence)] = Field(
         0.95, gt=0, lt=1, description="Of intervals and tests."
     )
+    adjusted: bool = Field(
+        False, description="Widen the intervals of ratios and differences for all that is compared at once."
+    )
     title: str | None = Field(None, min_length=1, description="What the page and its file are headed by.")
     curves: bool = Field(
         False, description="Also AUC, calibration and more of the scores, and selection rates by threshold."
@@ -611,6 +614,11 @@ class AuditConfig(StrictModel):
     def compares(self) -> bool:
         """Whether models or slices are compared with each other."""
         return bool(self.against or self.sliced_by or len(self.scores or ()) > 1)
+
+    @property
+    def compares_models(self) -> bool:
+        """Whether it is models that are compared, and not slices of the rows."""
+        return self.compares and self.sliced_by is None
 
     @property
     def slice_name(self) -> str | None:
@@ -690,9 +698,13 @@ class AuditConfig(StrictModel):
         >>> AuditConfig(min_group=5).resolved()["min-group"]
         5
         """
-        unused = {"fail", "failing_metrics", "warning_metrics", "baseline"}
+        unused = {"fail", "baseline"}
+        if not (self.fail_on or self.warn_on):
+            unused |= {"failing_metrics", "warning_metrics"}
         if not self.compares:
             unused |= {"least_change_by_metric"}
+        if not self.adjusted:
+            unused |= {"adjusted"}
         if not self.scan:
             unused |= {"scan"}
         if not self.explained_by:
@@ -728,6 +740,11 @@ class PlanConfig(AuditConfig):
     )
     counted: Share = Field(
         1.0, description="Share of the rows that the rate counts, such as those with label 0."
+    )
+    begins: Annotated[tuple[Count, ...], LISTED] = Field(
+        (),
+        description="The rows are of one month of --slice: how many months until the alarm, for a gap that "
+        "begins in month 1, 13 … Repeat it.",
     )
 
 

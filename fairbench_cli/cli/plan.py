@@ -26,6 +26,7 @@ def plan(
     from fairbench_cli.cli.progress import estimate_of, in_words, kinds_of, to_do
     from fairbench_cli.document.model import Document, Section, plain_table
     from fairbench_cli.experiment.config.read import read_config
+    from fairbench_cli.experiment.datasets import list_distortions
     from fairbench_cli.experiment.plan import arc_in_words, bias_in_words
     from fairbench_cli.experiment.running.reuse import describe_done_elsewhere
     from fairbench_cli.experiment.running.run import prepare, read_shard
@@ -83,6 +84,7 @@ def plan(
                 if kind:
                     description += f"; β is {kind}"
         lines.append(f"{dataset['dataset']}: {description}")
+    lines += [f"warning: {line}" for line in list_distortions(prepared.datasets)]
     kinds = kinds_of(prepared.distinct)
     seconds = estimate_of(prepared, kinds, 1).left(to_do(prepared, kinds))
     if todo and seconds is not None:
@@ -141,19 +143,20 @@ def _rows(prepared: "PreparedRun", repeats_left: dict[str, int]) -> list[list[st
     from fairbench_cli.report.ledger.cell_labels import classifier_label, technique_label
 
     variants = {(*cell.source, id(cell.technique), id(cell.classifier)) for cell in prepared.selected}
-    labels: dict[tuple[int, int], tuple[str, str]] = {}  # cells share the objects of these two
+    # Cells share the objects of technique and classifier.
+    labels: dict[tuple[int, int, str], tuple[str, str]] = {}
     groups: dict[tuple[str, ...], list[Cell]] = {}
     for cell in prepared.selected:
-        variant = id(cell.technique), id(cell.classifier)
+        variant = id(cell.technique), id(cell.classifier), cell.control
         if variant not in labels and len(variants) > MOST_ROWS:
-            labels[variant] = cell.technique.spec.name, cell.classifier.name
+            labels[variant] = _with_control(cell.technique.spec.name, cell), cell.classifier.name
         elif variant not in labels:
             fields = cell.describe()
             label = technique_label(fields["intervention"], fields["parameters"], fields["include_protected"])
             if fields["representation"] != "original":
                 label += f", {fields['representation']}"
             labels[variant] = (
-                label,
+                _with_control(label, cell),
                 classifier_label(fields["classifier"], fields["classifier_parameters"]),
             )
         groups.setdefault((*cell.source, *labels[variant]), []).append(cell)
@@ -165,6 +168,17 @@ def _rows(prepared: "PreparedRun", repeats_left: dict[str, int]) -> list[list[st
         to_do = sum(repeats_left[cell.key] for cell in cells)
         rows.append([dataset, attribute, technique, classifier, str(of_total - to_do), str(to_do)])
     return rows
+
+
+def _with_control(label: str, cell: "Cell") -> str:
+    """Return the label of a technique, or that of a trained control."""
+    from fairbench_cli.experiment.controls import SHUFFLED
+
+    if cell.control == SHUFFLED:
+        return f"control: {label}, shuffled"
+    if cell.control:
+        return "control: bootstrap twins"
+    return label
 
 
 def _settings(count: int) -> str:

@@ -346,6 +346,12 @@ def _weights(trial: Trial) -> None:
         )
 
 
+def _one_row(trial: Trial) -> None:
+    train, test = samples()
+    for row in (0, len(test) - 1):
+        trial.ask(train, test.take(np.array([row])))
+
+
 def _unseen_level(trial: Trial) -> None:
     train = draw("adult", 2 * TRAIN, 1)
     test = draw("adult", 2 * TEST, 2)
@@ -375,6 +381,7 @@ TRIALS: dict[str, Callable[[Trial], None]] = {
     "a group without one of the outcomes": _empty_cell,
     "weights are used, or refused": _weights,
     "a level that was not trained on": _unseen_level,
+    "one row to decide on": _one_row,
     "can be pickled": _pickles,
 }
 

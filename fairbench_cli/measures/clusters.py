@@ -176,7 +176,7 @@ class ClusteredComparison:
 
 
 def compare_rates(
-    ways: Sequence[RateSums], tau: ArrayLike, confidence: float = 0.95, *, of_list: bool = False
+    ways: Sequence[RateSums], tau: ArrayLike, confidence: ArrayLike = 0.95, *, of_list: bool = False
 ) -> ClusteredComparison:
     """Compare rates whose rows come in clusters.
 
@@ -186,7 +186,7 @@ def compare_rates(
         By the clusters of one column; or by those of one, of another, and of both together.
     tau : array
         Ratios from τ to 1/τ are allowed.
-    confidence : float
+    confidence : float, or array of one for each
         Of the intervals.
     of_list : bool
         Whether the rates are shares of one list.
@@ -331,7 +331,7 @@ def t_test_p(t: Floats, degrees: Floats) -> Floats:
     return p
 
 
-def t_quantile(degrees: Floats, confidence: float) -> Floats:
+def t_quantile(degrees: Floats, confidence: ArrayLike) -> Floats:
     """Return how many standard errors an interval reaches to each side.
 
     >>> t_quantile(np.array([10.0]), 0.95).round(3).tolist()
@@ -339,7 +339,7 @@ def t_quantile(degrees: Floats, confidence: float) -> Floats:
     """
     from scipy.special import stdtrit
 
-    return np.asarray(stdtrit(degrees, (1 + confidence) / 2), dtype=np.float64)
+    return np.asarray(stdtrit(degrees, (1 + np.asarray(confidence)) / 2), dtype=np.float64)
 
 
 def gradient_sums(

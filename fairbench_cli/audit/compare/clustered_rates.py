@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fairbench_cli.audit.compare.effective_sizes import EQUAL, is_share
 from fairbench_cli.audit.compare.references import REST, Bools, Ints
@@ -122,7 +123,7 @@ def pair_cells(group_counts: Slice, group: int, reference: int) -> list[tuple[Fl
 
 
 def compare_groups(
-    group_counts: Slice, names: Sequence[str], reference_indices: Ints, taus: Floats, confidence: float
+    group_counts: Slice, names: Sequence[str], reference_indices: Ints, taus: Floats, confidence: ArrayLike
 ) -> ClusteredComparison | None:
     """Compare each group's rates with those of its references by clusters; None if no cluster has two rows.
 
@@ -135,7 +136,7 @@ def compare_groups(
     reference_indices : array of int, shape (rates,)
         Their reference groups, or `REST`.
     taus : array, shape (rates,)
-    confidence : float
+    confidence : float, or array of shape (groups, rates)
 
     Returns
     -------
@@ -175,12 +176,13 @@ def _compare(
     pairs: Sequence[tuple[int, int, int, Bools]],
     n_lines: int,
     taus: Floats,
-    confidence: float,
+    confidence: ArrayLike,
 ) -> ClusteredComparison:
     """Compare pairs of groups: each has a line of the result, a reference, a group, and which rates."""
     n_groups = len(group_counts.counts.groups)
     ways = [_group_entries(clusters, names, n_groups) for clusters in group_counts.cluster_ways]
     shares = is_share(names)
+    confidences = np.broadcast_to(np.asarray(confidence, dtype=np.float64), (n_lines, len(names)))
     lines = {name: np.full((n_lines, len(names)), np.nan) for name in NUMBERS}
     masks = {name: np.zeros((n_lines, len(names)), dtype=bool) for name in MASKS}
     for line, reference, group, columns in pairs:
@@ -192,7 +194,7 @@ def _compare(
                 sums = [way.select_shares(some, reference, group) for way in ways]
             else:
                 sums = [way.select(some, reference, group) for way in ways]
-            comparison = vars(compare_rates(sums, taus[some], confidence, of_list=of_list))
+            comparison = vars(compare_rates(sums, taus[some], confidences[line, some], of_list=of_list))
             for name, values in lines.items():
                 values[line, some] = comparison[name]
             for name, mask in masks.items():

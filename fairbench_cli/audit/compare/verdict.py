@@ -183,7 +183,8 @@ def decide_attributes(
     are verdicts on other metrics, by their names.
     """
     verdicts = []
-    for key, (rows, _) in report.by_audit.items():
+    for key in report.by_audit:
+        rows = report.comparisons_at(key)
         by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in rows}
         for row in rows:
             if not row.is_reference:

@@ -21,7 +21,8 @@ from fairbench_cli.audit.compare.clustered_changes import (
     ratio_variances,
     shares_clusters,
 )
-from fairbench_cli.audit.compare.compare_rates import Compared, adjust
+from fairbench_cli.audit.compare.compare_rates import Compared
+from fairbench_cli.audit.compare.family import adjust_family
 from fairbench_cli.audit.compare.references import (
     REST,
     Ints,
@@ -244,12 +245,12 @@ def _compute_changes(
     values = divide(group_changes.before, ref.before), divide(group_changes.after, ref.after)
     ratios = []
     for rates, side in zip(values, sides, strict=True):
-        low, high = side.ratio_limits
+        low, high = side.ratio_limits(config.confidence)
         ratios.append(intervals(rates, low, high))
     apart = group_changes.before - ref.before, group_changes.after - ref.after
     differences = []
     for gaps, side in zip(apart, sides, strict=True):
-        low, high = side.difference_limits
+        low, high = side.difference_limits(config.confidence)
         differences.append(intervals(gaps, low, high))
     spread = group_changes.change + ref.change
     total_spread = group_changes.total + ref.total
@@ -333,7 +334,8 @@ def _add_verdicts(changes: Sequence[Change], config: AuditConfig) -> Iterator[Ch
     One that cannot be tested counts with a p-value of 1.
     """
     p = np.array([1.0 if math.isnan(row.p) else row.p for row in changes])
-    (adjusted,), _ = adjust([p], [np.array([row.deciding for row in changes], dtype=bool)])
+    is_deciding = np.array([row.deciding for row in changes], dtype=bool)
+    (adjusted,) = adjust_family([p], [is_deciding]).adjusted
     for row, p_holm in zip(changes, adjusted.tolist(), strict=True):
         if math.isnan(row.p):
             yield row

@@ -22,13 +22,14 @@ from typing import Any
 import numpy as np
 
 from fairbench_cli.audit.compare import clustered_rates, references
-from fairbench_cli.audit.compare.compare_rates import Compared, Limits, adjust
+from fairbench_cli.audit.compare.compare_rates import Compared, Limits
 from fairbench_cli.audit.compare.effective_sizes import rows_per_weight
-from fairbench_cli.audit.compare.references import REST, REST_NAME
+from fairbench_cli.audit.compare.family import adjust_family
+from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
 from fairbench_cli.audit.compare.report import Interval, Pair, Place, Reason, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_metric, requested_names, tau_of
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.metrics import bounds, needs_labels
+from fairbench_cli.audit.metrics import bounds, canonical, needs_labels
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import SHORT, Part, View, stream
 from fairbench_cli.audit.scan.slices import Slice
@@ -148,7 +149,10 @@ def compute_requested(_: tuple[()], base: Report) -> Requested:
             n_other_pairs += math.comb(len(slice_pairs), 2)
     members = [[values[name].member for name in columns] for _, values in tested_pairs]
     p = np.array(members).reshape(len(tested_pairs), len(columns))
-    (adjusted,) = adjust([p], pairs=[np.ones((n_other_pairs, len(columns)))])[0]
+    other_pairs = np.ones((n_other_pairs, len(columns)))
+    is_named = [_are_named_tests(pair, columns, tests, config) for pair, _ in tested_pairs]
+    family = adjust_family([p], pairs=[other_pairs], named=[_mark_pairs(is_named, other_pairs)])
+    (adjusted,) = family.adjusted
     rows = []
     decided = []
     for (pair, values), p_values in zip(tested_pairs, adjusted.tolist(), strict=True):
@@ -168,6 +172,23 @@ def compute_requested(_: tuple[()], base: Report) -> Requested:
             if not math.isnan(tested_by_name[name].interval.low):
                 bounded.add(tested_by_name[name].drawn)
     return Requested(tuple(rows), tuple(decided), closed=False in bounded, drawn=True in bounded)
+
+
+def _are_named_tests(
+    pair: Pair, columns: Sequence[str], tests: Mapping[str, Sequence[str]], config: AuditConfig
+) -> list[bool]:
+    """Return which tests of a pair are of a metric that a gate names."""
+    named: set[str] = set()
+    for attribute, name in config.watched_metrics:
+        if attribute in ("", pair.attribute):
+            named.update(tests.get(canonical(name), ()))
+    return [column in named for column in columns]
+
+
+def _mark_pairs(is_named: Sequence[Sequence[bool]], other_pairs: Floats) -> Bools:
+    """Return the marks of tests with those of other pairs, of which none is named."""
+    marks = np.array(is_named, dtype=bool).reshape(len(is_named), other_pairs.shape[1])
+    return np.concatenate([marks, np.zeros(other_pairs.shape, dtype=bool)])
 
 
 def parts_to_test(entry: Metric) -> tuple[str, ...]:

@@ -232,7 +232,7 @@ def differences_frame(
         numbers[f"{prefix}tests"] = adjusted["tests"]
         numbers[f"{prefix}verdict"] = np.where(is_same_by_design, IDENTICAL, verdicts).tolist()
     # 4. The opposite question, and what the answers for the population rest on.
-    p_same = tests.population.p_within(NEGLIGIBLE)[index]
+    p_same = tests.p_within(np.full(len(distinct), NEGLIGIBLE), np.arange(len(distinct)))[index]
     numbers["population_p_same"] = adjust_families(p_same, families)["p_holm"]
     numbers["population_basis"] = np.where(numbers["n"] > 0, tests.basis[index], "")
     frame = rows.assign(**numbers)
@@ -258,7 +258,7 @@ def _unique_pairs(ours: Rows, theirs: Rows) -> tuple[Rows, Rows, Rows]:
 
 def _flip_sign(test: PairedTest, indices: Rows, sign: Rows) -> PairedTest:
     """Return the tests with these indices; of the opposite differences where the sign is -1."""
-    chosen = PairedTest(**{name: numbers[indices] for name, numbers in vars(test).items()})
+    chosen = test.select(indices)
     is_flipped = sign < 0
     return replace(
         chosen,

@@ -35,6 +35,7 @@ from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.ledger.run_ledger import Estimate
 from fairbench_cli.report.show import answer_worlds
 from fairbench_cli.report.show.answer_worlds import NOT_BEATEN, result_of
+from fairbench_cli.report.show.controls_text import describe_controls
 from fairbench_cli.report.show.metric_wording import MOST_NAMES, MetricWording, signed, wording_of
 
 MOST_WORDS = 25  # of the headline
@@ -61,7 +62,8 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
     answer = answer_of(run)
     wording = wording_of(answer.metric)
     headline = Answer(Statement(headline_of(answer, wording)))
-    notes = notes_of(answer, run.plan, describe_ranks(run, brief=brief), brief=brief)
+    run_lines = describe_ranks(run, brief=brief) + describe_controls(run, brief=brief)
+    notes = notes_of(answer, run.plan, run_lines, brief=brief)
     heads = summary_heads(answer)
     if brief:
         room = MOST_LINES - 6 - _count_lines([headline.headline.text, *notes])  # heads, blank lines, files
@@ -542,19 +544,19 @@ def place_of(setting: RunSetting, answer: RunAnswer) -> str:
 
 
 def notes_of(
-    answer: RunAnswer, plan: RunPlan, rank_lines: Sequence[str] = (), *, brief: bool = False
+    answer: RunAnswer, plan: RunPlan, run_lines: Sequence[str] = (), *, brief: bool = False
 ) -> tuple[str, ...]:
     """Return the notes: the groups, the words about chance, the test rows, and last what β is.
 
     Parameters
     ----------
-    rank_lines : sequence of str
-        What is said of ranks over data sets.
+    run_lines : sequence of str
+        What is said of ranks over data sets, and of controls.
     brief : bool
-        For a console: who decides the same for everybody, ranks, chance and β, in a line each.
+        For a console: who decides the same for everybody, ranks, controls, chance and β.
     """
     notes = [_constants(answer), _chance(plan, answer, brief=brief)]
-    notes[1:1] = rank_lines
+    notes[1:1] = run_lines
     if not brief:
         notes.insert(0, _groups(answer, plan))
         notes.append(_test_rows(plan))
