@@ -191,7 +191,7 @@ RUNS: dict[str, tuple[Callable[[Small], None], int]] = {
     "region_picture": (run_region_picture, 0),
     "results": (run_results, 0),
     "techniques": (run_techniques, 1),
-    "words": (run_words, 26),
+    "words": (run_words, 36),
 }
 """What runs a script, and the rows of its tables."""
 
