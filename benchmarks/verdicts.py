@@ -209,7 +209,7 @@ def _found(runs: Iterable[Sequence[Tests]]) -> Found:
     """Return how often audits end in each verdict, given the tests of their attributes."""
     config, seen = AuditConfig(), []
     for tests in runs:
-        evidence, _ = adjust_tests(tests, [frozenset(one.names) for one in tests], config)
+        evidence = adjust_tests(tests, [frozenset(one.names) for one in tests], config)
         verdicts, points, outside = [], [], False
         for one, known in zip(tests, evidence, strict=True):
             for g, m in zip(*np.nonzero(one.compared), strict=True):

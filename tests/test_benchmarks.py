@@ -21,6 +21,7 @@ SHARED = {"costs", "predictions", "rows"}
 
 ELSEWHERE = {
     "baumann2023": "papers/test_baumann2023.py",
+    "families": "audit/test_family.py",
     "friedler_correlations": "papers/test_friedler2019.py",
     "fuzz": "test_fuzz.py",
     "fuzz_options": "test_fuzz.py",

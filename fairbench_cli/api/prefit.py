@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.api.frames import to_pandas
 from fairbench_cli.base.errors import ArgumentError, Problem
-from fairbench_cli.classifiers.outputs import as_probabilities, as_scores
+from fairbench_cli.classifiers.outputs import as_probabilities, as_scores, refuse_masked, refuse_shape
 from fairbench_cli.data.table import Floats, ModelOutputs
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
@@ -89,7 +89,7 @@ def compute_outputs(model: Any, rows: Any, favourable: Any, classes: NDArray[Any
     ArgumentError
         When it predicts other labels.
     WrongOutput
-        When scores are not a number for each row.
+        When it predicts no label for each row, or scores are not a number for each.
     """
     model_classes = list(getattr(model, "classes_", classes))
     unknown = [label for label in model_classes if label not in classes]
@@ -97,10 +97,15 @@ def compute_outputs(model: Any, rows: Any, favourable: Any, classes: NDArray[Any
         labels, expected = (", ".join(map(str, values)) for values in (model_classes, classes))
         problem = f"the model was fitted to the labels {labels}, and y has {expected}"
         raise ArgumentError(Problem(problem, "give labels as the model knows them"))
-    predicted = np.asarray(model.predict(rows))
-    if predicted.dtype.kind in "biuf" and not np.isin(predicted, classes).all():
-        problem = f"the model predicts other values than the labels, such as {predicted[0]!r}"
-        raise ArgumentError(Problem(problem, "give a classifier"))
+    returned = model.predict(rows)
+    refuse_masked("predict", returned)
+    predicted = np.asarray(returned)
+    refuse_shape("predict", predicted, np.shape(rows)[:1])
+    known = set(classes.tolist())
+    for label in dict.fromkeys(predicted.tolist()):
+        if label not in known:
+            problem = f"the model predicts other values than the labels, such as {label!r}"
+            raise ArgumentError(Problem(problem, "give a classifier of these labels"))
     decisions = np.asarray(predicted == favourable, dtype=np.int8)
     index = model_classes.index(favourable)
     scores = _scores_of(model, rows, len(decisions), index, len(model_classes))

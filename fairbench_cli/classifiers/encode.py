@@ -8,7 +8,17 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table, lock_array
+from fairbench_cli.data.table import (
+    Codes,
+    Column,
+    Floats,
+    Labels,
+    Rows,
+    Sample,
+    SharedArray,
+    Table,
+    lock_array,
+)
 
 BinEncoding = Literal["one-hot", "number"]
 Encoding = Literal["levels", "codes", "one-hot", "dense", "unscaled", "frame"]
@@ -220,7 +230,7 @@ class Encoder:
         if self.encoding == "levels" and NUMBER not in self.level_counts:
             shared = not table.codes.flags.writeable
             if shared:
-                return _shared_codes(table, self.columns)
+                return _shared_codes(SharedArray(table.codes), table.columns, self.columns)
             return _row_major(table, self.columns)
         features = pick(table, self.columns, numbers=True)
         if self.design is not None:
@@ -245,9 +255,11 @@ def _row_major(table: Table, columns: tuple[Column, ...]) -> Codes:
 
 
 @lru_cache(maxsize=4)
-def _shared_codes(table: Table, columns: tuple[Column, ...]) -> Codes:
+def _shared_codes(
+    codes: SharedArray, columns_of_codes: tuple[Column, ...], columns: tuple[Column, ...]
+) -> Codes:
     """Return the codes of rows that nobody can write; techniques that share them get the same array."""
-    return lock_array(_row_major(table, columns))
+    return lock_array(_row_major(Table(columns_of_codes, codes.array), columns))
 
 
 def fit_encoder(sample: Sample, encoding: Encoding, *, include_protected: bool) -> Encoder:

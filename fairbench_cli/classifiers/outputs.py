@@ -5,7 +5,7 @@ in `fairbench check` and in `fb.technique`. NumPy would broadcast a column, cut 
 numbers.
 """
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.data.table import Floats, Labels
 
+LARGEST_WHOLE = 2**53  # from here on neighbouring whole numbers may be one float
 ROUNDING = 1e-6  # by which a probability that was computed with 32 bits may leave [0, 1]
 
 
@@ -47,6 +48,8 @@ def as_scores(method: str, values: Any, shape: tuple[int, ...]) -> Floats:
     scores: Floats = _as_numbers(method, values, shape).astype(np.float64, copy=False)
     if not np.isfinite(scores).all():
         raise WrongOutput(f"{method} returns values that are missing or infinite; return numbers")
+    if _loses_digits(np.asarray(values)):
+        raise WrongOutput(f"{method} returns whole numbers of 2^53 or more, which lose digits; return ranks")
     return scores
 
 
@@ -67,10 +70,18 @@ def as_probabilities(method: str, values: Any, shape: tuple[int, ...]) -> Floats
     return np.clip(probabilities, 0.0, 1.0)
 
 
+def _loses_digits(array: NDArray[Any]) -> bool:
+    """Return whether there are whole numbers among which a float does not tell neighbours apart."""
+    if array.dtype.kind in "iu":
+        return bool(((array >= LARGEST_WHOLE) | (array <= -LARGEST_WHOLE)).any())
+    if array.dtype.kind == "O":
+        return any(isinstance(value, Integral) and abs(int(value)) >= LARGEST_WHOLE for value in array.flat)
+    return False
+
+
 def _as_numbers(method: str, values: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     """Return values as an array of numbers or truth values; `WrongOutput` for another kind or shape."""
-    if np.ma.is_masked(values):
-        raise WrongOutput(f"{method} returns values that are masked; return a number for each row")
+    refuse_masked(method, values)
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O" and all(isinstance(value, Real | np.bool_) for value in array.flat):
@@ -83,6 +94,17 @@ def _as_numbers(method: str, values: Any, shape: tuple[int, ...]) -> NDArray[Any
         else:
             kind = f"values of type {array.dtype}"
         raise WrongOutput(f"{method} returns {kind}; return numbers")
+    refuse_shape(method, array, shape)
+    return array
+
+
+def refuse_masked(method: str, values: Any) -> None:
+    """Raise `WrongOutput` where some values are masked, which `np.asarray` would unmask."""
+    if np.ma.is_masked(values):
+        raise WrongOutput(f"{method} returns values that are masked; return a number for each row")
+
+
+def refuse_shape(method: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Raise `WrongOutput` where an array has another shape, which NumPy might broadcast."""
     if array.shape != shape:
         raise WrongOutput(f"{method} returns shape {array.shape} for {shape[0]} rows; return {shape}")
-    return array

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from typing import TYPE_CHECKING, Any, Literal
@@ -358,6 +359,88 @@ def lock_array(array: NDArray[Any]) -> NDArray[Any]:
         return array
     order: Literal["C", "F"] = "C" if array.flags.c_contiguous else "F"
     return np.ndarray(array.shape, array.dtype, array.tobytes(order), order=order)
+
+
+def copy_shell(sample: Sample) -> Sample:
+    """Return the same arrays in objects of their own: what somebody sets on these is set on no other's.
+
+    Frozen dataclasses refuse `rows.y = …`, and not `object.__setattr__(rows, "y", …)`.
+
+    >>> rows = Table((Column("s", ("f", "m")),), np.zeros((2, 1), dtype=np.int16))
+    >>> sample = Sample(rows, "s", np.array([0, 1], np.int8), np.array([0, 1], np.int8))
+    >>> shell = copy_shell(sample)
+    >>> object.__setattr__(shell.features.columns[0], "levels", ("?", "?"))
+    >>> sample.features.columns[0].levels, shell.y is sample.y
+    (('f', 'm'), True)
+    """
+    columns = tuple(copy(column) for column in sample.features.columns)
+    shell = copy(sample)
+    object.__setattr__(shell, "features", Table(columns, sample.features.codes))
+    return shell
+
+
+@dataclass(frozen=True, eq=False)
+class SharedArray:
+    """An array that nobody can write, as a key of a cache: it is equal to itself alone."""
+
+    array: NDArray[Any]
+
+    def __hash__(self) -> int:
+        return id(self.array)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SharedArray) and self.array is other.array
+
+
+@dataclass(frozen=True)
+class SharedRows:
+    """Rows in arrays that nobody can write, as a key of a cache: equal to any other shell of these arrays."""
+
+    columns: tuple[Column, ...]
+    codes: SharedArray
+    attribute: str
+    y: SharedArray
+    s: SharedArray
+    weights: SharedArray | None
+    favourable_first: bool
+    protected: tuple[str, ...]
+
+    def to_sample(self) -> Sample:
+        """Return the rows."""
+        features = Table(self.columns, self.codes.array)
+        weights = None
+        if self.weights is not None:
+            weights = self.weights.array
+        return Sample(
+            features,
+            self.attribute,
+            self.y.array,
+            self.s.array,
+            weights,
+            self.favourable_first,
+            protected=self.protected,
+        )
+
+
+def shared_rows(sample: Sample) -> SharedRows | None:
+    """Return rows that techniques share as a key; None where an array of theirs can be written."""
+    weights = None
+    arrays: list[NDArray[Any]] = [sample.features.codes, sample.y, sample.s]
+    if sample.weights is not None:
+        arrays.append(sample.weights)
+        weights = SharedArray(sample.weights)
+    if any(array.flags.writeable for array in arrays):
+        return None
+    return SharedRows(
+        sample.features.columns,
+        SharedArray(sample.features.codes),
+        sample.attribute,
+        SharedArray(sample.y),
+        SharedArray(sample.s),
+        weights,
+        sample.favourable_first,
+        sample.protected,
+    )
 
 
 def joint_levels(levels: Sequence[Sequence[str]]) -> tuple[str, ...]:

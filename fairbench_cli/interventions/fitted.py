@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
@@ -37,6 +38,11 @@ class Fitted:
     facts : dict of str to float or int
         Numbers that say what was done; those given that are not finite are left out.
 
+    Raises
+    ------
+    WrongOutput
+        When a fact is no number.
+
     >>> Fitted(model=None, facts={"M": 3, "discrimination_before": math.nan}).facts
     {'M': 3}
     """
@@ -47,8 +53,7 @@ class Fitted:
     facts: Mapping[str, float | int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        finite = {name: value for name, value in self.facts.items() if math.isfinite(value)}
-        object.__setattr__(self, "facts", finite)
+        object.__setattr__(self, "facts", _finite_facts(self.facts))
 
     def predict(self, sample: Sample) -> Labels:
         """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one.
@@ -111,8 +116,38 @@ class Fitted:
         return as_probabilities(method_name, values, (len(sample),))
 
 
+def _finite_facts(facts: Any) -> dict[str, float | int]:
+    """Return facts as plain numbers, without those that are not finite; `WrongOutput` where one is no number.
+
+    >>> _finite_facts({"rows": np.int64(3), "share": np.float32(0.5), "gap": math.inf})
+    {'rows': 3, 'share': 0.5}
+    """
+    if not isinstance(facts, Mapping):
+        raise WrongOutput(f"facts are {type(facts).__name__}; return numbers by their names")
+    numbers: dict[str, float | int] = {}
+    for key, value in facts.items():
+        name = str(key)
+        if not name.isprintable():
+            raise WrongOutput(f"a fact is called {name!a}; return a name that can be printed")
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value.item()
+        if not isinstance(value, Real | np.bool_):
+            raise WrongOutput(f"the fact {name} is {type(value).__name__}; return a number")
+        try:
+            is_finite = math.isfinite(value)
+        except OverflowError:  # a whole number of hundreds of digits
+            raise WrongOutput(f"the fact {name} is larger than any float; return a number") from None
+        if isinstance(value, Integral | np.bool_):
+            numbers[name] = int(value)
+        elif is_finite:
+            numbers[name] = float(value)
+    return numbers
+
+
 def check_fitted(returned: Any) -> Fitted:
     """Return the result of a technique's `fit`; `WrongOutput` where it is no `Fitted` of a known status.
+
+    Its facts are checked when it is made, and what its model says whenever that is asked for.
 
     >>> check_fitted(None)
     Traceback (most recent call last):
@@ -120,9 +155,15 @@ def check_fitted(returned: Any) -> Fitted:
     """
     if not isinstance(returned, Fitted):
         raise WrongOutput(f"fit returns {type(returned).__name__}; return Fitted(model)")
+    if not callable(getattr(returned.model, "predict", None)):
+        kind = type(returned.model).__name__
+        raise WrongOutput(f"fit returns Fitted({kind}), which has no predict(sample); return Fitted(model)")
     if returned.status not in get_args(Status):
         statuses = ", ".join(get_args(Status))
         raise WrongOutput(f"fit returns the unknown status {returned.status!r}; use one of {statuses}")
+    if not isinstance(returned.reason, str):
+        kind = type(returned.reason).__name__
+        raise WrongOutput(f"fit returns {kind} as the reason of its status; return text")
     return returned
 
 

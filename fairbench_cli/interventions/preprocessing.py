@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.builders import LogisticRegression, NaiveBayes
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.data.table import Floats, Rows, Sample, lock_array
+from fairbench_cli.data.table import Floats, Rows, Sample, SharedRows, lock_array, shared_rows
 from fairbench_cli.interventions import cells
 from fairbench_cli.interventions.cells import CELLS, discriminations, expected, rows_of
 from fairbench_cli.interventions.fitted import Fitted, Infeasible, settled
@@ -23,11 +23,10 @@ def scores(train: Sample, ranker: Ranker) -> Floats:
 
     The naive Bayes ranker is the one of Kamiran & Calders (2012); Žliobaitė (2015) takes the logistic one.
     """
-    # The techniques of a repeat share rows that nobody can write.
-    shared = not train.features.codes.flags.writeable
-    if shared:
-        return _scores_of_shared(train, ranker)
-    return _scores(train, ranker)
+    shared = shared_rows(train)
+    if shared is None:
+        return _scores(train, ranker)
+    return _scores_of_shared(shared, ranker)
 
 
 def _scores(train: Sample, ranker: Ranker) -> Floats:
@@ -35,7 +34,10 @@ def _scores(train: Sample, ranker: Ranker) -> Floats:
     return lock_array(Classifier(spec, include_protected=False, seed=0).fit(train).predict_proba(train))
 
 
-_scores_of_shared = lru_cache(maxsize=2)(_scores)
+@lru_cache(maxsize=2)
+def _scores_of_shared(train: SharedRows, ranker: Ranker) -> Floats:
+    """Return the scores of rows that the techniques of a repeat share: they are computed once."""
+    return _scores(train.to_sample(), ranker)
 
 
 def ranked(rows: Rows, score: Floats, tiebreak: Rows, *, highest_first: bool) -> Rows:

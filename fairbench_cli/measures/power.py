@@ -59,14 +59,15 @@ class Criterion:
     ----------
     tau : float
         Ratios from tau to 1/tau are allowed.
-    family : int
-        How many comparisons decide: Holm's first step is at (1 − confidence) / family.
+    family : float
+        How many comparisons decide: Holm's first step is at (1 − confidence) / family. With weights, the
+        inverse of a comparison's share.
     confidence : float
         Of tests and intervals.
     """
 
     tau: float = 0.8
-    family: int = 1
+    family: float = 1
     confidence: float = 0.95
 
     @property

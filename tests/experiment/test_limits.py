@@ -129,6 +129,66 @@ class Parent:
 '''
 
 
+LIBRARY = """
+import pathlib
+import time
+
+import slowlib.core
+
+seen = pathlib.Path(__file__).with_name("seen")
+VALUE = slowlib.core.VALUE
+if not seen.exists():
+    seen.touch()
+    time.sleep(60)
+"""
+IMPORTING = """
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairbench_cli import Fitted
+
+sys.path.append(str(Path(__file__).parent))
+
+
+@dataclass(frozen=True)
+class Importing:
+    number: int = 0
+
+    def fit(self, train, classifier, rng):
+        import slowlib
+
+        return Fitted(classifier.fit(train), facts={"value": slowlib.VALUE})
+
+
+@dataclass(frozen=True)
+class Circular:
+    def fit(self, train, classifier, rng):
+        import circular
+"""
+
+
+def test_a_worker_whose_import_was_cut_off_is_not_used_again(tmp_path):
+    """Half a library is left: every later import of it in that process failed, and 51 innocent repeats."""
+    (tmp_path / "slowlib").mkdir()
+    (tmp_path / "slowlib/core.py").write_text("VALUE = 3\n")
+    (tmp_path / "slowlib/__init__.py").write_text(LIBRARY)
+    (tmp_path / "circular.py").write_text("import circular\nVALUE = circular.OTHER\n")
+    (tmp_path / "importing.py").write_text(IMPORTING)
+    own = [{"./importing.py:Importing": {"number": [0, 1, 2]}}, "./importing.py:Circular", "none"]
+    one = {"sample": SMALL["sample"] | {"beta": 0}, "metrics": ["accuracy"], "repeats": 1}
+    path = write_config(tmp_path / "a.yaml", **one, interventions=own, limits={"seconds": 3})
+    done = fairbench("run", path, "-o", tmp_path / "out", "--jobs", "1")
+    assert done.returncode == 1, done.stderr
+    assert "1 repeat overtime: ran for longer than 3 s" in done.stderr
+    records = [json.loads(line) for line in journal_lines(tmp_path / "out")]
+    reasons = {(row["status"], row["reason"]) for row in records if "key" in row}
+    circular = "AttributeError: partially initialized module 'circular' has no attribute 'OTHER'"
+    assert [status for status, _ in sorted(reasons)] == ["failed", "ok", "overtime"]
+    assert min(reasons)[1].startswith(circular)
+    assert [row["status"] for row in records if "key" in row].count("ok") == 3
+
+
 def config(folder, *names, **limits):
     (folder / "mine.py").write_text(TECHNIQUES, encoding="utf-8")
     own = [f"./mine.py:{name}" for name in names]

@@ -7,7 +7,7 @@ import pytest
 from conftest import write_config
 
 from fairbench_cli.classifiers.encode import fit_encoder
-from fairbench_cli.data.table import Sample, make_read_only
+from fairbench_cli.data.table import Sample, copy_shell, make_read_only
 from fairbench_cli.experiment import cell as page
 from fairbench_cli.experiment.cell import draw
 from fairbench_cli.experiment.datasets import populate
@@ -44,6 +44,46 @@ class Vandal:
             self.spoil(rows)
         return self.model.predict(rows)
 """
+
+
+SETTER = """
+import numpy as np
+from fairbench_cli import Fitted
+
+
+class Setter:
+    def __init__(self, part="y", when="fit"):
+        self.part, self.when = part, when
+
+    def spoil(self, rows):
+        features = rows.features
+        column = features.columns[0]
+        parts = {
+            "y": (rows, 1 - rows.y),
+            "s": (rows, 1 - rows.s),
+            "weights": (rows, np.arange(len(rows), dtype=float)),
+            "protected": (rows, features.names[:2]),
+            "features": (rows, features.take(np.arange(len(rows))[::-1])),
+            "codes": (features, features.codes[::-1]),
+            "columns": (features, features.columns[::-1]),
+            "levels": (column, column.levels[::-1]),
+        }
+        thing, value = parts[self.part]
+        object.__setattr__(thing, self.part, value)
+
+    def fit(self, train, classifier, rng):
+        self.model = classifier.fit(train)
+        if self.when == "fit":
+            self.spoil(train)
+        return Fitted(self)
+
+    def predict(self, rows):
+        decisions = self.model.predict(rows)
+        if self.when == "predict":
+            self.spoil(rows)
+        return decisions
+"""
+PARTS = ["y", "s", "weights", "protected", "features", "codes", "columns", "levels"]
 
 
 def tasks_of(folder: Path, **changes) -> list[Task]:
@@ -115,6 +155,36 @@ def test_a_technique_cannot_unlock_rows(tmp_path, part, classifier):
         "ValueError: cannot set WRITEABLE flag to True of this array"
     }
     assert [counts(none), counts(massaging)] == [alone(none), alone(massaging)]
+
+
+@pytest.mark.parametrize("classifier", ["c45", "logistic-regression"])
+@pytest.mark.parametrize("when", ["fit", "predict"])
+def test_what_a_technique_sets_on_rows_is_set_for_no_other(tmp_path, when, classifier):
+    """`object.__setattr__` gets past frozen dataclasses: the next one once trained on flipped labels."""
+    (tmp_path / "setter.py").write_text(SETTER)
+    setter = {"./setter.py:Setter": {"part": PARTS, "when": when}}
+    more = {"repeats": 1, "sample": SMALL, "classifiers": [classifier]}
+    tasks = tasks_of(tmp_path, interventions=[setter, "none", "massaging", "reweighing"], **more)
+    forget()
+    *setters, none, massaging, reweighing = tasks
+    spoilt = [run_task(task) for task in setters]
+    after = [counts(none), counts(massaging), counts(reweighing)]
+    assert after == [alone(none), alone(massaging), alone(reweighing)]
+    # What it sets itself does not reach the labels that its decisions are counted by.
+    counted = {record.counts.n.tobytes() for record in spoilt if record.counts is not None}
+    assert counted == {after[0][2]}
+
+
+def test_shells_of_shared_rows_are_one_key(tmp_path):
+    task = tasks_of(tmp_path, sample=SMALL, interventions=["none"])[0]
+    train, _ = draw(task.cell, task.population, 0)
+    shell = copy_shell(train)
+    forget()
+    assert preprocessing.scores(train, "naive-bayes") is preprocessing.scores(shell, "naive-bayes")
+    assert shared_codes(train) is shared_codes(shell)
+    flipped = 1 - train.y
+    object.__setattr__(shell, "y", flipped)
+    assert preprocessing.scores(shell, "naive-bayes") is not preprocessing.scores(train, "naive-bayes")
 
 
 def test_what_is_shared_of_rows_cannot_be_unlocked_either(tmp_path):

@@ -11,7 +11,7 @@ from fairbench_cli.experiment import trial
 from fairbench_cli.experiment.trial import TRIALS, find_components, samples
 from fairbench_cli.interventions.fitted import Fitted
 
-RUNS, SEED, PROCESS, ROWS, GROUP, OUTCOME, CELL, WEIGHTS, LEVEL, PICKLED = TRIALS
+RUNS, SEED, PROCESS, ROWS, GROUP, OUTCOME, CELL, WEIGHTS, LEVEL, ROW, PICKLED = TRIALS
 
 ROGUES = '''
 import os
@@ -80,7 +80,8 @@ class OneGroupOfTest(Good):
     def wrapped(self, model):
         class Wrapped:
             def predict(self, sample):
-                first = {s: np.flatnonzero(sample.s == s)[0] for s in (0, 1)}
+                if len(sample) > 1:
+                    first = {s: np.flatnonzero(sample.s == s)[0] for s in (0, 1)}
                 return model.predict(sample)
 
         return Wrapped()
@@ -217,6 +218,26 @@ class Beyond(Good):
     wrapped = returning(decision_probability=lambda n: np.full(n, 1.5))
 
 
+class Squeezed(Good):
+    def wrapped(self, model):
+        class Wrapped:
+            def predict(self, sample):
+                return np.squeeze(model.predict(sample)[:, None])
+
+        return Wrapped()
+
+
+class SetsLabels(Good):
+    def fit(self, train, classifier, rng):
+        object.__setattr__(train, "y", 1 - train.y)
+        return super().fit(train, classifier, rng)
+
+
+class Idle:
+    def fit(self, train, classifier, rng):
+        return Fitted(classifier.fit(train))
+
+
 def make(share=0.5):
     return Good(share)
 
@@ -266,6 +287,8 @@ def test_the_good_pass(rogues, monkeypatch, name):
         ("Draws", SEED, "Draw from the rng that fit is given"),
         ("Changes", ROWS, "It changes y of the training rows. Change a copy: y.copy()."),
         ("ChangesTest", ROWS, "It changes s of the test rows."),
+        ("SetsLabels", ROWS, "It changes y of the training rows. Change a copy: y.copy()."),
+        ("Squeezed", ROW, "predict returns shape () for 1 rows; return (1,)."),
         ("OneGroupOfTest", GROUP, "It raises IndexError: index 0 is out of bounds"),
         ("OneOutcome", OUTCOME, "It raises ZeroDivisionError: of nothing (rogues.py:"),
         ("EmptyCell", CELL, "It raises KeyError: 'no such cell' (rogues.py:"),
@@ -292,6 +315,36 @@ def test_each_rogue_is_found_out_by_one_trial(rogues, monkeypatch, name, title, 
     mend = found(rogues, name, monkeypatch)
     assert list(mend) == [title]
     assert words in mend[title]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "is_remarked_on"),
+    [
+        ("Idle", {}, True),
+        ("Good", {"share": 0.0}, True),
+        ("Good", {}, False),
+        ("none", {}, False),
+        ("massaging", {}, False),
+    ],
+)
+def test_a_technique_that_changes_nothing_is_remarked_on(rogues, name, parameters, is_remarked_on):
+    path = f"{rogues}:{name}" if name in ("Idle", "Good") else name
+    (tried,) = find_components({path: parameters})
+    remark = tried.remark()
+    assert bool(remark) == is_remarked_on
+    if remark:
+        assert remark.startswith(
+            "It changes nothing: on every row of compas and adult it decides as the model"
+        )
+
+
+def test_the_command_says_that_nothing_is_changed_and_goes_on(rogues, say, monkeypatch):
+    monkeypatch.setattr(trial, "TRIALS", {RUNS: TRIALS[RUNS]})
+    done = say("check", f"{rogues}:Idle")
+    assert done.code == 0
+    plain(done.out)
+    assert "\n  ! has an effect\n      It changes nothing: " in done.out
+    assert done.out.endswith("all 1 hold\n")
 
 
 def test_what_another_process_predicts(rogues, monkeypatch):

@@ -492,6 +492,42 @@ def test_group_noise_shrinks_every_gap_by_one_less_both_errors(seed, noise, of, 
 
 
 @law(25)
+@given(NETS, STRENGTH, GROUP)
+def test_group_noise_shrinks_gaps_in_tpr_and_fpr_by_the_errors_among_people_with_that_label(seed, noise, of):
+    """Of a rule that does not look at the recorded group; the errors of all people do not correct them."""
+    world = make_world(small_net(seed), "y", "+", ONE, [GroupNoise(noise, of)])
+    rule = np.random.default_rng(seed).random((3, 2))  # the chance of acceptance by x and z
+    both = table_of(world, [world.true_name("s"), "s", "y", "x", "z"])
+    assert both.shape[3:] == rule.shape
+    for label in (0, 1):
+        people = both[:, :, label]  # by true group, recorded group, x and z
+        accepted = (people * rule).sum(axis=(2, 3))
+        people = people.sum(axis=(2, 3))
+        true = (accepted[F].sum() / people[F].sum()) - (accepted[D].sum() / people[D].sum())
+        recorded = (accepted[:, F].sum() / people[:, F].sum()) - (accepted[:, D].sum() / people[:, D].sum())
+        a = people[F, D].sum() / people[:, D].sum()
+        b = people[D, F].sum() / people[:, F].sum()
+        assert np.isclose(recorded, (1 - a - b) * true, atol=1e-12)
+
+
+def test_group_noise_by_the_example_of_the_page():
+    """30 % deprived, base rates .2 and .6, TPR .5 and .8, FPR such that the gap in selection is .34."""
+    share = np.array([0.3, 0.7])
+    base = np.array([0.2, 0.6])
+    noise = np.array([[0.8, 0.2], [0.2, 0.8]])
+    recorded_share = share @ noise
+    both = 1 - noise[1, 0] * share[1] / recorded_share[0] - noise[0, 1] * share[0] / recorded_share[1]
+    assert both == pytest.approx(0.535, abs=0.0005)
+    positives = share * base
+    tpr = (positives * [0.5, 0.8]) @ noise / (positives @ noise)
+    assert tpr[1] - tpr[0] == pytest.approx(0.099, abs=0.0005)
+    among_positives = 1 - noise[1, 0] * positives[1] / (positives @ noise)[0]
+    among_positives -= noise[0, 1] * positives[0] / (positives @ noise)[1]
+    assert tpr[1] - tpr[0] == pytest.approx(among_positives * 0.3)
+    assert among_positives == pytest.approx(0.329, abs=0.001)
+
+
+@law(25)
 @given(NETS, st.sampled_from([0.05, 0.3, 0.9]), st.sampled_from(["deprived", "favoured"]))
 def test_representation_sets_the_share_and_keeps_everything_given_the_group(seed, share, of):
     world = make_world(small_net(seed), "y", "+", ONE, [GroupShare(share, of)])

@@ -1,6 +1,5 @@
 """C4.5 on rows of level codes and numbers, as a run has them: it loads neither scikit-learn nor pandas."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
 
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.c45 import tree
 from fairbench_cli.classifiers.c45.tree import FlatTree, Floats, Ints, Rules, TreeRows
+from fairbench_cli.data.table import SharedArray
 
 Rows = NDArray[np.int16] | Floats
 
@@ -44,19 +44,6 @@ def tree_of(rows: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules)
     return reference.build(rows, y, weight, classes, rules)
 
 
-@dataclass(frozen=True, eq=False)
-class _Shared:
-    """An array that cannot be written, as a key: it is equal to itself alone."""
-
-    array: Rows
-
-    def __hash__(self) -> int:
-        return id(self.array)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Shared) and self.array is other.array
-
-
 def rows_of(X: Rows, levels: tuple[int, ...]) -> TreeRows:
     """Return the rows of an array; of one that cannot be written, what was found the last time.
 
@@ -69,11 +56,11 @@ def rows_of(X: Rows, levels: tuple[int, ...]) -> TreeRows:
     """
     if X.flags.writeable:
         return tree.from_codes(X, levels)[0]
-    return _rows_of_shared(_Shared(X), levels)
+    return _rows_of_shared(SharedArray(X), levels)
 
 
 @lru_cache(maxsize=4)
-def _rows_of_shared(shared: _Shared, levels: tuple[int, ...]) -> TreeRows:
+def _rows_of_shared(shared: SharedArray, levels: tuple[int, ...]) -> TreeRows:
     return tree.from_codes(shared.array, levels)[0]
 
 

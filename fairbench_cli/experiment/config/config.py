@@ -363,6 +363,10 @@ class DatasetSpec(DatasetOptions):
             classifiers or (classifier,)
         )
 
+    def takes_classifier(self, classifier: ComponentSpec) -> bool:
+        """Return whether some technique is to run with a classifier on it."""
+        return self.classifiers is None or classifier.name in self.classifiers
+
     def to_config(self, hidden: frozenset[str]) -> dict[str, Any]:
         """Return it as it is written in a config, without the `hidden` settings."""
         excluded = {"card"} | hidden
@@ -536,6 +540,13 @@ class ExperimentConfig(FileModel):
         description="Keep what was decided on each test row, with its score: a Parquet file a cell in "
         "`predictions/`.",
     )
+    controls: bool | Literal["placebo"] = Field(
+        default=False,
+        description="`true`: models whose difference is known, by which a run measures its own error: twins "
+        "that differ by chance alone, and a planted change of 2 points (controls.csv, the page, the answer). "
+        "`placebo`: also every technique trained with the protected column shuffled. It needs `none`, and "
+        "changes no other number.",
+    )
     limits: Limits = Field(default=Limits(), description="What one repeat may take.")
 
     @field_validator("*")
@@ -625,6 +636,8 @@ class ExperimentConfig(FileModel):
         if not self.has_worlds:
             hidden = hidden | {"bias"}
             unsaid = {"test_labels", "test_features"}
+        if not self.controls:
+            unsaid = unsaid | {"controls"}  # a config from before there were any has the same bytes
         hidden_of_sample = set(hidden)
         if all(spec.bias is not None for spec in self.datasets):
             hidden_of_sample |= OF_BETA

@@ -351,6 +351,14 @@ def _outputs(source: ParsedConfig) -> Iterator[Conflict]:
                     yield (key, i), f"the {kind} {name} {problem}", fix
 
 
+def _controls(source: ParsedConfig) -> Iterator[Conflict]:
+    """Find controls where there is no plain model that they are made of."""
+    config = source.config
+    if config.controls and not any(technique.is_plain for technique in config.interventions):
+        problem = "controls are made of the plain model, and the config has none"
+        yield ("controls",), problem, "add none to the interventions, or remove the line"
+
+
 def _limits(source: ParsedConfig) -> Iterator[Conflict]:
     """Find what data sets are limited to and the config does not list, and else what they all leave out."""
     config = source.config
@@ -558,6 +566,7 @@ _CHECKS: tuple[tuple[set[str], Callable[[ParsedConfig], Iterator[Conflict]]], ..
     ({"metrics", "sweep"}, _sweep),
     ({"metrics", "margin"}, _margin),
     ({"datasets", "tables", "figures", "sweep", "sample", "interventions"}, _outputs),
+    ({"controls", "interventions"}, _controls),
     ({"interventions", "classifiers"}, _tuned_classifiers),
     ({"datasets", "interventions", "classifiers"}, _limits),
     ({"datasets"}, _listed_twice),

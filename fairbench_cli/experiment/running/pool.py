@@ -11,7 +11,7 @@ import sys
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
@@ -38,6 +38,9 @@ DEATHS = 2
 """How often the worker of a repeat may die."""
 FRUITLESS = 10
 """How often workers may die in a row without a single outcome."""
+CUT_OFF: tuple[Status, ...] = ("overtime", "memory")
+HALF_IMPORTED = "partially initialized module"
+"""What Python says of a library whose import was cut off: the process cannot import it any more."""
 GRACE = 1.5
 """Seconds after its limit that a repeat has to end by itself."""
 TICK = 0.05
@@ -206,6 +209,7 @@ class LocalPool:
         self._workers: list[Worker] = []
         self._populations: dict[int, Population] = {}
         self._started = self._fruitless = 0
+        self._has_outcomes = False
         self._looked = self._told = 0.0
 
     def __enter__(self) -> Self:
@@ -330,11 +334,16 @@ class LocalPool:
         worker.send((list(map(str, sys.path)), os.getcwd(), printed, self.limits))
 
     def _fork(self, handle: int) -> None:
-        """Let the fork server start a worker; the successor of one that died loads nothing in advance."""
+        """Let the fork server start a worker; a successor loads nothing where none served."""
         if self._server is not None and self._server.has_ended():
             self._server.end()
             self._server = None
-        self._server = self._server or ForkServer()
+        if self._server is None:
+            used: Sequence[Sequence[str]] = ()
+            if self._has_outcomes:  # loading ended no server: what a worker imports counts as its repeat's
+                used = self._used
+            self._has_outcomes = False
+            self._server = ForkServer(*used)
         with suppress(OSError):  # it has died just now: so has the worker
             self._server.fork(handle)
 
@@ -349,10 +358,25 @@ class LocalPool:
             worker.pid = message
         if worker.job is None:
             return None
-        self._keep_prints(worker, worker.job)
+        job = worker.job
+        outcome: Repeat = message
+        self._has_outcomes = True
+        if outcome.status in CUT_OFF or HALF_IMPORTED in outcome.reason:
+            # An import that was cut off leaves half a library, at which every later repeat would fail.
+            self._end(worker)
+            return self._outcome_elsewhere(job, outcome)
+        self._keep_prints(worker, job)
         worker.job = None
         self._workers.append(self._workers.pop(self._workers.index(worker)))  # the others are looked at first
-        outcome: Repeat = message
+        return outcome
+
+    def _outcome_elsewhere(self, job: HandedOut, outcome: Repeat) -> Repeat | None:
+        """Let the task of a worker with half a library wait for another one; return any other outcome."""
+        if outcome.status == "failed":
+            job.deaths += 1
+            if job.deaths < DEATHS:
+                self.waiting.appendleft(job)
+                return None
         return outcome
 
     def _dead(self, worker: Worker) -> Repeat | None:
