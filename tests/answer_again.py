@@ -295,8 +295,7 @@ class Answer:
         row = setting.row(technique, self.metric)
         if kind == "not shown" and (row["population_low"] > 0 or row["population_high"] < 0):
             p = math.ceil(round(100 * row["population_p_holm"], 6)) / 100
-            among = f" (p {p:.2f} among {int(row['population_tests'])})"
-            return short + among, long + among
+            return f"p {p:.2f}", f"{long} (p {p:.2f} among {int(row['population_tests'])})"
         return short, long
 
     def _table(self, settings: dict[float, "Setting"], text: str, where: str) -> None:
@@ -1059,6 +1058,7 @@ class Setting:
     def rows_of_none(self, labels: list[str]) -> str | None:
         """Return the rows that it takes to show no change of techniques, as a sentence has them."""
         rows = [self.row(label, self.answer.metric) for label in labels]
+        rows = [row for row in rows if row["population_low"] <= 0 <= row["population_high"]]
         numbers = [row["population_same_from_rows"] for row in rows]
         numbers = [number for number in numbers if not math.isnan(number)]
         if not numbers:

@@ -381,7 +381,7 @@ def describe_rows_to_show_same(findings: Sequence[TechniqueFinding], wording: Me
 
     It is on the techniques among the findings of which nothing is shown.
     """
-    findings = [finding for finding in findings if finding.kind == "not shown"]
+    findings = [finding for finding in findings if finding.kind == "not shown" and not finding.is_shown_alone]
     n_rows = [finding.same_from_rows for finding in findings if not math.isnan(finding.same_from_rows)]
     if not n_rows:
         return ""
@@ -654,7 +654,12 @@ def _chance(plan: RunPlan, answer: RunAnswer, *, brief: bool) -> str:
     if n < 2:
         return "One repeat: nothing can be said of chance, and no difference is shown."
     if brief:
-        return f"Results are beyond chance, for other rows too (5 %, Holm; {n} repeats)."
+        over = "all of the run" if plan.config.family == "run" else "techniques and settings"
+        chance = f"5 %, Holm over {over}; {n} repeats"
+        sentence = f"Results are beyond chance, for other rows too ({chance})"
+        if any(finding.is_shown_alone for setting in answer.settings for finding in setting.findings):
+            sentence += "; p: not shown"
+        return f"{sentence}."
     family = "techniques and settings of a data set, attribute and classifier"
     if answer.has_worlds:
         family = "techniques and settings of a data set, attribute, world and classifier"
@@ -668,8 +673,8 @@ def _chance(plan: RunPlan, answer: RunAnswer, *, brief: bool) -> str:
     return (
         "Narrows, widens, turns round (the gap is then the other way): shown beyond chance, for other "
         "training sets and other test rows too, at 5 % after Holm's adjustment over all "
-        f"{family}.{many} Intervals are 95 %, of one number by itself. Hardly: the change is "
-        f"{negligible}less than a tenth of the gap. "
+        f"{family}.{many} Intervals are 95 %, of one number by itself; where one leaves out 0 and nothing is "
+        f"shown, p is after that adjustment. Hardly: the change is {negligible}less than a tenth of the gap. "
         f"{capitalise(NOT_BEATEN)}: no other technique is better in both, on average. "
         f"What is not shown may still be there.{answer_worlds.ABOUT if answer.has_worlds else ''}"
     )
