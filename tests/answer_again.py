@@ -408,7 +408,7 @@ class Answer:
         if match and not re.search(r" (?:cuts|narrows) the gap .*from ", clause):
             named = re.findall(rf"({sets})(?: \([^()]*\))?", match["places"])
             said = re.sub(r"the gap between .*? and .*?(?= round$|$)", "the gap", match["rest"])
-            said = said.replace("nothing is shown to help", "nothing is shown to narrow the gap")
+            said = re.sub("nothing is shown( to help)?$", "nothing is shown to narrow the gap", said)
             for name in named:
                 self.note(f"headline: {said}", said in {one.nothing() for one in main[name]}, True)
             return len(named)
@@ -425,7 +425,8 @@ class Answer:
             rf"(?:(?P<who>(?i:{names}))\b ?)?(?:(?:cuts|narrows) the gap(?: between .*? and .*?)?(?= on | from ) ?)?"
             rf"(?:on (?P<set>{sets})(?: \([^()]*\))? )?from (?P<before>{number})(?: points| times)? to "
             rf"(?P<after>{number}|about (?:zero|equal))(?: points| times)?(?P<cost> and (?:costs|gains) {N} points of accuracy"
-            r"| at hardly any cost in accuracy| at no cost in accuracy that is shown)?(?:, |$)"
+            r"| at hardly any cost in accuracy| at no cost in accuracy that is shown"
+            r"| \((?:accuracy )?[−+]\d+\.\d\))?(?:, |$)"
         )
         n_named = 0
         who = ""
@@ -774,6 +775,9 @@ class Setting:
         if cost is None:
             return True
         verdict, size = row["population_verdict"], f"{abs(100 * row['difference']):.1f}"
+        if "(" in cost:
+            signed = minus(100 * row["difference"], 1, "+")
+            return verdict in ("better", "worse") and cost.strip(" ()").removeprefix("accuracy ") == signed
         if verdict in ("better", "worse"):
             return cost == f" and {'costs' if verdict == 'worse' else 'gains'} {size} points of accuracy"
         same = row["population_p_same"] < 0.05

@@ -245,14 +245,11 @@ def rate_legend(report: Report) -> tuple[str, ...]:
         f"{name}: {', '.join(ROLL_UPS[name])} together." for name in report.decided_by if name in ROLL_UPS
     ]
     labelled = any(RATES[name].needs_labels for name in report.deciding)
-    favourable = [value.replace("|", " or ") for value in report.config.favourable]
-    values = " or ".join(("1", *favourable))
+    selected, has_label = report.ones
+    should = ""
     if labelled:
-        label_values = report.config.favourable_label or values
-        should = f"; who should be selected: a label of {label_values}"
-    else:
-        should = ""
-    return (*meanings, f"selected: a decision of {values}{should}.")
+        should = f"; who should be selected: {has_label or 'label is 1'}"
+    return (*meanings, f"selected: {selected or 'decision is 1'}{should}.")
 
 
 def _legend(name: str) -> str:
