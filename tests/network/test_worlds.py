@@ -552,6 +552,24 @@ def test_a_mismeasured_feature_loses_the_ranking_and_accuracy(seed, noise):
 
 
 @law(25)
+@given(NETS, STRENGTH, st.sampled_from([-1.0, 0.0, 3.0]), st.sampled_from([0.0, 0.5, 4.0]))
+def test_a_shifted_measurement_is_the_nearest_level_of_the_number_and_its_error(seed, noise, shift, spread):
+    assume(shift or spread)
+    how = MeasurementError("x", noise, towards="shifted", shift=shift, spread=spread)
+    world = make_world(small_net(seed), "y", "+", ONE, [how])
+    noisy = table_of(world, ["s", "x.true", "x"])
+    given_x = noisy[0] / noisy[0].sum(axis=-1, keepdims=True)
+    numbers = np.array([2.0, 10.0, 1.0])  # the levels of x, as they are declared
+    errors = np.random.default_rng(seed).normal(0, spread, 200_000) if spread else np.zeros(1)
+    for code, number in enumerate(numbers):
+        distances = np.abs(number - shift + errors[:, None] - numbers)
+        nearest = np.bincount(distances.argmin(axis=1), minlength=3) / len(errors)
+        expected = noise * nearest + (1 - noise) * (np.arange(3) == code)
+        assert np.allclose(given_x[code], expected, atol=0.006)
+    assert np.allclose(table_of(world, ["s", "x"])[F], table_of(world, ["s", "x.true"])[F])  # of the deprived
+
+
+@law(25)
 @given(NETS, st.sampled_from([0.25, 0.5, 1]))
 def test_equation_4_is_label_bias_without_children_and_prior_shift_with_them(seed, beta):
     net = small_net(seed)
@@ -788,6 +806,8 @@ SMALL = small_net(3)
         ([MeasurementError("y", 0.5)], 'column: "y" is the outcome\n.*`label`'),
         ([MeasurementError("s", 0.5)], 'column: "s" is the protected attribute\n.*`group`'),
         ([MeasurementError("x", 0.5, towards="7")], 'towards: column "x" has no level "7"'),
+        ([MeasurementError("x", 0.5, towards="shifted")], "shifted by nothing"),
+        ([MeasurementError("x", 0.5, shift=1.0)], "no effect here\n.*towards: shifted"),
         ([HistoricalBias("x", 0.5, "everybody")], 'has no level "everybody"'),
         ([HistoricalBias("x", 0.5, "favoured", "favoured")], "as the favoured already"),
         ([OmittedColumn("y")], "is the outcome"),
@@ -815,9 +835,12 @@ def test_all_mistakes_of_a_list_are_told_at_once():
 
 def test_a_column_without_an_order_has_no_lower_level():
     columns = tuple(Column("x", ("low", "high", "mid")) if c.name == "x" else c for c in COLUMNS)
-    how = MeasurementError("x", 0.5, towards="lower")
-    with pytest.raises(UserError, match=r"have no order.*\n.*low, high, mid"):
-        make_world(small_net(3, columns), "y", "+", ONE, [how])
+    for how in (
+        MeasurementError("x", 0.5, towards="lower"),
+        MeasurementError("x", 0.5, towards="shifted", shift=1.0),
+    ):
+        with pytest.raises(UserError, match=r"have no order.*\n.*low, high, mid"):
+            make_world(small_net(3, columns), "y", "+", ONE, [how])
 
 
 def test_history_needs_a_way_from_the_group_to_the_column():

@@ -20,6 +20,7 @@ Given = dict[str, Levels]
 Strength = Annotated[float, Field(ge=0, le=1)]
 MARGINAL = "marginal"
 LOWER = "lower"
+SHIFTED = "shifted"
 NUMBER = r"-?[0-9]+(\.[0-9]+)?"
 
 
@@ -199,7 +200,7 @@ def towards_problems(
     """Yield what is wrong with what a column is moved towards; `extra` are words that are right too."""
     (column,) = [column for column in data.columns if column.name == name]
     choices = [MARGINAL, LOWER, *extra, *column.levels]
-    if towards == LOWER and order_of(column) is None:
+    if towards in (LOWER, SHIFTED) and towards in choices and order_of(column) is None:
         problem = f'towards: the levels of "{name}" have no order, so none is lower'
         yield Problem(problem, f"name a level: {', '.join(column.levels)}")
     elif towards not in choices:
@@ -213,6 +214,47 @@ def goal(towards: str) -> str:
     ("a draw from everybody's", 'the next lower level', '5')
     """
     return {MARGINAL: "a draw from everybody's", LOWER: "the next lower level"}.get(towards, towards)
+
+
+def numbers_of(column: Column) -> Floats | None:
+    """Return the number that each level stands for, shape (levels,); None where levels have no order."""
+    if order_of(column) is None:
+        return None
+    if column.kind != "nominal":
+        return np.array(column.values, dtype=np.float64)
+    return np.array([float(level) for level in column.levels])
+
+
+def shifted(column: Column, shift: float, spread: float) -> Floats:
+    """Return P(level of number − shift + a normal error | level), an axis for each; the level is the nearest.
+
+    Parameters
+    ----------
+    column : Column
+        A column whose levels have an order.
+    shift, spread : float
+        How much lower, and the standard deviation of the error.
+
+    >>> shifted(Column("level", ("1", "2", "3")), 1.0, 0.0).tolist()
+    [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+    numbers = numbers_of(column)
+    if numbers is None:
+        raise ValueError(f"the levels of {column.name} have no order")
+    order = np.argsort(numbers, kind="stable")
+    sorted_numbers = numbers[order]
+    borders = (sorted_numbers[:-1] + sorted_numbers[1:]) / 2
+    means = numbers - shift
+    table = np.zeros((len(numbers), len(numbers)))
+    if spread == 0:
+        ranks = np.searchsorted(borders, means, side="right")
+        table[np.arange(len(numbers)), order[ranks]] = 1.0
+        return table
+    from scipy.special import ndtr  # nothing else of a world needs scipy
+
+    below = ndtr((borders - means[:, np.newaxis]) / spread)
+    table[:, order] = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    return table
 
 
 def moves(column: Column, towards: str, marginal: Floats) -> Floats:
