@@ -4,7 +4,7 @@ Each is a frozen dataclass whose fields are its keys in a config, as `network.wo
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Annotated, ClassVar, Literal
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fairbench_cli.base.errors import Problem, user_error
+from fairbench_cli.base.parameters import UNWRITTEN
 from fairbench_cli.data.column_card import Text
 from fairbench_cli.data.table import Floats
 from fairbench_cli.measures.counts import divide
@@ -215,6 +216,9 @@ class MeasurementError:
     towards : str
         ``marginal``: a draw from the column's marginal in the record. ``lower``: the next lower level of a
         column whose levels have an order. Else a level.
+    ordered : bool
+        Of ``lower``: whether levels of a nominal column that are written as numbers have their order. Else
+        they are codes, and none is lower.
     """
 
     strength: ClassVar[str | None] = "noise"
@@ -225,6 +229,7 @@ class MeasurementError:
     noise: Strength
     of: Group = "deprived"
     towards: Text = people.MARGINAL
+    ordered: bool = field(default=False, metadata={UNWRITTEN: False})
 
     @property
     def words(self) -> str:
@@ -236,7 +241,9 @@ class MeasurementError:
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
         problems = list(people.column_problems(self.column, data, ("label", "group")))
-        yield from problems or people.towards_problems(self.towards, self.column, data)
+        yield from problems or people.towards_problems(
+            self.towards, self.column, data, is_ordered=self.ordered
+        )
         yield from people.group_problems(data, (self.of,))
 
     def apply(self, world: World) -> World:
@@ -248,7 +255,7 @@ class MeasurementError:
         column = world.base.columns[world.base.index(self.column)]
         marginal = world.joint([self.column])
         identity = np.eye(len(column.levels))
-        moved = people.moves(column, self.towards, marginal)
+        moved = people.moves(column, self.towards, marginal, is_ordered=self.ordered)
         changed = mask[..., None] & (np.diag(moved) < 1)
         who = f'{self.of} whose "{self.column}" could be recorded otherwise'
         people.check_somebody(world, (*columns, self.column), changed, who)
@@ -277,6 +284,9 @@ class HistoricalBias:
         next lower level, of a column whose levels have an order. ``marginal``: P(X). Else a level.
     of : {"deprived", "favoured", "everybody"}
         Whose feature.
+    ordered : bool
+        Of ``lower``: whether levels of a nominal column that are written as numbers have their order. Else
+        they are codes, and none is lower.
     """
 
     strength: ClassVar[str | None] = "shift"
@@ -287,6 +297,7 @@ class HistoricalBias:
     shift: Strength
     towards: Text
     of: Group = "deprived"
+    ordered: bool = field(default=False, metadata={UNWRITTEN: False})
 
     @property
     def words(self) -> str:
@@ -300,7 +311,9 @@ class HistoricalBias:
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
         problems = list(people.column_problems(self.column, data))
-        yield from problems or people.towards_problems(self.towards, self.column, data, (FAVOURED,))
+        yield from problems or people.towards_problems(
+            self.towards, self.column, data, (FAVOURED,), is_ordered=self.ordered
+        )
         yield from people.group_problems(data, ("deprived", "favoured"))
         if self.of == self.towards == FAVOURED:
             yield Problem("towards: the favoured are as the favoured already", "write of: deprived")
@@ -328,7 +341,8 @@ class HistoricalBias:
             new = _of_favoured(network, groups, other_parents, cpt, world.of_group(FAVOURED))
         else:
             marginal = compute_posterior(network, [truth]).table
-            new = cpt @ people.moves(network.columns[j], self.towards, marginal)
+            column = network.columns[j]
+            new = cpt @ people.moves(column, self.towards, marginal, is_ordered=self.ordered)
         mixed = (1 - self.shift) * cpt + self.shift * new
         if self.of != "everybody":
             concerned = world.of_group(self.of)

@@ -177,29 +177,39 @@ def label_problems(data: DataRoles) -> Iterator[Problem]:
         yield Problem(f'the outcome "{data.label}" has one level only', "give data with both outcomes")
 
 
-def order_of(column: Column) -> list[int] | None:
+def order_of(column: Column, *, is_ordered: bool = False) -> list[int] | None:
     """Return the codes of a column's levels from the lowest to the highest; None where they have no order.
 
-    Bins and numbers rise as they are declared; levels that are all written as numbers have their order.
+    Bins and numbers rise as they are declared. Levels of a nominal column that are all written as numbers may
+    be codes: they have their order where `is_ordered` says so.
 
-    >>> order_of(Column("level", ("2", "10", "1"))), order_of(Column("town", ("a", "b")))
-    ([2, 0, 1], None)
+    >>> level = Column("level", ("2", "10", "1"))
+    >>> order_of(level), order_of(level, is_ordered=True), order_of(Column("town", ("a", "b")))
+    (None, [2, 0, 1], None)
     """
     levels = column.levels
     if column.kind != "nominal":
         return list(range(len(levels)))
-    if not all(re.fullmatch(NUMBER, level) for level in levels):
+    if not (is_ordered and all(re.fullmatch(NUMBER, level) for level in levels)):
         return None
     return sorted(range(len(levels)), key=lambda code: float(levels[code]))
 
 
 def towards_problems(
-    towards: str, name: str, data: DataRoles, extra: Sequence[str] = ()
+    towards: str, name: str, data: DataRoles, extra: Sequence[str] = (), *, is_ordered: bool = False
 ) -> Iterator[Problem]:
     """Yield what is wrong with what a column is moved towards; `extra` are words that are right too."""
     (column,) = [column for column in data.columns if column.name == name]
     choices = [MARGINAL, LOWER, *extra, *column.levels]
-    if towards == LOWER and order_of(column) is None:
+    order = order_of(column, is_ordered=is_ordered)
+    if is_ordered and (towards != LOWER or column.kind != "nominal"):
+        problem = "ordered says of a nominal column that one of its levels may be lower than another"
+        yield Problem(problem, "leave ordered out, or write towards: lower")
+    elif towards == LOWER and order is None and order_of(column, is_ordered=True) is not None:
+        problem = f'towards: the levels of "{name}" may be codes, and nothing says that they have an order'
+        fix = f"write ordered: true if they rise as numbers, or name a level: {', '.join(column.levels)}"
+        yield Problem(problem, fix)
+    elif towards == LOWER and order is None:
         problem = f'towards: the levels of "{name}" have no order, so none is lower'
         yield Problem(problem, f"name a level: {', '.join(column.levels)}")
     elif towards not in choices:
@@ -215,7 +225,7 @@ def goal(towards: str) -> str:
     return {MARGINAL: "a draw from everybody's", LOWER: "the next lower level"}.get(towards, towards)
 
 
-def moves(column: Column, towards: str, marginal: Floats) -> Floats:
+def moves(column: Column, towards: str, marginal: Floats, *, is_ordered: bool = False) -> Floats:
     """Return P(new level | level) of a column that is moved with certainty, an axis for each.
 
     Parameters
@@ -227,13 +237,15 @@ def moves(column: Column, towards: str, marginal: Floats) -> Floats:
         Else a level.
     marginal : float64 array, shape (levels,)
         The column's marginal.
+    is_ordered : bool
+        Whether levels of a nominal column that are written as numbers have their order.
     """
     n_levels = len(column.levels)
     table = np.zeros((n_levels, n_levels))
     if towards == MARGINAL:
         table[:] = marginal
     elif towards == LOWER:
-        order = order_of(column) or []
+        order = order_of(column, is_ordered=is_ordered) or []
         for rank, code in enumerate(order):
             table[code, order[max(rank - 1, 0)]] = 1  # below the lowest there is none: it stays
     else:
