@@ -16,6 +16,7 @@ from network_data import random_tables
 from scipy.stats import chi2
 
 from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.parameters import inspect_parameters
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.data.table import Column
 from fairbench_cli.network.bias import bias_kind, shift
@@ -276,6 +277,13 @@ GIVEN = st.sampled_from([None, {"x": ("10",)}, {"x": ("2", "1"), "z": ("1",)}])
 STRENGTH = st.sampled_from([0.1, 0.5, 0.8])
 GROUP = st.sampled_from(["deprived", "favoured", "everybody"])
 TOWARDS = st.sampled_from(["marginal", "lower", "10"])
+
+
+def with_order(how):
+    """Return a mechanism that is told that the numbers of x have an order, if it asks for a lower one."""
+    return replace(how, ordered=how.towards == "lower")
+
+
 KINDS = {
     "label": st.builds(
         LabelBias, STRENGTH, st.sampled_from(["favourable", "unfavourable"]), st.none() | GROUP, GIVEN
@@ -288,8 +296,10 @@ KINDS = {
         GIVEN,
         st.sampled_from([None, None, {"x": ("10",), "z": ("1",)}]),
     ),
-    "measurement": st.builds(MeasurementError, st.just("x"), STRENGTH, GROUP, TOWARDS),
-    "history": st.builds(HistoricalBias, st.just("x"), STRENGTH, TOWARDS | st.just("favoured")),
+    "measurement": st.builds(MeasurementError, st.just("x"), STRENGTH, GROUP, TOWARDS).map(with_order),
+    "history": st.builds(HistoricalBias, st.just("x"), STRENGTH, TOWARDS | st.just("favoured")).map(
+        with_order
+    ),
     "omission": st.just(OmittedColumn("x")),
     "group": st.builds(GroupNoise, STRENGTH, GROUP),
     "representation": st.builds(GroupShare, STRENGTH, st.sampled_from(["deprived", "favoured"])),
@@ -636,6 +646,7 @@ def shipped(name: str) -> BayesNet:
 
 def mechanisms_for(name: str) -> dict[str, list[Any]]:
     column, levels = ROLES[name][3:]
+    ordered = {"ordered": name != "adult"}  # whose hours are bins
     return {
         "label": [LabelBias(0.5)],
         "label given": [LabelBias(0.5, given={column: levels})],
@@ -647,10 +658,10 @@ def mechanisms_for(name: str) -> dict[str, list[Any]]:
         "group": [GroupNoise(0.1)],
         "representation": [GroupShare(0.1)],
         "all": [
-            HistoricalBias(column, 0.3, "lower"),
+            HistoricalBias(column, 0.3, "lower", **ordered),
             LabelBias(0.3),
             SelectionBias(0.4, label="any"),
-            MeasurementError(column, 0.3, towards="lower", of="everybody"),
+            MeasurementError(column, 0.3, towards="lower", of="everybody", **ordered),
             LabelBias(0.1, "favourable"),
             GroupNoise(0.2, "deprived"),
             GroupShare(0.3),
@@ -760,7 +771,7 @@ def test_what_is_wrong_at_a_strength_stays_wrong_at_a_higher_one():
     for make in (
         lambda strength: LabelBias(strength),
         lambda strength: MeasurementError("edu_level", strength),
-        lambda strength: MeasurementError("edu_level", strength, "everybody", "lower"),
+        lambda strength: MeasurementError("edu_level", strength, "everybody", "lower", ordered=True),
         lambda strength: GroupNoise(strength),
         lambda strength: SelectionBias(strength),
     ):
@@ -841,6 +852,17 @@ def test_a_column_without_an_order_has_no_lower_level():
     ):
         with pytest.raises(UserError, match=r"have no order.*\n.*low, high, mid"):
             make_world(small_net(3, columns), "y", "+", ONE, [how])
+
+
+@pytest.mark.parametrize("kind", [MeasurementError, HistoricalBias])
+def test_codes_have_an_order_where_it_is_said(kind):
+    net = small_net(3)
+    with pytest.raises(UserError, match=r"may be codes, .*\n.*write ordered: true if they rise as numbers"):
+        make_world(net, "y", "+", ONE, [kind("x", 0.5, towards="lower", of="everybody")])
+    make_world(net, "y", "+", ONE, [kind("x", 0.5, towards="lower", of="everybody", ordered=True)])
+    with pytest.raises(UserError, match="leave ordered out, or write towards: lower"):
+        make_world(net, "y", "+", ONE, [kind("x", 0.5, towards="marginal", of="everybody", ordered=True)])
+    assert list(inspect_parameters(kind).unwritten.items()) == [("ordered", False)]
 
 
 def test_history_needs_a_way_from_the_group_to_the_column():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fairbench_cli.base.errors import Problem, user_error
-from fairbench_cli.base.parameters import LATER
+from fairbench_cli.base.parameters import UNWRITTEN
 from fairbench_cli.data.column_card import Text
 from fairbench_cli.data.table import Floats
 from fairbench_cli.measures.counts import divide
@@ -222,6 +222,9 @@ class MeasurementError:
         With ``shifted``, how much lower, in the column's numbers: its levels, or the middles of its bins.
     spread : float, at least 0
         With ``shifted``, the standard deviation of the error.
+    ordered : bool
+        Of ``lower`` and ``shifted``: whether levels of a nominal column that are written as numbers have
+        their order. Else they are codes, and none is lower.
     """
 
     strength: ClassVar[str | None] = "noise"
@@ -232,8 +235,9 @@ class MeasurementError:
     noise: Strength
     of: Group = "deprived"
     towards: Text = people.MARGINAL
-    shift: float = field(default=0.0, metadata=LATER)
-    spread: Annotated[float, Field(ge=0)] = field(default=0.0, metadata=LATER)
+    shift: float = field(default=0.0, metadata={UNWRITTEN: 0.0})
+    spread: Annotated[float, Field(ge=0)] = field(default=0.0, metadata={UNWRITTEN: 0.0})
+    ordered: bool = field(default=False, metadata={UNWRITTEN: False})
 
     @property
     def words(self) -> str:
@@ -247,7 +251,9 @@ class MeasurementError:
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
         problems = list(people.column_problems(self.column, data, ("label", "group")))
-        yield from problems or people.towards_problems(self.towards, self.column, data, (people.SHIFTED,))
+        yield from problems or people.towards_problems(
+            self.towards, self.column, data, (people.SHIFTED,), is_ordered=self.ordered
+        )
         yield from people.group_problems(data, (self.of,))
         if self.towards == people.SHIFTED and self.shift == self.spread == 0:
             yield Problem("towards: shifted by nothing", "give it a shift, a spread or both")
@@ -264,9 +270,9 @@ class MeasurementError:
         marginal = world.joint([self.column])
         identity = np.eye(len(column.levels))
         if self.towards == people.SHIFTED:
-            moved = people.shifted(column, self.shift, self.spread)
+            moved = people.shifted(column, self.shift, self.spread, is_ordered=self.ordered)
         else:
-            moved = people.moves(column, self.towards, marginal)
+            moved = people.moves(column, self.towards, marginal, is_ordered=self.ordered)
         changed = mask[..., None] & (np.diag(moved) < 1)
         who = f'{self.of} whose "{self.column}" could be recorded otherwise'
         people.check_somebody(world, (*columns, self.column), changed, who)
@@ -295,6 +301,9 @@ class HistoricalBias:
         next lower level, of a column whose levels have an order. ``marginal``: P(X). Else a level.
     of : {"deprived", "favoured", "everybody"}
         Whose feature.
+    ordered : bool
+        Of ``lower``: whether levels of a nominal column that are written as numbers have their order. Else
+        they are codes, and none is lower.
     """
 
     strength: ClassVar[str | None] = "shift"
@@ -305,6 +314,7 @@ class HistoricalBias:
     shift: Strength
     towards: Text
     of: Group = "deprived"
+    ordered: bool = field(default=False, metadata={UNWRITTEN: False})
 
     @property
     def words(self) -> str:
@@ -318,7 +328,9 @@ class HistoricalBias:
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
         problems = list(people.column_problems(self.column, data))
-        yield from problems or people.towards_problems(self.towards, self.column, data, (FAVOURED,))
+        yield from problems or people.towards_problems(
+            self.towards, self.column, data, (FAVOURED,), is_ordered=self.ordered
+        )
         yield from people.group_problems(data, ("deprived", "favoured"))
         if self.of == self.towards == FAVOURED:
             yield Problem("towards: the favoured are as the favoured already", "write of: deprived")
@@ -346,7 +358,8 @@ class HistoricalBias:
             new = _of_favoured(network, groups, other_parents, cpt, world.of_group(FAVOURED))
         else:
             marginal = compute_posterior(network, [truth]).table
-            new = cpt @ people.moves(network.columns[j], self.towards, marginal)
+            column = network.columns[j]
+            new = cpt @ people.moves(column, self.towards, marginal, is_ordered=self.ordered)
         mixed = (1 - self.shift) * cpt + self.shift * new
         if self.of != "everybody":
             concerned = world.of_group(self.of)
