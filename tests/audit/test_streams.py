@@ -221,3 +221,21 @@ def test_the_study_of_levels_prints_its_tables():
     rows = [line.split(" | ") for line in lines if line.startswith("| 150 v 350, .3")]
     assert float(rows[0][3].split()[0]) <= 0.25  # of twelve fair worlds, by month 60
     assert [line for line in lines if "differ" in line and ": 0 of 1 audits" not in line] == []
+
+
+def test_a_long_fair_past_does_not_hide_what_came_after_it() -> None:
+    """After 24 fair months the ratio of all rows stays within the limits; that since then does not."""
+    rng = np.random.default_rng(8)
+    frames = []
+    for month in range(36):
+        sex = rng.choice(["F", "M"], 1000, p=[0.4, 0.6])
+        chance = np.where((sex == "F") & (month >= 24), 0.2, 0.3)
+        score = (rng.random(1000) < chance).astype(int)
+        frames.append(pd.DataFrame({"month": f"{month:02d}", "sex": sex, "score": score}))
+    result = audit(pd.concat(frames), score="score", ref={"sex": "M"}, slice="month")
+    (last,) = [
+        look for look in result.report.streams.looks if look.looks == 36 and look.metric == "selection-rate"
+    ]
+    assert last.ratio.value > 0.8 > last.ratio_since
+    assert last.since in {"23", "24", "25"}
+    assert result.verdict == "fail"

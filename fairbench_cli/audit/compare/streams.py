@@ -4,8 +4,8 @@ An audit of a file that grows is read again and again. Were each slice tested, o
 fair world would fail sooner or later. So each comparison has evidence that may be read at every look
 (`measures.sequential`), its p-value takes the place of the test in the family of a look, and the comparison
 
-* **fails** where that p-value, after Holm, is below 5 % and the ratio is outside the limits both of all rows
-  so far and of those since the slice from which the evidence is largest;
+* **fails** where that p-value, after Holm, is below 5 % and the ratio since the slice from which the evidence
+  is largest is outside the limits: a long fair past does not hide what came after it;
 * **passes** where the limits of the ratio which hold at all looks are within those that are allowed.
 
 What a slice shows by itself is kept as a description.
@@ -356,12 +356,12 @@ def _look_at(
     is_comparable = references.comparable(table.group_counts, table.config)
     compared = is_comparable[:, None] & ~table.itself
     points = np.full(compared.shape, "undecided", dtype=object)
+    points_since = points.copy()
     for g, m in np.argwhere(compared).tolist():
         index = int(indices[g]), m, look
         tau = float(table.taus[m])
-        # The milder of both.
-        verdicts = {of_stream.so_far.decide(index, tau), of_stream.since.decide(index, tau)}
-        points[g, m] = "pass" if "pass" in verdicts else "fail" if "fail" in verdicts else "undecided"
+        points[g, m] = of_stream.so_far.decide(index, tau)
+        points_since[g, m] = of_stream.since.decide(index, tau)
     has_rows = (of_stream.so_far.total[..., look] > 0) & (of_stream.so_far.ref_total[..., look] > 0)
     is_tested = compared & has_rows[indices]
     p = np.where(is_tested, of_stream.evidence.p[indices, :, look], np.nan)
@@ -381,7 +381,7 @@ def _look_at(
     if references.is_chosen_by_rate(table.group_counts, table.config):
         pairs, pairs_outside = _test_other_pairs(table, stream, indices, is_comparable, look)
         tests = replace(tests, pairs=pairs, pairs_outside=pairs_outside)
-    return replace(table, look=Look(points, within, p, (low, high))), tests
+    return replace(table, look=Look(points, points_since, within, p, (low, high))), tests
 
 
 def _find_copies(
@@ -450,8 +450,11 @@ def _as_slice(table: Compared, evidence: Evidence, group_counts: Slice) -> tuple
     indices = [groups.index(group) for group in slice_groups]
     look = None
     if table.look is not None:
-        point = np.where(is_alike, table.look.point[indices], "undecided")
-        look = Look(point.astype(object), table.look.within[indices])
+        point, since = (
+            np.where(is_alike, points[indices], "undecided").astype(object)
+            for points in (table.look.point, table.look.point_since)
+        )
+        look = Look(point, since, table.look.within[indices])
     of_slice = replace(table, group_counts=group_counts, reference_indices=references_of_slice, look=look)
     evidence_of_slice = replace(
         evidence,
