@@ -147,12 +147,15 @@ def test_the_answer_says_how_often_was_looked_and_the_evidence(late):
     assert "Most evidence, on the selection rate of b (g): " in fair
     assert " of 20." in fair
     assert len(result.to_pandas("looks")) == len(result.report.streams.looks)
+    in_json = json.loads(result.to_json())["slices"]["looks"]
+    assert [(row["looks"], row["since"]) for row in in_json] == [(12, "2025-07")] * 2
 
 
 def test_slices_without_order_and_the_rule_of_points_have_no_looks(late):
     named = late.assign(month="m" + late.month.str[-2:])
     assert looked_at(named).report.streams is None
     assert looked_at(late, rule="point").report.streams is None
+    assert "looks" not in json.loads(looked_at(named).to_json())["slices"]
     assert "Looked at" not in str(looked_at(named))
 
 
