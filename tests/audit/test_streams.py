@@ -147,8 +147,8 @@ def test_the_answer_says_how_often_was_looked_and_the_evidence(late):
     assert "Most evidence, on the selection rate of b (g): " in fair
     assert " of 20." in fair
     assert len(result.to_pandas("looks")) == len(result.report.streams.looks)
-    in_json = json.loads(result.to_json())["slices"]["looks"]
-    assert [(row["looks"], row["since"]) for row in in_json][0] == (12, "2025-07")
+    look, *_ = json.loads(result.to_json())["slices"]["looks"]
+    assert (look["looks"], look["since"]) == (12, "2025-07")
 
 
 def test_slices_without_order_and_the_rule_of_points_have_no_looks(late):
