@@ -263,17 +263,16 @@ def worth_of(slices: list[Slice]) -> tuple[SliceRows, SliceRows]:
 
 def print_weights(runs: int) -> None:
     """Print how often there is an alarm in fair worlds with weights, and the months until a ratio of .7."""
-    print_row(
-        "weights", "rows a month, rate", "alarm by 60, fair", "with rows as they are", "ratio .7: alarm"
-    )
+    print_row("weights", "rows a month, rate", "alarm by 60, fair", "limits miss 1", "ratio .7: alarm")
     print_row(*["---"] * 5)
     for law, weigh in LAWS.items():
         for world in (FAIR[0], FAIR[1], World("30 v 70, .2", 30, 70, 0.2)):
             rng = rng_of(f"{law} {world.name}")
             alarms = 0
+            misses = 0
             months = []
-            for ratio in (1.0, 0.7):
-                for _ in range(runs):
+            for ratio, n_runs in ((1.0, runs), (0.7, max(1, runs // 3))):
+                for _ in range(n_runs):
                     slices = []
                     for month in range(LOOKS):
                         sides = []
@@ -285,10 +284,13 @@ def print_weights(runs: int) -> None:
                     alarm = tests.evidence.p[:, 0] < LEVEL
                     if ratio == 1:
                         alarms += int(alarm.any())
+                        counts = [(side.numerator, side.denominator) for side in rows_and_ref]
+                        evidence = ratio_looks(*counts[0], *counts[1]).log_evidence(1.0, LEVEL)
+                        misses += int((np.abs(evidence) > math.log(1 / LEVEL)).any())
                     else:
                         months.append(months_until(alarm, 1))
             delay = quantiles(np.concatenate(months))
-            print_row(law, world.name, share(alarms, runs), delay)
+            print_row(law, world.name, share(alarms, runs), share(misses, runs), delay)
     print()
 
 
