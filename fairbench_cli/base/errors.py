@@ -3,14 +3,15 @@
 import difflib
 import json
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from fairbench_cli.base.safe_text import printable
+from fairbench_cli.base.safe_text import format_count, printable
 
 MOST_SHOWN = 60  # characters of a value
 MOST_NAMES = 30  # names in a suggestion
+MOST_PROBLEMS = 20  # of one command
 
 
 Surface = Literal["command line", "python", "file"]
@@ -120,7 +121,7 @@ class UserError(Exception):
     """
 
     def __init__(self, *problems: Problem, surface: Surface = "command line") -> None:
-        super().__init__("\n".join(str(problem.spell(surface)) for problem in problems))
+        super().__init__(join_problems([problem.spell(surface) for problem in problems]))
         self.problems = problems
 
     def reported_at(self, where: str | Flag) -> list[Problem]:
@@ -130,6 +131,20 @@ class UserError(Exception):
 
 class ArgumentError(UserError, TypeError):
     """A call from Python with an argument that is not known, or does not fit the others."""
+
+
+def join_problems(problems: Sequence[Problem]) -> str:
+    """Return problems as lines, and of very many how many more there are.
+
+    >>> wrong = [Problem(f"x{i} is no number", "write one") for i in range(MOST_PROBLEMS + 2)]
+    >>> join_problems(wrong).splitlines()[-3:]
+    ['error: x19 is no number', '  fix: write one', '… and 2 more errors']
+    """
+    lines = [str(problem) for problem in problems[:MOST_PROBLEMS]]
+    n_more = len(problems) - len(lines)
+    if n_more:
+        lines.append(f"… and {format_count(n_more, 'more error')}")
+    return "\n".join(lines)
 
 
 def user_error(message: MessageText, fix: MessageText, where: str | Flag = "") -> UserError:

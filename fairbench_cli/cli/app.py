@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from fairbench_cli import __version__
-from fairbench_cli.base.errors import UserError, find_nearest, format_value
+from fairbench_cli.base.errors import UserError, find_nearest, format_value, join_problems
 from fairbench_cli.base.safe_text import SPELLINGS, format_path, printable
 from fairbench_cli.cli import (
     audit,
@@ -118,7 +118,7 @@ def run(arguments: list[str]) -> int:
         usual_arguments = [_usual(argument) for argument in arguments]
         code = command_tree()(usual_arguments, prog_name="fairbench", standalone_mode=False)
     except UserError as error:
-        _complain("\n".join(map(str, error.problems)))
+        _complain(join_problems(error.problems))
         return 2
     except UsageError as error:
         _complain(_usage(error, arguments))

@@ -52,6 +52,7 @@ from fairbench_cli.audit.scan.scan import (
 )
 from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.audit.scan.source import (
+    FRAME,
     Source,
     open_file,
     open_frame,
@@ -87,6 +88,7 @@ def open_scan(
     config: AuditConfig,
     *,
     against: "Frame | None" = None,
+    frame_name: str = FRAME,
     tell: ProgressCallback = ignore_progress,
 ) -> Iterator[Scan]:
     """Open a file or a frame, count its rows by what every audit needs, and let parts read more of them.
@@ -100,6 +102,8 @@ def open_scan(
         Columns, decisions, attributes, and what to explain by.
     against : frame, optional
         The baseline: scores of the same rows, in place of the file that the configuration names.
+    frame_name : str
+        What a frame is called in messages.
     tell : callable
         Called with what is being done.
 
@@ -119,6 +123,8 @@ def open_scan(
     """
     with _start_database() as (database, folder), _watch_progress(database, tell) as far:
         rows = _open_source(database, source, folder, config, tell)
+        if rows.format == "frame":
+            rows = replace(rows, name=frame_name)
         tell(f"counting the rows of {rows.name}, pass by pass", far)
         with input_errors.reading_rows(rows):
             if not config.against:
