@@ -24,6 +24,7 @@ Bools = NDArray[np.bool_]
 
 EQUAL = 1e-9  # sums that differ by less than this part of them are equal
 DRIFT = 1e-4  # of what counts change by, beyond rounding: a group's rows do not cancel out
+MOST_UNSEEN = 3.0  # times CR2, which the sizes of clusters may make one expect
 LEAST_CLUSTERS = 2  # with rows of a group, and among these with and without somebody who is selected
 LEAST_DEGREES = 1.0
 TAUS_OF_RATIO = (0.0, 1.0, 2.0)  # a quadratic in τ is known from three
@@ -79,10 +80,38 @@ class ClusterSums:
 
     @cached_property
     def covariance(self) -> Floats:
-        """CR2 of the sides' means, shape (..., sides, sides)."""
+        """CR2 of the sides' means, shape (..., sides, sides).
+
+        Where clusters are of one side each, a few heavy ones that agree by chance leave no trace in it: a
+        variance that is less than a part of `expected_variance` is replaced by that.
+        """
         influence = np.where(self.square > 0, divide(self.adjustment * self.residual, self.total), 0.0)
         covariance: Floats = influence @ np.swapaxes(influence, -1, -2)
-        return covariance
+        sides = covariance.shape[-1]
+        variance = np.diagonal(covariance, axis1=-2, axis2=-1)
+        is_apart = ((self.square > 0).sum(-2) <= 1).all(-1)[..., None] & (sides > 1)
+        is_far_less = is_apart & (self.expected_variance > MOST_UNSEEN * variance)
+        more = np.where(is_far_less, self.expected_variance - variance, 0.0)
+        return covariance + more[..., None] * np.eye(sides)
+
+    @cached_property
+    def expected_variance(self) -> Floats:
+        """The variance of each side's mean by the sizes of its clusters, shape (..., sides).
+
+        Rows are as alike as the mean over clusters says, each cluster alike: those of the side itself, or of
+        all, where these are more alike.
+        """
+        pairs = self.weight**2 - self.square
+        several = pairs > EQUAL * self.weight**2
+        products = np.where(several, divide(self.residual**2 - self.residual_square, pairs), 0.0).sum(-1)
+        square = self.square.sum(-1)
+        of_row = divide(self.residual_square.sum(-1), square)
+        most = several.sum(-1) * of_row
+        own = np.nan_to_num(divide(products, most))
+        of_all = np.nan_to_num(divide(products.sum(-1), most.sum(-1)))[..., None]
+        likeness = np.clip(np.maximum(own, of_all), 0.0, 1.0)
+        size = likeness * (self.weight**2).sum(-1) + (1 - likeness) * square
+        return np.nan_to_num(divide(of_row * size, self.total[..., 0] ** 2))
 
     @cached_property
     def likeness(self) -> Floats:
@@ -157,6 +186,8 @@ class ClusteredComparison:
         The ends of the intervals.
     variance, degrees : array
         Of the difference.
+    group_variance, reference_variance : array
+        Of the two rates.
     has_clusters : bool array
         Whether both sides have rows in at least two clusters.
     is_tested : bool array
@@ -171,6 +202,8 @@ class ClusteredComparison:
     difference_high: Floats
     variance: Floats
     degrees: Floats
+    group_variance: Floats
+    reference_variance: Floats
     has_clusters: Bools
     is_tested: Bools
 
@@ -230,6 +263,8 @@ def compare_rates(
         difference_high=if_tested(difference + half),
         variance=if_tested(at_one.variance),
         degrees=if_tested(at_one.degrees),
+        group_variance=if_tested(at_zero.variance),
+        reference_variance=if_tested((at_two.variance - 2 * at_one.variance + at_zero.variance) / 2),
         has_clusters=has_clusters,
         is_tested=is_tested,
     )

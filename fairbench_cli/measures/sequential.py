@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairbench_cli.measures.counts import Floats, as_floats, divide
 
 SPREAD = 0.6  # of the logarithms of odds ratios that evidence is the mean over
+USUAL_VARIANCE = 0.21  # of a row, at a rate of 0.3
 LOG_ODDS = np.arange(-24, 25) / 10
 LOG_WEIGHTS = -(LOG_ODDS**2) / (2 * SPREAD**2) - np.log(np.exp(-(LOG_ODDS**2) / (2 * SPREAD**2)).sum())
 DEVIATIONS = 12.0  # standard deviations, and terms, beyond which those of a law add nothing: below e^-70
@@ -397,6 +398,69 @@ def ratio_looks(above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_be
     n_months = np.maximum((counts & until_first).sum(-1), 1)
     tuning = np.maximum(TUNED_LOOKS / n_months, 1.0)
     return RatioLooks(sums[0], sums[1], variances[0], variances[1], tuning, first)
+
+
+def clustered_log_evidence(difference: Floats, variance: Floats, rows: Floats, ref_rows: Floats) -> Floats:
+    """Return ln E of all months until each look, of rows that share clusters.
+
+    A normal mixture like `normal_log_evidence`, as wide as that of so many independent rows. Clusters run
+    over months, so that their variance is that of all rows so far, and there are no restarts.
+
+    Parameters
+    ----------
+    difference, variance : arrays, shape (..., looks)
+        Of the two rates of all rows so far, and its variance; NaN where there are too few clusters.
+    rows, ref_rows : arrays
+        Of the group and its reference so far.
+
+    Returns
+    -------
+    array, shape (..., starts, looks)
+        -inf of every start but the first.
+
+    Examples
+    --------
+    >>> looks = [np.array([value]) for value in (-0.1, 0.0009, 300.0, 700.0)]
+    >>> clustered_log_evidence(*looks).round(3).tolist()
+    [[3.813]]
+    """
+    width = SPREAD**2 * USUAL_VARIANCE * divide(rows * ref_rows, rows + ref_rows)
+    z2 = divide(difference**2, variance)
+    evidence = z2 * width / (2 * (1 + width)) - np.log1p(width) / 2
+    looks = difference.shape[-1]
+    log_e = np.full((*difference.shape, looks), -np.inf)
+    log_e[..., 0, :] = np.where(np.isfinite(evidence), evidence, 0.0)
+    return log_e
+
+
+def clustered_ratio_looks(
+    rates: tuple[Floats, Floats],
+    variances: tuple[Floats, Floats, Floats],
+    rows: Floats,
+    ref_rows: Floats,
+) -> RatioLooks:
+    """Return the sums behind the limits of a ratio after each month, of rows that share clusters.
+
+    Parameters
+    ----------
+    rates : two arrays, shape (..., looks)
+        Of the group and its reference, of all rows so far.
+    variances : three arrays
+        Of the group's rate, of the reference's, and of their difference; NaN where there are no limits.
+    rows, ref_rows : arrays
+        Of the group and its reference so far.
+    """
+    of_group, of_reference, of_difference = variances
+    h = divide(rows * ref_rows, rows + ref_rows)
+    # Where one rate goes up with the other down, each has that variance on top.
+    against = np.maximum((of_difference - of_group - of_reference) / 2, 0.0)
+    has_limits = np.isfinite(of_difference)
+    looks = has_limits.shape[-1]
+    first = np.where(has_limits.any(-1), np.argmax(has_limits, axis=-1), looks)
+    tuning = np.maximum(TUNED_LOOKS / (first + 1.0), 1.0)
+    sums = [np.nan_to_num(h * rate) for rate in rates]
+    spreads = [np.nan_to_num(h**2 * (variance + against)) for variance in (of_group, of_reference)]
+    return RatioLooks(sums[0], sums[1], spreads[0], spreads[1], tuning, first)
 
 
 def looks_to_alarm(

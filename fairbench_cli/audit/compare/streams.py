@@ -12,13 +12,13 @@ What a slice shows by itself is kept as a description.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fairbench_cli.audit.compare import references
+from fairbench_cli.audit.compare import clustered_rates, references
 from fairbench_cli.audit.compare.compare_rates import (
     Compared,
     Evidence,
@@ -40,9 +40,13 @@ from fairbench_cli.audit.metrics import COMPARED, defined
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import Verdict
+from fairbench_cli.measures.clusters import ClusteredComparison
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.sequential import (
     MonthsEvidence,
+    RatioLooks,
+    clustered_log_evidence,
+    clustered_ratio_looks,
     conditional_log_likelihood,
     exact_log_evidence,
     mix_starts,
@@ -51,6 +55,9 @@ from fairbench_cli.measures.sequential import (
     score_and_variance,
 )
 
+MISSING_GROUP = -2  # instead of a group: it has no rows yet
+LEAST_CLUSTERS = 20  # of a stream, from which on it is looked at
+OF_RATES = ("variance", "group_variance", "reference_variance")
 MOST_LOG_EVIDENCE = 500.0  # that is written out: more is no larger in words
 
 
@@ -267,20 +274,88 @@ def _test_groups(stream: AttributeStream, reference_indices: Ints, taus: Floats,
         ref = stream.rows_of_rest
     else:
         ref = stream.rows.take(np.broadcast_to(reference_indices, stream.rows.numerator.shape[:2]))
-    return stream_tests(stream.rows, ref, taus, alpha)
+
+    def compare(group_counts: Slice) -> tuple[Ints, ClusteredComparison | None]:
+        now = _find_groups(group_counts, stream, reference_indices)
+        if (now == MISSING_GROUP).any():
+            return np.empty(0, dtype=np.intp), None
+        groups = np.array([stream.groups.index(group) for group in group_counts.counts.groups])
+        found = clustered_rates.compare_groups(group_counts, stream.names, now, taus, 1 - alpha)
+        return groups, found
+
+    return _test_lines(stream, stream.rows, ref, compare, taus, alpha)
 
 
-def stream_tests(rows: SliceRows, ref: SliceRows, taus: Floats, alpha: float) -> StreamTests:
-    """Return the tests of rates against those of references, at each look."""
+Comparing = Callable[[Slice], tuple[Ints, ClusteredComparison | None]]
+
+
+def _test_lines(
+    stream: AttributeStream, rows: SliceRows, ref: SliceRows, compare: Comparing, taus: Floats, alpha: float
+) -> StreamTests:
+    """Return the tests of rates against those of references; by clusters where rows share some.
+
+    From `LEAST_CLUSTERS` clusters on, by either column, `compare` says of a look which lines of `rows` are
+    compared by these.
+    """
+    if not stream.so_far[-1].shares_clusters:
+        return stream_tests(rows, ref, taus, alpha)
+    variances = {name: np.full(rows.total.shape, np.nan) for name in OF_RATES}
+    for look, group_counts in enumerate(stream.so_far):
+        n_clusters = [len(np.unique(clusters.person)) for clusters in group_counts.cluster_ways[:2]]
+        if min(n_clusters) < LEAST_CLUSTERS:
+            continue
+        lines, clustered = compare(group_counts)
+        if clustered is not None:
+            for name, values in variances.items():
+                values[lines, :, look] = vars(clustered)[name]
+    rates = []
+    counts = []
+    for side in (rows, ref):
+        rates.append(divide(np.cumsum(side.selected, axis=-1), np.cumsum(side.total, axis=-1)))
+        counts.append(np.cumsum(side.denominator, axis=-1))
+    log_e = clustered_log_evidence(rates[0] - rates[1], variances["variance"], counts[0], counts[1])
+    of_rates = variances["group_variance"], variances["reference_variance"], variances["variance"]
+    ratios = clustered_ratio_looks((rates[0], rates[1]), of_rates, counts[0], counts[1])
+    return stream_tests(rows, ref, taus, alpha, log_e, ratios)
+
+
+def _find_groups(group_counts: Slice, stream: AttributeStream, indices: Ints) -> Ints:
+    """Return the indices that groups of a stream have at a look: `MISSING_GROUP` before their first row."""
+    groups = group_counts.counts.groups
+    now = []
+    for index in indices.tolist():
+        if index == REST:
+            now.append(REST)
+        elif stream.groups[index] in groups:
+            now.append(groups.index(stream.groups[index]))
+        else:
+            now.append(MISSING_GROUP)
+    return np.array(now, dtype=np.intp)
+
+
+def stream_tests(
+    rows: SliceRows,
+    ref: SliceRows,
+    taus: Floats,
+    alpha: float,
+    log_e: Floats | None = None,
+    ratios: RatioLooks | None = None,
+) -> StreamTests:
+    """Return the tests of rates against those of references, at each look.
+
+    Of rows that share clusters the evidence and what limits are made of are given.
+    """
     counts = (rows.numerator, rows.denominator, ref.numerator, ref.denominator)
     looks = rows.numerator.shape[-1]
     is_exact = ~(rows.scaled.any(-1) | ref.scaled.any(-1))
-    log_e = np.empty((*rows.numerator.shape, looks))
-    log_e[is_exact] = exact_log_evidence(conditional_log_likelihood(*(side[is_exact] for side in counts)))
-    log_e[~is_exact] = normal_log_evidence(*score_and_variance(*(side[~is_exact] for side in counts)))
+    if log_e is None:
+        log_e = np.empty((*rows.numerator.shape, looks))
+        log_e[is_exact] = exact_log_evidence(conditional_log_likelihood(*(side[is_exact] for side in counts)))
+        log_e[~is_exact] = normal_log_evidence(*score_and_variance(*(side[~is_exact] for side in counts)))
     evidence = mix_starts(log_e)
 
-    ratios = ratio_looks(*counts)
+    if ratios is None:
+        ratios = ratio_looks(*counts)
     at_low = ratios.log_evidence(taus[:, None], alpha)
     at_high = ratios.log_evidence(1 / taus[:, None], alpha)
     limit = math.log(1 / alpha)
@@ -344,12 +419,20 @@ def _test_other_pairs(
     first_groups, second_groups = np.triu_indices(len(indices), 1)
     is_pair = is_comparable[first_groups] & is_comparable[second_groups]
     first_groups, second_groups = first_groups[is_pair], second_groups[is_pair]
-    of_pairs = stream_tests(
-        stream.rows.take(indices[first_groups]),
-        stream.rows.take(indices[second_groups]),
-        table.taus,
-        table.config.alpha,
-    )
+    rows = stream.rows.take(indices[first_groups])
+    ref = stream.rows.take(indices[second_groups])
+    confidence = table.config.confidence
+
+    def compare(group_counts: Slice) -> tuple[Ints, ClusteredComparison | None]:
+        groups = _find_groups(group_counts, stream, indices[first_groups])
+        against = _find_groups(group_counts, stream, indices[second_groups])
+        (lines,) = np.nonzero((groups != MISSING_GROUP) & (against != MISSING_GROUP))
+        found = clustered_rates.compare_pairs(
+            group_counts, stream.names, against[lines], groups[lines], table.taus, confidence
+        )
+        return lines, found
+
+    of_pairs = _test_lines(stream, rows, ref, compare, table.taus, table.config.alpha)
     has_reference = (first_groups[:, None] == table.reference_indices) | (
         second_groups[:, None] == table.reference_indices
     )
