@@ -186,8 +186,6 @@ class ClusteredComparison:
         The ends of the intervals.
     variance, degrees : array
         Of the difference.
-    group_variance, reference_variance : array
-        Of the two rates.
     has_clusters : bool array
         Whether both sides have rows in at least two clusters.
     is_tested : bool array
@@ -202,8 +200,6 @@ class ClusteredComparison:
     difference_high: Floats
     variance: Floats
     degrees: Floats
-    group_variance: Floats
-    reference_variance: Floats
     has_clusters: Bools
     is_tested: Bools
 
@@ -263,8 +259,6 @@ def compare_rates(
         difference_high=if_tested(difference + half),
         variance=if_tested(at_one.variance),
         degrees=if_tested(at_one.degrees),
-        group_variance=if_tested(at_zero.variance),
-        reference_variance=if_tested((at_two.variance - 2 * at_one.variance + at_zero.variance) / 2),
         has_clusters=has_clusters,
         is_tested=is_tested,
     )

@@ -25,7 +25,6 @@ from numpy.typing import ArrayLike, NDArray
 from fairbench_cli.measures.counts import Floats, as_floats, divide
 
 SPREAD = 0.6  # of the logarithms of odds ratios that evidence is the mean over
-USUAL_VARIANCE = 0.21  # of a row, at a rate of 0.3
 LOG_ODDS = np.arange(-24, 25) / 10
 LOG_WEIGHTS = -(LOG_ODDS**2) / (2 * SPREAD**2) - np.log(np.exp(-(LOG_ODDS**2) / (2 * SPREAD**2)).sum())
 DEVIATIONS = 12.0  # standard deviations, and terms, beyond which those of a law add nothing: below e^-70
@@ -241,6 +240,33 @@ def normal_log_evidence(score: Floats, variance: Floats) -> Floats:
     return log_e
 
 
+def clustered_log_evidence(score: Floats, variance: Floats, plain_variance: Floats) -> Floats:
+    """Return ln E of all months by their scores, where rows share clusters: about normal, too.
+
+    The spread of log odds is `SPREAD` by how many independent rows the rows are worth.
+
+    Parameters
+    ----------
+    score, variance, plain_variance : arrays, shape (..., looks)
+        Of all months until then; the variance between clusters, and that of as many independent rows.
+
+    Examples
+    --------
+    >>> score = np.array([-25.6, -25.6])
+    >>> clustered_log_evidence(score, np.array([32.8, 65.6]), np.array(32.8)).round(2).tolist()
+    [7.94, 3.33]
+    """
+    scale = SPREAD**2 * np.asarray(plain_variance)
+    z_square = np.where(variance > 0, divide(score**2, variance), 0.0)
+    return np.asarray((scale * z_square / (1 + scale) - np.log1p(scale)) / 2)
+
+
+def start_at_first(log_e: Floats) -> MonthsEvidence:
+    """Return evidence without restarts, given ln E of all months at each look."""
+    most = np.maximum.accumulate(log_e, axis=-1)
+    return MonthsEvidence(log_e, log_e, np.exp(-np.maximum(most, 0.0)), np.zeros(log_e.shape, dtype=np.intp))
+
+
 def mix_starts(log_e: Floats) -> MonthsEvidence:
     """Return the evidence at each look, given ln E from each start: half of all months, half of restarts.
 
@@ -299,6 +325,8 @@ class RatioLooks:
         Σ h x/n and Σ h y/m.
     group_variance, reference_variance : array
         Of these sums; the rates of all rows so far, as if one more row were selected and one more were not.
+    covariance : array
+        Of both: 0 but for clusters with rows of both.
     tuning : array
         Times the variance at the first look that has limits, in which a look's variance is counted.
     first : int array, shape (...)
@@ -309,6 +337,7 @@ class RatioLooks:
     reference_sum: Floats
     group_variance: Floats
     reference_variance: Floats
+    covariance: Floats
     tuning: Floats
     first: Ints
 
@@ -330,13 +359,15 @@ class RatioLooks:
         """
         tau = np.asarray(ratio, dtype=np.float64)
         score = self.group_sum - tau * self.reference_sum
-        variance = self.group_variance + tau**2 * self.reference_variance
+        variance = self.group_variance - 2 * tau * self.covariance + tau**2 * self.reference_variance
         looks = variance.shape[-1]
         first = np.minimum(self.first, looks - 1)[..., None]
         twice = 2 * math.log(1 / alpha)
         first_group = np.take_along_axis(self.group_variance, first, -1)
         first_reference = np.take_along_axis(self.reference_variance, first, -1)
-        tuned = (first_group + tau**2 * first_reference) * self.tuning[..., None]
+        first_covariance = np.take_along_axis(self.covariance, first, -1)
+        first_variance = first_group - 2 * tau * first_covariance + tau**2 * first_reference
+        tuned = first_variance * self.tuning[..., None]
         q = tuned / (twice + math.log1p(twice))
         with np.errstate(divide="ignore", invalid="ignore"):
             evidence = (score**2 / (q + variance) - np.log((q + variance) / q)) / 2
@@ -397,70 +428,15 @@ def ratio_looks(above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_be
     until_first = np.arange(counts.shape[-1]) <= first[..., None]
     n_months = np.maximum((counts & until_first).sum(-1), 1)
     tuning = np.maximum(TUNED_LOOKS / n_months, 1.0)
-    return RatioLooks(sums[0], sums[1], variances[0], variances[1], tuning, first)
-
-
-def clustered_log_evidence(difference: Floats, variance: Floats, rows: Floats, ref_rows: Floats) -> Floats:
-    """Return ln E of all months until each look, of rows that share clusters.
-
-    A normal mixture like `normal_log_evidence`, as wide as that of so many independent rows. Clusters run
-    over months, so that their variance is that of all rows so far, and there are no restarts.
-
-    Parameters
-    ----------
-    difference, variance : arrays, shape (..., looks)
-        Of the two rates of all rows so far, and its variance; NaN where there are too few clusters.
-    rows, ref_rows : arrays
-        Of the group and its reference so far.
-
-    Returns
-    -------
-    array, shape (..., starts, looks)
-        -inf of every start but the first.
-
-    Examples
-    --------
-    >>> looks = [np.array([value]) for value in (-0.1, 0.0009, 300.0, 700.0)]
-    >>> clustered_log_evidence(*looks).round(3).tolist()
-    [[3.813]]
-    """
-    width = SPREAD**2 * USUAL_VARIANCE * divide(rows * ref_rows, rows + ref_rows)
-    z2 = divide(difference**2, variance)
-    evidence = z2 * width / (2 * (1 + width)) - np.log1p(width) / 2
-    looks = difference.shape[-1]
-    log_e = np.full((*difference.shape, looks), -np.inf)
-    log_e[..., 0, :] = np.where(np.isfinite(evidence), evidence, 0.0)
-    return log_e
-
-
-def clustered_ratio_looks(
-    rates: tuple[Floats, Floats],
-    variances: tuple[Floats, Floats, Floats],
-    rows: Floats,
-    ref_rows: Floats,
-) -> RatioLooks:
-    """Return the sums behind the limits of a ratio after each month, of rows that share clusters.
-
-    Parameters
-    ----------
-    rates : two arrays, shape (..., looks)
-        Of the group and its reference, of all rows so far.
-    variances : three arrays
-        Of the group's rate, of the reference's, and of their difference; NaN where there are no limits.
-    rows, ref_rows : arrays
-        Of the group and its reference so far.
-    """
-    of_group, of_reference, of_difference = variances
-    h = divide(rows * ref_rows, rows + ref_rows)
-    # Where one rate goes up with the other down, each has that variance on top.
-    against = np.maximum((of_difference - of_group - of_reference) / 2, 0.0)
-    has_limits = np.isfinite(of_difference)
-    looks = has_limits.shape[-1]
-    first = np.where(has_limits.any(-1), np.argmax(has_limits, axis=-1), looks)
-    tuning = np.maximum(TUNED_LOOKS / (first + 1.0), 1.0)
-    sums = [np.nan_to_num(h * rate) for rate in rates]
-    spreads = [np.nan_to_num(h**2 * (variance + against)) for variance in (of_group, of_reference)]
-    return RatioLooks(sums[0], sums[1], spreads[0], spreads[1], tuning, first)
+    return RatioLooks(
+        group_sum=sums[0],
+        reference_sum=sums[1],
+        group_variance=variances[0],
+        reference_variance=variances[1],
+        covariance=np.zeros_like(variances[0]),
+        tuning=tuning,
+        first=first,
+    )
 
 
 def looks_to_alarm(

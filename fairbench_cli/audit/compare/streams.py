@@ -4,21 +4,22 @@ An audit of a file that grows is read again and again. Were each slice tested, o
 fair world would fail sooner or later. So each comparison has evidence that may be read at every look
 (`measures.sequential`), its p-value takes the place of the test in the family of a look, and the comparison
 
-* **fails** where that p-value, after Holm, is below 5 % and the ratio is outside the limits both of all rows
-  so far and of those since the slice from which the evidence is largest;
+* **fails** where that p-value, after Holm, is below 5 % and the ratio since the slice from which the evidence
+  is largest is outside the limits: a long fair past does not hide what came after it;
 * **passes** where the limits of the ratio which hold at all looks are within those that are allowed.
 
 What a slice shows by itself is kept as a description.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from fairbench_cli.audit.compare import clustered_rates, references
+from fairbench_cli.audit.compare import references
+from fairbench_cli.audit.compare.clustered_streams import SliceSums, compare_pair
 from fairbench_cli.audit.compare.compare_rates import (
     Compared,
     Evidence,
@@ -40,24 +41,20 @@ from fairbench_cli.audit.metrics import COMPARED, defined
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import Verdict
-from fairbench_cli.measures.clusters import ClusteredComparison
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.sequential import (
     MonthsEvidence,
     RatioLooks,
-    clustered_log_evidence,
-    clustered_ratio_looks,
     conditional_log_likelihood,
     exact_log_evidence,
     mix_starts,
     normal_log_evidence,
     ratio_looks,
     score_and_variance,
+    start_at_first,
 )
 
-MISSING_GROUP = -2  # instead of a group: it has no rows yet
-LEAST_CLUSTERS = 20  # of a stream, from which on it is looked at
-OF_RATES = ("variance", "group_variance", "reference_variance")
+LOOK_NUMBERS = tuple(field.name for field in fields(RatioLooks) if field.name not in ("tuning", "first"))
 MOST_LOG_EVIDENCE = 500.0  # that is written out: more is no larger in words
 
 
@@ -188,13 +185,13 @@ def compare_stream(
             tables_so_far.append(table)
             tests_so_far.append(tests)
             of_streams.append(of_stream)
-        rates = [family_rates(table.group_counts, table.names, deciding, common) for table in tables_so_far]
-        named = [named_rates(table.group_counts, table.names, deciding, common) for table in tables_so_far]
-        copies = find_copies(
-            [table.group_counts for table in tables_so_far],
-            [table.reference_indices for table in tables_so_far],
+        evidence_so_far = adjust_tests(
+            tests_so_far,
+            [family_rates(table.group_counts, table.names, deciding, common) for table in tables_so_far],
+            common,
+            [named_rates(table.group_counts, table.names, deciding, common) for table in tables_so_far],
+            _find_copies(tables_so_far, streams, look),
         )
-        evidence_so_far = adjust_tests(tests_so_far, rates, common, named, copies)
         for i, stream in enumerate(streams):
             table = tables_so_far[i]
             table_evidence = evidence_so_far[i]
@@ -270,92 +267,67 @@ def _indices_in_stream(table: Compared, stream: AttributeStream) -> Ints:
 
 def _test_groups(stream: AttributeStream, reference_indices: Ints, taus: Floats, alpha: float) -> StreamTests:
     """Return the tests of each group against references."""
+    if stream.so_far[-1].shares_clusters:
+        shape = stream.rows.numerator.shape[:2]
+        all_groups = np.arange(len(stream.groups))
+        return _clustered_tests(stream, all_groups, np.broadcast_to(reference_indices, shape), taus, alpha)
     if (reference_indices == REST).all():
         ref = stream.rows_of_rest
     else:
         ref = stream.rows.take(np.broadcast_to(reference_indices, stream.rows.numerator.shape[:2]))
-
-    def compare(group_counts: Slice) -> tuple[Ints, ClusteredComparison | None]:
-        now = _find_groups(group_counts, stream, reference_indices)
-        if (now == MISSING_GROUP).any():
-            return np.empty(0, dtype=np.intp), None
-        groups = np.array([stream.groups.index(group) for group in group_counts.counts.groups])
-        found = clustered_rates.compare_groups(group_counts, stream.names, now, taus, 1 - alpha)
-        return groups, found
-
-    return _test_lines(stream, stream.rows, ref, compare, taus, alpha)
+    return stream_tests(stream.rows, ref, taus, alpha)
 
 
-Comparing = Callable[[Slice], tuple[Ints, ClusteredComparison | None]]
-
-
-def _test_lines(
-    stream: AttributeStream, rows: SliceRows, ref: SliceRows, compare: Comparing, taus: Floats, alpha: float
-) -> StreamTests:
-    """Return the tests of rates against those of references; by clusters where rows share some.
-
-    From `LEAST_CLUSTERS` clusters on, by either column, `compare` says of a look which lines of `rows` are
-    compared by these.
-    """
-    if not stream.so_far[-1].shares_clusters:
-        return stream_tests(rows, ref, taus, alpha)
-    variances = {name: np.full(rows.total.shape, np.nan) for name in OF_RATES}
-    for look, group_counts in enumerate(stream.so_far):
-        n_clusters = [len(np.unique(clusters.person)) for clusters in group_counts.cluster_ways[:2]]
-        if min(n_clusters) < LEAST_CLUSTERS:
-            continue
-        lines, clustered = compare(group_counts)
-        if clustered is not None:
-            for name, values in variances.items():
-                values[lines, :, look] = vars(clustered)[name]
-    rates = []
-    counts = []
-    for side in (rows, ref):
-        rates.append(divide(np.cumsum(side.selected, axis=-1), np.cumsum(side.total, axis=-1)))
-        counts.append(np.cumsum(side.denominator, axis=-1))
-    log_e = clustered_log_evidence(rates[0] - rates[1], variances["variance"], counts[0], counts[1])
-    of_rates = variances["group_variance"], variances["reference_variance"], variances["variance"]
-    ratios = clustered_ratio_looks((rates[0], rates[1]), of_rates, counts[0], counts[1])
-    return stream_tests(rows, ref, taus, alpha, log_e, ratios)
-
-
-def _find_groups(group_counts: Slice, stream: AttributeStream, indices: Ints) -> Ints:
-    """Return the indices that groups of a stream have at a look: `MISSING_GROUP` before their first row."""
-    groups = group_counts.counts.groups
-    now = []
-    for index in indices.tolist():
-        if index == REST:
-            now.append(REST)
-        elif stream.groups[index] in groups:
-            now.append(groups.index(stream.groups[index]))
-        else:
-            now.append(MISSING_GROUP)
-    return np.array(now, dtype=np.intp)
-
-
-def stream_tests(
-    rows: SliceRows,
-    ref: SliceRows,
-    taus: Floats,
-    alpha: float,
-    log_e: Floats | None = None,
-    ratios: RatioLooks | None = None,
-) -> StreamTests:
-    """Return the tests of rates against those of references, at each look.
-
-    Of rows that share clusters the evidence and what limits are made of are given.
-    """
+def stream_tests(rows: SliceRows, ref: SliceRows, taus: Floats, alpha: float) -> StreamTests:
+    """Return the tests of rates against those of references, at each look."""
     counts = (rows.numerator, rows.denominator, ref.numerator, ref.denominator)
     looks = rows.numerator.shape[-1]
     is_exact = ~(rows.scaled.any(-1) | ref.scaled.any(-1))
-    if log_e is None:
-        log_e = np.empty((*rows.numerator.shape, looks))
-        log_e[is_exact] = exact_log_evidence(conditional_log_likelihood(*(side[is_exact] for side in counts)))
-        log_e[~is_exact] = normal_log_evidence(*score_and_variance(*(side[~is_exact] for side in counts)))
-    evidence = mix_starts(log_e)
+    log_e = np.empty((*rows.numerator.shape, looks))
+    log_e[is_exact] = exact_log_evidence(conditional_log_likelihood(*(side[is_exact] for side in counts)))
+    log_e[~is_exact] = normal_log_evidence(*score_and_variance(*(side[~is_exact] for side in counts)))
+    return _make_tests(mix_starts(log_e), ratio_looks(*counts), rows, ref, taus, alpha)
 
-    if ratios is None:
-        ratios = ratio_looks(*counts)
+
+def _clustered_tests(
+    stream: AttributeStream, groups: Ints, reference_indices: Ints, taus: Floats, alpha: float
+) -> StreamTests:
+    """Return the tests of groups against references, (groups, rates), where rows share clusters."""
+    shape = (*reference_indices.shape, len(stream.slices))
+    log_e = np.zeros(shape)
+    by_look = {name: np.zeros(shape) for name in LOOK_NUMBERS}
+    tuning = np.ones(shape[:-1])
+    first = np.zeros(shape[:-1], dtype=np.intp)
+    for i, g in enumerate(groups.tolist()):
+        mine = SliceSums(stream.rows.selected[g], stream.rows.total[g])
+        for reference in dict.fromkeys(reference_indices[i].tolist()):
+            if reference == g:
+                continue
+            if reference == REST:
+                name = None
+                theirs = SliceSums(stream.rows_of_rest.selected[g], stream.rows_of_rest.total[g])
+            else:
+                name = stream.groups[reference]
+                theirs = SliceSums(stream.rows.selected[reference], stream.rows.total[reference])
+            pair = compare_pair(stream.slices, stream.names, stream.groups[g], name, (mine, theirs))
+            columns = reference_indices[i] == reference
+            log_e[i, columns] = pair.log_e[columns]
+            tuning[i, columns] = pair.ratios.tuning[columns]
+            first[i, columns] = pair.ratios.first[columns]
+            for field, values in by_look.items():
+                values[i, columns] = getattr(pair.ratios, field)[columns]
+    ratios = RatioLooks(**by_look, tuning=tuning, first=first)
+    if (reference_indices == REST).all():
+        ref = stream.rows_of_rest.take(groups)
+    else:
+        ref = stream.rows.take(reference_indices)
+    return _make_tests(start_at_first(log_e), ratios, stream.rows.take(groups), ref, taus, alpha)
+
+
+def _make_tests(
+    evidence: MonthsEvidence, ratios: RatioLooks, rows: SliceRows, ref: SliceRows, taus: Floats, alpha: float
+) -> StreamTests:
+    """Return the tests, given the evidence and what is known of ratios."""
     at_low = ratios.log_evidence(taus[:, None], alpha)
     at_high = ratios.log_evidence(1 / taus[:, None], alpha)
     limit = math.log(1 / alpha)
@@ -384,12 +356,12 @@ def _look_at(
     is_comparable = references.comparable(table.group_counts, table.config)
     compared = is_comparable[:, None] & ~table.itself
     points = np.full(compared.shape, "undecided", dtype=object)
+    points_since = points.copy()
     for g, m in np.argwhere(compared).tolist():
         index = int(indices[g]), m, look
         tau = float(table.taus[m])
-        # The milder of both.
-        verdicts = {of_stream.so_far.decide(index, tau), of_stream.since.decide(index, tau)}
-        points[g, m] = "pass" if "pass" in verdicts else "fail" if "fail" in verdicts else "undecided"
+        points[g, m] = of_stream.so_far.decide(index, tau)
+        points_since[g, m] = of_stream.since.decide(index, tau)
     has_rows = (of_stream.so_far.total[..., look] > 0) & (of_stream.so_far.ref_total[..., look] > 0)
     is_tested = compared & has_rows[indices]
     p = np.where(is_tested, of_stream.evidence.p[indices, :, look], np.nan)
@@ -409,7 +381,32 @@ def _look_at(
     if references.is_chosen_by_rate(table.group_counts, table.config):
         pairs, pairs_outside = _test_other_pairs(table, stream, indices, is_comparable, look)
         tests = replace(tests, pairs=pairs, pairs_outside=pairs_outside)
-    return replace(table, look=Look(points, within, p, (low, high))), tests
+    return replace(table, look=Look(points, points_since, within, p, (low, high))), tests
+
+
+def _find_copies(
+    tables: Sequence[Compared], streams: Sequence[AttributeStream], look: int
+) -> list[dict[int, tuple[int, int]]]:
+    """Return the copies among attributes, see `family.find_copies`: in each slice so far."""
+    copies = find_copies(
+        [table.group_counts for table in tables], [table.reference_indices for table in tables]
+    )
+    confirmed = []
+    for i, copied in enumerate(copies):
+        are_copies = True
+        for g, (original, original_group) in copied.items():
+            mine = _rows_so_far(tables[i], streams[i], g, look)
+            theirs = _rows_so_far(tables[original], streams[original], original_group, look)
+            are_copies &= np.array_equal(mine, theirs)
+        confirmed.append(copied if are_copies else {})
+    return confirmed
+
+
+def _rows_so_far(table: Compared, stream: AttributeStream, g: int, look: int) -> Floats:
+    """Return the weights and rows of a group of a table, slice by slice."""
+    group = stream.groups.index(table.group_counts.counts.groups[g])
+    columns = (stream.rows.selected, stream.rows.total, stream.rows.numerator, stream.rows.denominator)
+    return np.stack([column[group, :, : look + 1] for column in columns])
 
 
 def _test_other_pairs(
@@ -418,21 +415,19 @@ def _test_other_pairs(
     """Return the p-values of the pairs of groups without a reference, which the data chose."""
     first_groups, second_groups = np.triu_indices(len(indices), 1)
     is_pair = is_comparable[first_groups] & is_comparable[second_groups]
-    first_groups, second_groups = first_groups[is_pair], second_groups[is_pair]
-    rows = stream.rows.take(indices[first_groups])
-    ref = stream.rows.take(indices[second_groups])
-    confidence = table.config.confidence
-
-    def compare(group_counts: Slice) -> tuple[Ints, ClusteredComparison | None]:
-        groups = _find_groups(group_counts, stream, indices[first_groups])
-        against = _find_groups(group_counts, stream, indices[second_groups])
-        (lines,) = np.nonzero((groups != MISSING_GROUP) & (against != MISSING_GROUP))
-        found = clustered_rates.compare_pairs(
-            group_counts, stream.names, against[lines], groups[lines], table.taus, confidence
+    first_groups = first_groups[is_pair]
+    second_groups = second_groups[is_pair]
+    alpha = table.config.alpha
+    if stream.so_far[-1].shares_clusters:
+        references_of_pairs = np.repeat(indices[second_groups][:, None], len(table.names), axis=1)
+        of_pairs = _clustered_tests(stream, indices[first_groups], references_of_pairs, table.taus, alpha)
+    else:
+        of_pairs = stream_tests(
+            stream.rows.take(indices[first_groups]),
+            stream.rows.take(indices[second_groups]),
+            table.taus,
+            alpha,
         )
-        return lines, found
-
-    of_pairs = _test_lines(stream, rows, ref, compare, table.taus, table.config.alpha)
     has_reference = (first_groups[:, None] == table.reference_indices) | (
         second_groups[:, None] == table.reference_indices
     )
@@ -455,8 +450,11 @@ def _as_slice(table: Compared, evidence: Evidence, group_counts: Slice) -> tuple
     indices = [groups.index(group) for group in slice_groups]
     look = None
     if table.look is not None:
-        point = np.where(is_alike, table.look.point[indices], "undecided")
-        look = Look(point.astype(object), table.look.within[indices])
+        point, since = (
+            np.where(is_alike, points[indices], "undecided").astype(object)
+            for points in (table.look.point, table.look.point_since)
+        )
+        look = Look(point, since, table.look.within[indices])
     of_slice = replace(table, group_counts=group_counts, reference_indices=references_of_slice, look=look)
     evidence_of_slice = replace(
         evidence,
@@ -484,7 +482,7 @@ def _list_looks(
         p_holm = float(evidence.p_holm[g, m])
         log_e = np.minimum(of_stream.evidence.log_e[index[:2]][: look + 1], MOST_LOG_EVIDENCE)
         # As many tests as p is taken for by Holm.
-        n_tests = float(evidence.size)
+        n_tests = 1 / float(evidence.shares[g, m])
         if p > 0 and p_holm < 1:
             n_tests = max(1.0, p_holm / p)
         yield StreamLook(

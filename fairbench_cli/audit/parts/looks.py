@@ -43,7 +43,9 @@ def describe_look(look: StreamLook, row: Disparity, *, in_full: bool = False) ->
     alarm = format_evidence(look.alarm_at)
     subject = "the ratio"
     if in_full:
-        subject = f"{RATES[look.metric].label} of {formatting.format_group(look.group)} ({look.attribute})"
+        subject = (
+            f"the {RATES[look.metric].label} of {formatting.format_group(look.group)} ({look.attribute})"
+        )
     if look.most_evidence < look.alarm_at:
         if in_full:
             return f"Most evidence, on {subject}: {most} of {alarm}."
@@ -106,5 +108,6 @@ def looks_notes(report: Report) -> tuple[str, ...]:
         "after it what rejects equal rates, 20 for one comparison and more for several "
         f"(Holm, {n_tests}). The largest so far counts.",
         "since: the slice from which on the evidence is largest. ratio, all: with limits that hold at all "
-        "looks at once. It fails where both ratios are outside what is allowed, too.",
+        "looks at once. It fails where the ratio since then is outside what is allowed, too.",
+        "In the tables of all slices p is 1 / the largest evidence, and the limits of a ratio are these.",
     )
