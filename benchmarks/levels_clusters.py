@@ -255,9 +255,9 @@ class Outcome:
 def audit(rows: Rows, ratio: float) -> Outcome:
     """Compare the group with its reference as an audit does."""
     table = compare_slice(slice_of(rows), SELECTION, CONFIG)
-    evidence, _ = adjust_tests([table.tests], [frozenset(SELECTION)], CONFIG)
+    (evidence,) = adjust_tests([table.tests], [frozenset(SELECTION)], CONFIG)
     sides = (float(side[0, 0]) for side in table.numerators_and_denominators)
-    verdict, _ = decide_by_evidence(decide(*sides, TAU), table.tests, evidence[0], 0, 0, CONFIG)
+    verdict, _ = decide_by_evidence(decide(*sides, TAU), table.tests, evidence, 0, 0, CONFIG)
     interval = table.ratio[0, 0]
     holds = interval.low <= ratio <= interval.high
     return Outcome(float(table.tests.p[0, 0]), verdict == "fail", verdict == "pass", holds)
@@ -403,13 +403,15 @@ def _auc_gap_holds(rng: np.random.Generator, world: World) -> bool:
     return bool(low[0] <= 0 <= high[0])
 
 
+FILES: tuple[World | Crossed, ...] = (FAIR[1], FAIR[6], FAIR[9], FAIR[13], POWER[2], CROSSED[5], CROSSED[7])
+
+
 def check_command(_: int) -> None:
     """Write some worlds to files, audit them by the command, and print the largest difference of p."""
-    worlds: list[World | Crossed] = [FAIR[1], FAIR[6], FAIR[9], FAIR[13], POWER[2], CROSSED[5], CROSSED[7]]
     largest = 0.0
     n_files = 0
     with tempfile.TemporaryDirectory() as folder:
-        for world in worlds:
+        for world in FILES:
             rng = np.random.default_rng(zlib.crc32(f"command {world}".encode()))
             for _ in range(N_FILES):
                 rows = draw(rng, world) if isinstance(world, World) else draw_crossed(rng, world)
@@ -423,7 +425,7 @@ def check_command(_: int) -> None:
                 largest = max(largest, abs((p or 0.0) - (outcome.p if p is not None else 0.0)))
                 n_files += 1
     print(
-        f"\n{n_files} files of {len(worlds)} worlds: the command says the same; "
+        f"\n{n_files} files of {len(FILES)} worlds: the command says the same; "
         f"the largest difference of p is {largest:.1e}"
     )
 
