@@ -27,6 +27,7 @@ ELSEWHERE = {
     "fuzz_options": "test_fuzz.py",
     "headlines": "report/test_headlines.py",
     "kills": "experiment/test_kills.py",
+    "levels_clusters": "audit/test_levels_clusters.py",
     "messy": "audit/test_cleaning.py",
     "metamorphic": "audit/test_attacks.py",
     "paired": "report/test_population.py",

@@ -441,14 +441,18 @@ def _join_slices(before: Slice, after: Slice) -> BeforeAfter:
     joint = _before_and_after(before, after, groups, apart(cells_of(before), cells_of(after)))
     clusters = []
     for ways in zip(before.cluster_ways, after.cluster_ways, strict=True):
-        entries = []
-        for side, (group_counts, part) in enumerate(zip((before, after), ways, strict=True)):
-            places = np.array([groups.index(group) for group in group_counts.counts.groups], dtype=np.int64)
-            kinds = np.zeros((2, len(part.person), KINDS))
-            kinds[0, :, 4 * side : 4 * side + 4] = part.n.reshape(-1, 4)
-            kinds[1, :, 4 * side : 4 * side + 4] = part.squares.reshape(-1, 4)
-            entries.append((part.person, places[part.group], kinds[0], kinds[1]))
-        columns = [np.concatenate(column) for column in zip(*entries, strict=True)]
+        columns_of_sides = []
+        for side, (group_counts, entries_of_side) in enumerate(zip((before, after), ways, strict=True)):
+            new_indices = np.array(
+                [groups.index(group) for group in group_counts.counts.groups], dtype=np.int64
+            )
+            kinds = np.zeros((2, len(entries_of_side.person), KINDS))
+            kinds[0, :, 4 * side : 4 * side + 4] = entries_of_side.n.reshape(-1, 4)
+            kinds[1, :, 4 * side : 4 * side + 4] = entries_of_side.squares.reshape(-1, 4)
+            columns_of_sides.append(
+                (entries_of_side.person, new_indices[entries_of_side.group], kinds[0], kinds[1])
+            )
+        columns = [np.concatenate(column) for column in zip(*columns_of_sides, strict=True)]
         every_group = np.arange(len(groups), dtype=np.int64)
         clusters.append(ClusterKinds(*columns).map_groups(every_group))
     return replace(joint, clusters=tuple(clusters))
