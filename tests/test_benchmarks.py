@@ -28,6 +28,7 @@ ELSEWHERE = {
     "headlines": "report/test_headlines.py",
     "kills": "experiment/test_kills.py",
     "levels_clusters": "audit/test_levels_clusters.py",
+    "levels_months": "audit/test_streams.py",
     "messy": "audit/test_cleaning.py",
     "metamorphic": "audit/test_attacks.py",
     "paired": "report/test_population.py",

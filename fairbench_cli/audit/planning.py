@@ -255,7 +255,8 @@ def plan(
         A YAML file of options.
     **options
         As on the command line, with underscores: ``rate=0.3``, ``ratio=[0.6, 0.7]``, ``power=0.8``,
-        ``comparisons=5``, ``counted=0.6``, ``ref={"race": "white"}``, ``tau=0.8``, ``attributes=["race"]``.
+        ``comparisons=5``, ``counted=0.6``, ``begins=[1, 13]``, ``ref={"race": "white"}``,
+        ``tau=0.8``, ``attributes=["race"]``.
 
     Examples
     --------

@@ -329,7 +329,7 @@ class RatioLooks:
         Of both: 0 but for clusters with rows of both.
     tuning : array
         Times the variance at the first look that has limits, in which a look's variance is counted.
-    first : int array, shape (...)
+    start_look : int array, shape (...)
         That look, or none where it is the number of looks.
     """
 
@@ -339,7 +339,7 @@ class RatioLooks:
     reference_variance: Floats
     covariance: Floats
     tuning: Floats
-    first: Ints
+    start_look: Ints
 
     def log_evidence(self, ratio: ArrayLike, alpha: float = 0.05) -> Floats:
         """Return ln of the evidence against a ratio, with the sign of whether the true one is larger.
@@ -361,17 +361,17 @@ class RatioLooks:
         score = self.group_sum - tau * self.reference_sum
         variance = self.group_variance - 2 * tau * self.covariance + tau**2 * self.reference_variance
         looks = variance.shape[-1]
-        first = np.minimum(self.first, looks - 1)[..., None]
+        start = np.minimum(self.start_look, looks - 1)[..., None]
         twice = 2 * math.log(1 / alpha)
-        first_group = np.take_along_axis(self.group_variance, first, -1)
-        first_reference = np.take_along_axis(self.reference_variance, first, -1)
-        first_covariance = np.take_along_axis(self.covariance, first, -1)
+        first_group = np.take_along_axis(self.group_variance, start, -1)
+        first_reference = np.take_along_axis(self.reference_variance, start, -1)
+        first_covariance = np.take_along_axis(self.covariance, start, -1)
         first_variance = first_group - 2 * tau * first_covariance + tau**2 * first_reference
         tuned = first_variance * self.tuning[..., None]
         q = tuned / (twice + math.log1p(twice))
         with np.errstate(divide="ignore", invalid="ignore"):
             evidence = (score**2 / (q + variance) - np.log((q + variance) / q)) / 2
-        has_limits = np.arange(looks) >= self.first[..., None]
+        has_limits = np.arange(looks) >= self.start_look[..., None]
         evidence = np.where(has_limits & (q > 0), np.maximum(evidence, 0.0), 0.0)
         return np.copysign(evidence, score)
 
@@ -424,8 +424,8 @@ def ratio_looks(above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_be
         variances.append(rate * (1 - rate) * spread)
         selected.append(all_selected)
     has_limits = (selected[0] >= LEAST_SELECTED) & (selected[1] >= LEAST_SELECTED)
-    first = np.where(has_limits.any(-1), np.argmax(has_limits, axis=-1), has_limits.shape[-1])
-    until_first = np.arange(counts.shape[-1]) <= first[..., None]
+    start_look = np.where(has_limits.any(-1), np.argmax(has_limits, axis=-1), has_limits.shape[-1])
+    until_first = np.arange(counts.shape[-1]) <= start_look[..., None]
     n_months = np.maximum((counts & until_first).sum(-1), 1)
     tuning = np.maximum(TUNED_LOOKS / n_months, 1.0)
     return RatioLooks(
@@ -435,7 +435,7 @@ def ratio_looks(above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_be
         reference_variance=variances[1],
         covariance=np.zeros_like(variances[0]),
         tuning=tuning,
-        first=first,
+        start_look=start_look,
     )
 
 
@@ -488,5 +488,5 @@ def looks_to_alarm(
         is_short = ~(evidence > log_limit)
         low = np.where(is_short, middle, low)
         high = np.where(is_short, high, middle)
-    known = (p > 0) & (p < 1) & (q > 0) & (q < 1) & (high < math.log(MOST_LOOKS))
-    return np.asarray(np.where(known, np.exp(high), np.nan))
+    is_known = (p > 0) & (p < 1) & (q > 0) & (q < 1) & (high < math.log(MOST_LOOKS))
+    return np.asarray(np.where(is_known, np.exp(high), np.nan))

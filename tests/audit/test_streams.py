@@ -1,10 +1,13 @@
 """Slices that have an order: one stream, looked at after each of them."""
 
+import contextlib
+import io
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import study_of
 
 from fairbench_cli.audit import audit
 from fairbench_cli.measures.sequential import months_evidence
@@ -144,13 +147,83 @@ def test_the_answer_says_how_often_was_looked_and_the_evidence(late):
     assert "Most evidence, on the selection rate of b (g): " in fair
     assert " of 20." in fair
     assert len(result.to_pandas("looks")) == len(result.report.streams.looks)
+    look, *_ = json.loads(result.to_json())["slices"]["looks"]
+    assert (look["looks"], look["since"]) == (12, "2025-07")
 
 
 def test_slices_without_order_and_the_rule_of_points_have_no_looks(late):
     named = late.assign(month="m" + late.month.str[-2:])
     assert looked_at(named).report.streams is None
     assert looked_at(late, rule="point").report.streams is None
+    assert "looks" not in json.loads(looked_at(named).to_json())["slices"]
     assert "Looked at" not in str(looked_at(named))
+
+
+def crowded(ratio, schools, rows, seed=0, *, comes_again=False):
+    """Return months of rows in schools, which are alike within; each school has rows of both groups."""
+    rng = np.random.default_rng(seed)
+    frames = []
+    for i, month in enumerate(MONTHS):
+        for school in range(schools):
+            chance = np.clip(0.35 + 0.12 * rng.standard_normal(), 0.05, 0.9)
+            group = np.where(rng.random(rows) < rng.beta(2, 2), "b", "a")
+            score = (rng.random(rows) < np.where(group == "b", chance * ratio, chance)).astype(int)
+            name = f"s{school if comes_again else i * schools + school}"
+            frames.append(pd.DataFrame({"month": month, "g": group, "score": score, "school": name}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def test_clusters_of_one_row_each_are_rows(late):
+    own = late.assign(who=np.arange(len(late)))
+    assert looked_at(own, cluster="who").report.streams.looks == looked_at(late).report.streams.looks
+
+
+def test_a_cluster_that_comes_again_adds_to_itself():
+    frame = crowded(0.6, schools=25, rows=12, comes_again=True)
+    twice = pd.concat([frame, frame.assign(month="2026" + frame.month.str[4:])], ignore_index=True)
+    looks, plain = (
+        [row for row in looked_at(twice, **how).report.streams.looks if row.metric == "selection-rate"]
+        for how in ({"cluster": "school"}, {})
+    )
+    # The same rows of the same schools say nothing new, though there are twice as many.
+    assert looks[-1].evidence < 1.6 * looks[11].evidence
+    assert plain[-1].evidence > 1e3 * plain[11].evidence
+    assert looks[-1].since == MONTHS[0]
+
+
+def test_before_twenty_clusters_there_is_no_evidence():
+    looks = looked_at(crowded(0.4, schools=6, rows=40), cluster="school").report.streams.looks
+    of_rate = [row for row in looks if row.metric == "selection-rate"]
+    assert [row.evidence for row in of_rate[:3]] == [1.0, 1.0, 1.0]
+    assert of_rate[-1].evidence > 20
+    assert np.isinf(of_rate[2].ratio.high)
+    assert np.isfinite(of_rate[5].ratio.high)
+
+
+@pytest.mark.parametrize("options", [{"ref_method": "rest"}, {"ref_method": "maximum"}, {"ref": {"g": "a"}}])
+def test_clusters_with_other_references_and_a_second_column(options):
+    frame = crowded(0.5, schools=8, rows=40).assign(teacher=lambda frame: frame.index % 40)
+    frame.loc[frame.index % 9 == 0, "g"] = "c"
+    report = looked_at(frame, cluster=["school", "teacher"], **options).report
+    (b,) = [row for row in report.streams.together.disparities if row.group == "b" and row.deciding]
+    assert b.verdict == "fail"
+    assert b.ratio.low < b.ratio.value < b.ratio.high
+
+
+def test_the_study_of_levels_prints_its_tables():
+    study = study_of("levels_months")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        study.print_fair(12)
+        study.print_delays(4)
+        study.print_limits(2)
+        study.print_clusters(2)
+        study.print_weights(1)
+        study.print_whole(1)
+    lines = printed.getvalue().splitlines()
+    rows = [line.split(" | ") for line in lines if line.startswith("| 150 v 350, .3")]
+    assert float(rows[0][3].split()[0]) <= 0.25  # of twelve fair worlds, by month 60
+    assert [line for line in lines if "differ" in line and ": 0 of 1 audits" not in line] == []
 
 
 def test_a_long_fair_past_does_not_hide_what_came_after_it() -> None:

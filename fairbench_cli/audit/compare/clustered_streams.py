@@ -66,12 +66,12 @@ def compare_pair(
     """
     shares = is_share(names)[:, None]
     mine, theirs = rows
-    both = mine.total + theirs.total
+    total = mine.total + theirs.total
     has_rows = (mine.total > 0) & (theirs.total > 0)
-    pooled = np.where(shares, 0.0, divide(mine.selected + theirs.selected, both))
+    pooled = np.where(shares, 0.0, divide(mine.selected + theirs.selected, total))
     # h over the weight of a side; of a share of a list, whose total has no limit, one half.
-    factor = np.where(shares, 0.5, np.where(has_rows, divide(theirs.total, both), 0.0))
-    ref_factor = np.where(shares, 0.5, np.where(has_rows, divide(mine.total, both), 0.0))
+    factor = np.where(shares, 0.5, np.where(has_rows, divide(theirs.total, total), 0.0))
+    ref_factor = np.where(shares, 0.5, np.where(has_rows, divide(mine.total, total), 0.0))
     pooled = np.nan_to_num(pooled)
 
     moments = []
@@ -88,8 +88,8 @@ def compare_pair(
     ref_beyond = theirs.selected - np.where(shares, 0.0, theirs.total * pooled)
     score = np.cumsum(factor * beyond - ref_factor * ref_beyond, axis=-1)
     variance = _largest([of_way[:, SCORE, SCORE] for of_way in moments])
-    plain = np.cumsum(_plain_variance(slices, names, group, reference), axis=-1)
-    log_e = np.where(is_enough, clustered_log_evidence(score, variance, plain), 0.0)
+    plain_variance = np.cumsum(_plain_variance(slices, names, group, reference), axis=-1)
+    log_e = np.where(is_enough, clustered_log_evidence(score, variance, plain_variance), 0.0)
 
     totals = [np.where(shares, np.inf, side.total) for side in rows]
     rates = []
@@ -114,13 +114,13 @@ def compare_pair(
     # `ratio_looks` takes a limitless total for rows; h x/n is x/2 there as well.
     counts = [np.where(shares, 1e12, side.total) for side in rows]
     looks = ratio_looks(mine.selected, counts[0], theirs.selected, counts[1])
-    first = np.maximum(looks.first, np.argmax(is_enough) if is_enough.any() else len(slices))
+    start_look = np.maximum(looks.start_look, np.argmax(is_enough) if is_enough.any() else len(slices))
     looks = replace(
         looks,
         group_variance=group_variance,
         reference_variance=ref_variance,
         covariance=covariance,
-        first=first,
+        start_look=start_look,
     )
     return PairLooks(log_e, looks)
 
@@ -146,15 +146,15 @@ def _steps_of_clusters(
             theirs = clusters.group == (groups.index(reference) if reference in groups else -1)
         sides = ((mine, factors[0][:, i], 1.0, GROUP), (theirs, factors[1][:, i], -1.0, REFERENCE))
         codes, entry = np.unique(clusters.person[mine | theirs], return_inverse=True)
-        place = np.full(len(clusters.person), -1)
-        place[mine | theirs] = entry
+        position = np.full(len(clusters.person), -1)
+        position[mine | theirs] = entry
         added = np.zeros((len(codes), len(names), 5))
         for side, factor, sign, column in sides:
             selected, total = numerators_and_denominators(clusters.n[side], names)
             total = np.where(shares, 0.0, total)
-            np.add.at(added[..., SCORE], place[side], sign * factor * (selected - total * pooled[:, i]))
-            np.add.at(added[..., column], place[side], factor * selected)
-            np.add.at(added[..., column + 1], place[side], factor * total)
+            np.add.at(added[..., SCORE], position[side], sign * factor * (selected - total * pooled[:, i]))
+            np.add.at(added[..., column], position[side], factor * selected)
+            np.add.at(added[..., column + 1], position[side], factor * total)
         yield codes, added
 
 
@@ -183,13 +183,13 @@ def _cumulate(steps: Iterator[tuple[Ints, Floats]], n_rates: int) -> tuple[Float
     return np.stack(at_looks, axis=-1), np.array(n_clusters, dtype=np.float64)
 
 
-def _product(moments: Floats, first: int, first_rate: Floats, second: int, second_rate: Floats) -> Floats:
+def _product(moments: Floats, column: int, rate: Floats, other_column: int, other_rate: Floats) -> Floats:
     """Return Σ of the products of the distances of clusters from rates."""
     return np.asarray(
-        moments[:, first, second]
-        - second_rate * moments[:, first, second + 1]
-        - first_rate * moments[:, first + 1, second]
-        + first_rate * second_rate * moments[:, first + 1, second + 1]
+        moments[:, column, other_column]
+        - other_rate * moments[:, column, other_column + 1]
+        - rate * moments[:, column + 1, other_column]
+        + rate * other_rate * moments[:, column + 1, other_column + 1]
     )
 
 
@@ -206,11 +206,14 @@ def _select_way(values: Sequence[Floats], variances: Sequence[Floats]) -> Floats
     """Return the value of the way with the largest of some variances."""
     if len(values) == 1:
         return values[0]
-    first, second, both = values
-    choices = np.stack([first, second, first + second - both])
-    first, second, both = variances
-    largest = np.argmax(np.stack([first, second, first + second - both]), axis=0)
+    largest = np.argmax(_three_ways(variances), axis=0)
+    choices = _three_ways(values)
     return np.asarray(np.take_along_axis(choices, largest[None], axis=0)[0])
+
+
+def _three_ways(values: Sequence[Floats]) -> Floats:
+    """Return the values by one column, by the other, and of both less what is counted twice."""
+    return np.stack([values[0], values[1], values[0] + values[1] - values[2]])
 
 
 def _plain_variance(

@@ -54,7 +54,7 @@ from fairbench_cli.measures.sequential import (
     start_at_first,
 )
 
-LOOK_NUMBERS = tuple(field.name for field in fields(RatioLooks) if field.name not in ("tuning", "first"))
+LOOK_NUMBERS = tuple(field.name for field in fields(RatioLooks) if field.name not in ("tuning", "start_look"))
 MOST_LOG_EVIDENCE = 500.0  # that is written out: more is no larger in words
 
 
@@ -200,8 +200,7 @@ def compare_stream(
             tables.append(table)
             evidence.append(table_evidence)
 
-    parts = (deciding, config, common)
-    report = make_report(slices, tables, evidence, *parts, **extra)
+    report = make_report(slices, tables, evidence, deciding, config, common, **extra)
     without_slices = config.model_copy(update={"sliced_by": None})
     together = make_report(
         *([table.group_counts for table in tables_so_far], tables_so_far, evidence_so_far),
@@ -227,13 +226,13 @@ def _read_attribute(slices: Sequence[Slice]) -> AttributeStream:
     shape = (len(groups), len(names), len(slices))
     rows = _make_rows(shape)
     rows_of_rest = _make_rows(shape)
-    rest = np.full(len(names), REST)
+    everybody_else = np.full(len(names), REST)
     for i, group_counts in enumerate(slices):
         indices = [index_of_group[group] for group in group_counts.counts.groups]
-        sums = references.rates_and_references(group_counts.counts.n, names, rest)
+        sums = references.rates_and_references(group_counts.counts.n, names, everybody_else)
         sides = (
             (rows, group_rate_rows(group_counts, names), sums[:2]),
-            (rows_of_rest, rate_rows(group_counts, names, rest)[1], sums[2:]),
+            (rows_of_rest, rate_rows(group_counts, names, everybody_else)[1], sums[2:]),
         )
         for side, worth, (selected, total) in sides:
             side.numerator[indices, :, i] = np.nan_to_num(worth.numerator)
@@ -297,7 +296,7 @@ def _clustered_tests(
     log_e = np.zeros(shape)
     by_look = {name: np.zeros(shape) for name in LOOK_NUMBERS}
     tuning = np.ones(shape[:-1])
-    first = np.zeros(shape[:-1], dtype=np.intp)
+    start_look = np.zeros(shape[:-1], dtype=np.intp)
     for i, g in enumerate(groups.tolist()):
         mine = SliceSums(stream.rows.selected[g], stream.rows.total[g])
         for reference in dict.fromkeys(reference_indices[i].tolist()):
@@ -313,10 +312,10 @@ def _clustered_tests(
             columns = reference_indices[i] == reference
             log_e[i, columns] = pair.log_e[columns]
             tuning[i, columns] = pair.ratios.tuning[columns]
-            first[i, columns] = pair.ratios.first[columns]
+            start_look[i, columns] = pair.ratios.start_look[columns]
             for field, values in by_look.items():
                 values[i, columns] = getattr(pair.ratios, field)[columns]
-    ratios = RatioLooks(**by_look, tuning=tuning, first=first)
+    ratios = RatioLooks(**by_look, tuning=tuning, start_look=start_look)
     if (reference_indices == REST).all():
         ref = stream.rows_of_rest.take(groups)
     else:

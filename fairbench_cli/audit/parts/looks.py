@@ -13,7 +13,7 @@ LARGEST = 1e6  # evidence beyond is written as this
 
 
 def last_looks(report: Report) -> dict[tuple[str, str, str], StreamLook]:
-    """Return what the last look shows, by attribute, group and rate; nothing where slices have no order."""
+    """Return the last look at each comparison, by attribute, group and rate; none without an order."""
     if report.streams is None:
         return {}
     looks = (look for look in report.streams.looks if look.model == report.last)

@@ -16,7 +16,15 @@ import numpy as np
 from fairbench_cli.audit.compare.compare_rates import compare_slices
 from fairbench_cli.audit.compare.effective_sizes import rate_rows
 from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, without_excluded_groups
-from fairbench_cli.audit.compare.report import Disparity, Interval, Pair, Place, Report, intervals
+from fairbench_cli.audit.compare.report import (
+    Disparity,
+    Interval,
+    Pair,
+    Place,
+    Report,
+    StreamLook,
+    intervals,
+)
 from fairbench_cli.audit.compare.slice_order import merge_slices, parse_times
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_attributes
 from fairbench_cli.audit.parts import formatting, rates
@@ -87,12 +95,16 @@ class Trend(Pair):
 
 @dataclass(frozen=True, eq=False)
 class SliceTrends:
-    """The audit of all slices together, their names, and the trends; none where they have no order."""
+    """The audit of all slices together, their names, and the trends; none where they have no order.
+
+    `looks` is what the last look shows, where they are looks at a stream.
+    """
 
     report: Report
     slices: tuple[str, ...]
     trends: tuple[Trend, ...]
     ordered: bool
+    looks: tuple[StreamLook, ...] = ()
 
 
 def find_trends(_: tuple[()], base: Report) -> SliceTrends:
@@ -104,7 +116,8 @@ def find_trends(_: tuple[()], base: Report) -> SliceTrends:
     else:
         when = None
     trends = tuple(_compute_trends(all_rows, base, when)) if when else ()
-    return SliceTrends(all_rows, names, trends, when is not None)
+    looks = tuple(last_looks(base).values())
+    return SliceTrends(all_rows, names, trends, when is not None, looks)
 
 
 def _audit_all_rows(base: Report) -> Report:
@@ -521,6 +534,8 @@ def trend_rows(trends: SliceTrends, _: Report) -> Iterable[Row]:
 def _select_json(trends: SliceTrends) -> dict[str, object]:
     all_rows = trends.report
     cells = {name: getattr(all_rows, name) for name in ("verdict", "verdicts", "family", "disparities")}
+    if trends.looks:
+        cells["looks"] = trends.looks
     return {"slices": {**cells, "trends": trends.trends}}
 
 
