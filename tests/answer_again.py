@@ -295,8 +295,7 @@ class Answer:
         row = setting.row(technique, self.metric)
         if kind == "not shown" and (row["population_low"] > 0 or row["population_high"] < 0):
             p = math.ceil(round(100 * row["population_p_holm"], 6)) / 100
-            among = f" (p {p:.2f} among {int(row['population_tests'])})"
-            return short + among, long + among
+            return f"p {p:.2f}", f"{long} (p {p:.2f} among {int(row['population_tests'])})"
         return short, long
 
     def _table(self, settings: dict[float, "Setting"], text: str, where: str) -> None:
@@ -408,7 +407,7 @@ class Answer:
         if match and not re.search(r" (?:cuts|narrows) the gap .*from ", clause):
             named = re.findall(rf"({sets})(?: \([^()]*\))?", match["places"])
             said = re.sub(r"the gap between .*? and .*?(?= round$|$)", "the gap", match["rest"])
-            said = said.replace("nothing is shown to help", "nothing is shown to narrow the gap")
+            said = re.sub("nothing is shown( to help)?$", "nothing is shown to narrow the gap", said)
             for name in named:
                 self.note(f"headline: {said}", said in {one.nothing() for one in main[name]}, True)
             return len(named)
@@ -425,7 +424,8 @@ class Answer:
             rf"(?:(?P<who>(?i:{names}))\b ?)?(?:(?:cuts|narrows) the gap(?: between .*? and .*?)?(?= on | from ) ?)?"
             rf"(?:on (?P<set>{sets})(?: \([^()]*\))? )?from (?P<before>{number})(?: points| times)? to "
             rf"(?P<after>{number}|about (?:zero|equal))(?: points| times)?(?P<cost> and (?:costs|gains) {N} points of accuracy"
-            r"| at hardly any cost in accuracy| at no cost in accuracy that is shown)?(?:, |$)"
+            r"| at hardly any cost in accuracy| at no cost in accuracy that is shown"
+            r"| \((?:accuracy )?[−+]\d+\.\d\))?(?:, |$)"
         )
         n_named = 0
         who = ""
@@ -774,6 +774,9 @@ class Setting:
         if cost is None:
             return True
         verdict, size = row["population_verdict"], f"{abs(100 * row['difference']):.1f}"
+        if "(" in cost:
+            signed = minus(100 * row["difference"], 1, "+")
+            return verdict in ("better", "worse") and cost.strip(" ()").removeprefix("accuracy ") == signed
         if verdict in ("better", "worse"):
             return cost == f" and {'costs' if verdict == 'worse' else 'gains'} {size} points of accuracy"
         same = row["population_p_same"] < 0.05
@@ -1055,6 +1058,7 @@ class Setting:
     def rows_of_none(self, labels: list[str]) -> str | None:
         """Return the rows that it takes to show no change of techniques, as a sentence has them."""
         rows = [self.row(label, self.answer.metric) for label in labels]
+        rows = [row for row in rows if row["population_low"] <= 0 <= row["population_high"]]
         numbers = [row["population_same_from_rows"] for row in rows]
         numbers = [number for number in numbers if not math.isnan(number)]
         if not numbers:
@@ -1102,7 +1106,7 @@ class Setting:
                 shown = p.get((self.beta, self.plain_name), 1) < 0.05
                 answer.note(f"{where}: gap shown", match[1] is None, shown)
 
-        start = r"^([Nn]o gap is shown: |[Nn]o gap, shown to be less than (?:1 point|0\.01): )?"
+        start = r"^([Cc]ould be chance: |[Nn]o gap, shown to be less than (?:1 point|0\.01): )?"
         if answer.form == "points" and "as often as" in text.split("(in the data")[0]:
             text = answer.eat(
                 text, rf"{start}(.*?) are [a-z ]*?as()() often as ([^.(]*?) \((0\.0) points apart\)", gap

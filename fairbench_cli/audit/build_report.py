@@ -101,7 +101,13 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
     notes += _describe_comparison(tally, config)
     notes += _describe_groups(tally, report.groups, config)
     notes += _describe_few_clusters(report)
-    return replace(report, notes=tuple(dict.fromkeys(notes)), uncut=tally.uncut)
+    return replace(
+        report,
+        notes=tuple(dict.fromkeys(notes)),
+        uncut=tally.uncut,
+        birth_dates=tally.birth_dates,
+        ones=tally.ones,
+    )
 
 
 def _add_verdicts(report: Report) -> Report:

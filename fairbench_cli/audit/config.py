@@ -28,7 +28,7 @@ from fairbench_cli.audit.metrics import (
 )
 from fairbench_cli.base.errors import Flag, find_nearest, format_value, suggest
 from fairbench_cli.base.strict_yaml import parse_scalar
-from fairbench_cli.base.validation import StrictModel, mistake
+from fairbench_cli.base.validation import StrictModel, check_encoding, mistake
 from fairbench_cli.measures.individual_fairness import MARGIN, NEIGHBOURS
 from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.measures.significance import alpha_level
@@ -438,6 +438,9 @@ class AuditConfig(StrictModel):
         description="Column of scores. Default: score. Repeat it: each is compared with the first.",
     )
     table: str | None = Field(None, description="Table of an SQLite file to read. Default: the only one.")
+    encoding: Annotated[str, AfterValidator(check_encoding)] | None = Field(
+        None, description="Encoding of a text file: latin-1, cp1252 (of Windows), utf-16. Default: utf-8."
+    )
     against: str | None = Field(
         None, description="The baseline: a file about the same rows, with whose scores these are compared."
     )
@@ -468,6 +471,11 @@ class AuditConfig(StrictModel):
         {},
         description="Cut a numeric attribute into bins of equal counts, --bins age=4, or at edges, "
         "--bins age=25,45,65",
+    )
+    as_of: str | None = Field(
+        None,
+        description="The day on which ages are counted, where a column of birth dates is cut: 2024-12-31, or "
+        "a column of days.",
     )
     intersections: Annotated[ColumnSets, BeforeValidator(_intersections)] = Field(
         (), alias="intersect", description="Audit a combination: --intersect race,sex"
@@ -766,8 +774,19 @@ def split_gate_names(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 PLANNED = tuple(name for name in PlanConfig.model_fields if name not in AuditConfig.model_fields)
 USED_BY_PLANS = (
-    *("attribute", "bins", "intersect", "ref", "ref-method", "tau", "min-group", "min-share", "exclude"),
-    *("spellings", "recode", "confidence", "table", "counts", *PLANNED),
+    *(
+        "attribute",
+        "bins",
+        "as-of",
+        "intersect",
+        "ref",
+        "ref-method",
+        "tau",
+        "min-group",
+        "min-share",
+        "exclude",
+    ),
+    *("spellings", "recode", "confidence", "table", "encoding", "counts", *PLANNED),
 )
 """The keys that a plan takes: those of who is compared and how, and its own."""
 

@@ -162,7 +162,8 @@ def audit(
         list[str] | None,
         typer.Option(
             "--set",
-            help="Any other key of `fairbench docs audit`: --set min-group=50 --set exclude=race=Other",
+            help="Any other key of `fairbench docs audit`: --set min-group=50 --set exclude=race=Other; as "
+            "flags, too: --baseline, --encoding, --id, --as-of.",
             show_default=False,
         ),
     ] = None,

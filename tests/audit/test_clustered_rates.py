@@ -227,7 +227,7 @@ def test_the_command_takes_two_columns(tmp_path: Path) -> None:
     assert json.loads(to_json(rows))["disparities"] == document["disparities"]
 
 
-def named_tests(result: AuditResult) -> dict[tuple[str, str], tuple[float, float, float]]:
+def compared_tests(result: AuditResult) -> dict[tuple[str, str], tuple[float, float, float]]:
     """Return p and the interval of each test of a metric asked for by name."""
     tests = result.report.found["requested"].tests
     return {(test.group, test.tested): (test.p, test.value.low, test.value.high) for test in tests}
@@ -237,9 +237,9 @@ def test_metrics_asked_for_by_name_go_by_clusters() -> None:
     rows = schools(1)
     names = ["selection-rate-difference", "average-odds-difference", "phi", "odds-ratio", "accuracy-of-group"]
     keys = {"attribute": ["sex"], "ref": {"sex": "b"}, "label": "label", "metric": names}
-    plain = named_tests(fb.audit(rows, **keys))
-    clustered = named_tests(fb.audit(rows, cluster="school", **keys))
-    alone = named_tests(fb.audit(rows.assign(row=range(len(rows))), cluster="row", **keys))
+    plain = compared_tests(fb.audit(rows, **keys))
+    clustered = compared_tests(fb.audit(rows, cluster="school", **keys))
+    alone = compared_tests(fb.audit(rows.assign(row=range(len(rows))), cluster="row", **keys))
     assert alone == plain
     assert set(clustered) == set(plain)
     for key, (p, low, high) in clustered.items():
@@ -247,9 +247,9 @@ def test_metrics_asked_for_by_name_go_by_clusters() -> None:
             assert high - low > 1.1 * (plain[key][2] - plain[key][1])
         assert np.isfinite([p, low, high]).all(), key
     # No draws are needed, and what is linear has the test of the rates.
-    assert named_tests(fb.audit(rows, cluster="school", draws=0, **keys)) == clustered
+    assert compared_tests(fb.audit(rows, cluster="school", draws=0, **keys)) == clustered
     both = fb.audit(rows, cluster=["school", "pupil"], **keys)
-    assert np.isfinite(named_tests(both)["a", "phi"]).all()
+    assert np.isfinite(compared_tests(both)["a", "phi"]).all()
 
 
 def test_clusters_of_alike_rows_have_the_interval_of_their_number() -> None:
@@ -260,7 +260,7 @@ def test_clusters_of_alike_rows_have_the_interval_of_their_number() -> None:
     often = once.loc[once.index.repeat(10)]
     keys = {"attribute": ["sex"], "ref": {"sex": "b"}, "label": "label"}
     keys |= {"metric": ["average-odds-difference", "phi", "kappa"], "draws": 4000}
-    expected = named_tests(fb.audit(once, **keys))
-    for key, (p, low, high) in named_tests(fb.audit(often, cluster="person", **keys)).items():
+    expected = compared_tests(fb.audit(once, **keys))
+    for key, (p, low, high) in compared_tests(fb.audit(often, cluster="person", **keys)).items():
         assert high - low == pytest.approx(expected[key][2] - expected[key][1], rel=0.08), key
         assert p == pytest.approx(expected[key][0], abs=0.03), key

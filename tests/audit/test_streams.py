@@ -151,3 +151,21 @@ def test_slices_without_order_and_the_rule_of_points_have_no_looks(late):
     assert looked_at(named).report.streams is None
     assert looked_at(late, rule="point").report.streams is None
     assert "Looked at" not in str(looked_at(named))
+
+
+def test_a_long_fair_past_does_not_hide_what_came_after_it() -> None:
+    """After 24 fair months the ratio of all rows stays within the limits; that since then does not."""
+    rng = np.random.default_rng(8)
+    frames = []
+    for month in range(36):
+        sex = rng.choice(["F", "M"], 1000, p=[0.4, 0.6])
+        chance = np.where((sex == "F") & (month >= 24), 0.2, 0.3)
+        score = (rng.random(1000) < chance).astype(int)
+        frames.append(pd.DataFrame({"month": f"{month:02d}", "sex": sex, "score": score}))
+    result = audit(pd.concat(frames), score="score", ref={"sex": "M"}, slice="month")
+    (last,) = [
+        look for look in result.report.streams.looks if look.looks == 36 and look.metric == "selection-rate"
+    ]
+    assert last.ratio.value > 0.8 > last.ratio_since
+    assert last.since in {"23", "24", "25"}
+    assert result.verdict == "fail"

@@ -133,8 +133,9 @@ class Look:
 
     Parameters
     ----------
-    point : object array of {"pass", "fail", "undecided"}
-        Whether the ratio lies within τ.
+    point, point_since : object arrays of {"pass", "fail", "undecided"}
+        Whether the ratio of all slices so far lies within τ, and that since the slice from which the evidence
+        is largest, by which it fails.
     within : bool array
         Whether the limits that hold at all looks do.
     p : array, or None
@@ -144,6 +145,7 @@ class Look:
     """
 
     point: NDArray[np.object_]
+    point_since: NDArray[np.object_]
     within: Bools
     p: Floats | None = None
     limits: Limits | None = None
@@ -345,7 +347,8 @@ class Compared:
         point = decide(numerator, denominator, ref_numerator, ref_denominator, float(self.taus[m]))
         tests = self.tests
         if self.look is not None and not self.itself[g, m]:
-            point = self.look.point[g, m]
+            points = self.look.point_since if evidence.differs[g, m] else self.look.point
+            point = points[g, m]
             tests = replace(tests, within=self.look.within, too_few=np.zeros_like(tests.too_few))
         verdict, reason = decide_by_evidence(point, tests, evidence, g, m, self.config)
         return point, verdict, reason

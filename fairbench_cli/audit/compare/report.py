@@ -295,6 +295,10 @@ class Report:
         Whether a gate of the configuration stops, and why.
     uncut : tuple of str
         Columns of numbers that are called like protected attributes and are not audited.
+    birth_dates : tuple of str
+        Columns of birth dates, of which no ages are audited.
+    ones : tuple of str, str
+        Who is selected and who has label 1, in words; empty where that is not known.
     baseline : AcceptedFailures or None
         What an earlier audit found, where a gate accepts it.
     streams : Streams or None
@@ -319,6 +323,8 @@ class Report:
     verdict: Verdict = "undecided"
     gate: Gate = Gate(stops=False)
     uncut: tuple[str, ...] = ()
+    birth_dates: tuple[str, ...] = ()
+    ones: tuple[str, str] = ("", "")
     baseline: AcceptedFailures | None = None
     streams: Streams | None = None
 

@@ -108,6 +108,6 @@ def looks_notes(report: Report) -> tuple[str, ...]:
         "after it what rejects equal rates, 20 for one comparison and more for several "
         f"(Holm, {n_tests}). The largest so far counts.",
         "since: the slice from which on the evidence is largest. ratio, all: with limits that hold at all "
-        "looks at once. It fails where both ratios are outside what is allowed, too.",
+        "looks at once. It fails where the ratio since then is outside what is allowed, too.",
         "In the tables of all slices p is 1 / the largest evidence, and the limits of a ratio are these.",
     )

@@ -32,6 +32,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, canonical, needs_labels
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import SHORT, Part, View, stream
+from fairbench_cli.audit.parts.rates import minor_groups
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import join_names
@@ -56,7 +57,7 @@ NAMED = ("group", "reference")
 POINT = AuditConfig(rule="point")
 TESTED: dict[str, str] = {  # what is tested, in words, where it is not the metric itself
     "parts": "A largest or absolute value fails where one of its parts fails, and passes where all pass.",
-    "rate": "A p-value, and what has no sign, fails where the rates differ by the test of an audit, too.",
+    "rate": "A p-value fails where the rates differ by the test of an audit, too.",
     "limit": "What is best at an end of its range fails where it is beyond chance worse than its limit.",
 }
 
@@ -528,16 +529,33 @@ def requested_sections(requested: Requested, report: Report, view: View) -> tupl
 
 
 def short_requested(requested: Requested, report: Report) -> Sequence[Section]:
-    """Return each metric asked for by name of the group for which it is worst, an attribute in a line."""
+    """Return each metric asked for by name of the group for which it is worst, an attribute in a line.
+
+    As elsewhere small groups, and those without a value, lead nothing where there is another one.
+    """
+    small = {(*row.place, row.group) for row in report.groups if row.small}
+    minor_by_attribute: dict[str, frozenset[str]] = {}
+    for name, rows in group_by(report.groups, lambda row: row.attribute).items():
+        minor_by_attribute[name] = minor_groups(rows)
+
+    def is_small(row: RequestedRow) -> bool:
+        return (*row.place, row.group) in small
+
+    def is_minor(row: RequestedRow) -> bool:
+        return row.group in minor_by_attribute.get(row.attribute, ())
+
     by_metric = group_by(
         [(row, name) for row in requested.rows for name in row.values],
         lambda entry: (*entry[0].place, entry[1]),
     )
-    worst = [min(entries, key=_order_of_value) for entries in by_metric.values()]
+    worst = [
+        min(entries, key=lambda entry: (is_minor(entry[0]), *_order_of_value(entry)))
+        for entries in by_metric.values()
+    ]
     columns: dict[str, Callable[[tuple[RequestedRow, str]], TableCell]] = {
         "attribute": lambda entry: TableCell(entry[0].attribute),
         "metric": lambda entry: TableCell(entry[1]),
-        "worst group": lambda entry: TableCell(entry[0].group),
+        "worst group": lambda entry: formatting.group_cell(entry[0].group, is_small(entry[0])),
         "value": lambda entry: formatting.fine_cell(entry[0].values[entry[1]]),
         "verdict": lambda entry: _verdict(entry[0].verdicts.get(entry[1]), "", math.nan, report),
     }

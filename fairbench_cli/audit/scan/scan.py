@@ -91,6 +91,8 @@ class OpenedRows:
         Whether scores are 0 or 1.
     notes : tuple of str
         What a reader should know of the columns.
+    ones : tuple of str, str
+        Who is selected and who has label 1, in words.
     """
 
     source: Source
@@ -101,6 +103,7 @@ class OpenedRows:
     bins: dict[str, NumberBins]
     binary: bool
     notes: tuple[str, ...]
+    ones: tuple[str, str]
 
     @property
     def weighted(self) -> bool:

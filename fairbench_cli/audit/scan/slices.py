@@ -316,6 +316,10 @@ class Tally:
         The model or slice that is compared last, which the verdict is about; empty where nothing is compared.
     uncut : tuple of str
         Columns of numbers that are called like protected attributes, which nobody named and nothing cuts.
+    birth_dates : tuple of str
+        Columns of birth dates, of which no ages are audited.
+    ones : tuple of str, str
+        Who is selected and who has label 1, in words; empty where that is not known.
     """
 
     source: str
@@ -325,3 +329,5 @@ class Tally:
     weighted: bool = False
     last: str = ""
     uncut: tuple[str, ...] = ()
+    birth_dates: tuple[str, ...] = ()
+    ones: tuple[str, str] = ("", "")

@@ -106,6 +106,9 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
     statements = []
     for (verdict, text), chart in zip_longest(sentences, charts_of_sentences):
         statements.append(Statement(text, verdict, chart))
+    if charts:
+        lines = (part.line(findings, report) for part, findings in parts_of(report))
+        statements += [Statement(line) for line in lines if line]
     audited = f"Audited: {source_name(report)}, {formatting.thousands(report.rows)} rows."
     detail = answer.detail
     if charts:
@@ -245,14 +248,11 @@ def rate_legend(report: Report) -> tuple[str, ...]:
         f"{name}: {', '.join(ROLL_UPS[name])} together." for name in report.decided_by if name in ROLL_UPS
     ]
     labelled = any(RATES[name].needs_labels for name in report.deciding)
-    favourable = [value.replace("|", " or ") for value in report.config.favourable]
-    values = " or ".join(("1", *favourable))
+    selected, has_label = report.ones
+    should = ""
     if labelled:
-        label_values = report.config.favourable_label or values
-        should = f"; who should be selected: a label of {label_values}"
-    else:
-        should = ""
-    return (*meanings, f"selected: a decision of {values}{should}.")
+        should = f"; who should be selected: {has_label or 'label is 1'}"
+    return (*meanings, f"selected: {selected or 'decision is 1'}{should}.")
 
 
 def _legend(name: str) -> str:

@@ -212,6 +212,12 @@ class TechniqueFinding:
         return self.kind == "better"
 
     @property
+    def is_shown_alone(self) -> bool:
+        """Whether a change is not shown though its interval, of one number by itself, leaves out 0."""
+        leaves_out_zero = self.change.low > 0 or self.change.high < 0
+        return self.kind == "not shown" and leaves_out_zero
+
+    @property
     def narrows(self) -> bool:
         """Whether it is better by more than hardly anything."""
         return self.is_better and not self.is_trivial

@@ -272,11 +272,13 @@ def _count_rows(pairs: _Pairs, n: Floats) -> Floats:
     """Return how many test rows there are, as `PopulationTests` counts them."""
     with np.errstate(invalid="ignore"):
         totals = pairs.data.counts.total[pairs.cells]
-    n_tested = np.where(pairs.is_finite, totals, 0.0).sum(axis=1)
-    rows: Floats = n_tested * _share_of_repeats(pairs.data, n)
+    n_tested: Floats = np.where(pairs.is_finite, totals, 0.0).sum(axis=1)
+    if pairs.data.design.kind == "drawn":
+        return n_tested
+    n_of_repeat = n_tested / np.maximum(n, 1)
     if pairs.data.design.kind == "split":
-        rows = rows / _tested_share(pairs.data) ** 2
-    return rows
+        n_of_repeat = n_of_repeat / _tested_share(pairs.data)
+    return n_of_repeat
 
 
 def _decision_weights(pairs: _Pairs) -> Floats:

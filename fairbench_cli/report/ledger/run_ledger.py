@@ -46,11 +46,6 @@ class Estimate:
     kind: Kind | Literal[""] = ""
     n: int = 0
 
-    @property
-    def leaves_out_zero(self) -> bool:
-        """Whether the interval is on one side of 0."""
-        return self.low > 0 or self.high < 0
-
 
 NO_ESTIMATE = Estimate()
 

@@ -6,11 +6,13 @@ headline. Every word about a difference is its kind (`change_kinds.py`), and a c
 """
 
 import math
+import re
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 from fairbench_cli.base.grouping import group_by
@@ -151,14 +153,19 @@ def _named(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWor
         return
     # 3. Who does: one technique for all, where it leads in all.
     chosen = _best_over(narrowed, wording)
-    for with_people, with_cost in ((people, True), ("", True), (people, False), ("", False)):
+    for cost, with_people in product(("clause", "number", ""), (people, "")):
         clauses: list[str] = []
         last_technique = ""
+        n_costs = 0
         for setting in narrowed:
             best = setting.finding(chosen if chosen in setting.leading else setting.leading[0])
             words = [_from_to(setting, best, wording)]
-            if with_cost:
+            if cost == "clause":
                 words[0] += _cost(best)
+            elif cost == "number":
+                number = _shown_cost(best, is_first=not n_costs)
+                n_costs += bool(number)
+                words[0] += number
             if len(settings) > 1:
                 words.insert(0, f"on {place_of(setting, answer)}")
             if not clauses:
@@ -167,7 +174,11 @@ def _named(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWor
                 words.insert(0, best.technique)
             clauses.append(" ".join(words))
             last_technique = best.technique
-        yield _sentence([", ".join(clauses), *clauses_without])
+        if cost != "number":
+            yield _sentence([", ".join(clauses), *clauses_without])
+        elif n_costs:
+            without = [clause.replace(" is shown to help", " is shown") for clause in clauses_without]
+            yield _sentence([re.sub(r" points( \([−+])", r"\1", ", ".join(clauses)), *without])
     yield _sentence([f"a technique narrows the gap on {join_places(narrowed, answer)}", *clauses_without])
 
 
@@ -220,6 +231,19 @@ def _cost(finding: TechniqueFinding) -> str:
         "same": " at hardly any cost in accuracy",
         "not shown": " at no cost in accuracy that is shown",
     }.get(finding.cost.kind, "")
+
+
+def _shown_cost(finding: TechniqueFinding, *, is_first: bool) -> str:
+    """Return the change of accuracy in brackets, " (accuracy −0.7)"; empty if none is shown.
+
+    Behind the first, which says that it is accuracy, the number stands alone, " (−1.2)".
+    """
+    if finding.cost.kind not in ("worse", "better"):
+        return ""
+    size = signed(100 * finding.cost.mean)
+    if is_first:
+        return f" (accuracy {size})"
+    return f" ({size})"
 
 
 def _clause_without(setting: RunSetting, *, is_first: bool = True) -> str:
@@ -357,7 +381,7 @@ def describe_rows_to_show_same(findings: Sequence[TechniqueFinding], wording: Me
 
     It is on the techniques among the findings of which nothing is shown.
     """
-    findings = [finding for finding in findings if finding.kind == "not shown"]
+    findings = [finding for finding in findings if finding.kind == "not shown" and not finding.is_shown_alone]
     n_rows = [finding.same_from_rows for finding in findings if not math.isnan(finding.same_from_rows)]
     if not n_rows:
         return ""
@@ -404,7 +428,7 @@ def describe_gap(setting: RunSetting, wording: MetricWording) -> str:
         return f"not tested: {gap}"
     if baseline.is_near_ideal:
         return f"no gap, shown to be less than {wording.margin_text}: {gap}"
-    return f"no gap is shown: {gap}"
+    return f"could be chance: {gap}"
 
 
 def _label_gap(setting: RunSetting, wording: MetricWording) -> str:
@@ -630,7 +654,12 @@ def _chance(plan: RunPlan, answer: RunAnswer, *, brief: bool) -> str:
     if n < 2:
         return "One repeat: nothing can be said of chance, and no difference is shown."
     if brief:
-        return f"Results are beyond chance, for other rows too (5 %, Holm; {n} repeats)."
+        over = "all of the run" if plan.config.family == "run" else "techniques and settings"
+        chance = f"5 %, Holm over {over}; {n} repeats"
+        sentence = f"Results are beyond chance, for other rows too ({chance})"
+        if any(finding.is_shown_alone for setting in answer.settings for finding in setting.findings):
+            sentence += "; p: not shown"
+        return f"{sentence}."
     family = "techniques and settings of a data set, attribute and classifier"
     if answer.has_worlds:
         family = "techniques and settings of a data set, attribute, world and classifier"
@@ -644,8 +673,8 @@ def _chance(plan: RunPlan, answer: RunAnswer, *, brief: bool) -> str:
     return (
         "Narrows, widens, turns round (the gap is then the other way): shown beyond chance, for other "
         "training sets and other test rows too, at 5 % after Holm's adjustment over all "
-        f"{family}.{many} Intervals are 95 %, of one number by itself. Hardly: the change is "
-        f"{negligible}less than a tenth of the gap. "
+        f"{family}.{many} Intervals are 95 %, of one number by itself; where one leaves out 0 and nothing is "
+        f"shown, p is after that adjustment. Hardly: the change is {negligible}less than a tenth of the gap. "
         f"{capitalise(NOT_BEATEN)}: no other technique is better in both, on average. "
         f"What is not shown may still be there.{answer_worlds.ABOUT if answer.has_worlds else ''}"
     )

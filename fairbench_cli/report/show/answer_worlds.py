@@ -53,12 +53,11 @@ def result_of(finding: TechniqueFinding, *, brief: bool = False) -> str:
     if finding.is_trivial and finding.kind in ("better", "worse"):
         short = "hardly"
         result = f"hardly {result}"
-    if finding.kind == "not shown" and finding.change.leaves_out_zero:
-        # The interval is of one number by itself, the word is about all of its family.
+    if finding.is_shown_alone:
+        # The word is about all of the family.
         p = math.ceil(round(100 * finding.change_p, 6)) / 100  # rounded up: none is below 0.05
-        among = f" (p {p:.2f} among {finding.n_tests})"
-        short += among
-        result += among
+        short = f"p {p:.2f}"
+        result += f" ({short} among {finding.n_tests})"
     if brief:
         return short
     if finding.is_on_front and finding.narrows:
