@@ -126,6 +126,7 @@ def controls_frame(plan: RunPlan, records: Records) -> pd.DataFrame:
     """
     controls = collect_controls(plan.counted_by("true"), records)
     results = compute_results(controls.datasets, TWIN_METRICS)
+    results = replace(results, margins=plan.config.margin)
     frames = [pd.DataFrame(columns=COLUMNS)]
     planted = [pair for pair in controls.pairs if pair.kind == PLANTED_EFFECT]
     others = [pair for pair in controls.pairs if pair.kind != PLANTED_EFFECT]
