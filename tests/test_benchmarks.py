@@ -23,6 +23,7 @@ ELSEWHERE = {
     "baumann2023": "papers/test_baumann2023.py",
     "families": "audit/test_family.py",
     "friedler_correlations": "papers/test_friedler2019.py",
+    "controls": "report/test_controls.py",
     "fuzz": "test_fuzz.py",
     "fuzz_options": "test_fuzz.py",
     "headlines": "report/test_headlines.py",
