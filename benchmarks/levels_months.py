@@ -2,7 +2,8 @@
 
 ``python benchmarks/levels_months.py [runs]`` prints Markdown tables of 60 looks each, by the functions that
 an audit by ``--slice month`` is made of, with Wilson's intervals of 95 %; every world has a seed of its own.
-``python benchmarks/levels_months.py 2000 fair`` prints one of: fair, delays, limits, weights, whole.
+``python benchmarks/levels_months.py 2000 fair`` prints one of: fair, delays, limits,
+weights, clusters, whole.
 """
 
 import math
@@ -10,15 +11,17 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.build_report import judge
+from fairbench_cli.audit.compare.clustered_streams import PairLooks, SliceSums, compare_pair
 from fairbench_cli.audit.compare.effective_sizes import group_rate_rows
-from fairbench_cli.audit.compare.streams import SliceRows, StreamTests, stream_tests
+from fairbench_cli.audit.compare.streams import RatioCounts, SliceRows, StreamTests, stream_tests
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.slices import Slice, Tally
+from fairbench_cli.audit.scan.slices import Clusters, Slice, Tally
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.score_test import score_z, wilson_interval
 from fairbench_cli.measures.sequential import looks_to_alarm, ratio_looks
@@ -101,10 +104,13 @@ def looked_at(world: World, runs: int) -> Iterator[tuple[StreamTests, SliceRows,
 
 def fails(tests: StreamTests) -> NDArray[np.bool_]:
     """Return at which looks a comparison fails: equal rates are rejected, and both ratios are outside."""
-    outside = np.ones(tests.evidence.p.shape, dtype=bool)
-    for counts in (tests.so_far, tests.since):
-        outside &= (counts.ratio < TAU[0]) | (counts.ratio > 1 / TAU[0])
+    outside = is_outside(tests.so_far) & is_outside(tests.since)
     return np.asarray((tests.evidence.p < LEVEL) & outside)
+
+
+def is_outside(counts: RatioCounts) -> NDArray[np.bool_]:
+    """Return where a ratio is outside the limits."""
+    return np.asarray((counts.ratio < TAU[0]) | (counts.ratio > 1 / TAU[0]))
 
 
 def share(hits: int, runs: int) -> str:
@@ -149,11 +155,10 @@ def months_until(seen: NDArray[np.bool_], start: int) -> Floats:
 
 
 def print_delays(runs: int) -> None:
-    """Print the months until the alarm, and until it fails, and what is planned."""
-    print_row(
-        "world", "alarm: median (90 %)", "fails: median (90 %)", "planned", "alarm before", "start named"
-    )
-    print_row(*["---"] * 6)
+    """Print the months until the alarm, and until it fails; by the ratio since alone; and those planned."""
+    heads = ("alarm: median (90 %)", "fails", "by the ratio since", "planned", "alarm before", "start named")
+    print_row("world", *heads)
+    print_row(*["---"] * 7)
     worlds = []
     for ratio in (0.7, 0.8):
         worlds += [World(f"{n} v {m}, {rate}: {ratio}", n, m, rate, ratio) for n, m, rate in SIZES]
@@ -163,6 +168,7 @@ def print_delays(runs: int) -> None:
     for world in worlds:
         alarms: list[Floats] = []
         failures: list[Floats] = []
+        failures_since: list[Floats] = []
         starts: list[Floats] = []
         early = 0
         for tests, _, _ in looked_at(world, runs):
@@ -171,6 +177,7 @@ def print_delays(runs: int) -> None:
             months = months_until(alarm, world.start)
             alarms.append(months)
             failures.append(months_until(fails(tests)[:, 0], world.start))
+            failures_since.append(months_until(alarm & is_outside(tests.since)[:, 0], world.start))
             found = np.isfinite(months)
             looks = (months[found] + world.start - 2).astype(int)
             starts.append(tests.evidence.start[found, 0, looks] + 1.0)
@@ -179,6 +186,7 @@ def print_delays(runs: int) -> None:
             world.name,
             quantiles(np.concatenate(alarms)),
             quantiles(np.concatenate(failures)),
+            quantiles(np.concatenate(failures_since)),
             f"{float(planned):.1f}",
             share(early, runs),
             quantiles(np.concatenate(starts)),
@@ -292,6 +300,106 @@ def print_weights(runs: int) -> None:
     print()
 
 
+@dataclass(frozen=True)
+class Crowd:
+    """Clusters of rows of two groups, month after month; `comes_again`: the same in each month.
+
+    Parameters
+    ----------
+    name : str
+    clusters, rows : int
+        In a month, and of a cluster.
+    shape : float
+        Of the law of how many rows of a cluster are of the group, Beta(shape, shape); 0: all or none.
+    likeness : float
+        The correlation of two rows of a cluster.
+    comes_again : bool
+    """
+
+    name: str
+    clusters: int
+    rows: int
+    shape: float
+    likeness: float
+    comes_again: bool = False
+    rate: float = 0.3
+
+
+CROWDS = (
+    Crowd("12 schools × 25 new each month", 12, 25, 2, 0.1),
+    Crowd("60 households × 3 new each month", 60, 3, 1, 0.5),
+    Crowd("30 people × 5 new each month, of one group each", 30, 5, 0, 0.3),
+    Crowd("25 schools × 12, the same each month", 25, 12, 2, 0.1, comes_again=True),
+    Crowd("40 people × 4, the same each month, of one group each", 40, 4, 0, 0.3, comes_again=True),
+)
+
+
+def crowded_slices(crowd: Crowd, ratio: float, rng: np.random.Generator) -> list[Slice]:
+    """Return the months of clusters, with the reference first."""
+    n = crowd.clusters
+    spread = math.sqrt(crowd.likeness)
+
+    def draw_people() -> tuple[Floats, Floats]:
+        share = rng.random(n).round() if crowd.shape == 0 else rng.beta(crowd.shape, crowd.shape, n)
+        return share, rng.standard_normal(n)
+
+    share, effect = draw_people()
+    limits = [NormalDist().inv_cdf(crowd.rate * times) for times in (1.0, ratio)]
+    slices = []
+    for month in range(LOOKS):
+        if month and not crowd.comes_again:
+            share, effect = draw_people()
+        of_group = rng.random((n, crowd.rows)) < share[:, None]
+        noise = rng.standard_normal((n, crowd.rows))
+        height = spread * effect[:, None] + math.sqrt(1 - crowd.likeness) * noise
+        selected = height < np.where(of_group, limits[1], limits[0])
+        person = np.repeat(np.arange(n) + (0 if crowd.comes_again else n * month), crowd.rows)
+        codes = 4 * person + 2 * of_group.ravel() + selected.ravel()
+        counted = np.bincount(codes, minlength=4 * (person.max() + 1)).reshape(-1, 2, 2).astype(np.float64)
+        entries = np.argwhere(counted.sum(-1) > 0)
+        cells = np.zeros((len(entries), 2, 2))
+        cells[:, 0] = counted[entries[:, 0], entries[:, 1]]
+        n_of_groups = np.zeros((2, 2, 2))
+        np.add.at(n_of_groups, entries[:, 1], cells)
+        name = f"{2020 + month // 12}-{month % 12 + 1:02}"
+        counts = Counts(("a", "b"), n_of_groups)
+        clusters = Clusters(entries[:, 0], entries[:, 1], cells, cells)
+        rows = n_of_groups.astype(np.int64)
+        slices.append(Slice(name, "", "g", counts, rows, n_of_groups, labelled=False, clusters=clusters))
+    return slices
+
+
+def looks_at_crowd(slices: list[Slice]) -> tuple[PairLooks, StreamTests]:
+    """Return the looks at a group and its reference by clusters, and as if rows were independent."""
+    both = np.stack([group_counts.counts.n[:, 0] for group_counts in slices], axis=-1)
+    sides = [SliceSums(both[g, 1][None], both[g].sum(0)[None]) for g in (1, 0)]
+    numbers = [(side.selected[None], side.total[None]) for side in sides]
+    rows = [SliceRows(*of_side, *of_side, np.zeros(of_side[0].shape, dtype=bool)) for of_side in numbers]
+    pair = compare_pair(slices, SELECTION, "b", "a", (sides[0], sides[1]))
+    return pair, stream_tests(rows[0], rows[1], TAU, LEVEL)
+
+
+def print_clusters(runs: int) -> None:
+    """Print how often there is an alarm in fair worlds of clusters, and the months until a ratio of .7."""
+    print_row("clusters", "alarm by 60, fair", "rows as independent", "limits miss 1", "ratio .7: alarm")
+    print_row(*["---"] * 5)
+    log_limit = math.log(1 / LEVEL)
+    for crowd in CROWDS:
+        rng = rng_of(crowd.name)
+        hits = np.zeros(3, dtype=int)
+        months = []
+        for _ in range(runs):
+            pair, plain = looks_at_crowd(crowded_slices(crowd, 1.0, rng))
+            misses = np.abs(pair.ratios.log_evidence(1.0, LEVEL)) > log_limit
+            alarm = pair.log_e > log_limit
+            hits += [alarm.any(), (plain.evidence.p < LEVEL).any(), misses.any()]
+        for _ in range(max(1, runs // 3)):
+            pair, _ = looks_at_crowd(crowded_slices(crowd, 0.7, rng))
+            months.append(months_until(pair.log_e > log_limit, 1))
+        print_row(crowd.name, *(share(int(n), runs) for n in hits), quantiles(np.concatenate(months)))
+    print()
+
+
 def print_whole(runs: int) -> None:
     """Print how often whole audits by month say another thing than the functions above."""
     config = AuditConfig(**{"slice": "month", "ref": {"g": "a"}, "ref-method": "given", "draws": 0})
@@ -321,6 +429,7 @@ TABLES: dict[str, tuple[Callable[[int], None], int]] = {
     "delays": (print_delays, 1),
     "limits": (print_limits, 1),
     "weights": (print_weights, 3),
+    "clusters": (print_clusters, 3),
     "whole": (print_whole, 100),
 }
 """What is printed, and how many times fewer runs it has."""

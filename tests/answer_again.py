@@ -1106,7 +1106,7 @@ class Setting:
                 shown = p.get((self.beta, self.plain_name), 1) < 0.05
                 answer.note(f"{where}: gap shown", match[1] is None, shown)
 
-        start = r"^([Nn]o gap is shown: |[Nn]o gap, shown to be less than (?:1 point|0\.01): )?"
+        start = r"^([Cc]ould be chance: |[Nn]o gap, shown to be less than (?:1 point|0\.01): )?"
         if answer.form == "points" and "as often as" in text.split("(in the data")[0]:
             text = answer.eat(
                 text, rf"{start}(.*?) are [a-z ]*?as()() often as ([^.(]*?) \((0\.0) points apart\)", gap

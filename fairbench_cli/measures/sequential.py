@@ -240,6 +240,33 @@ def normal_log_evidence(score: Floats, variance: Floats) -> Floats:
     return log_e
 
 
+def clustered_log_evidence(score: Floats, variance: Floats, plain_variance: Floats) -> Floats:
+    """Return ln E of all months by their scores, where rows share clusters: about normal, too.
+
+    The spread of log odds is `SPREAD` by how many independent rows the rows are worth.
+
+    Parameters
+    ----------
+    score, variance, plain_variance : arrays, shape (..., looks)
+        Of all months until then; the variance between clusters, and that of as many independent rows.
+
+    Examples
+    --------
+    >>> score = np.array([-25.6, -25.6])
+    >>> clustered_log_evidence(score, np.array([32.8, 65.6]), np.array(32.8)).round(2).tolist()
+    [7.94, 3.33]
+    """
+    scale = SPREAD**2 * np.asarray(plain_variance)
+    z_square = np.where(variance > 0, divide(score**2, variance), 0.0)
+    return np.asarray((scale * z_square / (1 + scale) - np.log1p(scale)) / 2)
+
+
+def start_at_first(log_e: Floats) -> MonthsEvidence:
+    """Return evidence without restarts, given ln E of all months at each look."""
+    most = np.maximum.accumulate(log_e, axis=-1)
+    return MonthsEvidence(log_e, log_e, np.exp(-np.maximum(most, 0.0)), np.zeros(log_e.shape, dtype=np.intp))
+
+
 def mix_starts(log_e: Floats) -> MonthsEvidence:
     """Return the evidence at each look, given ln E from each start: half of all months, half of restarts.
 
@@ -298,6 +325,8 @@ class RatioLooks:
         Σ h x/n and Σ h y/m.
     group_variance, reference_variance : array
         Of these sums; the rates of all rows so far, as if one more row were selected and one more were not.
+    covariance : array
+        Of both: 0 but for clusters with rows of both.
     tuning : array
         Times the variance at the first look that has limits, in which a look's variance is counted.
     first : int array, shape (...)
@@ -308,6 +337,7 @@ class RatioLooks:
     reference_sum: Floats
     group_variance: Floats
     reference_variance: Floats
+    covariance: Floats
     tuning: Floats
     first: Ints
 
@@ -329,13 +359,15 @@ class RatioLooks:
         """
         tau = np.asarray(ratio, dtype=np.float64)
         score = self.group_sum - tau * self.reference_sum
-        variance = self.group_variance + tau**2 * self.reference_variance
+        variance = self.group_variance - 2 * tau * self.covariance + tau**2 * self.reference_variance
         looks = variance.shape[-1]
         first = np.minimum(self.first, looks - 1)[..., None]
         twice = 2 * math.log(1 / alpha)
         first_group = np.take_along_axis(self.group_variance, first, -1)
         first_reference = np.take_along_axis(self.reference_variance, first, -1)
-        tuned = (first_group + tau**2 * first_reference) * self.tuning[..., None]
+        first_covariance = np.take_along_axis(self.covariance, first, -1)
+        first_variance = first_group - 2 * tau * first_covariance + tau**2 * first_reference
+        tuned = first_variance * self.tuning[..., None]
         q = tuned / (twice + math.log1p(twice))
         with np.errstate(divide="ignore", invalid="ignore"):
             evidence = (score**2 / (q + variance) - np.log((q + variance) / q)) / 2
@@ -396,7 +428,15 @@ def ratio_looks(above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_be
     until_first = np.arange(counts.shape[-1]) <= first[..., None]
     n_months = np.maximum((counts & until_first).sum(-1), 1)
     tuning = np.maximum(TUNED_LOOKS / n_months, 1.0)
-    return RatioLooks(sums[0], sums[1], variances[0], variances[1], tuning, first)
+    return RatioLooks(
+        group_sum=sums[0],
+        reference_sum=sums[1],
+        group_variance=variances[0],
+        reference_variance=variances[1],
+        covariance=np.zeros_like(variances[0]),
+        tuning=tuning,
+        first=first,
+    )
 
 
 def looks_to_alarm(

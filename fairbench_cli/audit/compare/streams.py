@@ -13,12 +13,13 @@ What a slice shows by itself is kept as a description.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from fairbench_cli.audit.compare import references
+from fairbench_cli.audit.compare.clustered_streams import SliceSums, compare_pair
 from fairbench_cli.audit.compare.compare_rates import (
     Compared,
     Evidence,
@@ -43,14 +44,17 @@ from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.sequential import (
     MonthsEvidence,
+    RatioLooks,
     conditional_log_likelihood,
     exact_log_evidence,
     mix_starts,
     normal_log_evidence,
     ratio_looks,
     score_and_variance,
+    start_at_first,
 )
 
+LOOK_NUMBERS = tuple(field.name for field in fields(RatioLooks) if field.name not in ("tuning", "first"))
 MOST_LOG_EVIDENCE = 500.0  # that is written out: more is no larger in words
 
 
@@ -263,6 +267,10 @@ def _indices_in_stream(table: Compared, stream: AttributeStream) -> Ints:
 
 def _test_groups(stream: AttributeStream, reference_indices: Ints, taus: Floats, alpha: float) -> StreamTests:
     """Return the tests of each group against references."""
+    if stream.so_far[-1].shares_clusters:
+        shape = stream.rows.numerator.shape[:2]
+        all_groups = np.arange(len(stream.groups))
+        return _clustered_tests(stream, all_groups, np.broadcast_to(reference_indices, shape), taus, alpha)
     if (reference_indices == REST).all():
         ref = stream.rows_of_rest
     else:
@@ -278,9 +286,48 @@ def stream_tests(rows: SliceRows, ref: SliceRows, taus: Floats, alpha: float) ->
     log_e = np.empty((*rows.numerator.shape, looks))
     log_e[is_exact] = exact_log_evidence(conditional_log_likelihood(*(side[is_exact] for side in counts)))
     log_e[~is_exact] = normal_log_evidence(*score_and_variance(*(side[~is_exact] for side in counts)))
-    evidence = mix_starts(log_e)
+    return _make_tests(mix_starts(log_e), ratio_looks(*counts), rows, ref, taus, alpha)
 
-    ratios = ratio_looks(*counts)
+
+def _clustered_tests(
+    stream: AttributeStream, groups: Ints, reference_indices: Ints, taus: Floats, alpha: float
+) -> StreamTests:
+    """Return the tests of groups against references, (groups, rates), where rows share clusters."""
+    shape = (*reference_indices.shape, len(stream.slices))
+    log_e = np.zeros(shape)
+    by_look = {name: np.zeros(shape) for name in LOOK_NUMBERS}
+    tuning = np.ones(shape[:-1])
+    first = np.zeros(shape[:-1], dtype=np.intp)
+    for i, g in enumerate(groups.tolist()):
+        mine = SliceSums(stream.rows.selected[g], stream.rows.total[g])
+        for reference in dict.fromkeys(reference_indices[i].tolist()):
+            if reference == g:
+                continue
+            if reference == REST:
+                name = None
+                theirs = SliceSums(stream.rows_of_rest.selected[g], stream.rows_of_rest.total[g])
+            else:
+                name = stream.groups[reference]
+                theirs = SliceSums(stream.rows.selected[reference], stream.rows.total[reference])
+            pair = compare_pair(stream.slices, stream.names, stream.groups[g], name, (mine, theirs))
+            columns = reference_indices[i] == reference
+            log_e[i, columns] = pair.log_e[columns]
+            tuning[i, columns] = pair.ratios.tuning[columns]
+            first[i, columns] = pair.ratios.first[columns]
+            for field, values in by_look.items():
+                values[i, columns] = getattr(pair.ratios, field)[columns]
+    ratios = RatioLooks(**by_look, tuning=tuning, first=first)
+    if (reference_indices == REST).all():
+        ref = stream.rows_of_rest.take(groups)
+    else:
+        ref = stream.rows.take(reference_indices)
+    return _make_tests(start_at_first(log_e), ratios, stream.rows.take(groups), ref, taus, alpha)
+
+
+def _make_tests(
+    evidence: MonthsEvidence, ratios: RatioLooks, rows: SliceRows, ref: SliceRows, taus: Floats, alpha: float
+) -> StreamTests:
+    """Return the tests, given the evidence and what is known of ratios."""
     at_low = ratios.log_evidence(taus[:, None], alpha)
     at_high = ratios.log_evidence(1 / taus[:, None], alpha)
     limit = math.log(1 / alpha)
@@ -368,13 +415,19 @@ def _test_other_pairs(
     """Return the p-values of the pairs of groups without a reference, which the data chose."""
     first_groups, second_groups = np.triu_indices(len(indices), 1)
     is_pair = is_comparable[first_groups] & is_comparable[second_groups]
-    first_groups, second_groups = first_groups[is_pair], second_groups[is_pair]
-    of_pairs = stream_tests(
-        stream.rows.take(indices[first_groups]),
-        stream.rows.take(indices[second_groups]),
-        table.taus,
-        table.config.alpha,
-    )
+    first_groups = first_groups[is_pair]
+    second_groups = second_groups[is_pair]
+    alpha = table.config.alpha
+    if stream.so_far[-1].shares_clusters:
+        references_of_pairs = np.repeat(indices[second_groups][:, None], len(table.names), axis=1)
+        of_pairs = _clustered_tests(stream, indices[first_groups], references_of_pairs, table.taus, alpha)
+    else:
+        of_pairs = stream_tests(
+            stream.rows.take(indices[first_groups]),
+            stream.rows.take(indices[second_groups]),
+            table.taus,
+            alpha,
+        )
     has_reference = (first_groups[:, None] == table.reference_indices) | (
         second_groups[:, None] == table.reference_indices
     )

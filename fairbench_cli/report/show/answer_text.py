@@ -428,7 +428,7 @@ def describe_gap(setting: RunSetting, wording: MetricWording) -> str:
         return f"not tested: {gap}"
     if baseline.is_near_ideal:
         return f"no gap, shown to be less than {wording.margin_text}: {gap}"
-    return f"no gap is shown: {gap}"
+    return f"could be chance: {gap}"
 
 
 def _label_gap(setting: RunSetting, wording: MetricWording) -> str:
