@@ -290,6 +290,8 @@ def weights(runs: int) -> None:
         "fair: passes at 3,000",
     )
     for law in LAWS:
+        if law == "selected20":  # the rates are not those of weighted rows
+            continue
         found = {}
         worlds = [
             World(rows, rate, ratio=ratio, law=law)

@@ -20,6 +20,7 @@ from fairbench_cli.base.checksums import (
 )
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import write_json
+from fairbench_cli.base.parameters import unwritten_values
 from fairbench_cli.base.strict_yaml import YamlDocument
 from fairbench_cli.data.table import Representation, split_seed
 from fairbench_cli.experiment.config.components import OF_CLASSIFIER, ComponentSpec, TechniqueSpec, word
@@ -703,6 +704,9 @@ def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
     tune = parameters.pop("tune", None)
     if tune is not None:
         parameters |= {"tune": tune["for"], "tune.on": tune["on"], "tune.over": " and ".join(tune["over"])}
+    technique = cell["intervention"]
+    if technique in INTERVENTIONS:  # else a filter on such a parameter would take it, whatever its value
+        parameters = {**unwritten_values(INTERVENTIONS[technique].load()), **parameters}
     return columns | {**of_classifier, **parameters} | columns
 
 
