@@ -48,13 +48,13 @@ LEVEL = 0.05
 DRAWS = 4000
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run experiments, or add the controls of some up, as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--run", nargs="+", metavar=("OUT", "CONFIG"))
     parser.add_argument("--seeds", default="1-10")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     folders = options.folders
     if options.run:
         out, config, *overrides = options.run

@@ -2,7 +2,7 @@
 
 ``python benchmarks/levels_clusters.py [runs] [part ...]`` simulates audits with ``--cluster``: fair worlds,
 worlds with a true ratio below 1, rows that share a prompt or a name, and more than comparisons (parts:
-fair, power, crossed, others, command; all, if none is named). It prints a Markdown table of each, with
+fair, heavy, power, crossed, others, command; all, if none is named). It prints a Markdown table of each, with
 Wilson's interval of every share; ``command`` writes a few of the worlds to files and looks whether the
 command says the same. Every world has its own seed.
 
@@ -51,6 +51,7 @@ SIZES: dict[str, Callable[[np.random.Generator, int, int], Ints]] = {
     "lognormal": lambda rng, mean, n: (
         np.rint(rng.lognormal(np.log(mean) - 0.72, 1.2, n)).clip(1).astype(np.int64)
     ),
+    "heavy": lambda rng, mean, n: np.where(rng.random(n) < 0.05, 10 * mean, max(mean // 2, 1)),
     "pareto": lambda rng, mean, n: np.rint((1 + rng.pareto(1.5, n)) * mean / 3).clip(1).astype(np.int64),
 }
 
@@ -109,6 +110,11 @@ FAIR = (
     World("one group each: 40 + 5 lognormal × 20, .2", (40, 5), 20, 0.2, "lognormal"),
     World("one group each: 1,000 + 100 lognormal × 5, .5", (1000, 100), 5, 0.5, "lognormal"),
     World("one group each: 600 + 60 Pareto × 6, .8", (600, 60), 6, 0.8, "pareto"),
+)
+HEAVY = (
+    World("one group each: 100 + 1,000, 5 % heavy × 5, .5, rate .2", (100, 1000), 5, 0.5, "heavy", rate=0.2),
+    World("one group each: 8 + 8, 5 % heavy × 10, .5, rate .5", (8, 8), 10, 0.5, "heavy", rate=0.5),
+    World("one group each: 100 + 1,000, 5 % heavy × 5, .99", (100, 1000), 5, 0.99, "heavy"),
 )
 POWER = (
     World("10 × 25, Beta(1, 1), .1, ratio .5", (10,), 25, 0.1, composition=(1, 1), ratio=0.5),
@@ -249,9 +255,9 @@ class Outcome:
 def audit(rows: Rows, ratio: float) -> Outcome:
     """Compare the group with its reference as an audit does."""
     table = compare_slice(slice_of(rows), SELECTION, CONFIG)
-    evidence, _ = adjust_tests([table.tests], [frozenset(SELECTION)], CONFIG)
+    (evidence,) = adjust_tests([table.tests], [frozenset(SELECTION)], CONFIG)
     sides = (float(side[0, 0]) for side in table.numerators_and_denominators)
-    verdict, _ = decide_by_evidence(decide(*sides, TAU), table.tests, evidence[0], 0, 0, CONFIG)
+    verdict, _ = decide_by_evidence(decide(*sides, TAU), table.tests, evidence, 0, 0, CONFIG)
     interval = table.ratio[0, 0]
     holds = interval.low <= ratio <= interval.high
     return Outcome(float(table.tests.p[0, 0]), verdict == "fail", verdict == "pass", holds)
@@ -397,13 +403,15 @@ def _auc_gap_holds(rng: np.random.Generator, world: World) -> bool:
     return bool(low[0] <= 0 <= high[0])
 
 
+FILES: tuple[World | Crossed, ...] = (FAIR[1], FAIR[6], FAIR[9], FAIR[13], POWER[2], CROSSED[5], CROSSED[7])
+
+
 def check_command(_: int) -> None:
     """Write some worlds to files, audit them by the command, and print the largest difference of p."""
-    worlds: list[World | Crossed] = [FAIR[1], FAIR[6], FAIR[9], FAIR[13], POWER[2], CROSSED[5], CROSSED[7]]
     largest = 0.0
     n_files = 0
     with tempfile.TemporaryDirectory() as folder:
-        for world in worlds:
+        for world in FILES:
             rng = np.random.default_rng(zlib.crc32(f"command {world}".encode()))
             for _ in range(N_FILES):
                 rows = draw(rng, world) if isinstance(world, World) else draw_crossed(rng, world)
@@ -417,7 +425,7 @@ def check_command(_: int) -> None:
                 largest = max(largest, abs((p or 0.0) - (outcome.p if p is not None else 0.0)))
                 n_files += 1
     print(
-        f"\n{n_files} files of {len(worlds)} worlds: the command says the same; "
+        f"\n{n_files} files of {len(FILES)} worlds: the command says the same; "
         f"the largest difference of p is {largest:.1e}"
     )
 
@@ -445,6 +453,7 @@ def _audit_file(path: Path, rows: Rows) -> tuple[float | None, str]:
 
 PARTS: dict[str, Callable[[int], None]] = {
     "fair": lambda runs: print_table(FAIR, runs),
+    "heavy": lambda runs: print_table(HEAVY, runs),
     "power": lambda runs: print_table((*POWER, *CROSSED_POWER), runs),
     "crossed": lambda runs: print_table(CROSSED, runs),
     "others": print_others,

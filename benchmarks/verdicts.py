@@ -26,7 +26,7 @@ from fairbench_cli.audit.compare.compare_rates import (
     compute_tests,
     decide_by_evidence,
 )
-from fairbench_cli.audit.compare.effective_sizes import RateRows, group_rate_rows, rate_rows
+from fairbench_cli.audit.compare.effective_sizes import RateRows, group_rate_rows
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide, decide_metric, tau_of
 from fairbench_cli.audit.config import AuditConfig
@@ -290,6 +290,8 @@ def weights(runs: int) -> None:
         "fair: passes at 3,000",
     )
     for law in LAWS:
+        if law == "selected20":  # the rates are not those of weighted rows
+            continue
         found = {}
         worlds = [
             World(rows, rate, ratio=ratio, law=law)
@@ -410,8 +412,8 @@ def sizes(runs: int) -> None:
 def matched(runs: int) -> None:
     """Print people with rows in both groups, as employers to whom applications of each are sent."""
     titles = ("rows in each group", "people", "rate", "correlation", "fails", "R = .8: passes")
-    _head(*titles, "R = .6: fails", "as separate groups", "R = 1: 95 % interval holds it")
-    config, at = AuditConfig(references={"a": "1"}, ref_method="given"), np.array([1])
+    _head(*titles, "R = .6: fails", "R = 1: 95 % interval holds it")
+    config = AuditConfig(references={"a": "1"}, ref_method="given")
     for law, mean, icc, people, rate in MATCHED:
         fair, low, unfair = (
             crowds(Crowd(law, mean, icc, (people, people), rate, ratio, both=True), runs)
@@ -420,15 +422,10 @@ def matched(runs: int) -> None:
         each, passed, found = (_found([_test(one, config)] for one in drawn) for drawn in (fair, low, unfair))
         limits = [compare_slice(one, ONE, config).ratio_limits for one in fair]
         holds = np.mean([low[0, 0] <= 1 <= high[0, 0] for low, high in limits])
-        apart = []
-        for one in unfair:
-            own, ref = rate_rows(one, ONE, at)
-            known = np.array([[True], [False]])
-            apart.append([compute_tests(ONE, at, own, ref, known, np.full(1, TAU), 0.95)])
         print(
             f"| {mean}{'' if law == 'equal' else f' ({law})'} | {people:,} | {rate} | {icc} "
             f"| {each.fails:.3f} | {passed.passes:.3f} "
-            f"| {found.fails:.2f} | {_found(apart).fails:.2f} | {holds:.3f} |",
+            f"| {found.fails:.2f} | {holds:.3f} |",
             flush=True,
         )
 
@@ -516,7 +513,8 @@ def _people(rng: np.random.Generator, crowd: Crowd) -> Slice:
 
 
 def _of_crowds(drawn: Sequence[Slice]) -> Found:
-    return _found([each] for each in _of_slices(drawn))
+    config = AuditConfig(min_group=1)
+    return _found([_test(each, config)] for each in drawn)
 
 
 # Gates by metrics that an audit computes when they are named.

@@ -19,10 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from paired import CELL, DESIGNS, SEX, head, line, plan_of, seed
-from pydantic_core import to_jsonable_python
 
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.decisions import packed
@@ -32,10 +30,10 @@ from fairbench_cli.report.ledger.bias_cost import bias_cost_frame, contrast_fram
 from fairbench_cli.report.ledger.cell_labels import TRAINED_ON_TRUTH
 from fairbench_cli.report.ledger.change_kinds import classify_changes, technique_frame
 from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats
-from fairbench_cli.report.ledger.paired_differences import differences_frame, paired_frame
+from fairbench_cli.report.ledger.paired_differences import LEVEL, differences_frame, paired_frame
 from fairbench_cli.report.ledger.results import RunResults, compute_results, run_results
 
-TOGETHER = 25  # runs that are reported at once
+TOGETHER = 100  # runs that are reported at once
 METRICS = ("discrimination", "accuracy")
 MARGIN = 0.01
 ROWS = (50, 300, 1000, 5000)  # of the deprived
@@ -128,47 +126,71 @@ def count_rows(group: Decisions, label: Decisions, decided: Decisions) -> Floats
     return np.bincount(code.ravel(), minlength=8 * repeats).reshape(repeats, 2, 2, 2).astype(float)
 
 
-def repeats_of(drawn: Drawn, kind: str, name: str) -> DatasetRepeats:
-    """Return the repeats of both models, on a data set of that name."""
+@dataclass(frozen=True)
+class Model:
+    """What a model of a run decided: of shape (repeats, rows), as groups and labels are."""
+
+    run: str
+    intervention: str
+    group: Decisions
+    label: Decisions
+    decided: Decisions
+
+
+def models_of(drawn: Drawn, run: str) -> list[Model]:
+    """Return the plain model and the technique of a run."""
+    names = {"none": drawn.plain, "technique": drawn.technique}
+    return [Model(run, name, drawn.group, drawn.label, decided) for name, decided in names.items()]
+
+
+def repeats_of(models: Sequence[Model], kind: str) -> DatasetRepeats:
+    """Return the repeats of the models of many runs, as those of one data set.
+
+    Each run is a classifier, as a family of Holm's is of one: so many runs are reported at once, quickly.
+    """
     counts = []
     records: list[dict[int, Repeat]] = []
-    design = DESIGN_OF_KIND[kind]
-    for decided in (drawn.plain, drawn.technique):
-        counts.append(count_rows(drawn.group, drawn.label, decided))
-        order = np.lexsort((drawn.label[0], drawn.group[0]))
+    cells = []
+    for model in models:
+        cells.append(CELL | {"intervention": model.intervention, "classifier": model.run})
+        counts.append(count_rows(model.group, model.label, model.decided))
+        order = np.lexsort((model.label[0], model.group[0]))
         records.append({})
         text = None
-        for repeat in range(len(decided)):
+        for repeat, decided in enumerate(model.decided):
             if kind == "by repeat" or (kind == "always" and text is None):
-                text = packed(decided[repeat][order])
+                text = packed(decided[order])
             records[-1][repeat] = Repeat("", repeat, "ok", "", None, decisions=text)
-    cells = [CELL | {"intervention": technique, "dataset": name} for technique in ("none", "technique")]
-    status = np.full((2, len(drawn.group)), "ok", dtype=object)
-    return DatasetRepeats(
-        "sex", SEX, cells, status, status, Counts(PAIR, np.array(counts)), {}, records, DESIGNS[design]
-    )
+    status = np.full((len(models), len(models[0].decided)), "ok", dtype=object)
+    n = Counts(PAIR, np.array(counts))
+    return DatasetRepeats("sex", SEX, cells, status, status, n, {}, records, DESIGNS[DESIGN_OF_KIND[kind]])
 
 
-def kinds_of(runs: Sequence[DatasetRepeats], metrics: Sequence[str] = METRICS) -> pd.DataFrame:
-    """Return the words on the technique of each run, a column a metric."""
-    results = compute_results(runs, metrics)
+def call(models: Sequence[Model], kind: str, metric: str, word: str) -> int:
+    """Return in how many runs a word is said of the technique's change of a metric.
+
+    ``negligible``, of a change that is shown to be less than the margin, whether the word is that it is none
+    or that it hardly narrows the gap; or a `change_kinds.Kind`.
+    """
+    results = compute_results([repeats_of(models, kind)], (metric,))
     frame = paired_frame(results)
-    frame = frame.assign(kind=classify_changes(frame, technique_frame(results)))
-    return frame.pivot(index="dataset", columns="metric", values="kind")
+    if word == "negligible":
+        return int((frame["population_p_same"] < LEVEL).sum())
+    return int((classify_changes(frame, technique_frame(results)) == word).sum())
 
 
 def share_of(runs: int, point: tuple[Any, ...], word: str, metric: str, change: float, noise: float) -> float:
     """Return how often a word is said of a metric that changes by as much."""
     kind, rows, repeats = point
     rng = seed("words", word, *point, metric, change, noise)
+    judged = "accuracy" if metric == "accuracy" else "discrimination"
     n_called = 0
     for start in range(0, runs, TOGETHER):
-        some = []
-        for i in range(start, min(start + TOGETHER, runs)):
+        models = []
+        for number in range(start, min(start + TOGETHER, runs)):
             drawn = draw(kind, rows, repeats, rng, metric=metric, change=change, noise=noise)
-            some.append(repeats_of(drawn, kind, f"run {i}"))
-        judged = "accuracy" if metric == "accuracy" else "discrimination"
-        n_called += int((kinds_of(some, (judged,)) == word).to_numpy().sum())
+            models += models_of(drawn, f"run {number}")
+        n_called += call(models, kind, judged, word)
     return n_called / runs
 
 
@@ -177,7 +199,7 @@ def same(runs: int) -> None:
     print(f"\nA change of {MARGIN} is called none ({runs} runs a point)\n")
     head("test rows", "repeats", "metric", *(f"{rows:,} rows" for rows in ROWS))
     for (kind, repeats), metric in product(POINTS, METRICS):
-        shares = [share_of(runs, (kind, rows, repeats), "same", metric, MARGIN, 0.0) for rows in ROWS]
+        shares = [share_of(runs, (kind, rows, repeats), "negligible", metric, MARGIN, 0.0) for rows in ROWS]
         line([kind, repeats, metric, *(f"{share:.3f}" for share in shares)])
 
 
@@ -187,7 +209,8 @@ def shown(runs: int) -> None:
     head("test rows", "repeats", "differ each way", *(f"{rows:,} rows" for rows in ROWS))
     for (kind, repeats), noise in product((("always", 2), ("by repeat", 30), ("network", 5)), (0.0, 0.005)):
         shares = [
-            share_of(runs, (kind, rows, repeats), "same", "discrimination", 0.0, 2 * noise) for rows in ROWS
+            share_of(runs, (kind, rows, repeats), "negligible", "discrimination", 0.0, 2 * noise)
+            for rows in ROWS
         ]
         line([kind, repeats, f"{noise:.1%}", *(f"{share:.2f}" for share in shares)])
 
@@ -204,20 +227,12 @@ def rounds(runs: int) -> None:
         line([kind, repeats, *(f"{share:.3f}" for share in shares)])
 
 
-@dataclass(frozen=True)
-class TwoRuns:
-    """Decisions of the same config in two runs, with the groups and labels of the rows of each."""
-
-    first: tuple[Decisions, Decisions, Decisions]
-    second: tuple[Decisions, Decisions, Decisions]
-
-
-def draw_two_runs(kind: str, rows: int, repeats: int, rng: np.random.Generator) -> TwoRuns:
-    """Return two runs with other seeds, whose models are equal and differ on one row in seven."""
-    both = []
+def two_runs(kind: str, rows: int, repeats: int, rng: np.random.Generator, run: str) -> list[Model]:
+    """Return the models of two runs with other seeds, which are equal and differ on some rows."""
+    models = []
     size = (repeats, 3 * rows)
-    shared = draw(kind, rows, 1, rng, metric="accuracy", change=0.0, noise=0.0)
-    for _ in range(2):
+    shared = draw("always", rows, 1, rng, metric="accuracy", change=0.0, noise=0.0)
+    for name in ("none", "technique"):
         drawn = shared
         if kind == "network":
             drawn = draw(kind, rows, repeats, rng, metric="accuracy", change=0.0, noise=0.0)
@@ -225,44 +240,31 @@ def draw_two_runs(kind: str, rows: int, repeats: int, rng: np.random.Generator) 
         # One row in twenty in all repeats, as far as these have the same rows, and one in each by itself.
         own_size = size if kind == "network" else (1, size[1])
         decided = plain ^ (rng.random(own_size) < 0.05) ^ (rng.random(size) < 0.05)
-        both.append((group, label, decided))
-    return TwoRuns(*both)
+        models.append(Model(run, name, group, label, decided))
+    return models
 
 
 def compare(runs: int) -> None:
     """Print how often a run is called better or worse than an equal one with another seed."""
     print(f"\nOf two equal runs with other seeds one is better or worse ({runs} runs a point)\n")
     head("test rows", "repeats", "metric", *(f"{rows:,} rows" for rows in MANY_ROWS))
-    for kind, repeats in product(("always", "network"), MANY_REPEATS):
+    for kind, repeats in product(("by repeat", "network"), MANY_REPEATS):
         shares = np.zeros((len(MANY_ROWS), len(METRICS)))
         for i, rows in enumerate(MANY_ROWS):
             rng = seed("compare", kind, rows, repeats)
             for start in range(0, runs, TOGETHER):
-                some = []
+                models = []
                 for number in range(start, min(start + TOGETHER, runs)):
-                    some.append(compared_runs(kind, draw_two_runs(kind, rows, repeats, rng), f"run {number}"))
-                results = compute_results(some, METRICS)
-                cells = results.cell_index[:, 1]
+                    models += two_runs(kind, rows, repeats, rng, f"run {number}")
+                results = compute_results([repeats_of(models, kind)], METRICS)
+                is_second = results.cell_index[:, 1] % 2 == 1
                 frame = differences_frame(
-                    results, np.flatnonzero(cells == 1), np.flatnonzero(cells == 0), {}, paired=False
+                    results, np.flatnonzero(is_second), np.flatnonzero(~is_second), {}, paired=False
                 )
                 called = frame["population_verdict"].isin(["better", "worse"]).groupby(frame["metric"]).sum()
                 shares[i] += [called[metric] / runs for metric in METRICS]
         for metric, share in zip(METRICS, shares.T, strict=True):
             line([DESIGN_OF_KIND[kind], repeats, metric, *(f"{number:.3f}" for number in share)])
-
-
-def compared_runs(kind: str, both: TwoRuns, name: str) -> DatasetRepeats:
-    """Return the repeats of two runs as those of two cells, as `fairbench compare` takes them together."""
-    parts = []
-    for group, label, decided in (both.first, both.second):
-        parts.append(repeats_of(Drawn(group, label, decided, decided), kind, name))
-    first, second = parts
-    if kind == "always":
-        # Decisions differ by repeat, though rows do not.
-        first, second = (repeats_of(Drawn(*part, part[2]), "by repeat", name) for part in vars(both).values())
-    counts = Counts(PAIR, np.stack([first.counts.n[0], second.counts.n[0]]))
-    return replace(first, counts=counts, records=[first.records[0], second.records[0]])
 
 
 WORLD, STRENGTH = "label", 0.5
@@ -271,40 +273,34 @@ TRUE_LOSS = 0.03
 
 
 def world_run(kind: str, rows: int, repeats: int, runs: int, rng: np.random.Generator) -> RunResults:
-    """Return so many runs of a world, each a data set: a technique that is as accurate on the truth.
+    """Return so many runs of a world, each a classifier: a technique that is as accurate on the truth.
 
     Half of the deprived's favourable labels are recorded as the other one. The technique accepts as many of
     the deprived with as without a favourable true label, so that it loses on the record alone.
     """
     records: Records = {}
     cells = []
-    sources = []
     for number in range(runs):
-        name = f"run {number}"
         drawn = draw(kind, rows, repeats, rng, metric="accuracy", change=0.0, noise=0.02)
-        decided = decisions_in_world(drawn, rng)
         order = np.lexsort((drawn.label[0], drawn.group[0]))
         recorded_label = drawn.label & (drawn.group | (rng.random(drawn.label.shape) < 1 - STRENGTH))
-        for intervention, accepted in decided.items():
-            key = f"{name} {intervention}"
-            cell = {"key": key, "dataset": name, "intervention": intervention}
+        for intervention, accepted in decisions_in_world(drawn, rng).items():
+            key = f"{number} {intervention}"
+            cell = {"key": key, "intervention": intervention, "classifier": f"run {number}"}
             cells.append(CELL | {"world": WORLD, "beta": STRENGTH} | cell)
             counts = count_rows(drawn.group, drawn.label, accepted)
             recorded_counts = count_rows(drawn.group, recorded_label, accepted)
             for repeat in range(repeats):
+                decisions = None
+                if kind == "by repeat":
+                    decisions = packed(accepted[repeat][order])
+                n = Counts(PAIR, counts[repeat])
+                recorded = Counts(PAIR, recorded_counts[repeat])
                 records[key, repeat] = Repeat(
-                    key,
-                    repeat,
-                    "ok",
-                    "",
-                    Counts(PAIR, counts[repeat]),
-                    recorded=Counts(PAIR, recorded_counts[repeat]),
-                    decisions=packed(accepted[repeat][order]) if kind == "by repeat" else None,
+                    key, repeat, "ok", "", n, recorded=recorded, decisions=decisions
                 )
-        facts = {"dataset": name, "attribute": "sex", "edited_column": "sex", "arc_to_outcome": True}
-        sources.append(facts | {"protected": to_jsonable_python(SEX.attributes)})
     plan = plan_of(DESIGN_OF_KIND[kind], repeats)
-    plan = replace(plan, datasets=sources, cells=cells, config=plan.config.model_copy(update={"sweep": None}))
+    plan = replace(plan, cells=cells, config=plan.config.model_copy(update={"sweep": None}))
     return run_results(Path(), plan, records, (*METRICS, "tpr-difference"))
 
 
@@ -340,8 +336,8 @@ def worlds(runs: int) -> None:
 
 
 def world_words(run: RunResults) -> Floats:
-    """Return in how many data sets the technique gains, regains, is an artefact, loses on the record."""
-    frame = bias_cost_frame(run).query("metric == 'accuracy'").set_index("dataset")
+    """Return in how many runs the technique gains, regains, is an artefact, loses on the record."""
+    frame = bias_cost_frame(run).query("metric == 'accuracy'").set_index("classifier")
     on_truth = frame[frame["labels"] == "true"]
     on_record = frame[frame["labels"] == "recorded"]
     gains = on_truth["kind"][on_truth["intervention"] == "technique"] == "better"

@@ -211,6 +211,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             refuse_unfitted(self.estimator)
         group_index = self.group_ = self._group_place(frame, sensitive_features, spec)
         frame = self._with_groups(frame, sensitive_features)
+        _refuse_empty(frame.shape[1], "feature", frame.shape)
         self.columns_ = self._learned_columns(frame)
         self.deprived_ = ()
         if group_index is not None:
@@ -332,6 +333,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             frame = pd.DataFrame(validate_data(self, X, reset=False))
         if not has_names:
             frame.columns = [f"x{j}" for j in range(frame.shape[1])]
+        _refuse_empty(len(frame), "sample", frame.shape)
         if is_prefit(self.estimator, self.prefit):
             return frame  # a fitted model knows what to do with missing cells
         for name in frame.columns:
@@ -554,6 +556,13 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
 
 
 technique = TechniqueClassifier
+
+
+def _refuse_empty(number: int, noun: str, shape: tuple[int, int]) -> None:
+    """Raise the `ValueError` of scikit-learn for data without rows or columns, which frames do not raise."""
+    if not number:
+        least = f"while a minimum of 1 is required by {TechniqueClassifier.__name__}."
+        raise ValueError(f"Found array with 0 {noun}(s) (shape={shape}) {least}")
 
 
 def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tuple[Any, ComponentSpec]:

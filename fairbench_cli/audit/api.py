@@ -383,10 +383,12 @@ def run(
     if config.baseline is not None:
         baseline = read_baseline(config.baseline)
     rows = rows_of_run(source, config, only, repeat)
+    frame_name = FRAME
     if rows is not None:
         source = rows.frame
         config = rows.config
-    with open_scan(source, config, against=against, tell=tell) as scan:
+        frame_name = rows.name
+    with open_scan(source, config, against=against, frame_name=frame_name, tell=tell) as scan:
         tally = scan.tally
         check_names(tally, scan.config)  # before the parts read, which may take long
         seen = read_parts(scan)

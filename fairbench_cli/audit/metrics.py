@@ -46,6 +46,19 @@ ROLL_UPS: dict[str, tuple[str, ...]] = {
 # it helps.
 INTERVENTIONS = {"punitive": ROLL_UPS["type-i-parity"], "assistive": ROLL_UPS["type-ii-parity"]}
 
+# Whether the group with the higher (1) or the lower (-1) rate is harmed, where being selected hurts or helps.
+# A rate that is not here harms nobody for certain.
+HARMED: dict[str, dict[str, int]] = {
+    "punitive": {
+        **dict.fromkeys(("selection-rate", "selected-share", "fpr", "fdr", "tpr"), 1),
+        **dict.fromkeys(("fnr", "tnr", "ppv"), -1),
+    },
+    "assistive": {
+        **dict.fromkeys(("fnr", "for", "tnr"), 1),
+        **dict.fromkeys(("selection-rate", "selected-share", "fpr", "tpr", "npv"), -1),
+    },
+}
+
 
 def canonical(name: str) -> str:
     """Return the name that outputs use; for a rate that is not compared in every audit, that of its ratio.

@@ -22,7 +22,7 @@ from fairbench_cli.audit.config import (
     PlanConfig,
     side_of,
 )
-from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS, canonical, kind
+from fairbench_cli.audit.metrics import COMPARED, HARMED, ROLL_UPS, canonical, kind
 from fairbench_cli.base.errors import (
     Flag,
     MessageText,
@@ -238,6 +238,8 @@ def _check_options(config: AuditConfig) -> Iterator[Check]:
     for name in config.taus:
         fix = f"name it as a metric: {name}"
         yield "tau", canonical(name) not in computed, f"tau of {name} has no effect", fix
+    problem = f"decision {config.effect} has no effect: metric says what decides"
+    yield "decision", _is_idle_effect(config), problem, "leave one of the two out"
     no_list = "ties" in keys_set and not (config.top_k or config.top_share)
     yield "ties", no_list, "ties has no effect", "give top-k or top-share, or leave it out"
     yield from _check_comparison(config)
@@ -259,6 +261,16 @@ def _check_options(config: AuditConfig) -> Iterator[Check]:
     for key in ("neighbours", "margin"):
         unused = key in keys_set and not config.explained_by
         yield key, unused, f"{key} has no effect", "give explain, or leave it out"
+
+
+def _is_idle_effect(config: AuditConfig) -> bool:
+    """Return whether it changes nothing that selection helps or harms: gaps on the metrics harm no group."""
+    if config.effect is None or not any(kind(name) != "counts" for name in config.metrics):
+        return False
+    rates: list[str] = []
+    for name in (*config.metrics, *(name for _, name in config.watched_metrics)):
+        rates += ROLL_UPS.get(canonical(name), (canonical(name),))
+    return HARMED[config.effect].keys().isdisjoint(rates)
 
 
 def _check_plan(config: PlanConfig) -> Iterator[Check]:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from fairbench_cli.base.safe_text import printable
+from fairbench_cli.base.safe_text import format_count, printable
 
 MOST_SHOWN = 60  # characters of a value
 MOST_NAMES = 30  # names in a suggestion
+MOST_PROBLEMS = 20  # of one command
 
 
 Surface = Literal["command line", "python", "file"]
@@ -136,10 +137,10 @@ class UserError(Exception):
     ) -> None:
         self.problems = problems
         self.remedies = tuple(remedies)
-        lines = [str(problem.spell(surface)) for problem in problems]
+        text = join_problems([problem.spell(surface) for problem in problems])
         if remedies:
-            lines.append(f"{self.remedies_heading}: {spell_together(remedies, surface)}")
-        super().__init__("\n".join(lines))
+            text += f"\n{self.remedies_heading}: {spell_together(remedies, surface)}"
+        super().__init__(text)
 
     @property
     def remedies_heading(self) -> str:
@@ -182,6 +183,20 @@ def spell_together(flags: Iterable[Flag], surface: Surface = "command line") -> 
 
 class ArgumentError(UserError, TypeError):
     """A call from Python with an argument that is not known, or does not fit the others."""
+
+
+def join_problems(problems: Sequence[Problem]) -> str:
+    """Return problems as lines, and of very many how many more there are.
+
+    >>> wrong = [Problem(f"x{i} is no number", "write one") for i in range(MOST_PROBLEMS + 2)]
+    >>> join_problems(wrong).splitlines()[-3:]
+    ['error: x19 is no number', '  fix: write one', '… and 2 more errors']
+    """
+    lines = [str(problem) for problem in problems[:MOST_PROBLEMS]]
+    n_more = len(problems) - len(lines)
+    if n_more:
+        lines.append(f"… and {format_count(n_more, 'more error')}")
+    return "\n".join(lines)
 
 
 def user_error(

@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import cache
 from typing import Any, Optional, get_type_hints
 
 from pydantic import TypeAdapter
@@ -65,11 +66,7 @@ def inspect_parameters(thing: Callable[..., Any]) -> Parameters:
                 for n, parameter in own_fields.items()
                 if parameter.default is MISSING and parameter.default_factory is MISSING
             ),
-            unwritten={
-                name: parameter.metadata[UNWRITTEN]
-                for name, parameter in own_fields.items()
-                if UNWRITTEN in parameter.metadata
-            },
+            unwritten=unwritten_values(thing),
         )
     hints = _hints(inspect.getattr_static(thing, "__init__") if isinstance(thing, type) else thing)
     try:
@@ -82,6 +79,18 @@ def inspect_parameters(thing: Callable[..., Any]) -> Parameters:
         required=tuple(p.name for p in named_parameters if p.default is p.empty),
         open=any(p.kind is p.VAR_KEYWORD for p in parameters),
     )
+
+
+@cache
+def unwritten_values(thing: Callable[..., Any]) -> Mapping[str, Any]:
+    """Return the values of a dataclass's parameters that results and keys do not name; none of others."""
+    if not is_dataclass(thing):
+        return {}
+    values = {}
+    for parameter in fields(thing):
+        if UNWRITTEN in parameter.metadata:
+            values[parameter.name] = parameter.metadata[UNWRITTEN]
+    return values
 
 
 def signature_parameters(function: Any) -> Mapping[str, inspect.Parameter]:

@@ -49,7 +49,6 @@ _PLAIN = {
     "string_type": ("must be text", "write a word, in quotes if it looks like a number"),
     "string_unicode": ("must be text of proper characters", "rename what it names, or correct the escape"),
     "string_too_short": ("must not be empty", "write it, or leave the key out"),
-    "string_too_long": ("must be one character", "write one character, in quotes"),
     "tuple_type": _LIST,
     "list_type": _LIST,
     "dict_type": _MAPPING,
@@ -377,6 +376,12 @@ def describe_finding(finding: Any) -> tuple[str, str]:
     if kind == "string_pattern_mismatch" and context["pattern"] in _PATTERNS:
         problem, fix = _PATTERNS[context["pattern"]]
         return f"{problem}, not {stated}", fix
+    if kind == "string_too_long":
+        most = context["max_length"]
+        if most == 1:
+            return f"must be one character, not {stated}", "write one character, in quotes"
+        problem = f"must be a text of at most {most} letters, and has {len(finding['input'])}"
+        return f"{problem}: {stated}", "shorten it"
     if kind == "too_short":
         return "must not be empty", "give at least one value"
     message = str(finding["msg"]).removeprefix("Value error, ").removeprefix("Input ")

@@ -13,6 +13,14 @@ from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shippe
 
 TIMEOUT_SECONDS = 60
 NO_CONNECTION = "no connection"
+PAGE_ANSWERED = "a proxy or a page to log in may have answered"
+LARGEST_DOWNLOAD = 10**10
+"""Bytes of a file; a server that sends without end would fill the disk."""
+WEB_PAGE = b"<!doctype html", b"<html"
+
+
+class _EndlessFile(Exception):  # noqa: N818 - becomes the text of a problem
+    """A server sends more than `LARGEST_DOWNLOAD`."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +177,13 @@ def _fetch_one(card: Card, file: DataFile, folder: Path, say: Callable[[str], No
         digest = file_sha256(partial_file)
         if file.sha256 not in (None, digest):
             return _discard_wrong_file(card, file, partial_file, digest, otherwise)
+        if file.sha256 is None and _is_web_page(partial_file):
+            return _discard_web_page(file, partial_file, otherwise)
         partial_file.replace(path)
+    except _EndlessFile:
+        partial_file.unlink(missing_ok=True)
+        problem = f"{file.url} gives more than {LARGEST_DOWNLOAD / 1e9:g} GB"
+        return Problem(problem, f"look whether it is the file of card {card.name}; if so, {otherwise}")
     except (requests.RequestException, ValueError) as error:  # an address may be no address at all
         if partial_file.is_file():
             kept_note = f"; {partial_file.stat().st_size:,} bytes are kept"
@@ -193,15 +207,28 @@ def _discard_wrong_file(
     card: Card, file: DataFile, partial_file: Path, digest: str, otherwise: str
 ) -> Problem:
     """Remove what was downloaded and is another file than the card's; return what to do."""
-    with partial_file.open("rb") as stream:
-        page = stream.read(200).lstrip()[:1] == b"<"
+    page = _is_web_page(partial_file)
     size = f"{partial_file.stat().st_size:,} bytes{' of a web page' if page else ''}"
     problem = f"{file.url} is not the file that card {card.name} describes: {size}, sha256 {digest}"
     fix = "try again: what was kept of an earlier try may have been of another file"
     if page:
-        fix = f"a proxy or a page to log in may have answered: {otherwise}"
+        fix = f"{PAGE_ANSWERED}: {otherwise}"
     partial_file.unlink()
     return Problem(f"{problem}, expected {file.sha256}", fix)
+
+
+def _discard_web_page(file: DataFile, partial_file: Path, otherwise: str) -> Problem:
+    """Remove a web page that came in the place of a file without a checksum; return what to do."""
+    n_bytes = partial_file.stat().st_size
+    partial_file.unlink()
+    return Problem(f"{file.url} is no data: {n_bytes:,} bytes of a web page", f"{PAGE_ANSWERED}: {otherwise}")
+
+
+def _is_web_page(path: Path) -> bool:
+    """Return whether a file begins as a web page does."""
+    with path.open("rb") as stream:
+        start = stream.read(200).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    return start.startswith(WEB_PAGE)
 
 
 def _describe_failure(error: Exception) -> str:
@@ -240,4 +267,6 @@ def _download(url: str, partial_file: Path) -> None:
         with partial_file.open("ab" if have and resumed else "wb") as stream:
             for chunk in answer.iter_content(1 << 12):
                 stream.write(chunk)
+                if stream.tell() > LARGEST_DOWNLOAD:
+                    raise _EndlessFile
     return None

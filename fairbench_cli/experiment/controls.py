@@ -148,9 +148,9 @@ def count_controls(
     """
     uniforms = draw_uniforms(seed, len(rows))
     if order is not None:
-        kept = uniforms
-        uniforms = np.empty_like(kept)
-        uniforms[:, order] = kept
+        in_order = uniforms
+        uniforms = np.empty_like(in_order)
+        uniforms[:, order] = in_order
     chance = round_chances(np.asarray(chance, dtype=np.float64))
 
     n_groups = len(protected.groups)
@@ -171,7 +171,7 @@ def count_controls(
     return ControlCounts(seed, Counts(protected.groups, np.stack([twin.n for twin in twins])), planted)
 
 
-def make_training_rows(train: Sample, control: str, parts: Sequence[str], seed: int) -> Sample:
+def make_training_rows(train: Sample, control: str, part_columns: Sequence[str], seed: int) -> Sample:
     """Return the training rows of a trained control, which nobody can write.
 
     Parameters
@@ -179,7 +179,7 @@ def make_training_rows(train: Sample, control: str, parts: Sequence[str], seed: 
     control : str
         `Cell.control`: one of `BOOTSTRAP`, whose rows are drawn with replacement, or `SHUFFLED`, whose rows
         have the protected column of other rows.
-    parts : sequence of str
+    part_columns : sequence of str
         The columns that a joint attribute is made of; they are shuffled with it.
     seed : int
         Of the repeat's training rows.
@@ -189,7 +189,7 @@ def make_training_rows(train: Sample, control: str, parts: Sequence[str], seed: 
         return make_read_only(train.take(rng.integers(0, len(train), len(train))))
     permutation = rng.permutation(len(train))
     codes = train.features.codes.copy()
-    for name in (train.attribute, *parts):
+    for name in [train.attribute] + list(part_columns):
         column = train.features.index(name)
         codes[:, column] = codes[permutation, column]
     features = Table(train.features.columns, codes)

@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +20,7 @@ from fairbench_cli.base.checksums import (
 )
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import write_json
+from fairbench_cli.base.parameters import unwritten_values
 from fairbench_cli.base.strict_yaml import YamlDocument
 from fairbench_cli.data.table import Representation, split_seed
 from fairbench_cli.experiment.config.components import OF_CLASSIFIER, ComponentSpec, TechniqueSpec, word
@@ -627,6 +628,24 @@ def read_plan(folder: Path) -> RunPlan:
 Facts = Mapping[str, Any]
 
 
+def split_filters(filters: Sequence[str]) -> list[str]:
+    """Return filters one by one, of which an option may hold several with commas between them.
+
+    >>> split_filters(("dataset=adult,beta!=0", "classifier=c45")), split_filters(())
+    (['dataset=adult', 'beta!=0', 'classifier=c45'], [])
+    """
+    return list(chain.from_iterable(text.split(",") for text in filters))
+
+
+def key_of_filter(condition: str) -> str:
+    """Return the key that a filter is about.
+
+    >>> key_of_filter("beta!=0")
+    'beta'
+    """
+    return condition.partition("=")[0].removesuffix("!")
+
+
 def select(cells: Sequence[Facts], filters: tuple[str, ...]) -> list[bool]:
     """Return which cells match every filter.
 
@@ -647,12 +666,9 @@ def select(cells: Sequence[Facts], filters: tuple[str, ...]) -> list[bool]:
     if not any(facts.get("world") for facts in cells):
         cells = [_without_world(facts) for facts in cells]
     conditions: dict[tuple[str, bool], list[str]] = {}
-    filter_texts = []
-    if filters:
-        filter_texts = ",".join(filters).split(",")
-    for condition in filter_texts:
+    for condition in split_filters(filters):
         field_name, equals, value = condition.partition("=")
-        key = field_name.removesuffix("!")
+        key = key_of_filter(condition)
         out = field_name.endswith("!")
         if not equals:
             fix = "write KEY=VALUE, such as dataset=adult or classifier=c45, or KEY!=VALUE"
@@ -688,6 +704,9 @@ def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
     tune = parameters.pop("tune", None)
     if tune is not None:
         parameters |= {"tune": tune["for"], "tune.on": tune["on"], "tune.over": " and ".join(tune["over"])}
+    technique = cell["intervention"]
+    if technique in INTERVENTIONS:  # else a filter on such a parameter would take it, whatever its value
+        parameters = {**unwritten_values(INTERVENTIONS[technique].load()), **parameters}
     return columns | {**of_classifier, **parameters} | columns
 
 

@@ -74,7 +74,7 @@ def empty_clusters(cluster: Ints, of_set: Ints, n_sets: int) -> ScoreClusters:
 
 
 def row_terms(cells: ScoreCells, lost: Floats, fit: CalibrationFit | None) -> list[Floats]:
-    """Return what each row adds to the `N_SUMS` sums."""
+    """Return the `N_SUMS` terms of each row, which are added up by cluster."""
     terms = []
     for label in (0, 1):
         mask = cells.label == label
@@ -138,7 +138,7 @@ def score_variances(
 ) -> dict[str, ScoreVariances]:
     """Return the variances of each measure, of sets and of their differences from the references'."""
     n_sets = len(reference)
-    found = {}
+    variances = {}
     for measure in MEASURES if fit is not None else MEASURES[:1]:
         variance = np.full(n_sets, np.nan)
         degrees = np.full(n_sets, np.nan)
@@ -150,8 +150,8 @@ def score_variances(
                 apart[g], _ = _variance(measure, ways, sums, totals, fit, pair)
         theirs = variance[reference]
         correlation = divide(variance + theirs - apart, 2 * np.sqrt(variance * theirs))
-        found[measure] = ScoreVariances(variance, degrees, np.nan_to_num(np.clip(correlation, -1, 1)))
-    return found
+        variances[measure] = ScoreVariances(variance, degrees, np.nan_to_num(np.clip(correlation, -1, 1)))
+    return variances
 
 
 def _variance(

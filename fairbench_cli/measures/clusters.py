@@ -24,6 +24,7 @@ Bools = NDArray[np.bool_]
 
 EQUAL = 1e-9  # sums that differ by less than this part of them are equal
 DRIFT = 1e-4  # of what counts change by, beyond rounding: a group's rows do not cancel out
+MOST_UNSEEN = 3.0  # times CR2, which the sizes of clusters may make one expect
 LEAST_CLUSTERS = 2  # with rows of a group, and among these with and without somebody who is selected
 LEAST_DEGREES = 1.0
 TAUS_OF_RATIO = (0.0, 1.0, 2.0)  # a quadratic in τ is known from three
@@ -79,10 +80,38 @@ class ClusterSums:
 
     @cached_property
     def covariance(self) -> Floats:
-        """CR2 of the sides' means, shape (..., sides, sides)."""
+        """CR2 of the sides' means, shape (..., sides, sides).
+
+        Where clusters are of one side each, a few heavy ones that agree by chance leave no trace in it: a
+        variance that is less than a part of `expected_variance` is replaced by that.
+        """
         influence = np.where(self.square > 0, divide(self.adjustment * self.residual, self.total), 0.0)
         covariance: Floats = influence @ np.swapaxes(influence, -1, -2)
-        return covariance
+        sides = covariance.shape[-1]
+        variance = np.diagonal(covariance, axis1=-2, axis2=-1)
+        is_apart = ((self.square > 0).sum(-2) <= 1).all(-1)[..., None] & (sides > 1)
+        is_far_less = is_apart & (self.expected_variance > MOST_UNSEEN * variance)
+        missing = np.where(is_far_less, self.expected_variance - variance, 0.0)
+        return covariance + missing[..., None] * np.eye(sides)
+
+    @cached_property
+    def expected_variance(self) -> Floats:
+        """The variance of each side's mean by the sizes of its clusters, shape (..., sides).
+
+        Rows are as alike as the mean over clusters says, each cluster alike: those of the side itself, or of
+        all, where these are more alike.
+        """
+        pairs = self.weight**2 - self.square
+        several = pairs > EQUAL * self.weight**2
+        products = np.where(several, divide(self.residual**2 - self.residual_square, pairs), 0.0).sum(-1)
+        square = self.square.sum(-1)
+        of_row = divide(self.residual_square.sum(-1), square)
+        largest = several.sum(-1) * of_row
+        of_side = np.nan_to_num(divide(products, largest))
+        of_all = np.nan_to_num(divide(products.sum(-1), largest.sum(-1)))[..., None]
+        likeness = np.clip(np.maximum(of_side, of_all), 0.0, 1.0)
+        size = likeness * (self.weight**2).sum(-1) + (1 - likeness) * square
+        return np.nan_to_num(divide(of_row * size, self.total[..., 0] ** 2))
 
     @cached_property
     def likeness(self) -> Floats:
@@ -138,10 +167,10 @@ class RateSums:
         mean = (self.rates * _signs_at(tau)).sum(-1)[..., None, None]
         weight = self.weight[..., :1, :]
         square = self.square[..., :1, :]
-        others = square - self.selected_square.sum(-2, keepdims=True)
+        missed_square = square - self.selected_square.sum(-2, keepdims=True)
         residual = (signs * self.selected).sum(-2, keepdims=True) - mean * weight
         residual_square = ((signs - mean) ** 2 * self.selected_square).sum(-2, keepdims=True)
-        return ClusterSums(weight, square, residual, residual_square + mean**2 * others)
+        return ClusterSums(weight, square, residual, residual_square + mean**2 * missed_square)
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,7 +374,7 @@ def t_quantile(degrees: Floats, confidence: ArrayLike) -> Floats:
 def gradient_sums(
     n: Floats, squares: Floats, gradient: Floats, counted: Bools | None = None
 ) -> tuple[ClusterSums, Floats]:
-    """Return what clusters add to a smooth function of the counts of groups, and the signs of its sides.
+    """Return the sums of clusters for a smooth function of the counts of groups, and the signs of its sides.
 
     Parameters
     ----------
@@ -432,10 +461,9 @@ def fieller_interval(
     c = rate**2 - reach**2 * at_zero
     has_roots = b**2 >= a * c
     root = np.sqrt(np.maximum(b**2 - a * c, 0.0))
-    first = divide(b - root, a)
-    second = divide(b + root, a)
-    lower = np.minimum(first, second)
-    upper = np.maximum(first, second)
+    roots = np.stack([divide(b - root, a), divide(b + root, a)])
+    lower = roots.min(0)
+    upper = roots.max(0)
     is_bounded = a > 0
     ratio = divide(rate, reference)
     # Without a bound ratios are excluded between the roots, if at all.

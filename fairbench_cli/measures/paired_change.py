@@ -166,7 +166,7 @@ def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
 
 
 def row_influences(sides: TwoSides, names: Sequence[str]) -> RowInfluences:
-    """Return what a row of each kind adds to changes of the rates of its group."""
+    """Return the influence of a row of each kind on changes of the rates of its group."""
     numerator_kinds, denominator_kinds = _counted_kinds(names, sides.paired)
     of_all = np.array([RATES[name].of_all for name in names])
     numerators = [sides.n @ kinds for kinds in numerator_kinds]

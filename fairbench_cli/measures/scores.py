@@ -295,12 +295,12 @@ def auc(
     """
     value = divide(sums.wins, totals.weight[:, 0] * totals.weight[:, 1])
     losses = np.moveaxis(sums.losses, -1, 0)
-    plain = _variance(losses, totals.weight, totals.square, totals.rows).sum(-1)
+    of_rows = _variance(losses, totals.weight, totals.square, totals.rows).sum(-1)
     worth = np.ones(len(value))
     if variance is None:
-        variance = plain
+        variance = of_rows
     else:
-        worth = np.fmin(divide(plain, variance), 1.0)
+        worth = np.fmin(divide(of_rows, variance), 1.0)
     kish = totals.kish * worth[:, None]
     fewest = kish.min(-1)
     wrong = 2 * fewest * np.minimum(value, 1 - value)
@@ -328,12 +328,12 @@ def brier_score(
     square = totals.square.sum(-1)
     rows = totals.rows.sum(-1)
     errors = np.moveaxis(sums.errors, -1, 0)
-    plain = _variance(errors, weight, square, rows)
+    of_rows = _variance(errors, weight, square, rows)
     kish = totals.kish_of_groups
     if between is None:
-        between = plain
+        between = of_rows
     else:
-        kish = kish * np.fmin(divide(plain, between), 1.0)
+        kish = kish * np.fmin(divide(of_rows, between), 1.0)
     variance = np.where(totals.rows.min(-1) < FEW, 0.0, between)
     return _bounded(divide(errors[0], weight), variance, kish, confidence)
 
@@ -381,9 +381,9 @@ def subtract(minuend: Estimate, subtrahend: Estimate, correlation: Floats | None
     return value, np.asarray(value - down), np.asarray(value + up)
 
 
-def _correlated_length(first: Floats, second: Floats, correlation: Floats) -> Floats:
+def _correlated_length(down: Floats, up: Floats, correlation: Floats) -> Floats:
     """Return the distance of a difference's limit, of two distances whose estimates are correlated."""
-    return np.sqrt(np.maximum(first**2 - 2 * correlation * first * second + second**2, 0.0))
+    return np.sqrt(np.maximum(down**2 - 2 * correlation * down * up + up**2, 0.0))
 
 
 def _variance(moments: Floats, weight: Floats, square: Floats, rows: Floats) -> Floats:

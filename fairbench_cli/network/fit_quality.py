@@ -124,9 +124,9 @@ def describe_distortion(name: str, measured: FitQuality) -> str:
     is_gap_off = abs(gap_of_draws - gap) > max(GAP_OFF, abs(gap) * SHARE_OFF)
     clauses = []
     if measured.information_kept < LEAST_KEPT:
-        named = join_names(measured.largest_losses)
+        columns = join_names(measured.largest_losses)
         percent = round(100 * measured.information_kept)
-        clauses.append(f"keep {percent} % of what columns say about the outcome (lost most: {named})")
+        clauses.append(f"keep {percent} % of what columns say about the outcome (lost most: {columns})")
     if clauses or is_gap_off:
         clauses.append(
             f"give {SHOWN.replace('-', ' ')} a gap of {format_points(gap_of_draws)} points by "
@@ -196,7 +196,7 @@ def describe_fit_quality(name: str, measured: FitQuality) -> Section:
 
 
 def _information_table(measured: FitQuality) -> TextTable:
-    """Return what columns say about the outcome, in bits; those that lose most first."""
+    """Return the bits that columns tell of the outcome, in data and draws; the most telling first."""
     rows: list[list[str | TableCell]] = []
     for name, bits in sorted(measured.information.items(), key=lambda entry: -entry[1].data):
         rows.append([name, _rate_cell(bits.data), _rate_cell(bits.network), _rate_cell(bits.by_chance)])

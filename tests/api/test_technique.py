@@ -325,6 +325,22 @@ def test_what_a_technique_returns_is_checked_as_in_a_run(methods, message):
 
 
 @pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: fair().fit(X[:0], y[:0]), r"Found array with 0 sample\(s\) \(shape=\(0, 4\)\)"),
+        (lambda: fair().fit(X, y).predict(X[:0]), r"Found array with 0 sample\(s\) \(shape=\(0, 4\)\)"),
+        (
+            lambda: fair("none", sensitive_features=None, deprived=None).fit(X[[]], y),
+            r"Found array with 0 feature\(s\) \(shape=\(240, 0\)\) while a minimum of 1 is required by Tech",
+        ),
+    ],
+)
+def test_frames_without_rows_or_columns_are_refused_as_arrays_are(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
     ("call", "said"),
     [
         (lambda: fair("reweighin").fit(X, y), 'did you mean "reweighing"'),

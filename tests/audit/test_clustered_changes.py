@@ -145,3 +145,30 @@ def test_two_columns_and_all_slices_together() -> None:
     expected = {(row.group, row.metric): row.p for row in alone.disparities}
     for row in together.disparities:
         assert row.p == pytest.approx(expected[row.group, row.metric], nan_ok=True)
+
+
+def test_people_who_come_back_every_month_are_no_new_evidence() -> None:
+    """The same decisions on the same 80 people, twelve times: what one month does not show, they do not."""
+    rng = np.random.default_rng(8)
+    once = pd.DataFrame({"person": range(80), "sex": np.repeat(["a", "b"], 40)})
+    once["score"] = (
+        rng.permutation(np.repeat([1, 0], [13, 27])).tolist()
+        + rng.permutation(np.repeat([1, 0], [20, 20])).tolist()
+    )
+    months = [once.assign(month=f"2024-{month:02}") for month in range(1, 13)]
+    rows = pd.concat(months, ignore_index=True)
+    keys = {"attribute": ["sex"], "ref": {"sex": "b"}, "metric": ["selection-rate"], "slice": "month"}
+    assert fb.audit(rows, **keys).verdict == "fail"
+    clustered = fb.audit(rows, cluster="person", **keys)
+    assert clustered.verdict == "undecided"
+    p = [
+        look.p
+        for look in clustered.report.streams.looks
+        if (look.group, look.metric) == ("a", "selection-rate")
+    ]
+    assert len(p) == 12
+    assert min(p) > 0.05
+    gross = rows.assign(score=np.where(rows["sex"] == "a", rows["person"] % 10 == 0, rows["person"] % 5 > 0))
+    assert fb.audit(gross.astype({"score": int}), cluster="person", **keys).verdict == "fail"
+    chosen = {**keys, "ref": {}, "ref_method": "maximum"}
+    assert fb.audit(rows, cluster="person", **chosen).verdict == "undecided"

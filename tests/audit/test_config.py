@@ -184,6 +184,37 @@ def test_a_tau_without_an_effect_is_refused(given, what):
     assert [problem.what for problem in caught.value.problems] == [what]
 
 
+@pytest.mark.parametrize(
+    ("given", "effect"),
+    [
+        ({"metric": ["for"]}, "punitive"),
+        ({"metric": ["fdr", "accuracy"]}, "assistive"),
+        ({"metric": ["for"], "fail-on": ["sex:for"]}, "punitive"),
+    ],
+)
+def test_a_decision_without_an_effect_is_refused(given, effect):
+    """It says which metrics decide, which is said, and whom a gap harms, which is not known of these."""
+    with pytest.raises(UserError) as caught:
+        read_config(given | {"decision": effect})
+    expected = [f"decision {effect} has no effect: metric says what decides"]
+    assert [problem.what for problem in caught.value.problems] == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "effect"),
+    [
+        ({}, "punitive"),
+        ({"metric": ["for"]}, "assistive"),
+        ({"metric": ["pprev"]}, "punitive"),
+        ({"metric": ["mcc"]}, "punitive"),
+        ({"metric": ["type-ii-parity"]}, "punitive"),
+        ({"metric": ["for"], "fail-on": ["fpr"]}, "punitive"),
+    ],
+)
+def test_a_decision_with_an_effect_is_taken(given, effect):
+    assert read_config(given | {"decision": effect}).effect == effect
+
+
 def test_every_key_is_a_flag_and_help_shows_those_of_its_panels(say, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     for command, panels in (("audit", PANELS), ("power", POWER_PANELS)):

@@ -129,3 +129,18 @@ def test_drawn_decisions_are_counted_in_whole_rows(finished: Finished, tmp_path:
     assert drawn.report.rows == whole.report.rows
     assert any("drawn at random" in note for note in drawn.report.notes)
     assert json.loads(drawn.to_json())["rows"] == 500
+
+
+def test_what_is_about_other_files_is_refused_by_its_name(finished: Finished, say):
+    folder = str(finished.folder)
+    said = say("audit", folder, "--only", ONE, "--table", "T", "--counts", "label")
+    assert said.code == 2
+    assert said.err == (
+        "--table: error: results of a run have no tables to choose from\n  fix: leave it out\n"
+        "--counts: error: results of a run have a row per person, not counts of people\n  fix: leave it out\n"
+    )
+
+
+def test_the_example_of_a_filter_names_each_key_once(finished: Finished, say):
+    said = say("audit", finished.folder, "--only", "beta=0,beta=1,intervention=massaging")
+    two_lines(said, "cells of", "such as intervention=massaging,beta=0")

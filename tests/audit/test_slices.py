@@ -9,8 +9,10 @@ import pytest
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.parts.trends import describe_trend, parse_times
+from fairbench_cli.audit.scan import pairing
 from fairbench_cli.audit.show.document import audit_document, to_html
 from fairbench_cli.audit.show.headline import headline
+from fairbench_cli.base.errors import UserError
 
 QUARTERS = [f"{2013 + i // 4}Q{i % 4 + 1}" for i in range(8)]
 
@@ -210,3 +212,11 @@ def test_two_slices_and_one_without_a_comparison(planted):
     sentence = headline(audit(two, attributes=["g"], slice="quarter", draws=0).report).sentence
     assert f"The last, q{QUARTERS[1].replace('Q', ' no. ')}, is not decided" in sentence
     assert "there is nothing to compare." in sentence
+
+
+def test_very_many_slices_are_refused_before_their_counts_are_laid_out(monkeypatch):
+    """2,000 values took two minutes of CPU until they were told to be too many."""
+    monkeypatch.setattr(pairing, "make_slices", lambda _: pytest.fail("slices were made"))
+    frame = rows(1.0, many=2000).assign(day=lambda frame: [f"d{i // 4}" for i in range(len(frame))])
+    with pytest.raises(UserError, match='"day" has 500 different values; at most 60 slices are compared'):
+        audit(frame, attributes=["g"], slice="day")

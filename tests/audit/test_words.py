@@ -11,7 +11,7 @@ from audit_sample import SCRIPT, sample_audit
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.metrics import COMPARED
+from fairbench_cli.audit.metrics import COMPARED, HARMED
 from fairbench_cli.audit.parts.findings import beyond, differs
 from fairbench_cli.audit.parts.formatting import LIMIT_OPEN, p_value
 from fairbench_cli.audit.parts.rates import deciding_rows, describe_reason, summarise_failures, worst_first
@@ -24,7 +24,7 @@ from fairbench_cli.audit.show.document import (
     to_notebook,
     verdict_legend,
 )
-from fairbench_cli.audit.show.headline import HARMED, describe_comparison, headline
+from fairbench_cli.audit.show.headline import describe_comparison, headline
 from fairbench_cli.cli.console import print_document
 from fairbench_cli.measures.rates import EVENTS
 

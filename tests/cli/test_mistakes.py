@@ -284,6 +284,31 @@ def test_a_metric_like_no_other_is_offered_the_usual_ones(say):
     assert "-of-labels" not in done.err
 
 
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [("x" * 61, "title must be a text of at most 60 letters, and has 61"), (3, "title must be text")],
+)
+def test_a_title_that_is_none(say, tmp_path, title, words):
+    path = write_config(tmp_path / "a.yaml", datasets=[{"compas": {"title": title}}])
+    two_lines(say("plan", path), words)
+
+
+def test_a_separator_is_one_character(say, tmp_path):
+    text = "name: mine\nlabel: {column: y, favourable: 1}\nprotected: {sex: {deprived: f}}\nfiles: [a.csv]\n"
+    (tmp_path / "mine.yaml").write_text(text + "columns: {y: nominal, sex: nominal}\nseparator: ab\n")
+    two_lines(say("data", "check", "./mine.yaml"), 'separator must be one character, not "ab"')
+
+
+def test_of_very_many_mistakes_the_first_are_said(say, tmp_path):
+    path = write_config(tmp_path / "a.yaml", interventions=[f"nosuch{i}" for i in range(300)])
+    done = say("plan", path)
+    assert done.code == 2
+    lines = [line for line in done.err.splitlines() if not line.startswith("reading")]
+    assert len(lines) == 41
+    assert lines[-1] == "… and 280 more errors"
+    assert lines[-3].endswith('unknown intervention "nosuch19"')
+
+
 # -- options given twice
 
 

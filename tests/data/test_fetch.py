@@ -8,6 +8,7 @@ import pytest
 from conftest import two_lines
 
 from fairbench_cli.base.errors import UserError
+from fairbench_cli.data import locate
 from fairbench_cli.data.card import read_card
 from fairbench_cli.data.locate import fetch_files
 
@@ -168,6 +169,26 @@ def test_a_page_in_the_place_of_the_file_is_said_to_be_one(get, server, tmp_path
     ):
         get()
     assert kept(tmp_path) == {}
+
+
+@pytest.mark.parametrize("start", [b"<!DOCTYPE html>", b"\xef\xbb\xbf\n <HTML lang='en'>"])
+def test_a_page_is_no_data_without_a_checksum_either(get, server, tmp_path, start):
+    """It was once kept as the file, "not verified", and found out when the data were read."""
+    server.content = start + b"<title>Sign in</title>"
+    with pytest.raises(UserError, match=r"a.csv is no data: \d\d bytes of a web page\n  fix: a proxy"):
+        get(sha=None)
+    assert kept(tmp_path) == {}
+
+
+@pytest.mark.parametrize("sha", [SHA, None])
+def test_a_server_that_sends_without_end_does_not_fill_the_disk(get, tmp_path, monkeypatch, sha):
+    monkeypatch.setattr(locate, "LARGEST_DOWNLOAD", len(CONTENT) - 1)
+    with pytest.raises(UserError, match=r"a.csv gives more than .* GB\n  fix: look whether it is the file"):
+        get(sha=sha)
+    assert kept(tmp_path) == {}
+    monkeypatch.setattr(locate, "LARGEST_DOWNLOAD", len(CONTENT))
+    get(sha=sha)
+    assert kept(tmp_path) == {"a.csv": CONTENT}
 
 
 def test_a_folder_that_cannot_be_written_is_no_fault_of_the_network(get, tmp_path):

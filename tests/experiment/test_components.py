@@ -13,7 +13,9 @@ from fairbench_cli.base.strict_yaml import parse_yaml
 from fairbench_cli.base.validation import to_findings
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, read_entries
+from fairbench_cli.experiment.plan import CELL_COLUMNS, facts_of, select
 from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.report.ledger.cell_labels import technique_label
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,16 @@ def test_a_default_that_changed_is_written_and_the_earlier_one_is_not():
     assert before.build(THINGS) == Changed(way="old")
     assert before.to_config() == {"changed": {"level": 0.5, "way": "old"}}
     assert before.having({"way": "new"}, THINGS).decisive == now.decisive
+
+
+def test_a_filter_and_a_name_tell_both_values_of_a_default_that_changed():
+    """A cell without the parameter would match any filter on it, and have the other one's name."""
+    columns = dict.fromkeys(CELL_COLUMNS, "") | {"intervention": "zafar-dm", "classifier_parameters": "{}"}
+    cells = [columns | {"parameters": text} for text in ('{"average":"group"}', "{}")]
+    facts = [facts_of(cell) for cell in cells]
+    assert select(facts, ("average=group",)) == [True, False]
+    assert select(facts, ("average=label",)) == [False, True]
+    assert len({technique_label("zafar-dm", cell["parameters"], False) for cell in cells}) == 2
 
 
 @pytest.mark.parametrize("text", ["- thing:", "- thing: {}", "- thing: null", "- {thing: {level: 0.5}}"])

@@ -27,7 +27,7 @@ def two_groups(rows, accepted, refused, accepted_squares=None, refused_squares=N
         refused_squares=refused if refused_squares is None else refused_squares,
         error=np.broadcast_to(np.asarray(error, dtype=float), n_entries),
         freedom=np.broadcast_to(np.asarray(repeats - 1, dtype=float), n_entries),
-        rest=np.zeros(n_entries),
+        other_variance=np.zeros(n_entries),
     )
 
 
@@ -167,3 +167,13 @@ def test_a_change_of_the_margin_is_seldom_called_none(rows):
 def test_no_change_is_called_none_on_many_rows():
     rng = np.random.default_rng(1)
     assert called_same(rng, 5000, 5, 0.001, is_fixed=True, runs=400) > 0.95
+
+
+@pytest.mark.parametrize("rows", [50, 100, 300, 400, 700, 1000, 2000, 5000, 10000])
+def test_the_exact_level_of_rows_that_always_change(rows):
+    """The chance that a change of the margin is called none, all numbers of changed rows gone through."""
+    n = np.arange(0, rows // 30 + 1, dtype=float)
+    accepted = np.stack([n, np.zeros(len(n))], axis=1)
+    changes = two_groups(np.tile([rows, 2 * rows], (len(n), 1)), accepted, np.zeros((len(n), 2)))
+    p = changes.p_within(n / rows, np.full(len(n), MARGIN))
+    assert stats.binom.pmf(n[p < 0.05], rows, MARGIN).sum() <= 0.047

@@ -56,13 +56,13 @@ def ratio_variances(joint: BeforeAfter, names: Sequence[str], reference_indices:
     n_groups = len(joint.groups)
     of_rest = bool((reference_indices == REST).all())
     if of_rest:
-        others = row_influences(joint.sides.merge_groups(1 - np.eye(n_groups)), names)
+        of_others = row_influences(joint.sides.merge_groups(1 - np.eye(n_groups)), names)
     gradients = {}
     columns = np.arange(len(names))
     for name in OF_CHANGES:
         of_groups = getattr(influences, name)
         if of_rest:
-            of_references = getattr(others, name)
+            of_references = getattr(of_others, name)
         else:
             chosen = of_groups[reference_indices, :, columns].T
             of_references = np.broadcast_to(chosen, of_groups.shape)
@@ -133,7 +133,7 @@ def _are_enough(cells: Floats, moved: Bools, joint: BeforeAfter) -> bool:
 def _cluster_sums(
     ways: Sequence[Cells], gradient: Floats, counted: Bools, joint: BeforeAfter
 ) -> tuple[list[ClusterSums], Floats]:
-    """Return what clusters add, by each column, and the signs of the sides.
+    """Return the sums of clusters, by each column, and the signs of the sides.
 
     Of two slices the rows before and after are sides of their own.
     """

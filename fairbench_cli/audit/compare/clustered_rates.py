@@ -47,34 +47,34 @@ class _GroupedEntries:
         inside = slice(int(self.starts[g]), int(self.starts[g + 1]))
         return self.cluster[inside], self.sums[:, :, inside]
 
-    def select(self, columns: Bools, first: int, second: int) -> RateSums:
-        """Return some rates of group `second`, and of `first` as its reference; `REST` is everybody else."""
-        cluster, sums = self.of_group(second)
-        if first == REST:
+    def select(self, columns: Bools, reference: int, group: int) -> RateSums:
+        """Return some rates of a group and its reference; `REST` is everybody else."""
+        cluster, sums = self.of_group(group)
+        if reference == REST:
             codes = np.arange(self.everybody.shape[-1])
             group_sums = _spread_out(sums[:, columns], cluster, codes)
-            others = self.everybody[:, columns] - group_sums
+            rest_sums = self.everybody[:, columns] - group_sums
             # Weights that are subtracted leave rounding errors.
-            others = np.where(others > EQUAL * self.everybody[:, columns], others, 0.0)
-            return RateSums(*np.stack([others, group_sums], axis=-2))
-        reference_cluster, reference_sums = self.of_group(first)
+            rest_sums = np.where(rest_sums > EQUAL * self.everybody[:, columns], rest_sums, 0.0)
+            return RateSums(*np.stack([rest_sums, group_sums], axis=-2))
+        reference_cluster, reference_sums = self.of_group(reference)
         codes = np.unique(np.concatenate([reference_cluster, cluster]))
-        reference = _spread_out(reference_sums[:, columns], reference_cluster, codes)
-        return RateSums(*np.stack([reference, _spread_out(sums[:, columns], cluster, codes)], axis=-2))
+        spread_sums = _spread_out(reference_sums[:, columns], reference_cluster, codes)
+        return RateSums(*np.stack([spread_sums, _spread_out(sums[:, columns], cluster, codes)], axis=-2))
 
-    def select_shares(self, columns: Bools, first: int, second: int) -> RateSums:
+    def select_shares(self, columns: Bools, reference: int, group: int) -> RateSums:
         """Return the same of shares of a list: below the bar is the list."""
         codes = np.arange(self.everybody.shape[-1])
         listed = self.everybody[2:, columns]
-        cluster, sums = self.of_group(second)
+        cluster, sums = self.of_group(group)
         group_sums = _spread_out(sums[2:, columns], cluster, codes)
-        if first == REST:
-            others = listed - group_sums
-            reference = np.where(others > EQUAL * listed, others, 0.0)
+        if reference == REST:
+            rest_sums = listed - group_sums
+            against = np.where(rest_sums > EQUAL * listed, rest_sums, 0.0)
         else:
-            reference_cluster, reference_sums = self.of_group(first)
-            reference = _spread_out(reference_sums[2:, columns], reference_cluster, codes)
-        above = np.stack([reference, group_sums], axis=-2)
+            reference_cluster, reference_sums = self.of_group(reference)
+            against = _spread_out(reference_sums[2:, columns], reference_cluster, codes)
+        above = np.stack([against, group_sums], axis=-2)
         below = np.stack([listed, listed], axis=-2)
         return RateSums(*below, *above)
 
@@ -187,16 +187,16 @@ def _compare(
     masks = {name: np.zeros((n_lines, len(names)), dtype=bool) for name in MASKS}
     for line, reference, group, columns in pairs:
         for of_list in (False, True):
-            some = columns & (shares == of_list)
-            if not some.any():
+            of_kind = columns & (shares == of_list)
+            if not of_kind.any():
                 continue
             if of_list:
-                sums = [way.select_shares(some, reference, group) for way in ways]
+                sums = [way.select_shares(of_kind, reference, group) for way in ways]
             else:
-                sums = [way.select(some, reference, group) for way in ways]
-            comparison = vars(compare_rates(sums, taus[some], confidences[line, some], of_list=of_list))
+                sums = [way.select(of_kind, reference, group) for way in ways]
+            comparison = vars(compare_rates(sums, taus[of_kind], confidences[line, of_kind], of_list=of_list))
             for name, values in lines.items():
-                values[line, some] = comparison[name]
+                values[line, of_kind] = comparison[name]
             for name, mask in masks.items():
-                mask[line, some] = comparison[name]
+                mask[line, of_kind] = comparison[name]
     return ClusteredComparison(**lines, **masks)

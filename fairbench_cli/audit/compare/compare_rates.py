@@ -207,7 +207,7 @@ class Compared:
         )
 
     def _compare_clusters(self, confidence: ArrayLike) -> ClusteredComparison | None:
-        """Return what clusters say, with intervals of a confidence, or of one for each."""
+        """Return the comparison by clusters, with intervals of a confidence, or of one for each."""
         if self.clustered is None or np.all(np.asarray(confidence) == self.config.confidence):
             return self.clustered
         return clustered_rates.compare_groups(
@@ -718,11 +718,11 @@ def _disparities(
         name = table.names[m]
         itself = bool(table.itself[g, m])
         behind = table.behind(g, m)
-        further: dict[str, float] = {}
+        cluster_fields: dict[str, float] = {}
         if by_clusters:
-            further["degrees"] = _degrees(tests, g, m)
+            cluster_fields["degrees"] = _degrees(tests, g, m)
         yield make(
-            **further,
+            **cluster_fields,
             **vars(table.pair(g, m)),
             metric=name,
             value=float(table.value[g, m]),
@@ -795,19 +795,21 @@ def _rows_behind(table: Compared) -> tuple[Floats, Floats, Floats, Floats]:
     sides = (group_rows.numerator, group_rows.denominator, ref.numerator, ref.denominator)
     if table.clustered is None:
         return sides
-    plain = (
+    plain_rows = (
         group_rows.plain_numerator,
         group_rows.plain_denominator,
         ref.plain_numerator,
         ref.plain_denominator,
     )
-    rate = divide(plain[0], plain[1])
-    reference_rate = divide(plain[2], plain[3])
-    variance = divide(rate * (1 - rate), plain[1]) + divide(reference_rate * (1 - reference_rate), plain[3])
+    rate = divide(plain_rows[0], plain_rows[1])
+    reference_rate = divide(plain_rows[2], plain_rows[3])
+    variance = divide(rate * (1 - rate), plain_rows[1]) + divide(
+        reference_rate * (1 - reference_rate), plain_rows[3]
+    )
     worth = divide(variance, table.clustered.variance)
     is_tested = table.clustered.is_tested
     group_above, group_below, ref_above, ref_below = (
-        np.where(is_tested, worth * counted, side) for counted, side in zip(plain, sides, strict=True)
+        np.where(is_tested, worth * counted, side) for counted, side in zip(plain_rows, sides, strict=True)
     )
     return group_above, group_below, ref_above, ref_below
 

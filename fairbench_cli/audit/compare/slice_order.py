@@ -73,9 +73,9 @@ def merge_slices(slices: Sequence[Slice], decision: str) -> Slice:
     merged = slices[0].with_cells(cells, tuple(groups), model="", decision=decision)
     ways = []
     for clusters_of_slices in zip(*(group_counts.cluster_ways for group_counts in slices), strict=True):
-        parts = []
+        by_slice = []
         for group_counts, clusters in zip(slices, clusters_of_slices, strict=True):
             indices = np.array([groups.index(group) for group in group_counts.counts.groups])
-            parts.append(replace(clusters, group=indices[clusters.group]))
-        ways.append(merge_entries(parts))
+            by_slice.append(replace(clusters, group=indices[clusters.group]))
+        ways.append(merge_entries(by_slice))
     return merged.with_clusters(ways)

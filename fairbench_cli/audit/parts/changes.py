@@ -267,13 +267,13 @@ def _compute_changes(
     moved = group_changes.moved + ref.moved
     fewest = np.minimum(group_changes.fewest, ref.fewest)
     undefined = ~np.isfinite(change)
-    few = (fewest < FEW_OVER) | (moved < FEW_MOVED)
+    is_few = (fewest < FEW_OVER) | (moved < FEW_MOVED)
     if clustered is None:
         turned = normal_p(divide(change, np.sqrt(spread))) < config.alpha
     else:
         turned = t_test_p(divide(change, np.sqrt(spread)), clustered.degrees["change"]) < config.alpha
-        few = few | ~np.isfinite(spread)
-    kinds = [undefined, moved == 0, few, p < config.alpha, turned]
+        is_few = is_few | ~np.isfinite(spread)
+    kinds = [undefined, moved == 0, is_few, p < config.alpha, turned]
     reasons = np.select(kinds, ["no rows", "same", "few", "", "turned"], "chance").tolist()
     of_rates = _variances_of_rates(joint, names)
     for g, m in np.argwhere(~sides[0].itself).tolist():

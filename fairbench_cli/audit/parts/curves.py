@@ -274,8 +274,8 @@ def _slope_and_intercept(scores: Scores, confidence: float) -> tuple[Estimate, E
 def _where_known(estimate: Estimate, between: ScoreVariances) -> Estimate:
     """Return an estimate without an interval where too few clusters have rows."""
     value, low, high = estimate
-    known = np.isfinite(between.variance)
-    return value, np.where(known, low, np.nan), np.where(known, high, np.nan)
+    is_known = np.isfinite(between.variance)
+    return value, np.where(is_known, low, np.nan), np.where(is_known, high, np.nan)
 
 
 def _compute_bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBin, ...]]:
@@ -283,8 +283,8 @@ def _compute_bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBi
     bins: list[list[CalibrationBin]] = [[] for _ in scores.part.counts.groups]
     worth = None
     if scores.part.shares_clusters:
-        part = scores.part
-        worth = np.fmin(divide(rows_per_weight(part), rows_per_weight(part.with_clusters(()))), 1.0)
+        plain_worth = rows_per_weight(scores.part.with_clusters(()))
+        worth = np.fmin(divide(rows_per_weight(scores.part), plain_worth), 1.0)
     lowest, highest = scores.ends
     for b in range(len(lowest)):
         bin_counts = _select_ranges(scores, scores.bins, np.arange(scores.bins.shape[1]) == b)

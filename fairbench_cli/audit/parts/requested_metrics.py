@@ -423,24 +423,24 @@ def _test_by_clusters(
     confidence: float,
 ) -> _Tested:
     """Return a smooth metric of a pair with interval and test by clusters; of ratios, on a logarithm."""
-    few = _Tested(Interval(value, math.nan, math.nan))
+    untested = _Tested(Interval(value, math.nan, math.nan))
     for cells, _ in ways:
         behind = _counts_behind(entry, cells.reshape(-1, 2, 2, 2))
         if (behind > 0).sum(0).min() < LEAST_CLUSTERS:
-            return few
+            return untested
     scale = np.log if entry.ratio else np.asarray
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = float(scale(np.float64(value)))
         gradient = _gradient(entry, pair, scale)
     if not (math.isfinite(scaled) and np.isfinite(gradient).all()):
-        return few
+        return untested
     sums = []
     for cells, squares in ways:
         way, signs = gradient_sums(cells, squares, gradient)
         sums.append(way)
     variance, degrees = linear_variance(sums, signs)
     if not variance > 0:
-        return few
+        return untested
     error = math.sqrt(variance)
     half = float(t_quantile(degrees, confidence)) * error
     ends = np.array([scaled - half, scaled + half])

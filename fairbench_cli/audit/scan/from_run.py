@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.base.errors import Flag, UserError, user_error
+from fairbench_cli.base.errors import Flag, Problem, UserError, user_error
 from fairbench_cli.base.safe_text import format_path
 
 if TYPE_CHECKING:  # a file of somebody's scores needs none of it
@@ -35,6 +35,12 @@ NEEDS_SCORES = ("scores", "threshold", "top_k", "top_share", "curves")
 
 OF_PREDICTIONS = ("repeat", "row"), ("label", "decision", "score")
 """How the columns of a file of predictions begin and end; between them are the protected attributes."""
+
+OF_FILES = {
+    "table": "results of a run have no tables to choose from",
+    "counts": "results of a run have a row per person, not counts of people",
+}
+"""The keys that are about other files than those of runs, and why."""
 
 MOST_CHOICES = 6
 
@@ -91,6 +97,7 @@ def rows_of_run(
     else:
         path = None
     if path is not None and path.is_dir() and (path / "plan.json").is_file():
+        _refuse_keys_of_files(config)
         return _read_cell(path, config, tuple(only), repeat)
     if only:
         problem = "cells are those of a folder of results"
@@ -104,6 +111,16 @@ def rows_of_run(
         problem = "only runs have repeats"
         raise user_error(problem, "audit a folder of results or a file of its predictions", Flag("repeat"))
     return rows
+
+
+def _refuse_keys_of_files(config: AuditConfig) -> None:
+    """Raise a `UserError` with every key that is about other files than those of runs."""
+    problems = []
+    for key, problem in OF_FILES.items():
+        if getattr(config, key) is not None:
+            problems.append(Problem(problem, "leave it out", Flag(key)))
+    if problems:
+        raise UserError(*problems)
 
 
 def _read_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: int | None) -> RunRows:
@@ -145,7 +162,7 @@ def _read_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat:
 
 def _find_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str, Any]:
     """Return the one cell that filters leave; of cells that share a model, the first."""
-    from fairbench_cli.experiment.plan import facts_of, select, text_of
+    from fairbench_cli.experiment.plan import facts_of, key_of_filter, select, split_filters, text_of
 
     facts = [facts_of(cell) for cell in plan.cells]
     if only:
@@ -173,7 +190,7 @@ def _find_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str
         ellipsis = ", …" if len(choices) > MOST_CHOICES else ""
         choice_texts.append(f"{key} {', '.join(choices[:MOST_CHOICES])}{ellipsis}")
     listed = "; ".join(choice_texts)
-    filters = list(only)
+    filters = [condition for condition in split_filters(only) if key_of_filter(condition) not in choices_of]
     filters += [f"{key}{equals}{choices[0]}" for key, choices in choices_of.items()]
     example = ",".join(filters)
     problem = f"{len(cells)} cells of {format_path(folder)} match, and one is audited: {listed}"
@@ -218,6 +235,7 @@ def _read_predictions(path: Path, config: AuditConfig, number: int) -> RunRows |
     if frame.empty:
         stored_repeats = [n for (n,) in relation.select("repeat").distinct().order("repeat").fetchall()]
         raise _no_repeat_error(f"{format_path(path)} has no repeat {number}", stored_repeats)
+    _refuse_keys_of_files(config)
     if frame["score"].isna().all():
         frame = frame.drop(columns="score")
     config = _with_columns(config, names[len(leading) : -len(trailing)])

@@ -53,6 +53,7 @@ from fairbench_cli.audit.scan.scan import (
 )
 from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.audit.scan.source import (
+    FRAME,
     LIBRARIES,
     Source,
     open_file,
@@ -90,6 +91,7 @@ def open_scan(
     config: AuditConfig,
     *,
     against: "Frame | None" = None,
+    frame_name: str = FRAME,
     tell: ProgressCallback = ignore_progress,
 ) -> Iterator[Scan]:
     """Open a file or a frame, count its rows by what every audit needs, and let parts read more of them.
@@ -103,6 +105,8 @@ def open_scan(
         Columns, decisions, attributes, and what to explain by.
     against : frame, optional
         The baseline: scores of the same rows, in place of the file that the configuration names.
+    frame_name : str
+        What a frame is called in messages.
     tell : callable
         Called with what is being done.
 
@@ -122,13 +126,13 @@ def open_scan(
     """
     with ExitStack() as stack:
         try:
-            scan = stack.enter_context(_scan_rows(source, Attempt(config), against, tell))
+            scan = stack.enter_context(_scan_rows(source, Attempt(config), against, frame_name, tell))
         except UserError as error:
             is_gone_past = any(problem.assumed or problem.remedy for problem in error.problems)
             if is_gone_past and _is_read_again(source, against):
                 tell("looking for what else stops the audit", None)
                 raise collect_problems(
-                    error, config, lambda attempt: _scan_rows(source, attempt, against)
+                    error, config, lambda attempt: _scan_rows(source, attempt, against, frame_name)
                 ) from None
             raise
         yield scan
@@ -150,12 +154,15 @@ def _scan_rows(
     source: "str | Path | Frame",
     attempt: Attempt,
     against: "Frame | None" = None,
+    frame_name: str = FRAME,
     tell: ProgressCallback = ignore_progress,
 ) -> Iterator[Scan]:
     """Open a file or a frame and count its rows, see `open_scan`; the first stop is raised."""
     config = attempt.config
     with _start_database() as (database, folder), _watch_progress(database, tell) as far:
         rows = _open_source(database, source, folder, config, tell)
+        if rows.format == "frame":
+            rows = replace(rows, name=frame_name)
         if attempt.first_copies:
             rows = rows.with_first_copies()
         if attempt.without_scores:

@@ -6,6 +6,7 @@ with; from there on it is the same as two columns of one file.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath
@@ -23,6 +24,7 @@ from fairbench_cli.audit.scan.scan import (
     Scan,
     groups_of,
     make_slices,
+    models_of,
     pair_clusters,
     sum_by_person,
 )
@@ -333,10 +335,11 @@ def side_slices(scan: CountedRows, names: tuple[str, ...] = ()) -> tuple[Slice, 
             for group_counts in make_slices(scan.side(i)):
                 slices_of_sides.append(replace(group_counts, model=name))
         return tuple(slices_of_sides)
-    slices = make_slices(scan)
     if scan.config.sliced_by:
-        return _sort_slices(scan.source, slices, scan.config.sliced_by)
-    return slices
+        # Before counts become slices: thousands take minutes.
+        _refuse_many_slices(models_of(scan), scan.config.sliced_by)
+        return _sort_slices(scan.source, make_slices(scan), scan.config.sliced_by)
+    return make_slices(scan)
 
 
 def read_sides(scan: Scan) -> tuple[BeforeAfter, ...]:
@@ -388,6 +391,14 @@ def _before_and_after(before: Slice, after: Slice, groups: tuple[str, ...], side
     return BeforeAfter(before.model, after.model, before.attribute, groups, sides, labelled, crossed)
 
 
+def _refuse_many_slices(values: Sequence[str], name: str) -> None:
+    """Raise a `UserError` where a column has more values than slices can be compared."""
+    if len(values) > MOST_SLICES:
+        count = f"{format_value(name)} has {len(values)} different values"
+        problem = f"{count}; at most {MOST_SLICES} slices are compared"
+        raise user_error(problem, "name a column of fewer, such as months instead of days", Flag("slice"))
+
+
 def _sort_slices(source: Source, slices: tuple[Slice, ...], name: str) -> tuple[Slice, ...]:
     """Sort slices by the value that they have in common: as numbers, or as text with numbers: m2, m10."""
     values = list(dict.fromkeys(group_counts.model for group_counts in slices))
@@ -395,10 +406,6 @@ def _sort_slices(source: Source, slices: tuple[Slice, ...], name: str) -> tuple[
         rows = next(int(group_counts.rows.sum()) for group_counts in slices if group_counts.model == MISSING)
         problem = f"{format_value(name)} is missing in {format_count(rows, 'row')}"
         raise user_error(problem, "fill it in, or leave those rows out of the file", source.name)
-    if len(values) > MOST_SLICES:
-        count = f"{format_value(name)} has {len(values)} different values"
-        problem = f"{count}; at most {MOST_SLICES} slices are compared"
-        raise user_error(problem, "name a column of fewer, such as months instead of days", Flag("slice"))
     if len(values) == 1:
         problem = (
             f"{format_value(name)} has one value only, {format_value(values[0])}: there is nothing to compare"
@@ -434,14 +441,18 @@ def _join_slices(before: Slice, after: Slice) -> BeforeAfter:
     joint = _before_and_after(before, after, groups, apart(cells_of(before), cells_of(after)))
     clusters = []
     for ways in zip(before.cluster_ways, after.cluster_ways, strict=True):
-        entries = []
-        for side, (group_counts, part) in enumerate(zip((before, after), ways, strict=True)):
-            places = np.array([groups.index(group) for group in group_counts.counts.groups], dtype=np.int64)
-            kinds = np.zeros((2, len(part.person), KINDS))
-            kinds[0, :, 4 * side : 4 * side + 4] = part.n.reshape(-1, 4)
-            kinds[1, :, 4 * side : 4 * side + 4] = part.squares.reshape(-1, 4)
-            entries.append((part.person, places[part.group], kinds[0], kinds[1]))
-        columns = [np.concatenate(column) for column in zip(*entries, strict=True)]
+        columns_of_sides = []
+        for side, (group_counts, entries_of_side) in enumerate(zip((before, after), ways, strict=True)):
+            new_indices = np.array(
+                [groups.index(group) for group in group_counts.counts.groups], dtype=np.int64
+            )
+            kinds = np.zeros((2, len(entries_of_side.person), KINDS))
+            kinds[0, :, 4 * side : 4 * side + 4] = entries_of_side.n.reshape(-1, 4)
+            kinds[1, :, 4 * side : 4 * side + 4] = entries_of_side.squares.reshape(-1, 4)
+            columns_of_sides.append(
+                (entries_of_side.person, new_indices[entries_of_side.group], kinds[0], kinds[1])
+            )
+        columns = [np.concatenate(column) for column in zip(*columns_of_sides, strict=True)]
         every_group = np.arange(len(groups), dtype=np.int64)
         clusters.append(ClusterKinds(*columns).map_groups(every_group))
     return replace(joint, clusters=tuple(clusters))

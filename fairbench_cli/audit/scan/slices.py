@@ -44,16 +44,16 @@ class Clusters:
         return Clusters(self.person[stays_in], new_indices, self.n[stays_in], self.squares[stays_in])
 
 
-def merge_entries(parts: Sequence[Clusters]) -> Clusters:
-    """Return clusters of several parts of the rows as one: a person has one entry in each group."""
-    person = np.concatenate([part.person for part in parts])
-    group = np.concatenate([part.group for part in parts])
+def merge_entries(clusters: Sequence[Clusters]) -> Clusters:
+    """Return clusters of several subsets of the rows as one: a person has one entry in each group."""
+    person = np.concatenate([subset.person for subset in clusters])
+    group = np.concatenate([subset.group for subset in clusters])
     n_groups = int(group.max(initial=0)) + 1
     entries, entry = np.unique(person * n_groups + group, return_inverse=True)
     n = np.zeros((len(entries), 2, 2))
     squares = np.zeros_like(n)
-    np.add.at(n, entry, np.concatenate([part.n for part in parts]))
-    np.add.at(squares, entry, np.concatenate([part.squares for part in parts]))
+    np.add.at(n, entry, np.concatenate([subset.n for subset in clusters]))
+    np.add.at(squares, entry, np.concatenate([subset.squares for subset in clusters]))
     return Clusters(entries // n_groups, entries % n_groups, n, squares)
 
 

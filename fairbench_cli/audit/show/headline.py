@@ -14,6 +14,7 @@ from typing import Any
 
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, GroupRow, Pair, Place, Report
 from fairbench_cli.audit.config import Effect
+from fairbench_cli.audit.metrics import HARMED
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
 from fairbench_cli.audit.parts.findings import describe_finding, differs, fails_clearly, format_limits
 from fairbench_cli.audit.parts.rates import (
@@ -40,20 +41,6 @@ MOST_GROUPS = 6  # named in a sentence on what is open
 MOST_ROWS = 1e9  # more are never had: the ratio is at a limit
 CHOICE = "; --ref"
 """After whom groups are compared with: how to choose another."""
-
-# Whether the group with the higher (1) or the lower (-1) rate is harmed, where being selected hurts or helps.
-# A rate that is not here harms nobody for certain.
-HARMED: dict[Effect, dict[str, int]] = {
-    "punitive": {
-        **dict.fromkeys(("selection-rate", "selected-share", "fpr", "fdr", "tpr"), 1),
-        **dict.fromkeys(("fnr", "tnr", "ppv"), -1),
-    },
-    "assistive": {
-        **dict.fromkeys(("fnr", "for", "tnr"), 1),
-        **dict.fromkeys(("selection-rate", "selected-share", "fpr", "tpr", "npv"), -1),
-    },
-}
-
 
 # Of rates among those who are, or are not, selected: who that is, and what should have been.
 AFTERWARDS = {

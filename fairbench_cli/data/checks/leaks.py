@@ -307,10 +307,10 @@ def check_deterministic_label(rows: RawRows, leaking: Collection[str]) -> Iterat
         yield rows.finding("deterministic", rows.card.label.column, problem, fix, "label")
         return
     y = rows.favourable[rows.complete]
-    named = {trap.column for trap in rows.card.traps if trap.kind == "deterministic"}
+    trap_columns = {trap.column for trap in rows.card.traps if trap.kind == "deterministic"}
     for name in rows.features:
         kind = rows.card.column(name).kind
-        errors_gone = NAMED_RULE if name in named else RULE
+        errors_gone = NAMED_RULE if name in trap_columns else RULE
         if kind == "nominal" and name not in leaking and name not in rows.card.protected:
             cells = rows.cells[name][rows.complete]
             for level, count in cells.value_counts().items():

@@ -84,7 +84,7 @@ def _fault(record: Repeat, groups: int, rows: int | None) -> str | None:
         if (np.abs(sums - total) > SLACK * total).any():
             return "its counts at the acceptance rates sum to other numbers of rows"
     if record.controls is not None:
-        tables = [*record.controls.twins.n] + [counts.n for counts in record.controls.planted.values()]
+        tables = list(record.controls.twins.n) + [counts.n for counts in record.controls.planted.values()]
         if any(abs(float(table.sum()) - total) > SLACK * total for table in tables):
             return "the counts of its controls sum to other numbers of rows"
     return None

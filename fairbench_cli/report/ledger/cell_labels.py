@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.checksums import canonical_json
 from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.parameters import unwritten_values
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.config.components import ComponentSpec, tuning_of
@@ -65,6 +66,8 @@ def technique_label(intervention: str, parameters: str, include_protected: bool)
     >>> tune = '{"for":"accuracy","fraction":0.3,"on":"validation","over":{"level":[0,1]}}'
     >>> technique_label("repair", f'{{"quantiles":50,"tune":{tune}}}', False)
     'repair (quantiles=50, level tuned for accuracy)'
+    >>> technique_label("zafar-dm", '{"average":"group"}', False), technique_label("zafar-dm", "{}", False)
+    ('zafar-dm (average=group)', 'zafar-dm')
     """
     label = component_label(intervention, parameters, INTERVENTIONS)
     if include_protected:
@@ -178,11 +181,14 @@ def component_label(name: str, parameters: str, registry: Registry) -> str:
     tune = options.pop("tune", None)
     if name in registry:
         default = registry[name].load()
+        unwritten = unwritten_values(default)
     else:
         default = None
+        unwritten = {}
     clauses = []
     for key, value in options.items():
-        if default is not None and getattr(default, key, None) == value:
+        # Where an earlier default is not written, no value at all is that one: the present one must be named.
+        if key not in unwritten and default is not None and getattr(default, key, None) == value:
             continue
         value_text = value if isinstance(value, str) else json.dumps(value)
         clauses.append(f"{key}={value_text}")

@@ -48,7 +48,7 @@ class RowChanges:
     error, freedom : float arrays, shape (entries,)
         The standard error between the repeats, with its degrees of freedom; 0 where it is no part of the
         limits.
-    rest : float array, shape (entries,)
+    other_variance : float array, shape (entries,)
         Variance over samples of rows that is not of rows which change, as of the denominator of a ratio.
     """
 
@@ -59,7 +59,7 @@ class RowChanges:
     refused_squares: Floats
     error: Floats
     freedom: Floats
-    rest: Floats
+    other_variance: Floats
 
     @classmethod
     def unknown(cls, n_entries: int, n_kinds: int) -> "RowChanges":
@@ -85,7 +85,7 @@ class RowChanges:
             refused_squares=refused_squares,
             error=np.zeros(len(effects)),
             freedom=np.ones(len(effects)),
-            rest=np.zeros(len(effects)),
+            other_variance=np.zeros(len(effects)),
         )
 
     @property
@@ -98,7 +98,7 @@ class RowChanges:
     def variance(self) -> Floats:
         """The variance of the mean difference, shape (entries,)."""
         squares = self.accepted_squares + self.refused_squares
-        variance: Floats = (self.effects**2 * squares).sum(axis=1) + self.error**2 + self.rest
+        variance: Floats = (self.effects**2 * squares).sum(axis=1) + self.error**2 + self.other_variance
         return variance
 
     def select(self, entries: Rows) -> "RowChanges":
@@ -113,9 +113,9 @@ class RowChanges:
             else:
                 getattr(self, name)[entries, : numbers.shape[1]] = numbers
 
-    def where(self, is_chosen: NDArray[np.bool_], others: "RowChanges") -> "RowChanges":
-        """Return these where a mask says so, and others elsewhere."""
-        chosen = others.select(np.arange(len(is_chosen)))
+    def where(self, is_chosen: NDArray[np.bool_], replacements: "RowChanges") -> "RowChanges":
+        """Return these where a mask says so, and the replacements elsewhere."""
+        chosen = replacements.select(np.arange(len(is_chosen)))
         chosen.put(np.flatnonzero(is_chosen), self.select(np.flatnonzero(is_chosen)))
         return chosen
 
@@ -127,14 +127,15 @@ class RowChanges:
         # 1. The first kind with about the same effect.
         largest = np.abs(self.effects).max(axis=1, initial=0.0)
         apart = np.abs(self.effects[:, :, None] - self.effects[:, None, :])
-        first = (apart <= EQUAL_EFFECTS * largest[:, None, None]).argmax(axis=2)
+        first_kind = (apart <= EQUAL_EFFECTS * largest[:, None, None]).argmax(axis=2)
         kinds = np.arange(self.effects.shape[1])
-        is_member = (first[:, :, None] == kinds).astype(np.float64)  # (entries, kinds, the kind it goes to)
+        # Of shape (entries, kinds, the kind that it goes to).
+        is_member = (first_kind[:, :, None] == kinds).astype(np.float64)
         # 2. The sums over those that go there.
         sums = {}
         for name in ("accepted", "refused", "accepted_squares", "refused_squares"):
             sums[name] = np.einsum("esk,es->ek", is_member, getattr(self, name))
-        return replace(self, effects=np.where(first == kinds, self.effects, 0.0), **sums)
+        return replace(self, effects=np.where(first_kind == kinds, self.effects, 0.0), **sums)
 
     def half_widths(self, alpha: Floats | float) -> tuple[Floats, Floats]:
         """Return how far the one-sided limits at a level are below the mean difference, and how far above.
@@ -158,7 +159,7 @@ class RowChanges:
         # Above a level of one half these quantiles are on the other side.
         t = np.maximum(stdtrit(self.freedom, 1 - level[:, 0]), 0.0)
         z = np.maximum(-ndtri(level[:, 0]), 0.0)
-        common = (t * self.error) ** 2 + z**2 * self.rest
+        common = (t * self.error) ** 2 + z**2 * self.other_variance
         return np.sqrt(below + common), np.sqrt(above + common)
 
     def p_within(self, mean: Floats, margin: Floats) -> Floats:
@@ -230,14 +231,14 @@ def _poisson_limits(number: Floats, squares: Floats, alpha: Floats) -> tuple[Flo
     The variance of the number is the sum of squares; no limit of a number is below 0.
     """
     # Of none that were seen the limit is a logarithm, which is quick.
-    over = np.broadcast_to(-np.log(alpha), squares.shape).copy()
-    under = np.zeros(squares.shape)
+    excess = np.broadcast_to(-np.log(alpha), squares.shape).copy()
+    shortfall = np.zeros(squares.shape)
     is_seen = squares > 0
     shape = squares[is_seen]
     level = np.broadcast_to(alpha, squares.shape)[is_seen]
-    over[is_seen] = np.maximum(gammainccinv(shape + 1, level) - shape, 0.0)
-    under[is_seen] = np.clip(shape - gammaincinv(shape, level), 0.0, number[is_seen])
-    return over, under
+    excess[is_seen] = np.maximum(gammainccinv(shape + 1, level) - shape, 0.0)
+    shortfall[is_seen] = np.clip(shape - gammaincinv(shape, level), 0.0, number[is_seen])
+    return excess, shortfall
 
 
 def decision_effects(metric: Metric | str, counts: Counts) -> Floats:

@@ -57,31 +57,16 @@ SHOWN = "shown"
 NOT_SHOWN = "not shown"
 DIFFERENT = ("better", "worse", "higher", "lower", "overshoots")
 """The words that call twins different, which they are not."""
-COMPARED = (*DIFFERENT, "same", "not shown")
+COMPARED = DIFFERENT + ("same", "not shown")
 """The words that look at a difference at all."""
 MIN_UNITS = 10
 """Of how many units the dependence is estimated; of fewer it is taken for `FEW_UNITS`."""
 FEW_UNITS = 2.0
 
-COLUMNS = [
-    *CELL_COLUMNS[:2],
-    "labels",
-    *CELL_COLUMNS[2:5],
-    "include_protected",
-    "classifier",
-    "classifier_parameters",
-    "control",
-    "technique",
-    "metric",
-    "n",
-    "difference",
-    "low",
-    "high",
-    "distance_difference",
-    "p",
-    "word",
-    "basis",
-]
+COLUMNS = CELL_COLUMNS[:2] + ["labels"] + CELL_COLUMNS[2:5]
+COLUMNS += ["include_protected", "classifier", "classifier_parameters", "control", "technique", "metric"]
+COLUMNS += ["n", "difference", "low", "high", "distance_difference", "p", "word", "basis"]
+"""Those of controls.csv."""
 
 
 @dataclass(frozen=True)
@@ -126,11 +111,12 @@ def controls_frame(plan: RunPlan, records: Records) -> pd.DataFrame:
     """
     controls = collect_controls(plan.counted_by("true"), records)
     results = compute_results(controls.datasets, TWIN_METRICS)
+    results = replace(results, margins=plan.config.margin)
     frames = [pd.DataFrame(columns=COLUMNS)]
     planted = [pair for pair in controls.pairs if pair.kind == PLANTED_EFFECT]
-    others = [pair for pair in controls.pairs if pair.kind != PLANTED_EFFECT]
-    if others:
-        frames.append(_compare_models(results, others))
+    compared = [pair for pair in controls.pairs if pair.kind != PLANTED_EFFECT]
+    if compared:
+        frames.append(_compare_models(results, compared))
     if planted:
         frames.append(_test_planted(results, planted))
     return pd.concat(frames[1:] or frames, ignore_index=True)
@@ -411,16 +397,16 @@ def compute_rates(frames: Sequence[pd.DataFrame]) -> ControlRates:
     interval needs: as many as there are, over the ratio of the variance between these units to that of
     independent comparisons. What is the same control in two runs, or of two attributes, counts once.
     """
-    parts = [frame.assign(run=i) for i, frame in enumerate(frames) if len(frame)]
-    if not parts:
+    frames_by_run = [frame.assign(run=i) for i, frame in enumerate(frames) if len(frame)]
+    if not frames_by_run:
         return ControlRates(0, 0, np.nan, np.nan, 0, 0)
-    joined = pd.concat(parts, ignore_index=True)
+    joined = pd.concat(frames_by_run, ignore_index=True)
     joined = joined[~joined.duplicated([name for name in COLUMNS if name != "attribute"])]
     planted = joined[joined["control"] == PLANTED_EFFECT]
     twins = joined[joined["control"].isin([NOISE_TWINS, BOOTSTRAP_TWINS]) & joined["word"].isin(COMPARED)]
     units = twins.groupby(["run", "dataset", "attribute", "control"], sort=False)["word"]
     n_by_unit = units.size().to_numpy()
-    different_by_unit = units.apply(lambda words: words.isin(DIFFERENT).sum()).to_numpy(dtype=float)
+    different_by_unit = units.apply(lambda verdicts: verdicts.isin(DIFFERENT).sum()).to_numpy(dtype=float)
     low, high = rate_interval(different_by_unit, n_by_unit)
     return ControlRates(
         n_compared=len(twins),

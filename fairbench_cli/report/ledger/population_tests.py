@@ -406,8 +406,8 @@ def _compare_shared_rows(pairs: _Pairs, weights: Floats) -> tuple[RowVariance, R
         rows.put(indices, variance)
         row_changes = count_row_changes(weights[indices][:, repeats], decisions).merge_kinds()
         n = decisions.lengths.sum()
-        rest = np.maximum(variance.variance * max(n - 1, 1) / n - row_changes.variance, 0.0)
-        changes.put(indices, replace(row_changes, rest=np.where(np.isnan(rest), 0.0, rest)))
+        other_variance = np.maximum(variance.variance * max(n - 1, 1) / n - row_changes.variance, 0.0)
+        changes.put(indices, replace(row_changes, other_variance=np.nan_to_num(other_variance)))
     basis[has_variance & np.isnan(rows.variance)] = NO_SLOPE
     return rows, changes, basis
 

@@ -654,8 +654,8 @@ def _chance(plan: RunPlan, answer: RunAnswer, *, brief: bool) -> str:
     if n < 2:
         return "One repeat: nothing can be said of chance, and no difference is shown."
     if brief:
-        over = "all of the run" if plan.config.family == "run" else "techniques and settings"
-        chance = f"5 %, Holm over {over}; {n} repeats"
+        family = "all of the run" if plan.config.family == "run" else "techniques and settings"
+        chance = f"5 %, Holm over {family}; {n} repeats"
         sentence = f"Results are beyond chance, for other rows too ({chance})"
         if any(finding.is_shown_alone for setting in answer.settings for finding in setting.findings):
             sentence += "; p: not shown"
@@ -665,16 +665,17 @@ def _chance(plan: RunPlan, answer: RunAnswer, *, brief: bool) -> str:
         family = "techniques and settings of a data set, attribute, world and classifier"
     if plan.config.family == "run":
         family = "metrics, data sets, techniques and settings of the run"
-    many = ""
+    caveat = ""
     if len(answer.blocks) > FEW and plan.config.family == "metric":
-        many = f" Of {len(answer.blocks)} of these one in twenty may show what is not there."
+        caveat = f" Of {len(answer.blocks)} of these one in twenty may show what is not there."
     margin = wording_of(answer.metric, answer.margin).margin_text
     negligible = f"shown to be less than {margin}, or is " if margin else ""
     return (
         "Narrows, widens, turns round (the gap is then the other way): shown beyond chance, for other "
         "training sets and other test rows too, at 5 % after Holm's adjustment over all "
-        f"{family}.{many} Intervals are 95 %, of one number by itself; where one leaves out 0 and nothing is "
-        f"shown, p is after that adjustment. Hardly: the change is {negligible}less than a tenth of the gap. "
+        f"{family}.{caveat} Intervals are 95 %, of one number by itself; where one leaves out 0 and nothing "
+        f"is shown, p is after that adjustment. Hardly: the change is {negligible}less than a tenth of the "
+        "gap. "
         f"{capitalise(NOT_BEATEN)}: no other technique is better in both, on average. "
         f"What is not shown may still be there.{answer_worlds.ABOUT if answer.has_worlds else ''}"
     )

@@ -111,10 +111,10 @@ def describe_placebos(frame: pd.DataFrame) -> list[str]:
     narrowing = placebos[placebos["word"] == "better"]
     for technique, rows in narrowing.groupby("technique", sort=False):
         points = -100 * rows["distance_difference"].mean()
-        on = ", ".join(dict.fromkeys(rows["dataset"]))
+        dataset_names = ", ".join(dict.fromkeys(rows["dataset"]))
         sentences.append(
             f"With the protected column shuffled in training {technique} still narrows the gap by "
-            f"{points:.1f} points ({on}): that part is not about the groups."
+            f"{points:.1f} points ({dataset_names}): that part is not about the groups."
         )
     n_others = placebos["technique"].nunique() - narrowing["technique"].nunique()
     if n_others:
