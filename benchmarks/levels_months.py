@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.compare.clustered_streams import PairLooks, SliceSums, compare_pair
 from fairbench_cli.audit.compare.effective_sizes import group_rate_rows
-from fairbench_cli.audit.compare.streams import SliceRows, StreamTests, stream_tests
+from fairbench_cli.audit.compare.streams import SliceRows, StreamTests, WeightSums, stream_tests
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.slices import Clusters, Slice, Tally
 from fairbench_cli.measures.counts import Counts, Floats
@@ -226,12 +226,15 @@ def print_limits(runs: int) -> None:
     print()
 
 
-Law = Callable[[np.random.Generator, int], Floats]
+Law = Callable[[np.random.Generator, NDArray[np.bool_]], Floats]
 LAWS: dict[str, Law] = {
-    "lognormal 1": lambda rng, rows: rng.lognormal(0, 1, rows),
-    "lognormal 1.5": lambda rng, rows: rng.lognormal(0, 1.5, rows),
-    "one of twenty weighs 20": lambda rng, rows: np.where(rng.random(rows) < 0.05, 20.0, 1.0),
-    "1 to 3": lambda rng, rows: rng.integers(1, 4, rows).astype(float),
+    "lognormal 1": lambda rng, selected: rng.lognormal(0, 1, len(selected)),
+    "lognormal 1.5": lambda rng, selected: rng.lognormal(0, 1.5, len(selected)),
+    "one of twenty weighs 20": lambda rng, selected: np.where(rng.random(len(selected)) < 0.05, 20.0, 1.0),
+    "one of twenty selected weighs 20": lambda rng, selected: np.where(
+        selected & (rng.random(len(selected)) < 0.05), 20.0, 1.0
+    ),
+    "1 to 3": lambda rng, selected: rng.integers(1, 4, len(selected)).astype(float),
 }
 
 
@@ -250,14 +253,20 @@ def slice_of(month: int, sides: list[tuple[NDArray[np.bool_], Floats]]) -> Slice
 
 def worth_of(slices: list[Slice]) -> tuple[SliceRows, SliceRows]:
     """Return the rows of the group and of its reference, (1, 1, LOOKS), as an audit reads them."""
-    both = np.zeros((2, 5, 1, 1, LOOKS))
+    both = np.zeros((2, 9, 1, 1, LOOKS))
     for month, group_counts in enumerate(slices):
         worth = group_rate_rows(group_counts, SELECTION)
         for side, g in enumerate((1, 0)):
-            weights = group_counts.counts.n[g].sum(0)
-            cells = (worth.numerator[g], worth.denominator[g], weights[1], weights.sum(), worth.scaled[g])
+            weights, rows, squares = (cells[g].sum(0) for cells in group_counts.cells)
+            worth_of_group = (worth.numerator[g], worth.denominator[g])
+            sums = (weights[1], weights.sum(), worth.scaled[g])
+            counts = (squares[1], squares.sum(), rows[1], rows.sum())
+            cells = (*worth_of_group, *sums, *counts)
             both[side, :, 0, 0, month] = np.array([float(np.squeeze(cell)) for cell in cells])
-    first, second = (SliceRows(*side[:4], side[4] > 0) for side in both)
+    first, second = (
+        SliceRows(*side[:4], side[4] > 0, WeightSums(*side[5:], np.zeros((1, 1, LOOKS), dtype=bool)))
+        for side in both
+    )
     return first, second
 
 
@@ -266,7 +275,7 @@ def print_weights(runs: int) -> None:
     print_row("weights", "rows a month, rate", "alarm by 60, fair", "limits miss 1", "ratio .7: alarm")
     print_row(*["---"] * 5)
     for law, weigh in LAWS.items():
-        for world in (FAIR[0], FAIR[1], World("30 v 70, .2", 30, 70, 0.2)):
+        for world in (FAIR[0], FAIR[1], World("50 v 450, .1", 50, 450, 0.1)):
             rng = rng_of(f"{law} {world.name}")
             alarms = 0
             misses = 0
@@ -277,7 +286,8 @@ def print_weights(runs: int) -> None:
                     for month in range(LOOKS):
                         sides = []
                         for rows, rate in ((world.m, world.rate), (world.n, float(world.rate) * ratio)):
-                            sides.append((rng.random(rows) < rate, weigh(rng, rows)))
+                            selected = rng.random(rows) < rate
+                            sides.append((selected, weigh(rng, selected)))
                         slices.append(slice_of(month, sides))
                     rows_and_ref = worth_of(slices)
                     tests = stream_tests(*rows_and_ref, TAU, LEVEL)

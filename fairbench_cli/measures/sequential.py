@@ -8,8 +8,8 @@ Of a month with x of n selected in a group and y of m in its reference, x is loo
 odds that are e^θ times as high it follows Fisher's noncentral hypergeometric law, so the likelihood ratio
 against θ = 0 depends on no rate, and a rate that both groups share may drift. These ratios multiply over
 months. E is their mean over θ (Robbins 1970), from the first month on and from each later one, as a gap may
-begin late (Shin, Ramdas & Rinaldo 2024). Where rows have weights, x and n are what they are worth and no
-whole numbers: the likelihood is then the normal one of the score, as in Howard et al. (2021).
+begin late (Shin, Ramdas & Rinaldo 2024). Where rows have weights, the likelihood is the normal one of the
+score, as in Howard et al. (2021), given which rows there are.
 
 Ratios have a sequence of limits which holds at all looks at once (the normal mixture of Howard et al., with
 variances as they come: asymptotic).
@@ -216,6 +216,40 @@ def score_and_variance(
     variance = divide(divide(n, n_rows) * divide(m, n_rows) * selected * (n_rows - selected), n_rows - 1)
     says = (n > 0) & (m > 0) & (selected > 0) & (selected < n_rows) & (n_rows > 1)
     return np.where(says, score, 0.0), np.where(says, variance, 0.0)
+
+
+def weighted_score(
+    beyond: Floats, squares: Floats, weight: Floats, plain_variance: Floats, pairs: Floats
+) -> tuple[Floats, Floats]:
+    """Return the score of weighted rows and its variance, as `score_and_variance` of rows without weights.
+
+    Given the rows of a month, with their weights and decisions, at equal rates it is chance which of them are
+    the group's. So the mean of the score is 0 and its variance known, though weights go with decisions.
+
+    Parameters
+    ----------
+    beyond : array
+        Σ w (s − p) over the rows of the group, with p the weighted rate of both groups together.
+    squares, weight : arrays
+        Σ w² (s − p)² over the rows of both, and their mean weight.
+    plain_variance : array
+        Of the score of as many rows without weights.
+    pairs : array
+        n m / (N (N − 1)), with n of N rows in the group.
+
+    Examples
+    --------
+    >>> x, n, y, m = 9.0, 40.0, 31.0, 90.0
+    >>> p = (x + y) / (n + m)
+    >>> squares = (x + y) * (1 - p) ** 2 + (n + m - x - y) * p**2
+    >>> _, variance = score_and_variance(x, n, y, m)
+    >>> weights = (3.0 * (x - n * p), 9.0 * squares, 3.0, variance, n * m / (n + m) / (n + m - 1))
+    >>> [round(float(value), 6) for value in weighted_score(*(np.asarray(value) for value in weights))]
+    [-3.307692, 5.944681]
+    """
+    variance = pairs * squares
+    factor = np.where(variance > 0, divide(weight * plain_variance, variance), 0.0)
+    return np.nan_to_num(beyond * factor), np.nan_to_num(variance * factor**2)
 
 
 def normal_log_evidence(score: Floats, variance: Floats) -> Floats:

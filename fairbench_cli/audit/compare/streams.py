@@ -30,7 +30,7 @@ from fairbench_cli.audit.compare.compare_rates import (
     compare_slice,
     make_report,
 )
-from fairbench_cli.audit.compare.effective_sizes import group_rate_rows, rate_rows
+from fairbench_cli.audit.compare.effective_sizes import group_rate_rows, is_share, rate_rows
 from fairbench_cli.audit.compare.family import family_rates, find_copies, named_rates
 from fairbench_cli.audit.compare.references import REST, Bools, Ints
 from fairbench_cli.audit.compare.report import Interval, Report, StreamLook, Streams
@@ -52,6 +52,7 @@ from fairbench_cli.measures.sequential import (
     ratio_looks,
     score_and_variance,
     start_at_first,
+    weighted_score,
 )
 
 LOOK_NUMBERS = tuple(field.name for field in fields(RatioLooks) if field.name not in ("tuning", "start_look"))
@@ -59,11 +60,26 @@ MOST_LOG_EVIDENCE = 500.0  # that is written out: more is no larger in words
 
 
 @dataclass(frozen=True, eq=False)
+class WeightSums:
+    """Sums behind weighted rates, slice by slice: arrays of shape (groups, rates, slices).
+
+    Squared weights of the selected and of all, and how many rows these are; `is_share` marks shares of a
+    list.
+    """
+
+    selected_square: Floats
+    square: Floats
+    n_selected: Floats
+    n_rows: Floats
+    is_share: Bools
+
+
+@dataclass(frozen=True, eq=False)
 class SliceRows:
     """Rows behind rates, slice by slice: arrays of shape (groups, rates, slices).
 
     `numerator` and `denominator` are what the rows are worth, `selected` and `total` sums of their weights;
-    `scaled` says where rows are worth less than they are.
+    `scaled` says where rows are worth less than they are; `weights` has the sums for these.
     """
 
     numerator: Floats
@@ -71,13 +87,24 @@ class SliceRows:
     selected: Floats
     total: Floats
     scaled: Bools
+    weights: WeightSums | None = None
 
     def take(self, groups: Ints) -> "SliceRows":
         """Return the rows of other groups: one for each place, or for each place and rate."""
         columns = np.arange(self.numerator.shape[1])
         if groups.ndim == 1:
             groups = groups[:, None]
-        return SliceRows(*(values[groups, columns] for values in vars(self).values()))
+        weights = None
+        if self.weights is not None:
+            weights = WeightSums(*(values[groups, columns] for values in vars(self.weights).values()))
+        return SliceRows(
+            self.numerator[groups, columns],
+            self.denominator[groups, columns],
+            self.selected[groups, columns],
+            self.total[groups, columns],
+            self.scaled[groups, columns],
+            weights,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,24 +256,36 @@ def _read_attribute(slices: Sequence[Slice]) -> AttributeStream:
     everybody_else = np.full(len(names), REST)
     for i, group_counts in enumerate(slices):
         indices = [index_of_group[group] for group in group_counts.counts.groups]
-        sums = references.rates_and_references(group_counts.counts.n, names, everybody_else)
-        sides = (
-            (rows, group_rate_rows(group_counts, names), sums[:2]),
-            (rows_of_rest, rate_rows(group_counts, names, everybody_else)[1], sums[2:]),
+        weights, n_rows, squares = (
+            references.rates_and_references(cells, names, everybody_else) for cells in group_counts.cells
         )
-        for side, worth, (selected, total) in sides:
+        sides = (
+            (rows, group_rate_rows(group_counts, names), slice(0, 2)),
+            (rows_of_rest, rate_rows(group_counts, names, everybody_else)[1], slice(2, 4)),
+        )
+        for side, worth, columns in sides:
+            selected, total = weights[columns]
             side.numerator[indices, :, i] = np.nan_to_num(worth.numerator)
             side.denominator[indices, :, i] = np.nan_to_num(worth.denominator)
             side.selected[indices, :, i] = np.nan_to_num(selected)
             side.total[indices, :, i] = np.nan_to_num(total)
             side.scaled[indices, :, i] = worth.scaled
+            if side.weights is not None:
+                side.weights.selected_square[indices, :, i] = np.nan_to_num(squares[columns][0])
+                side.weights.square[indices, :, i] = np.nan_to_num(squares[columns][1])
+                side.weights.n_selected[indices, :, i] = np.nan_to_num(n_rows[columns][0])
+                side.weights.n_rows[indices, :, i] = np.nan_to_num(n_rows[columns][1])
+                side.weights.is_share[indices, :, i] = is_share(names)
     return AttributeStream(groups, names, tuple(slices), tuple(so_far), rows, rows_of_rest)
 
 
 def _make_rows(shape: tuple[int, ...]) -> SliceRows:
     """Return that there are none."""
     numerator, denominator, selected, total = np.zeros((4, *shape))
-    return SliceRows(numerator, denominator, selected, total, np.zeros(shape, dtype=bool))
+    none = np.zeros(shape, dtype=bool)
+    selected_square, square, n_selected, n_rows = np.zeros((4, *shape))
+    weights = WeightSums(selected_square, square, n_selected, n_rows, none.copy())
+    return SliceRows(numerator, denominator, selected, total, none, weights)
 
 
 def _decision_of(slices: Sequence[Slice]) -> str:
@@ -284,8 +323,35 @@ def stream_tests(rows: SliceRows, ref: SliceRows, taus: Floats, alpha: float) ->
     is_exact = ~(rows.scaled.any(-1) | ref.scaled.any(-1))
     log_e = np.empty((*rows.numerator.shape, looks))
     log_e[is_exact] = exact_log_evidence(conditional_log_likelihood(*(side[is_exact] for side in counts)))
-    log_e[~is_exact] = normal_log_evidence(*score_and_variance(*(side[~is_exact] for side in counts)))
+    score, variance = score_and_variance(*counts)
+    if rows.weights is not None and ref.weights is not None:
+        score, variance = _weighted_scores(rows, rows.weights, ref, ref.weights)
+    log_e[~is_exact] = normal_log_evidence(score[~is_exact], variance[~is_exact])
     return _make_tests(mix_starts(log_e), ratio_looks(*counts), rows, ref, taus, alpha)
+
+
+def _weighted_scores(
+    rows: SliceRows, weights: WeightSums, ref: SliceRows, ref_weights: WeightSums
+) -> tuple[Floats, Floats]:
+    """Return the scores of weighted rows and their variances; of a list who of the selected is whose."""
+    shares = weights.is_share | ref_weights.is_share
+    selected = rows.selected + ref.selected
+    total = rows.total + ref.total
+    n_selected = weights.n_selected + ref_weights.n_selected
+    n_rows = np.where(shares, n_selected, weights.n_rows + ref_weights.n_rows)
+    p = np.where(shares, 0.0, np.nan_to_num(divide(selected, total)))
+    selected_square = weights.selected_square + ref_weights.selected_square
+    square = np.where(shares, selected_square, weights.square + ref_weights.square)
+    squares = (1 - p) ** 2 * selected_square + p**2 * (square - selected_square)
+    beyond = np.where(shares, (rows.selected - ref.selected) / 2, rows.selected - p * rows.total)
+    weight = divide(np.where(shares, selected, total), n_rows)
+    pairs = divide(weights.n_rows * ref_weights.n_rows, n_rows * (n_rows - 1))
+    _, plain_variance = score_and_variance(
+        weights.n_selected, weights.n_rows, ref_weights.n_selected, ref_weights.n_rows
+    )
+    plain_variance = np.where(shares, n_selected / 4, plain_variance)
+    pairs = np.where(shares, 0.25, pairs)
+    return weighted_score(beyond, squares, weight, plain_variance, pairs)
 
 
 def _clustered_tests(
