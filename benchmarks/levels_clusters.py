@@ -1,10 +1,10 @@
 """How often a comparison of clustered rows is wrong, by simulation through the audit's own comparison.
 
 ``python benchmarks/levels_clusters.py [runs] [part ...]`` simulates audits with ``--cluster``: fair worlds,
-worlds with a true ratio below 1, and rows that share a prompt or a name (parts: fair, power, crossed,
-command; all, if none is named). It prints a Markdown table of each, with Wilson's interval of every share;
-``command`` writes a few of the worlds to files and looks whether the command says the same. Every world has
-its own seed.
+worlds with a true ratio below 1, rows that share a prompt or a name, and more than comparisons (parts:
+fair, power, crossed, others, command; all, if none is named). It prints a Markdown table of each, with
+Wilson's interval of every share; ``command`` writes a few of the worlds to files and looks whether the
+command says the same. Every world has its own seed.
 
 Rates within clusters are beta distributed with a correlation between rows; the share of the group in a
 cluster is, too. Rows with two columns have normal effects of prompts and names on a latent scale.
@@ -18,18 +18,22 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.compare.compare_rates import adjust_tests, compare_slice, decide_by_evidence
 from fairbench_cli.audit.compare.verdict import decide
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.slices import Clusters, Slice
+from fairbench_cli.audit.scan.slices import BeforeAfter, ClusterKinds, Clusters, Slice, Tally
+from fairbench_cli.measures.clustered_scores import empty_clusters, read_cells, score_variances
 from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.paired_change import KINDS, TwoSides
 from fairbench_cli.measures.score_test import wilson_interval
+from fairbench_cli.measures.scores import ScoreCells, ScoreTotals, add_cells, auc, empty_sums, subtract
 from fairbench_cli.measures.significance import normal_quantile
 
 Ints = NDArray[np.int64]
@@ -286,6 +290,113 @@ def print_table(worlds: Sequence[World | Crossed], runs: int) -> None:
         print(f"| {world.name} | {cells} | {runs:,} |", flush=True)
 
 
+OTHERS = (
+    World("40 × 25, Beta(1, 1), .1", (40,), 25, 0.1, composition=(1, 1)),
+    World("20 lognormal × 50, Beta(.5, .5), .1", (20,), 50, 0.1, "lognormal", (0.5, 0.5)),
+    World("one group each: 18 + 18 geometric × 50, .05", (18, 18), 50, 0.05, "geometric"),
+)
+COMPARED = AuditConfig(
+    scores=("old", "new"), references={"a": "r"}, ref_method="given", metric=("selection-rate",)
+)
+NAMED = AuditConfig(references={"a": "r"}, ref_method="given", metric=("average-odds-difference", "phi"))
+
+
+def print_others(runs: int) -> None:
+    """Print how often what is fair is called different: changes, metrics by name; and what intervals hold.
+
+    Of changes the group's rate is lower than the reference's, as much before as after: the two models select
+    by the same chances, and so do both slices, which have the same clusters.
+    """
+    titles = ("two models: p < .05", "two slices: p < .05", "average odds: p < .05", "phi: p < .05")
+    print("", f"| world | {' | '.join(titles)} | AUC gap: interval holds 0 | runs |", sep="\n")
+    print("|---" * 7 + "|")
+    for world in OTHERS:
+        rng = np.random.default_rng(zlib.crc32(f"others {world}".encode()))
+        counts = np.zeros(5, dtype=np.int64)
+        for _ in range(runs):
+            changed = [_change_p(rng, world, paired=paired) for paired in (True, False)]
+            by_name = _named_p(rng, world)
+            found = [p < ALPHA for p in (*changed, *by_name)]
+            counts += np.array([*found, _auc_gap_holds(rng, world)], dtype=np.int64)
+        cells = " | ".join(with_interval(int(count), runs) for count in counts)
+        print(f"| {world.name} | {cells} | {runs:,} |", flush=True)
+
+
+def _change_p(rng: np.random.Generator, world: World, *, paired: bool) -> float:
+    """Return p of a change of the ratio where there is none."""
+    rows = draw(rng, replace(world, ratio=0.6))
+    (cluster,) = rows.clusters
+    n = cluster.max() + 1
+    rate = np.bincount(cluster, rows.selected, n) / np.bincount(cluster, minlength=n)  # of each cluster
+    group_rate = np.array([0.6, 1.0])[rows.group] * RATE
+    chance = np.clip(0.5 * rate[cluster] + 0.5 * group_rate, 0, 1)
+    old, new = rng.binomial(1, chance), rng.binomial(1, chance)
+    if paired:
+        kind = 2 * old + new
+    else:
+        kind = np.where(rng.random(len(old)) < 0.5, old, 4 + old)
+    entries, entry = np.unique(2 * cluster + rows.group, return_inverse=True)
+    by_entry = np.zeros((len(entries), KINDS))
+    np.add.at(by_entry, (entry, kind), 1.0)
+    sums = np.zeros((2, KINDS))
+    np.add.at(sums, (rows.group, kind), 1.0)
+    kinds = ClusterKinds(entries // 2, entries % 2, by_entry, by_entry)
+    sides = TwoSides(sums, sums, sums, paired=paired)
+    joint = BeforeAfter("old", "new", "a", GROUPS, sides, False, False, (kinds,))
+    slices = []
+    for name, after in (("old", False), ("new", True)):
+        cells = sides.halves(sums)[int(after)]
+        counts = Counts(GROUPS, cells)
+        plain = Slice(name, "binary", "a", counts, cells.astype(np.int64), cells, labelled=False)
+        slices.append(plain.with_clusters([kinds.side(after=after, paired=paired)]))
+    tally = Tally("rows", len(old), tuple(slices), last="new")
+    report = judge(tally, COMPARED, {"changes": (joint,)})
+    (change,) = (row for row in report.found["changes"].changes if row.metric == "selection-rate")
+    return 1.0 if math.isnan(change.p) else change.p
+
+
+def _named_p(rng: np.random.Generator, world: World) -> list[float]:
+    """Return p of two metrics by name that are ideal."""
+    rows = draw(rng, world)
+    label = rng.binomial(1, np.where(rows.selected == 1, 0.6, 0.3))
+    (cluster,) = rows.clusters
+    entries, entry = np.unique(2 * cluster + rows.group, return_inverse=True)
+    by_entry = np.zeros((len(entries), 2, 2))
+    np.add.at(by_entry, (entry, label, rows.selected), 1.0)
+    cells = np.zeros((2, 2, 2))
+    np.add.at(cells, (rows.group, label, rows.selected), 1.0)
+    counts = Counts(GROUPS, cells)
+    clusters = Clusters(entries // 2, entries % 2, by_entry, by_entry)
+    part = Slice("", "binary", "a", counts, cells.astype(np.int64), cells, labelled=True, clusters=clusters)
+    report = judge(Tally("rows", len(label), (part,)), NAMED)
+    tests = report.found["requested"].tests
+    return [1.0 if math.isnan(test.p) else test.p for test in tests]
+
+
+def _auc_gap_holds(rng: np.random.Generator, world: World) -> bool:
+    """Return whether the interval of a difference of AUCs, which is 0, holds it."""
+    rows = draw(rng, world)
+    (cluster,) = rows.clusters
+    effect = rng.normal(0, 0.5, cluster.max() + 1)[cluster]
+    score = rows.selected + effect + rng.normal(0, 1, len(cluster))  # what is selected stands for the label
+    order = np.argsort(score)
+    ones = np.ones(len(order))
+    cells = ScoreCells(score[order], rows.group[order], rows.selected[order], ones, ones)
+    rows_by_label = np.zeros((2, 2))
+    np.add.at(rows_by_label, (rows.group, rows.selected), 1.0)
+    totals = ScoreTotals(rows_by_label, rows_by_label, rows_by_label)
+    reference = np.array([1, 1])
+    running = empty_sums(2)
+    way = empty_clusters(cluster, rows.group, 2)
+    ways = read_cells([way], running, cells, [cluster[order]], totals, None)
+    sums = add_cells(running, cells, totals, reference)
+    between = score_variances(ways, sums, totals, None, reference)["auc"]
+    value, low, high = auc(sums, totals, 0.95, between.widened(0.95))
+    theirs = (value[reference], low[reference], high[reference])
+    _, low, high = subtract((value, low, high), theirs, between.correlation)
+    return bool(low[0] <= 0 <= high[0])
+
+
 def check_command(_: int) -> None:
     """Write some worlds to files, audit them by the command, and print the largest difference of p."""
     worlds: list[World | Crossed] = [FAIR[1], FAIR[6], FAIR[9], FAIR[13], POWER[2], CROSSED[5], CROSSED[7]]
@@ -336,6 +447,7 @@ PARTS: dict[str, Callable[[int], None]] = {
     "fair": lambda runs: print_table(FAIR, runs),
     "power": lambda runs: print_table((*POWER, *CROSSED_POWER), runs),
     "crossed": lambda runs: print_table(CROSSED, runs),
+    "others": print_others,
     "command": check_command,
 }
 

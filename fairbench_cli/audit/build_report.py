@@ -17,6 +17,7 @@ from fairbench_cli.audit.compare.report import (
     Place,
     Report,
 )
+from fairbench_cli.audit.compare.streams import are_stream, compare_stream
 from fairbench_cli.audit.compare.verdict import (
     check_names,
     combine_verdicts,
@@ -85,7 +86,8 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
         compared_by = references.common_references(slices, config)
     else:
         compared_by = config
-    report = compare_slices(
+    compare = compare_stream if are_stream(tally.slices, config) else compare_slices
+    report = compare(
         tally.slices,
         deciding,
         config,

@@ -450,8 +450,8 @@ class AuditConfig(StrictModel):
     sliced_by: str | None = Field(
         None,
         alias="slice",
-        description="Column that divides the rows, such as month or date:month (week, quarter, year); each "
-        "part is compared with the one before.",
+        description="Column that divides the rows, such as month or date:month (week, quarter, year). Slices "
+        "in an order are looks at one stream: however many, at most 5 % false alarms.",
     )
     label: str | None = Field(None, description="Column of true labels. Default: label_value or label.")
     attributes: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None = Field(
@@ -748,6 +748,11 @@ class PlanConfig(AuditConfig):
     )
     counted: Share = Field(
         1.0, description="Share of the rows that the rate counts, such as those with label 0."
+    )
+    begins: Annotated[tuple[Count, ...], LISTED] = Field(
+        (),
+        description="The rows are of one month of --slice: how many months until the alarm, for a gap that "
+        "begins in month 1, 13 … Repeat it.",
     )
 
 

@@ -368,10 +368,6 @@ def _check_clusters(config: AuditConfig) -> Iterator[Check]:
     for key, is_given, problem in (
         ("ties", draws, "draws rows, not people"),
         ("explain", config.explained_by, "takes each row for a person"),
-        ("curves", config.curves, "takes each row for a person"),
-        ("score", len(config.scores or ()) > 1, "compares scores row by row"),
-        ("against", config.against is not None, "compares files row by row"),
-        ("slice", config.sliced_by is not None, "takes all slices to be of different people"),
         ("favourable", len(config.favourable) > 1, "of several classes counts rows"),
     ):
         yield key, is_given, f"{key} {problem}", f"leave out {key}, or cluster"

@@ -21,6 +21,7 @@ def plan(
     shard: ShardOf = None,
 ) -> None:
     """Show the cells of an experiment: done, to do, time left. Runs nothing."""
+    from fairbench_cli.base.safe_text import format_count
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import print_document, say
     from fairbench_cli.cli.progress import estimate_of, in_words, kinds_of, to_do
@@ -54,15 +55,19 @@ def plan(
     lines = [f"β: {_listed(betas)}"] if betas else []
     todo = sum(repeats_left.values())
     total = prepared.size
-    cells = len(prepared.distinct)
+    n_distinct = len(prepared.distinct)
+    n_controls = len(prepared.trained_controls)
+    cells = f"{n_distinct - n_controls} cells"
+    if n_controls:
+        cells += f" and {format_count(n_controls, 'control')}"
     if this_shard is None:
         of_total = f" = {total}"
     else:
         of_total = f", {total} of them in shard {this_shard}"
-    lines.append(f"{cells} cells × {experiment.repeats} repeats{of_total}: {total - todo} done, {todo} to do")
+    lines.append(f"{cells} × {experiment.repeats} repeats{of_total}: {total - todo} done, {todo} to do")
     lines += describe_done_elsewhere(prepared)
-    if len(prepared.selected) > cells:
-        lines.append(f"{len(prepared.selected) - cells} more cells share the numbers of one of these")
+    if len(prepared.selected) > n_distinct:
+        lines.append(f"{len(prepared.selected) - n_distinct} more cells share the numbers of one of these")
     lines.append(f"limits of a repeat: {experiment.limits}")
     for dataset in prepared.plan.datasets:
         if experiment.sample.source == "data":

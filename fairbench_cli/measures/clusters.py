@@ -342,25 +342,30 @@ def t_quantile(degrees: Floats, confidence: ArrayLike) -> Floats:
     return np.asarray(stdtrit(degrees, (1 + np.asarray(confidence)) / 2), dtype=np.float64)
 
 
-def gradient_sums(n: Floats, squares: Floats, gradient: Floats) -> tuple[ClusterSums, Floats]:
-    """Return what clusters add to a smooth function of the counts of two groups, and the signs of its sides.
+def gradient_sums(
+    n: Floats, squares: Floats, gradient: Floats, counted: Bools | None = None
+) -> tuple[ClusterSums, Floats]:
+    """Return what clusters add to a smooth function of the counts of groups, and the signs of its sides.
 
     Parameters
     ----------
     n, squares : array, shape (clusters, groups, cells)
         Weights and squared weights of each cluster.
     gradient : array, shape (groups, cells)
-        How the function changes with each count; rows of cells where it is 0 do not count.
+        How the function changes with each count.
+    counted : bool array, shape (groups, cells), optional
+        Which rows count; by default those of cells that change the function.
 
     Returns
     -------
     ClusterSums, array
         The sides are the groups, or all rows together where the function depends on how large the groups are.
-        Residuals of both have one sign where rows are alike: what raises a difference in the group lowers it
+        Residuals of all have one sign where rows are alike: what raises a difference in the group lowers it
         in the reference.
     """
-    counted = gradient != 0
-    signs = np.array([1.0, 1.0 if (gradient[0] * gradient[1] * n.sum((0, 1))).sum() >= 0 else -1.0])
+    if counted is None:
+        counted = gradient != 0
+    signs = np.where((gradient[0] * gradient * n.sum((0, 1))).sum(-1) >= 0, 1.0, -1.0)
     weight = (n * counted).sum(-1).T
     square = (squares * counted).sum(-1).T
     change = (n * gradient).sum(-1).T

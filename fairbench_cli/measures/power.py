@@ -39,6 +39,18 @@ SAME = 1e-9  # logarithms of ratios that differ by rounding alone
 Verdicts = Literal["fails", "passes", "both"]
 
 
+def round_up_count(value: float) -> float:
+    """Round up to two digits; NaN stays.
+
+    >>> round_up_count(1511.2), round_up_count(31.0), round_up_count(213)
+    (1600.0, 31.0, 220.0)
+    """
+    if not (math.isfinite(value) and value > 0):
+        return value
+    step = 10.0 ** max(0, math.floor(math.log10(value)) - 1)
+    return math.ceil(value / step * (1 - 1e-12)) * step
+
+
 @dataclass(frozen=True)
 class Criterion:
     """What an audit goes by.

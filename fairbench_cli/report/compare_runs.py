@@ -134,6 +134,7 @@ def compare_runs(
     results = compute_results(
         list(datasets.values()), metrics, attributes, config.own_metrics | other_config.own_metrics
     )
+    results = replace(results, margins=config.margin, family=config.family)
     frame = _differences(results, runs)
     # 4. Lay out what changed, and the differences.
     sentences = [

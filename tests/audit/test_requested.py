@@ -278,6 +278,16 @@ def test_a_metric_without_an_ideal_is_no_gate(preds, say):
     assert len(said.err.splitlines()) == 2
 
 
+def test_a_measure_of_dependence_is_shown_and_cannot_decide(preds, say):
+    """Rates of .12 and .60 make it .198."""
+    done = say("audit", preds, "--fail-on", "race:mutual-information")
+    assert done.code == 2
+    text = " ".join(done.err.split())
+    assert "mutual-information grows with the square of a gap and hides large ones" in text
+    assert "name selection-rate-difference, which it is about" in text
+    assert say("audit", preds, "--metric", "mutual-information").code == 0
+
+
 def test_a_difference_of_a_rate_has_its_interval_and_test():
     """Whatever the draws; and one that a gate names is adjusted for all that are asked for."""
     three = {**TWO, "c": (9.0, 30.0, 12.0, 14.0)}

@@ -29,7 +29,7 @@ SHIPPED = STUDY.names()
 OF_ONE = {"adult": "sex", "compas": "race", "dutch": "sex"}
 
 # Variants of rows and columns that a network is there of, and data that nobody can fetch.
-WITHOUT = {"acs-income-state", "baf", "propublica-recidivism"}
+WITHOUT = {"acs-employment", "acs-income-state", "baf", "propublica-recidivism"}
 
 
 def test_every_data_set_has_a_network():
@@ -175,8 +175,8 @@ def test_a_network_that_misleads_says_so():
     ]
     assert said["compas-all"] == (
         "compas-all is not like its data: rows drawn from its network keep 16 % of what columns say about "
-        "the outcome (lost most: decile_score, priors_count, score_text) and give logistic regression a gap of "
-        "−12.0 points by race in the place of −19.6"
+        "the outcome (lost most: decile_score, priors_count, score_text) and give logistic regression a gap "
+        "of −12.0 points by race in the place of −19.6"
     )
     before = open_network("compas-all")[1].stand_in.model_copy(update={"information": {}})  # not measured
     assert describe_distortion("compas-all", before).startswith("compas-all is not like its data: rows drawn")

@@ -76,6 +76,7 @@ def test_the_interval_is_wilsons_at_the_number_of_independent_comparisons():
     # Spread evenly they are no fewer than they are.
     assert rate_interval(np.ones(12), np.full(12, 5)) == pytest.approx(wilson(12, 60))
     assert rate_interval(np.zeros(12), np.full(12, 5))[0] == 0
+    assert rate_interval(np.full(12, 5.0), np.full(12, 5))[0] > 0.9
 
 
 def test_independent_comparisons_are_covered():

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.config.config import POINT
 from fairbench_cli.experiment.decisions import packed
 from fairbench_cli.measures.counts import PAIR, Counts, count
 from fairbench_cli.measures.registry import measure
@@ -17,7 +18,7 @@ from fairbench_cli.report.ledger.change_kinds import classify_changes, technique
 from fairbench_cli.report.ledger.changed_rows import decision_effects
 from fairbench_cli.report.ledger.inference import RowDesign
 from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats
-from fairbench_cli.report.ledger.paired_differences import NEGLIGIBLE, paired_frame
+from fairbench_cli.report.ledger.paired_differences import paired_frame
 from fairbench_cli.report.ledger.results import compute_results
 
 STUDY = study_of("paired")
@@ -75,7 +76,7 @@ def test_a_technique_that_changes_no_row(deprived, favoured, kind, design):
     ends = row["population_low"], row["population_high"]
     step = np.hypot(1 / deprived, 1 / favoured)
     assert ends == pytest.approx((np.log(0.025) * step, -np.log(0.025) * step), rel=0.05)
-    assert row["population_p_same"] == pytest.approx(np.exp(-NEGLIGIBLE / step), rel=0.05)
+    assert row["population_p_same"] == pytest.approx(np.exp(-POINT / step), rel=0.05)
 
 
 @pytest.mark.parametrize(("deprived", "favoured"), [(50, 100), (100, 200)])

@@ -122,16 +122,6 @@ def pair_cells(group_counts: Slice, group: int, reference: int) -> list[tuple[Fl
     return ways
 
 
-def has_clusters(group_counts: Slice) -> bool:
-    """Return whether some cluster has two rows, by either column."""
-    for clusters in group_counts.cluster_ways[:2]:
-        weight = np.bincount(clusters.person, clusters.n.sum((1, 2)))
-        square = np.bincount(clusters.person, clusters.squares.sum((1, 2)))
-        if (weight**2 > square * (1 + EQUAL)).any():
-            return True
-    return False
-
-
 def compare_groups(
     group_counts: Slice, names: Sequence[str], reference_indices: Ints, taus: Floats, confidence: ArrayLike
 ) -> ClusteredComparison | None:
@@ -153,7 +143,7 @@ def compare_groups(
     ClusteredComparison or None
         Of arrays of shape (groups, rates); of a group with itself nothing is tested.
     """
-    if not has_clusters(group_counts):
+    if not group_counts.shares_clusters:
         return None
     n_groups = len(group_counts.counts.groups)
     groups = np.arange(n_groups)

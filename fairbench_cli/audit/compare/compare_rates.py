@@ -18,7 +18,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.audit.compare import clustered_rates, references
 from fairbench_cli.audit.compare.effective_sizes import RateRows, group_rate_rows, is_share, rate_rows
@@ -128,6 +128,30 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False)
+class Look:
+    """What the slices of a stream say up to one of them (`streams`); arrays of shape (groups, rates).
+
+    Parameters
+    ----------
+    point, point_since : object arrays of {"pass", "fail", "undecided"}
+        Whether the ratio of all slices so far lies within τ, and that since the slice from which the evidence
+        is largest, by which it fails.
+    within : bool array
+        Whether the limits that hold at all looks do.
+    p : array, or None
+        P-values that hold at all looks; None where those of the rows of a slice stay, as a description.
+    limits : two arrays, or None
+        The limits of the ratio that hold at all looks; None likewise.
+    """
+
+    point: NDArray[np.object_]
+    point_since: NDArray[np.object_]
+    within: Bools
+    p: Floats | None = None
+    limits: Limits | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Compared:
     """The rates of a slice against their references: arrays of shape (groups, rates), computed when used.
 
@@ -141,12 +165,15 @@ class Compared:
         Their reference groups, or `REST`.
     config : AuditConfig
         Its taus, confidence and rule, and how references are chosen.
+    look : Look, or None
+        Where the slice is a look at a stream, by which it is judged.
     """
 
     group_counts: Slice
     names: tuple[str, ...]
     reference_indices: Ints
     config: AuditConfig
+    look: Look | None = None
 
     @cached_property
     def numerators_and_denominators(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -188,7 +215,12 @@ class Compared:
         )
 
     def ratio_limits(self, confidence: ArrayLike) -> Limits:
-        """Return Miettinen and Nurminen's intervals of the ratios; where rows share clusters, Fieller's."""
+        """Return Miettinen and Nurminen's intervals of the ratios; where rows share clusters, Fieller's.
+
+        Of slices in an order they are the limits that hold at all looks.
+        """
+        if self.look is not None and self.look.limits is not None:
+            return self.look.limits
         group_rows, ref = self.rows
         low, high = score_test.ratio_interval(
             group_rows.numerator, group_rows.denominator, ref.numerator, ref.denominator, confidence
@@ -313,7 +345,12 @@ class Compared:
         """Return whether the ratio itself lies within τ, the verdict, and why it is not decided."""
         numerator, denominator, ref_numerator, ref_denominator = self.behind(g, m)
         point = decide(numerator, denominator, ref_numerator, ref_denominator, float(self.taus[m]))
-        verdict, reason = decide_by_evidence(point, self.tests, evidence, g, m, self.config)
+        tests = self.tests
+        if self.look is not None and not self.itself[g, m]:
+            points = self.look.point_since if evidence.differs[g, m] else self.look.point
+            point = points[g, m]
+            tests = replace(tests, within=self.look.within, too_few=np.zeros_like(tests.too_few))
+        verdict, reason = decide_by_evidence(point, tests, evidence, g, m, self.config)
         return point, verdict, reason
 
 
@@ -587,14 +624,27 @@ def compare_slices(
         compare_slice(group_counts, defined(COMPARED, group_counts.labelled), common)
         for group_counts in inside
     ]
-    deciding_names = [family_rates(table.group_counts, table.names, deciding, common) for table in tables]
-    evidence = _find_evidence(tables, deciding, deciding_names, common)
+    evidence = _find_evidence(tables, deciding, common)
+    return make_report(slices, tables, evidence, deciding, config, common, **extra)
+
+
+def make_report(
+    slices: Sequence[Slice],
+    tables: Sequence[Compared],
+    evidence: Sequence[Evidence],
+    deciding: Sequence[str],
+    config: AuditConfig,
+    common: AuditConfig,
+    **extra: Any,
+) -> Report:
+    """Return the groups and comparisons of slices, given what is beyond chance; else see `compare_slices`."""
     groups: list[GroupRow] = []
-    for group_counts in inside:
-        groups += group_rows(group_counts, config)
+    for table in tables:
+        groups += group_rows(table.group_counts, config)
     disparities: list[Disparity] = []
     by_clusters = any(table.clustered is not None for table in tables)
-    for table, table_evidence, rates in zip(tables, evidence, deciding_names, strict=True):
+    for table, table_evidence in zip(tables, evidence, strict=True):
+        rates = family_rates(table.group_counts, table.names, deciding, common)
         disparities += _disparities(table, table_evidence, rates, by_clusters=by_clusters)
     return Report(
         config=config,
@@ -612,7 +662,6 @@ def compare_slices(
 def _find_evidence(
     tables: Sequence[Compared],
     deciding: Sequence[str],
-    deciding_names: Sequence[frozenset[str]],
     config: AuditConfig,
 ) -> list[Evidence]:
     """Return the evidence on each slice: those of one model are a family, and slices of the rows one."""
@@ -624,7 +673,7 @@ def _find_evidence(
         compared = [table for _, table in of_model]
         family = adjust_tests(
             [table.tests for table in compared],
-            [deciding_names[i] for i in indices],
+            [family_rates(table.group_counts, table.names, deciding, config) for table in compared],
             config,
             [named_rates(table.group_counts, table.names, deciding, config) for table in compared],
             find_copies(
@@ -644,7 +693,7 @@ def _disparities(
     rulings = [table.decide(evidence, g, m) for g, m in indices]
     still = np.zeros(tests.compared.shape, dtype=bool)
     for (g, m), (_, _, reason) in zip(indices, rulings, strict=True):
-        still[g, m] = reason in CAN_DECIDE
+        still[g, m] = reason in CAN_DECIDE and table.look is None
     is_deciding = are_named(table.names, deciding_names)
     # What decides has its share of the level; other rates are taken for one more of what decides.
     divisors = np.full(still.shape, float(max(1, evidence.size)))
@@ -660,6 +709,11 @@ def _disparities(
     make: Callable[..., Disparity] = Disparity
     if by_clusters:
         make = ClusteredDisparity
+    p_values = tests.p
+    is_tested = ~np.isnan(p_values)
+    if table.look is not None and table.look.p is not None:
+        p_values = np.where(tests.compared, table.look.p, np.nan)
+        is_tested = np.zeros_like(is_tested)  # by none of these tests
     for (g, m), (point, verdict, reason) in zip(indices, rulings, strict=True):
         name = table.names[m]
         itself = bool(table.itself[g, m])
@@ -675,9 +729,9 @@ def _disparities(
             reference_value=float(table.reference_value[g, m]),
             ratio=ratio[g, m],
             difference=difference[g, m],
-            p=float(tests.p[g, m]),
+            p=float(p_values[g, m]),
             p_holm=float(evidence.p_holm[g, m]),
-            test=_name_test(tests, g, m),
+            test=_name_test(tests, g, m) if is_tested[g, m] else "",
             tau=float(table.taus[m]),
             point=point,
             verdict=verdict,

@@ -208,6 +208,56 @@ class AcceptedFailures:
     gaps: Mapping[tuple[str, ...], Mapping[str, AcceptedGap]]
 
 
+@dataclass(frozen=True)
+class StreamLook(Pair):
+    """What the slices up to one, its `model`, show of a comparison, however often they were looked at.
+
+    Parameters
+    ----------
+    metric : str
+        The rate.
+    looks : int
+        How many slices there are up to this one.
+    evidence : float
+        E of these slices: 1 on average at equal rates, whenever one stops.
+    most_evidence : float
+        The largest so far, by which the p-value goes.
+    alarm_at : float
+        About the evidence that rejects equal rates in the family of this look.
+    p, p_holm : float
+        1 / the largest evidence, and adjusted over the comparisons of this look.
+    since : str
+        The slice from which on the evidence is largest.
+    ratio_since : float
+        The ratio of the slices from `since` on.
+    ratio : Interval
+        That of all slices so far, with limits that hold at all looks: of the rates as means over slices, with
+        the same weights for both.
+    """
+
+    metric: str
+    looks: int
+    evidence: float
+    most_evidence: float
+    alarm_at: float
+    p: float
+    p_holm: float
+    since: str
+    ratio_since: float
+    ratio: Interval
+
+
+@dataclass(frozen=True, eq=False)
+class Streams:
+    """Slices as looks at a stream: the audit of all of them together, and what each look shows.
+
+    `together` is judged by the evidence of the last look, as the last slice is.
+    """
+
+    together: "Report"
+    looks: tuple[StreamLook, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Report:
     """A finished audit; parts are judged with one that has no verdicts yet.
@@ -251,6 +301,8 @@ class Report:
         Who is selected and who has label 1, in words; empty where that is not known.
     baseline : AcceptedFailures or None
         What an earlier audit found, where a gate accepts it.
+    streams : Streams or None
+        Where slices have an order.
     """
 
     config: AuditConfig
@@ -274,11 +326,25 @@ class Report:
     birth_dates: tuple[str, ...] = ()
     ones: tuple[str, str] = ("", "")
     baseline: AcceptedFailures | None = None
+    streams: Streams | None = None
 
     @cached_property
     def judged(self) -> tuple[AttributeVerdict, ...]:
         """The verdicts that the one over all, and the gate, go by: of models or slices compared, the last."""
         return tuple(row for row in self.verdicts if self.last in ("", row.model))
+
+    def comparisons_at(self, place: tuple[str, str, str]) -> list[Disparity]:
+        """Return the comparisons that a verdict is of: at the last look at a stream those of all slices."""
+        if self.streams is not None and place[0] == self.last:
+            return [row for row in self.streams.together.disparities if row.attribute == place[2]]
+        return self.by_audit[place][0]
+
+    @cached_property
+    def judged_comparisons(self) -> tuple[Disparity, ...]:
+        """The comparisons that the verdict over all, and the gate, go by."""
+        if self.streams is not None:
+            return self.streams.together.disparities
+        return tuple(row for row in self.disparities if self.last in ("", row.model))
 
     @property
     def without_verdict(self) -> bool:

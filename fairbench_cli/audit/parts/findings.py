@@ -159,6 +159,8 @@ def _describe_limit(row: Disparity) -> str:
     """Return whether the ratio is beyond the limits: ", and less than the 0.8 allowed"."""
     if beyond(row) == "within":
         return f"{_and(row)} within the {format_limits(row.tau)} allowed"
+    if row.verdict == "fail" and row.tau <= row.ratio.value <= 1 / row.tau:
+        return ""  # of slices in an order: what the latest of them show is said after it
     if row.verdict == "fail":
         return f", and {describe_side(row)}"
     return f"; whether it is {describe_side(row)} is open"

@@ -101,18 +101,6 @@ def thousands(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def round_up_count(value: float) -> float:
-    """Round up to two digits; NaN stays.
-
-    >>> round_up_count(1511.2), round_up_count(31.0), round_up_count(213)
-    (1600.0, 31.0, 220.0)
-    """
-    if not (math.isfinite(value) and value > 0):
-        return value
-    step = 10.0 ** max(0, math.floor(math.log10(value)) - 1)
-    return math.ceil(value / step * (1 - 1e-12)) * step
-
-
 def nearest_to(best: float, estimate: Interval) -> float:
     """Return the value of an interval that is nearest to another: `best` itself where it is inside.
 

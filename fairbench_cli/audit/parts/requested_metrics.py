@@ -57,7 +57,7 @@ NAMED = ("group", "reference")
 POINT = AuditConfig(rule="point")
 TESTED: dict[str, str] = {  # what is tested, in words, where it is not the metric itself
     "parts": "A largest or absolute value fails where one of its parts fails, and passes where all pass.",
-    "rate": "A p-value, and what has no sign, fails where the rates differ by the test of an audit, too.",
+    "rate": "A p-value fails where the rates differ by the test of an audit, too.",
     "limit": "What is best at an end of its range fails where it is beyond chance worse than its limit.",
 }
 
@@ -278,7 +278,7 @@ def _tested_pairs(
         if name not in forms
     }
     # What moves with the square of a gap has no linear part at no gap: it is always bootstrapped.
-    clustered = clustered_rates.has_clusters(group_counts)
+    clustered = group_counts.shares_clusters
     plain_rows = _pair_with_reference(group_counts.cell_rows.astype(np.float64), other_groups, reference)
     everybody = float((group_counts.counts.n * rows_per_weight(group_counts)[:, None, None]).sum())
     drawing = config.draws > 0 and everybody > 0 and len(groups) <= MOST_GROUPS

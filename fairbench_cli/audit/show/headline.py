@@ -31,6 +31,7 @@ from fairbench_cli.base.errors import Flag
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
 from fairbench_cli.document.model import Verdict
+from fairbench_cli.measures.power import round_up_count
 from fairbench_cli.measures.rates import EVENTS, RATES
 
 MOST_LINES = 6  # sentences, and lines on what is open, unless all are asked for
@@ -647,7 +648,7 @@ def _rows_needed(row: Disparity, sizes: dict[str, GroupRow]) -> float:
     else:
         n_needed = math.nan
     if n_needed <= MOST_ROWS:
-        return formatting.round_up_count(n_needed)
+        return round_up_count(n_needed)
     return math.nan
 
 

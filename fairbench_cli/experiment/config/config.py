@@ -4,6 +4,7 @@
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -82,6 +83,8 @@ def _shares(value: Any) -> Any:
     return value
 
 
+POINT = 0.01
+"""One point of a rate: the margin of rates and differences of rates, where a config says no other."""
 FILE = r"[./\\]"
 """What the name of a file has, and no word for test rows."""
 
@@ -103,10 +106,32 @@ def _test_rows(value: Any) -> Any:
     return value
 
 
+def margin_of(metric: Metric, margins: Mapping[str, float | None]) -> float | None:
+    """Return below which change of a metric it is said not to change; None where that is never said.
+
+    Parameters
+    ----------
+    margins : dict
+        As `ExperimentConfig.margin` has them.
+    """
+    if metric.name in margins:
+        return margins[metric.name]
+    if metric.is_of_rates:
+        return POINT
+    return None
+
+
 def _rows_of(value: Any) -> Any:
     """Return ``true``, which YAML takes for a truth value, as the word."""
     if value is True:
         return "true"
+    return value
+
+
+def _margins(value: Any) -> Any:
+    """Return margins by metric; a number alone is of no metric."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise mistake("must say of which metric", f"write a line such as margin: {{accuracy: {value}}}")
     return value
 
 
@@ -122,6 +147,11 @@ Metrics = Annotated[
     Several("metric", alone=False),
     PlainSerializer(lambda metrics: [metric.to_config for metric in metrics]),
 ]
+Margins = Annotated[
+    dict[Annotated[str, AfterValidator(short_name)], Annotated[float, Field(gt=0)] | None],
+    BeforeValidator(_margins, json_schema_input_type=dict[str, Annotated[float, Field(gt=0)] | None]),
+]
+Family = Literal["metric", "run"]
 Representations = Annotated[tuple[Representation, ...], Field(min_length=1), Several("representation")]
 Named = Annotated[str, AfterValidator(short_name)]
 SomeInterventions = Annotated[tuple[Named, ...], Field(min_length=1), Several("intervention", alone=False)]
@@ -462,6 +492,18 @@ class ExperimentConfig(FileModel):
     metrics: Metrics = Field(
         default=tuple(map(MetricSpec, DEFAULT_METRICS)),
         description="What results.csv and summary.csv hold; `fairbench list metrics` has them all.",
+    )
+    margin: Margins = Field(
+        default={},
+        description="By metric, below which change of it a technique is said to change nothing, such as "
+        "`{impact-ratio: 0.02}`; by default 0.01 for rates and differences of rates. Of other metrics, and "
+        "with `null`, that is never said. Another value computes nothing again.",
+    )
+    family: Family = Field(
+        default="metric",
+        description="Over what p-values are adjusted together (Holm). `metric`: techniques and β of one "
+        "metric, data set, groups compared and classifier. `run`: over all of these too, which shows less. "
+        "Another value computes nothing again.",
     )
     attributes: tuple[AttributeName, ...] = Field(
         default=(),

@@ -37,6 +37,7 @@ from fairbench_cli.experiment.config.config import (
 from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES
 from fairbench_cli.experiment.config.worlds import SOME, WorldSpec, worlds_at
 from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.measures.registry import METRICS
 
 SUFFIXES = (".yaml", ".yml")
 CONFIG_ALIASES = {"cardoso2019-as-found": "cardoso2019"}
@@ -324,6 +325,14 @@ def _strata(source: ParsedConfig) -> Iterator[Conflict]:
         yield ("strata",), "strata has no effect on these metrics", fix
 
 
+def _margin(source: ParsedConfig) -> Iterator[Conflict]:
+    """Find margins of metrics that there are not."""
+    names = {metric.name for metric in source.config.metrics} | set(METRICS)
+    for name in source.config.margin:
+        if name not in names:
+            yield ("margin", name), f'margin names the unknown metric "{name}"', suggest(name, names)
+
+
 def _sweep(source: ParsedConfig) -> Iterator[Conflict]:
     """Find a sweep whose measures all need rows: it has counts alone."""
     config = source.config
@@ -555,6 +564,7 @@ _CHECKS: tuple[tuple[set[str], Callable[[ParsedConfig], Iterator[Conflict]]], ..
     ({"sample", "test"}, _test_rows),
     ({"metrics", "strata"}, _strata),
     ({"metrics", "sweep"}, _sweep),
+    ({"metrics", "margin"}, _margin),
     ({"datasets", "tables", "figures", "sweep", "sample", "interventions"}, _outputs),
     ({"controls", "interventions"}, _controls),
     ({"interventions", "classifiers"}, _tuned_classifiers),

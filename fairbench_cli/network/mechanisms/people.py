@@ -20,6 +20,7 @@ Given = dict[str, Levels]
 Strength = Annotated[float, Field(ge=0, le=1)]
 MARGINAL = "marginal"
 LOWER = "lower"
+SHIFTED = "shifted"
 NUMBER = r"-?[0-9]+(\.[0-9]+)?"
 
 
@@ -202,14 +203,15 @@ def towards_problems(
     (column,) = [column for column in data.columns if column.name == name]
     choices = [MARGINAL, LOWER, *extra, *column.levels]
     order = order_of(column, is_ordered=is_ordered)
-    if is_ordered and (towards != LOWER or column.kind != "nominal"):
+    needs_order = towards in (LOWER, SHIFTED) and towards in choices
+    if is_ordered and not (needs_order and column.kind == "nominal"):
         problem = "ordered says of a nominal column that one of its levels may be lower than another"
         yield Problem(problem, "leave ordered out, or write towards: lower")
-    elif towards == LOWER and order is None and order_of(column, is_ordered=True) is not None:
+    elif needs_order and order is None and order_of(column, is_ordered=True) is not None:
         problem = f'towards: the levels of "{name}" may be codes, and nothing says that they have an order'
         fix = f"write ordered: true if they rise as numbers, or name a level: {', '.join(column.levels)}"
         yield Problem(problem, fix)
-    elif towards == LOWER and order is None:
+    elif needs_order and order is None:
         problem = f'towards: the levels of "{name}" have no order, so none is lower'
         yield Problem(problem, f"name a level: {', '.join(column.levels)}")
     elif towards not in choices:
@@ -223,6 +225,49 @@ def goal(towards: str) -> str:
     ("a draw from everybody's", 'the next lower level', '5')
     """
     return {MARGINAL: "a draw from everybody's", LOWER: "the next lower level"}.get(towards, towards)
+
+
+def numbers_of(column: Column, *, is_ordered: bool = False) -> Floats | None:
+    """Return the number that each level stands for, shape (levels,); None where levels have no order."""
+    if order_of(column, is_ordered=is_ordered) is None:
+        return None
+    if column.kind != "nominal":
+        return np.array(column.values, dtype=np.float64)
+    return np.array([float(level) for level in column.levels])
+
+
+def shifted(column: Column, shift: float, spread: float, *, is_ordered: bool = False) -> Floats:
+    """Return P(level of number − shift + a normal error | level), an axis for each; the level is the nearest.
+
+    Parameters
+    ----------
+    column : Column
+        A column whose levels have an order.
+    shift, spread : float
+        How much lower, and the standard deviation of the error.
+    is_ordered : bool
+        Whether levels of a nominal column that are written as numbers have their order.
+
+    >>> shifted(Column("level", ("1", "2", "3")), 1.0, 0.0, is_ordered=True).tolist()
+    [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+    numbers = numbers_of(column, is_ordered=is_ordered)
+    if numbers is None:
+        raise ValueError(f"the levels of {column.name} have no order")
+    order = np.argsort(numbers, kind="stable")
+    sorted_numbers = numbers[order]
+    borders = (sorted_numbers[:-1] + sorted_numbers[1:]) / 2
+    means = numbers - shift
+    table = np.zeros((len(numbers), len(numbers)))
+    if spread == 0:
+        ranks = np.searchsorted(borders, means, side="right")
+        table[np.arange(len(numbers)), order[ranks]] = 1.0
+        return table
+    from scipy.special import ndtr  # nothing else of a world needs scipy
+
+    below = ndtr((borders - means[:, np.newaxis]) / spread)
+    table[:, order] = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    return table
 
 
 def moves(column: Column, towards: str, marginal: Floats, *, is_ordered: bool = False) -> Floats:

@@ -322,7 +322,7 @@ def count_row_changes(weights: Floats, decisions: PairedDecisions) -> RowChanges
 
 
 def _stratum_effects(weights: Floats) -> Floats:
-    """Return what a row that is decided otherwise in all repeats moves the mean difference by at most."""
+    """Return by how much a row that is decided otherwise in all repeats moves the mean difference."""
     sign = np.where(weights.sum(axis=1) < 0, -1.0, 1.0)
     effects: Floats = sign * np.abs(weights).sum(axis=1)
     return effects

@@ -404,7 +404,7 @@ class ControlRates:
 
 
 def compute_rates(frames: Sequence[pd.DataFrame]) -> ControlRates:
-    """Return what the controls of some runs say together.
+    """Return the rates of the controls of some runs together.
 
     Comparisons of a data set and a kind of twins hang together: metrics of one pair do, and so may β and
     classifiers. Of so many independent ones, the number that are called different varies as much as Wilson's
@@ -449,8 +449,8 @@ def rate_interval(different: Floats, compared: Any) -> tuple[float, float]:
         return np.nan, np.nan
     n_different = float(np.sum(different))
     share = n_different / n
-    # Nothing varies where none, or all, are called different: the share at the level stands in.
-    assumed = share if 0 < share < 1 else LEVEL
+    # Nothing varies where none, or all, are called different: a share next to that stands in.
+    assumed = {0.0: LEVEL, 1.0: 1 - LEVEL}.get(share, share)
     dependence = FEW_UNITS
     if len(compared) >= MIN_UNITS:
         squares = (np.asarray(different) - assumed * np.asarray(compared)) ** 2

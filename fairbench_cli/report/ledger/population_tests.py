@@ -93,13 +93,14 @@ class PopulationTests:
     def rows_to_show_same(self, margins: Floats, pairs: Rows) -> Floats:
         """Return with how many rows, about, pairs that do not differ are shown to be within a margin.
 
-        In 80 % of runs, with as many repeats; of the rows that `n_rows` counts.
+        In 80 % of runs, with as many repeats; of the rows that `n_rows` counts. NaN where there are as many.
         """
         changes = self.changes.select(pairs)
         error = np.where(self._rests_on_rows[pairs], 0.0, self.population.error[pairs])
         variance = np.maximum(changes.variance, error**2)
         rows = changes.rows_to_show_same(self.n_rows[pairs], variance, margins)
-        return np.where(np.isnan(self.population.p[pairs]), np.nan, rows)
+        is_out_of_reach = ~np.isnan(self.population.p[pairs]) & (rows > self.n_rows[pairs])
+        return np.where(is_out_of_reach, rows, np.nan)
 
     @property
     def _rests_on_rows(self) -> NDArray[np.bool_]:
@@ -271,11 +272,13 @@ def _count_rows(pairs: _Pairs, n: Floats) -> Floats:
     """Return how many test rows there are, as `PopulationTests` counts them."""
     with np.errstate(invalid="ignore"):
         totals = pairs.data.counts.total[pairs.cells]
-    n_tested = np.where(pairs.is_finite, totals, 0.0).sum(axis=1)
-    rows: Floats = n_tested * _share_of_repeats(pairs.data, n)
+    n_tested: Floats = np.where(pairs.is_finite, totals, 0.0).sum(axis=1)
+    if pairs.data.design.kind == "drawn":
+        return n_tested
+    n_of_repeat = n_tested / np.maximum(n, 1)
     if pairs.data.design.kind == "split":
-        rows = rows / _tested_share(pairs.data) ** 2
-    return rows
+        n_of_repeat = n_of_repeat / _tested_share(pairs.data)
+    return n_of_repeat
 
 
 def _decision_weights(pairs: _Pairs) -> Floats:
@@ -341,7 +344,7 @@ def _with_limits(test: PairedTest, changes: RowChanges, is_known: NDArray[np.boo
 
 
 def _compare_shared_rows(pairs: _Pairs, weights: Floats) -> tuple[RowVariance, RowChanges, Texts]:
-    """Return what test rows that the repeats share say of each pair.
+    """Return the variance and the changed rows of each pair, of test rows that the repeats share.
 
     Returns
     -------

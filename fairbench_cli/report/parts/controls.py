@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from fairbench_cli.document.model import Section
-from fairbench_cli.report.ledger.columns import ACCURACY, FAIRNESS
 from fairbench_cli.report.ledger.controls import run_controls_frame
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.parts.part import RunPart
@@ -19,7 +18,6 @@ def control_sections(run: RunResults, _page_panels: PagePanels) -> Iterator[Sect
 CONTROLS = RunPart(
     "controls",
     applies=lambda plan: bool(plan.config.controls),
-    metrics=(FAIRNESS, ACCURACY),
     frames={"controls": run_controls_frame},
     sections=control_sections,
 )

@@ -19,6 +19,7 @@ from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
 from fairbench_cli.experiment.plan import RunPlan, bias_in_words, named_sources
+from fairbench_cli.measures.power import round_up_count
 from fairbench_cli.report.ledger.answer import (
     Outcome,
     RunAnswer,
@@ -33,6 +34,7 @@ from fairbench_cli.report.ledger.cell_labels import NO_BIAS, read_display_names
 from fairbench_cli.report.ledger.columns import COLUMNS, FindingColumn
 from fairbench_cli.report.ledger.data_set_ranks import ranked_groups
 from fairbench_cli.report.ledger.paired_differences import LEVEL
+from fairbench_cli.report.ledger.population_tests import FRESH, SPLITS
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.ledger.run_ledger import Estimate
 from fairbench_cli.report.show import answer_worlds
@@ -62,7 +64,7 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
         For a console: headline and small table alone, in about `MOST_LINES` lines of `WIDTH` characters.
     """
     answer = answer_of(run)
-    wording = wording_of(answer.metric)
+    wording = wording_of(answer.metric, answer.margin)
     headline = Answer(Statement(headline_of(answer, wording)))
     run_lines = describe_ranks(run, brief=brief) + describe_controls(run, brief=brief)
     notes = notes_of(answer, run.plan, run_lines, brief=brief)
@@ -362,11 +364,32 @@ def describe_setting(setting: RunSetting, wording: MetricWording) -> str:
     if setting.has_baseline_value:
         for result, findings in group_by(techniques, result_of).items():
             names = [finding.technique for finding in findings]
-            sentences.append(f"{capitalise(result)}: {join_names(names, len(names))}")
+            rows = describe_rows_to_show_same(findings, wording)
+            sentences.append(f"{capitalise(result)}: {join_names(names, len(names))}{rows}")
     for finding in techniques:
         if finding.narrows and finding.shortfalls:
             sentences.append(f"But next to {finding.technique} {describe_shortfall(finding.shortfalls[0])}")
     return " ".join(f"{sentence}." for sentence in sentences)
+
+
+ROWS_OF_BASIS = {FRESH: "test rows of all repeats together", SPLITS: "rows"}
+"""Which rows a number of rows is of, by what tests rest on; else test rows."""
+
+
+def describe_rows_to_show_same(findings: Sequence[TechniqueFinding], wording: MetricWording) -> str:
+    """Return the clause on how many rows it takes to show that there is no change.
+
+    It is on the techniques among the findings of which nothing is shown.
+    """
+    findings = [finding for finding in findings if finding.kind == "not shown" and not finding.is_shown_alone]
+    n_rows = [finding.same_from_rows for finding in findings if not math.isnan(finding.same_from_rows)]
+    if not n_rows:
+        return ""
+    fewest = f"{round_up_count(min(n_rows)):,.0f}"
+    most = f"{round_up_count(max(n_rows)):,.0f}"
+    span = fewest if fewest == most else f"{fewest} to {most}"
+    rows = ROWS_OF_BASIS.get(findings[0].rows_basis, "test rows")
+    return f" (that a change is less than {wording.margin_text} is shown from about {span} {rows})"
 
 
 def describe_shortfall(shortfall: Shortfall) -> str:
@@ -404,8 +427,8 @@ def describe_gap(setting: RunSetting, wording: MetricWording) -> str:
     if baseline.kind == "untested":
         return f"not tested: {gap}"
     if baseline.is_near_ideal:
-        return f"no gap, shown to be less than {wording.margin}: {gap}"
-    return f"no gap is shown: {gap}"
+        return f"no gap, shown to be less than {wording.margin_text}: {gap}"
+    return f"could be chance: {gap}"
 
 
 def _label_gap(setting: RunSetting, wording: MetricWording) -> str:
@@ -422,7 +445,7 @@ def _label_gap(setting: RunSetting, wording: MetricWording) -> str:
 def each_setting(run: RunResults) -> Iterator[tuple[RunSetting, str, str]]:
     """Yield the settings of a run, each with a short sentence and everything that is said of it."""
     answer = answer_of(run)
-    wording = wording_of(answer.metric)
+    wording = wording_of(answer.metric, answer.margin)
     for setting in answer.settings:
         if setting.outcome in NARROWED:
             best = setting.finding(setting.leading[0])
@@ -631,18 +654,27 @@ def _chance(plan: RunPlan, answer: RunAnswer, *, brief: bool) -> str:
     if n < 2:
         return "One repeat: nothing can be said of chance, and no difference is shown."
     if brief:
-        return f"Results are beyond chance, for other rows too (5 %, Holm; {n} repeats)."
-    family = "data set, attribute and classifier"
+        over = "all of the run" if plan.config.family == "run" else "techniques and settings"
+        chance = f"5 %, Holm over {over}; {n} repeats"
+        sentence = f"Results are beyond chance, for other rows too ({chance})"
+        if any(finding.is_shown_alone for setting in answer.settings for finding in setting.findings):
+            sentence += "; p: not shown"
+        return f"{sentence}."
+    family = "techniques and settings of a data set, attribute and classifier"
     if answer.has_worlds:
-        family = "data set, attribute, world and classifier"
+        family = "techniques and settings of a data set, attribute, world and classifier"
+    if plan.config.family == "run":
+        family = "metrics, data sets, techniques and settings of the run"
     many = ""
-    if len(answer.blocks) > FEW:
+    if len(answer.blocks) > FEW and plan.config.family == "metric":
         many = f" Of {len(answer.blocks)} of these one in twenty may show what is not there."
+    margin = wording_of(answer.metric, answer.margin).margin_text
+    negligible = f"shown to be less than {margin}, or is " if margin else ""
     return (
         "Narrows, widens, turns round (the gap is then the other way): shown beyond chance, for other "
-        "training sets and other test rows too, at 5 % after Holm's adjustment over all techniques and "
-        f"settings of a {family}.{many} Intervals are 95 %, of one number by itself. Hardly: the change is "
-        f"shown to be less than {wording_of(answer.metric).margin}, or is less than a tenth of the gap. "
+        "training sets and other test rows too, at 5 % after Holm's adjustment over all "
+        f"{family}.{many} Intervals are 95 %, of one number by itself; where one leaves out 0 and nothing is "
+        f"shown, p is after that adjustment. Hardly: the change is {negligible}less than a tenth of the gap. "
         f"{capitalise(NOT_BEATEN)}: no other technique is better in both, on average. "
         f"What is not shown may still be there.{answer_worlds.ABOUT if answer.has_worlds else ''}"
     )

@@ -103,7 +103,7 @@ def _format_percent(share: float) -> str:
 
 
 def describe_placebos(frame: pd.DataFrame) -> list[str]:
-    """Return what techniques do to the gap though the protected column was shuffled in training."""
+    """Return the sentences on techniques that narrow the gap though the protected column is shuffled."""
     placebos = frame[(frame["control"] == PLACEBO) & (frame["metric"] == FAIRNESS)]
     if not len(placebos):
         return []
@@ -196,5 +196,5 @@ def _list_rows(title: str, frame: pd.DataFrame) -> TextTable:
 
 
 def describe_joint_rates(frames: Sequence[pd.DataFrame]) -> list[str]:
-    """Return what the controls of two runs say together."""
+    """Return the sentence on the controls of two runs together."""
     return [f"Controls of both runs: {' '.join(describe_rates(compute_rates(frames)))}"]
