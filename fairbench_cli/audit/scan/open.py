@@ -129,7 +129,7 @@ def open_scan(
             scan = stack.enter_context(_scan_rows(source, Attempt(config), against, frame_name, tell))
         except UserError as error:
             is_gone_past = any(problem.assumed or problem.remedy for problem in error.problems)
-            if is_gone_past and _is_read_again(source, against):
+            if is_gone_past and _is_read_again(source, config.against if against is None else against):
                 tell("looking for what else stops the audit", None)
                 raise collect_problems(
                     error, config, lambda attempt: _scan_rows(source, attempt, against, frame_name)
