@@ -36,7 +36,7 @@ def verdicts(sizes: list[int], rates: list[float], runs: int, seed: str) -> tupl
         part = Slice("", "", "g", Counts(names, n), n.astype(np.int64), n, labelled=False)
         config = CONFIG.model_copy(update={"references": {"g": "g0"}, "ref_method": "given"})
         tests = compare_slice(part, ONE, config).tests
-        (evidence,), _ = adjust_tests([tests], [ONE], config)
+        (evidence,) = adjust_tests([tests], [ONE], config)
         point = decide(hits[1], sizes[1], hits[0], sizes[0], 0.8)
         verdict, _ = decide_by_evidence(point, tests, evidence, 1, 0, config)
         fails += verdict == "fail"

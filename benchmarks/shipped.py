@@ -2,7 +2,8 @@
 
 ``python benchmarks/shipped.py [--data-dir FOLDER] [NAME …]`` writes ``datasets/NAME.network.json``, the same
 bytes again from the same files, and prints what it took. Without names it writes again those that are there.
-Either way ``docs/reference/standins.csv`` and the table of ``docs/standins.md`` are then made of the files.
+Either way ``docs/reference/standins.csv``, ``standins-columns.csv`` and the table of ``docs/standins.md`` are
+then made of the files.
 """
 
 import argparse
@@ -30,22 +31,31 @@ from fairbench_cli.network.bias import bias_kind
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.family_counts import fit_network
 from fairbench_cli.network.files import Meta, open_network, save
-from fairbench_cli.network.fit_quality import BaseRates, FitQuality, Outcome, Trained, WorstPair
+from fairbench_cli.network.fit_quality import (
+    SHOWN,
+    BaseRates,
+    FitQuality,
+    LabelInformation,
+    Outcome,
+    Trained,
+    WorstPair,
+)
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import compute_posterior
 from fairbench_cli.network.structure import LearnSettings, describe_source, learn_structure
 
 CLASSIFIED_BY = ("c45", "logistic-regression")
-SHOWN = "logistic-regression"
-"""The classifier of the page's table; `fairbench data show` has both."""
-
 MOST_ROWS = 10_000
 """To train on, and to test on."""
 
 PAGE = Path(__file__).parents[1] / "docs" / "standins.md"
 MADE = "<!-- Made by benchmarks/shipped.py. -->\n"
 ALL = PAGE.parent / "reference" / "standins.csv"
-OF_THE_PAGE = ("acs-income", "adult", "bank", "compas", "dutch", "german", "law-school")
+FEATURES = PAGE.parent / "reference" / "standins-columns.csv"
+OF_THE_PAGE = (
+    *("acs-income", "acs-travel-time", "adult", "bank", "compas", "compas-all", "dutch", "german"),
+    *("hmda-boston", "law-school", "oulad"),
+)
 """The data sets of the page's table; the others are in the CSV file alone."""
 
 # As they were learned for the papers, where β acts on one attribute. All others have an arc from every column
@@ -147,7 +157,35 @@ def measured_stand_in(dataset: Dataset, net: BayesNet, repeats: int = 30) -> Fit
         classifiers={name: {at: _outcome(one) for at, one in own.items()} for name, own in found.items()},
         base_rates={name: _base_rates(dataset.roles(name), table, net) for name in single},
         worst=_worst(table, net, [derive_seed("stand-in", card.name, repeat) for repeat in range(repeats)]),
+        information=label_information(table, net, card.label.column),
     )
+
+
+def label_information(table: Table, net: BayesNet, label: str) -> dict[str, LabelInformation]:
+    """Return what each column says about the outcome, in the data and, exactly, in the network."""
+    label_index = table.index(label)
+    information = {}
+    for name in table.names:
+        if name == label:
+            continue
+        in_data = _shares(table, table.index(name), label_index)
+        in_network = compute_posterior(net, [name, label]).table
+        # The bias of mutual information, by Miller (1955): degrees of freedom over 2 n, in bits.
+        levels = np.count_nonzero(in_data.sum(axis=1)) - 1
+        labels = np.count_nonzero(in_data.sum(axis=0)) - 1
+        by_chance = levels * labels / (2 * len(table) * np.log(2))
+        information[name] = LabelInformation(
+            data=_bits(in_data), network=_bits(in_network), by_chance=_rounded(by_chance)
+        )
+    return information
+
+
+def _bits(joint: Floats) -> float:
+    """Return the mutual information of the two columns of a joint table, in bits."""
+    independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    possible = joint > 0
+    bits = np.sum(joint[possible] * np.log2(joint[possible] / independent[possible]))
+    return max(0.0, _rounded(bits))
 
 
 def _reached(rows: Sample, predicted: ArrayLike) -> tuple[float, float]:
@@ -222,12 +260,15 @@ def write_tables() -> None:
     """Write the CSV file of all stand-ins and the table of the page, made of the files of the networks."""
     heads = ["data set", "β acts on", "β is", "rows", "columns", "arcs", "parameters", "kB"]
     heads += ["label gap", "label gap of network", "accuracy", "accuracy of draws", "gap", "gap of draws"]
-    heads += ["worst pair", "by chance"]
+    heads += ["worst pair", "by chance", "information kept", "lost most"]
     rows = list(_rows())
     with ALL.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows([heads, *rows])
-    shown = [[*row[:3], *row[8:]] for row in rows if row[0] in OF_THE_PAGE]
-    table = plain_table("", [*heads[:3], *heads[8:]], shown, 3)
+    with FEATURES.open("w", newline="", encoding="utf-8") as file:
+        feature_heads = ["data set", "column", "bits in data", "bits in network", "by chance"]
+        csv.writer(file, lineterminator="\n").writerows([feature_heads, *_feature_rows()])
+    shown = [[*row[:3], *row[8:-1]] for row in rows if row[0] in OF_THE_PAGE]
+    table = plain_table("", [*heads[:3], *heads[8:-1]], shown, 3)
     document = Document("", sections=(Section("The table", tables=(table,)),))
     head = PAGE.read_text(encoding="utf-8").partition(MADE)[0]
     PAGE.write_text(f"{head}{MADE}\n{markdown(document)}", encoding="utf-8")
@@ -249,7 +290,17 @@ def _rows() -> Iterator[list[str]]:
         row += [f"{deprived - favoured:z.3f}" for deprived, favoured in (rates.data, rates.network)]
         row += [f"{mean:z.3f}" for mean, _ in (of_data.accuracy, of_draws.accuracy)]
         row += [f"{mean:z.3f}" for mean, _ in (of_data.gap, of_draws.gap)]
-        yield [*row, f"{stand_in.worst.distance:.3f}", f"{stand_in.worst.by_chance[0]:.3f}"]
+        row += [f"{stand_in.worst.distance:.3f}", f"{stand_in.worst.by_chance[0]:.3f}"]
+        yield [*row, f"{stand_in.information_kept:.2f}", ", ".join(stand_in.largest_losses)]
+
+
+def _feature_rows() -> Iterator[list[str]]:
+    for name in names():
+        _, meta = open_network(name)
+        if meta.stand_in is None:
+            continue
+        for column, bits in meta.stand_in.information.items():
+            yield [name, column, *(f"{bit:.4f}" for bit in (bits.data, bits.network, bits.by_chance))]
 
 
 def _bias(card: Card, net: BayesNet) -> tuple[str, str]:

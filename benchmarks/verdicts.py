@@ -1,8 +1,8 @@
 """How often a verdict is wrong, by simulation through the audit's own functions.
 
 ``python benchmarks/verdicts.py [runs] [part ...]`` simulates audits of worlds whose truth is known: 2,000 per
-point, unless said otherwise. Parts: fair, gap, weights, references, clusters, sizes, matched, odds, gates,
-scan (all, if none is named). It prints a Markdown table of each, the points next to those of
+point, unless said otherwise. Parts: fair, gap, weights, heavy, references, clusters, sizes, matched, odds,
+gates, scan (all, if none is named). It prints a Markdown table of each, the points next to those of
 ``tests/reference/verdicts`` where the design is the same, and the largest differences from these. Every point
 has a seed of its own.
 """
@@ -84,6 +84,9 @@ LAWS: dict[str, Law | None] = {
     "five20": lambda rows: np.where(rows.rng.random(len(rows.selected)) < 0.05, 20.0, 1.0),
     "pos8": lambda rows: np.where(rows.selected, 8.0, 1.0),
     "minority": lambda rows: np.where(rows.minority, rows.lognormal(1.2), 1.0),
+    "selected20": lambda rows: np.where(
+        rows.selected & (rows.rng.random(len(rows.selected)) < 0.05), 20.0, 1.0
+    ),
 }
 
 
@@ -209,7 +212,7 @@ def _found(runs: Iterable[Sequence[Tests]]) -> Found:
     """Return how often audits end in each verdict, given the tests of their attributes."""
     config, seen = AuditConfig(), []
     for tests in runs:
-        evidence, _ = adjust_tests(tests, [frozenset(one.names) for one in tests], config)
+        evidence = adjust_tests(tests, [frozenset(one.names) for one in tests], config)
         verdicts, points, outside = [], [], False
         for one, known in zip(tests, evidence, strict=True):
             for g, m in zip(*np.nonzero(one.compared), strict=True):
@@ -324,6 +327,14 @@ def weights(runs: int) -> None:
     print(f"\n{len(far)} numbers of final_rule.csv; the largest differences:")
     for _, text in sorted(far, reverse=True)[:5]:
         print(f"* {text}")
+
+
+def heavy(runs: int) -> None:
+    """Print the law that is over 5 %: few heavy weights, all of them of selected rows."""
+    _head("rows", "weights", "fair: fails")
+    for rows in (1_000, 5_000, 20_000):
+        found = simulate(World(rows, 0.1, 2, "sk", law="selected20"), runs)
+        print(f"| {rows:,}, a tenth in one group | selected20 | {found.fails:.3f} |", flush=True)
 
 
 def reference(runs: int) -> None:
@@ -789,6 +800,7 @@ PARTS = {
     "fair": fair,
     "gap": gap,
     "weights": weights,
+    "heavy": heavy,
     "references": reference,
     "clusters": clusters,
     "sizes": sizes,

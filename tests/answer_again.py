@@ -292,6 +292,10 @@ class Answer:
         short, long = WORDS.get(kind, (kind, kind))
         if kind in ("better", "worse") and setting.trivial(technique):
             return "hardly", f"hardly {long}"
+        row = setting.row(technique, self.metric)
+        if kind == "not shown" and (row["population_low"] > 0 or row["population_high"] < 0):
+            p = math.ceil(round(100 * row["population_p_holm"], 6)) / 100
+            return f"p {p:.2f}", f"{long} (p {p:.2f} among {int(row['population_tests'])})"
         return short, long
 
     def _table(self, settings: dict[float, "Setting"], text: str, where: str) -> None:
@@ -403,7 +407,7 @@ class Answer:
         if match and not re.search(r" (?:cuts|narrows) the gap .*from ", clause):
             named = re.findall(rf"({sets})(?: \([^()]*\))?", match["places"])
             said = re.sub(r"the gap between .*? and .*?(?= round$|$)", "the gap", match["rest"])
-            said = said.replace("nothing is shown to help", "nothing is shown to narrow the gap")
+            said = re.sub("nothing is shown( to help)?$", "nothing is shown to narrow the gap", said)
             for name in named:
                 self.note(f"headline: {said}", said in {one.nothing() for one in main[name]}, True)
             return len(named)
@@ -420,7 +424,8 @@ class Answer:
             rf"(?:(?P<who>(?i:{names}))\b ?)?(?:(?:cuts|narrows) the gap(?: between .*? and .*?)?(?= on | from ) ?)?"
             rf"(?:on (?P<set>{sets})(?: \([^()]*\))? )?from (?P<before>{number})(?: points| times)? to "
             rf"(?P<after>{number}|about (?:zero|equal))(?: points| times)?(?P<cost> and (?:costs|gains) {N} points of accuracy"
-            r"| at hardly any cost in accuracy| at no cost in accuracy that is shown)?(?:, |$)"
+            r"| at hardly any cost in accuracy| at no cost in accuracy that is shown"
+            r"| \((?:accuracy )?[−+]\d+\.\d\))?(?:, |$)"
         )
         n_named = 0
         who = ""
@@ -769,6 +774,9 @@ class Setting:
         if cost is None:
             return True
         verdict, size = row["population_verdict"], f"{abs(100 * row['difference']):.1f}"
+        if "(" in cost:
+            signed = minus(100 * row["difference"], 1, "+")
+            return verdict in ("better", "worse") and cost.strip(" ()").removeprefix("accuracy ") == signed
         if verdict in ("better", "worse"):
             return cost == f" and {'costs' if verdict == 'worse' else 'gains'} {size} points of accuracy"
         same = row["population_p_same"] < 0.05
@@ -1006,6 +1014,9 @@ class Setting:
         def listed(match: re.Match) -> None:
             words = match[1][0].lower() + match[1][1:]
             bare = re.split(r", not beaten| \(\d+ of| in \d+ of", words)[0]
+            if match[3] or bare == WORDS["not shown"][1]:
+                labels = re.findall(rf"(?:^|(?<=, ))({names})(?=,|$)", match[2])
+                answer.note(f"{where}: rows that show no change", match[3], self.rows_of_none(labels))
             for label in re.findall(rf"(?:^|(?<=, ))({names})(?=,|$)", match[2]):
                 said[label] += 1
                 kind = self.kind(label)
@@ -1027,7 +1038,8 @@ class Setting:
         text = answer.eat(
             text,
             rf"((?i:(?:hardly )?(?:{results})|(?:refuses|accepts) everybody|not possible|failed|undefined \(0/0\)|not run yet)"
-            rf"(?:[^:]*?)): ((?:{names})(?:, (?:{names}))*)\.(?= [A-Z]|$)",
+            rf"(?:[^:]*?)): ((?:{names})(?:, (?:{names}))*)"
+            rf"(?: \(that a change is less than (?:1 point|0\.01) is shown from about ([^)]*)\))?\.(?= [A-Z]|$)",
             listed,
         )
         every = "|".join(map(re.escape, sorted(self.known, key=len, reverse=True))) or "(?!)"
@@ -1042,6 +1054,22 @@ class Setting:
         if self.plain is not None:
             for name in self.names:
                 answer.note(f"{where}, {name}: said how often", said[name], 1)
+
+    def rows_of_none(self, labels: list[str]) -> str | None:
+        """Return the rows that it takes to show no change of techniques, as a sentence has them."""
+        rows = [self.row(label, self.answer.metric) for label in labels]
+        rows = [row for row in rows if row["population_low"] <= 0 <= row["population_high"]]
+        numbers = [row["population_same_from_rows"] for row in rows]
+        numbers = [number for number in numbers if not math.isnan(number)]
+        if not numbers:
+            return None
+        rounded = []
+        for number in (min(numbers), max(numbers)):
+            step = 10.0 ** max(0, math.floor(math.log10(number)) - 1)
+            rounded.append(f"{math.ceil(number / step * (1 - 1e-12)) * step:,.0f}")
+        kinds = {"fresh test rows": "test rows of all repeats together", "random splits": "rows"}
+        kind = kinds.get(rows[0]["population_basis"], "test rows")
+        return f"{' to '.join(dict.fromkeys(rounded))} {kind}"
 
     def check_labels(self, text: str, where: str) -> str:
         """Check the gap of the labels, and take it out."""
@@ -1078,7 +1106,7 @@ class Setting:
                 shown = p.get((self.beta, self.plain_name), 1) < 0.05
                 answer.note(f"{where}: gap shown", match[1] is None, shown)
 
-        start = r"^([Nn]o gap is shown: |[Nn]o gap, shown to be less than (?:1 point|0\.01): )?"
+        start = r"^([Cc]ould be chance: |[Nn]o gap, shown to be less than (?:1 point|0\.01): )?"
         if answer.form == "points" and "as often as" in text.split("(in the data")[0]:
             text = answer.eat(
                 text, rf"{start}(.*?) are [a-z ]*?as()() often as ([^.(]*?) \((0\.0) points apart\)", gap

@@ -13,7 +13,7 @@ from fairbench_cli.network.family_counts import fit_network
 from fairbench_cli.network.files import open_network
 
 # Their files have no address and checksum, or not one: they are tested on invented rows.
-NO_FILE = {"acs-income-state", "baf"}
+NO_FILE = {"acs-employment", "acs-income-state", "baf"}
 
 
 def shipped_dataset(name: str) -> Dataset:

@@ -21,6 +21,7 @@ SHARED = {"costs", "predictions", "rows"}
 
 ELSEWHERE = {
     "baumann2023": "papers/test_baumann2023.py",
+    "families": "audit/test_family.py",
     "friedler_correlations": "papers/test_friedler2019.py",
     "fuzz": "test_fuzz.py",
     "fuzz_options": "test_fuzz.py",
@@ -174,6 +175,11 @@ def run_techniques(small: Small) -> None:
     small.main("techniques", "reweighing", ADULT_TRAIN=500)
 
 
+def run_words(small: Small) -> None:
+    points = (("always", 2), ("data", 2))
+    small.main("words", "2", POINTS=points, ROWS=(50,), MANY_ROWS=(50,), MANY_REPEATS=(2,))
+
+
 RUNS: dict[str, tuple[Callable[[Small], None], int]] = {
     "audit_libraries": (run_audit_libraries, 8),
     "audit_scan": (run_audit_scan, 6),
@@ -186,6 +192,7 @@ RUNS: dict[str, tuple[Callable[[Small], None], int]] = {
     "region_picture": (run_region_picture, 0),
     "results": (run_results, 0),
     "techniques": (run_techniques, 1),
+    "words": (run_words, 36),
 }
 """What runs a script, and the rows of its tables."""
 

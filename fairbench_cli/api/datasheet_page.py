@@ -200,7 +200,7 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     if sheet.checked.missing:
         yield Section("Missing values by group", tables=(_missing_table(sheet.checked.missing, view),))
     if sheet.network is not None and sheet.network.stand_in is not None:
-        yield describe_fit_quality(sheet.network.stand_in)
+        yield describe_fit_quality(sheet.card.name, sheet.network.stand_in)
     yield Section("Columns", tables=(_columns_table(sheet, view),))
     yield _source(sheet)
 

@@ -337,7 +337,8 @@ def audit(
         filters = (only,) if isinstance(only, str) else tuple(only)
         return AuditResult(run(rows, settings, baseline, filters, repeat))
     except UserError as error:
-        raise UserError(*(problem.spell("python") for problem in error.problems)) from None
+        problems = [problem.spell("python") for problem in error.problems]
+        raise UserError(*problems, surface="python", remedies=error.remedies) from None
 
 
 def _values_by_key(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,15 @@ from typing import Any
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.compare_rates import compare_slices
 from fairbench_cli.audit.compare.gate import decide_gate
-from fairbench_cli.audit.compare.report import AcceptedFailures, Gate, GroupRow, Place, Report
+from fairbench_cli.audit.compare.report import (
+    AcceptedFailures,
+    ClusteredDisparity,
+    Gate,
+    GroupRow,
+    Place,
+    Report,
+)
+from fairbench_cli.audit.compare.streams import are_stream, compare_stream
 from fairbench_cli.audit.compare.verdict import (
     check_names,
     combine_verdicts,
@@ -18,11 +26,13 @@ from fairbench_cli.audit.compare.verdict import (
 )
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import PARTS, parts_of
+from fairbench_cli.audit.parts.formatting import FEW_CLUSTERS, format_degrees
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.slices import Tally
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import Verdict
 
+MOST_FEW = 3  # tests that are as if of few clusters are named
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -76,7 +86,8 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
         compared_by = references.common_references(slices, config)
     else:
         compared_by = config
-    report = compare_slices(
+    compare = compare_stream if are_stream(tally.slices, config) else compare_slices
+    report = compare(
         tally.slices,
         deciding,
         config,
@@ -89,7 +100,14 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
     notes = list(tally.notes)
     notes += _describe_comparison(tally, config)
     notes += _describe_groups(tally, report.groups, config)
-    return replace(report, notes=tuple(dict.fromkeys(notes)), uncut=tally.uncut)
+    notes += _describe_few_clusters(report)
+    return replace(
+        report,
+        notes=tuple(dict.fromkeys(notes)),
+        uncut=tally.uncut,
+        birth_dates=tally.birth_dates,
+        ones=tally.ones,
+    )
 
 
 def _add_verdicts(report: Report) -> Report:
@@ -150,6 +168,20 @@ def _describe_comparison(tally: Tally, config: AuditConfig) -> list[str]:
             if len(group_counts.counts.groups) == 1
         ]
     return notes
+
+
+def _describe_few_clusters(report: Report) -> list[str]:
+    """Return a note on the tests that are as if of few clusters, though there may be many."""
+    rows = [row for row in report.disparities if isinstance(row, ClusteredDisparity) and row.deciding]
+    few = [row for row in rows if row.degrees < FEW_CLUSTERS]
+    if not few:
+        return []
+    names = " and ".join(report.config.cluster or ())
+    tests = [f"{row.metric} of {row.group} ({format_degrees(row.degrees)})" for row in few]
+    return [
+        f"Tests as if of fewer than {FEW_CLUSTERS} independent values of {names}: "
+        f"{join_names(list(dict.fromkeys(tests)), MOST_FEW)}."
+    ]
 
 
 def _describe_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig) -> list[str]:

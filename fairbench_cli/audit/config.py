@@ -28,7 +28,7 @@ from fairbench_cli.audit.metrics import (
 )
 from fairbench_cli.base.errors import Flag, find_nearest, format_value, suggest
 from fairbench_cli.base.strict_yaml import parse_scalar
-from fairbench_cli.base.validation import StrictModel, mistake
+from fairbench_cli.base.validation import StrictModel, check_encoding, mistake
 from fairbench_cli.measures.individual_fairness import MARGIN, NEIGHBOURS
 from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.measures.significance import alpha_level
@@ -43,6 +43,7 @@ Spelling = Literal["merge", "keep"]
 TAU = 0.8
 LEAST_CHANGE = 0.02  # of the difference of two rates: less is hardly a change
 SUREST = 1 - 1e-9  # of confidence: normal quantiles beyond are rounding
+MOST_CLUSTERS = 2  # columns that say what rows have in common
 MOST_SCORES = 6  # columns: rows are counted by all decisions together
 UNDECIDED = "undecided"  # in `fail-on` and `warn-on`: unless everything passes
 WORSE = "worse"  # in `fail-on` and `warn-on`: where a disparity is larger than it was
@@ -437,6 +438,9 @@ class AuditConfig(StrictModel):
         description="Column of scores. Default: score. Repeat it: each is compared with the first.",
     )
     table: str | None = Field(None, description="Table of an SQLite file to read. Default: the only one.")
+    encoding: Annotated[str, AfterValidator(check_encoding)] | None = Field(
+        None, description="Encoding of a text file: latin-1, cp1252 (of Windows), utf-16. Default: utf-8."
+    )
     against: str | None = Field(
         None, description="The baseline: a file about the same rows, with whose scores these are compared."
     )
@@ -446,8 +450,8 @@ class AuditConfig(StrictModel):
     sliced_by: str | None = Field(
         None,
         alias="slice",
-        description="Column that divides the rows, such as month or date:month (week, quarter, year); each "
-        "part is compared with the one before.",
+        description="Column that divides the rows, such as month or date:month (week, quarter, year). Slices "
+        "in an order are looks at one stream: however many, at most 5 % false alarms.",
     )
     label: str | None = Field(None, description="Column of true labels. Default: label_value or label.")
     attributes: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None = Field(
@@ -457,14 +461,21 @@ class AuditConfig(StrictModel):
     )
     weight: str | None = Field(None, description="Column of weights.")
     counts: str | None = Field(None, description="Column that says how many people a row stands for.")
-    cluster: str | None = Field(
-        None, description="Column that says whose row it is, where people have several rows."
+    cluster: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None = Field(
+        None,
+        description="Column of what rows have in common: person, school, household. Give it twice for rows "
+        "that share either, such as prompts and names.",
     )
     model_column: str | None = Field(None, description="Column of the models' names; each is audited.")
     bins: Annotated[dict[str, Bins], BeforeValidator(READERS["bins"])] = Field(
         {},
         description="Cut a numeric attribute into bins of equal counts, --bins age=4, or at edges, "
         "--bins age=25,45,65",
+    )
+    as_of: str | None = Field(
+        None,
+        description="The day on which ages are counted, where a column of birth dates is cut: 2024-12-31, or "
+        "a column of days.",
     )
     intersections: Annotated[ColumnSets, BeforeValidator(_intersections)] = Field(
         (), alias="intersect", description="Audit a combination: --intersect race,sex"
@@ -571,6 +582,9 @@ class AuditConfig(StrictModel):
     confidence: Annotated[float, AfterValidator(_check_confidence)] = Field(
         0.95, gt=0, lt=1, description="Of intervals and tests."
     )
+    adjusted: bool = Field(
+        False, description="Widen the intervals of ratios and differences for all that is compared at once."
+    )
     title: str | None = Field(None, min_length=1, description="What the page and its file are headed by.")
     curves: bool = Field(
         False, description="Also AUC, calibration and more of the scores, and selection rates by threshold."
@@ -608,6 +622,11 @@ class AuditConfig(StrictModel):
     def compares(self) -> bool:
         """Whether models or slices are compared with each other."""
         return bool(self.against or self.sliced_by or len(self.scores or ()) > 1)
+
+    @property
+    def compares_models(self) -> bool:
+        """Whether it is models that are compared, and not slices of the rows."""
+        return self.compares and self.sliced_by is None
 
     @property
     def slice_name(self) -> str | None:
@@ -687,9 +706,13 @@ class AuditConfig(StrictModel):
         >>> AuditConfig(min_group=5).resolved()["min-group"]
         5
         """
-        unused = {"fail", "failing_metrics", "warning_metrics", "baseline"}
+        unused = {"fail", "baseline"}
+        if not (self.fail_on or self.warn_on):
+            unused |= {"failing_metrics", "warning_metrics"}
         if not self.compares:
             unused |= {"least_change_by_metric"}
+        if not self.adjusted:
+            unused |= {"adjusted"}
         if not self.scan:
             unused |= {"scan"}
         if not self.explained_by:
@@ -701,6 +724,8 @@ class AuditConfig(StrictModel):
         resolved = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unused)
         if self.scores and len(self.scores) == 1:
             resolved["score"] = self.scores[0]
+        if self.cluster and len(self.cluster) == 1:
+            resolved["cluster"] = self.cluster[0]
         if self.against:
             resolved["against"] = PurePath(self.against).name
         return {key: value for key, value in resolved.items() if value not in ([], {})}
@@ -724,6 +749,11 @@ class PlanConfig(AuditConfig):
     counted: Share = Field(
         1.0, description="Share of the rows that the rate counts, such as those with label 0."
     )
+    begins: Annotated[tuple[Count, ...], LISTED] = Field(
+        (),
+        description="The rows are of one month of --slice: how many months until the alarm, for a gap that "
+        "begins in month 1, 13 … Repeat it.",
+    )
 
 
 def split_gate_names(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
@@ -744,8 +774,19 @@ def split_gate_names(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 PLANNED = tuple(name for name in PlanConfig.model_fields if name not in AuditConfig.model_fields)
 USED_BY_PLANS = (
-    *("attribute", "bins", "intersect", "ref", "ref-method", "tau", "min-group", "min-share", "exclude"),
-    *("spellings", "recode", "confidence", "table", "counts", *PLANNED),
+    *(
+        "attribute",
+        "bins",
+        "as-of",
+        "intersect",
+        "ref",
+        "ref-method",
+        "tau",
+        "min-group",
+        "min-share",
+        "exclude",
+    ),
+    *("spellings", "recode", "confidence", "table", "encoding", "counts", *PLANNED),
 )
 """The keys that a plan takes: those of who is compared and how, and its own."""
 

@@ -5,11 +5,14 @@ is computed of each group and its reference, as of a deprived and a favoured gro
 passes:
 
 * a ratio (range 0 to ∞, ideal 1) passes from τ to 1/τ;
-* a metric of a finite range passes within (1 − τ) × the largest distance that its range has from its ideal:
-  at τ = 0.8 a difference passes from −0.2 to 0.2, an accuracy from 0.8 on;
+* a metric that is best inside its range passes within 1 − τ of its ideal, or (1 − τ) × the largest distance
+  that its range has from it where that is smaller: at τ = 0.8 a difference passes from −0.2 to 0.2;
+* one that is best at an end of its range passes within (1 − τ) × that range: an accuracy from 0.8 on;
 * a p-value passes from 1 − confidence on.
 
-Without an ideal, or of a range that does not end, it is shown and cannot decide.
+Without an ideal, or of a range that does not end, it is shown and cannot decide. Nor can a measure of
+dependence, which grows with the square of a gap: mutual information is .2 where one group is selected five
+times as often as another, .12 against .6.
 """
 
 import math
@@ -121,8 +124,15 @@ def can_decide(name: str) -> bool:
 
     >>> can_decide("fpr"), can_decide("tpr-difference"), can_decide("chi-squared")
     (True, True, False)
+    >>> can_decide("mutual-information"), can_decide("chi-squared-p")
+    (False, True)
     """
     return kind(name) in ("rate", "roll-up") or bounds(find_metric(name), 0.8, 0.95) is not None
+
+
+def is_dependence(entry: Metric) -> bool:
+    """Return whether a metric is a measure of dependence: about one rate, without a direction, no p-value."""
+    return bool(entry.equal) and not entry.p_value
 
 
 def has_tau(name: str) -> bool:
@@ -146,16 +156,20 @@ def bounds(entry: Metric, tau: float, confidence: float) -> tuple[float, float] 
     (-0.25, 0.25)
     >>> bounds(find_metric("selection-rate-ratio"), 0.5, 0.95)
     (0.5, 2.0)
+    >>> bounds(find_metric("balanced-residuals"), 0.75, 0.95)  # of a range from -2 to 2
+    (-0.25, 0.25)
     """
     if entry.p_value:
         return alpha_level(confidence), 1.0
-    if entry.ideal is None:
+    if entry.ideal is None or is_dependence(entry):
         return None
     if entry.ratio:
         return tau, 1 / tau
     reach = max(entry.high - entry.ideal, entry.ideal - entry.low)
     if not math.isfinite(reach):
         return None
+    if entry.direction == "nearer":
+        reach = min(reach, 1.0)
     return entry.ideal - (1 - tau) * reach, entry.ideal + (1 - tau) * reach
 
 

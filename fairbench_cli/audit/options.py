@@ -11,6 +11,7 @@ from fairbench_cli.audit.config import (
     EXCLUDING,
     FOUR_FIFTHS,
     MISSING,
+    MOST_CLUSTERS,
     MOST_SCORES,
     READERS,
     UNDECIDED,
@@ -367,14 +368,18 @@ def unknown_attribute(attribute: str, metric: str, attributes: Iterable[str]) ->
 
 def _check_clusters(config: AuditConfig) -> Iterator[Check]:
     """Yield what would take each row for a person of its own, where people have several."""
+    names = config.cluster or ()
+    twice = len(set(names)) < len(names)
+    yield "cluster", twice, "a column of clusters is named twice", "name each once"
+    problem = f"{len(names)} columns of clusters are too many: variances are known for two at most"
+    yield "cluster", len(names) > MOST_CLUSTERS, problem, "name the two that matter most"
+    searched = config.scan and len(names) > 1
+    problem = "scan deals outcomes among people, which two columns of clusters do not make"
+    yield "scan", searched, problem, "leave out scan, or name one column of clusters"
     draws = config.ties == "random" and (config.top_k or config.top_share)
     for key, is_given, problem in (
         ("ties", draws, "draws rows, not people"),
         ("explain", config.explained_by, "takes each row for a person"),
-        ("curves", config.curves, "takes each row for a person"),
-        ("score", len(config.scores or ()) > 1, "compares scores row by row"),
-        ("against", config.against is not None, "compares files row by row"),
-        ("slice", config.sliced_by is not None, "takes all slices to be of different people"),
         ("favourable", len(config.favourable) > 1, "of several classes counts rows"),
     ):
         yield key, is_given, f"{key} {problem}", f"leave out {key}, or cluster"

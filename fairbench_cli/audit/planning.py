@@ -50,6 +50,7 @@ from fairbench_cli.document.model import (
 from fairbench_cli.document.notebook import notebook
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.power import MOST_ROWS, Criterion, TwoGroups, rows_needed
+from fairbench_cli.measures.sequential import looks_to_alarm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,6 +128,26 @@ class NeededRows(PlannedPair):
     chance: float
 
 
+@dataclass(frozen=True)
+class PlannedDelay(PlannedPair):
+    """How long it takes until the alarm, where the rows at hand are those of a month that is looked at.
+
+    Parameters
+    ----------
+    rate, ratio : float
+        Of the reference, and of the group's rate to it from then on.
+    begins : int
+        The month, from 1, in which the gap begins.
+    months : float
+        From that month on, rounded up; NaN for equal rates.
+    """
+
+    rate: float
+    ratio: float
+    begins: int
+    months: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class AuditPlan:
     """A plan, which shows itself as tables in a notebook.
@@ -180,8 +201,21 @@ class AuditPlan:
         rows = (_rows_for_ratio(pair, rate, ratio, self) for pair, rate, ratio in designs)
         return tuple(row for row in rows if row is not None)
 
+    @cached_property
+    def delays(self) -> tuple[PlannedDelay, ...]:
+        """How long it takes until the alarm; equal rates and rates above 1 are left out."""
+        config = self.config
+        designs = product(self.compared, config.rate, config.ratio, config.begins)
+        delays = (_plan_delay(pair, rate, ratio, begins, self) for pair, rate, ratio, begins in designs)
+        return tuple(delay for delay in delays if not math.isnan(delay.months))
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of its tables: delays where these are asked for."""
+        return tuple(name for name in TABLES if name != "delays" or self.config.begins)
+
     def to_pandas(self, table: str = "shown") -> "pd.DataFrame":
-        """Return "shown" (what the rows can show), "needed" (the rows it takes) or "curve" as a frame."""
+        """Return "shown" (what the rows can show), "needed" (the rows it takes), "curve" or "delays"."""
         import pandas as pd
 
         if table not in TABLES:
@@ -374,6 +408,19 @@ def _rows_for_ratio(pair: PlannedPair, rate: float, ratio: float, plan: AuditPla
     )
 
 
+def _plan_delay(pair: PlannedPair, rate: float, ratio: float, begins: int, plan: AuditPlan) -> PlannedDelay:
+    """Return the months until the alarm, with the level of Holm's first step."""
+    months = looks_to_alarm(pair.rows, pair.reference_rows, rate, ratio, plan.criterion.alpha, begins)
+    whole = math.ceil(months) if math.isfinite(months) else math.nan
+    return PlannedDelay(
+        *(pair.attribute, pair.group, pair.reference, pair.rows, pair.reference_rows),
+        rate=rate,
+        ratio=ratio,
+        begins=begins,
+        months=float(whole),
+    )
+
+
 def plan_document(plan: AuditPlan, *, everything: bool = True) -> Document:
     """Return a plan as a page: what the rows show, the rows it takes, a curve for each comparison.
 
@@ -403,12 +450,13 @@ def plan_document(plan: AuditPlan, *, everything: bool = True) -> Document:
         needed = Section(
             f"Rows that it takes, where that rate is {formatting.percent(rate)}", tables=(table,)
         )
-        return Document("", _make_answer(plan), facts, (needed,), (MORE,))
+        return Document("", _make_answer(plan), facts, (needed, *_delay_sections(plan, SHORT)), (MORE,))
     sections = (
         Section("What these rows can show", tables=(_table_of_shown(plan),), notes=_table_notes(plan)),
         Section(
             "Rows that it takes", tables=(_table_of_needed(plan.needed, View()),), notes=_notes_on_rows(plan)
         ),
+        *_delay_sections(plan, View()),
         Section(
             "With fewer or more rows",
             charts=tuple(_draw_chart(pair, plan) for pair in plan.compared),
@@ -541,6 +589,27 @@ def _notes_on_rows(plan: AuditPlan) -> tuple[str, ...]:
     )
 
 
+def _delay_sections(plan: AuditPlan, view: View) -> tuple[Section, ...]:
+    """Return how long it takes until the alarm; nothing where that is not asked for."""
+    if not plan.config.begins:
+        return ()
+    columns: Columns = {
+        "comparison": lambda row: TableCell(_describe_pair(row), _describe_rows(row)),
+        "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
+        "ratio": lambda row: TableCell(f"{row.ratio:g}", "", row.ratio),
+        "gap begins in": lambda row: TableCell(f"month {row.begins}", "", row.begins),
+        "months": lambda row: _rows_cell(row.months),
+    }
+    alarm = formatting.thousands(round(1 / plan.criterion.alpha))
+    notes = (
+        "The rows are those of one month of --slice, whatever its length. months: until the alarm, from the "
+        "month on in which the gap begins, that one among them: where the evidence that is expected is "
+        f"{alarm}. About half of all gaps are found by then; where it is long, it is up to 40 % too late.",
+    )
+    table = view.table("", columns, plan.delays)
+    return (Section("Months until the alarm, looked at every month", tables=(table,), notes=notes),)
+
+
 def _table_of_curve(plan: AuditPlan) -> TextTable:
     """Return the largest ratio below 1 that fails, by how many rows there are."""
     rates = plan.config.rate
@@ -604,7 +673,12 @@ def _draw_chart(pair: PlannedPair, plan: AuditPlan) -> Chart:
     return Chart(title, svg, pair.attribute)
 
 
-TABLES: dict[str, type[PlannedPair]] = {"shown": ShownRatios, "needed": NeededRows, "curve": ShownRatios}
+TABLES: dict[str, type[PlannedPair]] = {
+    "shown": ShownRatios,
+    "needed": NeededRows,
+    "curve": ShownRatios,
+    "delays": PlannedDelay,
+}
 
 
 def _table_rows(plan: AuditPlan, table: str) -> list[Row]:
@@ -620,7 +694,7 @@ def _to_json(plan: AuditPlan) -> str:
     """Write the tables, and what they were made with."""
     options = {key: value for key, value in plan.config.resolved().items() if key in USED_BY_PLANS}
     document = {"source": plan.source, "rows": plan.total, "family": plan.family, "config": options}
-    return json_text(document | {table: _table_rows(plan, table) for table in TABLES})
+    return json_text(document | {table: _table_rows(plan, table) for table in plan.tables})
 
 
 WRITERS: dict[str, Callable[[AuditPlan], str]] = {
@@ -638,5 +712,5 @@ ENDINGS = {".html": "html", ".md": "markdown", ".csv": "csv", ".json": "json"}
 def files_of(plan: AuditPlan) -> dict[str, str]:
     """Return the files of a folder by name."""
     files = {"json": "plan.json", "markdown": "plan.md", "html": "plan.html"}
-    tables = {f"plan-{table}.csv": _to_csv(plan, table) for table in TABLES}
+    tables = {f"plan-{table}.csv": _to_csv(plan, table) for table in plan.tables}
     return tables | {file: plan.to(name) for name, file in files.items()}

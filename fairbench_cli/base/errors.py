@@ -97,15 +97,26 @@ class Problem:
         What to do about it.
     where : str or Flag
         ``file:line``, an option, or empty.
+    remedy : tuple of Flag
+        The options that mend it, where some do; ``VALUE`` and ``COLUMN`` are left to whoever gives them.
+    assumed : tuple of Flag
+        What to go on with, to find what else is wrong, where the remedy leaves something open.
     """
 
     what: MessageText
     fix: MessageText
     where: str | Flag = ""
+    remedy: tuple[Flag, ...] = ()
+    assumed: tuple[Flag, ...] = ()
 
     def spell(self, surface: Surface) -> "Problem":
         """Return it as plain text, with options as they are written there."""
-        return Problem(spell(self.what, surface), spell(self.fix, surface), spell(self.where, surface))
+        return replace(
+            self,
+            what=spell(self.what, surface),
+            fix=spell(self.fix, surface),
+            where=spell(self.where, surface),
+        )
 
     def __str__(self) -> str:
         where = _to_one_line(spell(self.where))
@@ -117,44 +128,92 @@ class Problem:
 class UserError(Exception):
     """One or more mistakes of the user, to be printed without a traceback (exit code 2).
 
-    Its text is for who calls from `surface`; the command line spells the problems itself.
+    Its text is for who calls from `surface`; the command line spells the problems itself. `remedies` are the
+    options that mend all of them together.
     """
 
-    def __init__(self, *problems: Problem, surface: Surface = "command line") -> None:
-        super().__init__(join_problems([problem.spell(surface) for problem in problems]))
+    def __init__(
+        self, *problems: Problem, surface: Surface = "command line", remedies: Sequence[Flag] = ()
+    ) -> None:
         self.problems = problems
+        self.remedies = tuple(remedies)
+        lines = join_problems([problem.spell(surface) for problem in problems])
+        if remedies:
+            lines.append(f"{self.remedies_heading}: {spell_together(remedies, surface)}")
+        super().__init__("\n".join(lines))
+
+    @property
+    def remedies_heading(self) -> str:
+        """What stands before the remedies: whether they mend everything."""
+        if all(problem.remedy for problem in self.problems):
+            return "all at once"
+        return "what options mend, at once"
 
     def reported_at(self, where: str | Flag) -> list[Problem]:
         """Return its problems, said of another place: of the line or the option that led to them."""
         return [replace(problem, where=where) for problem in self.problems]
 
 
+def spell_together(flags: Iterable[Flag], surface: Surface = "command line") -> str:
+    """Return options as they are written in one call or line; in Python those of one name are one keyword.
+
+    >>> flags = [Flag("spellings", ("sex", "merge")), Flag("spellings", ("race", "merge"))]
+    >>> spell_together([*flags, Flag("favourable", "yes"), Flag("favourable", "good")], "python")
+    'spellings={"sex": "merge", "race": "merge"}, favourable=["yes", "good"]'
+    >>> spell_together(flags)
+    '--spellings sex=merge --spellings race=merge'
+    """
+    if surface != "python":
+        return " ".join(flag.spell(surface) for flag in flags)
+    by_key: dict[str, list[Flag]] = {}
+    for flag in flags:
+        by_key.setdefault(flag.key, []).append(flag)
+    keywords = []
+    for key, same in by_key.items():
+        values = [flag.value for flag in same]
+        pairs = [value for value in values if isinstance(value, tuple)]
+        if len(same) == 1:
+            keywords.append(same[0].spell(surface))
+        elif len(pairs) == len(values):
+            keywords.append(f"{key.replace('-', '_')}={json.dumps(dict(pairs), ensure_ascii=False)}")
+        else:
+            keywords.append(f"{key.replace('-', '_')}={json.dumps(values, ensure_ascii=False)}")
+    return ", ".join(keywords)
+
+
 class ArgumentError(UserError, TypeError):
     """A call from Python with an argument that is not known, or does not fit the others."""
 
 
-def join_problems(problems: Sequence[Problem]) -> str:
-    """Return problems as lines, and of very many how many more there are.
+def join_problems(problems: Sequence[Problem]) -> list[str]:
+    """Return problems, two lines each, and of very many how many more there are.
 
     >>> wrong = [Problem(f"x{i} is no number", "write one") for i in range(MOST_PROBLEMS + 2)]
-    >>> join_problems(wrong).splitlines()[-3:]
-    ['error: x19 is no number', '  fix: write one', '… and 2 more errors']
+    >>> join_problems(wrong)[-1], len(join_problems(wrong))
+    ('… and 2 more errors', 21)
     """
     lines = [str(problem) for problem in problems[:MOST_PROBLEMS]]
     n_more = len(problems) - len(lines)
     if n_more:
         lines.append(f"… and {format_count(n_more, 'more error')}")
-    return "\n".join(lines)
+    return lines
 
 
-def user_error(message: MessageText, fix: MessageText, where: str | Flag = "") -> UserError:
-    """Return the error for a single mistake.
+def user_error(
+    message: MessageText,
+    fix: MessageText,
+    where: str | Flag = "",
+    *,
+    remedy: tuple[Flag, ...] = (),
+    assumed: tuple[Flag, ...] = (),
+) -> UserError:
+    """Return the error for a single mistake; see `Problem`.
 
     >>> print(user_error("no such file: x.yaml", "check the path"))
     error: no such file: x.yaml
       fix: check the path
     """
-    return UserError(Problem(message, fix, where))
+    return UserError(Problem(message, fix, where, remedy, assumed))
 
 
 def find_nearest(word: str, choices: Iterable[str]) -> str | None:

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.errors import MessageText, user_error
 from fairbench_cli.base.safe_text import format_path
 
 PREFIX = "fairbench-"
@@ -36,13 +36,20 @@ def shipped_folder(folder: str) -> Path:
     return package.parent / folder
 
 
-def read_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -> str:
-    """Return the text of a UTF-8 file; `encoding` and `newline` as `open` takes them.
+def read_text(
+    path: Path,
+    encoding: str = "utf-8",
+    newline: str | None = None,
+    *,
+    encoding_fix: MessageText | None = None,
+) -> str:
+    """Return the text of a file; `encoding` and `newline` as `open` takes them.
 
     Raises
     ------
     UserError
-        When there is no such file, it cannot be read or is not UTF-8.
+        When there is no such file, it cannot be read or is of another encoding, which `encoding_fix` says how
+        to name.
     """
     try:
         with path.open(encoding=encoding, newline=newline) as stream:
@@ -50,8 +57,15 @@ def read_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -
     except FileNotFoundError:
         raise user_error(f"no such file: {path}", "check the path") from None
     except UnicodeDecodeError as error:
-        fix = f"convert it: iconv -f latin1 -t utf-8 {shlex.quote(str(path))} > utf8-{shlex.quote(path.name)}"
-        raise user_error(f"the file is not UTF-8 text (byte {error.start})", fix, str(path)) from None
+        fix: MessageText = f"convert it: iconv -f latin1 -t utf-8 {shlex.quote(str(path))} > NEW"
+        if encoding_fix is not None:
+            fix = encoding_fix
+        line = error.object.count(b"\n", 0, error.start) + 1
+        problem = f"byte {error.object[error.start]:02X} is not {encoding.removesuffix('-sig').upper()}"
+        raise user_error(problem, fix, f"{path}:{line}") from None
+    except UnicodeError:
+        problem = f"the text is not {encoding}: it has no byte order mark"
+        raise user_error(problem, encoding_fix or "save it as UTF-8", str(path)) from None
     except OSError as error:
         fix = "check the path and its permissions"
         raise user_error(f"cannot read {path}: {error.strerror}", fix) from None

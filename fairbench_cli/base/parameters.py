@@ -12,6 +12,8 @@ from pydantic.errors import PydanticUserError
 
 LATER: Mapping[str, Any] = {"later": True}
 """Metadata of a dataclass's field that came later: only values that are given are in results and keys."""
+UNWRITTEN = "unwritten"
+"""Key of such metadata, with what the default was once: this value alone is not in results and keys."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,15 @@ class Parameters:
         The parameters without a default.
     open : bool
         Whether others are taken too (``**kwargs``).
+    unwritten : dict
+        Values by name that are not in results and keys, since they were the default before there was another.
     """
 
     types: Mapping[str, Any]
     defaults: Mapping[str, Any] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     open: bool = False
+    unwritten: Mapping[str, Any] = field(default_factory=dict)
 
 
 def inspect_parameters(thing: Callable[..., Any]) -> Parameters:
@@ -60,6 +65,11 @@ def inspect_parameters(thing: Callable[..., Any]) -> Parameters:
                 for n, parameter in own_fields.items()
                 if parameter.default is MISSING and parameter.default_factory is MISSING
             ),
+            unwritten={
+                name: parameter.metadata[UNWRITTEN]
+                for name, parameter in own_fields.items()
+                if UNWRITTEN in parameter.metadata
+            },
         )
     hints = _hints(inspect.getattr_static(thing, "__init__") if isinstance(thing, type) else thing)
     try:

@@ -20,6 +20,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
+from fairbench_cli.base.encodings import ADVICE, is_text_encoding
 from fairbench_cli.base.errors import MessageText, Problem, find_nearest, format_value, spell, suggest
 from fairbench_cli.base.plugins import short_name
 from fairbench_cli.base.safe_text import SPELLINGS
@@ -132,6 +133,13 @@ def mistake(message: str, fix: MessageText) -> PydanticCustomError:
     'low must be below high'
     """
     return PydanticCustomError("mistake", "{what}", {"what": message, "fix": fix})
+
+
+def check_encoding(value: str) -> str:
+    """Check that texts can be read in an encoding."""
+    if not is_text_encoding(value):
+        raise mistake(f"no encoding is called {format_value(value)}", f"write {ADVICE}")
+    return value
 
 
 def refusal(*findings: Finding) -> ValidationError:

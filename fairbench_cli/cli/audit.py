@@ -36,7 +36,7 @@ PANELS = {
 """The keys of `AuditConfig` that the help of an audit shows; the others go by ``--set`` or in a file."""
 POWER_PANELS = {
     "Who is compared": "attribute bins intersect ref exclude counts table",
-    "What is to be shown": "rate ratio tau power comparisons counted confidence",
+    "What is to be shown": "rate ratio tau power comparisons counted begins confidence",
 }
 """The keys of `PlanConfig` that the help of planning shows."""
 
@@ -162,7 +162,8 @@ def audit(
         list[str] | None,
         typer.Option(
             "--set",
-            help="Any other key of `fairbench docs audit`: --set min-group=50 --set exclude=race=Other",
+            help="Any other key of `fairbench docs audit`: --set min-group=50 --set exclude=race=Other; as "
+            "flags, too: --baseline, --encoding, --id, --as-of.",
             show_default=False,
         ),
     ] = None,

@@ -74,6 +74,9 @@ def _show(trial: "Trial") -> int:
         if finding is findings[0] and finding.warned:
             _block("It warns; a run keeps the first one as the reason of a repeat:", finding.warned)
     failed = sum(bool(finding.mend) for finding in findings)
+    if not findings[0].mend and (remark := trial.remark()):
+        say("  ! has an effect", "yellow")
+        fold(remark, indent=INDENT, first_indent=INDENT)
     say(f"{failed} of {len(findings)} to mend" if failed else f"all {len(findings)} hold")
     return failed
 

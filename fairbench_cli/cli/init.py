@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.encodings import ADVICE, is_text_encoding
+from fairbench_cli.base.errors import Problem, UserError, format_value, user_error
 from fairbench_cli.base.files import make_folder, write_text
 from fairbench_cli.base.safe_text import format_path
 from fairbench_cli.cli.console import print_table, talk
@@ -54,6 +55,10 @@ def init(
     separator: Annotated[
         str | None, typer.Option(help="Between cells: one character, tab or space.", show_default="guessed")
     ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(help="Of a text that is not UTF-8: latin-1, cp1252 (of Windows), utf-16."),
+    ] = None,
     card: Annotated[
         Path | None, typer.Option(help="Where to write the card.", show_default="DATA.yaml, next to the data")
     ] = None,
@@ -80,7 +85,9 @@ def init(
         names = None
     else:
         names = [name.strip() for name in columns.split(",")]
-    layout = guess_layout(data, _separator(separator), False if names is not None else header)
+    if names is not None:
+        header = False
+    layout = guess_layout(data, _separator(separator), header, _checked_encoding(encoding))
     with Activity(f"reading {data}") as activity:
         cells = read_named_cells(data, layout, names)
         activity.tell(f"looking at {cells.shape[1]} columns of {len(cells):,} rows")
@@ -237,6 +244,13 @@ def _refuse(data: Path, card: Path, config: Path, *, force: bool) -> None:
             raise user_error(f"{path} must end in .yaml", "give it that ending", flag)
         if path.exists() and not force:
             raise user_error(f"{path} already exists", f"name another file with {flag}, or add --force")
+
+
+def _checked_encoding(name: str | None) -> str | None:
+    """Return an encoding by a name that Python knows; refuse another."""
+    if name is not None and not is_text_encoding(name):
+        raise user_error(f"no encoding is called {format_value(name)}", f"write {ADVICE}", "--encoding")
+    return name
 
 
 def _separator(name: str | None) -> str | None:

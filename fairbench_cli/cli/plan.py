@@ -21,11 +21,13 @@ def plan(
     shard: ShardOf = None,
 ) -> None:
     """Show the cells of an experiment: done, to do, time left. Runs nothing."""
+    from fairbench_cli.base.safe_text import format_count
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import print_document, say
     from fairbench_cli.cli.progress import estimate_of, in_words, kinds_of, to_do
     from fairbench_cli.document.model import Document, Section, plain_table
     from fairbench_cli.experiment.config.read import read_config
+    from fairbench_cli.experiment.datasets import list_distortions
     from fairbench_cli.experiment.plan import arc_in_words, bias_in_words
     from fairbench_cli.experiment.running.reuse import describe_done_elsewhere
     from fairbench_cli.experiment.running.run import prepare, read_shard
@@ -53,15 +55,19 @@ def plan(
     lines = [f"β: {_listed(betas)}"] if betas else []
     todo = sum(repeats_left.values())
     total = prepared.size
-    cells = len(prepared.distinct)
+    n_distinct = len(prepared.distinct)
+    n_controls = len(prepared.trained_controls)
+    cells = f"{n_distinct - n_controls} cells"
+    if n_controls:
+        cells += f" and {format_count(n_controls, 'control')}"
     if this_shard is None:
         of_total = f" = {total}"
     else:
         of_total = f", {total} of them in shard {this_shard}"
-    lines.append(f"{cells} cells × {experiment.repeats} repeats{of_total}: {total - todo} done, {todo} to do")
+    lines.append(f"{cells} × {experiment.repeats} repeats{of_total}: {total - todo} done, {todo} to do")
     lines += describe_done_elsewhere(prepared)
-    if len(prepared.selected) > cells:
-        lines.append(f"{len(prepared.selected) - cells} more cells share the numbers of one of these")
+    if len(prepared.selected) > n_distinct:
+        lines.append(f"{len(prepared.selected) - n_distinct} more cells share the numbers of one of these")
     lines.append(f"limits of a repeat: {experiment.limits}")
     for dataset in prepared.plan.datasets:
         if experiment.sample.source == "data":
@@ -83,6 +89,7 @@ def plan(
                 if kind:
                     description += f"; β is {kind}"
         lines.append(f"{dataset['dataset']}: {description}")
+    lines += [f"warning: {line}" for line in list_distortions(prepared.datasets)]
     kinds = kinds_of(prepared.distinct)
     seconds = estimate_of(prepared, kinds, 1).left(to_do(prepared, kinds))
     if todo and seconds is not None:
@@ -141,19 +148,20 @@ def _rows(prepared: "PreparedRun", repeats_left: dict[str, int]) -> list[list[st
     from fairbench_cli.report.ledger.cell_labels import classifier_label, technique_label
 
     variants = {(*cell.source, id(cell.technique), id(cell.classifier)) for cell in prepared.selected}
-    labels: dict[tuple[int, int], tuple[str, str]] = {}  # cells share the objects of these two
+    # Cells share the objects of technique and classifier.
+    labels: dict[tuple[int, int, str], tuple[str, str]] = {}
     groups: dict[tuple[str, ...], list[Cell]] = {}
     for cell in prepared.selected:
-        variant = id(cell.technique), id(cell.classifier)
+        variant = id(cell.technique), id(cell.classifier), cell.control
         if variant not in labels and len(variants) > MOST_ROWS:
-            labels[variant] = cell.technique.spec.name, cell.classifier.name
+            labels[variant] = _with_control(cell.technique.spec.name, cell), cell.classifier.name
         elif variant not in labels:
             fields = cell.describe()
             label = technique_label(fields["intervention"], fields["parameters"], fields["include_protected"])
             if fields["representation"] != "original":
                 label += f", {fields['representation']}"
             labels[variant] = (
-                label,
+                _with_control(label, cell),
                 classifier_label(fields["classifier"], fields["classifier_parameters"]),
             )
         groups.setdefault((*cell.source, *labels[variant]), []).append(cell)
@@ -165,6 +173,17 @@ def _rows(prepared: "PreparedRun", repeats_left: dict[str, int]) -> list[list[st
         to_do = sum(repeats_left[cell.key] for cell in cells)
         rows.append([dataset, attribute, technique, classifier, str(of_total - to_do), str(to_do)])
     return rows
+
+
+def _with_control(label: str, cell: "Cell") -> str:
+    """Return the label of a technique, or that of a trained control."""
+    from fairbench_cli.experiment.controls import SHUFFLED
+
+    if cell.control == SHUFFLED:
+        return f"control: {label}, shuffled"
+    if cell.control:
+        return "control: bootstrap twins"
+    return label
 
 
 def _settings(count: int) -> str:

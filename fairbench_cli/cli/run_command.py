@@ -60,6 +60,7 @@ def run(
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.cluster import cluster_at
     from fairbench_cli.experiment.config.read import read_config
+    from fairbench_cli.experiment.datasets import list_distortions
     from fairbench_cli.experiment.running.pool import LocalPool, default_jobs
     from fairbench_cli.experiment.running.reuse import describe_done_elsewhere, reuse_repeats
     from fairbench_cli.experiment.running.run import prepare, read_shard, working_in, write_manifest
@@ -115,6 +116,8 @@ def run(
             talk(f"{prepared.size} repeats{in_shard}: {prepared.size - todo} done, {todo} to do, {workers}")
             for line in describe_done_elsewhere(prepared):
                 talk(line)
+            for line in list_distortions(prepared.datasets):
+                talk(f"warning: {line}")
             worlds = list_worlds(prepared)
             if worlds:
                 talk(f"worlds: {', '.join(worlds)}")

@@ -26,6 +26,7 @@ from fairbench_cli.base.validation import (
     Conflict,
     FileModel,
     StrictModel,
+    check_encoding,
     mistake,
     sort_by_line,
     to_problems,
@@ -218,6 +219,9 @@ class Card(FileModel):
     separator: str = Field(default=",", min_length=1, max_length=1)
     decimal: Literal[".", ","] = Field(default=".", description="What separates the decimals of a number.")
     comment: str | None = Field(default=None, min_length=1, max_length=1)
+    encoding: Annotated[str, AfterValidator(check_encoding)] | None = Field(
+        default=None, description="Of files that are not UTF-8: latin-1, cp1252 (of Windows), utf-16."
+    )
     missing: AnyLevels = Field(default=(), description="Cells that mean a missing value.")
     missing_rows: Literal["keep", "drop"] = "keep"
     counts: str | None = Field(
@@ -553,7 +557,9 @@ def _check_contradictions(card: Card) -> Iterator[Conflict]:
         kind = "an ARFF file"
     else:
         kind = "a Parquet file"
-    of_text = {"header", "separator", "comment"} & card.model_fields_set
+    of_text = {"header", "separator", "comment", "encoding"} & card.model_fields_set
+    if card.format == "arff":
+        of_text.discard("encoding")
     for key in sorted(of_text) if card.format != "csv" else ():
         yield (key,), f"{key} has no effect on {kind}", "remove it"
     for name, column in card.columns.items():

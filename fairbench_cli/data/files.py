@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from fairbench_cli.base.encodings import ADVICE, WINDOWS
 from fairbench_cli.base.errors import format_value, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.data.columns import relabel_cells, to_categories
@@ -25,6 +26,7 @@ _ARFF_CELL = re.compile(
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _UNIX_LINE = re.compile(r".*\n|.+")  # the same without a \r, faster
 _ESCAPE = re.compile(r"\\(.)")
+UTF8 = "utf-8-sig"  # with a byte order mark or without
 BLOCK = 500  # rows that are turned into columns at once: they fit a processor's cache
 MOST_SHARED = 10_000  # texts of a column that equal cells are looked up among
 SEPARATORS = ("\t", ";", ",", "|", " ")  # that are guessed
@@ -66,6 +68,7 @@ def read_cells(
     header: bool = True,
     separator: str = ",",
     comment: str | None = None,
+    encoding: str = UTF8,
     is_wanted: Callable[[str], bool] | None = None,
 ) -> TextCells:
     """Return a file as stripped text cells; without a header, columns are called 0, 1 and so on.
@@ -76,11 +79,12 @@ def read_cells(
     Raises
     ------
     UserError
-        For an empty file, a row of another length than the first, or bytes that are not UTF-8.
+        For an empty file, a row of another length than the first, or bytes that are no text in the encoding.
     """
     if kind == "parquet":
         return _read_parquet(path, is_wanted)
-    text = read_text(path, "utf-8-sig", newline="")
+    fix = f"write its encoding in the card, likely encoding: {WINDOWS}; else {ADVICE}"
+    text = read_text(path, encoding, newline="", encoding_fix=fix)
     declared: dict[str, tuple[str, ...]] = {}
     if kind == "arff":
         lines = list(_lines(text))

@@ -115,6 +115,8 @@ def read_card_files(card: Card, located: LocatedFiles, *, all_columns: bool = Tr
         return all_columns or not card.header or name in mentioned or not card.drops(name)
 
     form: dict[str, Any] = {"header": card.header, "separator": card.separator, "comment": card.comment}
+    if card.encoding is not None:
+        form["encoding"] = card.encoding
     files = tuple(
         _name_columns(card, read_cells(path, card.format, **form, is_wanted=is_wanted))
         for path in located.paths

@@ -1,6 +1,7 @@
 """Recognise what a column holds by its name and its cells: identifiers, dates, scores, protected groups."""
 
 import re
+from collections.abc import Iterable
 from unicodedata import combining, normalize
 
 import numpy as np
@@ -27,11 +28,23 @@ _PROTECTED = re.compile(
     r"races?$|racial|raza$|raca$|razza$|skin|colou?r$|ethn|etni|minorit|caste$|tribe$|indigen|hispanic|latin[oax]$|"
     r"black$|asian$|caucasian$|"
     r"age(s|d|group|cat\w*|grp|band|range|class|bin)?$|alter$|altersgruppe|leeftijd|edad$|idade$|"
-    r"birth|geburt|naissance|nacimiento|nascimento|nascita|geboorte|"
+    r"birth|dob$|geburt|naissance|nacimiento|nascimento|nascita|geboorte|"
     r"nation|nacion|nazion|citizen|staatsang|ciudadan|immigra|migra|foreign|auslander|nativ|herkunft|afkomst|"
     r"relig|creed$|faith$|godsdienst|disab|handicap|behinder|discap|"
     r"marital|married|marriage|civil$|familienstand|pregnan|veteran|lgbt|"
     r"性别|性別|年龄|年齢|民族|种族|国籍|宗教|婚姻"
+)
+
+# What a word of a column's name is that says what was decided of a person, accents left out.
+_DECISION = re.compile(
+    r"(decisions?|decided|outcomes?|results?|accepted|approved|approval|admitted|admission|hired|hiring|granted|"
+    r"selected|offered|shortlisted|invited|entscheid(ung)?|ergebnis|decisione|resultado|resultat|esito)$"
+)
+
+# What a value is where it says that something good was decided or is so.
+_GOOD = re.compile(
+    r"(yes|y|true|ja|oui|si|accept(ed)?|approved?|admit(ted)?|hired?|granted?|select(ed)?|offer(ed)?|passed|pass|"
+    r"good|success(ful)?|shortlisted|invited)$"
 )
 
 # What a word of a column's or a value's name begins with, or is ($), where it says that something bad is so.
@@ -113,6 +126,36 @@ def named_like_harm(text: str) -> bool:
     tokens = split_words(text)
     denied = {"no", "non", "not", "without", "never", "free"} & set(tokens)
     return not denied and any(_HARM.match(word) for word in tokens)
+
+
+def named_like_decisions(name: str) -> bool:
+    """Return whether a column is called like one of scores, or of what was decided of people.
+
+    >>> [named_like_decisions(name) for name in ("Final Decision", "hired", "Exam_Result", "y_pred")]
+    [True, True, True, True]
+    >>> [named_like_decisions(name) for name in ("Years", "Ethnic Group", "hire date", "admissible")]
+    [False, False, False, False]
+    """
+    tokens = split_words("".join(letter for letter in normalize("NFKD", name) if not combining(letter)))
+    return any(_DECISION.match(word) for word in tokens) or named_like_scores(name)
+
+
+def find_good_value(values: Iterable[str]) -> str | None:
+    """Return the one value that says that something good was decided; None where none or several do.
+
+    The first of several spellings stands for all.
+
+    >>> find_good_value(["Rejected", "accepted", "Accepted "]), find_good_value(["Low", "High"])
+    ('accepted', None)
+    """
+    good: dict[str, str] = {}
+    for value in values:
+        words = " ".join(split_words(value))
+        if _GOOD.match(words):
+            good.setdefault(words, value)
+    if len(good) == 1:
+        return next(iter(good.values()))
+    return None
 
 
 def is_date(text: str) -> bool:

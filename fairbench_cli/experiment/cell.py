@@ -27,6 +27,12 @@ from fairbench_cli.data.table import (
 )
 from fairbench_cli.experiment.config.components import classifier_parameters, own_parameters
 from fairbench_cli.experiment.config.metrics import on_record
+from fairbench_cli.experiment.controls import (
+    ControlCounts,
+    control_seed,
+    count_controls,
+    make_training_rows,
+)
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.decisions import PredictedRows, RowsPlace, order_of_rows, pack_rows, packed
 from fairbench_cli.experiment.plan import Cell
@@ -78,6 +84,8 @@ class Repeat:
     recorded : Counts or None
         The same decisions counted on what a world records of the test rows: labels and groups, of those that
         it includes. None where it changes none of these.
+    controls : ControlCounts or None
+        Of the plain model, where controls are asked for: its decisions with a known difference.
     swept : Counts or None
         The counts at every acceptance rate, shape (rates, groups, 2, 2): no rates where the model has no
         scores, None where nobody asked for them.
@@ -102,6 +110,7 @@ class Repeat:
     decisions: str | None = None
     predictions: bytes | RowsPlace | None = None
     recorded: Counts | None = None
+    controls: ControlCounts | None = None
 
     def __post_init__(self) -> None:
         if self.status not in get_args(Status):
@@ -121,6 +130,8 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         # training set records of these.
         train, test = draw(cell, population, repeat)
         record = record_of(cell, population, repeat, test)
+        if cell.control:
+            train = make_training_rows(train, cell.control, population.roles.of, cell.sample_seed(repeat))
 
         # 2. Parameters that are tuned are chosen within the training rows: from here on the cell is the
         # untuned one with the chosen values.
@@ -144,13 +155,47 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         seconds = time.process_time() - start
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds, tuning=curve)
 
-    # 5. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
+    # 5. Decisions on rows that are the same in every repeat: would a difference be there on others? Of
+    # controls this is all.
+    accepted = _accepted(predicted, chance)
+    order = None
+    rows = None
+    if population.shares_test_rows:
+        order = row_order(test, population)
+        rows = packed(accepted[order])
+    if cell.control:
+        seconds = time.process_time() - start
+        return Repeat(
+            cell.key,
+            repeat,
+            model.status,
+            model.reason,
+            counts,
+            dict(model.facts),
+            seconds,
+            tuning=curve,
+            decisions=rows,
+            recorded=recorded,
+        )
+    group = groups_of(test, protected)
+    controls = None
+    if population.controls and cell.is_plain:
+        controls = count_controls(
+            accepted,
+            group,
+            test,
+            protected,
+            attributes_to_plant(cell, population),
+            seed=control_seed(cell.key, test),
+            order=order,
+        )
+
+    # 6. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
     needs_scores = population.sweep or population.row_metrics.metrics or population.predictions
     if needs_scores:
         scores = model.scores(copy_shell(visible))
     else:
         scores = None
-    accepted = _accepted(predicted, chance)
     stays = None
     if population.row_metrics.of_twins:
         twins = move_to_other_group(record.visible, population.roles.of)
@@ -162,7 +207,6 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         outputs = _select_rows(included, predicted, scores, stays)
         recorded_values = population.row_metrics.measure(record.known_rows, *outputs)
         values |= {on_record(name): value for name, value in recorded_values.items()}
-    group = groups_of(test, protected)
     swept = None
     if population.sweep:
         none = Counts(counts.groups, np.zeros((0, *counts.n.shape)))
@@ -170,12 +214,6 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
             swept = none
         else:
             swept = swept_counts(group, test.y, scores, counts.groups)
-
-    # 6. Decisions on rows that are the same in every repeat: would a difference be there on others?
-    if population.shares_test_rows:
-        rows = packed(accepted[row_order(test, population)])
-    else:
-        rows = None
 
     # 7. The rows themselves, if asked for.
     stored_rows = None
@@ -188,7 +226,17 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     outcome = Repeat(
         cell.key, repeat, model.status, model.reason, counts, facts, seconds, values, swept, curve
     )
-    return replace(outcome, decisions=rows, predictions=stored_rows, recorded=recorded)
+    return replace(outcome, decisions=rows, predictions=stored_rows, recorded=recorded, controls=controls)
+
+
+def attributes_to_plant(cell: Cell, population: Population) -> tuple[str, ...]:
+    """Return the protected attributes for which an effect is planted.
+
+    On real rows that is all of them: cells of several attributes may share a key, and then their numbers.
+    """
+    if population.network is None:
+        return population.protected.all_names
+    return (cell.attribute,)
 
 
 def candidates_of(cell: Cell) -> list[Cell]:

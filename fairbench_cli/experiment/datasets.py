@@ -40,6 +40,7 @@ from fairbench_cli.network.bias import BiasKind, Groups, bias_kind
 from fairbench_cli.network.files import FORMAT, Meta, decisive_text
 from fairbench_cli.network.files import load as load_network
 from fairbench_cli.network.files import save as save_network
+from fairbench_cli.network.fit_quality import FitQuality, describe_distortion
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.structure import LearnSettings, Structure, describe_source, learn_structure
@@ -73,6 +74,8 @@ class PreparedDataset:
     network : Structure, BayesNet or None
         The structure that was learned from the data, or the network that came with the card; None where real
         rows are trained on.
+    stand_in : FitQuality or None
+        How good draws of the network that came with the card are, where that was measured.
     """
 
     spec: DatasetSpec
@@ -84,6 +87,7 @@ class PreparedDataset:
     size: int
     dataset: "Dataset | None"
     network: Structure | BayesNet | None
+    stand_in: FitQuality | None = None
 
     @property
     def name(self) -> tuple[str, str]:
@@ -405,6 +409,15 @@ def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: "Data
     return PreparedDataset(spec, card, roles, decisive, facts, columns, size, dataset, structure)
 
 
+def list_distortions(datasets: Iterable[PreparedDataset]) -> list[str]:
+    """Return a line of warning for each network that came with a card and misleads about its data."""
+    lines = []
+    for prepared in datasets:
+        if prepared.stand_in is not None:
+            lines.append(describe_distortion(prepared.card.name, prepared.stand_in))
+    return [line for line in dict.fromkeys(lines) if line]
+
+
 def _shipped(
     spec: DatasetSpec, card: Card, card_path: Path, dataset: "Dataset | None", config: ExperimentConfig
 ) -> PreparedDataset:
@@ -427,7 +440,9 @@ def _shipped(
     sha256 = dataset.sha256 if dataset is not None else meta.source.get("sha256")
     facts = {**meta.source, "sha256": sha256, "network": path.name, "score": meta.score, "bic": meta.bic}
     decisive = {**_decisive(card, dataset), "shipped": digest(decisive_text(path))}
-    return PreparedDataset(spec, card, roles, decisive, facts, network.columns, size, dataset, network)
+    return PreparedDataset(
+        spec, card, roles, decisive, facts, network.columns, size, dataset, network, meta.stand_in
+    )
 
 
 def _decisive(card: Card, dataset: "Dataset | None") -> dict[str, Any]:
@@ -504,6 +519,8 @@ class Population:
         Metrics that need the test rows.
     predictions : bool
         Whether to keep the test rows with what was decided.
+    controls : bool
+        Whether the plain model's repeats have controls that need no training.
     apart : Sample or None
         Test rows of files of their own.
     worlds : dict
@@ -527,6 +544,7 @@ class Population:
     sweep: bool
     row_metrics: RequestedRowMetrics
     predictions: bool = False
+    controls: bool = False
     apart: Sample | None = None
     worlds: Mapping[str, World] = field(default_factory=dict)
     people: Table | None = None
@@ -582,6 +600,7 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         sweep=config.sweep is not None,
         row_metrics=config.row_metrics,
         predictions=config.predictions,
+        controls=bool(config.controls),
         apart=_tested_rows(prepared, config),
         worlds=worlds,
         people=tested if prepared.spec.bias is not None else None,

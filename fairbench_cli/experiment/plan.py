@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +27,7 @@ from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.outputs import TestLabels
 from fairbench_cli.experiment.config.read import parse
 from fairbench_cli.experiment.config.worlds import CellWorld
+from fairbench_cli.experiment.controls import BOOTSTRAP, SHUFFLED
 from fairbench_cli.experiment.datasets import PreparedDataset, rows_to_test
 from fairbench_cli.experiment.versions import CELL_VERSION
 from fairbench_cli.interventions.registry import INTERVENTIONS
@@ -46,6 +47,8 @@ CELL_COLUMNS = (
 
 FILE = "plan.json"
 
+MOST_BOOTSTRAP = 10
+"""Per cent of the fits of a run that its bootstrap twins may take."""
 
 UNBIASED = CellWorld("", 0.0, ())
 
@@ -64,6 +67,8 @@ class Cell:
         Which bias its training rows have, and how strong it is: without mechanisms that of eq. (4).
     real : bool
         Whether it trains on real rows, so that cells of one data set share the same splits.
+    control : str
+        Of a trained control, what becomes of its training rows (`controls.make_training_rows`); else empty.
     """
 
     dataset: str
@@ -74,6 +79,7 @@ class Cell:
     seed: int
     real: bool
     key: str
+    control: str = ""
 
     @property
     def beta(self) -> float:
@@ -87,6 +93,11 @@ class Cell:
         if technique is self.technique:
             return self
         return replace(self, technique=technique, world=UNBIASED)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether what is computed is the plain model, whose decisions have controls."""
+        return self.computed.technique.is_plain and not self.control
 
     @property
     def in_world(self) -> str:
@@ -105,8 +116,8 @@ class Cell:
         return self.dataset, self.attribute
 
     def describe(self) -> dict[str, Any]:
-        """Return the cell's key and its columns in every result file."""
-        return {
+        """Return the cell's key and its columns in every result file; of a control also which it is."""
+        description = {
             "key": self.key,
             "dataset": self.dataset,
             "attribute": self.attribute,
@@ -119,6 +130,9 @@ class Cell:
             "classifier": self.classifier.name,
             "classifier_parameters": canonical_json(dict(self.classifier.parameters)),
         }
+        if self.control:
+            description["control"] = self.control
+        return description
 
     def sample_seed(self, repeat: int) -> int:
         """Seed of the training set: the same for every technique and classifier, so repeats are paired.
@@ -145,26 +159,103 @@ class Cell:
 
 def component_seed(seed: int, spec: ComponentSpec) -> int:
     """Return the seed of a technique's or a classifier's own random choices, by that of the rows."""
-    return derive_seed(seed, spec.name, list(spec.parameters))
+    return derive_seed(seed, spec.name, list(spec.written.items()))
+
+
+def make_all_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> list[Cell]:
+    """Return the cells of an experiment, then its trained controls."""
+    cells = make_cells(config, datasets)
+    return cells + make_controls(config, datasets, cells)
 
 
 def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> list[Cell]:
     """Return every combination of data set, classifier, technique and world, in the order of the config."""
     cells = []
-    unbiased = _of_world(config, UNBIASED)
-    real = config.sample.source == "data"
     for dataset in datasets:
         source = canonical_json(dataset.decisive)  # long, and the same for all of its cells
         worlds = [(world, _of_world(config, world)) for world in config.worlds(dataset.spec)]
         for classifier, technique in product(config.classifiers, config.interventions):
+            if dataset.spec.takes(technique.spec.name, classifier.name):
+                cells += _cells_in_worlds(config, dataset, technique, classifier, source, worlds)
+    return cells
+
+
+def make_controls(
+    config: ExperimentConfig, datasets: Sequence[PreparedDataset], cells: Sequence[Cell]
+) -> list[Cell]:
+    """Return the trained controls of an experiment, none where it asks for none.
+
+    They are of the last β, or world, and the first classifier of each data set. Bootstrap twins are of as
+    many data sets as take at most `MOST_BOOTSTRAP` per cent of the fits of the cells; the seed draws which.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Those of the experiment, by `make_cells`.
+    """
+    if not config.controls:
+        return []
+    # 1. The plain model of each data set, and the techniques next to it.
+    plain_models: list[tuple[PreparedDataset, TechniqueSpec, ComponentSpec]] = []
+    techniques: list[tuple[PreparedDataset, TechniqueSpec, ComponentSpec]] = []
+    for dataset in datasets:
+        classifier = next(filter(dataset.spec.takes_classifier, config.classifiers))
+        for technique in config.interventions:
             if not dataset.spec.takes(technique.spec.name, classifier.name):
                 continue
-            computed = technique.computed
-            decisive = _decisive(config, dataset, computed, classifier)
-            key_parts = {key: canonical_json(value) for key, value in decisive.items()} | {"source": source}
-            for world, world_parts in worlds:
-                key = digest_of_parts(key_parts | (world_parts if computed is technique else unbiased))
-                cells.append(Cell(*dataset.name, world, technique, classifier, config.seed, real, key))
+            if technique.is_plain and (not plain_models or plain_models[-1][0] is not dataset):
+                plain_models.append((dataset, technique, classifier))
+            elif not technique.computed.is_plain:
+                techniques.append((dataset, technique, classifier))
+    # 2. As many bootstrap twins as cost little, by the number of fits.
+    fits_by_key = {cell.key: cell.technique.n_fits for cell in cells}
+    n_blocks = MOST_BOOTSTRAP * sum(fits_by_key.values()) // (100 * len(BOOTSTRAP))
+    drawn = sorted(plain_models, key=lambda model: derive_seed(config.seed, "bootstrap", *model[0].name))
+    chosen = {dataset.name for dataset, _, _ in drawn[:n_blocks]}
+    models = [(*model, name) for model in plain_models if model[0].name in chosen for name in BOOTSTRAP]
+    # 3. What the protected column is shuffled for.
+    if config.controls == "placebo":
+        models += [(*model, SHUFFLED) for model in techniques]
+    controls = []
+    for dataset, technique, classifier, control in models:
+        world = config.worlds(dataset.spec)[-1]
+        source = canonical_json(dataset.decisive)
+        worlds = [(world, _of_world(config, world))]
+        controls += _cells_in_worlds(config, dataset, technique, classifier, source, worlds, control)
+    return controls
+
+
+def _cells_in_worlds(
+    config: ExperimentConfig,
+    dataset: PreparedDataset,
+    technique: TechniqueSpec,
+    classifier: ComponentSpec,
+    source: str,
+    worlds: Sequence[tuple[CellWorld, dict[str, str]]],
+    control: str = "",
+) -> list[Cell]:
+    """Return the cells of a technique and a classifier on a data set, one a world.
+
+    Parameters
+    ----------
+    source : str
+        The canonical JSON of what decides the data set's numbers.
+    worlds : sequence of (CellWorld, mapping)
+        Each with the canonical JSON of what decides a cell's numbers in it.
+    control : str
+        As `Cell` has it; without one it is no part of the keys.
+    """
+    real = config.sample.source == "data"
+    computed = technique.computed
+    decisive = _decisive(config, dataset, computed, classifier)
+    key_parts = {key: canonical_json(value) for key, value in decisive.items()} | {"source": source}
+    if control:
+        key_parts["control"] = canonical_json(control)
+    cells = []
+    for world, world_parts in worlds:
+        parts_in_world = world_parts if computed is technique else _of_world(config, UNBIASED)
+        key = digest_of_parts(key_parts | parts_in_world)
+        cells.append(Cell(*dataset.name, world, technique, classifier, config.seed, real, key, control))
     return cells
 
 
@@ -243,11 +334,19 @@ class RunPlan:
         Per prepared data set: its name, protected attributes, network, BIC, whether β had something to edit.
     cells : list of dict
         `Cell.describe` of each, in the order of the config.
+    controls : list of dict
+        That of each trained control. They are apart from the cells, so that nothing ranks them.
     """
 
     config: ExperimentConfig
     datasets: list[dict[str, Any]]
     cells: list[dict[str, Any]]
+    controls: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def all_cells(self) -> list[dict[str, Any]]:
+        """The cells and the trained controls."""
+        return self.cells + self.controls
 
     def dataset(self, name: str, attribute: str) -> dict[str, Any]:
         """Return the entry of a data set and attribute in `datasets`."""
@@ -390,22 +489,28 @@ def bias_in_words(
 
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:
-    """Return the plan of an experiment."""
+    """Return the plan of an experiment; of the cells those that are controls are kept apart."""
     described = []
     for dataset in datasets:
         description = dataset.describe() | {"test_rows": rows_to_test(dataset, config)}
         if dataset.spec.bias is not None:
             description["worlds"] = [world.described for world in config.worlds(dataset.spec)]
         described.append(description)
-    return RunPlan(config, described, [cell.describe() for cell in cells])
+    cells_of_plan = [cell.describe() for cell in cells if not cell.control]
+    controls = [cell.describe() for cell in cells if cell.control]
+    return RunPlan(config, described, cells_of_plan, controls)
 
 
 def write_plan(folder: Path, plan: RunPlan) -> None:
     """Write the plan next to the results."""
     cells = plan.cells
+    controls = plan.controls
     if not plan.has_worlds:
         cells = [_without_world(cell) for cell in cells]
+        controls = [_without_world(cell) for cell in controls]
     data = {"config": plan.config.to_config(), "datasets": plan.datasets, "cells": cells}
+    if controls:
+        data["controls"] = controls
     write_json(folder / FILE, add_checksum(data))
 
 
@@ -421,6 +526,10 @@ class _Cell(BaseModel):
     include_protected: bool
     classifier: str
     classifier_parameters: Json[dict[str, Any]]
+
+
+class _Control(_Cell):
+    control: str
 
 
 class _Dataset(BaseModel):
@@ -439,6 +548,7 @@ class _File(BaseModel):
     config: dict[str, Any]
     datasets: list[_Dataset]
     cells: Annotated[list[_Cell], Field(min_length=1)]
+    controls: list[_Control] = []
     sha256: str | None = None
 
 
@@ -504,9 +614,14 @@ def read_plan(folder: Path) -> RunPlan:
     config, _, problems = parse(YamlDocument(data["config"], {}, str(path)), None)
     if problems:
         raise UserError(*(Problem(problem.what, again, str(path)) for problem in problems))
+    if config.sample.source == "data":
+        # The plan does not name β, whose default would edit a network; real rows are as biased as they are.
+        config = config.model_copy(update={"sample": config.sample.model_copy(update={"beta": (0.0,)})})
     if len({canonical_json(cell) for cell in data["cells"]}) < len(data["cells"]):
         raise user_error("not the plan of a run (a cell is listed twice)", again, str(path))
-    return RunPlan(config, data["datasets"], [{"world": ""} | cell for cell in data["cells"]])
+    cells = [{"world": ""} | cell for cell in data["cells"]]
+    controls = [{"world": ""} | cell for cell in data.get("controls", ())]
+    return RunPlan(config, data["datasets"], cells, controls)
 
 
 Facts = Mapping[str, Any]

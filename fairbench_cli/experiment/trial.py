@@ -47,6 +47,7 @@ TRAIN = 400
 TEST = 300
 SEED = 2026
 NETWORKS = ("compas", "adult")
+PLAIN = "none"  # the technique that changes nothing
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,34 @@ class Trial:
             warning_texts = (f"{warning.category.__name__}: {warning.message}" for warning in warned)
             results.append(TrialResult(title, mend, tuple(printed), _each_once(warning_texts)))
         return results
+
+    def remark(self) -> str:
+        """Return that somebody's technique decides on every row as the model without one; else empty."""
+        if self.kind is CLASSIFIERS or self.spec.origin is None:
+            return ""
+        plain = replace(self, spec=components.ComponentSpec(PLAIN))
+        tried = []
+        with captured(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for network in NETWORKS:
+                rows = samples(network)
+                try:
+                    reply = self.ask(*rows)
+                    plain_reply = plain.ask(*rows)
+                except (Exception, SystemExit):  # another trial says so
+                    return ""
+                if reply[0]:
+                    continue
+                tried.append(network)
+                # Decisions come first, scores behind them; a model need not hand its scores on.
+                if not plain_reply[1].startswith(reply[1]):
+                    return ""
+        if not tried:
+            return ""
+        return (
+            f"It changes nothing: on every row of {' and '.join(tried)} it decides as the model without a "
+            "technique. Look at what fit hands to the classifier, or to the model that it returns."
+        )
 
     def _with_line(self, title: str, error: BaseException) -> str:
         """Say what was raised, and where: the last line of its own file if it has one; and how to mend it."""

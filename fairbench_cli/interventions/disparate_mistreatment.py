@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from fairbench_cli.base.parameters import LATER
+from fairbench_cli.base.parameters import UNWRITTEN
 from fairbench_cli.classifiers.encode import BinEncoding
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Labels, Rows, Sample
@@ -524,11 +524,12 @@ class ZafarDM:
 
     Zafar, Valera, Gomez Rodriguez & Gummadi (2017), arXiv:1610.08452. The model is a logistic regression of
     its own, d = w·x: of the experiment's classifier only `include_protected` counts. It minimises the sum
-    of losses and the penalty l2/2 Σ wⱼ² (intercept free) subject to |F| ≤ threshold. With y = ±1, over the
-    n rows with the unfavourable outcome (fpr) or the favourable one (fnr), F = (n_g n_ḡ/n²) (mean of min(0,
-    y d) in the favoured group − in the deprived group): errors are as grave on average, which draws the
-    rates nearer without making them equal. A row is predicted favourable where d > −1e-9: optima often
-    leave rows on d = 0, and those count as favourable whatever the rounding.
+    of losses and the penalty l2/2 Σ wⱼ² (intercept free) subject to |F| ≤ threshold. With y = ±1, and m =
+    min(0, y d) in rows with the unfavourable outcome (fpr) or the favourable one (fnr), 0 in the others,
+    F = (n_g n_ḡ/n²) (mean of m in the favoured group − in the deprived group), the paper's covariance of
+    group and m: errors are as grave on average, which draws the rates nearer without making them equal. A
+    row is predicted favourable where d > −1e-9: optima often leave rows on d = 0, and those count as
+    favourable whatever the rounding.
 
     Parameters
     ----------
@@ -543,10 +544,10 @@ class ZafarDM:
         procedure, which stops short of one, with the authors' τ = 5 and μ = 1.2.
     bins : {"one-hot", "number"}
         Take bins as levels, or as the numbers in their middles.
-    average : {"label", "group"}
-        Over which rows a group's errors are averaged: n, n_g and n_ḡ count those with the outcome that the
-        rate is about, as in the last version of the authors' code, the default; or all of them, as in the
-        paper, which holds errors per person alike, and leaves a group with fewer such rows the higher rate.
+    average : {"group", "label"}
+        Over which rows a group's errors are averaged: n, n_g and n_ḡ count all rows, as in the paper, which
+        holds errors per person alike, and leaves a group with fewer rows of that outcome the higher rate; or
+        those with the outcome that the rate is about, as the authors' code does since January 2018.
     """
 
     uses_classifier: ClassVar[bool] = False
@@ -556,7 +557,7 @@ class ZafarDM:
     l2: NotNegative = 1.0
     solver: Literal["direct", "ccp"] = "direct"
     bins: BinEncoding = "one-hot"
-    average: mistreatment.Average = field(default="label", metadata=LATER)
+    average: mistreatment.Average = field(default="group", metadata={UNWRITTEN: "label"})
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
         """Fit the constrained logistic regression.

@@ -87,7 +87,7 @@ def problem(
     weights: Floats,
     constraint: Constraint,
     l2: float,
-    average: Average = "label",
+    average: Average,
 ) -> tuple[Mistreatment, Rates]:
     """Return the problem of Zafar et al. (2017), and which rates it can constrain.
 

@@ -1,12 +1,13 @@
 """Post-processing: thresholds by group, equalised odds, and the reject option, and what they share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
+from fairbench_cli.base.parameters import UNWRITTEN
 from fairbench_cli.classifiers.encode import training_weights
 from fairbench_cli.classifiers.fit import Classifier, FittedClassifier, FittedModel, Model
 from fairbench_cli.data.table import Floats, Labels, Sample
@@ -254,6 +255,10 @@ class GroupThresholds:
         Cost of a false positive and of a false negative. With one each, accuracy is maximised.
     validation : float in (0, 1)
         Share of validation rows.
+    randomised : bool
+        Whether thresholds may be drawn. False: each group has one threshold, and people of one group and
+        score are decided alike; of a constraint on one rate, with a tolerance above 0, as hardly any two
+        thresholds have equal rates.
     """
 
     takes_prefit: ClassVar[bool] = True
@@ -264,8 +269,13 @@ class GroupThresholds:
     cost_fp: NotNegative = 1.0
     cost_fn: NotNegative = 1.0
     validation: Share = 0.3
+    randomised: bool = field(default=True, metadata={UNWRITTEN: True})
 
     def __post_init__(self) -> None:
+        if not self.randomised and self.constraint == "equalised-odds":
+            raise ValueError("equalised odds need draws: set randomised, or hold one rate")
+        if not self.randomised and self.constraint != "none" and self.tolerance == 0:
+            raise ValueError("without draws hardly any two rates are equal: give a tolerance, such as 0.01")
         if self.cost_fp == self.cost_fn == 0:
             raise ValueError("cost_fp and cost_fn are both 0, so that all decisions are equally good")
         if self.constraint == "none" and self.tolerance > 0:
@@ -286,7 +296,9 @@ class GroupThresholds:
         model, rows = fit_and_hold_out(train, classifier, self.validation)
         costs = (self.cost_fp, self.cost_fn)
         points = points_of(rows, scores_of(model, rows))
-        solution = best_thresholds(points, self.constraint, self.tolerance, costs, self.norm)
+        solution = best_thresholds(
+            points, self.constraint, self.tolerance, costs, self.norm, randomised=self.randomised
+        )
         return decided_by(model, solution, drawn_thresholds(solution), rng)
 
 

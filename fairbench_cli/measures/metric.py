@@ -24,6 +24,19 @@ Groups = Literal["pair", "reference", "any"]
 Tested = Literal["parts", "rate", "limit", "ideal", "nothing"]
 
 OF_LABELS = "-of-labels"  # ends the name of a metric when it is of the labels
+RATES_AMONG_OTHERS = frozenset(
+    {
+        "balanced-residuals",
+        "cluster-difference",
+        "discrimination-weighted",
+        "discrimination-within",
+        "explained-difference",
+        "one-class-accuracy",
+        "propensity-difference",
+        "unexplained-difference",
+    }
+)
+"""The rates and differences of rates of sections that have other metrics, too."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +126,20 @@ class Metric:
         if self.ideal == self.low:
             return "lower"
         return "nearer"
+
+    @property
+    def is_of_rates(self) -> bool:
+        """Whether it is a rate or a difference of rates, so that 0.01 is one point.
+
+        No ratio, coefficient or p-value; and no metric of somebody's own, of which nothing is known.
+        """
+        name = self.name.removesuffix(OF_LABELS)
+        if self.section in ("absolute", "conditional"):
+            return name in RATES_AMONG_OTHERS
+        if self.section not in ("rate", "comparison", "alias", "legacy", "situation"):
+            return False
+        is_bounded = self.low >= -1 and self.high <= 2  # 1 plus a difference goes to 2
+        return is_bounded and "ratio" not in name and not name.endswith("-p")
 
     @property
     def ratio(self) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.measures.clusters import t_test_p
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import RATES, selection_matrix
 from fairbench_cli.measures.significance import normal_p
@@ -79,6 +80,31 @@ class RateChanges:
     moved: Floats
 
 
+@dataclass(frozen=True, eq=False)
+class RowInfluences:
+    """What a row of each kind adds to what is made of rates, shape (groups, kinds, rates); NaN without rows.
+
+    Parameters
+    ----------
+    before, after : arrays, shape (groups, rates)
+        The rates.
+    change, total : arrays
+        To log after − log before, and to log after + log before.
+    points : array
+        To after − before; NaN for shares of all selected.
+    counted, moved : bool arrays, shape (kinds, rates)
+        Which rows are below the bar, before or after; and which are counted differently before and after.
+    """
+
+    before: Floats
+    after: Floats
+    change: Floats
+    total: Floats
+    points: Floats
+    counted: Bools
+    moved: Bools
+
+
 def apart(before: Sequence[Floats], after: Sequence[Floats]) -> TwoSides:
     """Return different rows before and after: their n, rows and squares, each of shape (groups, 2, 2).
 
@@ -116,22 +142,9 @@ def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
     (0.0833, 0.0833)
     """
     numerator_kinds, denominator_kinds = _counted_kinds(names, sides.paired)
-    of_all = np.array([RATES[name].of_all for name in names])
-    numerators = [sides.n @ kinds for kinds in numerator_kinds]
-    denominators = [sides.n @ kinds for kinds in denominator_kinds]
-    rate = []
-    for numerator, denominator in zip(numerators, denominators, strict=True):
-        rate.append(divide(numerator, np.where(of_all, denominator.sum(0), denominator)))
-    # What a row of each kind adds, shape (groups, kinds, rates): to the log of a rate, and to the rate.
-    log = []
-    rate_terms = []
-    for s in (0, 1):
-        share = np.where(of_all, 0.0, _added_share(denominator_kinds[s], denominators[s]))
-        log.append(_added_share(numerator_kinds[s], numerators[s]) - share)
-        rate_terms.append(_added_share(numerator_kinds[s], denominators[s]) - rate[s][:, None] * share)
+    influences = row_influences(sides, names)
     squares = _squared_weights(sides, np.maximum(denominator_kinds[0], denominator_kinds[1]))
     effective_rows = divide(sides.n[..., None] ** 2, np.max(squares, axis=0))
-    moved = (numerator_kinds[0] != numerator_kinds[1]) | (denominator_kinds[0] != denominator_kinds[1])
 
     def variance(added: Floats) -> Floats:
         return np.asarray(
@@ -142,17 +155,49 @@ def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
         return np.asarray(np.nansum(np.where(kinds, effective_rows, 0.0), axis=1))
 
     return RateChanges(
-        before=rate[0],
-        after=rate[1],
-        change=variance(log[1] - log[0]),
-        total=variance(log[1] + log[0]),
-        points=np.where(of_all, np.nan, variance(rate_terms[1] - rate_terms[0])),
+        before=influences.before,
+        after=influences.after,
+        change=variance(influences.change),
+        total=variance(influences.total),
+        points=variance(influences.points),
         fewest=np.minimum(rows(numerator_kinds[0] > 0), rows(numerator_kinds[1] > 0)),
-        moved=rows(moved),
+        moved=rows(influences.moved),
     )
 
 
-def same_size_p(change: Floats, change_variance: Floats, total: Floats, total_variance: Floats) -> Floats:
+def row_influences(sides: TwoSides, names: Sequence[str]) -> RowInfluences:
+    """Return what a row of each kind adds to changes of the rates of its group."""
+    numerator_kinds, denominator_kinds = _counted_kinds(names, sides.paired)
+    of_all = np.array([RATES[name].of_all for name in names])
+    numerators = [sides.n @ kinds for kinds in numerator_kinds]
+    denominators = [sides.n @ kinds for kinds in denominator_kinds]
+    rate = []
+    for numerator, denominator in zip(numerators, denominators, strict=True):
+        rate.append(divide(numerator, np.where(of_all, denominator.sum(0), denominator)))
+    log = []
+    rate_terms = []
+    for s in (0, 1):
+        share = np.where(of_all, 0.0, _added_share(denominator_kinds[s], denominators[s]))
+        log.append(_added_share(numerator_kinds[s], numerators[s]) - share)
+        rate_terms.append(_added_share(numerator_kinds[s], denominators[s]) - rate[s][:, None] * share)
+    return RowInfluences(
+        before=rate[0],
+        after=rate[1],
+        change=log[1] - log[0],
+        total=log[1] + log[0],
+        points=np.where(of_all, np.nan, rate_terms[1] - rate_terms[0]),
+        counted=(denominator_kinds[0] > 0) | (denominator_kinds[1] > 0),
+        moved=(numerator_kinds[0] != numerator_kinds[1]) | (denominator_kinds[0] != denominator_kinds[1]),
+    )
+
+
+def same_size_p(
+    change: Floats,
+    change_variance: Floats,
+    total: Floats,
+    total_variance: Floats,
+    degrees: tuple[Floats, Floats] | None = None,
+) -> Floats:
     """Return two-sided p-values of "the log ratios before and after are equally far from 0".
 
     They are where after − before is 0, and where after + before is: where a ratio was turned around. Both
@@ -164,6 +209,8 @@ def same_size_p(change: Floats, change_variance: Floats, total: Floats, total_va
         log R after − log R before, and log R after + log R before.
     change_variance, total_variance : arrays
         Their variances.
+    degrees : tuple of two arrays, optional
+        Their degrees of freedom, of Student's t; without these the statistics are taken for normal.
 
     Examples
     --------
@@ -174,9 +221,9 @@ def same_size_p(change: Floats, change_variance: Floats, total: Floats, total_va
     [0.0, 1.0]
     """
     p = []
-    for log_ratio, variance in ((change, change_variance), (total, total_variance)):
+    for i, (log_ratio, variance) in enumerate(((change, change_variance), (total, total_variance))):
         z = np.where(variance == 0, 0.0, divide(log_ratio, np.sqrt(variance)))  # nothing moved
-        p.append(normal_p(z))
+        p.append(normal_p(z) if degrees is None else t_test_p(z, degrees[i]))
     return np.maximum(p[0], p[1])
 
 

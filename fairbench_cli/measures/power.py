@@ -39,6 +39,18 @@ SAME = 1e-9  # logarithms of ratios that differ by rounding alone
 Verdicts = Literal["fails", "passes", "both"]
 
 
+def round_up_count(value: float) -> float:
+    """Round up to two digits; NaN stays.
+
+    >>> round_up_count(1511.2), round_up_count(31.0), round_up_count(213)
+    (1600.0, 31.0, 220.0)
+    """
+    if not (math.isfinite(value) and value > 0):
+        return value
+    step = 10.0 ** max(0, math.floor(math.log10(value)) - 1)
+    return math.ceil(value / step * (1 - 1e-12)) * step
+
+
 @dataclass(frozen=True)
 class Criterion:
     """What an audit goes by.
@@ -47,14 +59,15 @@ class Criterion:
     ----------
     tau : float
         Ratios from tau to 1/tau are allowed.
-    family : int
-        How many comparisons decide: Holm's first step is at (1 − confidence) / family.
+    family : float
+        How many comparisons decide: Holm's first step is at (1 − confidence) / family. With weights, the
+        inverse of a comparison's share.
     confidence : float
         Of tests and intervals.
     """
 
     tau: float = 0.8
-    family: int = 1
+    family: float = 1
     confidence: float = 0.95
 
     @property

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.counts import Floats, as_floats, divide
-from fairbench_cli.measures.significance import fisher, normal_p, normal_quantile
+from fairbench_cli.measures.significance import fisher, normal_p, normal_quantiles
 
 
-def wilson_interval(above: ArrayLike, below: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
+def wilson_interval(
+    above: ArrayLike, below: ArrayLike, confidence: ArrayLike = 0.95
+) -> tuple[Floats, Floats]:
     """Interval of the rate above / below (Wilson 1927); NaN for 0/0.
 
     >>> [round(float(limit), 4) for limit in wilson_interval(0, 20)]
@@ -25,7 +27,7 @@ def wilson_interval(above: ArrayLike, below: ArrayLike, confidence: float = 0.95
     """
     x = np.asarray(above, dtype=np.float64)
     n = np.asarray(below, dtype=np.float64)
-    z2 = normal_quantile(confidence) ** 2
+    z2 = normal_quantiles(confidence) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         half = np.sqrt(z2 * (x * (n - x) / n + z2 / 4)) / (n + z2)
         middle = (x + z2 / 2) / (n + z2)
@@ -40,7 +42,7 @@ def difference_interval(
     below: ArrayLike,
     ref_above: ArrayLike,
     ref_below: ArrayLike,
-    confidence: float = 0.95,
+    confidence: ArrayLike = 0.95,
     correlation: ArrayLike = 0.0,
 ) -> tuple[Floats, Floats]:
     """Interval of above/below − ref_above/ref_below (Newcombe 1998); NaN when a rate is 0/0.
@@ -58,7 +60,7 @@ def difference_interval(
     return p - q - down, p - q + up
 
 
-def _estimate(above: ArrayLike, below: ArrayLike, confidence: float) -> tuple[Floats, Floats, Floats]:
+def _estimate(above: ArrayLike, below: ArrayLike, confidence: ArrayLike) -> tuple[Floats, Floats, Floats]:
     """Return a rate and its Wilson limits."""
     low, high = wilson_interval(above, below, confidence)
     return divide(above, below), low, high
@@ -151,7 +153,7 @@ def ratio_interval(
     below: ArrayLike,
     ref_above: ArrayLike,
     ref_below: ArrayLike,
-    confidence: float = 0.95,
+    confidence: ArrayLike = 0.95,
 ) -> tuple[Floats, Floats]:
     """Return the interval of the ratio of two rates (Miettinen & Nurminen 1985).
 
@@ -163,9 +165,9 @@ def ratio_interval(
     [0.836125, 1.130662]
     """
     x, n, y, m = as_floats(above, below, ref_above, ref_below)
-    z = normal_quantile(confidence)
+    z = normal_quantiles(confidence)
 
-    level = np.multiply.outer(np.array([z, -z]), np.ones(x.shape))
+    level = np.stack([z * np.ones(x.shape), -z * np.ones(x.shape)])
     low_log = np.full(level.shape, -EDGE)
     high_log = np.full(level.shape, EDGE)
     for _ in range(STEPS):

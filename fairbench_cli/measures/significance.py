@@ -63,6 +63,19 @@ def normal_quantile(confidence: float) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
+_inv_cdf = np.vectorize(NormalDist().inv_cdf, otypes=[np.float64])
+
+
+def normal_quantiles(confidence: ArrayLike) -> Floats:
+    """Return how many standard errors each of some intervals reaches to each side.
+
+    >>> normal_quantiles([0.95, 0.99]).round(3).tolist()
+    [1.96, 2.576]
+    """
+    quantiles: Floats = _inv_cdf((1 + np.asarray(confidence, dtype=np.float64)) / 2)
+    return quantiles
+
+
 def two_proportions(
     above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_below: ArrayLike
 ) -> tuple[Floats, Floats]:
@@ -128,17 +141,32 @@ def alpha_level(confidence: float) -> float:
     return round(1 - confidence, 12)
 
 
-def holm(p: ArrayLike) -> Floats:
-    """Return Holm's step-down adjustment of p-values (Holm 1979); NaN are no tests and stay NaN.
+def holm(p: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+    """Return Holm's step-down adjustment of p-values, of one family; NaN are no tests and stay NaN.
 
+    Parameters
+    ----------
+    p : array
+    weights : array of the same shape, optional
+        Above 0; a test with twice the weight is rejected at twice the level (Holm 1979, section 4). All equal
+        where it is not said.
+
+    Examples
+    --------
     >>> holm([0.01, 0.04, float("nan"), 0.03]).tolist()
     [0.03, 0.06, nan, 0.06]
+    >>> holm([0.02, 0.01], weights=[4, 1]).round(3).tolist()
+    [0.025, 0.025]
     """
     values = np.asarray(p, dtype=np.float64)
+    shares = np.ones_like(values)
+    if weights is not None:
+        shares = np.asarray(weights, dtype=np.float64)
     adjusted = np.full_like(values, np.nan)
     tests = np.flatnonzero(~np.isnan(values))
-    order = tests[np.argsort(values[tests], kind="stable")]
-    factors = np.arange(len(order), 0, -1)
+    order = tests[np.argsort(values[tests] / shares[tests], kind="stable")]
+    left = np.cumsum(shares[order][::-1])[::-1]  # the weights of a test and of those that come after it
+    factors = left / shares[order]
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(values[order] * factors))
     return adjusted
 

@@ -212,6 +212,8 @@ def best_thresholds(
     tolerance: float = 0.0,
     costs: tuple[float, float] = (1.0, 1.0),
     norm: Norm = "max",
+    *,
+    randomised: bool = True,
 ) -> BestThresholds:
     """Return the mixtures of thresholds that cost least, of those that keep to a constraint.
 
@@ -231,12 +233,15 @@ def best_thresholds(
         Of a false positive and of a false negative, at least 0, not both 0.
     norm : {"max", "sum"}
         Of equalised odds: whether each of the differences in FPR and TPR is held, or their sum.
+    randomised : bool
+        Whether a threshold may be drawn; else each of two groups has one threshold, under a constraint on one
+        rate.
 
     Raises
     ------
     ValueError
         When there is no group, a group has no row with one of the labels, or tolerance or costs are out of
-        range.
+        range; without draws for other than two groups and for a constraint on two rates.
 
     Examples
     --------
@@ -256,14 +261,17 @@ def best_thresholds(
         raise ValueError(f"the tolerance must be a number of at least 0, not {tolerance}")
     if not (min(costs) >= 0 and 0 < max(costs) < np.inf):
         raise ValueError(f"costs must be numbers of at least 0 and not both 0, not {costs}")
-    hulls = [convex_hull(group) for group in groups]
+    hulls = [convex_hull(group) if randomised else group for group in groups]
     total = sum(group.negatives + group.positives for group in hulls)
     unit = max(costs)  # so that tolerances of the solver mean the same whatever costs are counted in
     cost = [_errors(group, costs[0] / unit, costs[1] / unit) / total for group in hulls]
     constrained = [_constrained_rates(group, constraint, norm) for group in hulls]
     shares = _cheapest(cost, constrained)
     if _violation(shares, constrained) > tolerance + ROUNDING:
-        shares = _solve_programme(cost, constrained, tolerance)
+        if randomised:
+            shares = _solve_programme(cost, constrained, tolerance)
+        else:
+            shares = _cheapest_pair(cost, constrained, tolerance)
     return BestThresholds(
         tuple(
             Mixture(group.thresholds[share > 0], share[share > 0])
@@ -331,6 +339,35 @@ def _cheapest(cost: list[Floats], constrained: list[Floats]) -> list[Floats]:
     # Rounded, so that equal differences tie and the first, with the highest thresholds, is taken.
     combinations = map(list, islice(product(*points), MOST_TIES))
     return min(combinations, key=lambda shares: round(_violation(shares, constrained), 12))
+
+
+def _cheapest_pair(cost: list[Floats], constrained: list[Floats], tolerance: float) -> list[Floats]:
+    """Return the points of two groups that cost least together, of those whose rates differ by a tolerance.
+
+    There are always some: nobody is accepted of either group. Of equally cheap ones the pair with the
+    smallest difference is taken, then the one with the highest thresholds.
+    """
+    if len(cost) != 2 or len(constrained[0]) != 1:
+        raise ValueError("without draws two groups are held at one rate")
+    first, second = (rates[0] for rates in constrained)
+    # Of the second group, the points in the window of each point of the first: both ends only rise.
+    starts = np.searchsorted(second, first - tolerance - ROUNDING, side="left")
+    ends = np.searchsorted(second, first + tolerance + ROUNDING, side="right")
+    best: tuple[float, float, int, int] | None = None
+    for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        if start == end:
+            continue
+        window = cost[1][start:end]
+        cheapest = start + np.flatnonzero(window <= window.min() + ROUNDING)
+        gaps = np.abs(second[cheapest] - first[i]).round(12)
+        j = int(cheapest[np.argmin(gaps)])
+        pair = (round(float(cost[0][i] + cost[1][j]), 12), float(gaps.min()), i, j)
+        if best is None or pair < best:
+            best = pair
+    if best is None:
+        raise ValueError("no two thresholds keep to the tolerance")
+    _, _, i, j = best
+    return [np.eye(len(cost[0]))[i], np.eye(len(cost[1]))[j]]
 
 
 def _solve_programme(cost: list[Floats], constrained: list[Floats], tolerance: float) -> list[Floats]:

@@ -26,6 +26,7 @@ from fairbench_cli.experiment.journal.journal import Damage, Reading
 from fairbench_cli.experiment.plan import RunPlan, facts_of, select
 from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.report.ledger import cell_labels
+from fairbench_cli.report.ledger.controls import controls_frame
 from fairbench_cli.report.ledger.inference import RowDesign, row_design
 from fairbench_cli.report.ledger.journal_arrays import (
     CellKey,
@@ -39,6 +40,7 @@ from fairbench_cli.report.ledger.paired_differences import IDENTICAL, difference
 from fairbench_cli.report.ledger.population_tests import BASES
 from fairbench_cli.report.ledger.results import COMPARED, Results, RunResults, compute_results
 from fairbench_cli.report.show import tables
+from fairbench_cli.report.show.controls_text import describe_joint_rates
 
 SAME_KEY = "same key"
 PAIRED = "paired"
@@ -132,6 +134,7 @@ def compare_runs(
     results = compute_results(
         list(datasets.values()), metrics, attributes, config.own_metrics | other_config.own_metrics
     )
+    results = replace(results, margins=config.margin, family=config.family)
     frame = _differences(results, runs)
     # 4. Lay out what changed, and the differences.
     sentences = [
@@ -139,6 +142,9 @@ def compare_runs(
         f"and {len(second_run.plan.cells)}."
     ]
     sentences += list(_describe_worlds(runs)) + refusals
+    if all(run.plan.config.controls for run in runs):
+        frames = [controls_frame(run.plan, run.reading.records) for run in runs]
+        sentences += describe_joint_rates(frames)
     common_plan = replace(first_run.plan, cells=[first_run.cells[key] for key in keys])
     run = RunResults(first_run.folder, common_plan, list(datasets.values()), results, tuple(attributes))
     changes = _changes_section(_find_changes(runs, datasets))

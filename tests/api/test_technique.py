@@ -449,6 +449,24 @@ def test_a_fitted_model_decides_as_the_same_model_that_the_technique_trains(name
         assert np.array_equal(fitted.decision_probability(X), trained.decision_probability(X))
 
 
+def test_thresholds_of_a_fitted_model_draw_no_lots_where_that_is_asked_for():
+    model = hiring_model().fit(X[FEATURES], HIRED)
+    keywords = {"estimator": model, "prefit": True, "tolerance": 0.02}
+    fixed = fair("group-thresholds", randomised=False, **keywords).fit(X, HIRED)
+    assert set(np.unique(fixed.decision_probability(X))) <= {0.0, 1.0}
+    assert fixed.facts_["gap_validation"] <= 0.02
+    assert (
+        fixed.facts_["cost_validation"]
+        >= fair("group-thresholds", **keywords).fit(X, HIRED).facts_["cost_validation"]
+    )
+    for wrong, words in (
+        ({"tolerance": 0.0}, "give a tolerance, such as 0.01"),
+        ({"constraint": "equalised-odds"}, "equalised odds need draws"),
+    ):
+        with pytest.raises(fb.UserError, match=words):
+            fair("group-thresholds", randomised=False, **{**keywords, **wrong}).fit(X, HIRED)
+
+
 def test_a_frozen_model_needs_no_word_and_stays_fitted_in_copies():
     model = hiring_model().fit(X[FEATURES], HIRED)
     said = fair("group-thresholds", estimator=model, prefit=True).fit(X, HIRED)

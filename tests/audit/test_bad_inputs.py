@@ -73,7 +73,11 @@ REFUSED = {
     "header without line end": (HEAD.strip(), AuditConfig(), ["no rows"]),
     "blank first line": (f"\n{GOOD}", AuditConfig(), ["preds.csv:1", "blank"]),
     "no attribute": ("entity_id,score,label\n1,1,0\n2,0,1\n", AuditConfig(), ["no attribute"]),
-    "latin-1": ((HEAD + "1,0,\xe9\n0,1,b\n").encode("latin-1"), AuditConfig(), ["UTF-8", "iconv"]),
+    "latin-1": (
+        (HEAD + "1,0,\xe9\n0,1,b\n").encode("latin-1"),
+        AuditConfig(),
+        ["UTF-8", "--encoding cp1252"],
+    ),
     "latin-1 far below": (
         (HEAD + "1,0,a\n" * 20_000 + "0,1,\xe9\n").encode("latin-1"),
         AuditConfig(),
@@ -101,7 +105,7 @@ REFUSED = {
     "label twice": ("score,label,label,race\n1,0,0,b\n", AuditConfig(), ['column "label" appears twice']),
     "model twice": ("model_id,score,model_id,race\n1,0,1,b\n", AuditConfig(), ['"model_id" appears twice']),
     "a named column twice": (
-        "score,race,job,job\n1,a,x,y\n",
+        "score,race,job,job\n1,a,1,y\n",
         AuditConfig(label="job"),
         ['column "job" appears twice', "preds.csv:1", "rename or remove one of them"],
     ),
@@ -125,7 +129,7 @@ REFUSED = {
     "two other scores": (
         f"{HEAD}0.2,0,a\n0.9,1,b\n",
         AuditConfig(),
-        ["0.2", "preds.csv:2", "2 rows", "--threshold"],
+        ["preds.csv:2", '"0.2" in 1 row, "0.9" in 1 row, not 0 or 1', "--threshold"],
     ),
     "scores 1 and 2": (f"{HEAD}1,0,a\n2,1,b\n", AuditConfig(), ["preds.csv:3", "recode 1 and 2 as 0 and 1"]),
     "scores -1 and 1": (f"{HEAD}1,0,a\n-1,1,b\n", AuditConfig(), ["preds.csv:3", "recode -1 and 1"]),
@@ -145,7 +149,7 @@ REFUSED = {
     "labels Yes and No": (
         f"{HEAD}1,Yes,a\n0,No,b\n",
         AuditConfig(),
-        ["VALUE: one of 'No', 'Yes'"],
+        ['"No" in 1 row, "Yes" in 1 row', "likely --favourable Yes"],
     ),
     "label of three values": (f"{HEAD}1,0,a\n0,2,b\n0,1,b\n", AuditConfig(), ["preds.csv:3", "0 or 1"]),
     "missing label": (f"{HEAD}1,0,a\n0,,b\n1,,b\n", AuditConfig(), ["preds.csv:3", "missing in 2 rows"]),
@@ -156,7 +160,7 @@ REFUSED = {
         HALF,
         ["preds.csv:3", "missing in 1 row"],
     ),
-    "missing score with top-k": (f"{HEAD}1,0,a\n,1,b\n", TOP, ["preds.csv:3", "missing in 1 row"]),
+    "missing score with top-k": (f"{HEAD}1,0,a\n,1,b\n0,1,b\n", TOP, ["preds.csv:3", "missing in 1 row"]),
     "infinite score": (f"{HEAD}inf,0,a\n0,1,b\n", HALF, ["preds.csv:2", "not a finite number"]),
     "score too large": (f"{HEAD}0,0,a\n-1e308,1,b\n", HALF, ["preds.csv:3", "-1e308", "up to 1e100"]),
     "score nan": (f"{HEAD}0,0,a\nnan,1,b\n", HALF, ["preds.csv:3", "not a finite number"]),

@@ -127,7 +127,6 @@ def write(frame: pd.DataFrame, folder, name: str, **columns) -> None:
         ({}, ("--slice", "sex"), ["against and slice both"]),
         ({}, ("--score", "score", "--score", "other"), ["against and score both"]),
         ({}, ("--model-column", "sex"), ["model-column cannot be combined with against"]),
-        ({}, ("--cluster", "id"), ["against compares files row by row"]),
         ({}, ("--explain", "sex"), ["explain cannot be combined"]),
         ({}, ("--threshold", "1", "--threshold", "2"), ["one can be compared at a time"]),
         ({}, ("--top-k", "3", "--ties", "random"), ["ties drawn at random"]),
@@ -158,7 +157,6 @@ def test_what_cannot_be_paired_is_refused(change, flags, words, say, tmp_path):
         (("--score", "old", "--slice", "id"), ["300 different values; at most 60 slices"]),
         (("--score", "old", "--slice", "one"), ["one value only"]),
         (("--score", "old", "--slice", "hole"), ['"hole" is missing in 1 row']),
-        (("--score", "old", "--slice", "one", "--cluster", "id"), ["slices to be of different people"]),
         (("--score", "old", "--slice", "sex"), ['"sex" is the slice']),
     ],
 )

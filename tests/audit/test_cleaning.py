@@ -12,6 +12,7 @@ from conftest import study_of, two_lines
 import fairbench_cli as fb
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
+from fairbench_cli.audit.show.document import rate_legend
 from fairbench_cli.audit.show.headline import headline
 from fairbench_cli.base.errors import UserError
 
@@ -311,3 +312,98 @@ def test_numbers_with_commas_explain_what_the_same_numbers_with_points_do():
         content = json.loads(fb.audit(people, attributes=["sex"], explain=["team"]).to_json())
         texts.append(json.dumps(content["explanations"]))
     assert texts[0] == texts[1]
+
+
+# Birth dates -----------------------------------------------------------------------------------------------
+
+BORN = ["1990-06-15", "15.06.1990", "1970-01-01", ""]
+
+
+def people_with_birth_dates(n=120):
+    """Return people who were seen on a day of 2024, with their birth dates in two ways of writing."""
+    rng = np.random.default_rng(6)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 366, n), "D")
+    frame = pd.DataFrame({"score": rng.integers(0, 2, n), "sex": rng.choice(["f", "m"], n)})
+    frame["seen"] = days.strftime("%Y-%m-%d")
+    frame["Date of Birth"] = rng.choice(BORN, n)
+    return frame
+
+
+def ages_of(frame, **keys):
+    result = fb.audit(frame, draws=0, **keys)
+    groups = result.to_pandas("groups")
+    groups = groups[(groups["attribute"] == "Date of Birth") & (groups["metric"] == "selection-rate")]
+    sizes = groups.set_index("group")["rows"].drop("(all)", errors="ignore")
+    return sizes.to_dict(), result.report.notes
+
+
+def test_birth_dates_are_cut_into_ages_on_a_day():
+    frame = people_with_birth_dates()
+    keys = {"bins": {"Date of Birth": [34, 45]}}
+    born_1990 = frame["Date of Birth"].isin(BORN[:2]).sum()
+    others = {"45 and over": (frame["Date of Birth"] == BORN[2]).sum()}
+    others["(missing)"] = (frame["Date of Birth"] == "").sum()
+    sizes, notes = ages_of(frame, as_of="2024-06-14", **keys)
+    assert sizes == {"under 34": born_1990} | others
+    assert "Ages in full years on 2024-06-14: Date of Birth." in notes
+    sizes, _ = ages_of(frame, as_of="2024-06-15", **keys)
+    assert sizes == {"34 to 44": born_1990} | others
+    sizes, notes = ages_of(frame, as_of="seen", **keys)
+    is_34 = frame["Date of Birth"].isin(BORN[:2]) & (frame["seen"] >= "2024-06-15")
+    assert sizes == {"under 34": born_1990 - is_34.sum(), "34 to 44": is_34.sum()} | others
+    assert "Ages in full years on seen: Date of Birth." in notes
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({}, "holds dates, and ages are counted on a day"),
+        ({"as_of": "soon"}, '"soon" is no day and no column'),
+        ({"as_of": "sex"}, '"sex" has "'),
+        ({"as_of": "1960-01-01"}, "not the birth date of somebody alive on the day of ages"),
+        ({"as_of": "2024-01-01", "bins": {}}, "as-of has no effect: no column that is cut holds dates"),
+    ],
+)
+def test_ages_need_a_day(keys, words):
+    with pytest.raises(UserError) as caught:
+        fb.audit(people_with_birth_dates(), **{"bins": {"Date of Birth": [34, 45]}, **keys})
+    assert words in str(caught.value)
+
+
+def test_birth_dates_are_offered_as_ages():
+    report = fb.audit(people_with_birth_dates(), draws=0).report
+    offer = "--bins 'Date of Birth=25,45,65' --as-of 2024-12-31"
+    assert f"Not audited: age, which Date of Birth says: {offer} cuts it." in headline(report).sentence
+    assert any(
+        note.startswith("Not audited, as they hold dates: ") and offer in note for note in report.notes
+    )
+    with_age = people_with_birth_dates().assign(age=["young", "old"] * 60)
+    assert offer not in headline(fb.audit(with_age, draws=0).report).sentence
+
+
+# What counts as 1 ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keys", "legend"),
+    [
+        (
+            {"score": "text", "label": "again", "favourable": "Low", "favourable_label": "0"},
+            'selected: text is "Low"; who should be selected: again is 0.',
+        ),
+        (
+            {"score": "text", "label": "again", "favourable": "High|Medium"},
+            'selected: text is "High" or "Medium"; who should be selected: again is 1.',
+        ),
+        ({"score": "number", "threshold": 5}, "selected: number is above the cut."),
+        ({"score": ["text", "other"], "favourable": "Low"}, 'selected: text or other is "Low".'),
+    ],
+)
+def test_the_legend_says_which_values_of_which_columns_count(keys, legend):
+    rng = np.random.default_rng(7)
+    texts = rng.choice(["Low", "Medium", "High"], (2, 200))
+    frame = pd.DataFrame({"sex": rng.choice(["f", "m"], 200), "text": texts[0], "other": texts[1]})
+    frame["again"] = rng.integers(0, 2, 200)
+    frame["number"] = rng.integers(0, 10, 200)
+    report = fb.audit(frame, attribute="sex", draws=0, **keys).report
+    assert rate_legend(report)[-1] == legend

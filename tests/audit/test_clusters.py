@@ -209,7 +209,7 @@ def test_people_are_counted_by_group(tmp_path) -> None:
         (2, 0),
         (3, 2),
     ]
-    assert "person: the rows are of 4 people; intervals and tests go by these." in tally.notes
+    assert "person: the rows have 4 different values; intervals and tests go by these." in tally.notes
     weighted = read(tmp_path, weight="w", attributes=("sex",)).slices[0]
     assert weighted.clusters.n.sum() == 9
     assert weighted.clusters.n[0].tolist() == [[2, 1], [0, 0]]

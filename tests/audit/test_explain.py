@@ -17,6 +17,7 @@ from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.parts.explanations import read_behind, standard_errors, stratify, to_counts
 from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.strata import read_people
+from fairbench_cli.audit.show.document import audit_page
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Column
 from fairbench_cli.measures.conditional import explained_difference, unexplained_difference
@@ -91,6 +92,22 @@ def test_admissions_that_departments_explain_leave_nothing(admission, say):
     assert "f is selected less often than m: the difference is -0.423 [" in said.out
     assert 'The labels "admitted" themselves are audited' in " ".join(said.out.split())
     assert max(map(len, said.out.splitlines())) <= 80
+
+
+def test_the_page_says_in_its_first_lines_what_is_explained(admission):
+    result = audit(admission, label="admitted", attribute=["sex"], explain="department")
+    answer = audit_page(result.report).answer
+    line = answer.statements[-1]
+    assert line.verdict is None
+    assert re.fullmatch(
+        r"Of the gap in selection between f and m of 42\.3 points, department explains 42\.3 \([\d.]+ to "
+        r"[\d.]+\), and 0\.0 \(-[\d.]+ to [\d.]+\) are left\.",
+        line.text,
+    )
+    assert line.text in result.to_html().split("<section")[0]
+    assert line.text not in result.to_markdown()
+    without = audit(admission, label="admitted", score="admitted", attribute=["sex"])
+    assert not any("gap in selection" in text.text for text in audit_page(without.report).answer.statements)
 
 
 def test_every_number_is_that_of_the_measure(table):

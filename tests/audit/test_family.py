@@ -1,14 +1,20 @@
 """One family of tests: what Holm's adjustment of it must be, written out for each of its uses."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from conftest import study_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fairbench_cli as fb
 from fairbench_cli.audit.compare import compare_rates
-from fairbench_cli.audit.compare.compare_rates import adjust, adjust_tests, find_shared_tests
+from fairbench_cli.audit.compare.compare_rates import adjust_tests, find_shared_tests
+from fairbench_cli.audit.compare.family import NAMED_SHARE, adjust_family
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.measures.significance import holm
@@ -51,22 +57,23 @@ def spelled_out(p, decides, pairs) -> list[np.ndarray]:
 @given(tables())
 def test_what_decides_is_adjusted_alone_and_the_rest_over_all(found):
     p, decides, pairs = found
-    adjusted, size = adjust(p, decides, pairs)
-    for one, other in zip(adjusted, spelled_out(p, decides, pairs), strict=True):
+    family = adjust_family(p, decides, pairs)
+    for one, other in zip(family.adjusted, spelled_out(p, decides, pairs), strict=True):
         np.testing.assert_array_equal(one, other)
     known = [np.concatenate(both)[:, own] for *both, own in zip(p, pairs, decides, strict=True)]
-    assert size == sum((~np.isnan(table)).sum() for table in known)
+    assert family.size == sum((~np.isnan(table)).sum() for table in known)
 
 
 @given(tables())
 def test_where_nothing_else_is_said_all_decide(found):
     p, decides, pairs = found
     everything = [np.ones_like(own) for own in decides]
-    for one, other in zip(adjust(p)[0], adjust(p, everything)[0], strict=True):
+    adjusted = adjust_family(p).adjusted
+    for one, other in zip(adjusted, adjust_family(p, everything).adjusted, strict=True):
         np.testing.assert_array_equal(one, other)
     flat = holm(np.concatenate([*(table.ravel() for table in p), np.empty(0)]))
-    np.testing.assert_array_equal(np.concatenate([*map(np.ravel, adjust(p)[0]), np.empty(0)]), flat)
-    assert adjust(p, pairs=pairs)[1] == sum((~np.isnan(table)).sum() for table in (*p, *pairs))
+    np.testing.assert_array_equal(np.concatenate([*map(np.ravel, adjusted), np.empty(0)]), flat)
+    assert adjust_family(p, pairs=pairs).size == sum((~np.isnan(table)).sum() for table in (*p, *pairs))
 
 
 def weighed(slices: Sequence[compare_rates.Tests], deciding: Sequence[frozenset[str]], config: AuditConfig):
@@ -129,10 +136,146 @@ def test_evidence_is_that_of_each_column_by_itself(seed):
         slices.append(compare_rates.Tests(names, at, None, None, compared, p, outside, few, few, few, *other))
         deciding.append(frozenset(name for name in names if rng.random() < 0.5))
     config = AuditConfig(confidence=0.9)
-    (found, size), (expected, expected_size) = (
-        make(slices, deciding, config) for make in (adjust_tests, weighed)
-    )
-    assert size == expected_size
+    found = adjust_tests(slices, deciding, config)
+    expected, expected_size = weighed(slices, deciding, config)
     for one, other in zip(found, expected, strict=True):
-        for mine, theirs in zip(vars(one).values(), other, strict=True):
+        assert (one.size, one.named) == (expected_size, 0)
+        for mine, theirs in zip((one.p_holm, one.differs, one.outside), other, strict=True):
             np.testing.assert_array_equal(mine, theirs)
+
+
+REFERENCE = pd.read_csv(Path(__file__).parent.parent / "reference" / "inference" / "families.csv")
+
+
+@pytest.mark.parametrize("case", sorted(set(REFERENCE["case"])))
+def test_weights_as_another_implementation_has_them(case):
+    rows = REFERENCE[REFERENCE["case"] == case]
+    p, named = rows["p"].to_numpy(), rows["named"].to_numpy(dtype=bool)
+    family = adjust_family([p], named=[named])
+    np.testing.assert_allclose(family.adjusted[0], rows["p_adjusted"], rtol=1e-9)
+    np.testing.assert_allclose(family.shares[0], rows["weight"], rtol=1e-9)
+    np.testing.assert_allclose(adjust_family([p]).adjusted[0], rows["p_holm"], rtol=1e-9)
+
+
+def step_down(p: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return Holm's adjustment by its definition: the least level at which a step-down test rejects."""
+    left = list(range(len(p)))
+    adjusted, so_far = np.empty(len(p)), 0.0
+    while left:
+        first = min(left, key=lambda i: p[i] / weights[i])
+        so_far = max(so_far, min(1.0, p[first] * weights[left].sum() / weights[first]))
+        adjusted[first] = so_far
+        left.remove(first)
+    return adjusted
+
+
+TESTS = st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 1)), min_size=1, max_size=12)
+
+
+@given(TESTS)
+def test_weighted_holm_rejects_as_its_steps_do(tests):
+    p, weights = map(np.array, zip(*tests, strict=True))
+    np.testing.assert_allclose(holm(p, weights), step_down(p, weights), rtol=1e-9, atol=1e-300)
+    np.testing.assert_array_equal(holm(p, np.ones(len(p))), holm(p))
+
+
+@given(TESTS, st.data())
+def test_the_shares_of_what_decides_add_up_to_1(tests, data):
+    p = np.array([p for p, _ in tests])
+    named = np.array(data.draw(st.lists(st.booleans(), min_size=len(p), max_size=len(p))))
+    family = adjust_family([p], named=[named])
+    assert family.shares[0].sum() == pytest.approx(1)
+    if 0 < named.sum() < len(p):
+        assert family.shares[0][named].sum() == pytest.approx(NAMED_SHARE)
+        assert family.named == named.sum()
+    else:
+        assert family.named == 0
+        np.testing.assert_array_equal(family.adjusted[0], holm(p))
+
+
+@pytest.fixture
+def people() -> pd.DataFrame:
+    """Return decisions in which women are selected less often, and three races alike."""
+    rng = np.random.default_rng(4)
+    sex = rng.choice(["F", "M"], 600)
+    race = rng.choice(["a", "b", "c"], 600)
+    score = rng.random(600) < np.where(sex == "F", 0.25, 0.45)
+    return pd.DataFrame({"score": score.astype(int), "sex": sex, "race": race})
+
+
+def test_what_a_gate_names_has_four_fifths_of_the_level(people):
+    plain = fb.audit(people, score="score", ref={"sex": "M", "race": "a"})
+    named = fb.audit(people, score="score", ref={"sex": "M", "race": "a"}, fail_on="sex:selection-rate")
+    sex = ("sex", "F", "selection-rate")
+
+    def p_of(result):
+        rows = result.to_pandas().set_index(["attribute", "group", "metric"]).sort_index()
+        return float(rows.loc[sex, "p"]), float(rows.loc[sex, "p_holm"])
+
+    p, adjusted = p_of(named)
+    assert adjusted == pytest.approx(p / NAMED_SHARE)
+    family = json.loads(plain.to_json())["family"]
+    assert p_of(plain)[1] == pytest.approx(p * family)
+    document = json.loads(named.to_json())
+    assert (document["named"], document["family"], document["config"]["fail-on"]) == (
+        1,
+        family,
+        ["sex:selection-rate"],
+    )
+    assert "5 % for all of them together, of which 4 for the 1 that the gate names" in named.to_markdown()
+    assert "named" not in json.loads(plain.to_json())
+
+
+def test_a_copy_of_a_column_changes_no_p_value(people):
+    def p_of(frame, attributes):
+        result = fb.audit(frame, score="score", attribute=attributes, ref_method="rest")
+        rows = result.to_pandas().set_index(["attribute", "group", "metric"])["p_holm"].sort_index()
+        return rows, json.loads(result.to_json())["family"]
+
+    alone, family = p_of(people, ["sex", "race"])
+    renamed = people.assign(gender=people["sex"].map({"F": "women", "M": "men"}))
+    with_copy, family_with_copy = p_of(renamed, ["sex", "race", "gender"])
+    assert family_with_copy == family
+    pd.testing.assert_series_equal(with_copy.loc[["race", "sex"]], alone.loc[["race", "sex"]])
+    np.testing.assert_array_equal(with_copy.loc["gender"].loc["women"], alone.loc["sex"].loc["F"])
+    coarser = people.assign(coarse=people["race"].map({"a": "a", "b": "other", "c": "other"}))
+    assert p_of(coarser, ["sex", "race", "coarse"])[1] > family
+
+
+def test_an_old_model_is_in_no_family_of_the_new_one(people):
+    rng = np.random.default_rng(5)
+    frame = people.assign(old=rng.integers(0, 2, len(people)))
+    both = fb.audit(frame, score=["old", "score"], attribute=["sex", "race"])
+    alone = fb.audit(frame.drop(columns="old"), score="score", attribute=["sex", "race"])
+    new = both.to_pandas()[both.to_pandas()["model"] == "score"]["p_holm"]
+    np.testing.assert_array_equal(new, alone.to_pandas()["p_holm"])
+
+
+def test_adjusted_intervals_are_of_all_comparisons_together(people):
+    """They are those of one comparison at the confidence that its share of the level leaves."""
+    adjusted = fb.audit(people, score="score", attribute=["sex", "race"], adjusted=True)
+    size = json.loads(adjusted.to_json())["family"]
+    alone = fb.audit(people, score="score", attribute=["sex", "race"], confidence=1 - 0.05 / size)
+    columns = ["ratio_low", "ratio_high", "difference_low", "difference_high"]
+    deciding = adjusted.to_pandas()["deciding"]
+    np.testing.assert_allclose(
+        adjusted.to_pandas().loc[deciding, columns], alone.to_pandas().loc[deciding, columns], rtol=1e-9
+    )
+    plain = fb.audit(people, score="score", attribute=["sex", "race"])
+    assert list(adjusted.to_pandas()["verdict"]) == list(plain.to_pandas()["verdict"])
+    assert "adjusted" not in json.loads(plain.to_json())["config"]
+
+
+def test_naming_a_comparison_saves_power_and_the_level_stays(capsys):
+    """The simulation of docs/verdicts.md, small: what it says of the level and of the power."""
+    families = study_of("families")
+    families.statistics(2000)
+    lines = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines() if "0." in line]
+    shares = {
+        (world.strip(), rule.strip()): [cell.split("(")[0].strip() for cell in cells]
+        for world, rule, *cells in lines
+    }
+    only = "12, only the named one differs"
+    assert float(shares[only, "one named"][0]) > float(shares[only, "all alike"][0]) + 0.2
+    for _, _, any_false in (cells for (_, rule), cells in shares.items() if rule in families.RULES):
+        assert float(any_false) < 0.07

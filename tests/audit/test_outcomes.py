@@ -62,8 +62,8 @@ def test_words_of_their_own_in_each_column():
     own = read(text, favourable=("good", "yes"))
     assert counts(own) == {"binary": [[[1, 0], [0, 1]], [[0, 1], [0, 0]]]}
     message = refused(text, favourable=("yes",))
-    assert 'label is never "yes", but "bad", "good"' in message
-    assert "--favourable yes --favourable bad" in message
+    assert 'label is never "yes", but "bad" (2 rows), "good" (1 row)' in message
+    assert "--favourable yes --favourable good" in message
 
 
 def test_each_class_against_the_rest():
@@ -128,7 +128,7 @@ def test_words_of_a_frame():
     assert counts(both)["binary"] == [[[1, 0], [0, 1]], [[0, 0], [1, 0]]]
     result = audit([1, 0, 0], ["yes", "no", "no"], ["f", "f", "m"], favourable="yes")
     assert result.report.groups[0].rows == 2
-    with pytest.raises(UserError, match='favourable="VALUE"'):
+    with pytest.raises(UserError, match='favourable="yes"'):
         audit([1, 0, 0], ["yes", "no", "no"], ["f", "f", "m"])
 
 
@@ -137,7 +137,7 @@ def test_words_of_a_frame():
     [
         (WORDS, {"favourable": ("Yes",)}, ['no score or label is "Yes"', 'did you mean "yes"']),
         (WORDS, {"favourable": ("yes", "ja")}, ['is "ja"', "maybe, no, yes"]),
-        (WORDS, {}, ["--favourable VALUE: one of 'maybe', 'no', 'yes'"]),
+        (WORDS, {}, ['"no" in 2 rows, "yes" in 2 rows, "maybe" in 1 row', "likely --favourable yes"]),
         ("score,race\n1,a\n0,b\n", {"favourable": ("1",)}, ["no effect", "score is 0 or 1"]),
         ("score,race\n.1,a\n.2,b\n", {"favourable": ("1",), "top_k": (1,)}, ["no effect", "scores are cut"]),
         (

@@ -278,6 +278,16 @@ def test_a_metric_without_an_ideal_is_no_gate(preds, say):
     assert len(said.err.splitlines()) == 2
 
 
+def test_a_measure_of_dependence_is_shown_and_cannot_decide(preds, say):
+    """Rates of .12 and .60 make it .198."""
+    done = say("audit", preds, "--fail-on", "race:mutual-information")
+    assert done.code == 2
+    text = " ".join(done.err.split())
+    assert "mutual-information grows with the square of a gap and hides large ones" in text
+    assert "name selection-rate-difference, which it is about" in text
+    assert say("audit", preds, "--metric", "mutual-information").code == 0
+
+
 def test_a_difference_of_a_rate_has_its_interval_and_test():
     """Whatever the draws; and one that a gate names is adjusted for all that are asked for."""
     three = {**TWO, "c": (9.0, 30.0, 12.0, 14.0)}
@@ -415,3 +425,24 @@ def test_an_accuracy_at_its_limit_is_no_failure() -> None:
     bad = {"a": (30.0, 20.0, 20.0, 30.0), "b": (30.0, 20.0, 20.0, 30.0)}
     found = judge(one(bad), AuditConfig(metric=names, tau=0.8)).found["requested"]
     assert [test.verdict for test in found.tests] == ["fail", "fail"]
+
+
+def test_a_small_group_leads_no_metric_where_there_is_another(say, tmp_path):
+    rng = np.random.default_rng(3)
+    lines = ["score,label,race"]
+    for group, n, right in (("a", 600, 0.7), ("b", 500, 0.6), ("tiny", 14, 0.1), ("", 60, 0.1)):
+        for label in rng.integers(0, 2, n):
+            score = label if rng.random() < right else 1 - label
+            lines.append(f"{score},{label},{group}")
+    (tmp_path / "preds.csv").write_text("\n".join(lines) + "\n")
+    options = ("--metric", "tpr-difference")
+    assert leading_group(say("audit", "preds.csv", *options).out) == "b"
+    without = ("--exclude", "b", "--exclude", "(missing)")
+    assert leading_group(say("audit", "preds.csv", *options, *without).out) == "tiny*"
+
+
+def leading_group(text):
+    """Return the group that the table of metrics asked for by name names."""
+    rows = text.split("Metrics asked for by name")[1].splitlines()
+    (row,) = (row for row in rows if "tpr-difference " in row)
+    return row.split()[2]

@@ -33,20 +33,37 @@ def planted(request):
     return request.param, frame, audit(frame, attributes=["g"], slice="quarter")
 
 
-def test_all_slices_together_are_the_audit_without_slices(planted):
-    _, frame, result = planted
+def without_order(frame):
+    """Name the quarters so that they have no order."""
+    return frame.assign(quarter="q" + frame.quarter.str.replace("Q", " no. "))
+
+
+def test_all_slices_without_an_order_together_are_the_audit_without_slices(planted):
+    _, frame, _ = planted
+    result = audit(without_order(frame), attributes=["g"], slice="quarter")
     whole = result.report.found["slices"].report
     alone = audit(frame.drop(columns="quarter"), attributes=["g"]).report
     assert repr(whole.disparities) == repr(alone.disparities)  # NaN is what it is
     assert whole.verdicts == alone.verdicts
     assert (whole.verdict, whole.family) == (alone.verdict, alone.family)
     assert headline(result.report).verdict == alone.verdict
-    first, other = headline(result.report), headline(alone)
-    assert first.sentence.startswith(other.sentence.replace(":", ", all 8 slices by quarter together:", 1))
-    both = zip(first.sentences, other.sentences, strict=True)
-    assert all(one.text.startswith(two.text) for one, two in both)
+    last = f"q{QUARTERS[-1].replace('Q', ' no. ')}"
+    assert result.report.last == last
+    assert f"The last, {last}" in headline(result.report).sentence
+    assert result.report.streams is None
+
+
+def test_all_slices_in_order_together_have_the_rates_of_the_audit_without_slices(planted):
+    _, frame, result = planted
+    whole = result.report.found["slices"].report
+    alone = audit(frame.drop(columns="quarter"), attributes=["g"]).report
+    for mine, theirs in zip(whole.disparities, alone.disparities, strict=True):
+        assert (mine.behind, mine.reference_behind) == (theirs.behind, theirs.reference_behind)
+        assert repr((mine.ratio.value, mine.difference)) == repr((theirs.ratio.value, theirs.difference))
+    assert whole.family == alone.family
+    assert headline(result.report).verdict == whole.verdict == result.report.verdict
+    assert ", all 8 slices by quarter together:" in headline(result.report).sentence
     assert result.report.last == QUARTERS[-1]
-    assert f"The last, {QUARTERS[-1]}" in first.sentence
 
 
 def test_what_is_said_of_a_trend_is_what_the_numbers_say(planted):
@@ -77,15 +94,20 @@ def test_what_is_said_of_a_trend_is_what_the_numbers_say(planted):
 
 def test_the_page_shows_lines_and_all_together_before_each_slice(planted):
     page = to_html(planted[2].report)
-    titles = ["All 8 slices by quarter together", "Trends by quarter", "Each quarter"]
+    titles = [
+        "All 8 slices by quarter together",
+        "Evidence after 8 looks",
+        "Trends by quarter",
+        "Each quarter",
+    ]
     places = [page.index(f"{title}</h2>") for title in titles]
     assert places == sorted(places)
     assert places[-1] < page.index("g, quarter 2013Q1, binary <span")
     assert "2013Q1, b: " in page  # what a mark says
     assert page.count("<details>") > 8 + 7  # slices and what changed between them are folded
     sections = audit_document(planted[2].report, everything=False, brief=True).sections
-    assert [one.title for one in sections][:3] == titles
-    assert len(sections) < 6
+    assert [one.title for one in sections][:4] == titles
+    assert len(sections) < 7
 
 
 def test_every_group_of_a_chart_of_trends_is_drawn_or_named():
@@ -185,7 +207,11 @@ def test_two_slices_and_one_without_a_comparison(planted):
     some = two[(two.quarter == QUARTERS[0]) | (two.g == two.g.iloc[0])]
     sentence = headline(audit(some, attributes=["g"], slice="quarter", draws=0).report).sentence
     assert ", both slices by quarter together: " in sentence
-    assert f"The last, {QUARTERS[1]}, is not decided: there is nothing to compare." in sentence
+    assert "Looked at 2 times; no number of looks makes this say more than 5 % false alarms." in sentence
+    two = without_order(some)
+    sentence = headline(audit(two, attributes=["g"], slice="quarter", draws=0).report).sentence
+    assert f"The last, q{QUARTERS[1].replace('Q', ' no. ')}, is not decided" in sentence
+    assert "there is nothing to compare." in sentence
 
 
 def test_very_many_slices_are_refused_before_their_counts_are_laid_out(monkeypatch):

@@ -170,7 +170,7 @@ def test_files(tmp_path):
     assert f"no such file: {path}" in message(path)
     assert "Is a directory" in message(tmp_path)
     path.write_bytes("é: 1".encode("latin1"))
-    assert f"{path}: error: the file is not UTF-8 text (byte 0)" in message(path)
+    assert f"{path}:1: error: byte E9 is not UTF-8" in message(path)
     path.write_bytes(bytes(range(256)))
     assert "not UTF-8" in message(path)
     path.write_bytes("a: 1".encode("utf-16"))

@@ -141,7 +141,7 @@ def test_mistakes_in_flags(say, tmp_path, flags, words):
         ("a.csv", "", ["a.csv:1", "empty"]),
         ("a.csv", "a,b\n1,2,3\n", ["a.csv:2", "3 cells"]),
         ("a.csv", 'a,b\n1,"2\n', ["quotes"]),
-        ("a.csv", b"a,b\n1,\xff\n", ["UTF-8", "iconv -f latin1 -t utf-8 a.csv > utf8-a.csv"]),
+        ("a.csv", b"a,b\n1,\xff\n", ["a.csv:2: error: byte FF is not UTF-8", "--encoding cp1252"]),
         ("a.csv", "a,b,a\nx,1,2\n", ["a.csv:1", 'two columns are called "a"']),
     ],
 )
@@ -359,3 +359,22 @@ def test_a_table_of_counts_stands_for_its_people(say, tmp_path):
     )
     assert other.code == 0, other.err
     assert read_card(tmp_path / "whole.yaml").counts is None
+
+
+def test_a_table_that_is_not_utf8_has_its_encoding_in_the_card(say, tmp_path):
+    text = "job,place,sex\n" + "ja,Orléans,f\nnein,Köln,m\nja,Köln,f\nnein,Orléans,m\n" * 20
+    (tmp_path / "a.csv").write_bytes(text.encode("latin-1"))
+    flags = ["--label", "job", "--favourable", "ja", "--protected", "sex=f"]
+    refused = say("init", "a.csv", *flags)
+    assert (
+        "a.csv:2: error: byte E9 is not UTF-8\n  fix: name its encoding, likely --encoding cp1252"
+        in refused.err
+    )
+    assert say("init", "a.csv", *flags, "--encoding", "cp1252").code == 0
+    assert "\nencoding: cp1252\n" in (tmp_path / "a.yaml").read_text()
+    shown = say("data", "show", "a.yaml")
+    assert "Orléans" in shown.out
+    (tmp_path / "a.yaml").write_text((tmp_path / "a.yaml").read_text().replace("encoding: cp1252\n", ""))
+    assert "write its encoding in the card, likely encoding: cp1252" in say("data", "show", "a.yaml").err
+    unknown = say("init", "a.csv", *flags, "--force", "--encoding", "ansi")
+    assert '--encoding: error: no encoding is called "ansi"' in unknown.err

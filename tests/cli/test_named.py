@@ -24,7 +24,7 @@ SMALL += ["--set", "interventions=[none]", "--set", "classifiers=[naive-bayes]",
 
 
 def test_a_shipped_config_runs_by_name_in_an_empty_folder(say, tmp_path):
-    assert "45 cells × 5 repeats = 225" in say("plan", "quickstart").out
+    assert "45 cells and 4 controls × 5 repeats = 245" in say("plan", "quickstart").out
     done = say("run", "quickstart", *SMALL)
     assert done.code == 0, done.err
     assert [path.name for path in tmp_path.iterdir()] == ["results"]

@@ -224,7 +224,7 @@ def test_finding_cards(tmp_path, monkeypatch):
     assert find_card("x.yml", Path("/")) == Path("x.yml")
     for name, message in [
         ("adul", 'unknown dataset "adul"\n  fix: did you mean "adult"?'),
-        ("", 'unknown dataset ""\n  fix: use one of: acs-income, '),
+        ("", 'unknown dataset ""\n  fix: use one of: acs-employment, '),
         ("mine.csv", "a data file needs a card"),
         ("no/such.yaml", "no card at no/such.yaml"),
         (f"{'x' * 500}.yaml", "no card at"),

@@ -236,6 +236,34 @@ def test_the_file_of_a_state_has_the_filters_of_the_task(tmp_path, monkeypatch):
     assert dataset.table.names == tuple(read_card(find_card("acs-income")).columns)
 
 
+# The same for the task of employment, which keeps everybody.
+EVERYBODY = """ST,PWGTP,AGEP,CIT,MAR,RELP,SCHL,SEX,ESR,RAC1P,DIS,ESP,MIG,MIL,ANC,NATIVITY,DEAR,DEYE,DREM
+06,00010,40,1,1,00,21,1,1,1,2,,1,4,1,1,2,2,2
+06,00010,39,1,1,01,22,2,2,1,2,,1,4,1,1,2,2,2
+06,00022,17,1,5,02,15,2,1,2,2,7,3,4,2,1,2,2,1
+06,00031,70,4,2,00,24,1,6,6,1,,1,2,4,2,1,2,2
+06,00001,30,5,3,12,16,2,4,9,2,,2,1,1,2,2,2,2
+06,00010,00,1,5,02,,1,,1,2,1,,,3,1,2,2,
+06,00000,08,1,5,02,05,2,,8,2,3,1,,8,1,2,2,2
+"""
+
+
+def test_employment_is_of_everybody_and_at_work_is_code_1(tmp_path):
+    """As in folktables: no filter, and ESR 1; whoever is not asked is not at work."""
+    (tmp_path / "psam_p06.csv").write_text(EVERYBODY, encoding="utf-8")
+    dataset = fb.load("acs-employment", data_dir=tmp_path)
+    rows = dataset.to_pandas()
+    assert rows["ESR"].eq("at work").tolist() == [True, False, True, False, False, False, False]
+    assert rows["ESP"].tolist()[2::3] == ["mother works", "both parents work"]
+    assert rows["MIL"].tolist() == ["never", "never", "never", "before", "now", "under 17", "under 17"]
+    assert rows["DREM"].tolist()[-2:] == ["under 5", "no"]
+    assert rows["MIG"].tolist()[-3:] == ["abroad", "under 1", "same house"]
+    assert rows["SCHL"].tolist()[-2:] == ["missing", "no diploma"]
+    # The features of folktables in its order, and the label.
+    features = "AGEP SCHL MAR RELP DIS ESP CIT MIG MIL ANC NATIVITY DEAR DEYE DREM SEX RAC1P ESR"
+    assert " ".join(dataset.table.names) == features
+
+
 def test_account_frauds_are_read_as_their_authors_write_them(tmp_path):
     """Rows of BAF's layout: -1 is unknown, income is in tenths that are not exact, honest is favourable."""
     card = read_card(find_card("baf"))

@@ -71,8 +71,8 @@ def test_every_row_knows_its_line(tmp_path):
         ('a,b\n1,"x\n2,y\n', {}, "error: not a CSV row"),
         ('a,b\n1,"x"y\n', {}, "t.csv:2: error: not a CSV row"),
         ("a,b\n1," + "x" * 200_000 + "\n", {}, "t.csv:2: error: not a CSV row: field larger"),
-        (b"a,b\n1,\xe9\n", {}, "t.csv: error: the file is not UTF-8 text (byte 6)"),
-        ("a,b\n1,2".encode("utf-16"), {}, "is not UTF-8 text"),
+        (b"a,b\n1,\xe9\n", {}, "t.csv:2: error: byte E9 is not UTF-8"),
+        ("a,b\n1,2".encode("utf-16"), {}, "t.csv:1: error: byte FF is not UTF-8"),
     ],
 )
 def test_broken_csv(tmp_path, content, options, message):

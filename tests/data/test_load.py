@@ -305,7 +305,7 @@ COLUMN = CARD + "columns:\n  age: "
         (CARD, "", "mine.csv:1: error: the file is empty"),
         (CARD, "sex,y\n", "mine.csv: error: the file has column names but no rows"),
         (CARD, CSV + "f,1,1\n", "mine.csv:6: error: the row has 3 cells, the header 4"),
-        (CARD, CSV.encode() + b"\xe9,1,1,1\n", "mine.csv: error: the file is not UTF-8 text"),
+        (CARD, CSV.encode() + b"\xe9,1,1,1\n", "mine.csv:6: error: byte E9 is not UTF-8"),
         (
             COLUMN + "{kind: integer, cap: 5}\n",
             CSV.replace("40", "4O"),

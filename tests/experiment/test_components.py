@@ -1,12 +1,13 @@
 """Names with parameters: lists multiply out, defaults are spelled out, and every value has its type."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
 from pydantic import Field, ValidationError
 
+from fairbench_cli.base.parameters import UNWRITTEN
 from fairbench_cli.base.registry import Entry, Registry
 from fairbench_cli.base.strict_yaml import parse_yaml
 from fairbench_cli.base.validation import to_findings
@@ -28,6 +29,12 @@ class Needy:
     must: int
 
 
+@dataclass(frozen=True)
+class Changed:
+    level: float = 0.5
+    way: Literal["old", "new"] = field(default="new", metadata={UNWRITTEN: "old"})
+
+
 def fault(_):
     return None
 
@@ -35,6 +42,7 @@ def fault(_):
 THINGS = Registry("thing", __name__, {})
 THINGS._adapter = __name__
 THINGS.entries.update(thing=Entry(f"{__name__}:Thing"), needy=Entry(f"{__name__}:Needy"))
+THINGS.entries.update(changed=Entry(f"{__name__}:Changed"))
 
 
 def read(text, extra=None):
@@ -52,6 +60,19 @@ def test_a_name_alone_has_every_default_sorted_by_name():
     assert (extra, problems) == ({}, [])
     assert spec.build(THINGS) == Thing()
     assert str(spec) == "thing(count=3, kind=a, level=0.5, most=null)"
+
+
+def test_a_default_that_changed_is_written_and_the_earlier_one_is_not():
+    """So runs with the earlier default keep their keys."""
+    read_specs, problems = read("- changed\n- changed: {way: old}")
+    assert problems == []
+    now, before = (spec for spec, _ in read_specs)
+    assert now.decisive == ["changed", {"level": 0.5, "way": "new"}]
+    assert before.decisive == ["changed", {"level": 0.5}]
+    assert str(before) == "changed(level=0.5)"
+    assert before.build(THINGS) == Changed(way="old")
+    assert before.to_config() == {"changed": {"level": 0.5, "way": "old"}}
+    assert before.having({"way": "new"}, THINGS).decisive == now.decisive
 
 
 @pytest.mark.parametrize("text", ["- thing:", "- thing: {}", "- thing: null", "- {thing: {level: 0.5}}"])

@@ -233,6 +233,11 @@ class SetsLabels(Good):
         return super().fit(train, classifier, rng)
 
 
+class Idle:
+    def fit(self, train, classifier, rng):
+        return Fitted(classifier.fit(train))
+
+
 def make(share=0.5):
     return Good(share)
 
@@ -310,6 +315,36 @@ def test_each_rogue_is_found_out_by_one_trial(rogues, monkeypatch, name, title, 
     mend = found(rogues, name, monkeypatch)
     assert list(mend) == [title]
     assert words in mend[title]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "is_remarked_on"),
+    [
+        ("Idle", {}, True),
+        ("Good", {"share": 0.0}, True),
+        ("Good", {}, False),
+        ("none", {}, False),
+        ("massaging", {}, False),
+    ],
+)
+def test_a_technique_that_changes_nothing_is_remarked_on(rogues, name, parameters, is_remarked_on):
+    path = f"{rogues}:{name}" if name in ("Idle", "Good") else name
+    (tried,) = find_components({path: parameters})
+    remark = tried.remark()
+    assert bool(remark) == is_remarked_on
+    if remark:
+        assert remark.startswith(
+            "It changes nothing: on every row of compas and adult it decides as the model"
+        )
+
+
+def test_the_command_says_that_nothing_is_changed_and_goes_on(rogues, say, monkeypatch):
+    monkeypatch.setattr(trial, "TRIALS", {RUNS: TRIALS[RUNS]})
+    done = say("check", f"{rogues}:Idle")
+    assert done.code == 0
+    plain(done.out)
+    assert "\n  ! has an effect\n      It changes nothing: " in done.out
+    assert done.out.endswith("all 1 hold\n")
 
 
 def test_what_another_process_predicts(rogues, monkeypatch):

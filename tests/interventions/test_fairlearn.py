@@ -95,6 +95,24 @@ def test_grid_search_is_fairlearns():
     assert ours.decision_probability(TEST) is None
 
 
+def test_the_grid_of_fairlearn_hangs_on_which_group_is_first():
+    """Why a direct call may differ from ours: the multipliers of its refits are those of the other group."""
+    from fairlearn.reductions import DemographicParity
+    from fairlearn.reductions import GridSearch as Theirs
+
+    refits = {}
+    for first, order in (("deprived", TRAIN.s), ("favoured", -TRAIN.s)):
+        rows = TRAIN.take(np.argsort(order, kind="stable"))
+        theirs = Theirs(learner(), DemographicParity(), grid_size=7)
+        theirs.fit(matrix(rows), rows.y.astype(int), sensitive_features=group(rows))
+        refits[first] = theirs
+    vectors = {first: theirs.lambda_vecs_.sort_index() for first, theirs in refits.items()}
+    mirrored = vectors["deprived"].rename({"deprived": "favoured", "favoured": "deprived"}).sort_index()
+    np.testing.assert_allclose(mirrored, vectors["favoured"])
+    assert not np.allclose(vectors["deprived"], vectors["favoured"])
+    assert fit(GridSearch(grid_size=7)).facts["chosen"] == refits["favoured"].best_idx_
+
+
 @pytest.mark.parametrize("technique", [GridSearch(), ExponentiatedGradient(max_iter=2)])
 def test_the_order_of_rows_does_not_change_a_reduction(technique):
     shuffled = TRAIN.take(np.random.default_rng(3).permutation(len(TRAIN)))

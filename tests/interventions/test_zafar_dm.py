@@ -43,7 +43,7 @@ def loss(x, y, w, l2):
 
 
 def disparity(x, y, s, w, rate, average="label"):
-    """F of funcs_disp_mist.py, written out again: its last version, or its first."""
+    """F of funcs_disp_mist.py, written out again: its last version, or the paper's."""
     rows = y == (rate == "fnr")
     favoured, g = s[rows] == 1, np.minimum(0, ((2 * y - 1) * (x @ w))[rows])
     of = s[rows] if average == "label" else s
@@ -287,6 +287,17 @@ def test_what_nothing_constrains_is_said():
     assert fitted(sample((0, 20, 0, 20))).predict(sample((2, 2, 2, 2))).sum() == 8
 
 
+def test_the_default_is_the_covariance_of_the_paper():
+    """Equation 9 of arXiv:1610.08452: the mean of (z - mean z) g over all rows."""
+    x, y, s = arrays(7)
+    w = np.random.default_rng(7).normal(size=x.shape[1])
+    signed = (2 * y - 1) * (x @ w)
+    for rate in ("fpr", "fnr"):
+        g = np.where(y == (rate == "fnr"), np.minimum(0, signed), 0)
+        covariance = np.mean((s - s.mean()) * g)
+        assert disparity(x, y, s, w, rate, ZafarDM().average) == pytest.approx(covariance, abs=1e-12)
+
+
 def test_rows_on_the_border_are_favourable():
     model = fitted(sample((20, 20, 20, 20))).model
     rows = sample((3, 3, 3, 3))
@@ -346,7 +357,7 @@ def adult58(tmp_path_factory):
 )
 def test_adult(adult58, constraint, mean_loss, figures):
     """Measured before by another implementation, which penalised the intercept too."""
-    fit = fitted(adult58, constraint=constraint)
+    fit = fitted(adult58, constraint=constraint, average="label")
     assert fit.status == "ok"
     assert fit.facts["kkt"] <= 1e-6
     model, n = fit.model, len(adult58)

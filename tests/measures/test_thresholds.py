@@ -13,7 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.interventions.post_processing import equal_odds
-from fairbench_cli.measures.thresholds import GroupPoints, Mixture, best_thresholds, convex_hull, group_points
+from fairbench_cli.measures.thresholds import (
+    GroupPoints,
+    Mixture,
+    _constrained_rates,
+    _errors,
+    best_thresholds,
+    convex_hull,
+    group_points,
+)
 
 REFERENCE = Path(__file__).parent.parent / "reference/thresholds"
 NAMES = {
@@ -376,3 +384,37 @@ def test_scores_that_are_refused(score, message):
 def test_points_out_of_order_are_refused(fp, tp):
     with pytest.raises(ValueError, match=r"points must|lower threshold|one length"):
         GroupPoints(np.array(fp, float), np.array(tp, float), 2.0, 1.0, -np.arange(len(fp), dtype=float))
+
+
+# Without draws ---------------------------------------------------------------------------------------------
+
+
+def two_groups(rng, n=40):
+    return [
+        group_points(rng.integers(0, 15, n) / 10, np.r_[0, 1, rng.integers(0, 2, n - 2)]) for _ in range(2)
+    ]
+
+
+@pytest.mark.parametrize("constraint", ["demographic-parity", "tpr-parity", "fpr-parity"])
+def test_without_draws_the_cheapest_of_all_pairs_is_found(constraint):
+    rng = np.random.default_rng(8)
+    for tolerance in (0.01, 0.05, 0.2, 1.0):
+        groups = two_groups(rng)
+        found = best_thresholds(groups, constraint, tolerance, (1.0, 2.0), randomised=False)
+        costs = [_errors(group, 1.0, 2.0) for group in groups]
+        rates = [_constrained_rates(group, constraint, "max")[0] for group in groups]
+        total = sum(group.negatives + group.positives for group in groups)
+        fitting = np.abs(rates[0][:, None] - rates[1]) <= tolerance + 1e-12
+        expected = (costs[0][:, None] + costs[1])[fitting].min() / total
+        assert found.cost == pytest.approx(expected, abs=1e-9)
+        assert found.violation <= tolerance + 1e-9
+        assert [mixture.weights.tolist() for mixture in found.mixtures] == [[1.0], [1.0]]
+        drawn = best_thresholds(groups, constraint, tolerance, (1.0, 2.0))
+        assert drawn.cost <= found.cost + 1e-9
+
+
+def test_without_draws_two_groups_are_held_at_one_rate():
+    groups = two_groups(np.random.default_rng(9))
+    for some, constraint in ((groups, "equalised-odds"), (groups + groups[:1], "tpr-parity")):
+        with pytest.raises(ValueError, match="two groups are held at one rate"):
+            best_thresholds(some, constraint, 0.0, randomised=False)

@@ -16,6 +16,7 @@ from network_data import random_tables
 from scipy.stats import chi2
 
 from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.parameters import inspect_parameters
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.data.table import Column
 from fairbench_cli.network.bias import bias_kind, shift
@@ -276,6 +277,13 @@ GIVEN = st.sampled_from([None, {"x": ("10",)}, {"x": ("2", "1"), "z": ("1",)}])
 STRENGTH = st.sampled_from([0.1, 0.5, 0.8])
 GROUP = st.sampled_from(["deprived", "favoured", "everybody"])
 TOWARDS = st.sampled_from(["marginal", "lower", "10"])
+
+
+def with_order(how):
+    """Return a mechanism that is told that the numbers of x have an order, if it asks for a lower one."""
+    return replace(how, ordered=how.towards == "lower")
+
+
 KINDS = {
     "label": st.builds(
         LabelBias, STRENGTH, st.sampled_from(["favourable", "unfavourable"]), st.none() | GROUP, GIVEN
@@ -288,8 +296,10 @@ KINDS = {
         GIVEN,
         st.sampled_from([None, None, {"x": ("10",), "z": ("1",)}]),
     ),
-    "measurement": st.builds(MeasurementError, st.just("x"), STRENGTH, GROUP, TOWARDS),
-    "history": st.builds(HistoricalBias, st.just("x"), STRENGTH, TOWARDS | st.just("favoured")),
+    "measurement": st.builds(MeasurementError, st.just("x"), STRENGTH, GROUP, TOWARDS).map(with_order),
+    "history": st.builds(HistoricalBias, st.just("x"), STRENGTH, TOWARDS | st.just("favoured")).map(
+        with_order
+    ),
     "omission": st.just(OmittedColumn("x")),
     "group": st.builds(GroupNoise, STRENGTH, GROUP),
     "representation": st.builds(GroupShare, STRENGTH, st.sampled_from(["deprived", "favoured"])),
@@ -492,6 +502,42 @@ def test_group_noise_shrinks_every_gap_by_one_less_both_errors(seed, noise, of, 
 
 
 @law(25)
+@given(NETS, STRENGTH, GROUP)
+def test_group_noise_shrinks_gaps_in_tpr_and_fpr_by_the_errors_among_people_with_that_label(seed, noise, of):
+    """Of a rule that does not look at the recorded group; the errors of all people do not correct them."""
+    world = make_world(small_net(seed), "y", "+", ONE, [GroupNoise(noise, of)])
+    rule = np.random.default_rng(seed).random((3, 2))  # the chance of acceptance by x and z
+    both = table_of(world, [world.true_name("s"), "s", "y", "x", "z"])
+    assert both.shape[3:] == rule.shape
+    for label in (0, 1):
+        people = both[:, :, label]  # by true group, recorded group, x and z
+        accepted = (people * rule).sum(axis=(2, 3))
+        people = people.sum(axis=(2, 3))
+        true = (accepted[F].sum() / people[F].sum()) - (accepted[D].sum() / people[D].sum())
+        recorded = (accepted[:, F].sum() / people[:, F].sum()) - (accepted[:, D].sum() / people[:, D].sum())
+        a = people[F, D].sum() / people[:, D].sum()
+        b = people[D, F].sum() / people[:, F].sum()
+        assert np.isclose(recorded, (1 - a - b) * true, atol=1e-12)
+
+
+def test_group_noise_by_the_example_of_the_page():
+    """30 % deprived, base rates .2 and .6, TPR .5 and .8, FPR such that the gap in selection is .34."""
+    share = np.array([0.3, 0.7])
+    base = np.array([0.2, 0.6])
+    noise = np.array([[0.8, 0.2], [0.2, 0.8]])
+    recorded_share = share @ noise
+    both = 1 - noise[1, 0] * share[1] / recorded_share[0] - noise[0, 1] * share[0] / recorded_share[1]
+    assert both == pytest.approx(0.535, abs=0.0005)
+    positives = share * base
+    tpr = (positives * [0.5, 0.8]) @ noise / (positives @ noise)
+    assert tpr[1] - tpr[0] == pytest.approx(0.099, abs=0.0005)
+    among_positives = 1 - noise[1, 0] * positives[1] / (positives @ noise)[0]
+    among_positives -= noise[0, 1] * positives[0] / (positives @ noise)[1]
+    assert tpr[1] - tpr[0] == pytest.approx(among_positives * 0.3)
+    assert among_positives == pytest.approx(0.329, abs=0.001)
+
+
+@law(25)
 @given(NETS, st.sampled_from([0.05, 0.3, 0.9]), st.sampled_from(["deprived", "favoured"]))
 def test_representation_sets_the_share_and_keeps_everything_given_the_group(seed, share, of):
     world = make_world(small_net(seed), "y", "+", ONE, [GroupShare(share, of)])
@@ -513,6 +559,24 @@ def test_a_mismeasured_feature_loses_the_ranking_and_accuracy(seed, noise):
     marginal, noisy = true.sum(axis=(0, 2, 3)), table_of(world, ["s", "x.true", "x"])
     given_x = noisy[0] / noisy[0].sum(axis=-1, keepdims=True)
     assert np.allclose(given_x, (1 - noise) * np.eye(3) + noise * marginal)
+
+
+@law(25)
+@given(NETS, STRENGTH, st.sampled_from([-1.0, 0.0, 3.0]), st.sampled_from([0.0, 0.5, 4.0]))
+def test_a_shifted_measurement_is_the_nearest_level_of_the_number_and_its_error(seed, noise, shift, spread):
+    assume(shift or spread)
+    how = MeasurementError("x", noise, towards="shifted", shift=shift, spread=spread)
+    world = make_world(small_net(seed), "y", "+", ONE, [how])
+    noisy = table_of(world, ["s", "x.true", "x"])
+    given_x = noisy[0] / noisy[0].sum(axis=-1, keepdims=True)
+    numbers = np.array([2.0, 10.0, 1.0])  # the levels of x, as they are declared
+    errors = np.random.default_rng(seed).normal(0, spread, 200_000) if spread else np.zeros(1)
+    for code, number in enumerate(numbers):
+        distances = np.abs(number - shift + errors[:, None] - numbers)
+        nearest = np.bincount(distances.argmin(axis=1), minlength=3) / len(errors)
+        expected = noise * nearest + (1 - noise) * (np.arange(3) == code)
+        assert np.allclose(given_x[code], expected, atol=0.006)
+    assert np.allclose(table_of(world, ["s", "x"])[F], table_of(world, ["s", "x.true"])[F])  # of the deprived
 
 
 @law(25)
@@ -582,6 +646,7 @@ def shipped(name: str) -> BayesNet:
 
 def mechanisms_for(name: str) -> dict[str, list[Any]]:
     column, levels = ROLES[name][3:]
+    ordered = {"ordered": name != "adult"}  # whose hours are bins
     return {
         "label": [LabelBias(0.5)],
         "label given": [LabelBias(0.5, given={column: levels})],
@@ -593,10 +658,10 @@ def mechanisms_for(name: str) -> dict[str, list[Any]]:
         "group": [GroupNoise(0.1)],
         "representation": [GroupShare(0.1)],
         "all": [
-            HistoricalBias(column, 0.3, "lower"),
+            HistoricalBias(column, 0.3, "lower", **ordered),
             LabelBias(0.3),
             SelectionBias(0.4, label="any"),
-            MeasurementError(column, 0.3, towards="lower", of="everybody"),
+            MeasurementError(column, 0.3, towards="lower", of="everybody", **ordered),
             LabelBias(0.1, "favourable"),
             GroupNoise(0.2, "deprived"),
             GroupShare(0.3),
@@ -706,7 +771,7 @@ def test_what_is_wrong_at_a_strength_stays_wrong_at_a_higher_one():
     for make in (
         lambda strength: LabelBias(strength),
         lambda strength: MeasurementError("edu_level", strength),
-        lambda strength: MeasurementError("edu_level", strength, "everybody", "lower"),
+        lambda strength: MeasurementError("edu_level", strength, "everybody", "lower", ordered=True),
         lambda strength: GroupNoise(strength),
         lambda strength: SelectionBias(strength),
     ):
@@ -752,6 +817,8 @@ SMALL = small_net(3)
         ([MeasurementError("y", 0.5)], 'column: "y" is the outcome\n.*`label`'),
         ([MeasurementError("s", 0.5)], 'column: "s" is the protected attribute\n.*`group`'),
         ([MeasurementError("x", 0.5, towards="7")], 'towards: column "x" has no level "7"'),
+        ([MeasurementError("x", 0.5, towards="shifted")], "shifted by nothing"),
+        ([MeasurementError("x", 0.5, shift=1.0)], "no effect here\n.*towards: shifted"),
         ([HistoricalBias("x", 0.5, "everybody")], 'has no level "everybody"'),
         ([HistoricalBias("x", 0.5, "favoured", "favoured")], "as the favoured already"),
         ([OmittedColumn("y")], "is the outcome"),
@@ -779,9 +846,23 @@ def test_all_mistakes_of_a_list_are_told_at_once():
 
 def test_a_column_without_an_order_has_no_lower_level():
     columns = tuple(Column("x", ("low", "high", "mid")) if c.name == "x" else c for c in COLUMNS)
-    how = MeasurementError("x", 0.5, towards="lower")
-    with pytest.raises(UserError, match=r"have no order.*\n.*low, high, mid"):
-        make_world(small_net(3, columns), "y", "+", ONE, [how])
+    for how in (
+        MeasurementError("x", 0.5, towards="lower"),
+        MeasurementError("x", 0.5, towards="shifted", shift=1.0),
+    ):
+        with pytest.raises(UserError, match=r"have no order.*\n.*low, high, mid"):
+            make_world(small_net(3, columns), "y", "+", ONE, [how])
+
+
+@pytest.mark.parametrize("kind", [MeasurementError, HistoricalBias])
+def test_codes_have_an_order_where_it_is_said(kind):
+    net = small_net(3)
+    with pytest.raises(UserError, match=r"may be codes, .*\n.*write ordered: true if they rise as numbers"):
+        make_world(net, "y", "+", ONE, [kind("x", 0.5, towards="lower", of="everybody")])
+    make_world(net, "y", "+", ONE, [kind("x", 0.5, towards="lower", of="everybody", ordered=True)])
+    with pytest.raises(UserError, match="leave ordered out, or write towards: lower"):
+        make_world(net, "y", "+", ONE, [kind("x", 0.5, towards="marginal", of="everybody", ordered=True)])
+    assert list(inspect_parameters(kind).unwritten.items()) == [("ordered", False)]
 
 
 def test_history_needs_a_way_from_the_group_to_the_column():

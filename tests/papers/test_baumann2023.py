@@ -7,7 +7,8 @@ import pytest
 from conftest import study_of
 
 from fairbench_cli.network.files import load
-from fairbench_cli.network.mechanisms.biases import LabelBias
+from fairbench_cli.network.mechanisms.biases import LabelBias, MeasurementError
+from fairbench_cli.network.query import compute_posterior
 from fairbench_cli.network.world import make_world
 
 STUDY = study_of("baumann2023")
@@ -51,6 +52,51 @@ def test_a_measured_outcome_and_a_historical_one_leave_the_same_record():
     record, other = (world.joint(["A", "R", "Q", "Y"]) for world in worlds)
     np.testing.assert_allclose(record, other, atol=1e-12)
     assert not np.allclose(*(world.joint([world.true_name("Y")]) for world in worlds), atol=0.05)
+
+
+def test_a_shifted_measurement_is_that_of_the_generator():
+    """P = R - lambda A + Normal(0, 2): the mechanism takes the middles of fine bins, the tables integrals."""
+    groups = {"A": (("1",), ("0",))}
+    noisy = [
+        MeasurementError("R", 1.0, of="deprived", towards="shifted", shift=1.0, spread=2.0),
+        MeasurementError("R", 1.0, of="favoured", towards="shifted", spread=2.0),
+    ]
+    for edges in (STUDY.EDGES, STUDY.even_edges(0.25)):
+        world = make_world(STUDY.network_of(STUDY.NETWORKS["no-bias"], edges), "Y", "1", groups, noisy)
+        network = STUDY.network_of(STUDY.NETWORKS["measured-r"], edges)
+        theirs = compute_posterior(network, ["A", "P", "Q", "Y"]).table
+        assert np.abs(world.joint(["A", "R", "Q", "Y"]) - theirs).sum() / 2 < 0.03
+    # Without the noise it is far off.
+    world = make_world(STUDY.network_of(STUDY.NETWORKS["no-bias"], edges), "Y", "1", groups, [])
+    assert np.abs(world.joint(["A", "R", "Q", "Y"]) - theirs).sum() / 2 > 0.1
+
+
+def test_finely_cut_seeing_the_group_makes_up_for_what_is_measured_too_low():
+    """Y depends on A through R and Q alone, so a rule that knows P and A has no gap, and history on R one."""
+    measured, history = STUDY.NETWORKS["measured-r"], STUDY.NETWORKS["history-r"]
+    fine = STUDY.even_edges(0.5)
+    seen = STUDY.best_rule(measured, fine, sees_group=True)
+    assert abs(seen.discrimination) < 0.001
+    assert STUDY.best_rule(measured, fine, sees_group=False).discrimination > 0.07
+    quarter = STUDY.even_edges(0.25)
+    rules = [STUDY.best_rule(history, quarter, sees_group=sees_group) for sees_group in (False, True)]
+    assert rules[0].discrimination == pytest.approx(rules[1].discrimination, abs=0.001)
+    # The ten bins of the config leave some people at one half, and other gaps.
+    coarse = STUDY.best_rule(measured, STUDY.EDGES, sees_group=True)
+    assert coarse.near_half > 0.02
+    assert coarse.discrimination < -0.02
+
+
+def test_the_best_rule_is_that_of_rows_drawn_by_the_formulas():
+    given = STUDY.NETWORKS["history-y"]
+    rule = STUDY.best_rule(given, STUDY.EDGES, sees_group=True)
+    rows = drawn(given, np.random.default_rng(7))
+    cell = np.ravel_multi_index([rows["A"], rows["R"], rows["Q"]], (2, len(STUDY.EDGES) + 1, 4))
+    share = np.bincount(cell, rows["Y"]) / np.maximum(np.bincount(cell), 1)
+    accepted = share[cell] >= 0.5
+    assert np.mean(accepted == rows["Y"]) == pytest.approx(rule.accuracy, abs=0.005)
+    rates = [accepted[rows["A"] == a].mean() for a in (0, 1)]
+    assert rates[0] - rates[1] == pytest.approx(rule.discrimination, abs=0.03)
 
 
 def drawn(given, rng):

@@ -84,7 +84,8 @@ COLUMNS = [
     *ROW_COLUMNS, "baseline_include_protected", "n", "difference", "low", "high", "distance_difference",
     "distance_low", "distance_high", "p", "p_holm", "tests", "verdict", "population_low", "population_high",
     "population_distance_low", "population_distance_high", "population_p", "population_p_holm",
-    "population_tests", "population_verdict", "population_p_same", "population_basis",
+    "population_tests", "population_verdict", "population_p_same",
+    "population_same_from_rows", "population_basis",
 ]  # fmt: skip
 
 

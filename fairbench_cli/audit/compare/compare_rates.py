@@ -4,45 +4,56 @@
 * **Passes**: Miettinen and Nurminen's interval of the ratio lies within τ.
 * **Not decided**: anything else.
 
-The family is all comparisons that the verdict, or a gate, depends on, in the whole audit; one that cannot be
+The `family` is all comparisons that the verdict, or a gate, depends on, in the whole audit; what cannot be
 tested counts with a p-value of 1. Where the reference was chosen by its rate, all pairs of groups are in it.
 Rates that add up to 1 share one test where they have the same reference. How often each verdict is wrong is
 simulated in docs/verdicts.md.
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from fairbench_cli.audit.compare import references
+from fairbench_cli.audit.compare import clustered_rates, references
 from fairbench_cli.audit.compare.effective_sizes import RateRows, group_rate_rows, is_share, rate_rows
+from fairbench_cli.audit.compare.family import (
+    Family,
+    adjust_family,
+    are_named,
+    family_rates,
+    find_copies,
+    named_rates,
+)
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools, Ints
 from fairbench_cli.audit.compare.report import (
     ALL,
+    ClusteredDisparity,
     Disparity,
     GroupRow,
     Intervals,
     Pair,
     Reason,
     Report,
+    Test,
     intervals,
 )
 from fairbench_cli.audit.compare.verdict import decide, tau_of
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS, SHOWN, canonical, defined
+from fairbench_cli.audit.metrics import COMPARED, SHOWN, defined
 from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures import score_test
+from fairbench_cli.measures.clusters import ClusteredComparison
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.power import Criterion, rows_needed
 from fairbench_cli.measures.rates import RATES, numerators_and_denominators
-from fairbench_cli.measures.significance import holm
 
 Limits = tuple[Floats, Floats]
 CAN_DECIDE: tuple[Reason, ...] = ("chance", "few", "wide")  # what more rows would end
@@ -73,6 +84,8 @@ class Tests:
         Whether the interval of the ratio lies within τ.
     pairs, pairs_outside : arrays, shape (pairs, rates)
         The p-values of other pairs of groups, where the reference was chosen by its rate; else no pairs.
+    clustered : ClusteredComparison or None
+        Where rows share a person, a school or the like, what the tests and `within` are of.
     """
 
     names: tuple[str, ...]
@@ -87,6 +100,7 @@ class Tests:
     within: Bools
     pairs: Floats
     pairs_outside: Floats
+    clustered: ClusteredComparison | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +113,42 @@ class Evidence:
         Adjusted p-values of "the rates are equal"; NaN where there is no test.
     differs, outside : bool arrays
         Whether the rates differ, and whether their ratio lies outside τ.
+    shares : float array
+        The share of the level of the family that each test has.
+    size, named : int
+        How many tests of the family decide, and how many of these were named beforehand; see `Family`.
     """
 
     p_holm: Floats
     differs: Bools
     outside: Bools
+    shares: Floats
+    size: int
+    named: int
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What the slices of a stream say up to one of them (`streams`); arrays of shape (groups, rates).
+
+    Parameters
+    ----------
+    point, point_since : object arrays of {"pass", "fail", "undecided"}
+        Whether the ratio of all slices so far lies within τ, and that since the slice from which the evidence
+        is largest, by which it fails.
+    within : bool array
+        Whether the limits that hold at all looks do.
+    p : array, or None
+        P-values that hold at all looks; None where those of the rows of a slice stay, as a description.
+    limits : two arrays, or None
+        The limits of the ratio that hold at all looks; None likewise.
+    """
+
+    point: NDArray[np.object_]
+    point_since: NDArray[np.object_]
+    within: Bools
+    p: Floats | None = None
+    limits: Limits | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,12 +165,15 @@ class Compared:
         Their reference groups, or `REST`.
     config : AuditConfig
         Its taus, confidence and rule, and how references are chosen.
+    look : Look, or None
+        Where the slice is a look at a stream, by which it is judged.
     """
 
     group_counts: Slice
     names: tuple[str, ...]
     reference_indices: Ints
     config: AuditConfig
+    look: Look | None = None
 
     @cached_property
     def numerators_and_denominators(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -152,22 +200,50 @@ class Compared:
         return rate_rows(self.group_counts, self.names, self.reference_indices, matched=matched)
 
     @cached_property
-    def ratio_limits(self) -> Limits:
-        """Miettinen and Nurminen's intervals of the ratios."""
-        group_rows, ref = self.rows
-        return score_test.ratio_interval(
-            group_rows.numerator,
-            group_rows.denominator,
-            ref.numerator,
-            ref.denominator,
-            self.config.confidence,
+    def clustered(self) -> ClusteredComparison | None:
+        """What clusters say, where some cluster has two rows."""
+        return clustered_rates.compare_groups(
+            self.group_counts, self.names, self.reference_indices, self.taus, self.config.confidence
         )
 
-    @cached_property
-    def difference_limits(self) -> Limits:
-        """Newcombe's intervals of the differences."""
+    def _compare_clusters(self, confidence: ArrayLike) -> ClusteredComparison | None:
+        """Return what clusters say, with intervals of a confidence, or of one for each."""
+        if self.clustered is None or np.all(np.asarray(confidence) == self.config.confidence):
+            return self.clustered
+        return clustered_rates.compare_groups(
+            self.group_counts, self.names, self.reference_indices, self.taus, confidence
+        )
+
+    def ratio_limits(self, confidence: ArrayLike) -> Limits:
+        """Return Miettinen and Nurminen's intervals of the ratios; where rows share clusters, Fieller's.
+
+        Of slices in an order they are the limits that hold at all looks.
+        """
+        if self.look is not None and self.look.limits is not None:
+            return self.look.limits
+        group_rows, ref = self.rows
+        low, high = score_test.ratio_interval(
+            group_rows.numerator, group_rows.denominator, ref.numerator, ref.denominator, confidence
+        )
+        clustered = self._compare_clusters(confidence)
+        if clustered is None:
+            return low, high
+        return (
+            np.where(clustered.is_tested, clustered.ratio_low, low),
+            np.where(clustered.is_tested, clustered.ratio_high, high),
+        )
+
+    def difference_limits(self, confidence: ArrayLike) -> Limits:
+        """Return Newcombe's intervals of the differences; where rows share clusters, Student's."""
         rows, ref = self.rows
-        return difference_limits(self.names, rows, ref, self.config.confidence)
+        low, high = difference_limits(self.names, rows, ref, confidence)
+        clustered = self._compare_clusters(confidence)
+        if clustered is None:
+            return low, high
+        return (
+            np.where(clustered.is_tested, clustered.difference_low, low),
+            np.where(clustered.is_tested, clustered.difference_high, high),
+        )
 
     @cached_property
     def tests(self) -> Tests:
@@ -179,8 +255,38 @@ class Compared:
             self.names, self.reference_indices, *self.rows, compared, self.taus, config.confidence
         )
         if references.is_chosen_by_rate(self.group_counts, config):
-            return with_pairs(tests, is_comparable, self.taus)
+            tests = with_pairs(tests, is_comparable, self.taus)
+        if self.clustered is not None:
+            return self._with_clusters(tests, self.clustered)
         return tests
+
+    def _with_clusters(self, tests: Tests, clustered: ClusteredComparison) -> Tests:
+        """Return tests with those by clusters in their place; what these cannot test is not tested."""
+        p = np.where(tests.compared, clustered.p, np.nan)
+        within = (clustered.ratio_low > self.taus) & (clustered.ratio_high < 1 / self.taus)
+        # Without a width of their own, intervals are those of the rows that clusters are worth.
+        within = np.where(clustered.is_tested, within, tests.within & clustered.has_clusters)
+        tests = replace(
+            tests,
+            p=p[:, find_shared_tests(self.names, self.reference_indices)],
+            outside=np.where(tests.compared, clustered.outside_p, np.nan),
+            exact=np.zeros_like(tests.exact),
+            too_few=~clustered.is_tested,
+            within=within,
+            clustered=clustered,
+        )
+        if not len(tests.pairs):
+            return tests
+        first_groups, second_groups = np.triu_indices(len(tests.compared), 1)
+        pairs = clustered_rates.compare_pairs(
+            self.group_counts, self.names, first_groups, second_groups, self.taus, self.config.confidence
+        )
+        is_pair = ~np.isnan(tests.pairs)
+        return replace(
+            tests,
+            pairs=np.where(is_pair, _p_or_one(pairs.p, ~pairs.is_tested), np.nan),
+            pairs_outside=np.where(is_pair, _p_or_one(pairs.outside_p, ~pairs.is_tested), np.nan),
+        )
 
     @cached_property
     def taus(self) -> Floats:
@@ -198,12 +304,20 @@ class Compared:
     @cached_property
     def ratio(self) -> Intervals:
         """Each rate over its reference's."""
-        return self._estimates(divide(self.value, self.reference_value), self.ratio_limits)
+        return self.ratio_at(self.config.confidence)
 
     @cached_property
     def difference(self) -> Intervals:
         """Each rate less its reference's."""
-        return self._estimates(self.value - self.reference_value, self.difference_limits)
+        return self.difference_at(self.config.confidence)
+
+    def ratio_at(self, confidence: ArrayLike) -> Intervals:
+        """Return each rate over its reference's, with intervals of a confidence, or of one for each."""
+        return self._estimates(divide(self.value, self.reference_value), self.ratio_limits(confidence))
+
+    def difference_at(self, confidence: ArrayLike) -> Intervals:
+        """Return each rate less its reference's, with intervals of a confidence, or of one for each."""
+        return self._estimates(self.value - self.reference_value, self.difference_limits(confidence))
 
     def _estimates(self, values: Floats, limits: Limits) -> Intervals:
         """Return values with their limits; that of a reference against itself is no estimate."""
@@ -231,7 +345,12 @@ class Compared:
         """Return whether the ratio itself lies within τ, the verdict, and why it is not decided."""
         numerator, denominator, ref_numerator, ref_denominator = self.behind(g, m)
         point = decide(numerator, denominator, ref_numerator, ref_denominator, float(self.taus[m]))
-        verdict, reason = decide_by_evidence(point, self.tests, evidence, g, m, self.config)
+        tests = self.tests
+        if self.look is not None and not self.itself[g, m]:
+            points = self.look.point_since if evidence.differs[g, m] else self.look.point
+            point = points[g, m]
+            tests = replace(tests, within=self.look.within, too_few=np.zeros_like(tests.too_few))
+        verdict, reason = decide_by_evidence(point, tests, evidence, g, m, self.config)
         return point, verdict, reason
 
 
@@ -242,21 +361,6 @@ def compare_slice(group_counts: Slice, names: Sequence[str], config: AuditConfig
     )
 
 
-def family_rates(
-    group_counts: Slice, names: Sequence[str], deciding: Sequence[str], config: AuditConfig
-) -> frozenset[str]:
-    """Return the rates of a slice that the verdict or the gate depends on."""
-    gate = [
-        canonical(name)
-        for attribute, name in config.watched_metrics
-        if attribute in ("", group_counts.attribute)
-    ]
-    rates: set[str] = set()
-    for name in chain(deciding, gate):
-        rates.update(ROLL_UPS.get(name, (name,)))
-    return frozenset(rates & set(names))
-
-
 def rate_limits(names: Sequence[str], rows: RateRows, confidence: float) -> Limits:
     """Return Wilson's intervals of the rates of each group."""
     return score_test.wilson_interval(
@@ -264,7 +368,7 @@ def rate_limits(names: Sequence[str], rows: RateRows, confidence: float) -> Limi
     )
 
 
-def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confidence: float) -> Limits:
+def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confidence: ArrayLike) -> Limits:
     """Return Newcombe's interval of each difference.
 
     Parameters
@@ -273,7 +377,7 @@ def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confi
         Rates.
     rows, ref : RateRows
         Their numerators and denominators, and those of the references.
-    confidence : float
+    confidence : float, or array of one for each
         In (0, 1).
     """
     # A share of a list is a proportion of the list; of two shares, what one group gets, another does not.
@@ -366,75 +470,41 @@ def _compute_p_values(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floa
     return p, outside, exact, too_few
 
 
-def adjust(
-    tables: Sequence[Floats], decide: Sequence[Bools] = (), pairs: Sequence[Floats] = ()
-) -> tuple[list[Floats], int]:
-    """Return tables of tests adjusted as one family, by Holm, and how many of them decide.
-
-    What decides is adjusted over what decides, the others over all.
-
-    Parameters
-    ----------
-    tables : sequence of arrays, shape (groups, columns) or (tests,)
-        P-values, a table an attribute; NaN is no test, and what cannot be tested is 1.
-    decide : sequence of bool arrays, shape (columns,) or (tests,)
-        What decides; all where it is not said.
-    pairs : sequence of arrays, shape (pairs, columns)
-        Of further pairs of groups, where the data chose the reference of the tables: these count, too.
-
-    Examples
-    --------
-    >>> tables = [np.array([[0.01, 0.04]]), np.array([[0.03], [np.nan]])]
-    >>> adjusted, size = adjust(tables, [np.array([True, False]), np.array([True])])
-    >>> [p.tolist() for p in adjusted], size
-    ([[[0.02, 0.06]], [[0.03], [nan]]], 2)
-    """
-    families = tables
-    if pairs:
-        families = [np.concatenate(table_and_pairs) for table_and_pairs in zip(tables, pairs, strict=True)]
-    deciding = families
-    if decide:
-        pairs_of_tables = zip(decide, families, strict=True)
-        deciding = [np.where(decides, tests, np.nan) for decides, tests in pairs_of_tables]
-    tested = _flat(deciding)
-    adjusted = holm(_flat(families))
-    adjusted = np.where(np.isnan(tested), adjusted, holm(tested))
-    adjusted_tables = []
-    start = 0
-    for table, tests in zip(tables, families, strict=True):  # those of its pairs come after a table's own
-        adjusted_tables.append(adjusted[start : start + table.size].reshape(table.shape))
-        start += tests.size
-    return adjusted_tables, int((~np.isnan(tested)).sum())
-
-
-def _flat(tables: Sequence[Floats]) -> Floats:
-    return np.concatenate([np.empty(0)] + [np.ravel(table) for table in tables])
-
-
 def adjust_tests(
-    slices: Sequence[Tests], deciding: Sequence[Collection[str]], config: AuditConfig
-) -> tuple[list[Evidence], int]:
-    """Return the evidence of what is beyond chance on each slice, and the size of the family.
+    slices: Sequence[Tests],
+    deciding: Sequence[Collection[str]],
+    config: AuditConfig,
+    named: Sequence[Collection[str]] = (),
+    copies: Sequence[Mapping[int, tuple[int, int]]] = (),
+) -> list[Evidence]:
+    """Return the evidence of what is beyond chance on each slice of a family.
 
     Parameters
     ----------
     slices : sequence of Tests
-        Of the whole audit.
     deciding : sequence of sets of str
         The rates that the verdict or a gate depends on, by slice. Other rates are adjusted for these and for
         each other.
     config : AuditConfig
         Its confidence.
+    named : sequence of sets of str
+        The rates that were named beforehand, by slice; none where it is not said.
+    copies : sequence of mappings
+        Of each slice the groups that are those of an earlier one (`family.find_copies`), whose tests they
+        share.
     """
     equal: list[Floats] = []
     equal_decides: list[Bools] = []
     equal_pairs: list[Floats] = []
+    equal_named: list[Bools] = []
     far: list[Floats] = []
     far_decides: list[Bools] = []
     far_pairs: list[Floats] = []
+    far_named: list[Bools] = []
     columns = [find_shared_tests(tests.names, tests.reference_indices) for tests in slices]
-    for tests, deciding_names, column in zip(slices, deciding, columns, strict=True):
-        decides = np.array([name in deciding_names for name in tests.names], dtype=bool)
+    for i, (tests, column) in enumerate(zip(slices, columns, strict=True)):
+        decides = are_named(tests.names, deciding[i])
+        is_named = are_named(tests.names, named[i] if named else ())
         indices = np.arange(len(column))
         has_own_test = column == indices  # the others share its test
         p, outside = (
@@ -444,19 +514,50 @@ def adjust_tests(
         equal_pairs.append(np.where(has_own_test, tests.pairs, np.nan))
         equal.append(np.where(has_own_test, p, np.nan))
         equal_decides.append(np.isin(indices, column[decides]))
+        equal_named.append(np.isin(indices, column[is_named]))
         far.append(outside)
         far_decides.append(decides)
         far_pairs.append(tests.pairs_outside)
-    of_equal, family = adjust(equal, equal_decides, equal_pairs)
-    of_far, _ = adjust(far, far_decides, far_pairs)
+        far_named.append(is_named)
+    originals = list(copies) or [{} for _ in slices]
+    of_equal = _adjust_without_copies(equal, equal_decides, equal_pairs, equal_named, originals)
+    of_far = _adjust_without_copies(far, far_decides, far_pairs, far_named, originals)
     all_evidence = []
     alpha = config.alpha
-    for tests, column, p, p_far in zip(slices, columns, of_equal, of_far, strict=True):
-        p_holm = np.where(np.isnan(tests.p), np.nan, p[:, column])
+    for i, (tests, column) in enumerate(zip(slices, columns, strict=True)):
+        p_holm = np.where(np.isnan(tests.p), np.nan, of_equal.adjusted[i][:, column])
         with np.errstate(invalid="ignore"):
             differs = p_holm < alpha
-            all_evidence.append(Evidence(p_holm, differs, differs & (p_far < alpha)))
-    return all_evidence, family
+            outside = differs & (of_far.adjusted[i] < alpha)
+        shares = of_equal.shares[i][:, column]
+        all_evidence.append(Evidence(p_holm, differs, outside, shares, of_equal.size, of_equal.named))
+    return all_evidence
+
+
+def _adjust_without_copies(
+    tables: Sequence[Floats],
+    decides: Sequence[Bools],
+    pairs: Sequence[Floats],
+    named: Sequence[Bools],
+    originals: Sequence[Mapping[int, tuple[int, int]]],
+) -> Family:
+    """Return tables adjusted as one family; the groups of a copied column share the original's tests."""
+    own_tables = [table.copy() for table in tables]
+    own_pairs = list(pairs)
+    for i, groups in enumerate(originals):
+        if not groups:
+            continue
+        original, _ = next(iter(groups.values()))
+        decides[original][:] |= decides[i]
+        named[original][:] |= named[i]
+        own_tables[i][list(groups)] = np.nan
+        own_pairs[i] = np.full_like(pairs[i], np.nan)
+    family = adjust_family(own_tables, decides, own_pairs, named)
+    for i, groups in enumerate(originals):
+        for group, (original, original_group) in groups.items():
+            family.adjusted[i][group] = family.adjusted[original][original_group]
+            family.shares[i][group] = family.shares[original][original_group]
+    return family
 
 
 def find_shared_tests(names: Sequence[str], reference_indices: Ints) -> Ints:
@@ -481,13 +582,18 @@ def decide_by_evidence(
         return "undecided", "no rows"
     if config.rule == "point" or g == tests.reference_indices[m]:
         return point, ""
+    clustered = tests.clustered
+    if clustered is not None and not clustered.has_clusters[g, m]:
+        return "undecided", "clusters"
     if point == "pass":
         if tests.within[g, m]:
             return ("pass", "")
         return ("undecided", "wide")
     if evidence.differs[g, m]:
         return "fail", ""
-    return "undecided", "few" if tests.too_few[g, m] else "chance"
+    if not tests.too_few[g, m]:
+        return "undecided", "chance"
+    return "undecided", "few" if clustered is None else "clusters"
 
 
 def _p_or_one(p: Floats, too_few: Bools) -> Floats:
@@ -518,14 +624,28 @@ def compare_slices(
         compare_slice(group_counts, defined(COMPARED, group_counts.labelled), common)
         for group_counts in inside
     ]
-    deciding_names = [family_rates(table.group_counts, table.names, deciding, common) for table in tables]
-    evidence, family = adjust_tests([table.tests for table in tables], deciding_names, common)
+    evidence = _find_evidence(tables, deciding, common)
+    return make_report(slices, tables, evidence, deciding, config, common, **extra)
+
+
+def make_report(
+    slices: Sequence[Slice],
+    tables: Sequence[Compared],
+    evidence: Sequence[Evidence],
+    deciding: Sequence[str],
+    config: AuditConfig,
+    common: AuditConfig,
+    **extra: Any,
+) -> Report:
+    """Return the groups and comparisons of slices, given what is beyond chance; else see `compare_slices`."""
     groups: list[GroupRow] = []
-    for group_counts in inside:
-        groups += group_rows(group_counts, config)
+    for table in tables:
+        groups += group_rows(table.group_counts, config)
     disparities: list[Disparity] = []
-    for table, table_evidence, rates in zip(tables, evidence, deciding_names, strict=True):
-        disparities += _disparities(table, table_evidence, rates, family)
+    by_clusters = any(table.clustered is not None for table in tables)
+    for table, table_evidence in zip(tables, evidence, strict=True):
+        rates = family_rates(table.group_counts, table.names, deciding, common)
+        disparities += _disparities(table, table_evidence, rates, by_clusters=by_clusters)
     return Report(
         config=config,
         slices=tuple(slices),
@@ -533,36 +653,85 @@ def compare_slices(
         overall=tuple(overall_rows(slices, config)),
         groups=tuple(groups),
         disparities=tuple(disparities),
-        family=family,
+        family=evidence[-1].size if evidence else 0,
+        named=evidence[-1].named if evidence else 0,
         **extra,
     )
 
 
+def _find_evidence(
+    tables: Sequence[Compared],
+    deciding: Sequence[str],
+    config: AuditConfig,
+) -> list[Evidence]:
+    """Return the evidence on each slice: those of one model are a family, and slices of the rows one."""
+    evidence: dict[int, Evidence] = {}
+    places = list(enumerate(tables))
+    models = group_by(places, lambda place: place[1].group_counts.model if config.compares_models else "")
+    for of_model in models.values():
+        indices = [i for i, _ in of_model]
+        compared = [table for _, table in of_model]
+        family = adjust_tests(
+            [table.tests for table in compared],
+            [family_rates(table.group_counts, table.names, deciding, config) for table in compared],
+            config,
+            [named_rates(table.group_counts, table.names, deciding, config) for table in compared],
+            find_copies(
+                [table.group_counts for table in compared], [table.reference_indices for table in compared]
+            ),
+        )
+        evidence.update(zip(indices, family, strict=True))
+    return [evidence[i] for i in range(len(tables))]
+
+
 def _disparities(
-    table: Compared, evidence: Evidence, deciding_names: frozenset[str], family: int
+    table: Compared, evidence: Evidence, deciding_names: frozenset[str], *, by_clusters: bool
 ) -> Iterator[Disparity]:
-    """Yield the comparisons of a slice; `family` is how many there are whose p-values are adjusted."""
+    """Yield the comparisons of a slice; `by_clusters` is whether the audit has a comparison tested so."""
     tests = table.tests
     indices = np.argwhere(table.itself | tests.compared).tolist()
     rulings = [table.decide(evidence, g, m) for g, m in indices]
     still = np.zeros(tests.compared.shape, dtype=bool)
     for (g, m), (_, _, reason) in zip(indices, rulings, strict=True):
-        still[g, m] = reason in CAN_DECIDE
-    n_needed = _estimate_rows_needed(table, still, family)
+        still[g, m] = reason in CAN_DECIDE and table.look is None
+    is_deciding = are_named(table.names, deciding_names)
+    # What decides has its share of the level; other rates are taken for one more of what decides.
+    divisors = np.full(still.shape, float(max(1, evidence.size)))
+    has_share = is_deciding & ~np.isnan(evidence.shares)
+    divisors[has_share] = (1 / evidence.shares[has_share]).round(9)
+    n_needed = _estimate_rows_needed(table, still, divisors)
+    if table.config.adjusted:
+        # Bonferroni with the weights of the tests: Holm's has no intervals.
+        confidence = 1 - table.config.alpha * np.where(np.isnan(evidence.shares), 1.0, evidence.shares)
+        ratio, difference = table.ratio_at(confidence), table.difference_at(confidence)
+    else:
+        ratio, difference = table.ratio, table.difference
+    make: Callable[..., Disparity] = Disparity
+    if by_clusters:
+        make = ClusteredDisparity
+    p_values = tests.p
+    is_tested = ~np.isnan(p_values)
+    if table.look is not None and table.look.p is not None:
+        p_values = np.where(tests.compared, table.look.p, np.nan)
+        is_tested = np.zeros_like(is_tested)  # by none of these tests
     for (g, m), (point, verdict, reason) in zip(indices, rulings, strict=True):
         name = table.names[m]
         itself = bool(table.itself[g, m])
         behind = table.behind(g, m)
-        yield Disparity(
+        further: dict[str, float] = {}
+        if by_clusters:
+            further["degrees"] = _degrees(tests, g, m)
+        yield make(
+            **further,
             **vars(table.pair(g, m)),
             metric=name,
             value=float(table.value[g, m]),
             reference_value=float(table.reference_value[g, m]),
-            ratio=table.ratio[g, m],
-            difference=table.difference[g, m],
-            p=float(tests.p[g, m]),
+            ratio=ratio[g, m],
+            difference=difference[g, m],
+            p=float(p_values[g, m]),
             p_holm=float(evidence.p_holm[g, m]),
-            test="" if math.isnan(tests.p[g, m]) else "fisher" if tests.exact[g, m] else "score",
+            test=_name_test(tests, g, m) if is_tested[g, m] else "",
             tau=float(table.taus[m]),
             point=point,
             verdict=verdict,
@@ -576,26 +745,71 @@ def _disparities(
         )
 
 
-def _estimate_rows_needed(table: Compared, still: Bools, family: int) -> Floats:
-    """Return about how many rows of both groups would decide, were the rates as measured, where known."""
+def _name_test(tests: Tests, g: int, m: int) -> Test:
+    """Return which test a comparison has, if any."""
+    if math.isnan(tests.p[g, m]):
+        return ""
+    if tests.clustered is not None:
+        return "clusters"
+    if tests.exact[g, m]:
+        return "fisher"
+    return "score"
+
+
+def _degrees(tests: Tests, g: int, m: int) -> float:
+    """Return the degrees of freedom of a test by clusters; NaN of another."""
+    if tests.clustered is None:
+        return math.nan
+    return float(tests.clustered.degrees[g, m])
+
+
+def _estimate_rows_needed(table: Compared, still: Bools, divisors: Floats) -> Floats:
+    """Return about how many rows of both groups would decide, were the rates as measured, where known.
+
+    `divisors` are what the level of each test is divided by.
+    """
     rows = table.group_counts.rows
     totals = np.full(still.shape, np.nan)
     still = still & ~is_share(table.names)
-    for tau in np.unique(table.taus[still.any(0)]).tolist():
-        g, m = np.nonzero(still & (table.taus == tau))  # all of them at once
+    rules = np.stack([np.broadcast_to(table.taus, still.shape)[still], divisors[still]], axis=-1)
+    for tau, divisor in np.unique(rules, axis=0).tolist():
+        g, m = np.nonzero(still & (table.taus == tau) & (divisors == divisor))  # all of them at once
         reference_indices = table.reference_indices[m]
-        rows_of_groups, rows_of_references = table.rows
-        x = rows_of_groups.numerator[g, m]
-        n = rows_of_groups.denominator[g, m]
-        y = rows_of_references.numerator[g, m]
-        k = rows_of_references.denominator[g, m]
-        rule = Criterion(tau, max(1, family), table.config.confidence)
+        x, n, y, k = (side[g, m] for side in _rows_behind(table))
+        rule = Criterion(tau, divisor, table.config.confidence)
         n_counted = rows_needed(divide(y, k), divide(x * k, n * y), divide(n, n + k), rule)
         n_both = np.where(reference_indices == REST, rows.sum(), rows[g] + rows[reference_indices])
         # As many times the rows at hand as the rate needs of those that it counts.
         total = divide(n_counted, n + k) * n_both
         totals[g, m] = np.where(total > n_both, total, np.nan)
     return totals
+
+
+def _rows_behind(table: Compared) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the numerators and denominators of groups and references in independent rows.
+
+    Where rows share clusters: the rows with which a difference of independent rows would have the variance
+    that it has.
+    """
+    group_rows, ref = table.rows
+    sides = (group_rows.numerator, group_rows.denominator, ref.numerator, ref.denominator)
+    if table.clustered is None:
+        return sides
+    plain = (
+        group_rows.plain_numerator,
+        group_rows.plain_denominator,
+        ref.plain_numerator,
+        ref.plain_denominator,
+    )
+    rate = divide(plain[0], plain[1])
+    reference_rate = divide(plain[2], plain[3])
+    variance = divide(rate * (1 - rate), plain[1]) + divide(reference_rate * (1 - reference_rate), plain[3])
+    worth = divide(variance, table.clustered.variance)
+    is_tested = table.clustered.is_tested
+    group_above, group_below, ref_above, ref_below = (
+        np.where(is_tested, worth * counted, side) for counted, side in zip(plain, sides, strict=True)
+    )
+    return group_above, group_below, ref_above, ref_below
 
 
 def group_rows(group_counts: Slice, config: AuditConfig) -> list[GroupRow]:
@@ -642,11 +856,8 @@ def overall_rows(slices: Sequence[Slice], config: AuditConfig) -> list[GroupRow]
         first_slices.setdefault(group_counts.place[:2], group_counts)
     rows: list[GroupRow] = []
     for group_counts in first_slices.values():
-        clusters = group_counts.clusters and replace(
-            group_counts.clusters, group=np.zeros_like(group_counts.clusters.group)
-        )
-        changes = {"attribute": ALL, "intersection": False, "clusters": clusters}
-        rows += group_rows(
-            group_counts.with_cells(group_counts.cells.sum(1, keepdims=True), (ALL,), **changes), config
-        )
+        changes = {"attribute": ALL, "intersection": False}
+        everybody = group_counts.with_cells(group_counts.cells.sum(1, keepdims=True), (ALL,), **changes)
+        ways = [clusters.merge_groups() for clusters in group_counts.cluster_ways]
+        rows += group_rows(everybody.with_clusters(ways), config)
     return rows

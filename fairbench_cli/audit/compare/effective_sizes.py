@@ -114,7 +114,11 @@ def rate_rows(
         ref = group_rows.take(np.broadcast_to(reference_indices, group_rows.numerator.shape))
     if group_counts.clusters is None:
         return group_rows, ref
-    factor = factor_together(group_counts.clusters, names, reference_indices, group_rows.numerator.shape)
+    factors = [
+        factor_together(clusters, names, reference_indices, group_rows.numerator.shape)
+        for clusters in group_counts.cluster_ways[:2]
+    ]
+    factor = np.min(factors, axis=0)
     if not matched:
         factor = np.minimum(factor, 1.0)
     return group_rows.scale(factor), ref.scale(factor)
@@ -177,8 +181,8 @@ def _effective_rows(group_counts: Slice, names: Sequence[str], *, of_rest: bool)
     uneven = divide(each_weight**2, each_square) < each_many * (1 - EQUAL)
     equal = ~(kish < n_rows * (1 - EQUAL)) & ~uneven.any(0)
     effective_rows = np.where(equal, n_rows, np.fmin(effective_rows, n_rows))
-    if group_counts.clusters is not None:
-        people = rows_of_people(group_counts.clusters, names, n_rows, of_rest=of_rest)
+    for clusters in group_counts.cluster_ways[:2]:
+        people = rows_of_people(clusters, names, n_rows, of_rest=of_rest)
         equal &= ~(people < n_rows * (1 - EQUAL))
         effective_rows = np.fmin(effective_rows, people)
     numerator = np.where(equal, rows[0], rate * effective_rows)

@@ -131,7 +131,7 @@ def _watch(row: AttributeVerdict, metric: str, report: Report) -> Watched:
         name = row.attribute
         verdict = row.verdict
     rates = _rates_behind(metric, report)
-    comparisons, _ = report.by_audit[row.place]
+    comparisons = report.comparisons_at(row.place)
     compared = [pair for pair in comparisons if pair.metric in rates and not pair.is_reference]
     failing = [pair for pair in compared if pair.verdict == "fail"]
     accepted = [pair for pair in failing if is_accepted(pair, report)]
@@ -148,8 +148,7 @@ def _find_reason(watched: Sequence[Watched], texts: Sequence[str], report: Repor
             return _describe_failing([row for row in watched if row.verdict == "fail"], report)
         if combined == "undecided" and UNDECIDED in texts:
             return "not everything passes"
-        last_rows = [row for row in report.disparities if report.last in ("", row.model)]
-        is_decided = any(row.deciding and row.verdict != "undecided" for row in last_rows)
+        is_decided = any(row.deciding and row.verdict != "undecided" for row in report.judged_comparisons)
         passes = any(row.verdict == "pass" for row in watched)
         if combined == "undecided" and not is_decided and not passes:
             return "nothing could be decided"

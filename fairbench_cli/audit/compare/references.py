@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
-from fairbench_cli.audit.scan.slices import Clusters, Slice, Tally
+from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, suggest, user_error
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.measures.counts import Floats, divide
@@ -144,15 +144,9 @@ def without_groups(group_counts: Slice, out: Bools) -> Slice:
     if not out.any():
         return group_counts
     stays = ~out
-    clusters = group_counts.clusters
-    if clusters is not None:
-        stays_in = stays[clusters.group]
-        new_indices = (np.cumsum(stays) - 1)[clusters.group[stays_in]]
-        clusters = Clusters(
-            clusters.person[stays_in], new_indices, clusters.n[stays_in], clusters.squares[stays_in]
-        )
     groups = tuple(compress(group_counts.counts.groups, stays))
-    return group_counts.with_cells(group_counts.cells[:, stays], groups, clusters=clusters)
+    remaining = group_counts.with_cells(group_counts.cells[:, stays], groups)
+    return remaining.with_clusters([clusters.select_groups(stays) for clusters in group_counts.cluster_ways])
 
 
 def rates_and_references(

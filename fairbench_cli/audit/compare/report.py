@@ -21,9 +21,10 @@ from fairbench_cli.measures.counts import Floats
 ALL = "(all)"  # the attribute and the group of everybody
 
 # Why a comparison is not decided: a rate has no rows; the ratio is outside τ, and chance may be why; it is
-# outside τ, and weights leave too few rows to test it; or it is within τ, and its interval is not.
-Reason = Literal["no rows", "chance", "few", "wide", ""]
-Test = Literal["score", "fisher", ""]
+# outside τ, and weights leave too few rows to test it; its rows are of too few clusters to test it; or it is
+# within τ, and its interval is not.
+Reason = Literal["no rows", "chance", "few", "clusters", "wide", ""]
+Test = Literal["score", "fisher", "clusters", ""]
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,12 @@ class Disparity(Pair):
     value, reference_value : float
         The rates, in [0, 1].
     ratio, difference : Interval
-        value / reference_value (Miettinen and Nurminen's interval), value − reference_value (Newcombe's).
+        value / reference_value (Miettinen and Nurminen's interval), value − reference_value (Newcombe's);
+        where rows share clusters, Fieller's interval and Student's.
     p, p_holm : float
         Of the hypothesis that the rates are equal, two-sided; and adjusted over the `Report.family`. NaN
         where nothing is tested.
-    test : {"score", "fisher", ""}
+    test : {"score", "fisher", "clusters", ""}
         Which test that is.
     tau : float
         The ratio passes from tau to 1/tau.
@@ -107,7 +109,7 @@ class Disparity(Pair):
         See `compare.compare_rates`; under ``rule="point"`` the same as `point`.
     shown_outside : bool
         Of a failure: whether the ratio is outside τ by more than chance, not only different from 1.
-    reason : {"no rows", "chance", "few", "wide", ""}
+    reason : {"no rows", "chance", "few", "clusters", "wide", ""}
         Why it is not decided.
     rows_needed : float
         About how many rows of both groups would decide it, were the rates as they were measured; NaN where it
@@ -138,6 +140,19 @@ class Disparity(Pair):
     deciding: bool
     behind: tuple[float, float]
     reference_behind: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class ClusteredDisparity(Disparity):
+    """A comparison of an audit in which rows share a person, a school or the like.
+
+    Parameters
+    ----------
+    degrees : float
+        Of freedom, of its test: as if of so many independent clusters. NaN where there is no test by these.
+    """
+
+    degrees: float
 
 
 @dataclass(frozen=True)
@@ -193,6 +208,56 @@ class AcceptedFailures:
     gaps: Mapping[tuple[str, ...], Mapping[str, AcceptedGap]]
 
 
+@dataclass(frozen=True)
+class StreamLook(Pair):
+    """What the slices up to one, its `model`, show of a comparison, however often they were looked at.
+
+    Parameters
+    ----------
+    metric : str
+        The rate.
+    looks : int
+        How many slices there are up to this one.
+    evidence : float
+        E of these slices: 1 on average at equal rates, whenever one stops.
+    most_evidence : float
+        The largest so far, by which the p-value goes.
+    alarm_at : float
+        About the evidence that rejects equal rates in the family of this look.
+    p, p_holm : float
+        1 / the largest evidence, and adjusted over the comparisons of this look.
+    since : str
+        The slice from which on the evidence is largest.
+    ratio_since : float
+        The ratio of the slices from `since` on.
+    ratio : Interval
+        That of all slices so far, with limits that hold at all looks: of the rates as means over slices, with
+        the same weights for both.
+    """
+
+    metric: str
+    looks: int
+    evidence: float
+    most_evidence: float
+    alarm_at: float
+    p: float
+    p_holm: float
+    since: str
+    ratio_since: float
+    ratio: Interval
+
+
+@dataclass(frozen=True, eq=False)
+class Streams:
+    """Slices as looks at a stream: the audit of all of them together, and what each look shows.
+
+    `together` is judged by the evidence of the last look, as the last slice is.
+    """
+
+    together: "Report"
+    looks: tuple[StreamLook, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Report:
     """A finished audit; parts are judged with one that has no verdicts yet.
@@ -212,7 +277,9 @@ class Report:
     disparities : tuple of Disparity
         Every rate of every group against its reference.
     family : int
-        How many comparisons the p-values are adjusted for.
+        How many comparisons the p-values are adjusted for; of models that are compared, of the last.
+    named : int
+        How many of these a gate named beforehand, which have the larger share of the level; 0: all are alike.
     last : str
         Of models or slices that are compared, the one that the verdict goes by; empty where none are.
     notes : tuple of str
@@ -228,8 +295,14 @@ class Report:
         Whether a gate of the configuration stops, and why.
     uncut : tuple of str
         Columns of numbers that are called like protected attributes and are not audited.
+    birth_dates : tuple of str
+        Columns of birth dates, of which no ages are audited.
+    ones : tuple of str, str
+        Who is selected and who has label 1, in words; empty where that is not known.
     baseline : AcceptedFailures or None
         What an earlier audit found, where a gate accepts it.
+    streams : Streams or None
+        Where slices have an order.
     """
 
     config: AuditConfig
@@ -242,6 +315,7 @@ class Report:
     groups: tuple[GroupRow, ...]
     disparities: tuple[Disparity, ...]
     family: int
+    named: int = 0
     last: str = ""
     notes: tuple[str, ...] = ()
     found: Mapping[str, Any] = field(default_factory=dict)
@@ -249,12 +323,28 @@ class Report:
     verdict: Verdict = "undecided"
     gate: Gate = Gate(stops=False)
     uncut: tuple[str, ...] = ()
+    birth_dates: tuple[str, ...] = ()
+    ones: tuple[str, str] = ("", "")
     baseline: AcceptedFailures | None = None
+    streams: Streams | None = None
 
     @cached_property
     def judged(self) -> tuple[AttributeVerdict, ...]:
         """The verdicts that the one over all, and the gate, go by: of models or slices compared, the last."""
         return tuple(row for row in self.verdicts if self.last in ("", row.model))
+
+    def comparisons_at(self, place: tuple[str, str, str]) -> list[Disparity]:
+        """Return the comparisons that a verdict is of: at the last look at a stream those of all slices."""
+        if self.streams is not None and place[0] == self.last:
+            return [row for row in self.streams.together.disparities if row.attribute == place[2]]
+        return self.by_audit[place][0]
+
+    @cached_property
+    def judged_comparisons(self) -> tuple[Disparity, ...]:
+        """The comparisons that the verdict over all, and the gate, go by."""
+        if self.streams is not None:
+            return self.streams.together.disparities
+        return tuple(row for row in self.disparities if self.last in ("", row.model))
 
     @property
     def without_verdict(self) -> bool:

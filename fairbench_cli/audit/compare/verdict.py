@@ -13,6 +13,7 @@ from fairbench_cli.audit.scan.slices import Tally
 from fairbench_cli.base.errors import Flag, Problem, UserError
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.registry import find_metric
 
 # Fractional weights and metrics that are no ratio of rates count as at a limit within this relative error.
 TOLERANCE = 1e-9
@@ -68,7 +69,13 @@ def _check_gate_names(
     for attribute, name in pairs:
         if attribute and attribute not in attributes:
             yield Problem(*unknown_attribute(attribute, name, attributes), where)
-        if name and not metrics.can_decide(metrics.canonical(name)):
+        if not name or metrics.can_decide(metrics.canonical(name)):
+            continue
+        entry = find_metric(metrics.canonical(name))
+        if metrics.is_dependence(entry):
+            problem = f"{name} grows with the square of a gap and hides large ones, so it cannot decide"
+            yield Problem(problem, f"name {entry.equal}-difference, which it is about", where)
+        else:
             problem = f"{name} has no value from which it passes, so it cannot decide"
             yield Problem(problem, ("name another metric; ", Flag("metric"), " shows this one"), where)
 
@@ -183,7 +190,8 @@ def decide_attributes(
     are verdicts on other metrics, by their names.
     """
     verdicts = []
-    for key, (rows, _) in report.by_audit.items():
+    for key in report.by_audit:
+        rows = report.comparisons_at(key)
         by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in rows}
         for row in rows:
             if not row.is_reference:

@@ -14,7 +14,15 @@ from typing import Literal
 
 import numpy as np
 
-from fairbench_cli.audit.compare.compare_rates import Compared, adjust
+from fairbench_cli.audit.compare.clustered_changes import (
+    OF_CHANGES,
+    ClusteredVariances,
+    rate_variances,
+    ratio_variances,
+    shares_clusters,
+)
+from fairbench_cli.audit.compare.compare_rates import Compared
+from fairbench_cli.audit.compare.family import adjust_family
 from fairbench_cli.audit.compare.references import (
     REST,
     Ints,
@@ -35,7 +43,8 @@ from fairbench_cli.base.grouping import group_by, keep_together
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.charts import ChartRow, arrow, dot, ratio_axis, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, Chart, Section, TableCell, TextTable, Verdict, table_of
-from fairbench_cli.measures.counts import Counts, divide
+from fairbench_cli.measures.clusters import t_quantile, t_test_p
+from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.paired_change import RateChanges, TwoSides, rate_changes, same_size_p
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.significance import normal_p
@@ -183,13 +192,18 @@ def _select_groups(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> Bef
         if before in groups or after in groups:
             kept_indices.append(g)
     sides = joint.sides.merge_groups(np.eye(len(joint.groups))[kept_indices])
-    return replace(joint, groups=tuple(joint.groups[g] for g in kept_indices), sides=sides)
+    new_indices = np.full(len(joint.groups), -1)
+    new_indices[kept_indices] = np.arange(len(kept_indices))
+    clusters = tuple(kinds.map_groups(new_indices) for kinds in joint.clusters)
+    return replace(joint, groups=tuple(joint.groups[g] for g in kept_indices), sides=sides, clusters=clusters)
 
 
 def _merge_groups(joint: BeforeAfter) -> BeforeAfter:
     """Return everybody as one group."""
     sides = joint.sides.merge_groups(np.ones((1, len(joint.groups))))
-    return replace(joint, attribute=ALL, groups=(ALL,), sides=sides)
+    one_group = np.zeros(len(joint.groups), dtype=np.int64)
+    clusters = tuple(kinds.map_groups(one_group) for kinds in joint.clusters)
+    return replace(joint, attribute=ALL, groups=(ALL,), sides=sides, clusters=clusters)
 
 
 def _slices(joint: BeforeAfter) -> list[Slice]:
@@ -208,7 +222,14 @@ def _slices(joint: BeforeAfter) -> list[Slice]:
         labelled=joint.labelled,
         intersection=joint.intersection,
     )
-    return [group_counts.with_cells(side_cells) for side_cells in (before, after, before + after)]
+    ways = []
+    for is_after in (False, True):
+        ways.append([kinds.side(after=is_after, paired=sides.paired) for kinds in joint.clusters])
+    return [
+        group_counts.with_cells(before).with_clusters(ways[0]),
+        group_counts.with_cells(after).with_clusters(ways[1]),
+        group_counts.with_cells(before + after),
+    ]
 
 
 def _compute_changes(
@@ -224,26 +245,37 @@ def _compute_changes(
     values = divide(group_changes.before, ref.before), divide(group_changes.after, ref.after)
     ratios = []
     for rates, side in zip(values, sides, strict=True):
-        low, high = side.ratio_limits
+        low, high = side.ratio_limits(config.confidence)
         ratios.append(intervals(rates, low, high))
     apart = group_changes.before - ref.before, group_changes.after - ref.after
     differences = []
     for gaps, side in zip(apart, sides, strict=True):
-        low, high = side.difference_limits
+        low, high = side.difference_limits(config.confidence)
         differences.append(intervals(gaps, low, high))
     spread = group_changes.change + ref.change
+    total_spread = group_changes.total + ref.total
     points = group_changes.points + ref.points
+    clustered = None
+    if shares_clusters(joint):
+        clustered = ratio_variances(joint, names, reference_indices)
+        spread, total_spread, points = (clustered.variance[name] for name in OF_CHANGES)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_before, log_after = map(np.log, values)
         change = log_after - log_before
         total = log_after + log_before
-    p = same_size_p(change, spread, total, group_changes.total + ref.total)
+    p = same_size_p(change, spread, total, total_spread, _degrees_of_ratios(clustered))
     moved = group_changes.moved + ref.moved
     fewest = np.minimum(group_changes.fewest, ref.fewest)
-    turned = normal_p(divide(change, np.sqrt(spread))) < config.alpha
     undefined = ~np.isfinite(change)
-    kinds = [undefined, moved == 0, (fewest < FEW_OVER) | (moved < FEW_MOVED), p < config.alpha, turned]
+    few = (fewest < FEW_OVER) | (moved < FEW_MOVED)
+    if clustered is None:
+        turned = normal_p(divide(change, np.sqrt(spread))) < config.alpha
+    else:
+        turned = t_test_p(divide(change, np.sqrt(spread)), clustered.degrees["change"]) < config.alpha
+        few = few | ~np.isfinite(spread)
+    kinds = [undefined, moved == 0, few, p < config.alpha, turned]
     reasons = np.select(kinds, ["no rows", "same", "few", "", "turned"], "chance").tolist()
+    of_rates = _variances_of_rates(joint, names)
     for g, m in np.argwhere(~sides[0].itself).tolist():
         pair = sides[0].pair(g, m)
         name = names[m]
@@ -254,7 +286,7 @@ def _compute_changes(
             times = math.nan
         else:
             times = math.log(ratio_after.value / ratio_before.value)
-        log = _interval(times, float(spread[g, m]), config.confidence)
+        log = _interval(times, float(spread[g, m]), _reach(clustered, "change", g, m, config.confidence))
         moved_by = difference_after.value - difference_before.value
         yield Change(
             before=joint.before,
@@ -265,13 +297,15 @@ def _compute_changes(
             metric=name,
             value_before=float(group_changes.before[g, m]),
             value_after=float(group_changes.after[g, m]),
-            value_change=_rate_interval(group_changes, g, m, config.confidence),
+            value_change=_rate_interval(group_changes, of_rates, g, m, config.confidence),
             ratio_before=ratio_before,
             ratio_after=ratio_after,
             ratio_change=Interval(*(math.exp(end) for end in (log.value, log.low, log.high))),
             difference_before=difference_before,
             difference_after=difference_after,
-            difference_change=_interval(moved_by, float(points[g, m]), config.confidence),
+            difference_change=_interval(
+                moved_by, float(points[g, m]), _reach(clustered, "points", g, m, config.confidence)
+            ),
             p=math.nan if reason in UNTESTED else float(p[g, m]),
             p_holm=math.nan,
             tau=tau_of(name, config),
@@ -300,7 +334,8 @@ def _add_verdicts(changes: Sequence[Change], config: AuditConfig) -> Iterator[Ch
     One that cannot be tested counts with a p-value of 1.
     """
     p = np.array([1.0 if math.isnan(row.p) else row.p for row in changes])
-    (adjusted,), _ = adjust([p], [np.array([row.deciding for row in changes], dtype=bool)])
+    is_deciding = np.array([row.deciding for row in changes], dtype=bool)
+    (adjusted,) = adjust_family([p], [is_deciding]).adjusted
     for row, p_holm in zip(changes, adjusted.tolist(), strict=True):
         if math.isnan(row.p):
             yield row
@@ -320,33 +355,59 @@ def _is_more_equal(row: Change) -> bool:
     return size_after < size_before
 
 
-def _interval(value: float, variance: float, confidence: float) -> Interval:
-    """Return a value with the normal interval; a variance of 0, of nothing that moved, says nothing."""
+def _variances_of_rates(joint: BeforeAfter, names: Sequence[str]) -> ClusteredVariances | None:
+    """Return the variances of changes of each group's rates by clusters, where rows share some."""
+    if shares_clusters(joint):
+        return rate_variances(joint, names)
+    return None
+
+
+def _degrees_of_ratios(clustered: ClusteredVariances | None) -> tuple[Floats, Floats] | None:
+    """Return the degrees of freedom of both tests of a change of the ratio; None of normal ones."""
+    if clustered is None:
+        return None
+    return clustered.degrees["change"], clustered.degrees["total"]
+
+
+def _reach(clustered: ClusteredVariances | None, name: str, g: int, m: int, confidence: float) -> float:
+    """Return how many standard errors an interval reaches to each side."""
+    if clustered is None:
+        return NormalDist().inv_cdf((1 + confidence) / 2)
+    return float(t_quantile(clustered.degrees[name][g, m], confidence))
+
+
+def _interval(value: float, variance: float, reach: float) -> Interval:
+    """Return a value with its interval; a variance of 0, of nothing that moved, says nothing."""
     if variance > 0:
-        half = NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(variance)
+        half = reach * math.sqrt(variance)
     else:
         half = math.nan
     return Interval(value, value - half, value + half)
 
 
-def _rate_interval(changes: RateChanges, g: int, m: int, confidence: float) -> Interval:
-    return _interval(
-        float(changes.after[g, m] - changes.before[g, m]), float(changes.points[g, m]), confidence
-    )
+def _rate_interval(
+    changes: RateChanges, clustered: ClusteredVariances | None, g: int, m: int, confidence: float
+) -> Interval:
+    variance = changes.points[g, m] if clustered is None else clustered.variance["points"][g, m]
+    reach = _reach(clustered, "points", g, m, confidence)
+    return _interval(float(changes.after[g, m] - changes.before[g, m]), float(variance), reach)
 
 
 def _rate_changes(joint: BeforeAfter, config: AuditConfig) -> Iterator[RateChange]:
     """Yield how each rate of each group changed."""
     names = defined(COMPARED, joint.labelled)
     changes = rate_changes(joint.sides, names)
+    clustered = _variances_of_rates(joint, names)
     for g, group in enumerate(joint.groups):
         for m, name in enumerate(names):
-            change = _rate_interval(changes, g, m, config.confidence)
-            enough = changes.moved[g, m] >= FEW_MOVED and changes.points[g, m] > 0
-            if enough:
-                p = float(normal_p(change.value / math.sqrt(changes.points[g, m])))
-            else:
-                p = math.nan
+            change = _rate_interval(changes, clustered, g, m, config.confidence)
+            variance = changes.points[g, m] if clustered is None else clustered.variance["points"][g, m]
+            p = math.nan
+            if changes.moved[g, m] >= FEW_MOVED and variance > 0:
+                z = np.asarray(change.value / math.sqrt(variance))
+                p = float(normal_p(z))
+                if clustered is not None:
+                    p = float(t_test_p(z, clustered.degrees["points"][g, m]))
             values = float(changes.before[g, m]), float(changes.after[g, m])
             yield RateChange(joint.before, joint.after, joint.attribute, group, name, *values, change, p)
 

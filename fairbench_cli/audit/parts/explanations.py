@@ -571,6 +571,41 @@ def short_explanations(explanations: Sequence[Explanation], report: Report) -> S
     return (Section(title, tables=(SHORT.table("", columns, rows),), notes=tuple(sentences)),)
 
 
+def describe_largest(explanations: Sequence[Explanation], report: Report) -> str:
+    """Return what the columns asked for explain of the largest gap, and what is left, in a sentence."""
+    if not explanations:
+        return ""
+    largest = max(explanations, key=lambda explanation: abs(explanation.difference.value))
+    asked_by = [CROSS.join(names) for names in report.config.explained_by]
+    by_name = {stratified_part.by: stratified_part for stratified_part in largest.parts}
+    is_lower = largest.difference.value < 0
+    clauses = []
+    for name in asked_by:
+        if name in by_name:
+            explained = _format_points(by_name[name].explained, is_lower=is_lower)
+            left = _format_points(by_name[name].unexplained, is_lower=is_lower)
+            clauses.append(f"{name} explains {explained}, and {left} are left")
+    if not clauses:
+        return ""
+    gap = f"{100 * abs(largest.difference.value):.1f} points"
+    groups = f"{formatting.format_group(largest.group)} and {formatting.format_group(largest.reference)}"
+    return f"Of the gap in selection between {groups} of {gap}, {'; '.join(clauses)}."
+
+
+def _format_points(difference: Interval, *, is_lower: bool) -> str:
+    """Return points of a gap with their interval; those that go the other way are below 0.
+
+    `is_lower` says whether the gap is a lower rate.
+    """
+    ends = [difference.low, difference.high]
+    sign = 100.0
+    if is_lower:
+        ends.reverse()
+        sign = -100.0
+    value, low, high = (round(sign * number, 1) + 0.0 for number in (difference.value, *ends))
+    return f"{value:.1f} ({low:.1f} to {high:.1f})"
+
+
 def _describe_difference(explanation: Explanation, selected: str) -> str:
     """Return who is selected more often."""
     value = formatting.number(abs(explanation.difference.value))
@@ -710,5 +745,6 @@ EXPLAINED = Part[StrataAndPeople, tuple[Explanation, ...]](
         explanation_section(explanation, report.config, view) for explanation in explanations
     ],
     short=short_explanations,
+    line=describe_largest,
     data=lambda explanations: {"explanations": explanations},
 )

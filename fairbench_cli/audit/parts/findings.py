@@ -26,7 +26,7 @@ QUESTION = "too large?"
 
 def differs(row: Disparity, confidence: float) -> Differs:
     """Return whether the rates are shown to differ, over all comparisons that decide."""
-    if math.isnan(row.p) or row.reason == "few":
+    if math.isnan(row.p) or row.reason in ("few", "clusters"):
         return "untested"
     if row.p_holm < alpha_level(confidence):
         return "shown"
@@ -134,6 +134,8 @@ def _describe_difference(row: Disparity, report: Report) -> str:
         return ""
     if answer == "shown":
         return ", more than chance would do"
+    if answer == "untested" and row.reason == "clusters":
+        return f", from too few values of {' and '.join(report.config.cluster or ())} to test"
     if answer == "untested":
         return ", from rows that are worth too few to test"
     if row.p < report.config.alpha:
@@ -157,6 +159,8 @@ def _describe_limit(row: Disparity) -> str:
     """Return whether the ratio is beyond the limits: ", and less than the 0.8 allowed"."""
     if beyond(row) == "within":
         return f"{_and(row)} within the {format_limits(row.tau)} allowed"
+    if row.verdict == "fail" and row.tau <= row.ratio.value <= 1 / row.tau:
+        return ""  # of slices in an order: what the latest of them show is said after it
     if row.verdict == "fail":
         return f", and {describe_side(row)}"
     return f"; whether it is {describe_side(row)} is open"

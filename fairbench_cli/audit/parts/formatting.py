@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any, get_origin
 
 from fairbench_cli.audit.compare.references import REST_NAME
-from fairbench_cli.audit.compare.report import Interval, Reason
+from fairbench_cli.audit.compare.report import ClusteredDisparity, Disparity, Interval, Reason
 from fairbench_cli.audit.parts.part import Row
 from fairbench_cli.document.model import TableCell
 from fairbench_cli.measures.significance import alpha_level
@@ -15,6 +15,7 @@ MOST_DIGITS = 16  # of the counts behind a rate; in a table of 80 columns more b
 # sums of weights beyond: digits that are none, or 0.0
 LARGE = 1e16
 SMALL = 0.05
+FEW_CLUSTERS = 10  # as if of fewer is said
 MANY_ROWS = 1e5  # so many and more are written in words
 MOST_NAME = 60  # characters of a group's name in a sentence
 LIMIT_OPEN = "differs, size near the limit"  # a difference is shown, and not whether it is too large
@@ -22,6 +23,7 @@ REASONS: dict[Reason, str] = {
     "no rows": "nobody to compute it from",
     "chance": "could be chance",
     "few": "too few rows",
+    "clusters": "too few clusters",
     "wide": "too few rows to tell",
     "": "",
 }
@@ -97,18 +99,6 @@ def thousands(value: float) -> str:
     if value >= LARGE:
         return count(value)
     return f"{value:,.0f}"
-
-
-def round_up_count(value: float) -> float:
-    """Round up to two digits; NaN stays.
-
-    >>> round_up_count(1511.2), round_up_count(31.0), round_up_count(213)
-    (1600.0, 31.0, 220.0)
-    """
-    if not (math.isfinite(value) and value > 0):
-        return value
-    step = 10.0 ** max(0, math.floor(math.log10(value)) - 1)
-    return math.ceil(value / step * (1 - 1e-12)) * step
 
 
 def nearest_to(best: float, estimate: Interval) -> float:
@@ -284,6 +274,23 @@ def count_cell(value: float) -> TableCell:
 def p_cell(value: float) -> TableCell:
     """Return a p-value."""
     return TableCell(p_value(value), "", value)
+
+
+def format_degrees(degrees: float) -> str:
+    """Return of how many independent clusters a test is, as if.
+
+    >>> format_degrees(6.51), format_degrees(1.0)
+    ('7', '1')
+    """
+    return f"{degrees:.0f}"
+
+
+def clustered_p_cell(row: Disparity) -> TableCell:
+    """Return a p-value; in small print, of how few independent clusters it is as if."""
+    fine = ""
+    if isinstance(row, ClusteredDisparity) and row.degrees < FEW_CLUSTERS:
+        fine = f"as if of {format_degrees(row.degrees)}"
+    return TableCell(p_value(row.p), fine, row.p)
 
 
 def both_p_cell(p: float, p_holm: float) -> TableCell:

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairbench_cli.audit.compare.compare_rates import adjust
+from fairbench_cli.audit.compare.family import adjust_family
 from fairbench_cli.audit.compare.references import Bools, comparable, excluded
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Place, Report, Test
 from fairbench_cli.audit.compare.verdict import decide
@@ -162,7 +162,7 @@ def compute_impact(_: tuple[()], base: Report) -> tuple[ImpactTable, ...]:
     """Return the impact ratios of each attribute and intersection."""
     config = base.config
     pairs = [_compare_pairs(group_counts, config) for group_counts in base.slices]
-    adjusted = adjust([p for _, p, _ in pairs])[0]
+    adjusted = adjust_family([p for _, p, _ in pairs]).adjusted
     family = sum(len(p) for _, p, _ in pairs)
     impact_tables = []
     for group_counts, (pair, p, exact), p_holm in zip(base.slices, pairs, adjusted, strict=True):

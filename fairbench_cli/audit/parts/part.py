@@ -120,6 +120,8 @@ class Part(Generic[Seen, Found]):
     short : callable
         What it shows on a console where not everything is asked for: the answer to what an option asked, in a
         few lines.
+    line : callable
+        Its result in a sentence, for the first screen of a page; or nothing.
     data : callable
         What JSON says, by key: what was found under the key of the part, if there is anything.
     summary : callable
@@ -139,6 +141,7 @@ class Part(Generic[Seen, Found]):
     tables: Mapping[str, Callable[[Found, Report], Iterable[Row]]] = field(default_factory=dict)
     sections: Callable[[Found, Report, View], Sequence[Section]] = _return_nothing
     short: Callable[[Found, Report], Sequence[Section]] = _return_nothing
+    line: Callable[[Found, Report], str] = lambda _findings, _report: ""
     data: Callable[[Found], Mapping[str, Any]] | None = None
     summary: Callable[[Found, Report], str] = lambda _findings, _report: ""
     verdicts: Callable[[Found], Iterable[tuple[Place, str, Verdict]]] = _return_nothing

@@ -513,7 +513,7 @@ def _comparison_table(
         ),
         "ratio": lambda row: formatting.ratio_cell(row.ratio, row.tau),
         "difference": lambda row: formatting.fine_cell(row.difference),
-        "p": lambda row: formatting.p_cell(row.p),
+        "p": formatting.clustered_p_cell,
         "p (Holm)": lambda row: formatting.p_cell(row.p_holm),
         QUESTION: gap,
     }

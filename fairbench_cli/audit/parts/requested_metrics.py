@@ -5,7 +5,8 @@ that rate. A largest or absolute value is off its ideal whatever chance does, so
 tests nothing: each difference that it is the largest of is tested. It fails where one of these is itself too
 large and beyond chance, and passes where all pass. A p-value has the test of its rate. What is best at an end
 of its range, such as an accuracy, is never ideal: it fails where it is beyond chance worse than its limit.
-Other metrics are bootstrapped: rows are drawn again, as many as weighted rows are worth, and the distance
+Where rows share clusters, other metrics are linearised and have the variance between clusters. Else they are
+bootstrapped: rows are drawn again, as many as weighted rows are worth, and the distance
 from the ideal is tested by their spread. The multinomial bootstrap of the counts is the bootstrap of the
 rows: a drawn table is what counting resampled rows would give. Percentile intervals are too narrow where few
 rows are on one side of a rate (at 0 or n their width is zero), so metrics with fewer than `ENOUGH` there have
@@ -20,33 +21,43 @@ from typing import Any
 
 import numpy as np
 
-from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.compare_rates import Compared, Limits, adjust
+from fairbench_cli.audit.compare import clustered_rates, references
+from fairbench_cli.audit.compare.compare_rates import Compared, Limits
 from fairbench_cli.audit.compare.effective_sizes import rows_per_weight
-from fairbench_cli.audit.compare.references import REST, REST_NAME
+from fairbench_cli.audit.compare.family import adjust_family
+from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
 from fairbench_cli.audit.compare.report import Interval, Pair, Place, Reason, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_metric, requested_names, tau_of
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.metrics import bounds, needs_labels
+from fairbench_cli.audit.metrics import bounds, canonical, needs_labels
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import SHORT, Part, View, stream
+from fairbench_cli.audit.parts.rates import minor_groups
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict
+from fairbench_cli.measures.clusters import (
+    LEAST_CLUSTERS,
+    gradient_sums,
+    linear_variance,
+    t_quantile,
+    t_test_p,
+)
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.registry import find_metric, measure
 from fairbench_cli.measures.significance import normal_p
 
+STEP = 1e-4  # of counts, by which it is seen how a metric changes with them
 ENOUGH = 10  # rows in each count behind a metric that is bootstrapped
 MOST_GROUPS = 200  # of one slice are bootstrapped; with more, none is
 NAMED = ("group", "reference")
 POINT = AuditConfig(rule="point")
 TESTED: dict[str, str] = {  # what is tested, in words, where it is not the metric itself
     "parts": "A largest or absolute value fails where one of its parts fails, and passes where all pass.",
-    "rate": "A p-value, and what has no sign, fails where the rates differ by the test of an audit, too.",
+    "rate": "A p-value fails where the rates differ by the test of an audit, too.",
     "limit": "What is best at an end of its range fails where it is beyond chance worse than its limit.",
 }
 
@@ -139,7 +150,10 @@ def compute_requested(_: tuple[()], base: Report) -> Requested:
             n_other_pairs += math.comb(len(slice_pairs), 2)
     members = [[values[name].member for name in columns] for _, values in tested_pairs]
     p = np.array(members).reshape(len(tested_pairs), len(columns))
-    (adjusted,) = adjust([p], pairs=[np.ones((n_other_pairs, len(columns)))])[0]
+    other_pairs = np.ones((n_other_pairs, len(columns)))
+    is_named = [_are_named_tests(pair, columns, tests, config) for pair, _ in tested_pairs]
+    family = adjust_family([p], pairs=[other_pairs], named=[_mark_pairs(is_named, other_pairs)])
+    (adjusted,) = family.adjusted
     rows = []
     decided = []
     for (pair, values), p_values in zip(tested_pairs, adjusted.tolist(), strict=True):
@@ -159,6 +173,23 @@ def compute_requested(_: tuple[()], base: Report) -> Requested:
             if not math.isnan(tested_by_name[name].interval.low):
                 bounded.add(tested_by_name[name].drawn)
     return Requested(tuple(rows), tuple(decided), closed=False in bounded, drawn=True in bounded)
+
+
+def _are_named_tests(
+    pair: Pair, columns: Sequence[str], tests: Mapping[str, Sequence[str]], config: AuditConfig
+) -> list[bool]:
+    """Return which tests of a pair are of a metric that a gate names."""
+    named: set[str] = set()
+    for attribute, name in config.watched_metrics:
+        if attribute in ("", pair.attribute):
+            named.update(tests.get(canonical(name), ()))
+    return [column in named for column in columns]
+
+
+def _mark_pairs(is_named: Sequence[Sequence[bool]], other_pairs: Floats) -> Bools:
+    """Return the marks of tests with those of other pairs, of which none is named."""
+    marks = np.array(is_named, dtype=bool).reshape(len(is_named), other_pairs.shape[1])
+    return np.concatenate([marks, np.zeros(other_pairs.shape, dtype=bool)])
 
 
 def parts_to_test(entry: Metric) -> tuple[str, ...]:
@@ -246,6 +277,9 @@ def _tested_pairs(
         for name, entry in entries.items()
         if name not in forms
     }
+    # What moves with the square of a gap has no linear part at no gap: it is always bootstrapped.
+    clustered = group_counts.shares_clusters
+    plain_rows = _pair_with_reference(group_counts.cell_rows.astype(np.float64), other_groups, reference)
     everybody = float((group_counts.counts.n * rows_per_weight(group_counts)[:, None, None]).sum())
     drawing = config.draws > 0 and everybody > 0 and len(groups) <= MOST_GROUPS
     pairs = []
@@ -258,7 +292,11 @@ def _tested_pairs(
             elif entry.tested == "parts":
                 tested_parts = [tested[test] for test in entry.farthest_of]
                 tested[name] = _farthest(entry, values[name][i], tested_parts)
-            elif drawing and _has_enough_rows(entry, rows[i]):
+            elif clustered and entry.tested != "rate" and _has_enough_rows(entry, plain_rows[i]):
+                cells = clustered_rates.pair_cells(group_counts, g, reference)
+                tau = tau_of(name, config)
+                tested[name] = _test_by_clusters(entry, values[name][i], n[i], cells, tau, config.confidence)
+            elif drawing and not (clustered and entry.tested != "rate") and _has_enough_rows(entry, rows[i]):
                 if draws is None:
                     drawn = _draw_pairs(rows[i], everybody, config, (*group_counts.place, groups[g]))
                     draws = Counts(
@@ -282,18 +320,23 @@ def _count_pairs(group_counts: Slice, other_groups: Sequence[int], reference: in
     n = group_counts.counts.n
     rows_per_unit = rows_per_weight(group_counts)
     if reference == REST:
-        favoured = n.sum(0) - n[other_groups]
         worth_of_rest = []
         for g in other_groups:
             remaining_groups = [h for h in range(len(n)) if h != g]
             worth_of_rest.append(float(rows_per_weight(group_counts, remaining_groups)))
         of_reference = np.array(worth_of_rest)
     else:
-        favoured = np.broadcast_to(n[reference], n[other_groups].shape)
         of_reference = np.full(len(other_groups), rows_per_unit[reference])
-    return np.stack([n[other_groups], favoured], axis=1), np.stack(
-        [rows_per_unit[other_groups], of_reference], axis=1
-    )
+    pairs = _pair_with_reference(n, other_groups, reference)
+    return pairs, np.stack([rows_per_unit[other_groups], of_reference], axis=1)
+
+
+def _pair_with_reference(n: Floats, other_groups: Sequence[int], reference: int) -> Floats:
+    """Return the counts of groups, each with those of the reference, shape (groups, 2, 2, 2)."""
+    favoured = np.broadcast_to(n[reference], n[other_groups].shape)
+    if reference == REST:
+        favoured = n.sum(0) - n[other_groups]
+    return np.stack([n[other_groups], favoured], axis=1)
 
 
 def _farthest(entry: Metric, value: float, tested_parts: Sequence[_Tested]) -> _Tested:
@@ -356,14 +399,75 @@ def _rate_test(table: Compared, comparison: str, g: int) -> _Tested:
 
 def _has_enough_rows(entry: Metric, rows: Floats) -> bool:
     """Return whether each of the counts behind a metric of a pair has rows enough, and it is no test."""
-    if entry.on == "labels":
-        behind = rows.sum(-1)
-    elif needs_labels(entry.name):
-        behind = rows
-    else:
-        behind = rows.sum(-2)
     is_test = entry.is_test or math.isinf(entry.low)  # t is without end
-    return bool(behind.min() >= ENOUGH) and not is_test
+    return bool(_counts_behind(entry, rows).min() >= ENOUGH) and not is_test
+
+
+def _counts_behind(entry: Metric, n: Floats) -> Floats:
+    """Return the counts behind a metric of pairs, shape (..., 2, 2, 2)."""
+    if entry.on == "labels":
+        behind: Floats = n.sum(-1)
+    elif needs_labels(entry.name):
+        behind = n
+    else:
+        behind = n.sum(-2)
+    return behind
+
+
+def _test_by_clusters(
+    entry: Metric,
+    value: float,
+    pair: Floats,
+    ways: Sequence[tuple[Floats, Floats]],
+    tau: float,
+    confidence: float,
+) -> _Tested:
+    """Return a smooth metric of a pair with interval and test by clusters; of ratios, on a logarithm."""
+    few = _Tested(Interval(value, math.nan, math.nan))
+    for cells, _ in ways:
+        behind = _counts_behind(entry, cells.reshape(-1, 2, 2, 2))
+        if (behind > 0).sum(0).min() < LEAST_CLUSTERS:
+            return few
+    scale = np.log if entry.ratio else np.asarray
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = float(scale(np.float64(value)))
+        gradient = _gradient(entry, pair, scale)
+    if not (math.isfinite(scaled) and np.isfinite(gradient).all()):
+        return few
+    sums = []
+    for cells, squares in ways:
+        way, signs = gradient_sums(cells, squares, gradient)
+        sums.append(way)
+    variance, degrees = linear_variance(sums, signs)
+    if not variance > 0:
+        return few
+    error = math.sqrt(variance)
+    half = float(t_quantile(degrees, confidence)) * error
+    ends = np.array([scaled - half, scaled + half])
+    low, high = np.clip(np.exp(ends) if entry.ratio else ends, entry.low, entry.high).tolist()
+    p = math.nan
+    target = _find_target(entry, value, tau, confidence)
+    if target is not None:
+        p = float(t_test_p(np.asarray((scaled - float(scale(np.float64(target)))) / error), degrees))
+    return _Tested(Interval(value, low, high), p)
+
+
+def _gradient(entry: Metric, pair: Floats, scale: Callable[[Any], Any]) -> Floats:
+    """Return how a metric of a pair changes with each of its counts, shape (2, 4), by central differences."""
+    step = STEP * np.maximum(pair.ravel(), STEP * pair.sum())
+    moves = np.diag(step).reshape(-1, 2, 2, 2)
+    above, below = (scale(measure(entry, Counts(NAMED, pair + sign * moves))) for sign in (1, -1))
+    gradient: Floats = ((above - below) / (2 * step)).reshape(2, 4)
+    # Of a count that does nothing, but for rounding.
+    return np.where(np.abs(gradient) * pair.reshape(2, 4) > STEP**2, gradient, 0.0)
+
+
+def _find_target(entry: Metric, value: float, tau: float, confidence: float) -> float | None:
+    """Return the value that a metric is tested against: its ideal; or of `limit` the nearest good one."""
+    limits = bounds(entry, tau, confidence)
+    if entry.tested == "limit" and limits:
+        return min(max(value, limits[0]), limits[1])  # the value itself where it is good enough
+    return entry.ideal
 
 
 def _draw_pairs(pair: Floats, everybody: float, config: AuditConfig, stream_key: tuple[str, ...]) -> Floats:
@@ -378,9 +482,7 @@ def _test_by_draws(entry: Metric, value: float, drawn: Floats, tau: float, confi
     """Return percentiles of draws, and a normal test by their spread; of ratios, on a logarithm."""
     low, high = percentiles(drawn, (1 - confidence) / 2)
     p = math.nan
-    target = entry.ideal
-    if entry.tested == "limit" and (limits := bounds(entry, tau, confidence)):
-        target = min(max(value, limits[0]), limits[1])  # the value itself where it is good enough
+    target = _find_target(entry, value, tau, confidence)
     if target is not None and not math.isnan(value):
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = np.log if entry.ratio else np.asarray
@@ -427,16 +529,33 @@ def requested_sections(requested: Requested, report: Report, view: View) -> tupl
 
 
 def short_requested(requested: Requested, report: Report) -> Sequence[Section]:
-    """Return each metric asked for by name of the group for which it is worst, an attribute in a line."""
+    """Return each metric asked for by name of the group for which it is worst, an attribute in a line.
+
+    As elsewhere small groups, and those without a value, lead nothing where there is another one.
+    """
+    small = {(*row.place, row.group) for row in report.groups if row.small}
+    minor_by_attribute: dict[str, frozenset[str]] = {}
+    for name, rows in group_by(report.groups, lambda row: row.attribute).items():
+        minor_by_attribute[name] = minor_groups(rows)
+
+    def is_small(row: RequestedRow) -> bool:
+        return (*row.place, row.group) in small
+
+    def is_minor(row: RequestedRow) -> bool:
+        return row.group in minor_by_attribute.get(row.attribute, ())
+
     by_metric = group_by(
         [(row, name) for row in requested.rows for name in row.values],
         lambda entry: (*entry[0].place, entry[1]),
     )
-    worst = [min(entries, key=_order_of_value) for entries in by_metric.values()]
+    worst = [
+        min(entries, key=lambda entry: (is_minor(entry[0]), *_order_of_value(entry)))
+        for entries in by_metric.values()
+    ]
     columns: dict[str, Callable[[tuple[RequestedRow, str]], TableCell]] = {
         "attribute": lambda entry: TableCell(entry[0].attribute),
         "metric": lambda entry: TableCell(entry[1]),
-        "worst group": lambda entry: TableCell(entry[0].group),
+        "worst group": lambda entry: formatting.group_cell(entry[0].group, is_small(entry[0])),
         "value": lambda entry: formatting.fine_cell(entry[0].values[entry[1]]),
         "verdict": lambda entry: _verdict(entry[0].verdicts.get(entry[1]), "", math.nan, report),
     }

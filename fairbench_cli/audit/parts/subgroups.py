@@ -177,9 +177,9 @@ def read_joint(scan: Scan) -> tuple[Joint, ...]:
     if most * 2 ** len(names) > MOST_MEMBERS:
         raise _too_many_error(str(most), names)
     slices = joint.tally.slices
-    if scan.roles.cluster is not None:
-        slices, _ = with_clusters(joint, scan.roles.cluster)
-        column = scan.source.columns[scan.roles.cluster]
+    if scan.roles.clusters:
+        slices, _ = with_clusters(joint)
+        column = scan.source.columns[scan.roles.clusters[0]]
         for group_counts in slices:
             if group_counts.clusters is not None and len(np.unique(group_counts.clusters.person)) < len(
                 group_counts.clusters.person
@@ -347,7 +347,7 @@ def subgroup_sections(subgroups: Sequence[Subgroup], report: Report, view: View)
     n_searched = max(subgroup.searched for subgroup in subgroups)
     tests = len({(subgroup.model, subgroup.decision, subgroup.metric) for subgroup in subgroups})
     if config.cluster:
-        who = f"people, among those of as many rows, by {config.cluster}"
+        who = f"people, among those of as many rows, by {config.cluster[0]}"
     else:
         who = "rows"
     if CROSS in names:

@@ -7,10 +7,8 @@ change from the first slice to the last is one that τ allows; else it is open.
 """
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -19,10 +17,18 @@ from fairbench_cli.audit.compare.compare_rates import compare_slices
 from fairbench_cli.audit.compare.effective_sizes import rate_rows
 from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, without_excluded_groups
 from fairbench_cli.audit.compare.report import Disparity, Interval, Pair, Place, Report, intervals
+from fairbench_cli.audit.compare.slice_order import merge_slices, parse_times
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_attributes
-from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.parts import formatting, rates
 from fairbench_cli.audit.parts.findings import differs, format_limits
+from fairbench_cli.audit.parts.looks import (
+    describe_look,
+    last_looks,
+    look_rows,
+    looks_notes,
+    looks_table,
+    summarise_looks,
+)
 from fairbench_cli.audit.parts.part import SHORT, AllRows, Part, Row, View
 from fairbench_cli.audit.parts.slice_grid import slice_grid
 from fairbench_cli.audit.scan.slices import Slice
@@ -41,11 +47,6 @@ NoWord = Literal["few", "chance", ""]
 REASONS: dict[NoWord, str] = {"few": "too few rows", "chance": "could be chance", "": ""}
 LEAST = 3  # slices of a trend; of two the change from one to the other says all
 FEW_OVER = 5  # rows over the bar, of a group or its reference: with fewer no trend is tested
-PERIODS = (  # year and part of it, and how many parts a year has
-    (re.compile(r"(\d{4})[ _-]?[QqKk]([1-4])"), 4),
-    (re.compile(r"(\d{4})[_/-]?(0[1-9]|1[0-2])"), 12),
-    (re.compile(r"(\d{4})[ _-]?[Ww](\d{2})"), 53),
-)
 MOST_LINES = 5  # groups in a chart
 # of a chart; what names at the ends of lines have, and their letters
 HIGH = 150
@@ -94,52 +95,9 @@ class SliceTrends:
     ordered: bool
 
 
-def parse_times(names: Sequence[str]) -> list[float] | None:
-    """Return when slices are: numbers, years, quarters, months, weeks or days; None where that is not known.
-
-    >>> parse_times(["2013Q4", "2014Q1", "2014Q3"]), parse_times(["2013-11", "2014-02"])
-    ([8055.0, 8056.0, 8058.0], [24166.0, 24169.0])
-    >>> parse_times(["3", "4", "10"])
-    [3.0, 4.0, 10.0]
-    >>> parse_times(["north", "south"]) is None
-    True
-    """
-    slice_times = _parse_numbers(names) or _parse_days(names)
-    for form, periods_a_year in () if slice_times else PERIODS:
-        matches = [form.fullmatch(name) for name in names]
-        if all(matches):
-            slice_times = [
-                periods_a_year * float(match[1]) + float(match[2]) - 1 for match in matches if match
-            ]
-            break
-    rising = slice_times is not None and all(a < b for a, b in pairwise(slice_times))
-    if rising:
-        return slice_times
-    return None
-
-
-def _parse_numbers(names: Sequence[str]) -> list[float] | None:
-    try:
-        values = [float(name) for name in names]
-    except ValueError:
-        return None
-    if all(map(math.isfinite, values)):
-        return values
-    return None
-
-
-def _parse_days(names: Sequence[str]) -> list[float] | None:
-    from datetime import date
-
-    try:
-        return [float(date.fromisoformat(name[:10]).toordinal()) for name in names]
-    except ValueError:
-        return None
-
-
 def find_trends(_: tuple[()], base: Report) -> SliceTrends:
     """Return the audit of all slices together, and the trends of the rates that decide."""
-    all_rows = _audit_all_rows(base)
+    all_rows = base.streams.together if base.streams else _audit_all_rows(base)
     names = tuple(dict.fromkeys(group_counts.model for group_counts in base.slices))
     if len(names) >= LEAST:
         when = parse_times(names)
@@ -153,7 +111,7 @@ def _audit_all_rows(base: Report) -> Report:
     """Return the audit of all rows: of the slices of each attribute as one."""
     config = base.config.model_copy(update={"sliced_by": None})
     slices = [
-        _merge_slices(attribute_slices, config)
+        merge_slices(attribute_slices, str(config.decisions[0]))
         for attribute_slices in group_by(base.slices, lambda group_counts: group_counts.attribute).values()
     ]
     compared_by = common_references(
@@ -171,18 +129,6 @@ def _audit_all_rows(base: Report) -> Report:
     )
     verdicts = decide_attributes(report, {})
     return replace(report, verdicts=verdicts, verdict=combine_verdicts(row.verdict for row in verdicts))
-
-
-def _merge_slices(slices: Sequence[Slice], config: AuditConfig) -> Slice:
-    """Return slices of an attribute as one."""
-    names: set[str] = set()
-    for group_counts in slices:
-        names.update(group_counts.counts.groups)
-    groups = sorted(names, key=lambda group: (group == MISSING, group))
-    cells = np.zeros((3, len(groups), 2, 2))
-    for group_counts in slices:
-        cells[:, [groups.index(group) for group in group_counts.counts.groups]] += group_counts.cells
-    return slices[0].with_cells(cells, tuple(groups), model="", decision=str(config.decisions[0]))
 
 
 def _compute_trends(all_rows: Report, base: Report, when: Sequence[float]) -> Iterator[Trend]:
@@ -257,7 +203,7 @@ def slices_name(trends: SliceTrends, report: Report) -> str:
 
 
 def summarise_trends(trends: SliceTrends, report: Report) -> str:
-    """Return which trends are shown, and the verdict on the last slice."""
+    """Return which trends are shown, and the verdict on the last slice, or what all looks show."""
     if report.config.fail or report.config.failing_metrics:
         gate_text = "by which the gate goes, "
     else:
@@ -269,6 +215,8 @@ def summarise_trends(trends: SliceTrends, report: Report) -> str:
     if not any(rates.deciding_rows(row, report) for row in report.judged):
         verdict += ": there is nothing to compare"
     end = f" The last, {report.last}, {gate_text}{verdict}."
+    if report.streams is not None:
+        end = f" {summarise_looks(report)}"
     if not trends.ordered:
         return f"No trend is tested: {_describe_no_trend(trends, report)}.{end}"
     clauses = []
@@ -447,18 +395,28 @@ def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[
         hint = "below"
     else:
         hint = "see --all"
+    looks: tuple[Section, ...] = ()
+    notes_on_each = [grid_note]
+    if report.streams is not None:
+        looks_title = f"Evidence after {format_count(len(trends.slices), 'look')}"
+        looks = (Section(looks_title, tables=(looks_table(report, view),), notes=looks_notes(report)),)
+        notes_on_each.append(
+            "Signs, verdicts and p (Holm) are of all slices until then; rates, ratios, intervals and p of "
+            "each alone."
+        )
     return (
         Section(
             f"{slices_name(trends, report).capitalize()} together",
             tables=tuple(tables),
             sections=tuple(sections),
         ),
+        *looks,
         _trend_section(trends, report, view),
         Section(
             f"Each {sliced}",
             tables=tuple(tables_of_each),
             notes=(
-                grid_note,
+                *notes_on_each,
                 f"The comparisons of each, and what changed from one to the next: {hint}.",
             ),
         ),
@@ -480,7 +438,8 @@ def short_trends(trends: SliceTrends, report: Report) -> Sequence[Section]:
     for attribute, verdicts in group_by(report.verdicts, lambda verdict: verdict.attribute).items():
         rows.append((attribute, " ".join(symbols[verdict.verdict] for verdict in verdicts)))
     key = ", ".join(f"{symbols[verdict]} {text}" for verdict, text in VERDICTS.items())
-    return (Section(f"Each {report.config.slice_name}: {key}", tables=(SHORT.table("", columns, rows),)),)
+    title = f"{'Each' if report.streams is None else 'After each'} {report.config.slice_name}: {key}"
+    return (Section(title, tables=(SHORT.table("", columns, rows),)),)
 
 
 def _trend_section(trends: SliceTrends, report: Report, view: View) -> Section:
@@ -565,12 +524,22 @@ def _select_json(trends: SliceTrends) -> dict[str, object]:
     return {"slices": {**cells, "trends": trends.trends}}
 
 
+def _describe_over_slices(trends: SliceTrends, report: Report, pair: Pair, metric: str) -> str:
+    """Return the evidence and the trend of a comparison in sentences; empty where there is neither."""
+    trend = describe_trend(trends, pair, metric)
+    look = last_looks(report).get((pair.attribute, pair.group, metric))
+    for row in trends.report.disparities:
+        if look and (row.attribute, row.group, row.metric) == (pair.attribute, pair.group, metric):
+            return f"{describe_look(look, row)} {trend}".rstrip()
+    return trend
+
+
 def to_all_rows(trends: SliceTrends, report: Report) -> AllRows:
     """Return the audit of all slices, with what is said and drawn of its comparisons over them."""
     return AllRows(
         trends.report,
         slices_name(trends, report),
-        lambda row, metric: describe_trend(trends, row, metric),
+        lambda row, metric: _describe_over_slices(trends, report, row, metric),
         lambda row, metric: plot_slices(trends, report, row, metric),
     )
 
@@ -579,7 +548,7 @@ TRENDS = Part[tuple[()], SliceTrends](
     "slices",
     is_requested=lambda config: config.sliced_by is not None,
     judge=find_trends,
-    tables={"trends": trend_rows},
+    tables={"trends": trend_rows, "looks": lambda _, report: look_rows(report)},
     sections=trend_sections,
     short=short_trends,
     data=_select_json,

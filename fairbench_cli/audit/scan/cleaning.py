@@ -17,8 +17,10 @@ from fairbench_cli.audit.scan.source import Source, in_batches
 from fairbench_cli.audit.scan.spellings import count_rows_of_values, describe_merge, merge_values
 from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, suggest, user_error
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
+from fairbench_cli.data.recognise import is_date
 
 MOST_GROUPS_LISTED = 6
+OLDEST = 130  # years of age
 PERIODS = {
     "week": "strftime({date}, '%G-W%V')",
     "month": "strftime({date}, '%Y-%m')",
@@ -55,7 +57,7 @@ def clean_rows(source: Source, config: AuditConfig, *, is_baseline: bool = False
         source = _drop_missing(source, config)
     if config.sliced_by is not None:
         source = _add_period(source, config.sliced_by)
-    return _read_decimal_commas(source.with_first_rows())
+    return _read_ages(_read_decimal_commas(source.with_first_rows()), config, is_baseline=is_baseline)
 
 
 def _recode(source: Source, config: AuditConfig, *, is_baseline: bool) -> Source:
@@ -129,13 +131,7 @@ def _add_period(source: Source, name: str) -> Source:
         fix = f"write one of: {', '.join(f'{date_name}:{known}' for known in PERIODS)}"
         raise user_error(f"{format_value(period)} is no period", fix, Flag("slice"))
     column = find_column(source, date_name, "slice")
-    refuse_if(
-        source,
-        column,
-        f"trimmed_{column} <> '' AND {_date_sql(f'trimmed_{column}')} IS NULL",
-        "{column} has {value}, not a date, in {count}",
-        "write dates as 2025-01-31, or leave the cell empty",
-    )
+    _refuse_no_dates(source, column)
     date = _date_sql(source.in_sql[column].expression("trimmed"))
     period_column = sql.text_column(PERIODS[period].format(date=date))
     return replace(source, columns=(*source.columns, name), in_sql=(*source.in_sql, period_column))
@@ -144,6 +140,78 @@ def _add_period(source: Source, name: str) -> Source:
 def _date_sql(text: str) -> str:
     """Write a text as a date in SQL; NULL where it is none."""
     return f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, '%d.%m.%Y'))"
+
+
+def _read_ages(source: Source, config: AuditConfig, *, is_baseline: bool) -> Source:
+    """Return the rows with birth dates that are cut into bins as ages, in full years on a day.
+
+    Raises
+    ------
+    UserError
+        Where no day is given, or one that has no effect; for a cell that is no date, or of nobody's age.
+    """
+    names = [name for name in config.bins if name in source.column_index and _holds_dates(source, name)]
+    if not names:
+        if config.as_of is not None and not is_baseline:
+            problem = "as-of has no effect: no column that is cut holds dates"
+            raise user_error(problem, ("name one, ", Flag("bins", ("birth_date", "25,45,65"))), Flag("as-of"))
+        return source
+    if config.as_of is None:
+        problem = f"{format_value(names[0])} holds dates, and ages are counted on a day"
+        fix = ("name the day, or a column of days: ", Flag("as-of", "2024-12-31"))
+        raise user_error(problem, fix, Flag("bins"))
+    day = _day_sql(source, config.as_of)
+    in_sql = list(source.in_sql)
+    for name in names:
+        column = source.column_index[name]
+        _refuse_no_dates(source, column)
+        birth = _date_sql(in_sql[column].expression("trimmed"))
+        age = f"CAST(date_sub('year', {birth}, {day}) AS DOUBLE)"
+        in_sql[column] = replace(in_sql[column], number=age)
+    aged = replace(source, in_sql=tuple(in_sql))
+    for name in names:
+        column = source.column_index[name]
+        refuse_if(
+            aged,
+            column,
+            f"NOT ({sql.blank(column)}) AND coalesce(number_{column} NOT BETWEEN 0 AND {OLDEST}, true)",
+            "{column} has {value}, not the birth date of somebody alive on the day of ages, in {count}",
+            ("mend it or leave the cell empty, or name another day: ", Flag("as-of")),
+        )
+    note = f"Ages in full years on {config.as_of}: {join_names(names)}."
+    return replace(aged, notes=(*aged.notes, note))
+
+
+def _holds_dates(source: Source, name: str) -> bool:
+    """Return whether the first cell of a column that is not empty is a date."""
+    column = source.column_index[name]
+    (example,) = source.row(f"SELECT max(trimmed_{column}) FROM sample WHERE trimmed_{column} <> ''")
+    return example is not None and is_date(example)
+
+
+def _day_sql(source: Source, as_of: str) -> str:
+    """Write the day of ages in SQL: that of each row, where it names a column."""
+    if as_of in source.column_index:
+        column = source.column_index[as_of]
+        _refuse_no_dates(source, column)
+        return _date_sql(source.in_sql[column].expression("trimmed"))
+    (day,) = source.row(f"SELECT {_date_sql(sql.quoted(as_of))}")
+    if day is None:
+        problem = f"{format_value(as_of)} is no day and no column"
+        fix = ("write a day, ", Flag("as-of", "2024-12-31"), ", or a column of days")
+        raise user_error(problem, fix, Flag("as-of"))
+    return f"{sql.quoted(day.isoformat())}::TIMESTAMP"
+
+
+def _refuse_no_dates(source: Source, column: int) -> None:
+    """Refuse cells that are no dates; an empty one may be."""
+    refuse_if(
+        source,
+        column,
+        f"trimmed_{column} <> '' AND {_date_sql(f'trimmed_{column}')} IS NULL",
+        "{column} has {value}, not a date, in {count}",
+        "write dates as 2025-01-31, or leave the cell empty",
+    )
 
 
 def describe_dropped(

@@ -1,16 +1,18 @@
 """Refuse what cannot be read or counted, with the row and what to do."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.source import FRAME, LONGEST, NOT_UTF8, Source, readable, too_long
+from fairbench_cli.audit.scan.source import FRAME, LONGEST, Source, not_utf8, readable, too_long
 from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, user_error
-from fairbench_cli.base.safe_text import format_count
+from fairbench_cli.base.safe_text import format_count, join_names
+from fairbench_cli.base.spelling_variants import find_spelling_variants
+from fairbench_cli.data.recognise import find_good_value
 
 MOST_CLASSES = 20  # a column of more different numbers holds a quantity
 MOST_NAMED = 6
@@ -44,12 +46,14 @@ def reading_error(source: Source, error: Exception) -> UserError:
     if error_in_text is not None:
         return error_in_text
     text = str(error)
+    if "unicode" in text.lower() and source.format in ("csv", "ndjson"):
+        with readable(source.name):
+            return not_utf8(source)
     if "Out of Memory" in text or "space" in text:
         problem = "too many different values to count"
         return user_error(problem, ("name fewer attributes with ", Flag("attribute")), source.name)
     for sign, problem in (
         ("state machine", "the line ends are mixed or the quotes are wrong"),
-        ("unicode", "the text is not UTF-8"),
         ("gzip", "the gzip data are damaged"),
     ):
         if sign in text.lower():
@@ -77,7 +81,7 @@ def _find_error_in_text(source: Source) -> UserError | None:
                     return user_error(problem, fix, f"{source.name}:{start}")
                 start = reader.line_num + 1
     except UnicodeDecodeError:
-        return user_error("the text is not UTF-8, here or soon after", NOT_UTF8, f"{source.name}:{start}")
+        return not_utf8(source)
     except csv.Error:
         where = f"{source.name}:{start}"
         if reader.line_num == start:  # all in one line
@@ -100,13 +104,21 @@ def _records(source: Source) -> Iterator[Any]:
         csv.field_size_limit(before)
 
 
-def refuse_if(source: Source, column: int, bad: str, problem: str, fix: MessageText) -> None:
+def refuse_if(
+    source: Source,
+    column: int,
+    bad: str,
+    problem: str,
+    fix: MessageText,
+    *,
+    remedy: tuple[Flag, ...] = (),
+    assumed: tuple[Flag, ...] = (),
+) -> None:
     """Refuse the rows when `bad` (SQL) holds for one, naming the column, a value, its row and how many.
 
-    `what` may use ``{column}``, ``{value}`` and ``{count}``.
+    `problem` may use ``{column}``, ``{value}`` and ``{count}``.
     """
-    source = source.alone or source
-    source = replace(source, table=source.once or source.table)
+    source = _each_row_once(source)
     numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
     first_row = f"count(*), min(line), arg_min(coalesce(text_{column}, ''), line)"
     with source.engine(ordered=True, threads=1):
@@ -114,7 +126,13 @@ def refuse_if(source: Source, column: int, bad: str, problem: str, fix: MessageT
     if count:
         name = format_value(source.columns[column])
         text = problem.format(column=name, value=format_value(value), count=format_count(count, "row"))
-        raise user_error(text, fix, _position_of_row(source, row))
+        raise user_error(text, fix, _position_of_row(source, row), remedy=remedy, assumed=assumed)
+
+
+def _each_row_once(source: Source) -> Source:
+    """Return the rows as they stand in the file."""
+    source = source.alone or source
+    return replace(source, table=source.once or source.table)
 
 
 def refuse_scores(source: Source, column: int) -> None:
@@ -132,23 +150,43 @@ def refuse_scores(source: Source, column: int) -> None:
 
 def refuse_codes(source: Source, column: int, flag: str) -> None:
     """Refuse scores or labels (`flag` says which) that are not 0 or 1, or a class."""
-    value_rows = source.rows(
-        f"SELECT trimmed_{column}, code_{column} IS NULL FROM predictions WHERE trimmed_{column} <> '' "
-        f"GROUP BY ALL ORDER BY 1 LIMIT {MOST_CLASSES + 1}"
+    alone = _each_row_once(source)
+    value_rows = alone.rows(
+        f"SELECT trimmed_{column}, code_{column} IS NULL, count(*) FROM predictions "
+        f"WHERE trimmed_{column} <> '' GROUP BY ALL ORDER BY 3 DESC, 1 LIMIT {MOST_CLASSES + 1}"
     )
-    values = [value for value, _ in value_rows]
-    has_many = len(value_rows) > MOST_CLASSES and any(
-        bad and _parse_number(value) is not None for value, bad in value_rows
-    )
-    seen = "{column} has {value}, not 0 or 1, in {count}"
-    fix = _advise(flag, values)
+    rows = {value: n for value, _, n in value_rows}
+    bad_rows = {value: n for value, bad, n in value_rows if bad}
+    has_many = len(value_rows) > MOST_CLASSES and any(_parse_number(value) is not None for value in bad_rows)
+    bad = f"NOT ({sql.blank(column)}) AND code_{column} IS NULL"
     if has_many and flag == "score":
-        fix = CUT
+        refuse_if(source, column, bad, "{column} has {value}, and more that is not 0 or 1, in {count}", CUT)
     elif has_many:
-        seen += f", and over {MOST_CLASSES} different values: this looks like regression"
+        problem = (
+            f"{{column}} has {{value}}, and over {MOST_CLASSES} different values, in {{count}}: this looks "
+        )
         fix = "audit decisions: make a column of 0 and 1 of what counts, such as income above 50000"
-    refuse_if(source, column, f"NOT ({sql.blank(column)}) AND code_{column} IS NULL", seen, fix)
+        refuse_if(source, column, bad, f"{problem}this looks like regression", fix)
+    elif bad_rows:
+        listed = _list_values(bad_rows).replace("{", "{{").replace("}", "}}")
+        if len(value_rows) > MOST_CLASSES:
+            listed += ", …"
+        seen = f"{{column}} has {listed}, not 0 or 1"
+        if len(bad_rows) == 1:
+            seen = "{column} has {value}, not 0 or 1, in {count}"
+        fix_of_words, remedy, assumed = _advise(flag, rows)
+        refuse_if(source, column, bad, seen, fix_of_words, remedy=remedy, assumed=assumed)
     _refuse_missing(source, column)
+
+
+def _list_values(rows: Mapping[str, int]) -> str:
+    """Return values with how many rows have each, as a clause.
+
+    >>> _list_values({"Low": 4121, "High": 1})
+    '"Low" in 4,121 rows, "High" in 1 row'
+    """
+    counted = [f"{format_value(value)} in {format_count(n, 'row')}" for value, n in rows.items()]
+    return join_names(counted, MOST_NAMED)
 
 
 def refuse_weights(source: Source, column: int) -> None:
@@ -185,13 +223,10 @@ def refuse_counts(source: Source, column: int) -> None:
 
 
 def _refuse_missing(source: Source, column: int) -> None:
-    refuse_if(
-        source,
-        column,
-        sql.blank(column),
-        "{column} is missing in {count}, first here",
-        ("fill it in, or leave those rows out: ", Flag("drop-missing", python="drop_missing=True")),
-    )
+    drop = Flag("drop-missing", python="drop_missing=True")
+    problem = "{column} is missing in {count}, first here"
+    fix = ("fill it in, or leave those rows out: ", drop)
+    refuse_if(source, column, sql.blank(column), problem, fix, remedy=(drop,))
 
 
 def _position_of_row(source: Source, row: int) -> str:
@@ -213,24 +248,43 @@ def _position_of_row(source: Source, row: int) -> str:
     return f"{source.name}:{row + 1}"
 
 
-def _advise(flag: str, values: list[str]) -> MessageText:
-    """Say how to make 0/1 of these values."""
+def _advise(flag: str, rows: Mapping[str, int]) -> tuple[MessageText, tuple[Flag, ...], tuple[Flag, ...]]:
+    """Return how to make 0 and 1 of the values of a column, with the remedy and what to go on with."""
+    values = sorted(rows)
     numbers = {_parse_number(value) for value in values}
     if flag == "score" and any(value.endswith("%") for value in values):
-        return CUT
+        return CUT, (), ()
     if any("," in value and _parse_number(value.replace(",", ".")) is not None for value in values):
-        return "write decimal points, not commas"
+        return "write decimal points, not commas", (), ()
     if numbers in ({1.0, 2.0}, {-1.0, 1.0}):
         problem = f"recode {' and '.join(values)} as 0 and 1, or say which of them is 1: "
-        return problem, Flag("favourable", values[-1])
-    texts = [value for value in values if _parse_number(value) is None]
-    if texts and len(values) <= MOST_CLASSES:
-        listed = ", ".join(map(sql.quoted, values[:MOST_NAMED])) + (", …" if len(values) > MOST_NAMED else "")
-        return "say which value counts as 1, ", Flag("favourable", "VALUE"), f": one of {listed}"
+        return (problem, Flag("favourable", values[-1])), (), ()
+    if any(_parse_number(value) is None for value in values) and len(values) <= MOST_CLASSES:
+        return advise_value(rows)
     if flag == "score":
-        return CUT
+        return CUT, (), ()
     problem = "labels must be 0 or 1 (1: it happened); recode them, or name what counts as 1: "
-    return problem, Flag("favourable", "VALUE")
+    return (problem, Flag("favourable", "VALUE")), (), ()
+
+
+def advise_value(rows: Mapping[str, int]) -> tuple[MessageText, tuple[Flag, ...], tuple[Flag, ...]]:
+    """Return how to say which word counts as 1, with the remedy and what to go on with.
+
+    A word that says that something good was decided is likely the one; else one that is written in several
+    ways is gone on with, so that these are spoken of, too.
+    """
+    good = find_good_value(rows)
+    if good is not None:
+        likely = Flag("favourable", good)
+        return ("say which value counts as 1, likely ", likely), (likely,), ()
+    variants = find_spelling_variants(rows)
+    assumed = next(iter(rows))
+    if variants:
+        assumed = variants[0].values[0]
+    open_value = Flag("favourable", "VALUE")
+    listed = join_names([sql.quoted(value) for value in rows], MOST_NAMED)
+    fix = ("say which value counts as 1, ", open_value, f": one of {listed}")
+    return fix, (open_value,), (Flag("favourable", assumed),)
 
 
 def _parse_number(text: str) -> float | None:

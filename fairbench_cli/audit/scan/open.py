@@ -16,9 +16,10 @@ Policies:
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
 from fairbench_cli.audit.scan import input_errors, readings
 from fairbench_cli.audit.scan.cleaning import clean_rows, describe_dropped
 from fairbench_cli.audit.scan.pairing import names_of_files, pair_rows, side_slices
+from fairbench_cli.audit.scan.problems import Attempt, collect_problems
 from fairbench_cli.audit.scan.readings import NumberBins
 from fairbench_cli.audit.scan.roles import (
     LABELS,
@@ -53,9 +55,11 @@ from fairbench_cli.audit.scan.scan import (
 from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.audit.scan.source import (
     FRAME,
+    LIBRARIES,
     Source,
     open_file,
     open_frame,
+    path_of,
     progress_of,
     start_database,
 )
@@ -121,10 +125,51 @@ def open_scan(
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
+    scan_rows = partial(_scan_rows, frame_name=frame_name)
+    with ExitStack() as stack:
+        try:
+            scan = stack.enter_context(scan_rows(source, Attempt(config), against, tell))
+        except UserError as error:
+            is_gone_past = any(problem.assumed or problem.remedy for problem in error.problems)
+            if is_gone_past and _is_read_again(source, against):
+                tell("looking for what else stops the audit", None)
+                raise collect_problems(
+                    error, config, lambda attempt: scan_rows(source, attempt, against)
+                ) from None
+            raise
+        yield scan
+
+
+def _is_read_again(*sources: "str | Path | Frame | None") -> bool:
+    """Return whether rows can be read more than once: not those of a stream."""
+    for source in sources:
+        if isinstance(source, str | Path):
+            if not Path(path_of(str(source))).is_file():
+                return False
+        elif source is not None and type(source).__module__.partition(".")[0] not in LIBRARIES:
+            return False
+    return True
+
+
+@contextmanager
+def _scan_rows(
+    source: "str | Path | Frame",
+    attempt: Attempt,
+    against: "Frame | None" = None,
+    tell: ProgressCallback = ignore_progress,
+    *,
+    frame_name: str = FRAME,
+) -> Iterator[Scan]:
+    """Open a file or a frame and count its rows, see `open_scan`; the first stop is raised."""
+    config = attempt.config
     with _start_database() as (database, folder), _watch_progress(database, tell) as far:
         rows = _open_source(database, source, folder, config, tell)
         if rows.format == "frame":
             rows = replace(rows, name=frame_name)
+        if attempt.first_copies:
+            rows = rows.with_first_copies()
+        if attempt.without_scores:
+            rows = rows.with_scores_of_1()
         tell(f"counting the rows of {rows.name}, pass by pass", far)
         with input_errors.reading_rows(rows):
             if not config.against:
@@ -203,9 +248,12 @@ def _open_source(
     tell: ProgressCallback = ignore_progress,
 ) -> Source:
     if isinstance(source, str | Path):
-        opened = open_file(database, str(source), folder, config.table, tell)
+        opened = open_file(database, str(source), folder, config.table, config.encoding, tell)
     elif config.table is not None:
         raise user_error("a data frame has no tables", ("leave out ", Flag("table")), Flag("table"))
+    elif config.encoding is not None:
+        problem = "a data frame has no encoding"
+        raise user_error(problem, ("leave out ", Flag("encoding")), Flag("encoding"))
     else:
         opened = open_frame(database, source)
     if config.counts is None:
@@ -227,6 +275,7 @@ class _ReadColumns:
     decisions: tuple[Decision, ...]
     bins: dict[str, NumberBins]
     notes: tuple[str, ...]
+    ones: tuple[str, str]
 
 
 def _settle_guesses(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -> Iterator[Scan]:
@@ -277,13 +326,24 @@ def _read_columns(source: Source, config: AuditConfig, rejected: RejectedGuesses
         raise UserError(*error.problems, *check_alike_groups_of_rows(source, roles, config)) from None
     if not outcomes.uses_label:
         roles = replace(roles, label=None)
+    ones = readings.describe_ones(roles, _names_of_roles(source, roles, config), outcomes, binary=binary)
     source, merge_notes = merge_groups(outcomes.source, roles, config)
     bins = {
         name: readings.find_bins(source, roles.attributes[name], n_bins_or_edges)
         for name, n_bins_or_edges in config.bins.items()
     }
     notes = source.notes + roles.notes + outcomes.notes + percent_notes + merge_notes
-    return _ReadColumns(source, roles, outcomes.classes, decisions, bins, notes)
+    return _ReadColumns(source, roles, outcomes.classes, decisions, bins, notes, ones)
+
+
+def _names_of_roles(source: Source, roles: ColumnRoles, config: AuditConfig) -> dict[int, str]:
+    """Return the names of the columns of scores and of the label; a baseline's has that of the score."""
+    names = {column: source.columns[column] for column in roles.scores}
+    if source.alone is not None:
+        names[len(source.columns) - 1] = config.score or "score"
+    if roles.label is not None:
+        names[roles.label] = source.columns[roles.label]
+    return names
 
 
 def _are_binary(decisions: tuple[Decision, ...]) -> bool:
@@ -308,6 +368,7 @@ def _count_rows(columns: _ReadColumns, config: AuditConfig) -> CountedRows:
         bins=columns.bins,
         binary=_are_binary(columns.decisions),
         notes=columns.notes,
+        ones=columns.ones,
     )
     rows = CountedRows(**vars(opened), cells=count_cells(opened))
     for cells in rows.cells.values():
@@ -373,8 +434,8 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
         notes.append(readings.describe_bins(name, config.bins[name], bins))
     # Whose rows these are is said last, and looked at before the groups, which may be refused.
     people_notes = []
-    if roles.cluster is not None:
-        slices, people_note = cluster_slices(rows, slices, roles.cluster)
+    if roles.clusters:
+        slices, people_note = cluster_slices(rows, slices)
         people_notes.append(people_note)
     elif not config.counts:
         people_notes += _repeated_people(rows)
@@ -399,23 +460,32 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
         tuple(notes),
         weighted=rows.weighted,
         last=slices[-1].model if config.compares else "",
-        uncut=_uncut_attributes(rows),
+        uncut=_uncut_attributes(rows, rows.roles.quantities),
+        birth_dates=_uncut_birth_dates(rows),
+        ones=rows.ones,
     )
     return Scan(**vars(rows), tally=tally)
 
 
-def _uncut_attributes(rows: CountedRows) -> tuple[str, ...]:
-    """Return the quantities that are called like protected attributes, such as age; none is audited.
+def _uncut_attributes(rows: CountedRows, columns: Sequence[int]) -> tuple[str, ...]:
+    """Return those of columns that are not audited which are called like protected attributes, such as age.
 
     One whose name has a word of an attribute that is, such as age next to age_cat, is left out.
     """
     audited_words: set[str] = set()
     for name in rows.roles.attributes:
         audited_words.update(split_words(name))
-    names = (rows.source.columns[column] for column in rows.roles.quantities)
+    names = (rows.source.columns[column] for column in columns)
     return tuple(
         name for name in names if named_like_protected(name) and audited_words.isdisjoint(split_words(name))
     )
+
+
+def _uncut_birth_dates(rows: CountedRows) -> tuple[str, ...]:
+    """Return the columns of birth dates, of which no ages are audited; none where an age is."""
+    if any("age" in split_words(name) for name in rows.roles.attributes):
+        return ()
+    return _uncut_attributes(rows, rows.roles.birth_dates)
 
 
 def _written_values(rows: CountedRows, name: str) -> dict[str, dict[str | None, int]]:

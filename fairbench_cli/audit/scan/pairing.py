@@ -19,8 +19,16 @@ from fairbench_cli.audit.scan.cleaning import clean_rows
 from fairbench_cli.audit.scan.input_errors import reading_rows, refuse_codes, refuse_if, refuse_scores
 from fairbench_cli.audit.scan.readings import count_selected, read_percent, scores_of, with_exact_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles, assign_roles, find_column
-from fairbench_cli.audit.scan.scan import CountedRows, Scan, groups_of, make_slices, models_of
-from fairbench_cli.audit.scan.slices import BeforeAfter, Slice
+from fairbench_cli.audit.scan.scan import (
+    CountedRows,
+    Scan,
+    groups_of,
+    make_slices,
+    models_of,
+    pair_clusters,
+    sum_by_person,
+)
+from fairbench_cli.audit.scan.slices import BeforeAfter, ClusterKinds, Slice
 from fairbench_cli.audit.scan.source import FRAME, Source
 from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
 from fairbench_cli.base.grouping import group_by
@@ -343,9 +351,12 @@ def read_sides(scan: Scan) -> tuple[BeforeAfter, ...]:
     baseline_slices, *compared_slices = by_model.values()
     pairs: list[BeforeAfter] = []
     if len(scan.roles.scores) > 1:
+        sums_by_attribute = sum_by_person(scan) if scan.roles.clusters else {}
         for i, side in enumerate(compared_slices, start=1):
             for before, after in zip(baseline_slices, side, strict=True):
-                pairs.append(_pair_scores(scan, i, before, after))
+                ways = sums_by_attribute.get(before.attribute, [])
+                clusters = tuple(pair_clusters(scan, before, sums, i) for sums in ways)
+                pairs.append(replace(_pair_scores(scan, i, before, after), clusters=clusters))
     elif scan.config.sliced_by:
         for earlier, later in pairwise(by_model.values()):
             for before, after in zip(earlier, later, strict=True):
@@ -427,4 +438,17 @@ def _join_slices(before: Slice, after: Slice) -> BeforeAfter:
         cells[:, [groups.index(group) for group in group_counts.counts.groups]] = group_counts.cells
         return list(cells)
 
-    return _before_and_after(before, after, groups, apart(cells_of(before), cells_of(after)))
+    joint = _before_and_after(before, after, groups, apart(cells_of(before), cells_of(after)))
+    clusters = []
+    for ways in zip(before.cluster_ways, after.cluster_ways, strict=True):
+        entries = []
+        for side, (group_counts, part) in enumerate(zip((before, after), ways, strict=True)):
+            places = np.array([groups.index(group) for group in group_counts.counts.groups], dtype=np.int64)
+            kinds = np.zeros((2, len(part.person), KINDS))
+            kinds[0, :, 4 * side : 4 * side + 4] = part.n.reshape(-1, 4)
+            kinds[1, :, 4 * side : 4 * side + 4] = part.squares.reshape(-1, 4)
+            entries.append((part.person, places[part.group], kinds[0], kinds[1]))
+        columns = [np.concatenate(column) for column in zip(*entries, strict=True)]
+        every_group = np.arange(len(groups), dtype=np.int64)
+        clusters.append(ClusterKinds(*columns).map_groups(every_group))
+    return replace(joint, clusters=tuple(clusters))

@@ -10,7 +10,7 @@ a table as large as the file.
 import math
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain, combinations
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import ABOVE_MEDIAN, AuditConfig, Decision, Edges
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.input_errors import refuse_if, refuse_scores
+from fairbench_cli.audit.scan.input_errors import advise_value, refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.audit.scan.spellings import (
@@ -29,7 +29,7 @@ from fairbench_cli.audit.scan.spellings import (
     with_spellings,
 )
 from fairbench_cli.base.errors import Flag, MessageText, Problem, format_value, suggest, user_error
-from fairbench_cli.base.safe_text import format_count
+from fairbench_cli.base.safe_text import format_count, join_names
 
 MOST_LISTS = 2000  # of models and decisions
 BITS = 12
@@ -475,12 +475,15 @@ class Outcomes:
         Of the scores and labels, where several are audited, each against the rest.
     notes : tuple of str
         What a reader should know.
+    values : dict of column to tuple of str
+        The values that count as 1, of columns of words.
     """
 
     source: Source
     uses_label: bool
     classes: tuple[str, ...]
     notes: tuple[str, ...]
+    values: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, binary: bool) -> Outcomes:
@@ -507,10 +510,11 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
     """
     favourable = config.favourable
     label_notes: tuple[str, ...] = ()
+    label_values: dict[int, tuple[str, ...]] = {}
     if config.favourable_label is not None:
-        source, label_notes = _read_label(source, roles, config)
+        source, label_notes, label_values = _read_label(source, roles, config)
     if not favourable:
-        return Outcomes(source, uses_label=True, classes=(), notes=label_notes)
+        return Outcomes(source, uses_label=True, classes=(), notes=label_notes, values=label_values)
     names = source.columns
     outcome_columns = list(roles.scores) if binary else []
     if roles.label is not None and config.favourable_label is None:
@@ -561,11 +565,14 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
     for column, column_outcomes in values.items():
         in_sql[column] = _code_outcomes(in_sql[column], column_outcomes)
     source = replace(source, in_sql=tuple(in_sql))
-    return Outcomes(source, uses_label, favourable if several else (), tuple(notes))
+    counted = {column: tuple(chain.from_iterable(outcomes)) for column, outcomes in values.items()}
+    return Outcomes(source, uses_label, favourable if several else (), tuple(notes), label_values | counted)
 
 
-def _read_label(source: Source, roles: ColumnRoles, config: AuditConfig) -> tuple[Source, tuple[str, ...]]:
-    """Return the predictions with the label's own favourable value read as 1, and notes.
+def _read_label(
+    source: Source, roles: ColumnRoles, config: AuditConfig
+) -> tuple[Source, tuple[str, ...], dict[int, tuple[str, ...]]]:
+    """Return the predictions with the label's own favourable value read as 1, notes, and its values.
 
     Of a label of 0 and 1, or true and false, it may be the 0.
     """
@@ -595,7 +602,38 @@ def _read_label(source: Source, roles: ColumnRoles, config: AuditConfig) -> tupl
     in_sql = list(source.in_sql)
     in_sql[label] = _code_outcomes(in_sql[label], outcomes)
     note = _describe_outcomes(name, rows, outcomes)
-    return replace(source, in_sql=tuple(in_sql)), (*merged, note)
+    return replace(source, in_sql=tuple(in_sql)), (*merged, note), {label: outcomes[0]}
+
+
+def describe_ones(
+    roles: ColumnRoles, names: Mapping[int, str], outcomes: Outcomes, *, binary: bool
+) -> tuple[str, str]:
+    """Return in words who is selected and who has label 1, by column and value; empty without a label.
+
+    `names` are those of the columns of scores and of the label.
+    """
+
+    def describe(columns: Iterable[int]) -> str:
+        by_values: dict[tuple[str, ...], list[str]] = {}
+        for column in columns:
+            by_values.setdefault(outcomes.values.get(column, ("1",)), []).append(names[column])
+        clauses = []
+        for values, same_names in by_values.items():
+            listed = " or ".join(value if value in ("0", "1") else format_value(value) for value in values)
+            clauses.append(f"{' or '.join(dict.fromkeys(same_names))} is {listed}")
+        return ", ".join(clauses)
+
+    label = ""
+    if roles.label is not None:
+        label = describe([roles.label])
+    if outcomes.classes:
+        return f"{names[roles.score]} is the class in question", label
+    if not binary:
+        return (
+            f"{' or '.join(dict.fromkeys(names[column] for column in roles.scores))} is above the cut",
+            label,
+        )
+    return describe(roles.scores), label
 
 
 def _spelling_key(source: Source, roles: ColumnRoles, column: int) -> str:
@@ -670,17 +708,23 @@ def _refuse_unknown_values(
         if alike[column] and is_spelled_otherwise(favourable, counts):
             continue
         if not set(favourable) & set(counts) and not set(counts) <= values_elsewhere:
-            listed = ", ".join(map(format_value, list(counts)[:MOST_LISTED]))
+            listed = join_names(
+                [f"{format_value(value)} ({format_count(n, 'row')})" for value, n in counts.items()],
+                MOST_LISTED,
+            )
             stated = " or ".join(map(format_value, favourable))
             problem = f"{source.columns[column]} is never {stated}, but {listed}"
+            _, remedy, assumed = advise_value(counts)
             fix: MessageText = (
                 "name one value of each column: ",
-                *_flags_of_both(favourable[0], next(iter(counts))),
+                *_flags_of_both(favourable[0], str(remedy[0].value)),
             )
             if not source.row(f"SELECT 1 FROM predictions WHERE {sql.word(column)} LIMIT 1"):
                 fix = ("say how scores become decisions: ", Flag("threshold"), ", ", Flag("top-k"))
                 fix = (*fix, " or ", Flag("top-share"))
-            raise user_error(problem, fix, FAVOURABLE)
+                remedy = ()
+                assumed = ()
+            raise user_error(problem, fix, FAVOURABLE, remedy=remedy, assumed=assumed)
 
 
 def _refuse_disjoint_classes(

@@ -26,6 +26,8 @@ MOST_CODES = 20  # a column of numbers with more different ones is a quantity, n
 MOST_VALUES = 100  # a text column with more different ones is audited when it is named alone
 WORDS_AT_ONCE = 50  # columns that are looked through for words in one scan
 MOST_CHECKED = 20  # quantities that the counting pass looks at for words; more take scans of their own
+FIRST_COPIES = Flag("first-copies")
+"""What is assumed to go on where a name stands for several columns; no option that anybody can give."""
 MOST_LISTED = 10
 FEW_ATTRIBUTES = 2  # columns of groups that are audited whatever they are called: others are of a raw table
 SHORT_FOR = "may be short for"  # what a note says of a group that may be another one
@@ -73,8 +75,10 @@ class ColumnRoles:
         audited.
     scores : tuple of int
         The columns of scores; each is compared with the first. Of two files this is that of the baseline.
-    label, weight, model, cluster : int or None
+    label, weight, model : int or None
         The columns of these; slices of the rows are models, too.
+    clusters : tuple of int
+        The columns of what rows have in common, two at most.
     single_model : int or None
         A ``model_id`` that nobody named: it must have one value only.
     attributes : dict of name to column
@@ -85,6 +89,8 @@ class ColumnRoles:
         Attributes that nobody named: those of too many groups are left out.
     quantities : tuple of int
         Columns left out because they hold many numbers, as far as the first rows show.
+    birth_dates : tuple of int
+        Columns left out because they hold dates, which are called like birth dates.
     notes : tuple of str
         What a reader should know.
     """
@@ -94,12 +100,13 @@ class ColumnRoles:
     label: int | None
     weight: int | None
     model: int | None
-    cluster: int | None
+    clusters: tuple[int, ...]
     single_model: int | None
     attributes: dict[str, int]
     audited: tuple[tuple[str, ...], ...]
     unnamed: frozenset[str]
     quantities: tuple[int, ...]
+    birth_dates: tuple[int, ...]
     notes: tuple[str, ...]
 
     @property
@@ -147,11 +154,12 @@ def assign_roles(
         "label": (None if itself else label, "label"),
         "weight": (config.weight, "weight"),
         "model": (config.model_column, "model-column"),
-        "cluster": (config.cluster, "cluster"),
+        "cluster": (config.cluster[0] if config.cluster else None, "cluster"),
         "slice": (config.sliced_by, "slice"),
         "id": (config.identifier, "id"),
     }
     requested |= {f"score {name}": (name, "score") for name in (config.scores or ())[1:]}
+    requested |= {f"cluster {name}": (name, "cluster") for name in (config.cluster or ())[1:]}
     columns = {role: find_column(source, name, key) for role, (name, key) in requested.items() if name}
     role_of: dict[int, str] = {}
     for role, column in columns.items():
@@ -165,6 +173,7 @@ def assign_roles(
         role_of[len(source.columns) - 1] = "baseline score"
     # 3. The attributes: those that are named or look like some; then those that are cut or crossed.
     quantities: tuple[int, ...] = ()
+    birth_dates: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
     if config.attributes is None:
         for name in source.doubled:
@@ -175,7 +184,7 @@ def assign_roles(
             for name, i in source.column_index.items()
             if i not in role_of and name.lower() not in RESERVED - USED
         ]
-        attributes, quantities, left_out = _select_default_attributes(
+        attributes, quantities, birth_dates, left_out = _select_default_attributes(
             source, free, frozenset(config.bins), rejected
         )
         if config.preset != "aequitas":  # which audits them all
@@ -210,12 +219,13 @@ def assign_roles(
         label=columns.get("label"),
         weight=columns.get("weight"),
         model=columns.get("slice", columns.get("model")),
-        cluster=columns.get("cluster"),
+        clusters=tuple(column for role, column in columns.items() if role.partition(" ")[0] == "cluster"),
         single_model=None if single in role_of or single in attributes.values() else single,
         attributes=attributes | crossed_columns,
         audited=tuple((name,) for name in attributes) + config.intersections,
         unnamed=frozenset(attributes if config.attributes is None else ()) - set(config.bins) - set(crossed),
         quantities=quantities,
+        birth_dates=birth_dates,
         notes=tuple(notes),
     )
 
@@ -290,16 +300,27 @@ def _unknown_column(source: Source, name: str, key: str, names: list[str]) -> Us
     else:
         where = source.name
     if name in source.doubled:
-        return user_error(f"column {format_value(name)} appears twice", "rename or remove one of them", where)
+        problem = f"column {format_value(name)} appears twice"
+        return user_error(problem, "rename or remove one of them", where, assumed=(FIRST_COPIES,))
     problem = f"no column {format_value(name)}"
     if len(source.columns) == 1:
         only = format_value(source.columns[0])
         return user_error(f"{problem}, only {only}", "separate the columns by commas", where)
-    if key == "score":
-        also = "; if the file has only outcomes, name their column"
-    else:
-        also = ""
-    return user_error(problem, (f"{suggest(name, names)} (name it with ", Flag(key), f"{also})"), where)
+    if key != "score":
+        return user_error(problem, (f"{suggest(name, names)} (name it with ", Flag(key), ")"), where)
+    also = "; if the file has only outcomes, name their column)"
+    fix: MessageText = (f"{suggest(name, names)} (name it with ", Flag(key), also)
+    if name != "score":
+        return user_error(problem, fix, where)
+    in_capitals = [free_name for free_name in names if free_name.lower() == name]
+    likely = in_capitals or [free_name for free_name in names if recognise.named_like_decisions(free_name)]
+    remedy = Flag("score", "COLUMN")
+    if in_capitals:
+        remedy = Flag("score", in_capitals[0])
+    elif len(likely) == 1:
+        remedy = Flag("score", likely[0])
+        fix = ("name the column of scores or decisions, likely ", remedy, f"; there are {join_names(names)}")
+    return user_error(problem, fix, where, remedy=(remedy,))
 
 
 def too_many_groups(source: Source, names: tuple[str, ...], count: str) -> UserError:
@@ -313,8 +334,8 @@ def too_many_groups(source: Source, names: tuple[str, ...], count: str) -> UserE
 
 def _select_default_attributes(
     source: Source, free: list[int], binned: frozenset[str], rejected: RejectedGuesses
-) -> tuple[dict[str, int], tuple[int, ...], tuple[str, ...]]:
-    """Return which of the columns `free` are audited, which hold quantities, and what was left out, and why.
+) -> tuple[dict[str, int], tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
+    """Return which of the columns `free` are audited, hold quantities or birth dates, and notes on others.
 
     `binned` are the names of those to be cut into bins.
     """
@@ -323,6 +344,7 @@ def _select_default_attributes(
     attributes: dict[str, int] = {}
     left_out: dict[tuple[str, str], list[str]] = {}
     quantities: list[int] = []
+    birth_dates: list[int] = []
     for i, distinct, n_words, example in _look_at_first_rows(source, free):
         name = source.columns[i]
         numeric = n_words == 0 and i not in rejected.with_words
@@ -351,8 +373,10 @@ def _select_default_attributes(
             left_out.setdefault(why, []).append(name)
         if why in (WEIGHTS, NUMBERS):
             quantities.append(i)
+        if why == DATES and recognise.named_like_protected(name):
+            birth_dates.append(i)
     notes = tuple(_describe_left_out(why, names) for why, names in left_out.items())
-    return attributes, tuple(quantities), notes
+    return attributes, tuple(quantities), tuple(birth_dates), notes
 
 
 def _attributes_in_options(config: AuditConfig) -> frozenset[str]:
@@ -396,11 +420,21 @@ def _select_likely(
     return likely, (audited_note, _describe_left_out(UNLIKELY, unlikely))
 
 
+def ages_on_a_day(name: str) -> str:
+    """Return the options that audit ages by a column of birth dates."""
+    return f"{Flag('bins', (name, '25,45,65')).spell()} {Flag('as-of', '2024-12-31').spell()}"
+
+
 def _describe_left_out(why: tuple[str, str], names: list[str]) -> str:
     """Write why columns are not audited."""
-    how = f"--attribute {names[0]}" + (f", or cut it: --bins {names[0]}=4" if why == NUMBERS else "")
+    how = Flag("attribute", names[0]).spell()
+    if why == NUMBERS:
+        how += f", or cut it: {Flag('bins', (names[0], 4)).spell()}"
     if why == WEIGHTS:
-        how = f"--weight {names[0]}, or {how}"
+        how = f"{Flag('weight', names[0]).spell()}, or {how}"
+    births = [name for name in names if recognise.named_like_protected(name)]
+    if why == DATES and births:
+        how += f", or as ages on a day: {ages_on_a_day(births[0])}"
     return f"{NOT_AUDITED} {why[len(names) > 1]}: {join_names(names, MOST_LISTED)} (unless named: {how})."
 
 

@@ -23,11 +23,12 @@ from fairbench_cli.audit.scan import readings, sql
 from fairbench_cli.audit.scan.input_errors import refuse_if
 from fairbench_cli.audit.scan.readings import Cut, CutsByModel, Ints, NumberBins, count_selected, scores_of
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, MOST_GROUPS, ColumnRoles
-from fairbench_cli.audit.scan.slices import Clusters, Slice, Tally
+from fairbench_cli.audit.scan.slices import ClusterKinds, Clusters, Slice, Tally
 from fairbench_cli.audit.scan.source import Source, in_batches
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.measures.paired_change import KINDS
 
 MOST_CELLS = 1000  # of attributes that are counted together, as far as the first rows show
 MOST_FOUND = 200_000  # cells of one query; beyond, an attribute has too many values
@@ -90,6 +91,8 @@ class OpenedRows:
         Whether scores are 0 or 1.
     notes : tuple of str
         What a reader should know of the columns.
+    ones : tuple of str, str
+        Who is selected and who has label 1, in words.
     """
 
     source: Source
@@ -100,6 +103,7 @@ class OpenedRows:
     bins: dict[str, NumberBins]
     binary: bool
     notes: tuple[str, ...]
+    ones: tuple[str, str]
 
     @property
     def weighted(self) -> bool:
@@ -594,75 +598,71 @@ def _groups_by_value(scan: CountedRows, name: str) -> dict[str | None, str]:
     return {value: group_name(value) for value in values}
 
 
-def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
+def with_clusters(scan: Scan) -> tuple[tuple[Slice, ...], str]:
     """Return the slices of a scan with their clusters, see `cluster_slices`."""
-    return cluster_slices(scan, scan.tally.slices, column)
+    return cluster_slices(scan, scan.tally.slices)
 
 
-def cluster_slices(scan: CountedRows, slices: Sequence[Slice], column: int) -> tuple[tuple[Slice, ...], str]:
-    """Return the slices with their clusters, and a note that says how many people there are.
+def cluster_slices(scan: CountedRows, slices: Sequence[Slice]) -> tuple[tuple[Slice, ...], str]:
+    """Return the slices with their clusters, and a note that says how many of these there are.
 
-    The rows are scanned once, into a table of the sums of each person by groups, label and score, which
-    DuckDB keeps on disk where it outgrows its memory. A slice holds one entry per person and group.
+    A slice holds one entry per person and group. Where two columns say what rows have in common, it has the
+    entries by one, by the other and by both together.
 
     Parameters
     ----------
     scan : CountedRows
         The rows; no ties are drawn.
     slices : sequence of Slice
-        Their counts, without clusters.
-    column : int
-        Says whose row it is.
+        Their counts, without clusters: those of one column of scores after the other.
 
     Raises
     ------
     UserError
         When rows do not say whose they are.
     """
-    source = scan.source
-    attributes = list(scan.roles.attributes)
-    keys = ["model", "level_0", "label", *(f"attribute_{i}" for i in range(len(attributes))), "person"]
-    if scan.weighted:
-        sums = ("sum(weight)", "sum(weight * weight)")
-    else:
-        sums = ("count(*)", "count(*)")
-    columns = [f"{expression}::DOUBLE AS {name}" for expression, name in zip(sums, _WEIGHTS, strict=True)]
-    rows = scan.keys(attributes, more_keys=(f"trimmed_{column} AS person",))
-    source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {group_by(rows, keys, columns)}")
-    if source.row("SELECT count(*) FROM named WHERE coalesce(person, '') = ''")[0]:
-        problem = "{column} is empty in {count}: these do not say whose rows they are"
-        refuse_if(source, column, sql.blank(column), problem, "fill them in, with a value for each person")
-    ranked = "SELECT * EXCLUDE (person), dense_rank() OVER (ORDER BY person) - 1 AS person FROM named"
-    coded = coded_rows(scan, ranked, attributes, ["level_0", "label", "person", *_WEIGHTS])
-    source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {coded}; DROP TABLE named")
-    # The sums of an attribute serve its slices under all models and decisions.
-    sums_by_attribute = {CROSS.join(names): _sum_by_person(scan, names) for names in scan.roles.audited}
+    sums_by_attribute = sum_by_person(scan)
+    n_of_side = len(slices) // len(scan.roles.scores)
     clustered: list[Slice] = []
-    for group_counts in slices:
-        clusters = _make_clusters(scan, group_counts, sums_by_attribute[group_counts.attribute])
-        clustered.append(replace(group_counts, clusters=clusters))
-    (people,) = source.row("SELECT count(DISTINCT person) FROM clustered")
-    source.execute("DROP TABLE clustered")
-    models = len(models_of(scan))
-    if models > 1:
-        of_models = f" and {models} models"
+    for position, group_counts in enumerate(slices):
+        ways = sums_by_attribute[group_counts.attribute]
+        clusters = [_make_clusters(scan, group_counts, sums, position // n_of_side) for sums in ways]
+        clustered.append(group_counts.with_clusters(clusters))
+    n_clusters = [int(sums.person.max(initial=-1)) + 1 for sums in next(iter(sums_by_attribute.values()))]
+    names = [scan.source.columns[column] for column in scan.roles.clusters]
+    counts = list(zip(names, n_clusters, strict=False))  # those of both together are no column's
+    return tuple(clustered), _describe_clusters(counts, len(models_of(scan)))
+
+
+def _describe_clusters(counts: Sequence[tuple[str, int]], n_models: int) -> str:
+    """Return the note on how many people, schools or the like there are.
+
+    >>> _describe_clusters([("school", 40)], 1)
+    'school: the rows have 40 different values; intervals and tests go by these.'
+    >>> _describe_clusters([("prompt", 30), ("name", 36)], 2)
+    'prompt, name: the rows have 30 and 36 different values and 2 models; intervals and tests go by these.'
+    """
+    names = ", ".join(name for name, _ in counts)
+    values = " and ".join(str(n) for _, n in counts)
+    if n_models > 1:
+        of_models = f" and {n_models} models"
     else:
         of_models = ""
-    called = source.columns[column]
-    note = f"{called}: the rows are of {people} people{of_models}; intervals and tests go by these."
-    return tuple(clustered), note
+    return f"{names}: the rows have {values} different values{of_models}; intervals and tests go by these."
 
 
 @dataclass(frozen=True, eq=False)
-class _PersonSums:
+class PersonSums:
     """Rows summed by person: arrays of one length.
 
     Parameters
     ----------
     names : sequence of str
         The attributes whose groups are told apart.
-    model, level, label, person : int arrays
+    model, label, person : int arrays
         Codes.
+    levels : list of int arrays
+        Of each column of scores among its cuts.
     codes : list of int arrays
         The codes of each attribute's groups.
     weights : list of float arrays
@@ -671,49 +671,126 @@ class _PersonSums:
 
     names: Sequence[str]
     model: Ints
-    level: Ints
     label: Ints
     person: Ints
+    levels: list[Ints]
     codes: list[Ints]
     weights: list[Floats]
 
 
-def _sum_by_person(scan: CountedRows, names: Sequence[str]) -> _PersonSums:
-    """Return the table of persons summed by model, level, label, person and some attributes."""
+def sum_by_person(scan: CountedRows) -> dict[str, list[PersonSums]]:
+    """Return the rows summed by person, score, label and the groups of each attribute or intersection.
+
+    The rows are scanned once, into a table of these sums by all attributes, which DuckDB keeps on disk where
+    it outgrows its memory.
+
+    Returns
+    -------
+    dict of attribute to list of PersonSums
+        By the clusters of each column, and of both together where there are two. The codes of clusters are
+        those of all models and slices.
+
+    Raises
+    ------
+    UserError
+        When rows do not say whose they are.
+    """
+    source = scan.source
     attributes = list(scan.roles.attributes)
-    row_keys = ["model", "level_0", "label", "person"]
+    columns = scan.roles.clusters
+    people = [f"person_{i}" for i in range(len(columns))]
+    levels = [f"level_{i}" for i in range(len(scan.roles.scores))]
+    keys = ["model", *levels, "label", *(f"attribute_{i}" for i in range(len(attributes))), *people]
+    if scan.weighted:
+        sums = ("sum(weight)", "sum(weight * weight)")
+    else:
+        sums = ("count(*)", "count(*)")
+    sums_sql = [f"{expression}::DOUBLE AS {name}" for expression, name in zip(sums, _WEIGHTS, strict=True)]
+    names = (f"trimmed_{column} AS {person}" for column, person in zip(columns, people, strict=True))
+    rows = scan.keys(attributes, more_keys=tuple(names))
+    source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {group_by(rows, keys, sums_sql)}")
+    for column, person in zip(columns, people, strict=True):
+        if source.row(f"SELECT count(*) FROM named WHERE coalesce({person}, '') = ''")[0]:
+            problem = "{column} is empty in {count}: these do not say whose rows they are"
+            fix = "fill them in, with a value for each person"
+            refuse_if(source, column, sql.blank(column), problem, fix)
+    orders = {person: person for person in people}
+    if len(people) > 1:
+        orders["person_of_both"] = ", ".join(people)
+    ranks = [f"dense_rank() OVER (ORDER BY {order}) - 1 AS {person}" for person, order in orders.items()]
+    ranked = f"SELECT * EXCLUDE ({', '.join(people)}), {', '.join(ranks)} FROM named"
+    coded = coded_rows(scan, ranked, attributes, [*levels, "label", *orders, *_WEIGHTS])
+    source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {coded}; DROP TABLE named")
+    sums_by_attribute = {}
+    for attribute_names in scan.roles.audited:
+        ways = [_read_sums(scan, attribute_names, person, levels) for person in orders]
+        sums_by_attribute[CROSS.join(attribute_names)] = ways
+    source.execute("DROP TABLE clustered")
+    return sums_by_attribute
+
+
+def _read_sums(scan: CountedRows, names: Sequence[str], person: str, levels: Sequence[str]) -> PersonSums:
+    """Return the table of persons summed by model, levels, label, a code of persons and some attributes."""
+    attributes = list(scan.roles.attributes)
     code_keys = [f"of_{attributes.index(name)}" for name in names]
-    keys = row_keys + code_keys
+    keys = ["model", *levels, "label", person, *code_keys]
     sums = group_by("SELECT * FROM clustered", keys, [f"sum({name}) AS {name}" for name in _WEIGHTS])
     people = scan.source.execute(f"{sums} ORDER BY {', '.join(keys)}").fetchnumpy()
     codes = {key: np.asarray(people[key]).astype(np.int64) for key in keys}
-    return _PersonSums(
+    return PersonSums(
         names,
         model=codes["model"],
-        level=codes["level_0"],
         label=codes["label"],
-        person=codes["person"],
+        person=codes[person],
+        levels=[codes[level] for level in levels],
         codes=[codes[key] for key in code_keys],
         weights=[np.asarray(people[name], dtype=np.float64) for name in _WEIGHTS],
     )
 
 
-def _make_clusters(scan: CountedRows, group_counts: Slice, sums: _PersonSums) -> Clusters:
-    """Sum up by person and group, under one model and cut."""
-    cuts = scan.cuts_of(group_counts.model)
+def _make_clusters(scan: CountedRows, group_counts: Slice, sums: PersonSums, score: int) -> Clusters:
+    """Sum up by person and group, under one model and cut of one column of scores, by its position."""
+    side = scan.side(score)
+    model = group_counts.model
+    if len(scan.roles.scores) > 1:
+        model = ""  # what a slice is called by is the column of scores
+    cuts = side.cuts_of(model)
     cut = next(cut for cut in cuts if cut.text == group_counts.decision)
-    in_model = np.flatnonzero(sums.model == models_of(scan).index(group_counts.model))
-    person = sums.person[in_model]
-    group = group_finder(scan, group_counts, sums.names)([codes[in_model] for codes in sums.codes])
-    n_groups = len(group_counts.counts.groups)
+    in_model = np.flatnonzero(sums.model == models_of(scan).index(model))
     ones = np.ones(len(in_model), np.int64)
-    picked = count_selected(
-        cut, scores_of(cuts), sums.level[in_model], ones, scan.config.seed, group_counts.model
+    level = sums.levels[score][in_model]
+    picked = count_selected(cut, scores_of(cuts), level, ones, scan.config.seed, model)
+    kind = 2 * sums.label[in_model] + picked
+    person, group, (n, squares) = _sum_kinds(
+        scan, replace(group_counts, model=model), sums, in_model, kind, 4
     )
-    entry, inverse = np.unique(person * n_groups + group, return_inverse=True)
-    cell = 4 * inverse + 2 * sums.label[in_model] + picked
-    n, squares = (
-        np.bincount(cell, weights[in_model], minlength=4 * len(entry)).reshape(-1, 2, 2).astype(np.float64)
-        for weights in sums.weights
-    )
-    return Clusters(entry // n_groups, entry % n_groups, n, squares)
+    return Clusters(person, group, n.reshape(-1, 2, 2), squares.reshape(-1, 2, 2))
+
+
+def pair_clusters(scan: CountedRows, before: Slice, sums: PersonSums, score: int) -> ClusterKinds:
+    """Sum up by person, group and kind of row: decided by the first column of scores, and by another."""
+    picked = []
+    for position in (0, score):
+        side = scan.side(position)
+        (cut,) = side.cuts_of("")
+        ones = np.ones(len(sums.person), np.int64)
+        picked.append(count_selected(cut, scores_of([cut]), sums.levels[position], ones, 0, ""))
+    kind = 4 * sums.label + 2 * picked[0] + picked[1]
+    everybody = np.arange(len(kind))
+    person, group, (n, squares) = _sum_kinds(scan, replace(before, model=""), sums, everybody, kind, KINDS)
+    return ClusterKinds(person, group, n, squares)
+
+
+def _sum_kinds(
+    scan: CountedRows, group_counts: Slice, sums: PersonSums, rows: Ints, kind: Ints, n_kinds: int
+) -> tuple[Ints, Ints, list[Floats]]:
+    """Return the persons and groups of some rows, and their weights by kind of row, (entries, kinds) each."""
+    group = group_finder(scan, group_counts, sums.names)([codes[rows] for codes in sums.codes])
+    n_groups = len(group_counts.counts.groups)
+    entry, inverse = np.unique(sums.person[rows] * n_groups + group, return_inverse=True)
+    cell = n_kinds * inverse + kind
+    by_kind = []
+    for weights in sums.weights:
+        counted = np.bincount(cell, weights[rows], minlength=n_kinds * len(entry))
+        by_kind.append(counted.reshape(-1, n_kinds).astype(np.float64))
+    return entry // n_groups, entry % n_groups, by_kind

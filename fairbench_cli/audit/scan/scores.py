@@ -18,6 +18,12 @@ from fairbench_cli.audit.scan.scan import Scan, coded_rows, group_by, group_find
 from fairbench_cli.audit.scan.slices import Scores, Slice
 from fairbench_cli.audit.scan.source import in_batches
 from fairbench_cli.base.errors import Flag, user_error
+from fairbench_cli.measures.clustered_scores import (
+    ScoreVariances,
+    empty_clusters,
+    read_cells,
+    score_variances,
+)
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.scores import (
@@ -106,15 +112,26 @@ def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
 
 def _make_table(scan: Scan, names: Sequence[str]) -> None:
     """Make the table ``scored``: model, score, label, codes of groups; rows, weights and squares summed."""
-    keys = ["model", "score", "label", *(f"of_{i}" for i in range(len(names)))]
+    people = _person_columns(scan)
+    keys = ["model", "score", "label", *(f"of_{i}" for i in range(len(names))), *people]
     columns = ["score_0 AS score", "label::TINYINT AS label"]
     if scan.weighted:
         columns.append("weight")
-    rows = coded_rows(scan, scan.keys(names), names, columns)
+    people_names = [f"person_{i}" for i in range(len(scan.roles.clusters))]
+    trimmed = zip(scan.roles.clusters, people_names, strict=True)
+    people_sql = tuple(f"trimmed_{column} AS {person}" for column, person in trimmed)
+    rows = coded_rows(scan, scan.keys(names, more_keys=people_sql), names, columns + people_names)
+    if people:
+        orders = [*people_names, ", ".join(people_names)]  # as in `sum_by_person`
+        ranks = [
+            f"dense_rank() OVER (ORDER BY {order}) - 1 AS {name}"
+            for name, order in zip(people, orders, strict=False)
+        ]
+        rows = f"SELECT * EXCLUDE ({', '.join(people_names)}), {', '.join(ranks)} FROM ({rows})"
     attributes_sql = ["model", "score_0", "label", *(f"attribute_{i}" for i in range(len(names)))]
     counts = f"count(*), count(DISTINCT ({', '.join(attributes_sql)}))"
     n_rows, different = scan.source.row(f"SELECT {counts} FROM ({scan.keys(names, 'sample')})")
-    if 2 * different > n_rows:  # nearly every row would be a cell of its own
+    if 2 * different > n_rows or people:  # nearly every row would be a cell of its own
         sums = ["1::DOUBLE AS n"]
         if scan.weighted:
             sums += ["weight", "weight * weight AS square"]
@@ -127,6 +144,14 @@ def _make_table(scan: Scan, names: Sequence[str]) -> None:
     with scan.source.engine(ordered=True):
         # Sums have one order.
         scan.source.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {sql} ORDER BY ALL")
+
+
+def _person_columns(scan: Scan) -> list[str]:
+    """Return the columns of the table that hold codes of clusters: by each column, and by both together."""
+    people = [f"person_{i}" for i in range(len(scan.roles.clusters))]
+    if len(people) > 1:
+        people.append("person_of_both")
+    return people
 
 
 def _read_blocks(scan: Scan, start_row: int, end_row: int, codes: Sequence[str] = ()) -> Iterator[Block]:
@@ -239,7 +264,8 @@ def _sum_scores(
 
     def of_sets(alike: ScoreCells) -> ScoreCells:
         if len(reference) > groups:
-            return _add_rests(alike, groups)
+            rows_of_sets, sets = _rows_of_sets(alike.group, groups)
+            return replace(alike.select(rows_of_sets), group=sets)
         return alike
 
     weight, rows, square = group_counts.cells.sum(-1)
@@ -269,16 +295,52 @@ def _sum_scores(
 
         fit = fit_calibration(again, len(reference))
     ends = span.bottoms, span.tops
-    return Scores(group_counts, reference, totals, sums, fit, ends, bins, cuts, span.thresholds, decisions)
+    scores = Scores(group_counts, reference, totals, sums, fit, ends, bins, cuts, span.thresholds, decisions)
+    if not (group_counts.labelled and group_counts.shares_clusters):
+        return scores
+    return replace(scores, between=_sum_by_cluster(scan, span, scores, codes))
 
 
-def _add_rests(cells: ScoreCells, groups: int) -> ScoreCells:
-    """Return the cells with those of the rests added: each row is in the rest of all other groups."""
-    row, other_group = np.nonzero(cells.group[:, None] != np.arange(groups))
-    rows = np.concatenate([np.arange(len(cells.group)), row])
+def _sum_by_cluster(
+    scan: Scan, span: _Span, scores: Scores, codes: dict[str, str]
+) -> dict[str, ScoreVariances]:
+    """Pass over the rows once more, and return the variances between clusters."""
+    find = group_finder(scan, scores.part, list(codes))
+    people = _person_columns(scan)
+    n_groups = len(scores.part.counts.groups)
+    n_sets = len(scores.reference)
+    ways = []
+    for clusters in scores.part.cluster_ways:
+        person = clusters.person
+        group = clusters.group
+        if n_sets > n_groups:
+            entries, group = _rows_of_sets(group, n_groups)
+            person = person[entries]
+        ways.append(empty_clusters(person, group, n_sets))
+    running = empty_sums(n_sets)
+    for block in _read_blocks(scan, span.start_row, span.end_row, (*codes.values(), *people)):
+        group = find([block[code] for code in codes.values()])
+        cells = ScoreCells(block["score"], group, block["label"], block["weight"], block["square"])
+        persons = [block[person] for person in people]
+        if n_sets > n_groups:
+            rows, sets = _rows_of_sets(group, n_groups)
+            cells = replace(cells.select(rows), group=sets)
+            persons = [person[rows] for person in persons]
+        ways = read_cells(ways, running, cells, persons, scores.totals, scores.fit)
+        running = add_cells(running, cells, scores.totals, scores.reference)
+    return score_variances(ways, scores.sums, scores.totals, scores.fit, scores.reference)
+
+
+def _rows_of_sets(group: Ints, n_groups: int) -> tuple[Ints, Ints]:
+    """Return the rows of all sets in their order, and the set of each.
+
+    A row is in its group, and in the rest of all other groups; the sets of rests come after the groups.
+    """
+    row, other_group = np.nonzero(group[:, None] != np.arange(n_groups))
+    rows = np.concatenate([np.arange(len(group)), row])
     order = np.argsort(rows, kind="stable")
-    group = np.concatenate([cells.group, groups + other_group])
-    return replace(cells.select(rows[order]), group=group[order])
+    sets = np.concatenate([group, n_groups + other_group])
+    return rows[order], sets[order]
 
 
 def _sum_by_range(range_of: Ints, cells: ScoreCells, rows: Floats, shape: tuple[int, ...]) -> Floats:

@@ -1,11 +1,14 @@
 """What is left of the rows once they are read: counts, and what explanations need."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.measures.clustered_scores import ScoreVariances
+from fairbench_cli.measures.clusters import EQUAL
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.paired_change import TwoSides
 from fairbench_cli.measures.scores import CalibrationFit, ScoreSums, ScoreTotals
@@ -29,6 +32,29 @@ class Clusters:
     group: NDArray[np.int64]
     n: Floats
     squares: Floats
+
+    def merge_groups(self) -> "Clusters":
+        """Return the clusters of all rows as one group."""
+        return merge_entries([replace(self, group=np.zeros_like(self.group))])
+
+    def select_groups(self, stays: NDArray[np.bool_]) -> "Clusters":
+        """Return the clusters of the groups that stay, which are counted anew."""
+        stays_in = stays[self.group]
+        new_indices = (np.cumsum(stays) - 1)[self.group[stays_in]]
+        return Clusters(self.person[stays_in], new_indices, self.n[stays_in], self.squares[stays_in])
+
+
+def merge_entries(parts: Sequence[Clusters]) -> Clusters:
+    """Return clusters of several parts of the rows as one: a person has one entry in each group."""
+    person = np.concatenate([part.person for part in parts])
+    group = np.concatenate([part.group for part in parts])
+    n_groups = int(group.max(initial=0)) + 1
+    entries, entry = np.unique(person * n_groups + group, return_inverse=True)
+    n = np.zeros((len(entries), 2, 2))
+    squares = np.zeros_like(n)
+    np.add.at(n, entry, np.concatenate([part.n for part in parts]))
+    np.add.at(squares, entry, np.concatenate([part.squares for part in parts]))
+    return Clusters(entries // n_groups, entries % n_groups, n, squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +82,8 @@ class Slice:
         True for a combination of attributes.
     clusters : Clusters, or None
         Whose rows these are, where people have several.
+    other_clusters : tuple of Clusters
+        Where rows share one of two things: by the second of these, and by both together; else empty.
     """
 
     model: str
@@ -67,6 +95,14 @@ class Slice:
     labelled: bool
     intersection: bool = False
     clusters: Clusters | None = None
+    other_clusters: tuple[Clusters, ...] = ()
+
+    @property
+    def cluster_ways(self) -> tuple[Clusters, ...]:
+        """The clusters by one column; or by one, by another, and by both together."""
+        if self.clusters is None:
+            return ()
+        return (self.clusters, *self.other_clusters)
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -88,9 +124,65 @@ class Slice:
         )
 
     @property
+    def shares_clusters(self) -> bool:
+        """Whether some cluster has two rows, by either column."""
+        for clusters in self.cluster_ways[:2]:
+            weight = np.bincount(clusters.person, clusters.n.sum((1, 2)))
+            square = np.bincount(clusters.person, clusters.squares.sum((1, 2)))
+            if (weight**2 > square * (1 + EQUAL)).any():
+                return True
+        return False
+
+    def with_clusters(self, ways: Sequence[Clusters]) -> "Slice":
+        """Return the slice with other `cluster_ways`."""
+        if not ways:
+            return replace(self, clusters=None, other_clusters=())
+        return replace(self, clusters=ways[0], other_clusters=tuple(ways[1:]))
+
+    @property
     def place(self) -> tuple[str, str, str]:
         """Model, decision and attribute."""
         return self.model, self.decision, self.attribute
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterKinds:
+    """Weights by person, group and kind of row, where models or slices are compared; as `Clusters`.
+
+    Parameters
+    ----------
+    person, group : int arrays, shape (entries,)
+        Codes of persons, those of both sides, from 0; and places among the groups of the `BeforeAfter`.
+    n, squares : float arrays, shape (entries, 8)
+        Weights and squared weights summed; kinds as in `paired_change.TwoSides`.
+    """
+
+    person: NDArray[np.int64]
+    group: NDArray[np.int64]
+    n: Floats
+    squares: Floats
+
+    def map_groups(self, indices: NDArray[np.int64]) -> "ClusterKinds":
+        """Return the entries with each group at a new index; those of -1 are left out, equal ones merged."""
+        group = indices[self.group]
+        stays = group >= 0
+        n_groups = int(indices.max(initial=0)) + 1
+        entries, entry = np.unique(self.person[stays] * n_groups + group[stays], return_inverse=True)
+        sums = np.zeros((2, len(entries), self.n.shape[1]))
+        for cells, values in zip(sums, (self.n, self.squares), strict=True):
+            np.add.at(cells, entry, values[stays])
+        return ClusterKinds(entries // n_groups, entries % n_groups, sums[0], sums[1])
+
+    def side(self, *, after: bool, paired: bool) -> Clusters:
+        """Return the clusters of the rows before, or after."""
+        cells = []
+        for values in (self.n, self.squares):
+            by_side = values.reshape(-1, 2, 2, 2)
+            if paired:
+                cells.append(by_side.sum(2 if after else 3))
+            else:
+                cells.append(by_side[:, int(after)])
+        return Clusters(self.person, self.group, cells[0], cells[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +201,8 @@ class BeforeAfter:
         Their rows, in the order of `groups`.
     labelled, intersection : bool
         As in `Slice`.
+    clusters : tuple of ClusterKinds
+        Where rows share a person, a school or the like: as `Slice.cluster_ways`.
     """
 
     before: str
@@ -118,6 +212,7 @@ class BeforeAfter:
     sides: TwoSides
     labelled: bool
     intersection: bool
+    clusters: tuple[ClusterKinds, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +280,8 @@ class Scores:
         Rising.
     decisions : dict of float to str
         The decisions of the configuration that are one of the thresholds, by threshold.
+    between : dict of measure to ScoreVariances
+        The variances between clusters, where rows share some; else empty.
     """
 
     part: Slice
@@ -197,6 +294,7 @@ class Scores:
     cuts: Floats
     thresholds: Floats
     decisions: dict[float, str]
+    between: dict[str, ScoreVariances] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +316,10 @@ class Tally:
         The model or slice that is compared last, which the verdict is about; empty where nothing is compared.
     uncut : tuple of str
         Columns of numbers that are called like protected attributes, which nobody named and nothing cuts.
+    birth_dates : tuple of str
+        Columns of birth dates, of which no ages are audited.
+    ones : tuple of str, str
+        Who is selected and who has label 1, in words; empty where that is not known.
     """
 
     source: str
@@ -227,3 +329,5 @@ class Tally:
     weighted: bool = False
     last: str = ""
     uncut: tuple[str, ...] = ()
+    birth_dates: tuple[str, ...] = ()
+    ones: tuple[str, str] = ("", "")

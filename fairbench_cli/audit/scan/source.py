@@ -26,6 +26,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, Type
 
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table
+from fairbench_cli.base.encodings import (
+    ADVICE,
+    UndecodableError,
+    find_undecodable,
+    is_utf8,
+    likely_encoding,
+    recode,
+)
 from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, user_error
 from fairbench_cli.base.progress_callbacks import PercentDone, ProgressCallback, ignore_progress
 from fairbench_cli.base.safe_text import format_path, join_names
@@ -52,6 +60,7 @@ SNIFF = 1 << 18  # bytes
 CHUNK = 1 << 20  # bytes that are copied at once
 BUFFER = 8_000_000  # bytes of a text table that DuckDB reads at once
 LONGEST = 2_000_000  # bytes of a row of a text table
+SHOWN_BEFORE = 20  # characters before a byte that is no text
 SAMPLE = 10_000  # rows
 SAMPLE_CELLS = 8_000_000
 MEMORY = 190  # MiB
@@ -59,8 +68,6 @@ MEMORY_OF_COLUMN = 0.5  # MiB, of tables with more than `FEW_COLUMNS`
 FEW_COLUMNS = 100
 MOST_THREADS = 4  # each has buffers of its own
 TABLES = 24  # of groups at once, over all threads: each takes some 4 MB at least
-NOT_UTF8 = "save it as UTF-8, for instance `iconv -f latin1 -t utf-8 FILE > NEW`"
-
 NAMES = re.compile(r"\b(text|trimmed|number|code|group)_(\d+)\b")  # of columns in a query
 FRAME = "data frame"  # in messages, instead of a file
 
@@ -87,6 +94,8 @@ class Source:
         Trimmed names; empty for a column without a name, or with that of another one.
     doubled : tuple of str
         The names that several columns have: nobody can say which is meant.
+    copies : tuple of (str, int)
+        These names with each column that has them.
     format : {"csv", "ndjson", "parquet", "sqlite", "frame"}
         How the rows are written.
     path : Path
@@ -126,6 +135,7 @@ class Source:
     once: str = ""
     alone: "Source | None" = None
     doubled: tuple[str, ...] = ()
+    copies: tuple[tuple[str, int], ...] = ()
     dropped: str = ""
     dropped_by: tuple[str, ...] = ()
 
@@ -181,6 +191,14 @@ class Source:
         else:
             head = self.first_table
         return replace(self, table=all_people, first_table=head, columns=names, once=self.table)
+
+    def with_first_copies(self) -> "Source":
+        """Return these rows with each name that several columns have for the first of them."""
+        names = list(self.columns)
+        for name, column in self.copies:
+            if name not in names:
+                names[column] = name
+        return replace(self, columns=tuple(names), doubled=())
 
     def with_scores_of_1(self) -> "Source":
         """Return these rows with a column of scores that are all 1, in the place of one that there may be."""
@@ -298,6 +316,7 @@ def open_file(
     source: str,
     folder: Path,
     sql_table: str | None = None,
+    encoding: str | None = None,
     tell: ProgressCallback = ignore_progress,
 ) -> Source:
     """Return the predictions in a file.
@@ -312,6 +331,8 @@ def open_file(
         Where what can be read only once is kept.
     sql_table : str, optional
         Which table of an SQLite file is meant.
+    encoding : str, optional
+        Of a text file; one that is not UTF-8 is copied in UTF-8 to the folder.
     tell : callable
         Called with what is being done.
 
@@ -324,6 +345,13 @@ def open_file(
     with readable(name):
         path = _path_on_disk(path_of(source), folder)
         zipped, head = _read_first_bytes(path)
+        notes: tuple[str, ...] = ()
+        if encoding is not None and not is_utf8(encoding):
+            _refuse_encoding(name, head)
+            tell(f"copying {name} in UTF-8", None)
+            path = _copy_in_utf8(path, zipped, folder, encoding, name)
+            zipped, head = _read_first_bytes(path)
+            notes = (f"Read as {encoding}.",)
         if head.startswith(MAGIC) and not zipped:
             table, names = copy_table(database, path, name, sql_table, tell)
             columns = [sql.text_column(f"x{i}") for i in range(len(names))]
@@ -331,7 +359,8 @@ def open_file(
         if sql_table is not None or source.startswith(ADDRESS):
             fix: MessageText = ("leave out ", f'"{ADDRESS}"' if sql_table is None else Flag("table"))
             raise user_error("it is no SQLite file", fix, name)
-        source_file = Source(database, name, (), _detect_format(name, zipped, head), path, zipped)
+        kind = _detect_format(name, zipped, head)
+        source_file = Source(database, name, (), kind, path, zipped, notes=notes)
         if source_file.format == "parquet":
             return _open_parquet(source_file)
         if not head.strip(b"\xef\xbb\xbf \t\r\n"):
@@ -429,6 +458,8 @@ class _Streamed:
 
 
 SPANS = ("period", "interval")
+LIBRARIES = ("pandas", "polars", "pyarrow")
+"""Whose tables can be read more than once."""
 
 
 def _readable_frame(frame: Any) -> tuple[list[str] | None, Any]:
@@ -516,6 +547,62 @@ def _is_device(stream: BinaryIO) -> bool:
     return False
 
 
+def _refuse_encoding(name: str, head: bytes) -> None:
+    """Refuse an encoding of what is no text, as far as its first bytes show."""
+    for magic, kind in ((MAGIC, "an SQLite"), (b"PAR1", "a Parquet")):
+        if head.startswith(magic):
+            problem = f"encoding has no effect: this is {kind} file"
+            raise user_error(problem, ("leave out ", Flag("encoding")), name)
+
+
+def _copy_in_utf8(path: Path, zipped: bool, folder: Path, encoding: str, name: str) -> Path:
+    """Write a text file in UTF-8 into a folder; return where it is."""
+    copy = folder / "utf8"
+    try:
+        with _open_bytes(path, zipped) as text, copy.open("wb") as file:
+            recode(text, file, encoding)
+    except UndecodableError as error:
+        problem = f"byte {error.byte:02X} is not {encoding}"
+        fix = ("name the encoding that the file is written in, ", Flag("encoding"), f": {ADVICE}")
+        raise user_error(problem, fix, f"{name}:{error.line}") from None
+    return copy
+
+
+def not_utf8(source: Source) -> UserError:
+    """Return the error for a text that is not UTF-8, with the place of the first byte that is not."""
+    with _open_bytes(source.path, source.zipped) as text:
+        error = find_undecodable(text)
+    _, head = _read_first_bytes(source.path)
+    if error is None:
+        return user_error("the text is not UTF-8", ("name its encoding, ", Flag("encoding")), source.name)
+    encoding = likely_encoding(head, error)
+    problem = f"byte {error.byte:02X}{_column_of_byte(error, head, source)} is not UTF-8"
+    if encoding is None:
+        also = "; letters above it are UTF-8: some rows may come from another file"
+        fix: MessageText = ("mend it, or name the encoding of the whole file, ", Flag("encoding"), also)
+        return user_error(problem, fix, f"{source.name}:{error.line}")
+    likely = Flag("encoding", encoding)
+    fix = ("name the encoding, likely ", likely, f"; else {ADVICE}")
+    return user_error(problem, fix, f"{source.name}:{error.line}", remedy=(likely,))
+
+
+def _column_of_byte(error: UndecodableError, head: bytes, source: Source) -> str:
+    """Return the clause on the column of a byte, by the header, and what its cell begins with."""
+    if source.format != "csv" or error.line == 1:
+        return f", after {format_value(error.before[-SHOWN_BEFORE:])},"
+    first_line = head.splitlines()[0].decode("latin-1").removeprefix("ï»¿")
+    marks = (source.separator,) if source.separator else (",", ";", "\t", "|")
+    mark = max(marks, key=lambda character: len(_parse_header(first_line, character)))
+    header = _parse_header(first_line, mark)
+    cells = next(csv.reader([error.before], delimiter=mark), None) or [""]
+    clause = ""
+    if len(cells) <= len(header):
+        clause = f" in column {format_value(header[len(cells) - 1].strip(sql.BLANKS))}"
+    if cells[-1]:
+        clause += f", after {format_value(cells[-1][-SHOWN_BEFORE:])},"
+    return clause
+
+
 def _open_bytes(path: Path, zipped: bool) -> BinaryIO:
     return cast("BinaryIO", gzip.open(path) if zipped else path.open("rb"))
 
@@ -543,7 +630,10 @@ def _detect_format(name: str, zipped: bool, head: bytes) -> Format:
         if head.startswith(magic):
             raise user_error(f"this is {kind}", "unpack it, or save it as CSV", name)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in head[:200]:
-        raise user_error("this is UTF-16 or binary, not UTF-8 text", "save it as UTF-8", name)
+        utf16 = Flag("encoding", "utf-16")
+        fix: MessageText = ("name its encoding, ", utf16, ", or save it as UTF-8")
+        remedy = (utf16,) if head[:1] in (b"\xff", b"\xfe") else ()
+        raise user_error("this is UTF-16 or binary, not UTF-8 text", fix, name, remedy=remedy)
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith((b"[{", b"[\n", b"[\r", b"[ ")):
         raise user_error("this is a JSON array", "write one JSON object per line (.ndjson)", name)
@@ -586,12 +676,14 @@ def _open_ndjson(source: Source) -> Source:
                         raise user_error(problem, 'write {"score": 1, …}', f"{name}:{number}")
                     keys.update(dict.fromkeys(record))
     except UnicodeError:
-        raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
+        raise not_utf8(source) from None
     except (json.JSONDecodeError, RecursionError) as error:
         raise user_error(f"not JSON: {error}", "write one JSON object per line", f"{name}:{number}") from None
     if number == SAMPLE:
         keys.update(dict.fromkeys(_read_all_keys(source)))
-    notes = ("A key without a name is left out.",) if "" in keys else ()  # which DuckDB does not know
+    notes = source.notes
+    if "" in keys:  # which DuckDB does not know
+        notes += ("A key without a name is left out.",)
     keys.pop("", None)
     if len({key.lower() for key in keys}) < len(keys):
         raise user_error("two keys differ only in capitals", "rename one of them", name)
@@ -622,13 +714,13 @@ def _open_csv(source: Source, head: bytes) -> Source:
     try:
         text = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=len(head) < SNIFF)
     except UnicodeDecodeError:
-        raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
+        raise not_utf8(source) from None
     if len(head) == SNIFF and len(text.splitlines()) == 1:
         problem = "the first line is longer than any header"
         raise user_error(problem, "check that this is a CSV file", f"{name}:1")
     if not text.splitlines()[0].strip(sql.BLANKS):
         raise user_error("the first line is blank", "start with the header", f"{name}:1")
-    notes: list[str] = []
+    notes = list(source.notes)
     tabs = name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
     if tabs:
         separator = "\t"
@@ -692,7 +784,7 @@ def _check_names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[st
     """
     if not names:
         raise user_error("there are no columns", "give a score and a group for each person", name)
-    trimmed = tuple(text.strip(sql.BLANKS) for text in names)
+    trimmed = tuple(map(_trim, names))
     non_empty = [text for text in trimmed if text]
     doubled = tuple(sorted({text for text in non_empty if non_empty.count(text) > 1}))
     notes = []
@@ -708,6 +800,10 @@ def _check_names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[st
     return unambiguous, doubled, tuple(notes)
 
 
+def _trim(name: str) -> str:
+    return name.strip(sql.BLANKS)
+
+
 def _with_table(
     source: Source, table: str, names: list[str], columns: list[sql.ColumnSql], first_table: str = "first"
 ) -> Source:
@@ -720,6 +816,7 @@ def _with_table(
         source,
         columns=unambiguous,
         doubled=doubled,
+        copies=tuple((text, i) for i, text in enumerate(map(_trim, names)) if text in doubled),
         notes=source.notes + notes,
         table=table,
         first_table=first_table,

@@ -112,7 +112,8 @@ def check_alike_groups(groups: Mapping[str, Mapping[str, int]], config: AuditCon
                 f"{name}: {twins}, and would be {len(twins.values)} groups ({_list_row_counts(twins, rows)})"
             )
             merge, keep = (Flag("spellings", (name, choice)) for choice in ("merge", "keep"))
-            problems.append(Problem(problem, ("count them as one group: ", merge, "; or apart: ", keep)))
+            fix = ("count them as one group: ", merge, "; or apart: ", keep)
+            problems.append(Problem(problem, fix, remedy=(merge,)))
     return problems
 
 
@@ -181,7 +182,7 @@ def with_spellings(
                 "; or keep them apart: ",
                 keep,
             )
-            problems.append(Problem(problem, fix))
+            problems.append(Problem(problem, fix, remedy=(merge,)))
         complete.append(outcome + tuple(missed))
     if problems:
         raise AlikeValuesError(*problems)

@@ -39,7 +39,11 @@ def to_github(report: Report) -> str:
         by_severity = {find_severity(row, report): row for row in reversed(rows)}
         severity = next(severity for severity in ORDER if severity in by_severity)
         title = f"{verdict.attribute}{bracketed_place(verdict, report)}"
-        lines.append(_command(severity, title, describe_comparison(by_severity[severity], report).text))
+        lines.append(
+            _command(
+                severity, title, describe_comparison(by_severity[severity], _of_comparisons(report)).text
+            )
+        )
     gate = describe_gate(report)
     if not lines and not gate:
         lines.append(_command("note", f"fairbench: {source_name(report)}", headline(report).sentence))
@@ -86,7 +90,7 @@ def to_junit(report: Report) -> str:
             if not remaining:
                 continue
             worst = min(remaining, key=lambda row: ORDER.index(find_severity(row, report)))
-            sentence = printable(describe_comparison(worst, report).text)
+            sentence = printable(describe_comparison(worst, _of_comparisons(report)).text)
             if find_severity(worst, report) == "error":
                 totals["failures"] += 1
                 ET.SubElement(case, "failure", message=sentence, type=worst.verdict).text = sentence
@@ -132,7 +136,7 @@ def _sarif_result(row: Disparity, rule_index: int, report: Report) -> dict[str, 
         "ruleId": row.metric,
         "ruleIndex": rule_index,
         "level": find_severity(row, report),
-        "message": {"text": printable(describe_comparison(row, report).text)},
+        "message": {"text": printable(describe_comparison(row, _of_comparisons(report)).text)},
         "locations": [{"physicalLocation": location}],
         "partialFingerprints": {"comparison/v1": key},
     }
@@ -151,8 +155,18 @@ def _judged(report: Report) -> tuple[AttributeVerdict, ...]:
     return () if report.without_verdict else report.judged
 
 
+def _of_comparisons(report: Report) -> Report:
+    """Return the audit that has the comparisons: of slices that have an order that of all of them."""
+    if report.streams is not None:
+        return report.streams.together
+    return report
+
+
 def _looked_at(verdict: AttributeVerdict, report: Report) -> Iterator[Disparity]:
     """Yield the comparisons that the verdict on an attribute, or a gate, looks at, the worst first."""
-    rows, groups = rows_of_attribute(verdict, report)
+    together = _of_comparisons(report)
+    places = [row for row in together.verdicts if row.attribute == verdict.attribute]
+    place = verdict if verdict in together.verdicts else places[0]
+    rows, groups = rows_of_attribute(place, together)
     deciding = [row for row in rows if row.deciding and not row.is_reference]
     yield from worst_first(deciding, minor_groups(groups))

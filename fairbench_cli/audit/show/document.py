@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path, PurePath
 
+from fairbench_cli.audit.compare.family import NAMED_SHARE
 from fairbench_cli.audit.compare.gate import find_undecided
 from fairbench_cli.audit.compare.report import Disparity, GroupRow, Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE
@@ -105,6 +106,9 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
     statements = []
     for (verdict, text), chart in zip_longest(sentences, charts_of_sentences):
         statements.append(Statement(text, verdict, chart))
+    if charts:
+        lines = (part.line(findings, report) for part, findings in parts_of(report))
+        statements += [Statement(line) for line in lines if line]
     audited = f"Audited: {source_name(report)}, {formatting.thousands(report.rows)} rows."
     detail = answer.detail
     if charts:
@@ -200,7 +204,10 @@ def describe_audit(report: Report) -> str:
     else:
         decided_by = f"decided by {', '.join(names)}; "
     rows = f"{source_name(report)}: {n_rows} rows{weighted}"
-    intervals = f"{format_level(report)} intervals, each of one comparison alone"
+    if report.config.adjusted:
+        intervals = f"{format_level(report)} intervals, of all comparisons together"
+    else:
+        intervals = f"{format_level(report)} intervals, each of one comparison alone"
     return f"{rows}; {describe_references(report)}; {decided_by}{intervals}"
 
 
@@ -241,14 +248,11 @@ def rate_legend(report: Report) -> tuple[str, ...]:
         f"{name}: {', '.join(ROLL_UPS[name])} together." for name in report.decided_by if name in ROLL_UPS
     ]
     labelled = any(RATES[name].needs_labels for name in report.deciding)
-    favourable = [value.replace("|", " or ") for value in report.config.favourable]
-    values = " or ".join(("1", *favourable))
+    selected, has_label = report.ones
+    should = ""
     if labelled:
-        label_values = report.config.favourable_label or values
-        should = f"; who should be selected: a label of {label_values}"
-    else:
-        should = ""
-    return (*meanings, f"selected: a decision of {values}{should}.")
+        should = f"; who should be selected: {has_label or 'label is 1'}"
+    return (*meanings, f"selected: {selected or 'decision is 1'}{should}.")
 
 
 def _legend(name: str) -> str:
@@ -308,6 +312,9 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
         "one may be larger than allowed.": limit_open in reasons_text,
         f"{wide}: the measured gap is small enough, and a larger one fits, too.": wide in reasons_text,
         "too few rows: weights leave too few to test.": "few" in reasons,
+        f"{formatting.REASONS['clusters']}: in the group or in its reference fewer than two values of "
+        f"{' or '.join(report.config.cluster or ())} have rows, or selected rows, or others.": "clusters"
+        in reasons,
     }
     return tuple(text for text, occurs in explanations.items() if occurs)
 
@@ -317,11 +324,28 @@ def _describe_numbers(report: Report) -> str:
     if report.config.rule == "point":
         decides = ""
     else:
-        decides = ", by which it fails"
+        decides = f", by which it fails{_describe_family(report)}"
+    if report.config.adjusted:
+        brackets = (
+            f"the {format_level(report)} interval, widened so that all of them hold together (Bonferroni); "
+            "a difference may be shown where the widened interval just holds none"
+        )
+    else:
+        brackets = f"the {format_level(report)} interval of this comparison alone"
     return (
-        f"Square brackets: the {format_level(report)} interval of this comparison alone. p: how often rates "
-        "that are equal would give numbers like these; p (Holm): adjusted for "
-        f"{format_count(report.family, 'comparison')}{decides}."
+        f"Square brackets: {brackets}. p: how often rates that are equal would give numbers like these; "
+        f"p (Holm): adjusted for {format_count(report.family, 'comparison')}{decides}."
+    )
+
+
+def _describe_family(report: Report) -> str:
+    """Return how the comparisons share the level; empty where they are all alike."""
+    if not report.named:
+        return ""
+    level = 100 * report.config.alpha
+    return (
+        f": {level:.3g} % for all of them together, of which {level * NAMED_SHARE:.3g} for the "
+        f"{report.named:,} that the gate names"
     )
 
 

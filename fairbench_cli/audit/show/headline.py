@@ -26,10 +26,13 @@ from fairbench_cli.audit.parts.rates import (
     rows_of_attribute,
     worst_first,
 )
+from fairbench_cli.audit.scan.roles import ages_on_a_day
 from fairbench_cli.audit.show.label_direction import ADVICE, label_warning
+from fairbench_cli.base.errors import Flag
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
 from fairbench_cli.document.model import Verdict
+from fairbench_cli.measures.power import round_up_count
 from fairbench_cli.measures.rates import EVENTS, RATES
 
 MOST_LINES = 6  # sentences, and lines on what is open, unless all are asked for
@@ -158,7 +161,7 @@ def _headline(report: Report) -> Headline:
         return Headline(None, summaries, summaries)
     all_slices = find_all_rows(report)
     if all_slices:
-        all_rows = replace(all_slices.report, uncut=report.uncut)
+        all_rows = replace(all_slices.report, uncut=report.uncut, birth_dates=report.birth_dates)
         answer = _headline_of_attributes(all_rows, f"{all_slices.name} together")
         sentences = []
         for sentence in answer.sentences:
@@ -463,7 +466,11 @@ def _describe_details(order: Sequence[AttributeVerdict], report: Report) -> str:
     if report.uncut:
         uncut = join_names(list(report.uncut))
         verb = "is" if len(report.uncut) == 1 else "are"
-        sentences.append(f"Not audited: {uncut}, which {verb} a number: --bins {report.uncut[0]}=4 cuts it.")
+        cut = Flag("bins", (report.uncut[0], 4)).spell()
+        sentences.append(f"Not audited: {uncut}, which {verb} a number: {cut} cuts it.")
+    elif report.birth_dates:
+        name = report.birth_dates[0]
+        sentences.append(f"Not audited: age, which {name} says: {ages_on_a_day(name)} cuts it.")
     return " ".join(filter(None, sentences))
 
 
@@ -628,7 +635,7 @@ def _rows_needed(row: Disparity, sizes: dict[str, GroupRow]) -> float:
     else:
         n_needed = math.nan
     if n_needed <= MOST_ROWS:
-        return formatting.round_up_count(n_needed)
+        return round_up_count(n_needed)
     return math.nan
 
 

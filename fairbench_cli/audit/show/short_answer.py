@@ -99,8 +99,8 @@ def _attributes_section(report: Report) -> Iterator[Section]:
     table = _attributes_table(worst, judged_report)
     metrics = dict.fromkeys(comparisons.rows[0].metric for comparisons in worst)
     meanings = "; ".join(f"{name}: {rate_meaning(name)}" for name in metrics)
-    level = format_level(report)
-    notes = [f"{meanings}. Brackets: the {level} interval of the ratio."]
+    together = " of all comparisons together" if report.config.adjusted else ""
+    notes = [f"{meanings}. Brackets: the {format_level(report)} interval of the ratio{together}."]
     for comparisons in worst:
         row = comparisons.rows[0]
         harmed = harmed_group(row, report.config.effect)

@@ -118,6 +118,8 @@ def to_document(report: Report) -> dict[str, Any]:
     content |= {
         name: getattr(report, name) for name in ("overall", "groups", "disparities", "verdicts", "notes")
     }
+    if report.named:
+        content["named"] = report.named
     if report.without_verdict:
         del content["disparities"], content["verdicts"], content["metrics"]
     for part, findings in parts_of(report):
@@ -138,9 +140,10 @@ def to_json(report: Report) -> str:
 def to_ci(report: Report) -> str:
     """Return a small JSON document; the same audit gives the same bytes.
 
-    Of models or slices that are compared it is about the last, as the verdict and the gate are.
+    Of models or slices that are compared it is about the last, as the verdict and the gate are; of slices
+    that have an order about all of them.
     """
-    deciding = [row for row in report.disparities if row.deciding and report.last in ("", row.model)]
+    deciding = [row for row in report.judged_comparisons if row.deciding]
     if report.without_verdict:
         deciding = []
     counts = Counter(row.verdict for row in deciding)

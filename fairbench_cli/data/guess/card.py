@@ -345,6 +345,8 @@ def _layout_lines(table: RawCells) -> list[str]:
         lines.append(f"format: {layout.format}")
     if layout.separator != ",":
         lines.append(f"separator: {json.dumps(layout.separator)}")
+    if layout.encoding is not None:
+        lines.append(f"encoding: {layout.encoding}")
     if not layout.header:
         lines += _comment("the first row is data; `columns` names every column in the file's order")
         lines.append("header: false")

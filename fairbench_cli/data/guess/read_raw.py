@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.encodings import ADVICE, WINDOWS
+from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.data.columns import GAPS, is_number
-from fairbench_cli.data.files import guess_separator, has_different_cells, read_cells, split_lines
+from fairbench_cli.data.files import UTF8, guess_separator, has_different_cells, read_cells, split_lines
 from fairbench_cli.data.load import MOST_PEOPLE
 from fairbench_cli.data.recognise import COUNTS
 
@@ -34,9 +35,12 @@ class FileLayout:
     format: Literal["csv", "arff", "parquet"] = "csv"
     separator: str = ","
     header: bool = True
+    encoding: str | None = None
 
 
-def guess_layout(path: Path, separator: str | None = None, header: bool | None = None) -> FileLayout:
+def guess_layout(
+    path: Path, separator: str | None = None, header: bool | None = None, encoding: str | None = None
+) -> FileLayout:
     """Return how a file is laid out; what is given is not guessed.
 
     Raises
@@ -48,8 +52,9 @@ def guess_layout(path: Path, separator: str | None = None, header: bool | None =
         if path.suffix.lower() == f".{format_}":
             if not path.is_file():
                 raise user_error(f"no such file: {path}", "check the path")
-            return FileLayout(format_)
-    text = read_text(path, "utf-8-sig", newline="")
+            return FileLayout(format_, encoding=encoding)
+    fix = ("name its encoding, likely ", Flag("encoding", WINDOWS), f"; else {ADVICE}")
+    text = read_text(path, encoding or UTF8, newline="", encoding_fix=fix)
     lines = [line.rstrip("\r\n") for line in islice(StringIO(text, newline=""), LINES) if line.strip()]
     if not lines:
         raise user_error("the file is empty", "give a file with rows", f"{path}:1")
@@ -58,7 +63,9 @@ def guess_layout(path: Path, separator: str | None = None, header: bool | None =
         rows = split_lines(lines, chosen)
     except csv.Error:
         rows = []  # whoever reads the file says where the quotes are wrong
-    return FileLayout("csv", chosen, (not rows or has_header(rows)) if header is None else header)
+    if header is None:
+        header = not rows or has_header(rows)
+    return FileLayout("csv", chosen, header, encoding)
 
 
 def has_header(rows: list[list[str]]) -> bool:
@@ -94,7 +101,10 @@ def read_named_cells(path: Path, layout: FileLayout, names: list[str] | None) ->
         When the file cannot be read, or names do not fit it, or two different columns have one.
     """
     header = layout.header
-    frame = read_cells(path, layout.format, header=header, separator=layout.separator).frame.astype(object)
+    cells = read_cells(
+        path, layout.format, header=header, separator=layout.separator, encoding=layout.encoding or UTF8
+    )
+    frame = cells.frame.astype(object)
     width = frame.shape[1]
     if names is None and not header:
         names = [f"column{j + 1}" for j in range(width)]

@@ -45,6 +45,8 @@ from fairbench_cli.experiment.config.metrics import MetricSpec, find_metric
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.registry import METRICS
 
+PLAIN = "none"  # the technique that is none
+
 On = Literal["validation", "test"]
 
 FRACTION = 0.3
@@ -257,12 +259,20 @@ class ComponentSpec:
         Where its code is; None for a registered one.
     alias : str
         What tables, figures and pages call it, if not by its name; no part of what it is.
+    unwritten : tuple of (str, value)
+        What results and keys do not name where a parameter has this value.
     """
 
     name: str
     parameters: tuple[tuple[str, Any], ...] = ()
     origin: CodeOrigin | None = None
     alias: str = field(default="", compare=False)
+    unwritten: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """Its parameters as results and keys have them."""
+        return {name: value for name, value in self.parameters if (name, value) not in self.unwritten}
 
     def build(self, kind: Registry) -> Any:
         """Return the component itself.
@@ -304,7 +314,7 @@ class ComponentSpec:
     @property
     def decisive(self) -> list[Any]:
         """Its part of a cell's key: where the code is says nothing, which code it is does."""
-        decisive = [self.name, dict(self.parameters)]
+        decisive = [self.name, self.written]
         if self.origin is not None:
             decisive.append(self.origin.version)
         return decisive
@@ -323,7 +333,7 @@ class ComponentSpec:
         return name
 
     def __str__(self) -> str:
-        listed = ", ".join(f"{key}={word(value)}" for key, value in self.parameters)
+        listed = ", ".join(f"{key}={word(value)}" for key, value in self.written.items())
         if listed:
             return f"{self.name}({listed})"
         return self.name
@@ -346,12 +356,24 @@ class TechniqueSpec:
         """The technique that is computed in its place: of one without bias in its training rows, ``none``."""
         if self.spec.uses("bias", INTERVENTIONS):
             return self
-        return replace(self, spec=ComponentSpec("none"))
+        return replace(self, spec=ComponentSpec(PLAIN))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is ``none``, with nothing tuned."""
+        return self.spec.name == PLAIN and self.tune is None
+
+    @property
+    def n_fits(self) -> int:
+        """How many models are trained for one: where it is tuned, one for each candidate too."""
+        if self.tune is None:
+            return 1
+        return 1 + len(self.tune.candidates)
 
     @property
     def described(self) -> dict[str, Any]:
         """Its parameters as results have them, with what is tuned under `tune`."""
-        described = dict(self.spec.parameters)
+        described = self.spec.written
         if self.tune is not None:
             described["tune"] = self.tune.described
         return described
@@ -599,7 +621,8 @@ def _read_entry(kind: Registry, item: Any, extra: ExtraParameters, context: Read
             for key, (_, default) in adapter.items():
                 if chosen[key] == default:
                     del chosen[key]
-            combinations.append((ComponentSpec(name, tuple(chosen.items()), origin, alias), extras))
+            spec = ComponentSpec(name, tuple(chosen.items()), origin, alias, tuple(takes.unwritten.items()))
+            combinations.append((spec, extras))
     for problem in _refusals(kind, combinations, context.base):
         findings.add((written,), problem.what, problem.fix)
     findings.refuse()

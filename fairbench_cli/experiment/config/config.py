@@ -4,6 +4,7 @@
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -82,6 +83,8 @@ def _shares(value: Any) -> Any:
     return value
 
 
+POINT = 0.01
+"""One point of a rate: the margin of rates and differences of rates, where a config says no other."""
 FILE = r"[./\\]"
 """What the name of a file has, and no word for test rows."""
 
@@ -103,10 +106,32 @@ def _test_rows(value: Any) -> Any:
     return value
 
 
+def margin_of(metric: Metric, margins: Mapping[str, float | None]) -> float | None:
+    """Return below which change of a metric it is said not to change; None where that is never said.
+
+    Parameters
+    ----------
+    margins : dict
+        As `ExperimentConfig.margin` has them.
+    """
+    if metric.name in margins:
+        return margins[metric.name]
+    if metric.is_of_rates:
+        return POINT
+    return None
+
+
 def _rows_of(value: Any) -> Any:
     """Return ``true``, which YAML takes for a truth value, as the word."""
     if value is True:
         return "true"
+    return value
+
+
+def _margins(value: Any) -> Any:
+    """Return margins by metric; a number alone is of no metric."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise mistake("must say of which metric", f"write a line such as margin: {{accuracy: {value}}}")
     return value
 
 
@@ -122,6 +147,11 @@ Metrics = Annotated[
     Several("metric", alone=False),
     PlainSerializer(lambda metrics: [metric.to_config for metric in metrics]),
 ]
+Margins = Annotated[
+    dict[Annotated[str, AfterValidator(short_name)], Annotated[float, Field(gt=0)] | None],
+    BeforeValidator(_margins, json_schema_input_type=dict[str, Annotated[float, Field(gt=0)] | None]),
+]
+Family = Literal["metric", "run"]
 Representations = Annotated[tuple[Representation, ...], Field(min_length=1), Several("representation")]
 Named = Annotated[str, AfterValidator(short_name)]
 SomeInterventions = Annotated[tuple[Named, ...], Field(min_length=1), Several("intervention", alone=False)]
@@ -333,6 +363,10 @@ class DatasetSpec(DatasetOptions):
             classifiers or (classifier,)
         )
 
+    def takes_classifier(self, classifier: ComponentSpec) -> bool:
+        """Return whether some technique is to run with a classifier on it."""
+        return self.classifiers is None or classifier.name in self.classifiers
+
     def to_config(self, hidden: frozenset[str]) -> dict[str, Any]:
         """Return it as it is written in a config, without the `hidden` settings."""
         excluded = {"card"} | hidden
@@ -459,6 +493,18 @@ class ExperimentConfig(FileModel):
         default=tuple(map(MetricSpec, DEFAULT_METRICS)),
         description="What results.csv and summary.csv hold; `fairbench list metrics` has them all.",
     )
+    margin: Margins = Field(
+        default={},
+        description="By metric, below which change of it a technique is said to change nothing, such as "
+        "`{impact-ratio: 0.02}`; by default 0.01 for rates and differences of rates. Of other metrics, and "
+        "with `null`, that is never said. Another value computes nothing again.",
+    )
+    family: Family = Field(
+        default="metric",
+        description="Over what p-values are adjusted together (Holm). `metric`: techniques and β of one "
+        "metric, data set, groups compared and classifier. `run`: over all of these too, which shows less. "
+        "Another value computes nothing again.",
+    )
     attributes: tuple[AttributeName, ...] = Field(
         default=(),
         strict=False,
@@ -493,6 +539,13 @@ class ExperimentConfig(FileModel):
         default=False,
         description="Keep what was decided on each test row, with its score: a Parquet file a cell in "
         "`predictions/`.",
+    )
+    controls: bool | Literal["placebo"] = Field(
+        default=False,
+        description="`true`: models whose difference is known, by which a run measures its own error: twins "
+        "that differ by chance alone, and a planted change of 2 points (controls.csv, the page, the answer). "
+        "`placebo`: also every technique trained with the protected column shuffled. It needs `none`, and "
+        "changes no other number.",
     )
     limits: Limits = Field(default=Limits(), description="What one repeat may take.")
 
@@ -583,6 +636,8 @@ class ExperimentConfig(FileModel):
         if not self.has_worlds:
             hidden = hidden | {"bias"}
             unsaid = {"test_labels", "test_features"}
+        if not self.controls:
+            unsaid = unsaid | {"controls"}  # a config from before there were any has the same bytes
         hidden_of_sample = set(hidden)
         if all(spec.bias is not None for spec in self.datasets):
             hidden_of_sample |= OF_BETA

@@ -37,6 +37,7 @@ from fairbench_cli.experiment.config.config import (
 from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES
 from fairbench_cli.experiment.config.worlds import SOME, WorldSpec, worlds_at
 from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.measures.registry import METRICS
 
 SUFFIXES = (".yaml", ".yml")
 CONFIG_ALIASES = {"cardoso2019-as-found": "cardoso2019"}
@@ -324,6 +325,14 @@ def _strata(source: ParsedConfig) -> Iterator[Conflict]:
         yield ("strata",), "strata has no effect on these metrics", fix
 
 
+def _margin(source: ParsedConfig) -> Iterator[Conflict]:
+    """Find margins of metrics that there are not."""
+    names = {metric.name for metric in source.config.metrics} | set(METRICS)
+    for name in source.config.margin:
+        if name not in names:
+            yield ("margin", name), f'margin names the unknown metric "{name}"', suggest(name, names)
+
+
 def _sweep(source: ParsedConfig) -> Iterator[Conflict]:
     """Find a sweep whose measures all need rows: it has counts alone."""
     config = source.config
@@ -340,6 +349,14 @@ def _outputs(source: ParsedConfig) -> Iterator[Conflict]:
             for is_met, problem, fix in (NEEDS[need] for need in outputs[name].needs):
                 if not is_met(config):
                     yield (key, i), f"the {kind} {name} {problem}", fix
+
+
+def _controls(source: ParsedConfig) -> Iterator[Conflict]:
+    """Find controls where there is no plain model that they are made of."""
+    config = source.config
+    if config.controls and not any(technique.is_plain for technique in config.interventions):
+        problem = "controls are made of the plain model, and the config has none"
+        yield ("controls",), problem, "add none to the interventions, or remove the line"
 
 
 def _limits(source: ParsedConfig) -> Iterator[Conflict]:
@@ -547,7 +564,9 @@ _CHECKS: tuple[tuple[set[str], Callable[[ParsedConfig], Iterator[Conflict]]], ..
     ({"sample", "test"}, _test_rows),
     ({"metrics", "strata"}, _strata),
     ({"metrics", "sweep"}, _sweep),
+    ({"metrics", "margin"}, _margin),
     ({"datasets", "tables", "figures", "sweep", "sample", "interventions"}, _outputs),
+    ({"controls", "interventions"}, _controls),
     ({"interventions", "classifiers"}, _tuned_classifiers),
     ({"datasets", "interventions", "classifiers"}, _limits),
     ({"datasets"}, _listed_twice),

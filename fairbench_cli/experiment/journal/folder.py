@@ -35,7 +35,7 @@ def checked(reading: journal.Reading, plan: RunPlan) -> journal.Reading:
     for dataset in plan.datasets:
         name, attribute = dataset["dataset"], dataset["attribute"]
         sizes[name, attribute] = len(plan.protected(name, attribute).groups), dataset.get("test_rows")
-    expected = {cell["key"]: sizes[cell["dataset"], cell["attribute"]] for cell in plan.cells}
+    expected = {cell["key"]: sizes[cell["dataset"], cell["attribute"]] for cell in plan.all_cells}
     wrong = {
         repeat_key: fault
         for repeat_key, record in reading.records.items()
@@ -83,6 +83,10 @@ def _fault(record: Repeat, groups: int, rows: int | None) -> str | None:
         sums = record.swept.n.sum(axis=(1, 2, 3))
         if (np.abs(sums - total) > SLACK * total).any():
             return "its counts at the acceptance rates sum to other numbers of rows"
+    if record.controls is not None:
+        tables = [*record.controls.twins.n] + [counts.n for counts in record.controls.planted.values()]
+        if any(abs(float(table.sum()) - total) > SLACK * total for table in tables):
+            return "the counts of its controls sum to other numbers of rows"
     return None
 
 

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError,
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.experiment.cell import Curve, Repeat, Status
+from fairbench_cli.experiment.controls import TWINS, ControlCounts
 from fairbench_cli.experiment.decisions import ROWS, RowsPlace, crc_of_rows
 from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.measures.counts import Counts
@@ -217,6 +218,25 @@ class _Tuning(BaseModel):
         return Curve(self.chosen, tuple(map(_float, self.values)), counts)
 
 
+class _Controls(BaseModel):
+    """The controls of a repeat of the plain model as they stand in a line."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    seed: int = Field(ge=0)
+    twins: Annotated[list[ByGroup], Field(min_length=len(TWINS), max_length=len(TWINS))]
+    planted: dict[str, ByGroup]
+
+    def controls(self, size: int) -> ControlCounts:
+        """Return them as they were, of so many groups."""
+        twins = _counts(self.twins, size)
+        planted = {name: _counts(table, size) for name, table in self.planted.items()}
+        assert twins is not None  # noqa: S101 - both are there
+        return ControlCounts(
+            self.seed, twins, {name: counts for name, counts in planted.items() if counts is not None}
+        )
+
+
 class RepeatLine(BaseModel):
     """A repeat as it stands in a line; NaN and Infinity are no JSON.
 
@@ -238,12 +258,16 @@ class RepeatLine(BaseModel):
     decisions: str | None = None
     predictions: RowsPlace | None = None
     recorded: ByGroup | None = None
+    controls: _Controls | None = None
 
     @model_validator(mode="after")
     def _same_groups(self) -> Self:
         other_counts = list(self.swept or ())
         if self.recorded is not None:
             other_counts.append(self.recorded)
+        if self.controls is not None:
+            other_counts += self.controls.twins
+            other_counts += self.controls.planted.values()
         if any(len(table) != len(self.counts or ()) for table in other_counts):
             raise ValueError("counts of other groups")
         return self
@@ -258,7 +282,10 @@ class RepeatLine(BaseModel):
             tuning = None
         else:
             tuning = self.tuning.curve()
-        return Repeat(**row | counts | {"values": values, "tuning": tuning})
+        controls = None
+        if self.controls is not None:
+            controls = self.controls.controls(size)
+        return Repeat(**row | counts | {"values": values, "tuning": tuning, "controls": controls})
 
 
 def fields_of(repeat: Repeat) -> dict[str, Any]:
@@ -266,6 +293,11 @@ def fields_of(repeat: Repeat) -> dict[str, Any]:
     row = vars(repeat)
     curve = repeat.tuning
     stored = repeat.predictions
+    controls = repeat.controls and {
+        "seed": repeat.controls.seed,
+        "twins": repeat.controls.twins.n.tolist(),
+        "planted": {name: counts.n.tolist() for name, counts in repeat.controls.planted.items()},
+    }
     tuning = curve and {
         "chosen": curve.chosen,
         "values": list(map(_number, curve.values)),
@@ -278,6 +310,7 @@ def fields_of(repeat: Repeat) -> dict[str, Any]:
         "values": {name: _number(value) for name, value in repeat.values.items()},
         "tuning": tuning,
         "predictions": vars(stored) if isinstance(stored, RowsPlace) else None,
+        "controls": controls,
     }
 
 
@@ -683,5 +716,6 @@ def together(earlier: Repeat | None, later: Repeat) -> Repeat:
         swept=earlier.swept or later.swept,
         values={**later.values, **earlier.values},
         decisions=earlier.decisions or later.decisions,
+        controls=earlier.controls or later.controls,
         predictions=earlier.predictions or later.predictions,
     )

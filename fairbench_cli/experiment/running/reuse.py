@@ -174,7 +174,10 @@ def trim_record(prepared: PreparedRun, record: Repeat, journals: Path) -> Repeat
         rows = _read_packed_rows(record.predictions, journals)
         if rows is None:
             return None
-    return replace(record, values=values, swept=swept, predictions=rows)
+    controls = None
+    if prepared.config.controls:
+        controls = record.controls
+    return replace(record, values=values, swept=swept, predictions=rows, controls=controls)
 
 
 def _read_packed_rows(stored_rows: RowsPlace | bytes, journals: Path) -> bytes | None:

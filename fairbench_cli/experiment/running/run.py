@@ -28,7 +28,7 @@ from fairbench_cli.experiment.plan import (
     Cell,
     RunPlan,
     check_folder,
-    make_cells,
+    make_all_cells,
     make_plan,
     select,
     write_plan,
@@ -179,13 +179,29 @@ class PreparedRun:
         """Return the names under which metrics of rows are kept."""
         return frozenset(self.config.row_metrics.recorded_as.values())
 
+    @cached_property
+    def controlled(self) -> frozenset[str]:
+        """Return the keys of the plain models whose repeats have controls."""
+        if not self.config.controls:
+            return frozenset()
+        return frozenset(cell.key for cell in self.distinct if cell.is_plain)
+
+    @cached_property
+    def trained_controls(self) -> frozenset[str]:
+        """Return the keys of the trained controls, of which there are counts alone."""
+        return frozenset(cell.key for cell in self.distinct if cell.control)
+
     def has_all(self, record: Repeat) -> bool:
         """Return whether a record has all that is asked for; failures are tried again."""
         if record.status in journal.RETRIED:
             return False
+        if record.counts is None or record.key in self.trained_controls:
+            return True
+        if record.key in self.controlled and record.controls is None:
+            return False
         swept = not self.config.sweep or record.swept is not None
         has_rows = not self.config.predictions or record.predictions is not None
-        return record.counts is None or (swept and has_rows and self.measured <= record.values.keys())
+        return swept and has_rows and self.measured <= record.values.keys()
 
     @property
     def repeats_left(self) -> dict[str, int]:
@@ -244,13 +260,14 @@ def prepare(
     else:
         experiment = read_config(config)
     datasets = prepare_datasets(experiment, data_dir, tell)
-    cells = selected = make_cells(experiment, datasets)
+    cells = selected = make_all_cells(experiment, datasets)
     plan = make_plan(experiment, datasets, cells)
     if filters:
         columns = []
         for cell in plan.cells:
             columns.append({key: cell[key] for key in CELL_COLUMNS})
-        selected = list(compress(cells, select(columns, filters)))
+        # Trained controls, the last of the cells, are of the whole run alone.
+        selected = list(compress(cells[: len(columns)], select(columns, filters)))
     target = folder or Path("results") / experiment.name
     check_folder(target)
     reading = results.read_repeats(target, plan)

@@ -20,7 +20,7 @@ from fairbench_cli.experiment.datasets import populate, prepare_datasets
 from fairbench_cli.experiment.decisions import RowsPlace, crc_of_rows, read_rows, unpacked
 from fairbench_cli.experiment.journal import journal
 from fairbench_cli.experiment.journal.changes import SHOWN, RunChange, changed_inputs, changed_versions
-from fairbench_cli.experiment.plan import Cell, RunPlan, make_cells, make_plan, read_plan
+from fairbench_cli.experiment.plan import Cell, RunPlan, make_all_cells, make_plan, read_plan
 from fairbench_cli.experiment.running.pool import LocalPool, Pool
 from fairbench_cli.experiment.running.worker import Task
 from fairbench_cli.experiment.versions import Versions, versions_of_numbers
@@ -144,7 +144,7 @@ def verify(
         config_used = config
         unnamed = {}
     datasets = prepare_datasets(config_used, data_dir)
-    cells_now = make_cells(config_used, datasets)
+    cells_now = make_all_cells(config_used, datasets)
     pairs = _pairs(plan, cells_now)
     repeats = range(plan.config.repeats)
     finished = [repeat_key for repeat_key in product(pairs, repeats) if _is_finished(records, repeat_key)]
@@ -156,12 +156,15 @@ def verify(
     sources = {pairs[key].source for key, _ in picked}
     swept = any(records[repeat_key].swept is not None for repeat_key in picked)
     stored_rows = any(records[repeat_key].predictions is not None for repeat_key in picked)
+    controls = any(records[repeat_key].controls is not None for repeat_key in picked)
     populations = {}
     with scratch_folder() as scratch:
         for dataset in datasets:
             if dataset.name in sources:
                 population = populate(dataset, config_used, scratch)
-                populations[dataset.name] = replace(population, sweep=swept, predictions=stored_rows)
+                populations[dataset.name] = replace(
+                    population, sweep=swept, predictions=stored_rows, controls=controls
+                )
         networks = list(changed_networks(folder / "networks", scratch))
     tasks = [Task(pairs[key], repeat, populations[pairs[key].source]) for key, repeat in picked]
     with LocalPool(config_used, jobs) as workers:
@@ -225,12 +228,14 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
     after["values"] = {name: value for name, value in after["values"].items() if name in before["values"]}
     if before["swept"] is None:
         after["swept"] = None
+    if before["controls"] is None:
+        after["controls"] = None
     for row, repeat in (before, old), (after, new):  # however they are compressed
         row["decisions"] = before["decisions"] and _decided(repeat)
         row["predictions"] = old.predictions and _crc(repeat)
     groups = () if new.counts is None else new.counts.groups
     fields = ["status", "reason", "counts", "facts", "values", "swept", "tuning", "decisions", "predictions"]
-    for field in fields + ["recorded"]:
+    for field in fields + ["recorded", "controls"]:
         was = dict(_leaves(before[field]))
         now = dict(_leaves(after[field]))
         changed = [leaf_path for leaf_path in was | now if was.get(leaf_path, ...) != now.get(leaf_path, ...)]
@@ -308,7 +313,7 @@ def _place_in_words(field: str, leaf_path: tuple[str | int, ...], groups: Sequen
 def _pairs(plan: RunPlan, cells_now: list[Cell]) -> dict[str, Cell]:
     """Return by the key in the results the cell that is described in the same way now."""
     now = {_description(cell.describe()): cell for cell in cells_now}
-    old = {cell["key"]: now.get(_description(cell)) for cell in reversed(plan.cells)}
+    old = {cell["key"]: now.get(_description(cell)) for cell in reversed(plan.all_cells)}
     return {key: cell for key, cell in reversed(old.items()) if cell is not None}
 
 

@@ -4,7 +4,7 @@ Each is a frozen dataclass whose fields are its keys in a config, as `network.wo
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Annotated, ClassVar, Literal
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fairbench_cli.base.errors import Problem, user_error
+from fairbench_cli.base.parameters import UNWRITTEN
 from fairbench_cli.data.column_card import Text
 from fairbench_cli.data.table import Floats
 from fairbench_cli.measures.counts import divide
@@ -200,9 +201,10 @@ class MeasurementError:
     """Record a feature wrongly: X' = X with 1 − noise, else a draw from its marginal or another level.
 
     The errors differ by group, and so does what X' says of a person: the ranking within the group is lost,
-    and with it accuracy that no threshold or weight gives back. The measurement bias on features of Baumann
-    et al. (2023), "Bias on demand", and of Akpinar et al. (2022), "A sandbox tool to bias(stress)-test
-    fairness algorithms".
+    and with it accuracy that no threshold or weight gives back. Akpinar et al. (2022), "A sandbox tool to
+    bias(stress)-test fairness algorithms", have such noise on features. `towards: shifted` is the measurement
+    bias of Baumann et al. (2023), "Bias on demand": X' = X − shift + Normal(0, spread), cut into X's levels.
+    Theirs is noise 1, the shift for the deprived alone, the spread for both groups: two mechanisms.
 
     Parameters
     ----------
@@ -214,7 +216,15 @@ class MeasurementError:
         Whose feature.
     towards : str
         ``marginal``: a draw from the column's marginal in the record. ``lower``: the next lower level of a
-        column whose levels have an order. Else a level.
+        column whose levels have an order. ``shifted``: the level nearest to its number less `shift`, with a
+        normal error. Else a level.
+    shift : float
+        With ``shifted``, how much lower, in the column's numbers: its levels, or the middles of its bins.
+    spread : float, at least 0
+        With ``shifted``, the standard deviation of the error.
+    ordered : bool
+        Of ``lower`` and ``shifted``: whether levels of a nominal column that are written as numbers have
+        their order. Else they are codes, and none is lower.
     """
 
     strength: ClassVar[str | None] = "noise"
@@ -225,19 +235,30 @@ class MeasurementError:
     noise: Strength
     of: Group = "deprived"
     towards: Text = people.MARGINAL
+    shift: float = field(default=0.0, metadata={UNWRITTEN: 0.0})
+    spread: Annotated[float, Field(ge=0)] = field(default=0.0, metadata={UNWRITTEN: 0.0})
+    ordered: bool = field(default=False, metadata={UNWRITTEN: False})
 
     @property
     def words(self) -> str:
         """What it does, as a phrase without a full stop."""
         who = f"{percent(self.noise)} of {in_words(self.of)}"
         new_level = people.goal(self.towards)
+        if self.towards == people.SHIFTED:
+            new_level = f"itself less {self.shift:g} with a normal error of {self.spread:g}"
         return f"the {self.column} of {who} is recorded as {new_level}"
 
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
         problems = list(people.column_problems(self.column, data, ("label", "group")))
-        yield from problems or people.towards_problems(self.towards, self.column, data)
+        yield from problems or people.towards_problems(
+            self.towards, self.column, data, (people.SHIFTED,), is_ordered=self.ordered
+        )
         yield from people.group_problems(data, (self.of,))
+        if self.towards == people.SHIFTED and self.shift == self.spread == 0:
+            yield Problem("towards: shifted by nothing", "give it a shift, a spread or both")
+        if self.towards != people.SHIFTED and (self.shift or self.spread):
+            yield Problem("shift and spread have no effect here", "write towards: shifted, or remove them")
 
     def apply(self, world: World) -> World:
         """Return the world in which the column is recorded once more."""
@@ -248,7 +269,10 @@ class MeasurementError:
         column = world.base.columns[world.base.index(self.column)]
         marginal = world.joint([self.column])
         identity = np.eye(len(column.levels))
-        moved = people.moves(column, self.towards, marginal)
+        if self.towards == people.SHIFTED:
+            moved = people.shifted(column, self.shift, self.spread, is_ordered=self.ordered)
+        else:
+            moved = people.moves(column, self.towards, marginal, is_ordered=self.ordered)
         changed = mask[..., None] & (np.diag(moved) < 1)
         who = f'{self.of} whose "{self.column}" could be recorded otherwise'
         people.check_somebody(world, (*columns, self.column), changed, who)
@@ -277,6 +301,9 @@ class HistoricalBias:
         next lower level, of a column whose levels have an order. ``marginal``: P(X). Else a level.
     of : {"deprived", "favoured", "everybody"}
         Whose feature.
+    ordered : bool
+        Of ``lower``: whether levels of a nominal column that are written as numbers have their order. Else
+        they are codes, and none is lower.
     """
 
     strength: ClassVar[str | None] = "shift"
@@ -287,6 +314,7 @@ class HistoricalBias:
     shift: Strength
     towards: Text
     of: Group = "deprived"
+    ordered: bool = field(default=False, metadata={UNWRITTEN: False})
 
     @property
     def words(self) -> str:
@@ -300,7 +328,9 @@ class HistoricalBias:
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
         problems = list(people.column_problems(self.column, data))
-        yield from problems or people.towards_problems(self.towards, self.column, data, (FAVOURED,))
+        yield from problems or people.towards_problems(
+            self.towards, self.column, data, (FAVOURED,), is_ordered=self.ordered
+        )
         yield from people.group_problems(data, ("deprived", "favoured"))
         if self.of == self.towards == FAVOURED:
             yield Problem("towards: the favoured are as the favoured already", "write of: deprived")
@@ -328,7 +358,8 @@ class HistoricalBias:
             new = _of_favoured(network, groups, other_parents, cpt, world.of_group(FAVOURED))
         else:
             marginal = compute_posterior(network, [truth]).table
-            new = cpt @ people.moves(network.columns[j], self.towards, marginal)
+            column = network.columns[j]
+            new = cpt @ people.moves(column, self.towards, marginal, is_ordered=self.ordered)
         mixed = (1 - self.shift) * cpt + self.shift * new
         if self.of != "everybody":
             concerned = world.of_group(self.of)

@@ -20,6 +20,7 @@ Given = dict[str, Levels]
 Strength = Annotated[float, Field(ge=0, le=1)]
 MARGINAL = "marginal"
 LOWER = "lower"
+SHIFTED = "shifted"
 NUMBER = r"-?[0-9]+(\.[0-9]+)?"
 
 
@@ -177,29 +178,40 @@ def label_problems(data: DataRoles) -> Iterator[Problem]:
         yield Problem(f'the outcome "{data.label}" has one level only', "give data with both outcomes")
 
 
-def order_of(column: Column) -> list[int] | None:
+def order_of(column: Column, *, is_ordered: bool = False) -> list[int] | None:
     """Return the codes of a column's levels from the lowest to the highest; None where they have no order.
 
-    Bins and numbers rise as they are declared; levels that are all written as numbers have their order.
+    Bins and numbers rise as they are declared. Levels of a nominal column that are all written as numbers may
+    be codes: they have their order where `is_ordered` says so.
 
-    >>> order_of(Column("level", ("2", "10", "1"))), order_of(Column("town", ("a", "b")))
-    ([2, 0, 1], None)
+    >>> level = Column("level", ("2", "10", "1"))
+    >>> order_of(level), order_of(level, is_ordered=True), order_of(Column("town", ("a", "b")))
+    (None, [2, 0, 1], None)
     """
     levels = column.levels
     if column.kind != "nominal":
         return list(range(len(levels)))
-    if not all(re.fullmatch(NUMBER, level) for level in levels):
+    if not (is_ordered and all(re.fullmatch(NUMBER, level) for level in levels)):
         return None
     return sorted(range(len(levels)), key=lambda code: float(levels[code]))
 
 
 def towards_problems(
-    towards: str, name: str, data: DataRoles, extra: Sequence[str] = ()
+    towards: str, name: str, data: DataRoles, extra: Sequence[str] = (), *, is_ordered: bool = False
 ) -> Iterator[Problem]:
     """Yield what is wrong with what a column is moved towards; `extra` are words that are right too."""
     (column,) = [column for column in data.columns if column.name == name]
     choices = [MARGINAL, LOWER, *extra, *column.levels]
-    if towards == LOWER and order_of(column) is None:
+    order = order_of(column, is_ordered=is_ordered)
+    needs_order = towards in (LOWER, SHIFTED) and towards in choices
+    if is_ordered and not (needs_order and column.kind == "nominal"):
+        problem = "ordered says of a nominal column that one of its levels may be lower than another"
+        yield Problem(problem, "leave ordered out, or write towards: lower")
+    elif needs_order and order is None and order_of(column, is_ordered=True) is not None:
+        problem = f'towards: the levels of "{name}" may be codes, and nothing says that they have an order'
+        fix = f"write ordered: true if they rise as numbers, or name a level: {', '.join(column.levels)}"
+        yield Problem(problem, fix)
+    elif needs_order and order is None:
         problem = f'towards: the levels of "{name}" have no order, so none is lower'
         yield Problem(problem, f"name a level: {', '.join(column.levels)}")
     elif towards not in choices:
@@ -215,7 +227,50 @@ def goal(towards: str) -> str:
     return {MARGINAL: "a draw from everybody's", LOWER: "the next lower level"}.get(towards, towards)
 
 
-def moves(column: Column, towards: str, marginal: Floats) -> Floats:
+def numbers_of(column: Column, *, is_ordered: bool = False) -> Floats | None:
+    """Return the number that each level stands for, shape (levels,); None where levels have no order."""
+    if order_of(column, is_ordered=is_ordered) is None:
+        return None
+    if column.kind != "nominal":
+        return np.array(column.values, dtype=np.float64)
+    return np.array([float(level) for level in column.levels])
+
+
+def shifted(column: Column, shift: float, spread: float, *, is_ordered: bool = False) -> Floats:
+    """Return P(level of number − shift + a normal error | level), an axis for each; the level is the nearest.
+
+    Parameters
+    ----------
+    column : Column
+        A column whose levels have an order.
+    shift, spread : float
+        How much lower, and the standard deviation of the error.
+    is_ordered : bool
+        Whether levels of a nominal column that are written as numbers have their order.
+
+    >>> shifted(Column("level", ("1", "2", "3")), 1.0, 0.0, is_ordered=True).tolist()
+    [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+    numbers = numbers_of(column, is_ordered=is_ordered)
+    if numbers is None:
+        raise ValueError(f"the levels of {column.name} have no order")
+    order = np.argsort(numbers, kind="stable")
+    sorted_numbers = numbers[order]
+    borders = (sorted_numbers[:-1] + sorted_numbers[1:]) / 2
+    means = numbers - shift
+    table = np.zeros((len(numbers), len(numbers)))
+    if spread == 0:
+        ranks = np.searchsorted(borders, means, side="right")
+        table[np.arange(len(numbers)), order[ranks]] = 1.0
+        return table
+    from scipy.special import ndtr  # nothing else of a world needs scipy
+
+    below = ndtr((borders - means[:, np.newaxis]) / spread)
+    table[:, order] = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    return table
+
+
+def moves(column: Column, towards: str, marginal: Floats, *, is_ordered: bool = False) -> Floats:
     """Return P(new level | level) of a column that is moved with certainty, an axis for each.
 
     Parameters
@@ -227,13 +282,15 @@ def moves(column: Column, towards: str, marginal: Floats) -> Floats:
         Else a level.
     marginal : float64 array, shape (levels,)
         The column's marginal.
+    is_ordered : bool
+        Whether levels of a nominal column that are written as numbers have their order.
     """
     n_levels = len(column.levels)
     table = np.zeros((n_levels, n_levels))
     if towards == MARGINAL:
         table[:] = marginal
     elif towards == LOWER:
-        order = order_of(column) or []
+        order = order_of(column, is_ordered=is_ordered) or []
         for rank, code in enumerate(order):
             table[code, order[max(rank - 1, 0)]] = 1  # below the lowest there is none: it stays
     else:

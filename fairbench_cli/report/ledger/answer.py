@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.experiment.config.config import attribute_names
+from fairbench_cli.experiment.config.config import POINT, attribute_names, margin_of
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find_metric
@@ -113,12 +113,20 @@ class TechniqueFinding:
         In how many repeats.
     numbers : dict of Estimate
         Its number in each of the answer's columns, by their keys.
+    change_p : float
+        Of the test that the change is 0, after Holm's adjustment over `n_tests` of its family.
+    n_tests : int
+    same_from_rows : float
+        With how many rows, about, a change of 0 would be shown to be less than the margin; NaN where there
+        are as many, or the metric has no margin.
+    rows_basis : str
+        What the words about the change rest on, as ``population_basis``, which says which rows are counted.
     is_trivial : bool
-        Whether the change is shown to be less than `NEGLIGIBLE`, or is less than `TRIVIAL_SHARE` of the
-        baseline's gap: then sentences about it say "hardly".
+        Whether the change is shown to be less than the metric's margin, or is less than `TRIVIAL_SHARE` of
+        the baseline's gap: then sentences about it say "hardly".
     is_significant, is_near_ideal : bool
-        Whether the value is shown to be off the metric's ideal, and whether it is shown to be less than 0.01
-        from it.
+        Whether the value is shown to be off the metric's ideal, and whether it is shown to be less than its
+        margin from it.
     dominated_by : tuple of str
         The techniques, constant ones aside, that are shown to be better on both metrics.
     is_on_front : bool
@@ -142,6 +150,10 @@ class TechniqueFinding:
     accepts_nobody: int
     accepts_everybody: int
     numbers: Mapping[str, Estimate]
+    change_p: float
+    n_tests: int
+    same_from_rows: float
+    rows_basis: str
     is_trivial: bool
     is_significant: bool
     is_near_ideal: bool
@@ -198,6 +210,12 @@ class TechniqueFinding:
     def is_better(self) -> bool:
         """Whether it is shown to be nearer to the ideal than the plain model, and does not overshoot."""
         return self.kind == "better"
+
+    @property
+    def is_shown_alone(self) -> bool:
+        """Whether a change is not shown though its interval, of one number by itself, leaves out 0."""
+        leaves_out_zero = self.change.low > 0 or self.change.high < 0
+        return self.kind == "not shown" and leaves_out_zero
 
     @property
     def narrows(self) -> bool:
@@ -342,12 +360,15 @@ class RunAnswer:
         Of the test rows, that everything is about but `TechniqueFinding.true_change` and ``recorded_change``.
     columns : tuple of FindingColumn
         The numbers of each technique.
+    margin : float or None
+        Below which change of the metric it is said not to change.
     """
 
     metric: Metric
     settings: tuple[RunSetting, ...]
     labels: str = "true"
     columns: tuple[FindingColumn, ...] = ()
+    margin: float | None = POINT
 
     @property
     def blocks(self) -> list[list[RunSetting]]:
@@ -425,7 +446,13 @@ def answer_of(run: RunResults) -> RunAnswer:
             compared_attributes = repeats.compared_attributes(run.attributes)
         for compared in compared_attributes:
             settings += _find_settings(context, cells, compared, repeats)
-    return RunAnswer(metric=metric, settings=tuple(settings), labels=run.labels, columns=columns)
+    return RunAnswer(
+        metric=metric,
+        settings=tuple(settings),
+        labels=run.labels,
+        columns=columns,
+        margin=margin_of(metric, run.plan.config.margin),
+    )
 
 
 @dataclass(frozen=True)
@@ -572,6 +599,10 @@ def _find_technique(context: _Context, cell: Mapping[str, Any], compared: str) -
         accepts_nobody=technique.get("accepts_nobody", 0),
         accepts_everybody=technique.get("accepts_everybody", 0),
         numbers={column.key: ledger.estimate(column, key, compared) for column in context.columns},
+        change_p=change.get("population_p_holm", np.nan),
+        n_tests=change.get("population_tests", 0),
+        same_from_rows=change.get("population_same_from_rows", np.nan),
+        rows_basis=change.get("population_basis", ""),
         is_trivial=is_trivial(change, technique, context.metric.ideal or 0.0),
         is_significant=technique.get("side", 0) in (1, -1),
         is_near_ideal=technique.get("p_same", np.nan) < LEVEL,

@@ -253,7 +253,8 @@ def baseline_distance_frame(run: RunResults) -> pd.DataFrame:
         frame = pd.DataFrame(columns=BASELINE_DISTANCE_COLUMNS)
     # 2. The verdicts of the line, which has no prefix, and of the constant.
     for prefix in ("", "constant_"):
-        adjusted = adjust_by_family(frame, frame[f"{prefix}p"].to_numpy(dtype=float), BLOCK)
+        p = frame[f"{prefix}p"].to_numpy(dtype=float)
+        adjusted = adjust_by_family(frame, p, BLOCK, run.plan.config.family)
         difference = frame[f"{prefix}difference"].to_numpy(dtype=float)
         verdicts = verdict_words(difference, adjusted["p_holm"], ABOVE, BELOW, NOT_DISTINGUISHABLE)
         frame = frame.assign(

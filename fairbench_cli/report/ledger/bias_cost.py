@@ -198,7 +198,8 @@ def contrast_frame(run: RunResults) -> pd.DataFrame:
         return pd.DataFrame(columns=CONTRAST_COLUMNS)
     # 2. Both differences have to be shown: the larger p-value counts.
     p = np.maximum(joined["recorded_p"].to_numpy(dtype=float), joined["true_p"].to_numpy(dtype=float))
-    p_holm = adjust_by_family(joined, p, BLOCK + ["metric"])["p_holm"]
+    family = run.plan.config.family
+    p_holm = adjust_by_family(joined, p, BLOCK + ["metric"], family)["p_holm"]
     # 3. Classify the two differences together.
     is_constant = (joined["recorded_constant"] | joined["true_constant"]).to_numpy(dtype=bool)
     is_better_on_record = (joined["recorded"] < 0).to_numpy(dtype=bool)

@@ -16,7 +16,6 @@ from fairbench_cli.report.ledger.inference import EQUAL
 from fairbench_cli.report.ledger.paired_differences import (
     BASELINE_ROW,
     LEVEL,
-    NEGLIGIBLE,
     ROW,
     adjust_families,
     find_families,
@@ -41,8 +40,8 @@ Kind = Literal[
 no value: no repeat of the technique gave one. constant: it accepts nobody, or everybody, in some repeat.
 overshoots: the metric is beyond its ideal, on the side where the baseline is not; both are shown. better,
 worse: nearer to the ideal or farther from it in the mean over the repeats, and its own mean is not the other
-way. higher, lower: of a metric without an ideal. same: shown to differ by less than 0.01. not shown: neither
-a difference nor that there is none. untested: nothing can be said of the population.
+way. higher, lower: of a metric without an ideal. same: shown to differ by less than the metric's margin. not
+shown: neither a difference nor that there is none. untested: nothing can be said of the population.
 """
 
 
@@ -52,9 +51,9 @@ def technique_frame(results: Results) -> pd.DataFrame:
     ``mean`` over the repeats that have a finite value, ``n`` of them, and how ``far`` it is from the ideal;
     ``low`` and ``high``, the 95 % interval of the mean in the population; ``p_holm`` of the test that it is
     the metric's ideal, and ``side``, the sign of mean − ideal (0 where no difference is shown, NaN without a
-    test); ``p_same``, of the test that it is `NEGLIGIBLE` or more from the ideal; ``accepts_nobody`` and
-    ``accepts_everybody``, the number of repeats in which the cell's models do so, and ``constant``, whether
-    there is one. The index is that of the results' rows.
+    test); ``p_same``, of the test that it is the metric's margin or more from the ideal; ``accepts_nobody``
+    and ``accepts_everybody``, the number of repeats in which the cell's models do so, and ``constant``,
+    whether there is one. The index is that of the results' rows.
     """
     # 1. The values of each row less the ideal, against nothing; without an ideal the values themselves.
     has_ideal = ~np.isnan(results.ideals)
@@ -62,15 +61,16 @@ def technique_frame(results: Results) -> pd.DataFrame:
     indices = np.arange(len(ideals))
     is_distance = np.zeros(len(ideals), dtype=bool)
     values = results.values, ideals[:, None]
-    tests = compute_population_tests(
+    population_tests = compute_population_tests(
         results, indices, np.full_like(indices, NO_ROW), values, is_distance
-    ).population
+    )
+    tests = population_tests.population
     # 2. p-values, of metrics with an ideal alone.
     rows = results.rows[ROW_COLUMNS]
-    families = find_families(rows, BLOCK + ["metric"])
+    families = find_families(rows, BLOCK + ["metric"], results.family)
     p = np.where(has_ideal, tests.p, np.nan)
     p_holm = adjust_families(p, families)["p_holm"]
-    p = np.where(has_ideal, tests.p_within(NEGLIGIBLE), np.nan)
+    p = np.where(has_ideal, population_tests.p_within(results.margins_by_row, indices), np.nan)
     p_same = adjust_families(p, families)["p_holm"]
     # 3. The frame, on the metric's scale again.
     n_nobody, n_everybody = results.n_constant.T

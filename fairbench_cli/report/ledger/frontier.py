@@ -388,7 +388,8 @@ def frontier_distance_frame(run: RunResults) -> pd.DataFrame:
         )
         frames.append(frame[frame["n"] > 0])
     frame = _join_frames(frames, FRONTIER_DISTANCE_COLUMNS + ["side"])
-    p_holm = adjust_by_family(frame, frame["p"].to_numpy(dtype=float), BLOCK + ["constraint"])
+    family = run.plan.config.family
+    p_holm = adjust_by_family(frame, frame["p"].to_numpy(dtype=float), BLOCK + ["constraint"], family)
     verdict = verdict_words(
         frame["side"].to_numpy(dtype=float), p_holm["p_holm"], ABOVE, BELOW, NOT_DISTINGUISHABLE
     )

@@ -8,14 +8,14 @@ method, from how a metric changes with each count and from what was decided on e
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import stdtr, stdtrit
 
 from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.config.config import ExperimentConfig
@@ -58,9 +58,7 @@ def row_design(config: ExperimentConfig) -> RowDesign:
 class PairedTest:
     """Paired t-tests, one an entry: pairs, mean difference, its 95 % interval and the two-sided p-value.
 
-    `error` and `freedom` are the standard error and the degrees of freedom of the interval. Where nothing
-    varies, the error is 0 and `unseen` says by how much a row that nobody happened to see would move the mean
-    (`with_unseen_rows`); infinite where that is not known.
+    `error` and `freedom` are the standard error and the degrees of freedom of the interval.
     """
 
     n: Floats
@@ -70,25 +68,35 @@ class PairedTest:
     p: Floats
     error: Floats
     freedom: Floats
-    unseen: Floats
 
-    def p_within(self, margin: float) -> Floats:
+    def copy(self) -> "PairedTest":
+        """Return the same in arrays of its own."""
+        return PairedTest(**{name: numbers.copy() for name, numbers in vars(self).items()})
+
+    def select(self, entries: Rows) -> "PairedTest":
+        """Return some of the tests."""
+        return PairedTest(**{name: numbers[entries] for name, numbers in vars(self).items()})
+
+    def put(self, entries: Rows, tests: "PairedTest") -> None:
+        """Write tests into the places of some of these."""
+        for name, numbers in vars(tests).items():
+            getattr(self, name)[entries] = numbers
+
+    def p_within(self, margin: Floats | float) -> Floats:
         """Return p of the test whether the mean is a margin or more from 0: small where it is not.
 
         Two one-sided t-tests; p is the larger of theirs (Schuirmann 1987, "A comparison of the two one-sided
-        tests procedure"). Where nothing varies, the chance that no row is seen to change though so many do
-        that the mean is at the margin: the rule of three has p = .05. NaN where `p` is.
+        tests procedure"). 1 where nothing varies, for then there is no t-test; NaN where `p` is, or the
+        margin.
 
         >>> test = paired_test(np.array([[0.001, -0.001, 0.002], [0.001, -0.03, 0.02], [0.0, 0.0, 0.0]]))
         >>> test.p_within(0.01).round(3).tolist()
         [0.004, 0.339, 1.0]
         """
-        inside = margin - np.abs(self.mean)
-        exact = self.error <= EQUAL
-        t = inside / np.where(exact, 1.0, self.error)
-        unseen = np.exp(-np.maximum(inside, 0.0) / np.where(exact, self.unseen, 1.0))
-        p: Floats = np.where(exact, unseen, stdtr(self.freedom, -t))
-        return np.where(np.isnan(self.p), np.nan, p)
+        is_exact = self.error <= EQUAL
+        t = (margin - np.abs(self.mean)) / np.where(is_exact, 1.0, self.error)
+        p = np.where(is_exact, 1.0, stdtr(self.freedom, -t))
+        return np.where(np.isnan(self.p) | np.isnan(margin), np.nan, p)
 
 
 @dataclass(frozen=True)
@@ -106,13 +114,23 @@ class RowVariance:
     variance: Floats
     freedom: Floats
 
+    @classmethod
+    def unknown(cls, n_entries: int) -> "RowVariance":
+        """Return entries of which nothing can be said."""
+        return cls(np.full(n_entries, np.nan), np.full(n_entries, np.nan))
+
+    def put(self, entries: Rows, rows: "RowVariance") -> None:
+        """Write variances into the places of some of these."""
+        self.variance[entries] = rows.variance
+        self.freedom[entries] = rows.freedom
+
 
 def paired_test(differences: Floats, ratio: float = 0.0, rows: RowVariance | None = None) -> PairedTest:
     """Test along the last axis whether paired differences have mean 0 (Student's t).
 
     NaN and infinite differences are no pairs. With fewer than two pairs, interval and p are NaN. Where
     all differences are equal and no other variance is given the t-statistic has no value: p is 1 if they are
-    0, else that of the sign test, the least that so many pairs can have; see `with_unseen_rows`.
+    0, else that of the sign test, the least that so many pairs can have.
 
     Parameters
     ----------
@@ -212,71 +230,7 @@ def _t_tests(
     # 3. One pair says nothing of what varies.
     margin = np.where(n >= 2, margin, np.nan)
     p = np.where(n >= 2, p, np.nan)
-    unseen = np.where(error <= EQUAL, np.inf, 0.0)
-    return PairedTest(n, mean, mean - margin, mean + margin, p, error, freedom, unseen)
-
-
-def with_unseen_rows(test: PairedTest, effects: Floats, changed: Floats, share: Floats) -> PairedTest:
-    """Return tests of mean differences of which nothing varies, with what rows that were not seen may do.
-
-    Nothing is seen to vary where no row is decided otherwise, or where all repeats differ by the same. Then
-    the number of rows that change is taken for a Poisson number: of none that were seen up to −log α may be
-    (the rule of three, for α = .05), in either group, added in squares as by Zou and Donner (2008,
-    "Construction of confidence limits"); of k that were seen the variance is k, and one more.
-
-    Parameters
-    ----------
-    test : PairedTest
-        Of entries of which nothing varies.
-    effects : float array, shape (entries, groups)
-        By how much one row of a group that is decided otherwise moves the metric of a repeat.
-    changed : float array, shape (entries, groups)
-        The net number of rows that are decided otherwise, in the mean over the repeats.
-    share : float array, shape (entries,)
-        In which share of the repeats a row is tested: 1 where all have the same rows.
-    """
-    moved = effects * share[:, None]  # by one row, in the mean over the repeats
-    unseen = np.sqrt((moved**2).sum(axis=1))
-    seen = np.sqrt((moved**2 * changed / share[:, None]).sum(axis=1) + moved.max(axis=1) ** 2)
-    is_zero = np.abs(test.mean) <= EQUAL
-    p = np.where(is_zero, 1.0, 2 * ndtr(-np.abs(test.mean) / seen))
-    margin = np.where(is_zero, -np.log(0.025) * unseen, ndtri(0.975) * seen)  # half of the interval
-    has_no_test = np.isnan(test.p)
-    p = np.where(has_no_test, np.nan, p)
-    margin = np.where(has_no_test, np.nan, margin)
-    return replace(test, low=test.mean - margin, high=test.mean + margin, p=p, unseen=unseen)
-
-
-def row_effects(metric: Metric | str, counts: Counts) -> Floats:
-    """Return by how much one row that is decided otherwise moves a metric: by group, the label with most.
-
-    0 where a group has no rows, or where the metric is not defined then.
-
-    Parameters
-    ----------
-    counts : Counts
-        Of shape (..., groups, 2, 2).
-
-    Returns
-    -------
-    float array, shape (..., groups)
-
-    >>> n = np.array([[[30.0, 10], [5, 5]], [[60, 30], [10, 0]]])
-    >>> row_effects("discrimination", Counts(("g", "f"), n)).round(9).tolist()
-    [0.02, 0.01]
-    """
-    values = measure(metric, counts)
-    effects = np.zeros(counts.n.shape[:-2])
-    for group, label, decision in np.ndindex(counts.n.shape[-3:]):
-        rows = np.minimum(counts.n[..., group, label, decision], 1.0)
-        moved = counts.n.copy()
-        moved[..., group, label, decision] -= rows
-        moved[..., group, label, 1 - decision] += rows
-        with np.errstate(divide="ignore", invalid="ignore"):
-            change = np.abs(measure(metric, Counts(counts.groups, moved, counts.reference)) - values) / rows
-        change = np.where(rows > 0, np.nan_to_num(change, nan=0.0, posinf=np.inf), 0.0)
-        effects[..., group] = np.maximum(effects[..., group], change)
-    return effects
+    return PairedTest(n, mean, mean - margin, mean + margin, p, error, freedom)
 
 
 def compute_slopes(metric: Metric | str | Callable[[Counts], Floats], counts: Counts) -> Floats:
@@ -376,6 +330,50 @@ def _merge_runs(n: Floats, rows: NDArray[np.uint8], starts: Rows) -> ModelDecisi
     return ModelDecisions(n, rows[run_indices], starts[run_indices])
 
 
+@dataclass(frozen=True, eq=False)
+class PairedDecisions:
+    """What the models of two techniques decided on the same rows, neighbours that are alike together.
+
+    Parameters
+    ----------
+    ours, theirs : float arrays, shape (runs, repeats)
+        The chance with which the rows of a run were accepted.
+    lengths : int array, shape (runs,)
+        How many rows each run has.
+    strata : int array, shape (strata + 1,)
+        The first run of each stratum, and the number of runs.
+    """
+
+    ours: Floats
+    theirs: Floats
+    lengths: Rows
+    strata: Rows
+
+
+def pair_decisions(ours: ModelDecisions, theirs: ModelDecisions) -> PairedDecisions | None:
+    """Return the decisions of two models on the same rows; None where those of one were not kept."""
+    if ours.rows is None or theirs.rows is None:
+        return None
+    ends = np.cumsum(ours.n[0].sum(-1))
+    starts = np.sort(np.concatenate([ours.starts, theirs.starts]), kind="stable")  # faster than union1d
+    starts = starts[np.diff(starts, prepend=-1) > 0]
+    our_runs = np.searchsorted(ours.starts, starts, side="right") - 1
+    their_runs = np.searchsorted(theirs.starts, starts, side="right") - 1
+    return PairedDecisions(
+        ours=_chances(ours.rows.take(our_runs, axis=0)),
+        theirs=_chances(theirs.rows.take(their_runs, axis=0)),
+        lengths=np.diff(starts, append=ends[-1]),
+        strata=np.searchsorted(starts, np.append(0, ends)),
+    )
+
+
+def _chances(steps: NDArray[np.uint8]) -> Floats:
+    """Return chances that were kept in steps, as single numbers like those of `unpacked`."""
+    chances = steps.astype(np.float32)
+    chances /= STEPS
+    return chances.astype(np.float64)
+
+
 def row_variance(
     ours: ModelDecisions, theirs: ModelDecisions, slope: Floats, their_slope: Floats
 ) -> RowVariance:
@@ -398,36 +396,28 @@ def row_variance(
     slope, their_slope : float array, shape (metrics, repeats, strata, 2)
         0 for repeats that are no pairs of a metric; other repeats divided by how many there are.
     """
-    if ours.rows is None or theirs.rows is None:
+    rows = pair_decisions(ours, theirs)
+    if rows is None:
         return bound_variance(ours.n, theirs.n, slope, their_slope)
-    # 1. Rows that look alike stand together: runs of equal decisions, of both models, are taken at once.
-    sizes = ours.n[0].sum(-1)
-    ends = np.cumsum(sizes)
-    starts = np.sort(np.concatenate([ours.starts, theirs.starts]), kind="stable")  # faster than union1d
-    starts = starts[np.diff(starts, prepend=-1) > 0]
-    lengths = np.diff(starts, append=ends[-1])
-    # 2. The chances of being accepted, shape (runs, repeats of both models).
-    n_repeats = slope.shape[1]
-    chances_in_steps = np.empty((len(starts), 2 * n_repeats), dtype=np.float32)
-    our_runs = np.searchsorted(ours.starts, starts, side="right") - 1
-    their_runs = np.searchsorted(theirs.starts, starts, side="right") - 1
-    chances_in_steps[:, :n_repeats] = ours.rows.take(our_runs, axis=0)
-    chances_in_steps[:, n_repeats:] = theirs.rows.take(their_runs, axis=0)
-    chances_in_steps /= STEPS  # as single numbers, like `unpacked`
-    chances = chances_in_steps.astype(np.float64)
-    # 3. The influence of a row on each metric: of its chances in all repeats, and of being in its stratum.
+    return variance_of_rows(rows, slope, their_slope)
+
+
+def variance_of_rows(rows: PairedDecisions, slope: Floats, their_slope: Floats) -> RowVariance:
+    """Return the variance of `row_variance`, from decisions that were kept."""
+    # 1. The influence of a row on each metric: of its chances in all repeats, and of being in its stratum.
+    chances = np.concatenate([rows.ours, rows.theirs], axis=1)
     chance_slopes = np.concatenate([np.diff(slope)[..., 0], -np.diff(their_slope)[..., 0]], axis=1)
     row_slopes = slope[..., 0] - their_slope[..., 0]  # (metrics, repeats, strata)
-    influence = np.empty((len(slope), len(starts)))
-    for stratum, (low, high) in enumerate(pairwise(np.searchsorted(starts, np.append(0, ends)))):
+    influence = np.empty((len(slope), len(chances)))
+    for stratum, (low, high) in enumerate(pairwise(rows.strata)):
         decision_influence = chance_slopes[:, :, stratum] @ chances[low:high].T
         influence[:, low:high] = decision_influence + row_slopes[:, :, stratum].sum(1)[:, None]
-    # 4. Its second and fourth moments are the variance, and how well that is known.
-    n = sizes.sum()
-    influence -= (influence @ lengths)[:, None] / n
+    # 2. Its second and fourth moments are the variance, and how well that is known.
+    n = rows.lengths.sum()
+    influence -= (influence @ rows.lengths)[:, None] / n
     squares = influence**2
-    second_moment = squares @ lengths
-    fourth_moment = squares**2 @ lengths
+    second_moment = squares @ rows.lengths
+    fourth_moment = squares**2 @ rows.lengths
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = np.nan_to_num(2 * second_moment**2 / (fourth_moment - second_moment**2 / n), nan=1.0)
     return RowVariance(second_moment * n / max(n - 1, 1), np.clip(freedom, 1, max(n - 1, 1)))

@@ -21,6 +21,7 @@ from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
+from fairbench_cli.report.ledger.changed_rows import decision_effects
 from fairbench_cli.report.ledger.inference import (
     ModelDecisions,
     RowDesign,
@@ -221,6 +222,26 @@ class DatasetRepeats:
             return self.slopes_by_stratum(slopes, partial(self.levels, compared=compared))
 
         return metric_slopes
+
+    @cached_property
+    def decision_effects(self) -> Callable[[str, Metric], Floats]:
+        """A function of groups compared and metric: what one row that is accepted does to it.
+
+        Of shape (cells, repeats, strata), as `changed_rows.decision_effects`.
+        """
+
+        @cache
+        def metric_effects(compared: str, metric: Metric) -> Floats:
+            has_counts = self.has_counts
+            counts = self.levels(Counts(self.counts.groups, self.counts.n[has_counts]), compared)
+            effects = np.full(has_counts.shape + counts.n.shape[1:], np.nan)
+            # Of a slope the part that a decision has: what accepting a row adds.
+            effects[has_counts] = np.stack(
+                [np.zeros(counts.n.shape[:-1]), decision_effects(metric, counts)], axis=-1
+            )
+            return self.slopes_by_stratum(effects, partial(self.levels, compared=compared))[..., 1]
+
+        return metric_effects
 
     def slopes_by_stratum(self, slope: Floats, sum_groups: Callable[[Counts], Counts]) -> Floats:
         """Return slopes of sums of groups as those of the strata that are summed, shape (..., strata, 2).

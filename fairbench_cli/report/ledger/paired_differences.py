@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.table import Rows
+from fairbench_cli.experiment.config.config import Family
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.report.ledger.cell_labels import BLOCK, TRAINED_ON_TRUTH, technique_label
@@ -26,7 +27,6 @@ VERSUS = "paired-versus-"  # begins the files of differences to other techniques
 ROW = "row"
 BASELINE_ROW = "baseline_row"
 """The index of a frame of differences: the numbers of the results' rows that are compared."""
-NEGLIGIBLE = 0.01  # in the units of the metric, one point of a rate: a change shown to be smaller is none
 
 
 @dataclass(frozen=True)
@@ -125,12 +125,16 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
     the population nearly always one is better on a thousand given rows. ``population_basis`` says what the
     second answer rests on (`BASES`), or why there is none; see `compute_population_tests`.
     ``population_p_same`` is the p-value, after Holm over the same family, of the opposite question: below
-    .05 it is shown that the mean difference in the population is smaller than `NEGLIGIBLE`, by two one-sided
-    tests.
+    .05 it is shown that the mean difference in the population is smaller than the metric's margin, from the
+    rows that are decided otherwise (`changed_rows.py`). ``population_same_from_rows`` is the number of rows,
+    about, with which that is shown of a difference of 0 in 80 % of runs: of test rows, where each repeat
+    draws its own of those of all repeats together, of random splits of all rows; empty where there are as
+    many. Of metrics without a margin both are empty.
 
     ``p_holm`` is Holm's adjustment over the family that one reads together: one metric in one table, which
-    is all techniques and all β of a data set, attribute, groups compared and classifier; ``tests`` is its
-    size. ``verdict``: better, worse or no difference at 5 % after Holm (higher or lower for a metric without
+    is all techniques and all β of a data set, attribute, groups compared and classifier, or with ``family:
+    run`` all rows of the frame; ``tests`` is its size.
+    ``verdict``: better, worse or no difference at 5 % after Holm (higher or lower for a metric without
     an ideal), empty without a test.
 
     The network that training sets are sampled from is given in both: nothing is said of other networks.
@@ -196,7 +200,7 @@ def differences_frame(
     together = BLOCK + ["metric"]
     if "baseline" in columns:
         together.insert(0, "baseline")
-    families = find_families(rows, together)
+    families = find_families(rows, together, results.family)
 
     # 1. Test the values of each distinct pair, and below these its distances to the ideal.
     distinct, index, sign = _unique_pairs(ours, theirs)
@@ -232,8 +236,11 @@ def differences_frame(
         numbers[f"{prefix}tests"] = adjusted["tests"]
         numbers[f"{prefix}verdict"] = np.where(is_same_by_design, IDENTICAL, verdicts).tolist()
     # 4. The opposite question, and what the answers for the population rest on.
-    p_same = tests.population.p_within(NEGLIGIBLE)[index]
+    values_alone = np.arange(len(distinct))
+    margins = results.margins_by_row[our_rows]
+    p_same = tests.p_within(margins, values_alone)[index]
     numbers["population_p_same"] = adjust_families(p_same, families)["p_holm"]
+    numbers["population_same_from_rows"] = tests.rows_to_show_same(margins, values_alone)[index]
     numbers["population_basis"] = np.where(numbers["n"] > 0, tests.basis[index], "")
     frame = rows.assign(**numbers)
     row_numbers = results.rows.index
@@ -258,7 +265,7 @@ def _unique_pairs(ours: Rows, theirs: Rows) -> tuple[Rows, Rows, Rows]:
 
 def _flip_sign(test: PairedTest, indices: Rows, sign: Rows) -> PairedTest:
     """Return the tests with these indices; of the opposite differences where the sign is -1."""
-    chosen = PairedTest(**{name: numbers[indices] for name, numbers in vars(test).items()})
+    chosen = test.select(indices)
     is_flipped = sign < 0
     return replace(
         chosen,
@@ -296,16 +303,25 @@ def _pairs(rows: pd.DataFrame, baseline: Baseline) -> pd.DataFrame:
     )
 
 
-def adjust_by_family(rows: pd.DataFrame, p: Floats, together: Sequence[str]) -> dict[str, Any]:
+def adjust_by_family(
+    rows: pd.DataFrame, p: Floats, together: Sequence[str], family: Family = "metric"
+) -> dict[str, Any]:
     """Return Holm's adjustment of p within each family, and the number of the family's tests.
 
-    Rows with the same values in the columns `together` are a family.
+    Families are those of `find_families`.
     """
-    return adjust_families(p, find_families(rows, together))
+    return adjust_families(p, find_families(rows, together, family))
 
 
-def find_families(rows: pd.DataFrame, together: Sequence[str]) -> list[Rows]:
-    """Return the indices of the rows of each family: those with the same values in the columns `together`."""
+def find_families(rows: pd.DataFrame, together: Sequence[str], family: Family = "metric") -> list[Rows]:
+    """Return the indices of the rows of each family: those with the same values in the columns `together`.
+
+    Where the run is the family, all rows that are compared with one baseline are.
+    """
+    if family == "run":
+        together = [name for name in together if name == "baseline"]
+    if not together:
+        return [np.arange(len(rows))]
     indices_by_family = rows.groupby(list(together), sort=False).indices
     return [np.asarray(indices) for indices in indices_by_family.values()]
 
@@ -409,7 +425,8 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
         """Return the mask of pairs that tests tell apart, on all metrics on which they ever differ."""
         joint_p = np.where(is_equal & ~np.isnan(p), 0.0, p).max(axis=0)
         joint_p = np.where(is_equal.all(axis=0), p[0], joint_p)
-        p_holm: Floats = adjust_by_family(cells.iloc[ours], joint_p, situation)["p_holm"]
+        adjusted = adjust_by_family(cells.iloc[ours], joint_p, situation, results.family)
+        p_holm: Floats = adjusted["p_holm"]
         return p_holm < LEVEL
 
     def dominating_labels(mask: NDArray[np.bool_]) -> list[str]:

@@ -1,8 +1,8 @@
 """Paired tests of a run's metrics that speak of the population: test rows are a sample too."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import compress
 from typing import Any
 
@@ -10,16 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.data.table import Rows
-from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.report.ledger.changed_rows import RowChanges, count_net_changes, count_row_changes
 from fairbench_cli.report.ledger.inference import (
     EQUAL,
     PairedTest,
     RowVariance,
+    bound_variance,
+    pair_decisions,
     paired_test,
-    row_effects,
     row_variance,
+    variance_of_rows,
     welch_test,
-    with_unseen_rows,
 )
 from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats, Texts
 from fairbench_cli.report.ledger.results import NO_ROW, Results
@@ -60,11 +63,111 @@ class PopulationTests:
         With other test rows too; NaN where nothing can be said.
     basis : array of str
         What `population` rests on, or why there is none.
+    changes : RowChanges
+        The rows that are decided otherwise: in the mean over the repeats where the basis is `ROW_BY_ROW`,
+        else the fewest that counts allow.
+    n_rows : array
+        How many test rows there are: of all repeats together where each draws its own, and all rows of
+        random splits.
     """
 
     on_rows: PairedTest
     population: PairedTest
     basis: Texts
+    changes: RowChanges
+    n_rows: Floats
+
+    def p_within(self, margins: Floats, pairs: Rows) -> Floats:
+        """Return p of the test whether the means of some pairs are a margin or more from 0, as `same` needs.
+
+        From the rows that change; by two one-sided t-tests too, if there is one and those rows are not
+        all known. NaN where nothing can be said, or the margin is NaN.
+        """
+        test = self.population.select(pairs)
+        p_of_rows = self.changes.select(pairs).p_within(test.mean, margins)
+        p_of_repeats = test.p_within(margins)
+        p_of_both = np.fmax(p_of_rows, p_of_repeats)
+        is_enough = ~np.isnan(p_of_rows) & self._rests_on_rows[pairs]
+        return np.where(np.isnan(test.p), np.nan, np.where(is_enough, p_of_rows, p_of_both))
+
+    def rows_to_show_same(self, margins: Floats, pairs: Rows) -> Floats:
+        """Return with how many rows, about, pairs that do not differ are shown to be within a margin.
+
+        In 80 % of runs, with as many repeats; of the rows that `n_rows` counts. NaN where there are as many.
+        """
+        changes = self.changes.select(pairs)
+        error = np.where(self._rests_on_rows[pairs], 0.0, self.population.error[pairs])
+        variance = np.maximum(changes.variance, error**2)
+        rows = changes.rows_to_show_same(self.n_rows[pairs], variance, margins)
+        is_out_of_reach = ~np.isnan(self.population.p[pairs]) & (rows > self.n_rows[pairs])
+        return np.where(is_out_of_reach, rows, np.nan)
+
+    @property
+    def _rests_on_rows(self) -> NDArray[np.bool_]:
+        """Of which pairs the rows that change say all: each is known, or nothing else varies."""
+        rests_on_rows: NDArray[np.bool_] = (self.basis == ROW_BY_ROW) | (self.population.error <= EQUAL)
+        return rests_on_rows
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Pairs of rows of the results, all of one data set; parameters as of `compute_population_tests`."""
+
+    results: Results
+    data: DatasetRepeats
+    ours: Rows
+    theirs: Rows
+    differences: Floats
+    judged: NDArray[np.bool_]
+
+    @cached_property
+    def is_finite(self) -> NDArray[np.bool_]:
+        """Which repeats are pairs, shape (pairs, repeats)."""
+        is_finite: NDArray[np.bool_] = np.isfinite(self.differences)
+        return is_finite
+
+    @cached_property
+    def compared(self) -> Texts:
+        """The groups compared, shape (pairs,)."""
+        compared: Texts = self.results.rows["compared"].to_numpy(dtype=object)[self.ours]
+        return compared
+
+    @cached_property
+    def names(self) -> Texts:
+        """The metrics' names, shape (pairs,)."""
+        names: Texts = self.results.rows["metric"].to_numpy(dtype=object)[self.ours]
+        return names
+
+    @cached_property
+    def metrics(self) -> dict[str, Metric]:
+        """The metrics by name."""
+        return {name: self.results.metric(name) for name in dict.fromkeys(self.names)}
+
+    @cached_property
+    def cells(self) -> Rows:
+        """The index of each pair's first cell in the data set."""
+        cells: Rows = self.results.cell_index[self.ours, 1]
+        return cells
+
+    @cached_property
+    def their_cells(self) -> Rows:
+        """The index of each pair's second cell; `NO_ROW` where there is none."""
+        cells: Rows = np.where(self.theirs == NO_ROW, NO_ROW, self.results.cell_index[self.theirs, 1])
+        return cells
+
+    def reason_without_counts(self, name: str) -> str:
+        """Return the basis of a metric that is no function of counts that rows could move; else nothing."""
+        if self.metrics[name].is_test:
+            return TEST_STATISTIC
+        if name in self.data.row_values:
+            return ROW_METRIC
+        return ""
+
+    def distance_signs(self, rows: Rows, pairs: Any, repeats: Any) -> Floats:
+        """Return -1 where what is judged is a distance and falls as the metric rises, else 1."""
+        values = self.results.values[rows[pairs]][:, repeats]
+        below_ideal = values < self.results.ideals[rows[pairs], None]
+        return np.where(self.judged[pairs, None] & below_ideal, -1.0, 1.0)
 
 
 def compute_population_tests(
@@ -99,159 +202,214 @@ def compute_population_tests(
             return paired_test(differences[pairs], ratio, rows)
         return welch_test(values[0][pairs], values[1][pairs], ratio, rows)
 
-    population = compute_tests(slice(None))
+    on_rows = compute_tests(slice(None))
+    population = on_rows.copy()
     basis = np.full(len(ours), FRESH, dtype=object)
-    on_rows = PairedTest(**{name: numbers.copy() for name, numbers in vars(population).items()})
-    # 2. For the population, tests again of data sets whose repeats have test rows in common.
+    changes = RowChanges.unknown(len(ours), _n_strata(results))
+    n_rows = np.full(len(ours), np.nan)
     dataset_of_pair = np.zeros(0)
     if len(results.cell_index):
         dataset_of_pair = results.cell_index[ours, 0]
     for number, data in enumerate(results.datasets):
-        pairs = np.flatnonzero(dataset_of_pair == number)
-        rows = None
-        if not len(pairs) or data.design.kind == "drawn":
+        indices = np.flatnonzero(dataset_of_pair == number)
+        if not len(indices):
             continue
+        pairs = _Pairs(results, data, ours[indices], theirs[indices], differences[indices], judged[indices])
+        # 2. What of a data set's repeats that have test rows in common is said of the population.
+        weights = _decision_weights(pairs)
+        between = test = compute_tests(indices, data.design.ratio)
+        row_changes = None
         if data.design.kind == "split":
-            basis[pairs] = SPLITS
+            basis[indices] = SPLITS
         elif data.design.kind == "apart":
-            basis[pairs] = OTHER_ROWS
-            rows = RowVariance(*np.full((2, len(pairs)), np.nan))
+            basis[indices] = OTHER_ROWS
+            test = compute_tests(indices, data.design.ratio, RowVariance.unknown(len(indices)))
+        elif data.design.kind == "shared":
+            rows, row_changes, basis[indices] = _compare_shared_rows(pairs, weights)
+            test = compute_tests(indices, data.design.ratio, rows)
+        # 3. What rows that were not seen may do: where few change, variances say too little.
+        net_changes = _count_net_changes(pairs, weights, _share_of_repeats(data, test.n))
+        test = _with_least_width(test, net_changes)
+        if row_changes is not None:
+            row_changes = replace(row_changes, error=between.error, freedom=between.freedom)
+            is_known = row_changes.is_known
+            test = _with_limits(test, row_changes, is_known)
+            net_changes = row_changes.where(is_known, net_changes)
+        population.put(indices, test)
+        changes.put(indices, net_changes)
+        n_rows[indices] = _count_rows(pairs, test.n)
+        # 4. The same on these test rows, where nothing varies. Rows of a repeat's own are the population.
+        if data.design.kind == "drawn":
+            on_rows.put(indices, test)
         else:
-            rows, basis[pairs] = _shared_row_variance(
-                results, data, ours[pairs], theirs[pairs], differences[pairs], judged[pairs]
-            )
-        for name, numbers in vars(compute_tests(pairs, data.design.ratio, rows)).items():
-            getattr(population, name)[pairs] = numbers
-    # 3. What rows that were not seen may do, where nothing varies.
-    tests = PopulationTests(on_rows, population, basis)
-    for number, data in enumerate(results.datasets):
-        _add_unseen_rows(tests, results, data, dataset_of_pair == number, ours, theirs, differences)
-    return tests
+            test = on_rows.select(indices)
+            constant = np.where((test.error <= EQUAL)[:, None, None], weights, 0.0)
+            net_changes = _count_net_changes(pairs, constant, 1 / np.maximum(test.n, 1))
+            on_rows.put(indices, _with_least_width(test, net_changes))
+    return PopulationTests(on_rows, population, basis, changes, n_rows)
+
+
+def _n_strata(results: Results) -> int:
+    """Return the largest number of strata of a data set: joint groups by label."""
+    return max((2 * len(data.counts.groups) for data in results.datasets), default=1)
 
 
 def _share_of_repeats(data: DatasetRepeats, n: Floats) -> Floats:
     """Return in which share of n repeats a row of the data set is tested, shape (pairs,)."""
     if data.design.kind == "shared":
         return np.ones(len(n))
+    return np.maximum(_tested_share(data), 1 / np.maximum(n, 1))
+
+
+def _tested_share(data: DatasetRepeats) -> float:
+    """Return the share of rows that a random split tests on; 0 where repeats draw test rows."""
     if data.design.kind == "split":
-        left_out = data.design.ratio / (1 + data.design.ratio)
-    else:
-        left_out = 0.0
-    return np.maximum(left_out, 1 / np.maximum(n, 1))
+        return data.design.ratio / (1 + data.design.ratio)
+    return 0.0
 
 
-def _add_unseen_rows(
-    tests: PopulationTests,
-    results: Results,
-    data: DatasetRepeats,
-    is_of_data: NDArray[np.bool_],
-    ours: Rows,
-    theirs: Rows,
-    differences: Floats,
-) -> None:
-    """Put what rows that were not seen may do into tests of a data set of which nothing varies.
+def _count_rows(pairs: _Pairs, n: Floats) -> Floats:
+    """Return how many test rows there are, as `PopulationTests` counts them."""
+    with np.errstate(invalid="ignore"):
+        totals = pairs.data.counts.total[pairs.cells]
+    n_tested: Floats = np.where(pairs.is_finite, totals, 0.0).sum(axis=1)
+    if pairs.data.design.kind == "drawn":
+        return n_tested
+    n_of_repeat = n_tested / np.maximum(n, 1)
+    if pairs.data.design.kind == "split":
+        n_of_repeat = n_of_repeat / _tested_share(pairs.data)
+    return n_of_repeat
 
-    Metrics that are no function of counts, and a model alone, keep what `paired_test` says of them.
+
+def _decision_weights(pairs: _Pairs) -> Floats:
+    """Return by how much a row that is accepted in a repeat raises mean differences.
+
+    Shape (pairs, repeats, strata); the mean of what it does to both models' metrics. 0 where that is not
+    known: of metrics that are no function of counts, of a model alone, and where one row makes a metric
+    infinite.
     """
-    # 1. The pairs of which nothing varies. What does not in the population does not on these rows.
-    shares = {
-        "on_rows": 1 / np.maximum(tests.on_rows.n, 1),
-        "population": _share_of_repeats(data, tests.population.n),
-    }
-    metrics = results.rows["metric"].to_numpy(dtype=object)
-    nothing_varies = is_of_data & (tests.on_rows.error <= EQUAL) & (tests.on_rows.n >= 2) & (theirs != NO_ROW)
-
-    def count_levels(row: int, repeats: Rows, compared: str) -> Counts:
-        cell = results.cell_index[row, 1]
-        return data.levels(Counts(data.counts.groups, data.counts.n[cell, repeats]), compared)
-
-    for index in np.flatnonzero(nothing_varies):
-        metric = results.metric(metrics[ours[index]])
-        if metric.is_test or metrics[ours[index]] in data.row_values:
+    data = pairs.data
+    weights = np.zeros(pairs.differences.shape + (2 * len(data.counts.groups),))
+    has_pairs = pairs.is_finite.any(axis=1) & (pairs.theirs != NO_ROW)
+    keys = list(zip(pairs.compared, pairs.names, strict=True))
+    for compared, name in dict.fromkeys(compress(keys, has_pairs)):
+        if pairs.reason_without_counts(name):
             continue
-        # 2. By how much one row would move the metric, and how many rows are decided otherwise.
-        repeats = np.flatnonzero(np.isfinite(differences[index]))
-        compared = str(results.rows["compared"].iloc[ours[index]])
-        our_counts = count_levels(ours[index], repeats, compared)
-        their_counts = count_levels(theirs[index], repeats, compared)
-        effects = row_effects(metric, our_counts).mean(axis=0)
-        # One row makes some ratios infinite, and none moves a metric that does not look at decisions.
-        if not np.isfinite(effects).all() or not effects.any():
-            continue
-        n_changed = np.abs((our_counts.n - their_counts.n)[..., 1].mean(axis=0)).sum(axis=-1)
-        # 3. The test of the pair, on these rows and in the population.
-        entry = slice(index, index + 1)
-        for scope, share in shares.items():
-            test: PairedTest = getattr(tests, scope)
-            if test.error[index] > EQUAL:
-                continue
-            pair_test = PairedTest(**{name: numbers[entry] for name, numbers in vars(test).items()})
-            pair_test = with_unseen_rows(pair_test, effects[None], n_changed[None], share[entry])
-            for name, numbers in vars(pair_test).items():
-                getattr(test, name)[entry] = numbers
+        effects = data.decision_effects(compared, pairs.metrics[name])
+        indices = np.flatnonzero(has_pairs & (pairs.compared == compared) & (pairs.names == name))
+        everywhere = slice(None)
+        signs = pairs.distance_signs(pairs.ours, indices, everywhere)[..., None]
+        their_signs = pairs.distance_signs(pairs.theirs, indices, everywhere)[..., None]
+        ours = signs * effects[pairs.cells[indices]]
+        theirs = their_signs * effects[pairs.their_cells[indices]]
+        is_averaged = pairs.is_finite[indices][..., None]
+        with np.errstate(invalid="ignore"):
+            weight = np.where(is_averaged, (ours + theirs) / 2, 0.0) / is_averaged.sum(axis=1, keepdims=True)
+        has_weights = np.isfinite(weight).all(axis=(1, 2))
+        weights[indices[has_weights]] = weight[has_weights]
+    return weights
 
 
-def _shared_row_variance(
-    results: Results,
-    data: DatasetRepeats,
-    ours: Rows,
-    theirs: Rows,
-    differences: Floats,
-    judged: NDArray[np.bool_],
-) -> tuple[RowVariance, Texts]:
-    """Return the variance that shared test rows add to each pair's, and the basis that it rests on."""
-    variance = np.full((2, len(ours)), np.nan)  # and its degrees of freedom
-    basis = np.full(len(ours), ROW_BY_ROW, dtype=object)
-    is_finite = np.isfinite(differences)
+def _count_net_changes(pairs: _Pairs, weights: Floats, share: Floats) -> RowChanges:
+    """Return the fewest rows of each pair that change, as `count_net_changes` does."""
+    n_accepted = pairs.data.counts.n[..., 1]  # (cells, repeats, groups, labels)
+    accepted = n_accepted.reshape(n_accepted.shape[:2] + (-1,))
+    net = accepted[pairs.cells] - accepted[np.maximum(pairs.their_cells, 0)]
+    net = np.where(weights != 0, net, 0.0)
+    return count_net_changes(weights, net, share).merge_kinds()
+
+
+def _with_least_width(test: PairedTest, changes: RowChanges) -> PairedTest:
+    """Return tests whose p and intervals are at least those of the rows that change.
+
+    Where nothing varies there is no test but that of these rows.
+    """
+    p = changes.p_of_changed_rows(test.mean)
+    is_constant = test.error <= EQUAL
+    p = np.where(np.isnan(p), test.p, np.where(is_constant, p, np.fmax(p, test.p)))
+    below, above = changes.half_widths(0.025)
+    low = np.minimum(test.low, test.mean - below)
+    high = np.maximum(test.high, test.mean + above)
+    p = np.where(np.isnan(test.p), np.nan, p)
+    return replace(test, low=low, high=high, p=p)
+
+
+def _with_limits(test: PairedTest, changes: RowChanges, is_known: NDArray[np.bool_]) -> PairedTest:
+    """Return tests with intervals from the rows that change, where all are known."""
+    below, above = changes.half_widths(0.025)
+    has_limits = is_known & ~np.isnan(test.p)
+    low = np.where(has_limits, test.mean - below, test.low)
+    high = np.where(has_limits, test.mean + above, test.high)
+    return replace(test, low=low, high=high)
+
+
+def _compare_shared_rows(pairs: _Pairs, weights: Floats) -> tuple[RowVariance, RowChanges, Texts]:
+    """Return the variance and the changed rows of each pair, of test rows that the repeats share.
+
+    Returns
+    -------
+    rows : RowVariance
+        What they add to the variance; NaN where nothing can be said.
+    changes : RowChanges
+        Those that change; unknown where decisions were not kept.
+    basis : array of str
+        What both rest on.
+    """
+    data = pairs.data
+    rows = RowVariance.unknown(len(pairs.ours))
+    changes = RowChanges.unknown(len(pairs.ours), weights.shape[-1])
+    basis = np.full(len(pairs.ours), ROW_BY_ROW, dtype=object)
     # 1. The metrics that have a variance: only of functions of counts can it be said what a row does to them.
-    compared, names = results.rows[["compared", "metric"]].to_numpy(dtype=object)[ours].T
-    metrics = {name: results.metric(name) for name in dict.fromkeys(names)}
-    for name, metric in metrics.items():
-        if metric.is_test:
-            basis[names == name] = TEST_STATISTIC
-        elif name in data.row_values:
-            basis[names == name] = ROW_METRIC
-    has_variance = is_finite.any(axis=1) & (basis == ROW_BY_ROW)
-    slope_keys = list(zip(compared, names, strict=True))
+    for name in pairs.metrics:
+        reason = pairs.reason_without_counts(name)
+        if reason:
+            basis[pairs.names == name] = reason
+    has_variance = pairs.is_finite.any(axis=1) & (basis == ROW_BY_ROW)
+    slope_keys = list(zip(pairs.compared, pairs.names, strict=True))
     slopes = {}
     for groups_compared, name in set(compress(slope_keys, has_variance)):
-        slopes[groups_compared, name] = data.slopes(groups_compared, metrics[name])
+        slopes[groups_compared, name] = data.slopes(groups_compared, pairs.metrics[name])
 
-    def mean_slopes(rows: Rows, pairs: Rows, cell: int, repeats: Rows) -> Floats:
+    def mean_slopes(rows: Rows, indices: Rows, cell: int, repeats: Rows) -> Floats:
         """Return how means over repeats change with a cell's counts, shape (pairs, repeats, strata, 2)."""
-        slope = np.stack([slopes[slope_keys[pair]][cell, repeats] for pair in pairs])
+        slope = np.stack([slopes[slope_keys[index]][cell, repeats] for index in indices])
         # Below its ideal a metric that rises comes nearer: the distance has the opposite slope.
-        below_ideal = results.values[rows[pairs]][:, repeats] < results.ideals[rows[pairs], None]
-        slope *= np.where(judged[pairs, None] & below_ideal, -1, 1)[..., None, None]
-        is_averaged = is_finite[pairs][:, repeats, None, None]
+        slope *= pairs.distance_signs(rows, indices, repeats)[..., None, None]
+        is_averaged = pairs.is_finite[indices][:, repeats, None, None]
         mean_slope: Floats = np.where(is_averaged, slope, 0.0) / is_averaged.sum(axis=1, keepdims=True)
         return mean_slope
 
     # 2. The metrics of two cells, and those of one alone, are taken together: they share their decisions.
-    cells = results.cell_index[ours, 1]
-    their_cells = np.where(theirs == NO_ROW, NO_ROW, results.cell_index[theirs, 1])
-    cell_pair = their_cells * len(data.cells) + cells
+    cell_pair = pairs.their_cells * len(data.cells) + pairs.cells
     for number in np.unique(cell_pair[has_variance]):
-        pairs = np.flatnonzero(has_variance & (cell_pair == number))
-        cell = int(cells[pairs[0]])
-        their_cell = int(their_cells[pairs[0]])
-        repeats = np.flatnonzero(is_finite[pairs].any(axis=0))
-        slope = mean_slopes(ours, pairs, cell, repeats)
+        indices = np.flatnonzero(has_variance & (cell_pair == number))
+        cell = int(pairs.cells[indices[0]])
+        their_cell = int(pairs.their_cells[indices[0]])
+        repeats = np.flatnonzero(pairs.is_finite[indices].any(axis=0))
+        slope = mean_slopes(pairs.ours, indices, cell, repeats)
         if their_cell == NO_ROW:
             their_cell = cell
             their_slope = np.zeros_like(slope)
         else:
-            their_slope = mean_slopes(theirs, pairs, their_cell, repeats)
+            their_slope = mean_slopes(pairs.theirs, indices, their_cell, repeats)
         model = data.decisions(cell, repeats)
         their_model = data.decisions(their_cell, repeats)
-        rows = row_variance(model, their_model, slope, their_slope)
-        variance[:, pairs] = rows.variance, rows.freedom
-        if model.rows is None or their_model.rows is None:
-            basis[pairs] = FROM_COUNTS
+        decisions = pair_decisions(model, their_model)
+        if decisions is None:
+            rows.put(indices, bound_variance(model.n, their_model.n, slope, their_slope))
+            basis[indices] = FROM_COUNTS
             if data.recorded is not None and data.recorded[cell]:
-                basis[pairs] = ON_RECORD
-    basis[has_variance & np.isnan(variance[0])] = NO_SLOPE
-    return RowVariance(*variance), basis
+                basis[indices] = ON_RECORD
+            continue
+        # 3. What each row does, and which of them change.
+        variance = variance_of_rows(decisions, slope, their_slope)
+        rows.put(indices, variance)
+        row_changes = count_row_changes(weights[indices][:, repeats], decisions).merge_kinds()
+        n = decisions.lengths.sum()
+        rest = np.maximum(variance.variance * max(n - 1, 1) / n - row_changes.variance, 0.0)
+        changes.put(indices, replace(row_changes, rest=np.where(np.isnan(rest), 0.0, rest)))
+    basis[has_variance & np.isnan(rows.variance)] = NO_SLOPE
+    return rows, changes, basis
 
 
 def two_model_variance(

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.data.table import Rows
+from fairbench_cli.experiment.config.config import Family, margin_of
 from fairbench_cli.experiment.config.outputs import TestLabels
 from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
@@ -88,6 +89,10 @@ class Results:
         The metrics that were to be computed, whether or not there are rows of them.
     layouts : sequence of RowLayout
         Where the rows of each data set are, before some are taken.
+    margins : dict
+        Below which change a metric is said not to change, by its name; as `ExperimentConfig.margin` has it.
+    family : {"metric", "run"}
+        Over what p-values are adjusted together.
     """
 
     rows: pd.DataFrame
@@ -98,6 +103,8 @@ class Results:
     cell_index: Rows = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
     requested: tuple[str, ...] = ()
     layouts: Sequence[RowLayout] = ()
+    margins: Mapping[str, float | None] = field(default_factory=dict)
+    family: Family = "metric"
 
     def row_number(self, dataset: int, cell: int, compared: str, metric: str) -> int:
         """Return the number of a row; `NO_ROW` where there is none.
@@ -131,6 +138,14 @@ class Results:
         if name in self.custom_metrics:
             return self.custom_metrics[name]
         return find_metric(name)
+
+    @cached_property
+    def margins_by_row(self) -> Floats:
+        """Below which change each row's metric is said not to change; NaN where that is never said."""
+        margins = {}
+        for name in self.rows["metric"].unique():
+            margins[name] = margin_of(self.metric(name), self.margins)
+        return np.array([margins[name] for name in self.rows["metric"]], dtype=float)
 
     @cached_property
     def ideals(self) -> Floats:
@@ -495,6 +510,7 @@ def run_results(
     check_attributes(attributes, datasets)
     metrics = tuple(dict.fromkeys(tuple(metrics) + column_metrics(plan.config)))
     results = compute_results(datasets, metrics, attributes, plan.config.own_metrics)
+    results = replace(results, margins=plan.config.margin, family=plan.config.family)
     return RunResults(folder, plan, datasets, results, tuple(attributes), records)
 
 

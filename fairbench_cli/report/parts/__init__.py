@@ -1,6 +1,7 @@
 """The parts of a run's report. A new one is a line here; `papers/parts.py` adds those of papers."""
 
 from fairbench_cli.report.parts.baselines import BASELINES
+from fairbench_cli.report.parts.controls import CONTROLS
 from fairbench_cli.report.parts.curves import CURVES
 from fairbench_cli.report.parts.differences import DIFFERENCES
 from fairbench_cli.report.parts.findings import FINDINGS
@@ -27,5 +28,6 @@ PARTS: tuple[RunPart, ...] = (
     BASELINES,
     ORACLE,
     TUNING,
+    CONTROLS,
 )
 """In the order of their sections on the page."""

@@ -26,7 +26,7 @@ def findings_table(run: RunResults) -> TextTable:
     """Return the table of all columns of the answer: a row for each setting and technique."""
     # 1. The columns: those that name a setting and differ between settings, then those of the answer.
     answer = answer_of(run)
-    wording = wording_of(answer.metric)
+    wording = wording_of(answer.metric, answer.margin)
     columns = shown_columns(answer, in_worlds=answer.has_worlds)
     setting_columns = drop_uniform_columns(
         {

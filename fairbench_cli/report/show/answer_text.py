@@ -6,17 +6,20 @@ headline. Every word about a difference is its kind (`change_kinds.py`), and a c
 """
 
 import math
+import re
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
 from fairbench_cli.experiment.plan import RunPlan, bias_in_words, named_sources
+from fairbench_cli.measures.power import round_up_count
 from fairbench_cli.report.ledger.answer import (
     Outcome,
     RunAnswer,
@@ -31,10 +34,12 @@ from fairbench_cli.report.ledger.cell_labels import NO_BIAS, read_display_names
 from fairbench_cli.report.ledger.columns import COLUMNS, FindingColumn
 from fairbench_cli.report.ledger.data_set_ranks import ranked_groups
 from fairbench_cli.report.ledger.paired_differences import LEVEL
+from fairbench_cli.report.ledger.population_tests import FRESH, SPLITS
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.ledger.run_ledger import Estimate
 from fairbench_cli.report.show import answer_worlds
 from fairbench_cli.report.show.answer_worlds import NOT_BEATEN, result_of
+from fairbench_cli.report.show.controls_text import describe_controls
 from fairbench_cli.report.show.metric_wording import MOST_NAMES, MetricWording, signed, wording_of
 
 MOST_WORDS = 25  # of the headline
@@ -59,9 +64,10 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
         For a console: headline and small table alone, in about `MOST_LINES` lines of `WIDTH` characters.
     """
     answer = answer_of(run)
-    wording = wording_of(answer.metric)
+    wording = wording_of(answer.metric, answer.margin)
     headline = Answer(Statement(headline_of(answer, wording)))
-    notes = notes_of(answer, run.plan, describe_ranks(run, brief=brief), brief=brief)
+    run_lines = describe_ranks(run, brief=brief) + describe_controls(run, brief=brief)
+    notes = notes_of(answer, run.plan, run_lines, brief=brief)
     heads = summary_heads(answer)
     if brief:
         room = MOST_LINES - 6 - _count_lines([headline.headline.text, *notes])  # heads, blank lines, files
@@ -147,14 +153,19 @@ def _named(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWor
         return
     # 3. Who does: one technique for all, where it leads in all.
     chosen = _best_over(narrowed, wording)
-    for with_people, with_cost in ((people, True), ("", True), (people, False), ("", False)):
+    for cost, with_people in product(("clause", "number", ""), (people, "")):
         clauses: list[str] = []
         last_technique = ""
+        n_costs = 0
         for setting in narrowed:
             best = setting.finding(chosen if chosen in setting.leading else setting.leading[0])
             words = [_from_to(setting, best, wording)]
-            if with_cost:
+            if cost == "clause":
                 words[0] += _cost(best)
+            elif cost == "number":
+                number = _shown_cost(best, is_first=not n_costs)
+                n_costs += bool(number)
+                words[0] += number
             if len(settings) > 1:
                 words.insert(0, f"on {place_of(setting, answer)}")
             if not clauses:
@@ -163,7 +174,11 @@ def _named(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWor
                 words.insert(0, best.technique)
             clauses.append(" ".join(words))
             last_technique = best.technique
-        yield _sentence([", ".join(clauses), *clauses_without])
+        if cost != "number":
+            yield _sentence([", ".join(clauses), *clauses_without])
+        elif n_costs:
+            without = [clause.replace(" is shown to help", " is shown") for clause in clauses_without]
+            yield _sentence([re.sub(r" points( \([−+])", r"\1", ", ".join(clauses)), *without])
     yield _sentence([f"a technique narrows the gap on {join_places(narrowed, answer)}", *clauses_without])
 
 
@@ -216,6 +231,19 @@ def _cost(finding: TechniqueFinding) -> str:
         "same": " at hardly any cost in accuracy",
         "not shown": " at no cost in accuracy that is shown",
     }.get(finding.cost.kind, "")
+
+
+def _shown_cost(finding: TechniqueFinding, *, is_first: bool) -> str:
+    """Return the change of accuracy in brackets, " (accuracy −0.7)"; empty if none is shown.
+
+    Behind the first, which says that it is accuracy, the number stands alone, " (−1.2)".
+    """
+    if finding.cost.kind not in ("worse", "better"):
+        return ""
+    size = signed(100 * finding.cost.mean)
+    if is_first:
+        return f" (accuracy {size})"
+    return f" ({size})"
 
 
 def _clause_without(setting: RunSetting, *, is_first: bool = True) -> str:
@@ -336,11 +364,32 @@ def describe_setting(setting: RunSetting, wording: MetricWording) -> str:
     if setting.has_baseline_value:
         for result, findings in group_by(techniques, result_of).items():
             names = [finding.technique for finding in findings]
-            sentences.append(f"{capitalise(result)}: {join_names(names, len(names))}")
+            rows = describe_rows_to_show_same(findings, wording)
+            sentences.append(f"{capitalise(result)}: {join_names(names, len(names))}{rows}")
     for finding in techniques:
         if finding.narrows and finding.shortfalls:
             sentences.append(f"But next to {finding.technique} {describe_shortfall(finding.shortfalls[0])}")
     return " ".join(f"{sentence}." for sentence in sentences)
+
+
+ROWS_OF_BASIS = {FRESH: "test rows of all repeats together", SPLITS: "rows"}
+"""Which rows a number of rows is of, by what tests rest on; else test rows."""
+
+
+def describe_rows_to_show_same(findings: Sequence[TechniqueFinding], wording: MetricWording) -> str:
+    """Return the clause on how many rows it takes to show that there is no change.
+
+    It is on the techniques among the findings of which nothing is shown.
+    """
+    findings = [finding for finding in findings if finding.kind == "not shown" and not finding.is_shown_alone]
+    n_rows = [finding.same_from_rows for finding in findings if not math.isnan(finding.same_from_rows)]
+    if not n_rows:
+        return ""
+    fewest = f"{round_up_count(min(n_rows)):,.0f}"
+    most = f"{round_up_count(max(n_rows)):,.0f}"
+    span = fewest if fewest == most else f"{fewest} to {most}"
+    rows = ROWS_OF_BASIS.get(findings[0].rows_basis, "test rows")
+    return f" (that a change is less than {wording.margin_text} is shown from about {span} {rows})"
 
 
 def describe_shortfall(shortfall: Shortfall) -> str:
@@ -378,8 +427,8 @@ def describe_gap(setting: RunSetting, wording: MetricWording) -> str:
     if baseline.kind == "untested":
         return f"not tested: {gap}"
     if baseline.is_near_ideal:
-        return f"no gap, shown to be less than {wording.margin}: {gap}"
-    return f"no gap is shown: {gap}"
+        return f"no gap, shown to be less than {wording.margin_text}: {gap}"
+    return f"could be chance: {gap}"
 
 
 def _label_gap(setting: RunSetting, wording: MetricWording) -> str:
@@ -396,7 +445,7 @@ def _label_gap(setting: RunSetting, wording: MetricWording) -> str:
 def each_setting(run: RunResults) -> Iterator[tuple[RunSetting, str, str]]:
     """Yield the settings of a run, each with a short sentence and everything that is said of it."""
     answer = answer_of(run)
-    wording = wording_of(answer.metric)
+    wording = wording_of(answer.metric, answer.margin)
     for setting in answer.settings:
         if setting.outcome in NARROWED:
             best = setting.finding(setting.leading[0])
@@ -542,19 +591,19 @@ def place_of(setting: RunSetting, answer: RunAnswer) -> str:
 
 
 def notes_of(
-    answer: RunAnswer, plan: RunPlan, rank_lines: Sequence[str] = (), *, brief: bool = False
+    answer: RunAnswer, plan: RunPlan, run_lines: Sequence[str] = (), *, brief: bool = False
 ) -> tuple[str, ...]:
     """Return the notes: the groups, the words about chance, the test rows, and last what β is.
 
     Parameters
     ----------
-    rank_lines : sequence of str
-        What is said of ranks over data sets.
+    run_lines : sequence of str
+        What is said of ranks over data sets, and of controls.
     brief : bool
-        For a console: who decides the same for everybody, ranks, chance and β, in a line each.
+        For a console: who decides the same for everybody, ranks, controls, chance and β.
     """
     notes = [_constants(answer), _chance(plan, answer, brief=brief)]
-    notes[1:1] = rank_lines
+    notes[1:1] = run_lines
     if not brief:
         notes.insert(0, _groups(answer, plan))
         notes.append(_test_rows(plan))
@@ -605,18 +654,27 @@ def _chance(plan: RunPlan, answer: RunAnswer, *, brief: bool) -> str:
     if n < 2:
         return "One repeat: nothing can be said of chance, and no difference is shown."
     if brief:
-        return f"Results are beyond chance, for other rows too (5 %, Holm; {n} repeats)."
-    family = "data set, attribute and classifier"
+        over = "all of the run" if plan.config.family == "run" else "techniques and settings"
+        chance = f"5 %, Holm over {over}; {n} repeats"
+        sentence = f"Results are beyond chance, for other rows too ({chance})"
+        if any(finding.is_shown_alone for setting in answer.settings for finding in setting.findings):
+            sentence += "; p: not shown"
+        return f"{sentence}."
+    family = "techniques and settings of a data set, attribute and classifier"
     if answer.has_worlds:
-        family = "data set, attribute, world and classifier"
+        family = "techniques and settings of a data set, attribute, world and classifier"
+    if plan.config.family == "run":
+        family = "metrics, data sets, techniques and settings of the run"
     many = ""
-    if len(answer.blocks) > FEW:
+    if len(answer.blocks) > FEW and plan.config.family == "metric":
         many = f" Of {len(answer.blocks)} of these one in twenty may show what is not there."
+    margin = wording_of(answer.metric, answer.margin).margin_text
+    negligible = f"shown to be less than {margin}, or is " if margin else ""
     return (
         "Narrows, widens, turns round (the gap is then the other way): shown beyond chance, for other "
-        "training sets and other test rows too, at 5 % after Holm's adjustment over all techniques and "
-        f"settings of a {family}.{many} Intervals are 95 %, of one number by itself. Hardly: the change is "
-        f"shown to be less than {wording_of(answer.metric).margin}, or is less than a tenth of the gap. "
+        "training sets and other test rows too, at 5 % after Holm's adjustment over all "
+        f"{family}.{many} Intervals are 95 %, of one number by itself; where one leaves out 0 and nothing is "
+        f"shown, p is after that adjustment. Hardly: the change is {negligible}less than a tenth of the gap. "
         f"{capitalise(NOT_BEATEN)}: no other technique is better in both, on average. "
         f"What is not shown may still be there.{answer_worlds.ABOUT if answer.has_worlds else ''}"
     )

@@ -53,6 +53,11 @@ def result_of(finding: TechniqueFinding, *, brief: bool = False) -> str:
     if finding.is_trivial and finding.kind in ("better", "worse"):
         short = "hardly"
         result = f"hardly {result}"
+    if finding.is_shown_alone:
+        # The word is about all of the family.
+        p = math.ceil(round(100 * finding.change_p, 6)) / 100  # rounded up: none is below 0.05
+        short = f"p {p:.2f}"
+        result += f" ({short} among {finding.n_tests})"
     if brief:
         return short
     if finding.is_on_front and finding.narrows:

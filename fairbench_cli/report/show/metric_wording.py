@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from fairbench_cli.experiment.config.config import POINT
 from fairbench_cli.measures.literature_names import ALIASES
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import EVENTS, RATES
@@ -40,6 +41,8 @@ class MetricWording:
         What is added to a difference.
     ideal : float or None
         The best number.
+    margin : float or None
+        Below which change it is said not to change; None where that is never said.
     """
 
     name: str
@@ -49,6 +52,7 @@ class MetricWording:
     is_reversed: bool = False
     shift: float = 0.0
     ideal: float | None = None
+    margin: float | None = POINT
 
     def told_number(self, value: float) -> float:
         """Return the number of a sentence: the deprived group's rate less, or over, the favoured one's.
@@ -92,11 +96,16 @@ class MetricWording:
         return "zero"
 
     @property
-    def margin(self) -> str:
-        """How much less a trivial change is shown to be: one point, 0.01."""
-        if self.form == "points":
+    def margin_text(self) -> str:
+        """The margin as a sentence has it: "1 point", "0.02"; empty where there is none."""
+        if self.margin is None:
+            return ""
+        if self.form != "points":
+            return f"{self.margin:g}"
+        n_points = f"{100 * self.margin:g}"
+        if n_points == "1":
             return "1 point"
-        return "0.01"
+        return f"{n_points} points"
 
     def distance(self, value: float) -> float:
         """Return how far a value is from the ideal."""
@@ -193,8 +202,13 @@ class MetricWording:
         return f"{deprived} are {event} {number} points {way} often than {favoured}"
 
 
-def wording_of(metric: Metric) -> MetricWording:
+def wording_of(metric: Metric, margin: float | None = POINT) -> MetricWording:
     """Return how a metric is said, by what its name stands for.
+
+    Parameters
+    ----------
+    margin : float or None
+        Below which change it is said not to change.
 
     >>> from fairbench_cli.measures.registry import find_metric
     >>> [wording_of(find_metric(name)).form for name in ("discrimination", "cv", "impact-ratio", "phi")]
@@ -211,9 +225,9 @@ def wording_of(metric: Metric) -> MetricWording:
         shift += alias.how == "one plus"
         name = alias.metrics[0]
     if name not in _RATED:
-        return MetricWording(metric.name, ideal=metric.ideal)
+        return MetricWording(metric.name, ideal=metric.ideal, margin=margin)
     rate, form, is_signed = _RATED[name]
-    return MetricWording(metric.name, form, rate, is_signed, turned, shift, metric.ideal)
+    return MetricWording(metric.name, form, rate, is_signed, turned, shift, metric.ideal, margin)
 
 
 def points(value: float) -> str:

@@ -22,7 +22,7 @@ KIND_TEXTS = {
     "w": "worse, beyond chance",
     "u": "higher, beyond chance",
     "d": "lower, beyond chance",
-    "s": "shown to differ by less than 0.01",
+    "s": "shown to differ by less than the margin, 0.01 if the config says no other",
     "c": "the same decision for everybody",
     ".": "no difference shown",
     "?": "not tested",
@@ -32,7 +32,7 @@ KIND_TEXTS = {
 GAP_KIND_TEXTS = KIND_TEXTS | {
     "b": "smaller gap, beyond chance",
     "w": "larger gap, beyond chance",
-    "s": "shown to differ by less than a point",
+    "s": "shown to differ by less than the margin, a point if the config says no other",
 }
 """What they say of a gap between groups."""
 RULE_TEXTS = {
@@ -124,7 +124,7 @@ def answer_chart(answer: RunAnswer) -> Chart | None:
 
 def _technique_tracks(settings: Sequence[RunSetting], answer: RunAnswer) -> list[ChartLine]:
     """Return the way of each technique over β, that of the baseline first."""
-    wording = wording_of(answer.metric)
+    wording = wording_of(answer.metric, answer.margin)
     points: dict[str, list[Point]] = {}
     for setting in settings:
         findings = list(setting.findings)

@@ -88,7 +88,7 @@ def versus_document(
     """
     # 1. The comparisons, by setting.
     answer = answer_of(run)
-    wording = wording_of(answer.metric)
+    wording = wording_of(answer.metric, answer.margin)
     comparisons_by_title: dict[str, list[TechniqueComparison]] = {}
     for settings in answer.blocks:
         comparisons_of = {

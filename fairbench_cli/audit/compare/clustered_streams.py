@@ -1,0 +1,234 @@
+"""Streams whose rows share clusters: people, schools or shops, of one month or of several.
+
+Each month a cluster adds h (its distance from the rate of both groups together) / (the weight of its group)
+to the score of equal rates, its reference's the same with the other sign. A cluster that comes again adds to
+itself, so the variance is that of the sums over all months, whatever its rows have in common. Where rows
+share one of two things: the largest of three variances, as in `measures.clusters`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairbench_cli.audit.compare.effective_sizes import is_share
+from fairbench_cli.audit.compare.references import Ints
+from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.rates import numerators_and_denominators
+from fairbench_cli.measures.sequential import (
+    RatioLooks,
+    clustered_log_evidence,
+    ratio_looks,
+    score_and_variance,
+)
+
+LEAST_CLUSTERS = 20  # so far, before there is evidence: by fewer a variance is not known
+SCORE, GROUP, GROUP_ALL, REFERENCE, REFERENCE_ALL = range(5)
+"""What a cluster adds: to the score; and to Σ h x/n of a group with Σ h n_c/n, and of its reference."""
+
+
+@dataclass(frozen=True, eq=False)
+class SliceSums:
+    """The sums of a group in each slice; arrays of shape (rates, slices)."""
+
+    selected: Floats
+    total: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class PairLooks:
+    """A group and its reference at each look; arrays of shape (rates, looks)."""
+
+    log_e: Floats
+    ratios: RatioLooks
+
+
+def compare_pair(
+    slices: Sequence[Slice],
+    names: Sequence[str],
+    group: str,
+    reference: str | None,
+    rows: tuple[SliceSums, SliceSums],
+) -> PairLooks:
+    """Return the evidence and the limits of the ratio of a group and its reference.
+
+    Parameters
+    ----------
+    slices : sequence of Slice
+        In their order, with clusters.
+    names : sequence of str
+        Rates.
+    group, reference : str
+        Their names; None: everybody else.
+    rows : two SliceSums
+        Their weights.
+    """
+    shares = is_share(names)[:, None]
+    mine, theirs = rows
+    both = mine.total + theirs.total
+    has_rows = (mine.total > 0) & (theirs.total > 0)
+    pooled = np.where(shares, 0.0, divide(mine.selected + theirs.selected, both))
+    # h over the weight of a side; of a share of a list, whose total has no limit, one half.
+    factor = np.where(shares, 0.5, np.where(has_rows, divide(theirs.total, both), 0.0))
+    ref_factor = np.where(shares, 0.5, np.where(has_rows, divide(mine.total, both), 0.0))
+    pooled = np.nan_to_num(pooled)
+
+    moments = []
+    n_clusters = np.full(len(slices), np.inf)
+    for way in range(len(slices[0].cluster_ways)):
+        steps = _steps_of_clusters(slices, way, names, (group, reference), (factor, ref_factor), pooled)
+        of_way, n_of_way = _cumulate(steps, len(names))
+        moments.append(of_way)
+        if way < 2:
+            n_clusters = np.minimum(n_clusters, n_of_way)
+    is_enough = n_clusters >= LEAST_CLUSTERS
+
+    beyond = mine.selected - np.where(shares, 0.0, mine.total * pooled)
+    ref_beyond = theirs.selected - np.where(shares, 0.0, theirs.total * pooled)
+    score = np.cumsum(factor * beyond - ref_factor * ref_beyond, axis=-1)
+    variance = _largest([of_way[:, SCORE, SCORE] for of_way in moments])
+    plain = np.cumsum(_plain_variance(slices, names, group, reference), axis=-1)
+    log_e = np.where(is_enough, clustered_log_evidence(score, variance, plain), 0.0)
+
+    totals = [np.where(shares, np.inf, side.total) for side in rows]
+    rates = []
+    for side, total in zip(rows, totals, strict=True):
+        rates.append(divide(np.cumsum(side.selected, axis=-1), np.cumsum(total, axis=-1)))
+    rate, ref_rate = (np.nan_to_num(of_side) for of_side in rates)
+    correction = divide(n_clusters, n_clusters - 1)
+    by_way = []
+    for of_way in moments:
+        by_way.append(
+            (
+                _product(of_way, GROUP, rate, GROUP, rate),
+                _product(of_way, REFERENCE, ref_rate, REFERENCE, ref_rate),
+                _product(of_way, GROUP, rate, REFERENCE, ref_rate),
+            )
+        )
+    # Of the ways the one with the larger variance at a ratio of 1: covariances have no order of their own.
+    variances = [_at_one(*of_way) for of_way in by_way]
+    group_variance, ref_variance, covariance = (
+        correction * _select_way([of_way[i] for of_way in by_way], variances) for i in range(3)
+    )
+    # `ratio_looks` takes a limitless total for rows; h x/n is x/2 there as well.
+    counts = [np.where(shares, 1e12, side.total) for side in rows]
+    looks = ratio_looks(mine.selected, counts[0], theirs.selected, counts[1])
+    first = np.maximum(looks.first, np.argmax(is_enough) if is_enough.any() else len(slices))
+    looks = replace(
+        looks,
+        group_variance=group_variance,
+        reference_variance=ref_variance,
+        covariance=covariance,
+        first=first,
+    )
+    return PairLooks(log_e, looks)
+
+
+def _steps_of_clusters(
+    slices: Sequence[Slice],
+    way: int,
+    names: Sequence[str],
+    pair: tuple[str, str | None],
+    factors: tuple[Floats, Floats],
+    pooled: Floats,
+) -> Iterator[tuple[Ints, Floats]]:
+    """Yield what the clusters of each slice add: their codes, and an array of shape (clusters, rates, 5)."""
+    group, reference = pair
+    shares = is_share(names)
+    for i, group_counts in enumerate(slices):
+        clusters = group_counts.cluster_ways[way]
+        groups = group_counts.counts.groups
+        mine = clusters.group == (groups.index(group) if group in groups else -1)
+        if reference is None:
+            theirs = ~mine
+        else:
+            theirs = clusters.group == (groups.index(reference) if reference in groups else -1)
+        sides = ((mine, factors[0][:, i], 1.0, GROUP), (theirs, factors[1][:, i], -1.0, REFERENCE))
+        codes, entry = np.unique(clusters.person[mine | theirs], return_inverse=True)
+        place = np.full(len(clusters.person), -1)
+        place[mine | theirs] = entry
+        added = np.zeros((len(codes), len(names), 5))
+        for side, factor, sign, column in sides:
+            selected, total = numerators_and_denominators(clusters.n[side], names)
+            total = np.where(shares, 0.0, total)
+            np.add.at(added[..., SCORE], place[side], sign * factor * (selected - total * pooled[:, i]))
+            np.add.at(added[..., column], place[side], factor * selected)
+            np.add.at(added[..., column + 1], place[side], factor * total)
+        yield codes, added
+
+
+def _cumulate(steps: Iterator[tuple[Ints, Floats]], n_rates: int) -> tuple[Floats, Floats]:
+    """Return Σ over clusters of the products of their sums so far, and how many clusters there are.
+
+    The first has the shape (rates, 5, 5, looks).
+    """
+    all_steps = list(steps)
+    n_codes = max((int(codes.max(initial=-1)) + 1 for codes, _ in all_steps), default=0)
+    sums = np.zeros((n_codes, n_rates, 5))
+    is_seen = np.zeros(n_codes, dtype=bool)
+    products = np.zeros((n_rates, 5, 5))
+    at_looks = []
+    n_clusters = []
+    for codes, added in all_steps:
+        before = sums[codes]
+        after = before + added
+        sums[codes] = after
+        # Those of other clusters stay as they are.
+        products = products + np.einsum("cri,crj->rij", after, after)
+        products = products - np.einsum("cri,crj->rij", before, before)
+        is_seen[codes] = True
+        at_looks.append(products)
+        n_clusters.append(is_seen.sum())
+    return np.stack(at_looks, axis=-1), np.array(n_clusters, dtype=np.float64)
+
+
+def _product(moments: Floats, first: int, first_rate: Floats, second: int, second_rate: Floats) -> Floats:
+    """Return Σ of the products of the distances of clusters from rates."""
+    return np.asarray(
+        moments[:, first, second]
+        - second_rate * moments[:, first, second + 1]
+        - first_rate * moments[:, first + 1, second]
+        + first_rate * second_rate * moments[:, first + 1, second + 1]
+    )
+
+
+def _at_one(group_variance: Floats, ref_variance: Floats, covariance: Floats) -> Floats:
+    return np.asarray(group_variance + ref_variance - 2 * covariance)
+
+
+def _largest(variances: Sequence[Floats]) -> Floats:
+    """Return the variance by clusters of one column, or the largest of three by two."""
+    return _select_way(variances, variances)
+
+
+def _select_way(values: Sequence[Floats], variances: Sequence[Floats]) -> Floats:
+    """Return the value of the way with the largest of some variances."""
+    if len(values) == 1:
+        return values[0]
+    first, second, both = values
+    choices = np.stack([first, second, first + second - both])
+    first, second, both = variances
+    largest = np.argmax(np.stack([first, second, first + second - both]), axis=0)
+    return np.asarray(np.take_along_axis(choices, largest[None], axis=0)[0])
+
+
+def _plain_variance(
+    slices: Sequence[Slice], names: Sequence[str], group: str, reference: str | None
+) -> Floats:
+    """Return the variance of the score of as many independent rows, (rates, slices)."""
+    shares = is_share(names)
+    variances = []
+    for group_counts in slices:
+        groups = group_counts.counts.groups
+        cells = group_counts.cell_rows.astype(np.float64)
+        nobody = np.zeros((2, 2))
+        mine = cells[groups.index(group)] if group in groups else nobody
+        if reference is None:
+            theirs = cells.sum(0) - mine
+        else:
+            theirs = cells[groups.index(reference)] if reference in groups else nobody
+        selected, total = numerators_and_denominators(np.stack([mine, theirs]), names)
+        _, variance = score_and_variance(selected[0], total[0], selected[1], total[1])
+        variances.append(np.where(shares, selected.sum(0) / 4, variance))
+    return np.stack(variances, axis=-1)

@@ -1,0 +1,81 @@
+"""The order of slices, and slices as one."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from fairbench_cli.audit.config import MISSING
+from fairbench_cli.audit.scan.slices import Slice, merge_entries
+
+PERIODS = (  # year and part of it, and how many parts a year has
+    (re.compile(r"(\d{4})[ _-]?[QqKk]([1-4])"), 4),
+    (re.compile(r"(\d{4})[_/-]?(0[1-9]|1[0-2])"), 12),
+    (re.compile(r"(\d{4})[ _-]?[Ww](\d{2})"), 53),
+)
+
+
+def parse_times(names: Sequence[str]) -> list[float] | None:
+    """Return when slices are: numbers, years, quarters, months, weeks or days; None where that is not known.
+
+    >>> parse_times(["2013Q4", "2014Q1", "2014Q3"]), parse_times(["2013-11", "2014-02"])
+    ([8055.0, 8056.0, 8058.0], [24166.0, 24169.0])
+    >>> parse_times(["3", "4", "10"])
+    [3.0, 4.0, 10.0]
+    >>> parse_times(["north", "south"]) is None
+    True
+    """
+    slice_times = _parse_numbers(names) or _parse_days(names)
+    for form, periods_a_year in () if slice_times else PERIODS:
+        matches = [form.fullmatch(name) for name in names]
+        if all(matches):
+            slice_times = [
+                periods_a_year * float(match[1]) + float(match[2]) - 1 for match in matches if match
+            ]
+            break
+    rising = slice_times is not None and all(a < b for a, b in pairwise(slice_times))
+    if rising:
+        return slice_times
+    return None
+
+
+def _parse_numbers(names: Sequence[str]) -> list[float] | None:
+    try:
+        values = [float(name) for name in names]
+    except ValueError:
+        return None
+    if all(map(math.isfinite, values)):
+        return values
+    return None
+
+
+def _parse_days(names: Sequence[str]) -> list[float] | None:
+    from datetime import date
+
+    try:
+        return [float(date.fromisoformat(name[:10]).toordinal()) for name in names]
+    except ValueError:
+        return None
+
+
+def merge_slices(slices: Sequence[Slice], decision: str) -> Slice:
+    """Return slices of an attribute as one."""
+    names: set[str] = set()
+    for group_counts in slices:
+        names.update(group_counts.counts.groups)
+    groups = sorted(names, key=lambda group: (group == MISSING, group))
+    cells = np.zeros((3, len(groups), 2, 2))
+    for group_counts in slices:
+        cells[:, [groups.index(group) for group in group_counts.counts.groups]] += group_counts.cells
+    merged = slices[0].with_cells(cells, tuple(groups), model="", decision=decision)
+    ways = []
+    for clusters_of_slices in zip(*(group_counts.cluster_ways for group_counts in slices), strict=True):
+        parts = []
+        for group_counts, clusters in zip(slices, clusters_of_slices, strict=True):
+            indices = np.array([groups.index(group) for group in group_counts.counts.groups])
+            parts.append(replace(clusters, group=indices[clusters.group]))
+        ways.append(merge_entries(parts))
+    return merged.with_clusters(ways)

@@ -1,0 +1,500 @@
+"""Slices that have an order, such as months: one stream of rows, which is looked at after each slice.
+
+An audit of a file that grows is read again and again. Were each slice tested, or all rows at each look, a
+fair world would fail sooner or later. So each comparison has evidence that may be read at every look
+(`measures.sequential`), its p-value takes the place of the test in the family of a look, and the comparison
+
+* **fails** where that p-value, after Holm, is below 5 % and the ratio since the slice from which the evidence
+  is largest is outside the limits: a long fair past does not hide what came after it;
+* **passes** where the limits of the ratio which hold at all looks are within those that are allowed.
+
+What a slice shows by itself is kept as a description.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from fairbench_cli.audit.compare import references
+from fairbench_cli.audit.compare.clustered_streams import SliceSums, compare_pair
+from fairbench_cli.audit.compare.compare_rates import (
+    Compared,
+    Evidence,
+    Limits,
+    Look,
+    Tests,
+    adjust_tests,
+    compare_slice,
+    make_report,
+)
+from fairbench_cli.audit.compare.effective_sizes import group_rate_rows, rate_rows
+from fairbench_cli.audit.compare.family import family_rates, find_copies, named_rates
+from fairbench_cli.audit.compare.references import REST, Bools, Ints
+from fairbench_cli.audit.compare.report import Interval, Report, StreamLook, Streams
+from fairbench_cli.audit.compare.slice_order import merge_slices, parse_times
+from fairbench_cli.audit.compare.verdict import combine_verdicts, decide, decide_attributes
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.metrics import COMPARED, defined
+from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.document.model import Verdict
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.sequential import (
+    MonthsEvidence,
+    RatioLooks,
+    conditional_log_likelihood,
+    exact_log_evidence,
+    mix_starts,
+    normal_log_evidence,
+    ratio_looks,
+    score_and_variance,
+    start_at_first,
+)
+
+LOOK_NUMBERS = tuple(field.name for field in fields(RatioLooks) if field.name not in ("tuning", "first"))
+MOST_LOG_EVIDENCE = 500.0  # that is written out: more is no larger in words
+
+
+@dataclass(frozen=True, eq=False)
+class SliceRows:
+    """Rows behind rates, slice by slice: arrays of shape (groups, rates, slices).
+
+    `numerator` and `denominator` are what the rows are worth, `selected` and `total` sums of their weights;
+    `scaled` says where rows are worth less than they are.
+    """
+
+    numerator: Floats
+    denominator: Floats
+    selected: Floats
+    total: Floats
+    scaled: Bools
+
+    def take(self, groups: Ints) -> "SliceRows":
+        """Return the rows of other groups: one for each place, or for each place and rate."""
+        columns = np.arange(self.numerator.shape[1])
+        if groups.ndim == 1:
+            groups = groups[:, None]
+        return SliceRows(*(values[groups, columns] for values in vars(self).values()))
+
+
+@dataclass(frozen=True, eq=False)
+class RatioCounts:
+    """Weights selected and in all, of groups and of their references; arrays of one shape."""
+
+    selected: Floats
+    total: Floats
+    ref_selected: Floats
+    ref_total: Floats
+
+    @property
+    def ratio(self) -> Floats:
+        """The ratios of the rates."""
+        return divide(divide(self.selected, self.total), divide(self.ref_selected, self.ref_total))
+
+    def decide(self, index: tuple[int, ...], tau: float) -> Verdict:
+        """Return whether a ratio lies within τ."""
+        selected, total, ref_selected, ref_total = (float(values[index]) for values in vars(self).values())
+        return decide(selected, total, ref_selected, ref_total, tau)
+
+
+@dataclass(frozen=True, eq=False)
+class StreamTests:
+    """Groups and their references over all slices: arrays of shape (groups, rates, looks).
+
+    Parameters
+    ----------
+    evidence : MonthsEvidence
+        Against equal rates.
+    outside : float array
+        P-values of "the ratio lies within τ", which hold at all looks.
+    within : bool array
+        Whether the limits of the ratio lie within τ.
+    limits : two float arrays
+    so_far, since : RatioCounts
+        Of all slices so far, and of those since the start from which the evidence is largest.
+    """
+
+    evidence: MonthsEvidence
+    outside: Floats
+    within: Bools
+    limits: Limits
+    so_far: RatioCounts
+    since: RatioCounts
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeStream:
+    """An attribute over all slices.
+
+    Parameters
+    ----------
+    groups, names : tuples of str
+        The groups of all slices, and the rates.
+    slices, so_far : tuples of Slice
+        In their order; and at each look the slices until then as one.
+    rows, rows_of_rest : SliceRows
+        Of each group, and of everybody else.
+    """
+
+    groups: tuple[str, ...]
+    names: tuple[str, ...]
+    slices: tuple[Slice, ...]
+    so_far: tuple[Slice, ...]
+    rows: SliceRows
+    rows_of_rest: SliceRows
+
+
+def are_stream(slices: Sequence[Slice], config: AuditConfig) -> bool:
+    """Return whether slices are looks at a stream: they have an order, and chance is looked at."""
+    if config.sliced_by is None or config.rule == "point":
+        return False
+    return parse_times(list(dict.fromkeys(group_counts.model for group_counts in slices))) is not None
+
+
+def compare_stream(
+    slices: Sequence[Slice], deciding: Sequence[str], config: AuditConfig, common: AuditConfig, **extra: Any
+) -> Report:
+    """Return the comparisons of slices that are looks at a stream, each judged by all slices up to it.
+
+    The parameters are those of `compare_rates.compare_slices`.
+    """
+    inside = [references.without_excluded_groups(group_counts, config) for group_counts in slices]
+    by_attribute = group_by(inside, lambda group_counts: group_counts.attribute)
+    streams = [_read_attribute(of_attribute) for of_attribute in by_attribute.values()]
+    looks = tuple(dict.fromkeys(group_counts.model for group_counts in slices))
+    tests_by_references: dict[tuple[str, bytes], StreamTests] = {}
+
+    tables: list[Compared] = []
+    evidence: list[Evidence] = []
+    seen: list[StreamLook] = []
+    for look in range(len(looks)):
+        tables_so_far = []
+        tests_so_far = []
+        of_streams = []
+        for stream in streams:
+            table = compare_slice(stream.so_far[look], stream.names, common)
+            reference_indices = _indices_in_stream(table, stream)
+            key = stream.slices[0].attribute, reference_indices.tobytes()
+            if key not in tests_by_references:
+                tests_by_references[key] = _test_groups(stream, reference_indices, table.taus, config.alpha)
+            of_stream = tests_by_references[key]
+            table, tests = _look_at(table, stream, of_stream, look)
+            tables_so_far.append(table)
+            tests_so_far.append(tests)
+            of_streams.append(of_stream)
+        evidence_so_far = adjust_tests(
+            tests_so_far,
+            [family_rates(table.group_counts, table.names, deciding, common) for table in tables_so_far],
+            common,
+            [named_rates(table.group_counts, table.names, deciding, common) for table in tables_so_far],
+            _find_copies(tables_so_far, streams, look),
+        )
+        for i, stream in enumerate(streams):
+            table = tables_so_far[i]
+            table_evidence = evidence_so_far[i]
+            seen += _list_looks(table, table_evidence, stream, of_streams[i], looks, look)
+            table, table_evidence = _as_slice(table, table_evidence, stream.slices[look])
+            tables.append(table)
+            evidence.append(table_evidence)
+
+    parts = (deciding, config, common)
+    report = make_report(slices, tables, evidence, *parts, **extra)
+    without_slices = config.model_copy(update={"sliced_by": None})
+    together = make_report(
+        *([table.group_counts for table in tables_so_far], tables_so_far, evidence_so_far),
+        *(deciding, without_slices, common),
+        source=report.source,
+        rows=report.rows,
+        weighted=report.weighted,
+        found={"rates": None},
+    )
+    verdicts = decide_attributes(together, {})
+    verdict = combine_verdicts(row.verdict for row in verdicts)
+    together = replace(together, verdicts=verdicts, verdict=verdict)
+    return replace(report, streams=Streams(together, tuple(seen)))
+
+
+def _read_attribute(slices: Sequence[Slice]) -> AttributeStream:
+    """Return an attribute over slices, given those of its slices."""
+    names = defined(COMPARED, slices[0].labelled)
+    decision = _decision_of(slices)
+    so_far = [merge_slices(slices[: look + 1], decision) for look in range(len(slices))]
+    groups = so_far[-1].counts.groups
+    index_of_group = {group: g for g, group in enumerate(groups)}
+    shape = (len(groups), len(names), len(slices))
+    rows = _make_rows(shape)
+    rows_of_rest = _make_rows(shape)
+    rest = np.full(len(names), REST)
+    for i, group_counts in enumerate(slices):
+        indices = [index_of_group[group] for group in group_counts.counts.groups]
+        sums = references.rates_and_references(group_counts.counts.n, names, rest)
+        sides = (
+            (rows, group_rate_rows(group_counts, names), sums[:2]),
+            (rows_of_rest, rate_rows(group_counts, names, rest)[1], sums[2:]),
+        )
+        for side, worth, (selected, total) in sides:
+            side.numerator[indices, :, i] = np.nan_to_num(worth.numerator)
+            side.denominator[indices, :, i] = np.nan_to_num(worth.denominator)
+            side.selected[indices, :, i] = np.nan_to_num(selected)
+            side.total[indices, :, i] = np.nan_to_num(total)
+            side.scaled[indices, :, i] = worth.scaled
+    return AttributeStream(groups, names, tuple(slices), tuple(so_far), rows, rows_of_rest)
+
+
+def _make_rows(shape: tuple[int, ...]) -> SliceRows:
+    """Return that there are none."""
+    numerator, denominator, selected, total = np.zeros((4, *shape))
+    return SliceRows(numerator, denominator, selected, total, np.zeros(shape, dtype=bool))
+
+
+def _decision_of(slices: Sequence[Slice]) -> str:
+    """Return the decision of slices as one: a top list has other ties in each."""
+    decisions = {group_counts.decision for group_counts in slices}
+    if len(decisions) == 1:
+        return decisions.pop()
+    return min(decisions, key=len).partition(" (")[0]
+
+
+def _indices_in_stream(table: Compared, stream: AttributeStream) -> Ints:
+    """Return the references of a table, as indices of the groups of the stream."""
+    groups = table.group_counts.counts.groups
+    indices = [g if g == REST else stream.groups.index(groups[g]) for g in table.reference_indices.tolist()]
+    return np.array(indices, dtype=np.intp)
+
+
+def _test_groups(stream: AttributeStream, reference_indices: Ints, taus: Floats, alpha: float) -> StreamTests:
+    """Return the tests of each group against references."""
+    if stream.so_far[-1].shares_clusters:
+        shape = stream.rows.numerator.shape[:2]
+        all_groups = np.arange(len(stream.groups))
+        return _clustered_tests(stream, all_groups, np.broadcast_to(reference_indices, shape), taus, alpha)
+    if (reference_indices == REST).all():
+        ref = stream.rows_of_rest
+    else:
+        ref = stream.rows.take(np.broadcast_to(reference_indices, stream.rows.numerator.shape[:2]))
+    return stream_tests(stream.rows, ref, taus, alpha)
+
+
+def stream_tests(rows: SliceRows, ref: SliceRows, taus: Floats, alpha: float) -> StreamTests:
+    """Return the tests of rates against those of references, at each look."""
+    counts = (rows.numerator, rows.denominator, ref.numerator, ref.denominator)
+    looks = rows.numerator.shape[-1]
+    is_exact = ~(rows.scaled.any(-1) | ref.scaled.any(-1))
+    log_e = np.empty((*rows.numerator.shape, looks))
+    log_e[is_exact] = exact_log_evidence(conditional_log_likelihood(*(side[is_exact] for side in counts)))
+    log_e[~is_exact] = normal_log_evidence(*score_and_variance(*(side[~is_exact] for side in counts)))
+    return _make_tests(mix_starts(log_e), ratio_looks(*counts), rows, ref, taus, alpha)
+
+
+def _clustered_tests(
+    stream: AttributeStream, groups: Ints, reference_indices: Ints, taus: Floats, alpha: float
+) -> StreamTests:
+    """Return the tests of groups against references, (groups, rates), where rows share clusters."""
+    shape = (*reference_indices.shape, len(stream.slices))
+    log_e = np.zeros(shape)
+    by_look = {name: np.zeros(shape) for name in LOOK_NUMBERS}
+    tuning = np.ones(shape[:-1])
+    first = np.zeros(shape[:-1], dtype=np.intp)
+    for i, g in enumerate(groups.tolist()):
+        mine = SliceSums(stream.rows.selected[g], stream.rows.total[g])
+        for reference in dict.fromkeys(reference_indices[i].tolist()):
+            if reference == g:
+                continue
+            if reference == REST:
+                name = None
+                theirs = SliceSums(stream.rows_of_rest.selected[g], stream.rows_of_rest.total[g])
+            else:
+                name = stream.groups[reference]
+                theirs = SliceSums(stream.rows.selected[reference], stream.rows.total[reference])
+            pair = compare_pair(stream.slices, stream.names, stream.groups[g], name, (mine, theirs))
+            columns = reference_indices[i] == reference
+            log_e[i, columns] = pair.log_e[columns]
+            tuning[i, columns] = pair.ratios.tuning[columns]
+            first[i, columns] = pair.ratios.first[columns]
+            for field, values in by_look.items():
+                values[i, columns] = getattr(pair.ratios, field)[columns]
+    ratios = RatioLooks(**by_look, tuning=tuning, first=first)
+    if (reference_indices == REST).all():
+        ref = stream.rows_of_rest.take(groups)
+    else:
+        ref = stream.rows.take(reference_indices)
+    return _make_tests(start_at_first(log_e), ratios, stream.rows.take(groups), ref, taus, alpha)
+
+
+def _make_tests(
+    evidence: MonthsEvidence, ratios: RatioLooks, rows: SliceRows, ref: SliceRows, taus: Floats, alpha: float
+) -> StreamTests:
+    """Return the tests, given the evidence and what is known of ratios."""
+    at_low = ratios.log_evidence(taus[:, None], alpha)
+    at_high = ratios.log_evidence(1 / taus[:, None], alpha)
+    limit = math.log(1 / alpha)
+    sums = [np.cumsum(side, axis=-1) for side in (rows.selected, rows.total, ref.selected, ref.total)]
+    # What was summed up before the start is taken off.
+    before = [np.concatenate([np.zeros((*side.shape[:-1], 1)), side], axis=-1) for side in sums]
+    since = [
+        side - np.take_along_axis(earlier, evidence.start, axis=-1)
+        for side, earlier in zip(sums, before, strict=True)
+    ]
+    return StreamTests(
+        evidence,
+        outside=np.exp(-np.maximum(np.maximum(-at_low, at_high), 0.0)),
+        within=(at_low > limit) & (at_high < -limit),
+        limits=ratios.limits(alpha),
+        so_far=RatioCounts(*sums),
+        since=RatioCounts(*since),
+    )
+
+
+def _look_at(
+    table: Compared, stream: AttributeStream, of_stream: StreamTests, look: int
+) -> tuple[Compared, Tests]:
+    """Return the comparisons of the slices so far, judged by their evidence, and their tests."""
+    indices = np.array([stream.groups.index(group) for group in table.group_counts.counts.groups])
+    is_comparable = references.comparable(table.group_counts, table.config)
+    compared = is_comparable[:, None] & ~table.itself
+    points = np.full(compared.shape, "undecided", dtype=object)
+    points_since = points.copy()
+    for g, m in np.argwhere(compared).tolist():
+        index = int(indices[g]), m, look
+        tau = float(table.taus[m])
+        points[g, m] = of_stream.so_far.decide(index, tau)
+        points_since[g, m] = of_stream.since.decide(index, tau)
+    has_rows = (of_stream.so_far.total[..., look] > 0) & (of_stream.so_far.ref_total[..., look] > 0)
+    is_tested = compared & has_rows[indices]
+    p = np.where(is_tested, of_stream.evidence.p[indices, :, look], np.nan)
+    outside = np.where(is_tested, of_stream.outside[indices, :, look], np.nan)
+    within = of_stream.within[indices, :, look]
+    low, high = (limit[indices, :, look] for limit in of_stream.limits)
+    nothing = np.zeros_like(compared)
+    no_pairs = np.empty((0, len(table.names)))
+    tests = Tests(
+        *(table.names, table.reference_indices, *table.rows, compared, p, outside),
+        exact=nothing,
+        too_few=nothing,
+        within=within,
+        pairs=no_pairs,
+        pairs_outside=no_pairs,
+    )
+    if references.is_chosen_by_rate(table.group_counts, table.config):
+        pairs, pairs_outside = _test_other_pairs(table, stream, indices, is_comparable, look)
+        tests = replace(tests, pairs=pairs, pairs_outside=pairs_outside)
+    return replace(table, look=Look(points, points_since, within, p, (low, high))), tests
+
+
+def _find_copies(
+    tables: Sequence[Compared], streams: Sequence[AttributeStream], look: int
+) -> list[dict[int, tuple[int, int]]]:
+    """Return the copies among attributes, see `family.find_copies`: in each slice so far."""
+    copies = find_copies(
+        [table.group_counts for table in tables], [table.reference_indices for table in tables]
+    )
+    confirmed = []
+    for i, copied in enumerate(copies):
+        are_copies = True
+        for g, (original, original_group) in copied.items():
+            mine = _rows_so_far(tables[i], streams[i], g, look)
+            theirs = _rows_so_far(tables[original], streams[original], original_group, look)
+            are_copies &= np.array_equal(mine, theirs)
+        confirmed.append(copied if are_copies else {})
+    return confirmed
+
+
+def _rows_so_far(table: Compared, stream: AttributeStream, g: int, look: int) -> Floats:
+    """Return the weights and rows of a group of a table, slice by slice."""
+    group = stream.groups.index(table.group_counts.counts.groups[g])
+    columns = (stream.rows.selected, stream.rows.total, stream.rows.numerator, stream.rows.denominator)
+    return np.stack([column[group, :, : look + 1] for column in columns])
+
+
+def _test_other_pairs(
+    table: Compared, stream: AttributeStream, indices: Ints, is_comparable: Bools, look: int
+) -> tuple[Floats, Floats]:
+    """Return the p-values of the pairs of groups without a reference, which the data chose."""
+    first_groups, second_groups = np.triu_indices(len(indices), 1)
+    is_pair = is_comparable[first_groups] & is_comparable[second_groups]
+    first_groups = first_groups[is_pair]
+    second_groups = second_groups[is_pair]
+    alpha = table.config.alpha
+    if stream.so_far[-1].shares_clusters:
+        references_of_pairs = np.repeat(indices[second_groups][:, None], len(table.names), axis=1)
+        of_pairs = _clustered_tests(stream, indices[first_groups], references_of_pairs, table.taus, alpha)
+    else:
+        of_pairs = stream_tests(
+            stream.rows.take(indices[first_groups]),
+            stream.rows.take(indices[second_groups]),
+            table.taus,
+            alpha,
+        )
+    has_reference = (first_groups[:, None] == table.reference_indices) | (
+        second_groups[:, None] == table.reference_indices
+    )
+    p = np.where(has_reference, np.nan, of_pairs.evidence.p[..., look])
+    return p, np.where(has_reference, np.nan, of_pairs.outside[..., look])
+
+
+def _as_slice(table: Compared, evidence: Evidence, group_counts: Slice) -> tuple[Compared, Evidence]:
+    """Return the comparisons of a slice alone, judged by what the slices up to it show."""
+    groups = table.group_counts.counts.groups
+    slice_groups = group_counts.counts.groups
+    references_of_slice = references.find_references(group_counts, table.names, table.config)
+    is_alike = np.ones(len(table.names), dtype=bool)
+    for m, g in enumerate(table.reference_indices.tolist()):
+        if g == REST:
+            continue
+        is_alike[m] = groups[g] in slice_groups
+        if is_alike[m]:
+            references_of_slice[m] = slice_groups.index(groups[g])
+    indices = [groups.index(group) for group in slice_groups]
+    look = None
+    if table.look is not None:
+        point, since = (
+            np.where(is_alike, points[indices], "undecided").astype(object)
+            for points in (table.look.point, table.look.point_since)
+        )
+        look = Look(point, since, table.look.within[indices])
+    of_slice = replace(table, group_counts=group_counts, reference_indices=references_of_slice, look=look)
+    evidence_of_slice = replace(
+        evidence,
+        p_holm=evidence.p_holm[indices],
+        differs=evidence.differs[indices],
+        outside=evidence.outside[indices],
+        shares=evidence.shares[indices],
+    )
+    return of_slice, evidence_of_slice
+
+
+def _list_looks(
+    table: Compared,
+    evidence: Evidence,
+    stream: AttributeStream,
+    of_stream: StreamTests,
+    looks: Sequence[str],
+    look: int,
+) -> Iterator[StreamLook]:
+    """Yield what is shown of each comparison by the slices up to a look."""
+    low, high = of_stream.limits
+    for g, m in np.argwhere(~np.isnan(evidence.p_holm)).tolist():
+        index = stream.groups.index(table.group_counts.counts.groups[g]), m, look
+        p = float(of_stream.evidence.p[index])
+        p_holm = float(evidence.p_holm[g, m])
+        log_e = np.minimum(of_stream.evidence.log_e[index[:2]][: look + 1], MOST_LOG_EVIDENCE)
+        # As many tests as p is taken for by Holm.
+        n_tests = 1 / float(evidence.shares[g, m])
+        if p > 0 and p_holm < 1:
+            n_tests = max(1.0, p_holm / p)
+        yield StreamLook(
+            **vars(table.pair(g, m)) | {"model": looks[look]},
+            metric=table.names[m],
+            looks=look + 1,
+            evidence=math.exp(log_e[-1]),
+            most_evidence=math.exp(log_e.max()),
+            alarm_at=n_tests / table.config.alpha,
+            p=p,
+            p_holm=p_holm,
+            since=looks[int(of_stream.evidence.start[index])],
+            ratio_since=float(of_stream.since.ratio[index]),
+            ratio=Interval(float(of_stream.so_far.ratio[index]), float(low[index]), float(high[index])),
+        )

@@ -1,0 +1,113 @@
+"""What slices that have an order show, looked at after each of them, in words and as a table."""
+
+from collections.abc import Callable, Iterable
+
+from fairbench_cli.audit.compare.report import Disparity, Report, StreamLook
+from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.parts.part import Row, View
+from fairbench_cli.base.safe_text import format_count
+from fairbench_cli.document.model import TableCell, TextTable
+from fairbench_cli.measures.rates import RATES
+
+LARGEST = 1e6  # evidence beyond is written as this
+
+
+def last_looks(report: Report) -> dict[tuple[str, str, str], StreamLook]:
+    """Return what the last look shows, by attribute, group and rate; nothing where slices have no order."""
+    if report.streams is None:
+        return {}
+    looks = (look for look in report.streams.looks if look.model == report.last)
+    return {(look.attribute, look.group, look.metric): look for look in looks}
+
+
+def summarise_looks(report: Report) -> str:
+    """Return how often was looked, what that means for errors, and the comparison with most evidence."""
+    looks = last_looks(report)
+    rows = {(row.attribute, row.group, row.metric): row for row in report.judged_comparisons if row.deciding}
+    deciding = [(look, rows[key]) for key, look in looks.items() if key in rows]
+    level = f"{100 * report.config.alpha:.3g} %"
+    n_looks = max((look.looks for look in looks.values()), default=0)
+    times = "once" if n_looks == 1 else f"{n_looks} times"
+    sentence = f"Looked at {times}; no number of looks makes this say more than {level} false alarms."
+    if not deciding:
+        return sentence
+    look, row = max(
+        deciding, key=lambda pair: (pair[1].verdict == "fail", pair[0].most_evidence / pair[0].alarm_at)
+    )
+    return f"{sentence} {describe_look(look, row, in_full=True)}"
+
+
+def describe_look(look: StreamLook, row: Disparity, *, in_full: bool = False) -> str:
+    """Return the evidence on a comparison in a sentence; `in_full` with its rate and its groups."""
+    most = format_evidence(look.most_evidence)
+    alarm = format_evidence(look.alarm_at)
+    subject = "the ratio"
+    if in_full:
+        subject = (
+            f"the {RATES[look.metric].label} of {formatting.format_group(look.group)} ({look.attribute})"
+        )
+    if look.most_evidence < look.alarm_at:
+        if in_full:
+            return f"Most evidence, on {subject}: {most} of {alarm}."
+        return f"Evidence {most} of {alarm}."
+    ratio = formatting.ratio(look.ratio_since, row.tau, 2)
+    if in_full:
+        ratio += " times that of " + formatting.format_group(look.reference)
+    by_now = ""
+    if look.evidence < look.alarm_at:
+        by_now = f", by now {format_evidence(look.evidence)}"
+    return f"Since {look.since} {subject} is {ratio}; evidence {most}{by_now} (alarm at {alarm})."
+
+
+def format_evidence(value: float) -> str:
+    """Write evidence with two digits or as a whole number.
+
+    >>> [format_evidence(value) for value in (0.314, 3.14, 83.7, 4711.0, 1e40)]
+    ['0.31', '3.1', '84', '4,711', 'over 1,000,000']
+    """
+    if value > LARGEST:
+        return f"over {formatting.thousands(LARGEST)}"
+    if value < 10:
+        return f"{value:.2g}"
+    return formatting.thousands(round(value))
+
+
+def look_rows(report: Report) -> Iterable[Row]:
+    """Yield what each look shows of each comparison; an interval takes three columns."""
+    if report.streams is None:
+        return ()
+    return map(formatting.flatten, report.streams.looks)
+
+
+def looks_table(report: Report, view: View) -> TextTable:
+    """Return the evidence of the last look on each comparison that decides, most first."""
+    rows = {(row.attribute, row.group, row.metric): row for row in report.judged_comparisons if row.deciding}
+    looks = [look for key, look in last_looks(report).items() if key in rows]
+    looks.sort(key=lambda look: -look.most_evidence / look.alarm_at)
+
+    def ratio_since(look: StreamLook) -> TableCell:
+        return TableCell(formatting.number(look.ratio_since, 2), f"since {look.since}", look.ratio_since)
+
+    columns: dict[str, Callable[[StreamLook], TableCell]] = {
+        "group": lambda look: TableCell(formatting.format_group(look.group), look.attribute),
+        "metric": lambda look: TableCell(look.metric),
+        "evidence": lambda look: TableCell(
+            format_evidence(look.most_evidence), f"of {format_evidence(look.alarm_at)}", look.most_evidence
+        ),
+        "ratio since": ratio_since,
+        "ratio, all": lambda look: formatting.fine_cell(look.ratio, 2),
+    }
+    return view.table("", columns, looks)
+
+
+def looks_notes(report: Report) -> tuple[str, ...]:
+    """Return how evidence is to be read."""
+    n_tests = format_count(report.family, "comparison")
+    return (
+        "evidence: 1 on average where both rates are the same in each slice, whenever one looks or stops; "
+        "after it what rejects equal rates, 20 for one comparison and more for several "
+        f"(Holm, {n_tests}). The largest so far counts.",
+        "since: the slice from which on the evidence is largest. ratio, all: with limits that hold at all "
+        "looks at once. It fails where the ratio since then is outside what is allowed, too.",
+        "In the tables of all slices p is 1 / the largest evidence, and the limits of a ratio are these.",
+    )

@@ -1,0 +1,200 @@
+"""What the controls of a run say, in words: its own rate of false findings, and what it can show."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from fairbench_cli.base.safe_text import format_count
+from fairbench_cli.document.model import Section, TableCell, TextTable
+from fairbench_cli.experiment.controls import NOISE, PLANTED
+from fairbench_cli.report.ledger.columns import FAIRNESS
+from fairbench_cli.report.ledger.controls import (
+    BOOTSTRAP_TWINS,
+    DIFFERENT,
+    NOISE_TWINS,
+    NOT_SHOWN,
+    PLACEBO,
+    PLANTED_EFFECT,
+    ControlRates,
+    compute_rates,
+    count_missing,
+    run_controls_frame,
+)
+from fairbench_cli.report.ledger.inference import row_design
+from fairbench_cli.report.ledger.results import RunResults
+from fairbench_cli.report.show.page_slots import drop_uniform_columns
+
+WIDE = 0.2
+"""How wide an interval is that says nothing of a rate of a few per cent."""
+MEANINGS = {
+    NOISE_TWINS: f"the plain model's decisions with {100 * NOISE:g} % of the test rows turned over, twice",
+    BOOTSTRAP_TWINS: "the plain model trained twice, on rows drawn with replacement, at the last β and with "
+    "the first classifier",
+    PLANTED_EFFECT: f"the plain model, and its decisions with the deprived accepted {100 * PLANTED:g} points "
+    "more often",
+    PLACEBO: "techniques trained with the protected column shuffled",
+}
+SPLITS = (
+    "The repeats are random splits of the same rows: their tests allow for training sets that vary more than "
+    "these, and twins do not vary so. Hardly any is expected to be called different, and that says little of "
+    "techniques."
+)
+
+
+def describe_controls(run: RunResults, *, brief: bool = False) -> list[str]:
+    """Return the sentences on a run's controls; none where it has none.
+
+    Parameters
+    ----------
+    brief : bool
+        For a console: the rates alone.
+    """
+    if not run.plan.config.controls:
+        return []
+    rates = compute_rates([run_controls_frame(run)])
+    sentences = describe_rates(rates)
+    if rates.fails:
+        sentences.append(
+            "The controls fail: words about differences are wrong more often than the 5 % that they say."
+        )
+    elif rates.high - rates.low > WIDE:
+        sentences.append(f"This run alone cannot tell 0 from {100 * WIDE:.0f} %.")
+    if brief:
+        return [" ".join(sentences)]
+    if row_design(run.plan.config).kind == "split":
+        sentences.append(SPLITS)
+    return [" ".join(sentences), *describe_placebos(run_controls_frame(run)), *_describe_missing(run)]
+
+
+def describe_rates(rates: ControlRates) -> list[str]:
+    """Return how often twins were called different, and planted effects were shown.
+
+    >>> describe_rates(ControlRates(18, 1, 0.006, 0.371, 9, 8))[0][63:]
+    '1 was called different (5.6 %; 95 % interval 0.6 to 37 %).'
+    """
+    sentences = []
+    if rates.n_compared:
+        verb = "was" if rates.n_different == 1 else "were"
+        low, high = (_format_percent(end) for end in (rates.low, rates.high))
+        comparisons = format_count(rates.n_compared, "comparison")
+        sentences.append(
+            f"Of {comparisons} of models that differ by chance alone {rates.n_different or 'none'} {verb} "
+            f"called different ({_format_percent(rates.share)} %; 95 % interval {low} to {high} %)."
+        )
+    else:
+        sentences.append("No control could be tested: that takes two repeats with a value.")
+    if rates.n_planted:
+        sentences.append(
+            f"A planted change of {100 * PLANTED:g} points was shown in {rates.n_shown} of {rates.n_planted}."
+        )
+    return sentences
+
+
+def _format_percent(share: float) -> str:
+    """Write a share in per cent: with a decimal below 10.
+
+    >>> _format_percent(0.0), _format_percent(0.056), _format_percent(0.371)
+    ('0', '5.6', '37')
+    """
+    if 0 < share < 0.0995:
+        return f"{100 * share:.1f}"
+    return f"{100 * share:.0f}"
+
+
+def describe_placebos(frame: pd.DataFrame) -> list[str]:
+    """Return the sentences on techniques that narrow the gap though the protected column is shuffled."""
+    placebos = frame[(frame["control"] == PLACEBO) & (frame["metric"] == FAIRNESS)]
+    if not len(placebos):
+        return []
+    sentences = []
+    narrowing = placebos[placebos["word"] == "better"]
+    for technique, rows in narrowing.groupby("technique", sort=False):
+        points = -100 * rows["distance_difference"].mean()
+        on = ", ".join(dict.fromkeys(rows["dataset"]))
+        sentences.append(
+            f"With the protected column shuffled in training {technique} still narrows the gap by "
+            f"{points:.1f} points ({on}): that part is not about the groups."
+        )
+    n_others = placebos["technique"].nunique() - narrowing["technique"].nunique()
+    if n_others:
+        noun = "other technique" if len(narrowing) else "technique"
+        sentences.append(
+            "With the protected column shuffled in training no narrowing is shown of "
+            f"{format_count(n_others, noun)}."
+        )
+    return sentences
+
+
+def _describe_missing(run: RunResults) -> list[str]:
+    """Return that repeats lack their controls, where some do."""
+    n_missing = count_missing(run.plan, run.records)
+    if not n_missing:
+        return []
+    return [f"{format_count(n_missing, 'repeat')} without controls: `fairbench run` computes them."]
+
+
+def controls_section(run: RunResults) -> Section:
+    """Return the section of the page on controls: what they are, the rates, and what was called different."""
+    frame = run_controls_frame(run)
+    captions = describe_controls(run)
+    rows = []
+    for kind, meaning in MEANINGS.items():
+        of_kind = frame[frame["control"] == kind]
+        if not len(of_kind):
+            continue
+        rates = compute_rates([of_kind])
+        cells = [TableCell(kind), TableCell(meaning)]
+        if kind == PLACEBO:
+            n_different = int(of_kind["word"].isin(DIFFERENT).sum())
+            cells += [TableCell(str(len(of_kind))), TableCell(str(n_different)), TableCell("–")]
+        elif kind == PLANTED_EFFECT:
+            cells += [TableCell(str(rates.n_planted)), TableCell(str(rates.n_shown)), TableCell("–")]
+        else:
+            cells += [TableCell(str(rates.n_compared)), TableCell(str(rates.n_different)), _rate_cell(rates)]
+        rows.append(tuple(cells))
+    heads = ("control", "what is compared", "comparisons", "shown", "shown, % (95 % interval)")
+    tables = [TextTable("Controls: models whose difference is known", heads, tuple(rows), words=2)]
+    is_wrong = frame["control"].isin([NOISE_TWINS, BOOTSTRAP_TWINS]) & frame["word"].isin(DIFFERENT)
+    is_missed = (frame["control"] == PLANTED_EFFECT) & (frame["word"] == NOT_SHOWN)
+    surprising = frame[is_wrong | is_missed]
+    if len(surprising):
+        tables.append(
+            _list_rows("Twins that were called different, and planted changes not shown", surprising)
+        )
+    return Section("Controls", tuple(captions), tuple(tables), anchor="controls")
+
+
+def _rate_cell(rates: ControlRates) -> TableCell:
+    """Return the cell of the share of twins that were called different, with its interval."""
+    if not rates.n_compared:
+        return TableCell("–")
+    low, high = (_format_percent(end) for end in (rates.low, rates.high))
+    return TableCell(_format_percent(rates.share), f"[{low}, {high}]", value=rates.share)
+
+
+def _list_rows(title: str, frame: pd.DataFrame) -> TextTable:
+    """Return a table of rows of controls.csv."""
+    columns = drop_uniform_columns(
+        {
+            "data set": frame["dataset"].tolist(),
+            "attribute": frame["attribute"].tolist(),
+            "groups of": frame["attribute"].tolist(),
+            "world": frame["world"].tolist(),
+            "data": frame["representation"].tolist(),
+            "β": [f"{beta:g}" for beta in frame["beta"]],
+            "sees the group": np.where(frame["include_protected"], "yes", "no").tolist(),
+            "classifier": frame["classifier"].tolist(),
+        }
+    )
+    columns |= {"control": frame["control"].tolist(), "metric": frame["metric"].tolist()}
+    columns["difference, points"] = [f"{100 * difference:+.1f}" for difference in frame["difference"]]
+    columns["p"] = [f"{p:.3f}" for p in frame["p"]]
+    columns["word"] = frame["word"].tolist()
+    rows = [tuple(map(TableCell, texts)) for texts in zip(*columns.values(), strict=True)]
+    return TextTable(title, tuple(columns), tuple(rows), words=len(columns))
+
+
+def describe_joint_rates(frames: Sequence[pd.DataFrame]) -> list[str]:
+    """Return the sentence on the controls of two runs together."""
+    return [f"Controls of both runs: {' '.join(describe_rates(compute_rates(frames)))}"]

@@ -1,0 +1,169 @@
+"""Limits of a change from the rows that are decided otherwise: by another implementation, and their laws."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import law
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from fairbench_cli.report.ledger.changed_rows import RowChanges
+
+REFERENCE = Path(__file__).parents[1] / "reference" / "inference" / "same.csv"
+MARGIN = 0.01
+
+
+def two_groups(rows, accepted, refused, accepted_squares=None, refused_squares=None, error=0.0, repeats=5):
+    """A difference of rates, the group's less the reference's: every array of shape (entries, 2)."""
+    n_entries = len(rows)
+    return RowChanges(
+        effects=np.array([1.0, -1.0]) / rows,
+        accepted=accepted,
+        refused=refused,
+        accepted_squares=accepted if accepted_squares is None else accepted_squares,
+        refused_squares=refused if refused_squares is None else refused_squares,
+        error=np.broadcast_to(np.asarray(error, dtype=float), n_entries),
+        freedom=np.broadcast_to(np.asarray(repeats - 1, dtype=float), n_entries),
+        rest=np.zeros(n_entries),
+    )
+
+
+def columns(frame: pd.DataFrame, name: str) -> np.ndarray:
+    return frame[[f"{name}_group", f"{name}_reference"]].to_numpy(dtype=float)
+
+
+def test_limits_and_p_of_another_implementation():
+    frame = pd.read_csv(REFERENCE)
+    changes = two_groups(
+        columns(frame, "rows"),
+        columns(frame, "up"),
+        columns(frame, "down"),
+        columns(frame, "squares_up"),
+        columns(frame, "squares_down"),
+        frame["error_between"],
+        frame["repeats"],
+    )
+    difference = frame["difference"].to_numpy()
+    below, above = changes.half_widths(0.05)
+    assert (difference - below).round(6).tolist() == frame["low"].tolist()
+    assert (difference + above).round(6).tolist() == frame["high"].tolist()
+    p = changes.p_within(difference, np.full(len(frame), MARGIN))
+    assert p.round(6).tolist() == frame["p_same"].tolist()
+
+
+def test_the_rule_of_three():
+    for rows in (100, 300, 1000):
+        changes = two_groups(np.array([[rows, 1e12]]), np.zeros((1, 2)), np.zeros((1, 2)))
+        none = np.zeros(1)
+        assert changes.p_within(none, none + MARGIN) == pytest.approx(stats.poisson.pmf(0, MARGIN * rows))
+        assert changes.half_widths(0.025)[1] == pytest.approx(stats.gamma.ppf(0.975, 1) / rows)
+        assert changes.p_of_changed_rows(none).tolist() == [1.0]
+
+
+GROUPS = st.tuples(*[st.integers(0, 12)] * 4, st.integers(50, 20000), st.integers(50, 20000))
+
+
+def changes_of(numbers, error=0.001, times=1):
+    up, down, up_reference, down_reference, rows, reference_rows = numbers
+    return two_groups(
+        np.array([[rows, reference_rows]]) * float(times),
+        np.array([[up, up_reference]], dtype=float),
+        np.array([[down, down_reference]], dtype=float),
+        error=error,
+    )
+
+
+def mean_of(changes: RowChanges) -> np.ndarray:
+    return (changes.effects * (changes.accepted - changes.refused)).sum(axis=1)
+
+
+@law(60)
+@given(GROUPS, st.floats(1e-6, 0.5))
+def test_what_is_turned_round_has_the_limits_turned_round(numbers, alpha):
+    changes = changes_of(numbers)
+    up, down, up_reference, down_reference, *rows = numbers
+    turned = changes_of((down, up, down_reference, up_reference, *rows))
+    assert mean_of(turned) == pytest.approx(-mean_of(changes))
+    assert np.stack(turned.half_widths(alpha)) == pytest.approx(np.stack(changes.half_widths(alpha)[::-1]))
+    margin = np.array([MARGIN])
+    assert turned.p_within(mean_of(turned), margin) == pytest.approx(
+        changes.p_within(mean_of(changes), margin)
+    )
+
+
+@law(60)
+@given(GROUPS, st.integers(2, 10))
+def test_as_many_changes_of_more_rows_are_shown_to_be_less(numbers, times):
+    few, many = changes_of(numbers), changes_of(numbers, times=times)
+    for few_side, many_side in zip(few.half_widths(0.025), many.half_widths(0.025), strict=True):
+        assert (many_side <= few_side).all()
+    margin = np.array([MARGIN])
+    assert many.p_within(mean_of(many), margin) <= few.p_within(mean_of(few), margin) + 1e-9
+
+
+@law(60)
+@given(GROUPS, st.floats(0.001, 0.1), st.floats(1, 3))
+def test_a_wider_margin_is_easier_to_show(numbers, margin, times):
+    changes = changes_of(numbers)
+    p, p_of_wider = (changes.p_within(mean_of(changes), np.array([m])) for m in (margin, margin * times))
+    assert p_of_wider <= p + 1e-9
+    below, above = changes.half_widths(p)
+    is_within = np.maximum(above + mean_of(changes), below - mean_of(changes)) <= margin * (1 + 1e-6)
+    assert is_within | (p == 1)
+
+
+@law(60)
+@given(GROUPS, st.floats(1e-6, 0.4))
+def test_a_lower_level_has_wider_limits_and_repeats_add_to_them(numbers, alpha):
+    changes = changes_of(numbers)
+    for narrow, wide in zip(changes.half_widths(alpha), changes.half_widths(alpha / 2), strict=True):
+        assert (wide >= narrow).all()
+    for without, with_error in zip(
+        changes_of(numbers, error=0.0).half_widths(alpha), changes.half_widths(alpha), strict=True
+    ):
+        assert with_error == pytest.approx(np.hypot(without, stats.t.ppf(1 - alpha, 4) * 0.001))
+
+
+def test_kinds_with_one_effect_are_one_number():
+    effects = np.array([[0.01, 0.01, -0.01, 0.02]])
+    ones = np.array([[1.0, 2.0, 4.0, 8.0]])
+    merged = RowChanges.from_rows(effects, ones, 2 * ones, 3 * ones, 4 * ones).merge_kinds()
+    assert merged.effects.tolist() == [[0.01, 0, -0.01, 0.02]]
+    assert merged.accepted.tolist() == [[3, 0, 4, 8]]
+    assert merged.refused_squares.tolist() == [[12, 0, 16, 32]]
+
+
+def called_same(rng, rows: int, repeats: int, change: float, *, is_fixed: bool, runs: int) -> float:
+    """How often a true change of the group's rate is called none; the reference has twice the rows."""
+    n = np.array([rows, 2 * rows])
+    chance = np.array([change, 0.0])
+    if is_fixed:
+        # The same rows in all repeats: their number is binomial, and nothing varies between repeats.
+        accepted = rng.binomial(n, chance, (runs, 2)).astype(float)
+        squares = accepted
+        error = np.zeros(runs)
+    else:
+        # Each row changes in some of the repeats.
+        times = rng.binomial(repeats, chance[0], (runs, rows)) / repeats
+        accepted = np.stack([times.sum(axis=1), np.zeros(runs)], axis=1)
+        squares = np.stack([(times**2).sum(axis=1), np.zeros(runs)], axis=1)
+        error = np.sqrt(rows * change * (1 - change) / repeats) / rows * np.ones(runs)
+    changes = two_groups(np.tile(n, (runs, 1)), accepted, np.zeros((runs, 2)), squares, None, error, repeats)
+    p = changes.p_within(mean_of(changes), np.full(runs, MARGIN))
+    return float(np.mean(p < 0.05))
+
+
+@pytest.mark.parametrize("rows", [50, 100, 200, 300, 500, 1000, 2000, 5000])
+def test_a_change_of_the_margin_is_seldom_called_none(rows):
+    rng = np.random.default_rng(rows)
+    assert called_same(rng, rows, 2, MARGIN, is_fixed=True, runs=4000) <= 0.055
+    for repeats in (2, 5, 30):
+        assert called_same(rng, rows, repeats, MARGIN, is_fixed=False, runs=200) <= 0.085
+
+
+def test_no_change_is_called_none_on_many_rows():
+    rng = np.random.default_rng(1)
+    assert called_same(rng, 5000, 5, 0.001, is_fixed=True, runs=400) > 0.95
