@@ -44,12 +44,12 @@ class _Position:
 
     def move(self, text: str) -> None:
         """Go on behind some text."""
-        *full_lines, rest = text.split("\n")
+        *full_lines, last_line = text.split("\n")
         self.line += len(full_lines)
         if full_lines:
-            self.before = rest[:MOST_KEPT]
+            self.before = last_line[:MOST_KEPT]
         else:
-            self.before = (self.before + rest)[:MOST_KEPT]
+            self.before = (self.before + last_line)[:MOST_KEPT]
         self.has_wide_letters = self.has_wide_letters or not text.isascii()
 
 

@@ -150,9 +150,9 @@ def find_good_value(values: Iterable[str]) -> str | None:
     """
     good: dict[str, str] = {}
     for value in values:
-        words = " ".join(split_words(value))
-        if _GOOD.match(words):
-            good.setdefault(words, value)
+        lower_text = " ".join(split_words(value))
+        if _GOOD.match(lower_text):
+            good.setdefault(lower_text, value)
     if len(good) == 1:
         return next(iter(good.values()))
     return None

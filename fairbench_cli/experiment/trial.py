@@ -126,7 +126,7 @@ class Trial:
         """Return that somebody's technique decides on every row as the model without one; else empty."""
         if self.kind is CLASSIFIERS or self.spec.origin is None:
             return ""
-        plain = replace(self, spec=components.ComponentSpec(PLAIN))
+        without = replace(self, spec=components.ComponentSpec(PLAIN))
         tried = []
         with captured(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -134,7 +134,7 @@ class Trial:
                 rows = samples(network)
                 try:
                     reply = self.ask(*rows)
-                    plain_reply = plain.ask(*rows)
+                    plain_reply = without.ask(*rows)
                 except (Exception, SystemExit):  # another trial says so
                     return ""
                 if reply[0]:

@@ -349,17 +349,17 @@ def _cheapest_pair(cost: list[Floats], constrained: list[Floats], tolerance: flo
     """
     if len(cost) != 2 or len(constrained[0]) != 1:
         raise ValueError("without draws two groups are held at one rate")
-    first, second = (rates[0] for rates in constrained)
+    own_rates, other_rates = (rates[0] for rates in constrained)
     # Of the second group, the points in the window of each point of the first: both ends only rise.
-    starts = np.searchsorted(second, first - tolerance - ROUNDING, side="left")
-    ends = np.searchsorted(second, first + tolerance + ROUNDING, side="right")
+    starts = np.searchsorted(other_rates, own_rates - tolerance - ROUNDING, side="left")
+    ends = np.searchsorted(other_rates, own_rates + tolerance + ROUNDING, side="right")
     best: tuple[float, float, int, int] | None = None
     for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         if start == end:
             continue
         window = cost[1][start:end]
         cheapest = start + np.flatnonzero(window <= window.min() + ROUNDING)
-        gaps = np.abs(second[cheapest] - first[i]).round(12)
+        gaps = np.abs(other_rates[cheapest] - own_rates[i]).round(12)
         j = int(cheapest[np.argmin(gaps)])
         pair = (round(float(cost[0][i] + cost[1][j]), 12), float(gaps.min()), i, j)
         if best is None or pair < best:

@@ -572,7 +572,7 @@ def short_explanations(explanations: Sequence[Explanation], report: Report) -> S
 
 
 def describe_largest(explanations: Sequence[Explanation], report: Report) -> str:
-    """Return what the columns asked for explain of the largest gap, and what is left, in a sentence."""
+    """Return the sentence on what the columns asked for explain of the largest gap, and what is left."""
     if not explanations:
         return ""
     largest = max(explanations, key=lambda explanation: abs(explanation.difference.value))
@@ -583,8 +583,8 @@ def describe_largest(explanations: Sequence[Explanation], report: Report) -> str
     for name in asked_by:
         if name in by_name:
             explained = _format_points(by_name[name].explained, is_lower=is_lower)
-            left = _format_points(by_name[name].unexplained, is_lower=is_lower)
-            clauses.append(f"{name} explains {explained}, and {left} are left")
+            unexplained = _format_points(by_name[name].unexplained, is_lower=is_lower)
+            clauses.append(f"{name} explains {explained}, and {unexplained} are left")
     if not clauses:
         return ""
     gap = f"{100 * abs(largest.difference.value):.1f} points"

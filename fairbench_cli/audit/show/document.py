@@ -107,7 +107,7 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
     for (verdict, text), chart in zip_longest(sentences, charts_of_sentences):
         statements.append(Statement(text, verdict, chart))
     if charts:
-        lines = (part.line(findings, report) for part, findings in parts_of(report))
+        lines = (audit_part.line(findings, report) for audit_part, findings in parts_of(report))
         statements += [Statement(line) for line in lines if line]
     audited = f"Audited: {source_name(report)}, {formatting.thousands(report.rows)} rows."
     detail = answer.detail
