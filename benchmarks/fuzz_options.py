@@ -309,6 +309,8 @@ def tame_case(rng: random.Random) -> Case:
         without.add("threshold")
     if "against" in way:
         without |= {"drop-missing"}
+    if "scan" in way:
+        without.add("draws")  # it needs some
     keys = tame_base(people) | {key: options[key] for key in (*way, *extras)}
     keys = {key: value for key, value in keys.items() if key not in without}
     files = tame_files(rng, people)
