@@ -1,6 +1,7 @@
 """Random combinations of options: an audit or a run ends in a result or in two lines, soon.
 
-usage: python benchmarks/fuzz_options.py [--audits 2000] [--runs 500] [--seed 0] [--first 0] [--keep FOLDER]
+usage: python benchmarks/fuzz_options.py [--audits 2000] [--tame 500] [--pairs 1000] [--doubled 500]
+                                         [--runs 500] [--seed 0] [--first 0] [--keep FOLDER]
        python benchmarks/fuzz_options.py --list audit COUNT | --show audit NUMBER
        python benchmarks/fuzz_options.py --compare BEFORE AFTER
 
@@ -9,6 +10,11 @@ varies the options: those of `fairbench audit` as flags or in a config file, and
 `fairbench run`. A case is the same for the same seed. Each runs the real command in a process that was forked
 after Python had loaded everything. Wrong is a traceback, an exit code that is none of 0, 1 and 2, exit code 2
 without its two lines, a warning of Python or NumPy, and more than a minute.
+
+Of the options of an audit at random, --audits, nearly half contradict each other or the file. --tame has
+options that go together, so that every audit has a result: a refusal is wrong, too; some name one value of a
+list twice, and have to say the same as with it once. --pairs goes through all pairs of options. --doubled
+gives an option of any command twice, in any spelling: of one that takes one value that has to be refused.
 
 `--keep` writes a folder for every case: its files, its command line, what it printed, its exit code, and its
 output. `--compare` says how two of these differ, such as before and after a change of the code: exit codes,
@@ -35,7 +41,9 @@ import traceback
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +65,23 @@ class Case:
     commands: tuple[tuple[str, ...], ...]
     files: Files = field(repr=False)
     stdin: str = ""
+    computes: bool = False  # a refusal is wrong
+    refused_with: str = ""  # it has to be refused, in these words
+    equal_reports: tuple[str, ...] = ()  # files of JSON that have to say the same of another list of options
 
 
 def case(kind: str, seed: int, number: int) -> Case:
     """Return a case, always the same one."""
     rng = random.Random(f"options-{kind}-{seed}-{number}")  # noqa: S311
-    return audit_case(rng) if kind == "audit" else run_case(rng)
+    if kind == "audit":
+        return audit_case(rng)
+    if kind == "tame":
+        return tame_case(rng)
+    if kind == "pair":
+        return pair_case(rng, seed, number)
+    if kind == "doubled":
+        return doubled_case(rng)
+    return run_case(rng)
 
 
 def words(text: str) -> list[str]:
@@ -169,6 +188,202 @@ def population(rng: random.Random) -> Population:
     kept = {name for name in columns if rng.random() < 0.96}
     columns = {name: values for name, values in columns.items() if name not in shared or name in kept}
     return Population(columns, tuple(attributes), tuple(scores), scale, label)
+
+
+def tame_population(rng: random.Random) -> Population:
+    """Return a random table without gaps or odd names, in which every group has rows of each kind."""
+    n = rng.choice([400, 600])
+    names = rng.sample(["sex", "race", "region"], rng.choice([2, 2, 3]))
+    levels = {"sex": ("f", "m"), "race": ("white", "black", "asian"), "region": ("north", "south")}
+    columns = {name: [rng.choice(levels[name]) for _ in range(n)] for name in names}
+    gap = rng.choice([0.0, 0.5, 1.0])
+    latent = [rng.gauss(gap * (group == levels[names[0]][0]), 1) for group in columns[names[0]]]
+    scale = rng.choice(["binary", "share", "decile"])
+    columns["label"] = [str(int(value + rng.gauss(0, 1) > 0.3)) for value in latent]
+    for score in ("score", "score_b"):
+        columns[score] = [scored(value + rng.gauss(0, 0.7), scale) for value in latent]
+    columns |= {
+        "id": [str(i) for i in range(n)],
+        "person": [str(i // 2) for i in range(n)],
+        "month": [f"2024-0{1 + i % 3}" for i in range(n)],
+        "w": [rng.choice(["1", "2", "0.5"]) for _ in range(n)],
+        "model": [rng.choice(["m1", "m2"]) for _ in range(n)],
+        "education": [rng.choice(["low", "mid", "high"]) for _ in range(n)],
+        "hours": [str(rng.choice([20, 30, 38, 40])) for _ in range(n)],
+        "age": [str(rng.randint(18, 80)) for _ in range(n)],
+    }
+    return Population(columns, tuple(names), ("score",), scale, "label")
+
+
+def tame_base(people: Population) -> Keys:
+    """Return the options that every audit of a table needs."""
+    keys: Keys = {"attribute": list(people.attributes), "score": ["score"]}
+    if people.scale != "binary":
+        keys["threshold"] = [{"share": 0.5, "decile": 5}[people.scale]]
+    return keys
+
+
+def tame_options(rng: random.Random, people: Population) -> Keys:
+    """Return a value for each option, with which it fits the table."""
+    first, second = people.attributes[:2]
+    rates = ["selection-rate", "fpr", "fnr", "tpr", "accuracy", "cv"]
+    options: Keys = {
+        "against": "old.csv",
+        "bins": {"age": 4},
+        "cluster": "person",
+        "confidence": rng.choice([0.9, 0.99]),
+        "decision": rng.choice(["assistive", "punitive"]),
+        "draws": rng.choice([0, 50]),
+        "drop-missing": True,
+        "exclude": [f"{first}={people.columns[first][0]}"],
+        "explain": ["education"],
+        "fail": True,
+        "fail-on": [rng.choice(["undecided", "fpr", f"{first}:selection-rate"])],
+        "id": "id",
+        "intersect": [[first, second]],
+        "label": "label",
+        "least-change": [0.02],
+        "margin": 0.3,
+        "metric": rng.sample(rates, 2),
+        "min-group": rng.choice([1, 5]),
+        "min-share": 0.02,
+        "model-column": "model",
+        "neighbours": 3,
+        "preset": rng.choice(["aequitas", "eeoc", "ll144"]),
+        "ref": {first: people.columns[first][0]},
+        "ref-method": rng.choice(["majority", "minimum", "maximum", "rest"]),
+        "rule": "point",
+        "scan": True,
+        "score": ["score", "score_b"],
+        "seed": rng.choice([0, 7]),
+        "slice": "month",
+        "spellings": {first: "keep"},
+        "tau": rng.choice([0.9, {"default": 0.7, "fpr": 0.9}]),
+        "title": "A title",
+        "warn-on": ["fnr"],
+        "weight": "w",
+    }
+    if people.scale != "binary":
+        options |= {"curves": True, "top-k": [20], "top-share": [0.25], "ties": "exclude"}
+    return options
+
+
+TOGETHER = words("""
+    confidence draws drop-missing fail intersect label metric min-group min-share ref-method rule seed
+    spellings tau title warn-on
+""")
+"""The options that go with each other, and with one of the ways below."""
+
+WAYS: tuple[tuple[str, ...], ...] = (
+    (),
+    ("decision",),
+    ("ref",),
+    ("weight",),
+    ("cluster",),
+    ("model-column",),
+    ("scan",),
+    ("explain", "neighbours", "margin"),
+    ("slice", "least-change"),
+    ("against", "id", "least-change"),
+    ("score", "least-change"),
+    ("curves",),
+    ("top-k", "ties"),
+    ("top-share",),
+    ("exclude",),
+    ("fail-on",),
+)
+
+
+def tame_case(rng: random.Random) -> Case:
+    """Return an audit with options that go together; some name one value of a list twice."""
+    people = tame_population(rng)
+    options = tame_options(rng, people)
+    way = rng.choice([way for way in WAYS if set(way) <= set(options)])
+    extras = rng.sample(TOGETHER, rng.choice([0, 1, 2, 3, 5]))
+    without = set()
+    if "decision" in way:
+        without.add("metric")
+    if "ref" in way:
+        without.add("ref-method")
+    if {"top-k", "top-share"} & set(way):
+        without.add("threshold")
+    if "against" in way:
+        without |= {"drop-missing"}
+    keys = tame_base(people) | {key: options[key] for key in (*way, *extras)}
+    keys = {key: value for key, value in keys.items() if key not in without}
+    files = tame_files(rng, people)
+    command = ("audit", "p.csv", *flags(keys))
+    lists = sorted({"attribute", "metric", "threshold", "fail-on", "warn-on", "exclude"} & keys.keys())
+    if rng.random() < 0.7 or not lists:
+        return Case(((*command, "-o", "out"),), files, computes=True)
+    doubled = rng.choice(lists)
+    again = flags({doubled: [rng.choice(keys[doubled])]})
+    commands = (*command, "-o", "once.json"), (*command, *again, "-o", "twice.json")
+    return Case(commands, files, computes=True, equal_reports=("once.json", "twice.json"))
+
+
+def tame_files(rng: random.Random, people: Population) -> Files:
+    """Return a table, and one of the same people with some other scores."""
+    earlier = {name: list(values) for name, values in people.columns.items()}
+    for _ in range(len(earlier["score"]) // 4):
+        earlier["score"][rng.randrange(len(earlier["score"]))] = rng.choice(earlier["score"])
+    return {"p.csv": written(people.columns, "csv"), "old.csv": written(earlier, "csv")}
+
+
+def pair_case(rng: random.Random, seed: int, number: int) -> Case:
+    """Return an audit with two options: every pair once, in an order that hangs on the seed, and so on."""
+    people = tame_population(rng)
+    options = tame_options(rng, people)
+    every_option = tame_options(rng, replace(people, scale="share"))
+    pairs = list(combinations(sorted(every_option), 2))
+    random.Random(f"pairs-{seed}").shuffle(pairs)  # noqa: S311
+    first, second = pairs[number % len(pairs)]
+    keys = tame_base(people)
+    keys |= {key: (options if key in options else every_option)[key] for key in (first, second)}
+    command = ("audit", "p.csv", *flags(keys), "-o", "out")
+    return Case((command,), tame_files(rng, people))
+
+
+def doubled_case(rng: random.Random) -> Case:
+    """Return a command of which one option is given twice, spelled in one of the ways that there are."""
+    path, options = rng.choice(command_options())
+    names, is_list = rng.choice(options)
+    longest = max(names, key=len)
+    given = []
+    for value in rng.choice([("1", "2"), ("a", "a"), ("x=1", "x=2"), ("a.json", "b.json")]):
+        name = rng.choice(names)
+        forms = [[name, value]]
+        forms.append([f"{name}={value}"] if name.startswith("--") else [f"{name}{value}"])
+        given.append(rng.choice(forms))
+    first, second = given
+    command = (*path, *rng.choice([[], ["p.csv"]]), *first, *rng.choice([[], ["-q"]]), *second)
+    refused_with = "" if is_list or "-q" in command else f"{longest}: error: given 2 times\n"
+    return Case((command,), {"p.csv": rows(rng).encode()}, refused_with=refused_with)
+
+
+@cache
+def command_options() -> list[tuple[tuple[str, ...], list[tuple[tuple[str, ...], bool]]]]:
+    """Return every command by its words, and its options that take a value: names, and whether of a list."""
+    import typer
+    from typer.core import TyperOption
+
+    from fairbench_cli.cli.app import app
+
+    found = []
+    waiting = [((), typer.main.get_command(app))]
+    while waiting:
+        path, command = waiting.pop()
+        if hasattr(command, "commands"):
+            waiting += [((*path, name), inner) for name, inner in sorted(command.commands.items())]
+            continue
+        options = [
+            (tuple(option.opts), bool(option.multiple))
+            for option in command.get_params(typer.Context(command))
+            if isinstance(option, TyperOption) and not option.is_flag and not option.count
+        ]
+        if options:
+            found.append((path, options))
+    return sorted(found)
 
 
 def scored(value: float, scale: str) -> str:
@@ -648,7 +863,20 @@ def run_here(one: Case, folder: Path) -> dict[str, Any]:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
-    return {"exits": exits, "trouble": trouble_of(exits, (folder / "stderr").read_text("utf-8", "replace"))}
+    said = (folder / "stderr").read_text("utf-8", "replace")
+    return {"exits": exits, "trouble": trouble_of(exits, said) or unexpected_in(one, place, exits, said)}
+
+
+def unexpected_in(one: Case, place: Path, exits: Sequence[str], said: str) -> str:
+    """Return how a case ended otherwise than it has to, or nothing."""
+    if one.computes and "2" in exits:
+        return f"refused: {said.strip()[-300:]!r}"
+    if one.refused_with and (exits != ["2"] or one.refused_with not in said):
+        return f"not refused with {one.refused_with!r}: {said[-300:]!r}"
+    reports = [json.loads((place / name).read_text()) for name in one.equal_reports]
+    if any({**report, "config": {}} != {**reports[0], "config": {}} for report in reports):
+        return f"{' and '.join(one.equal_reports)} differ"
+    return ""
 
 
 def redirected(stdin: Path | None, folder: Path) -> None:
@@ -680,7 +908,7 @@ def trouble_of(exits: Sequence[str], said: str) -> str:
 def outcomes(kind: str, seed: int, numbers: range, keep: Path | None) -> Iterator[dict[str, Any]]:
     """Yield what came of every case, run in processes forked from this one."""
     load()
-    at_once = RUNS_AT_ONCE if kind == "run" else 1
+    at_once = RUNS_AT_ONCE if kind in ("run", "doubled") else 1
     waiting = list(numbers)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as scratch:
         while waiting:
@@ -731,7 +959,7 @@ def forked(kind: str, seed: int, numbers: Sequence[int], place: Path) -> Iterato
     left = list(numbers)
     with os.fdopen(read) as answers:
         while left:
-            ready, _, _ = select.select([answers], [], [], SECONDS * (1 if kind == "audit" else 4))
+            ready, _, _ = select.select([answers], [], [], SECONDS * (4 if kind == "run" else 1))
             line = answers.readline() if ready else ""
             if line:
                 yield {**json.loads(line), "seconds": time.monotonic() - start}
@@ -850,12 +1078,15 @@ def main() -> int:
     """Print what went wrong, and how often what came out; return 1 where anything went wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--audits", type=int, default=0)
+    parser.add_argument("--tame", type=int, default=0)
+    parser.add_argument("--pairs", type=int, default=0)
+    parser.add_argument("--doubled", type=int, default=0)
     parser.add_argument("--runs", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path)
-    parser.add_argument("--show", nargs=2, metavar=("audit|run", "NUMBER"))
-    parser.add_argument("--list", nargs=2, metavar=("audit|run", "COUNT"))
+    parser.add_argument("--show", nargs=2, metavar=("audit|tame|pair|doubled|run", "NUMBER"))
+    parser.add_argument("--list", nargs=2, metavar=("audit|tame|pair|doubled|run", "COUNT"))
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("BEFORE", "AFTER"))
     given = parser.parse_args()
     if given.compare:
@@ -876,7 +1107,14 @@ def main() -> int:
             print((folder / "stderr").read_text(), f"{folder}: {outcome}", sep="")
         return 0
     wrong = 0
-    for kind, count in (("audit", given.audits), ("run", given.runs)):
+    counts = {
+        "audit": given.audits,
+        "tame": given.tame,
+        "pair": given.pairs,
+        "doubled": given.doubled,
+        "run": given.runs,
+    }
+    for kind, count in counts.items():
         codes, spent, slowest = Counter[str](), 0.0, 0.0
         for outcome in outcomes(kind, given.seed, range(given.first, given.first + count), given.keep):
             codes[" ".join(code if len(code) == 1 else "crash" for code in outcome["exits"])] += 1

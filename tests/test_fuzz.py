@@ -34,14 +34,24 @@ def test_random_options_give_no_traceback():
     assert "3 of run: exit codes " in done.stdout
 
 
+def test_options_that_go_together_have_a_result_and_one_given_twice_is_refused():
+    """A refusal of the former is wrong, and so is a value of a list that says another thing when repeated."""
+    seed = seed_of_today()
+    done = options("--tame", "8", "--pairs", "8", "--doubled", "40", "--seed", str(seed))
+    assert done.returncode == 0, f"FAIRBENCH_SEED={seed}\n{done.stdout}{done.stderr}"
+    for kind in ("8 of tame", "8 of pair", "40 of doubled"):
+        assert f"{kind}: exit codes " in done.stdout
+    assert "40 of doubled: exit codes {'2': 40}" in done.stdout
+
+
 def test_random_options_are_the_same_every_time():
+    kinds = ("audit", "tame", "pair", "doubled", "run")
     first, second = (
-        options("--list", "audit", "40", PYTHONHASHSEED=seed).stdout
-        + options("--list", "run", "40", PYTHONHASHSEED=seed).stdout
+        "".join(options("--list", kind, "40", PYTHONHASHSEED=seed).stdout for kind in kinds)
         for seed in ("1", "2")
     )
     assert first == second
-    assert len(set(first.splitlines())) == 80
+    assert len(set(first.splitlines())) == 200
 
 
 def test_two_versions_are_compared(tmp_path):

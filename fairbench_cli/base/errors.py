@@ -137,10 +137,10 @@ class UserError(Exception):
     ) -> None:
         self.problems = problems
         self.remedies = tuple(remedies)
-        text = join_problems([problem.spell(surface) for problem in problems])
+        lines = join_problems([problem.spell(surface) for problem in problems])
         if remedies:
-            text += f"\n{self.remedies_heading}: {spell_together(remedies, surface)}"
-        super().__init__(text)
+            lines.append(f"{self.remedies_heading}: {spell_together(remedies, surface)}")
+        super().__init__("\n".join(lines))
 
     @property
     def remedies_heading(self) -> str:
@@ -169,11 +169,11 @@ def spell_together(flags: Iterable[Flag], surface: Surface = "command line") -> 
     for flag in flags:
         by_key.setdefault(flag.key, []).append(flag)
     keywords = []
-    for key, flags_of_key in by_key.items():
-        values = [flag.value for flag in flags_of_key]
+    for key, same in by_key.items():
+        values = [flag.value for flag in same]
         pairs = [value for value in values if isinstance(value, tuple)]
-        if len(flags_of_key) == 1:
-            keywords.append(flags_of_key[0].spell(surface))
+        if len(same) == 1:
+            keywords.append(same[0].spell(surface))
         elif len(pairs) == len(values):
             keywords.append(f"{key.replace('-', '_')}={json.dumps(dict(pairs), ensure_ascii=False)}")
         else:
@@ -185,18 +185,18 @@ class ArgumentError(UserError, TypeError):
     """A call from Python with an argument that is not known, or does not fit the others."""
 
 
-def join_problems(problems: Sequence[Problem]) -> str:
-    """Return problems as lines, and of very many how many more there are.
+def join_problems(problems: Sequence[Problem]) -> list[str]:
+    """Return problems, two lines each, and of very many how many more there are.
 
     >>> wrong = [Problem(f"x{i} is no number", "write one") for i in range(MOST_PROBLEMS + 2)]
-    >>> join_problems(wrong).splitlines()[-3:]
-    ['error: x19 is no number', '  fix: write one', '… and 2 more errors']
+    >>> join_problems(wrong)[-1], len(join_problems(wrong))
+    ('… and 2 more errors', 21)
     """
     lines = [str(problem) for problem in problems[:MOST_PROBLEMS]]
     n_more = len(problems) - len(lines)
     if n_more:
         lines.append(f"… and {format_count(n_more, 'more error')}")
-    return "\n".join(lines)
+    return lines
 
 
 def user_error(

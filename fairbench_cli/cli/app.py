@@ -16,7 +16,13 @@ import typer
 from typer.core import TyperGroup
 
 from fairbench_cli import __version__
-from fairbench_cli.base.errors import UserError, find_nearest, format_value, join_problems, spell_together
+from fairbench_cli.base.errors import (
+    UserError,
+    find_nearest,
+    format_value,
+    join_problems,
+    spell_together,
+)
 from fairbench_cli.base.safe_text import SPELLINGS, format_path, printable
 from fairbench_cli.cli import (
     audit,
@@ -119,11 +125,11 @@ def run(arguments: list[str]) -> int:
         usual_arguments = [_usual(argument) for argument in arguments]
         code = command_tree()(usual_arguments, prog_name="fairbench", standalone_mode=False)
     except UserError as error:
-        text = join_problems(error.problems)
+        lines = join_problems(error.problems)
         if error.remedies:
             line = shlex.join(["fairbench", *arguments])
-            text += f"\n{error.remedies_heading}:\n  {line} {spell_together(error.remedies)}"
-        _complain(text)
+            lines.append(f"{error.remedies_heading}:\n  {line} {spell_together(error.remedies)}")
+        _complain("\n".join(lines))
         return 2
     except UsageError as error:
         _complain(_usage(error, arguments))

@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -124,15 +125,16 @@ def open_scan(
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
+    scan_rows = partial(_scan_rows, frame_name=frame_name)
     with ExitStack() as stack:
         try:
-            scan = stack.enter_context(_scan_rows(source, Attempt(config), against, frame_name, tell))
+            scan = stack.enter_context(scan_rows(source, Attempt(config), against, tell))
         except UserError as error:
             is_gone_past = any(problem.assumed or problem.remedy for problem in error.problems)
-            if is_gone_past and _is_read_again(source, config.against if against is None else against):
+            if is_gone_past and _is_read_again(source, against):
                 tell("looking for what else stops the audit", None)
                 raise collect_problems(
-                    error, config, lambda attempt: _scan_rows(source, attempt, against, frame_name)
+                    error, config, lambda attempt: scan_rows(source, attempt, against)
                 ) from None
             raise
         yield scan
@@ -154,8 +156,9 @@ def _scan_rows(
     source: "str | Path | Frame",
     attempt: Attempt,
     against: "Frame | None" = None,
-    frame_name: str = FRAME,
     tell: ProgressCallback = ignore_progress,
+    *,
+    frame_name: str = FRAME,
 ) -> Iterator[Scan]:
     """Open a file or a frame and count its rows, see `open_scan`; the first stop is raised."""
     config = attempt.config
