@@ -85,8 +85,8 @@ def decode_chunks(stream: BinaryIO, encoding: str) -> Iterator[str]:
         For the first byte that is no text.
 
     >>> import io
-    >>> list(decode_chunks(io.BytesIO(b"caf\xe9"), "latin-1"))
-    ['café']
+    >>> "".join(decode_chunks(io.BytesIO(b"caf\xe9"), "latin-1"))
+    'café'
     """
     decoder = codecs.getincrementaldecoder(encoding)()
     position = _Position()

@@ -15,7 +15,8 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.base.errors import UserError
 
 NUMBERS = st.one_of(
-    st.floats(-1e100, 1e100),
+    # Whole ones from 2^53 on that are written out are refused: their last digits are lost.
+    st.floats(-1e100, 1e100).filter(lambda number: abs(number) < 2**53 or "e" in repr(number)),
     st.floats(0, 1),
     st.integers(-5, 5).map(float),
     st.integers(0, 9).map(lambda i: 0.5 + i * 2.0**-50),

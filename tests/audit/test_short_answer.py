@@ -63,7 +63,7 @@ def test_the_numbers_of_the_table_are_those_of_the_worst_comparisons(compas_rows
     ("flags", "pattern"),
     [
         (("--score", "old", "--score", "new"), r"From model old to model new, ratios"),
-        (("--score", "new", "--slice", "month"), r"Each month: (.*\n){3}race +[✓✗?] [✓✗?] [✓✗?]\n"),
+        (("--score", "new", "--slice", "month"), r"After each month: (.*\n){3}race +[✓✗?] [✓✗?] [✓✗?]\n"),
         (("--score", "new", "--explain", "job"), r"what job explains, and what is left"),
         (("--score", "new", "--explain", "job", "--explain", "month"), r"what job and month explain"),
         (("--score", "new", "--curves"), r"What the scores are worth: AUC"),

@@ -1,7 +1,7 @@
 """The repeats in a journal as arrays, one `DatasetRepeats` per data set and attribute, and their means."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, lru_cache, partial
 from typing import Any
 
@@ -97,6 +97,10 @@ class DatasetRepeats:
     records: list[dict[int, Repeat]]
     design: RowDesign = field(default_factory=RowDesign)
     recorded: NDArray[np.bool_] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields: what is computed when it is used holds functions, which nothing can pickle."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def dataset(self) -> str:
