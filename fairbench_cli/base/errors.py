@@ -169,11 +169,11 @@ def spell_together(flags: Iterable[Flag], surface: Surface = "command line") -> 
     for flag in flags:
         by_key.setdefault(flag.key, []).append(flag)
     keywords = []
-    for key, same in by_key.items():
-        values = [flag.value for flag in same]
+    for key, flags_of_key in by_key.items():
+        values = [flag.value for flag in flags_of_key]
         pairs = [value for value in values if isinstance(value, tuple)]
-        if len(same) == 1:
-            keywords.append(same[0].spell(surface))
+        if len(flags_of_key) == 1:
+            keywords.append(flags_of_key[0].spell(surface))
         elif len(pairs) == len(values):
             keywords.append(f"{key.replace('-', '_')}={json.dumps(dict(pairs), ensure_ascii=False)}")
         else:

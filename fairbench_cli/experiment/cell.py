@@ -163,20 +163,19 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     if population.shares_test_rows:
         order = row_order(test, population)
         rows = packed(accepted[order])
+    outcome = Repeat(
+        cell.key,
+        repeat,
+        model.status,
+        model.reason,
+        counts,
+        dict(model.facts),
+        tuning=curve,
+        decisions=rows,
+        recorded=recorded,
+    )
     if cell.control:
-        seconds = time.process_time() - start
-        return Repeat(
-            cell.key,
-            repeat,
-            model.status,
-            model.reason,
-            counts,
-            dict(model.facts),
-            seconds,
-            tuning=curve,
-            decisions=rows,
-            recorded=recorded,
-        )
+        return replace(outcome, seconds=time.process_time() - start)
     group = groups_of(test, protected)
     controls = None
     if population.controls and cell.is_plain:
@@ -221,12 +220,14 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         row_numbers = rows_tested(cell, population, repeat, len(test))
         stored_rows = pack_rows(PredictedRows(row_numbers, group, test.y, predicted, scores))
 
-    facts = dict(model.facts)
-    seconds = time.process_time() - start
-    outcome = Repeat(
-        cell.key, repeat, model.status, model.reason, counts, facts, seconds, values, swept, curve
+    return replace(
+        outcome,
+        seconds=time.process_time() - start,
+        values=values,
+        swept=swept,
+        predictions=stored_rows,
+        controls=controls,
     )
-    return replace(outcome, decisions=rows, predictions=stored_rows, recorded=recorded, controls=controls)
 
 
 def attributes_to_plant(cell: Cell, population: Population) -> tuple[str, ...]:

@@ -304,13 +304,35 @@ def linear_variance(ways: Sequence[ClusterSums], signs: Floats) -> Variance:
     degrees = [degrees_of_freedom(way, signs) for way in ways[:2]]
     if len(ways) == 1:
         return Variance(variances[0], degrees[0])
-    by_first, by_second, by_both = variances
-    candidates = np.stack([by_first, by_second, by_first + by_second - by_both])
+    candidates = _three_ways(variances)
     candidate_degrees = np.stack([*degrees, np.minimum(*degrees)])
-    largest = np.argmax(candidates, axis=0)[None]
-    return Variance(
-        np.take_along_axis(candidates, largest, 0)[0], np.take_along_axis(candidate_degrees, largest, 0)[0]
-    )
+    return Variance(_take_largest(candidates, candidates), _take_largest(candidate_degrees, candidates))
+
+
+def select_way(values: Sequence[Floats], variances: Sequence[Floats]) -> Floats:
+    """Return the value by the columns of clusters that have the largest of some variances.
+
+    Parameters
+    ----------
+    values, variances : sequence of arrays
+        By one column; or by one, by another, and by both together.
+    """
+    if len(values) == 1:
+        return values[0]
+    return _take_largest(_three_ways(values), _three_ways(variances))
+
+
+def _three_ways(values: Sequence[Floats]) -> Floats:
+    """Return values by one column, by the other, and of both less what is counted twice, (3, ...)."""
+    by_first, by_second, by_both = values
+    return np.stack([by_first, by_second, by_first + by_second - by_both])
+
+
+def _take_largest(candidates: Floats, variances: Floats) -> Floats:
+    """Return the candidates with the largest variances, along the first axis."""
+    largest = np.argmax(variances, axis=0)[None]
+    taken: Floats = np.take_along_axis(candidates, largest, axis=0)[0]
+    return taken
 
 
 def degrees_of_freedom(sums: ClusterSums, signs: Floats, likeness: Floats | None = None) -> Floats:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import random
 import shlex
 from pathlib import Path
@@ -174,3 +175,16 @@ def test_bytes_that_are_no_text_are_named(tmp_path, content, keys, words):
 def test_a_frame_has_no_encoding():
     with pytest.raises(UserError, match="a data frame has no encoding"):
         fb.audit(pd.DataFrame({"score": [0, 1], "sex": ["f", "m"]}), encoding="latin-1")
+
+
+def test_a_baseline_from_a_pipe_is_not_read_again(say):
+    """A pipe is empty the second time, which is no mistake of the user's."""
+    Path("new.csv").write_text("id,sex,score\n1,F,1\n2,female,0\n3,Female,1\n4,M,0\n")
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as pipe:
+        pipe.write("id,sex,score\n1,F,1\n2,female,0\n3,Female,1\n4,M,1\n")
+    said = say("audit", "new.csv", "--id", "id", "--against", f"/dev/fd/{reading}", "--score", "score")
+    os.close(reading)
+    assert said.code == 2
+    assert "differ in capitals only" in said.err
+    assert "the file is empty" not in said.err

@@ -139,7 +139,7 @@ def test_evidence_is_that_of_each_column_by_itself(seed):
     found = adjust_tests(slices, deciding, config)
     expected, expected_size = weighed(slices, deciding, config)
     for one, other in zip(found, expected, strict=True):
-        assert (one.size, one.named) == (expected_size, 0)
+        assert (one.size, one.n_named) == (expected_size, 0)
         for mine, theirs in zip((one.p_holm, one.differs, one.outside), other, strict=True):
             np.testing.assert_array_equal(mine, theirs)
 
@@ -187,9 +187,9 @@ def test_the_shares_of_what_decides_add_up_to_1(tests, data):
     assert family.shares[0].sum() == pytest.approx(1)
     if 0 < named.sum() < len(p):
         assert family.shares[0][named].sum() == pytest.approx(NAMED_SHARE)
-        assert family.named == named.sum()
+        assert family.n_named == named.sum()
     else:
-        assert family.named == 0
+        assert family.n_named == 0
         np.testing.assert_array_equal(family.adjusted[0], holm(p))
 
 

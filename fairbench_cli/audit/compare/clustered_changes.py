@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbench_cli.audit.compare.effective_sizes import EQUAL
 from fairbench_cli.audit.compare.references import REST, Bools, Ints
 from fairbench_cli.audit.scan.slices import BeforeAfter, ClusterKinds
 from fairbench_cli.measures.clusters import LEAST_CLUSTERS, ClusterSums, gradient_sums, linear_variance
@@ -28,16 +27,6 @@ class ClusteredVariances:
 
     variance: dict[str, Floats]
     degrees: dict[str, Floats]
-
-
-def shares_clusters(joint: BeforeAfter) -> bool:
-    """Return whether some cluster has two rows, by either column."""
-    for clusters in joint.clusters[:2]:
-        weight = np.bincount(clusters.person, clusters.n.sum(1))
-        square = np.bincount(clusters.person, clusters.squares.sum(1))
-        if (weight**2 > square * (1 + EQUAL)).any():
-            return True
-    return False
 
 
 def rate_variances(joint: BeforeAfter, names: Sequence[str]) -> ClusteredVariances:

@@ -14,6 +14,7 @@ import numpy as np
 from fairbench_cli.audit.compare.effective_sizes import is_share
 from fairbench_cli.audit.compare.references import Ints
 from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.measures.clusters import select_way
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import numerators_and_denominators
 from fairbench_cli.measures.sequential import (
@@ -87,7 +88,8 @@ def compare_pair(
     beyond = mine.selected - np.where(shares, 0.0, mine.total * pooled)
     ref_beyond = theirs.selected - np.where(shares, 0.0, theirs.total * pooled)
     score = np.cumsum(factor * beyond - ref_factor * ref_beyond, axis=-1)
-    variance = _largest([of_way[:, SCORE, SCORE] for of_way in moments])
+    by_score = [of_way[:, SCORE, SCORE] for of_way in moments]
+    variance = select_way(by_score, by_score)
     plain_variance = np.cumsum(_plain_variance(slices, names, group, reference), axis=-1)
     log_e = np.where(is_enough, clustered_log_evidence(score, variance, plain_variance), 0.0)
 
@@ -109,7 +111,7 @@ def compare_pair(
     # Of the ways the one with the larger variance at a ratio of 1: covariances have no order of their own.
     variances = [_at_one(*of_way) for of_way in by_way]
     group_variance, ref_variance, covariance = (
-        correction * _select_way([of_way[i] for of_way in by_way], variances) for i in range(3)
+        correction * select_way([of_way[i] for of_way in by_way], variances) for i in range(3)
     )
     # `ratio_looks` takes a limitless total for rows; h x/n is x/2 there as well.
     counts = [np.where(shares, 1e12, side.total) for side in rows]
@@ -195,25 +197,6 @@ def _product(moments: Floats, column: int, rate: Floats, other_column: int, othe
 
 def _at_one(group_variance: Floats, ref_variance: Floats, covariance: Floats) -> Floats:
     return np.asarray(group_variance + ref_variance - 2 * covariance)
-
-
-def _largest(variances: Sequence[Floats]) -> Floats:
-    """Return the variance by clusters of one column, or the largest of three by two."""
-    return _select_way(variances, variances)
-
-
-def _select_way(values: Sequence[Floats], variances: Sequence[Floats]) -> Floats:
-    """Return the value of the way with the largest of some variances."""
-    if len(values) == 1:
-        return values[0]
-    largest = np.argmax(_three_ways(variances), axis=0)
-    choices = _three_ways(values)
-    return np.asarray(np.take_along_axis(choices, largest[None], axis=0)[0])
-
-
-def _three_ways(values: Sequence[Floats]) -> Floats:
-    """Return the values by one column, by the other, and of both less what is counted twice."""
-    return np.stack([values[0], values[1], values[0] + values[1] - values[2]])
 
 
 def _plain_variance(

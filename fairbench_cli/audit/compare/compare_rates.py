@@ -115,7 +115,7 @@ class Evidence:
         Whether the rates differ, and whether their ratio lies outside τ.
     shares : float array
         The share of the level of the family that each test has.
-    size, named : int
+    size, n_named : int
         How many tests of the family decide, and how many of these were named beforehand; see `Family`.
     """
 
@@ -124,7 +124,7 @@ class Evidence:
     outside: Bools
     shares: Floats
     size: int
-    named: int
+    n_named: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,16 +157,18 @@ class Compared:
 
     Parameters
     ----------
-    part : Slice
+    group_counts : Slice
         Its groups.
     names : tuple of str
         Rates.
-    at : int array, shape (rates,)
+    reference_indices : int array, shape (rates,)
         Their reference groups, or `REST`.
     config : AuditConfig
         Its taus, confidence and rule, and how references are chosen.
     look : Look, or None
         Where the slice is a look at a stream, by which it is judged.
+    wider : float array, shape (groups, rates), or None
+        The confidence of each interval, where it is not that of the configuration.
     """
 
     group_counts: Slice
@@ -174,6 +176,7 @@ class Compared:
     reference_indices: Ints
     config: AuditConfig
     look: Look | None = None
+    wider: Floats | None = None
 
     @cached_property
     def numerators_and_denominators(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -203,47 +206,42 @@ class Compared:
     def clustered(self) -> ClusteredComparison | None:
         """What clusters say, where some cluster has two rows."""
         return clustered_rates.compare_groups(
-            self.group_counts, self.names, self.reference_indices, self.taus, self.config.confidence
+            self.group_counts, self.names, self.reference_indices, self.taus, self.confidence
         )
 
-    def _compare_clusters(self, confidence: ArrayLike) -> ClusteredComparison | None:
-        """Return the comparison by clusters, with intervals of a confidence, or of one for each."""
-        if self.clustered is None or np.all(np.asarray(confidence) == self.config.confidence):
-            return self.clustered
-        return clustered_rates.compare_groups(
-            self.group_counts, self.names, self.reference_indices, self.taus, confidence
-        )
+    @property
+    def confidence(self) -> ArrayLike:
+        """Of the intervals: that of the configuration, or one for each."""
+        if self.wider is None:
+            return self.config.confidence
+        return self.wider
 
-    def ratio_limits(self, confidence: ArrayLike) -> Limits:
-        """Return Miettinen and Nurminen's intervals of the ratios; where rows share clusters, Fieller's.
+    @cached_property
+    def ratio_limits(self) -> Limits:
+        """Miettinen and Nurminen's intervals of the ratios; where rows share clusters, Fieller's.
 
         Of slices in an order they are the limits that hold at all looks.
         """
         if self.look is not None and self.look.limits is not None:
             return self.look.limits
-        group_rows, ref = self.rows
-        low, high = score_test.ratio_interval(
-            group_rows.numerator, group_rows.denominator, ref.numerator, ref.denominator, confidence
-        )
-        clustered = self._compare_clusters(confidence)
-        if clustered is None:
-            return low, high
-        return (
-            np.where(clustered.is_tested, clustered.ratio_low, low),
-            np.where(clustered.is_tested, clustered.ratio_high, high),
-        )
-
-    def difference_limits(self, confidence: ArrayLike) -> Limits:
-        """Return Newcombe's intervals of the differences; where rows share clusters, Student's."""
         rows, ref = self.rows
-        low, high = difference_limits(self.names, rows, ref, confidence)
-        clustered = self._compare_clusters(confidence)
-        if clustered is None:
-            return low, high
-        return (
-            np.where(clustered.is_tested, clustered.difference_low, low),
-            np.where(clustered.is_tested, clustered.difference_high, high),
+        limits = score_test.ratio_interval(
+            rows.numerator, rows.denominator, ref.numerator, ref.denominator, self.confidence
         )
+        if self.clustered is None:
+            return limits
+        of_clusters = (self.clustered.ratio_low, self.clustered.ratio_high)
+        return _choose_limits(self.clustered.is_tested, of_clusters, limits)
+
+    @cached_property
+    def difference_limits(self) -> Limits:
+        """Newcombe's intervals of the differences; where rows share clusters, Student's."""
+        rows, ref = self.rows
+        limits = difference_limits(self.names, rows, ref, self.confidence)
+        if self.clustered is None:
+            return limits
+        of_clusters = (self.clustered.difference_low, self.clustered.difference_high)
+        return _choose_limits(self.clustered.is_tested, of_clusters, limits)
 
     @cached_property
     def tests(self) -> Tests:
@@ -304,20 +302,12 @@ class Compared:
     @cached_property
     def ratio(self) -> Intervals:
         """Each rate over its reference's."""
-        return self.ratio_at(self.config.confidence)
+        return self._estimates(divide(self.value, self.reference_value), self.ratio_limits)
 
     @cached_property
     def difference(self) -> Intervals:
         """Each rate less its reference's."""
-        return self.difference_at(self.config.confidence)
-
-    def ratio_at(self, confidence: ArrayLike) -> Intervals:
-        """Return each rate over its reference's, with intervals of a confidence, or of one for each."""
-        return self._estimates(divide(self.value, self.reference_value), self.ratio_limits(confidence))
-
-    def difference_at(self, confidence: ArrayLike) -> Intervals:
-        """Return each rate less its reference's, with intervals of a confidence, or of one for each."""
-        return self._estimates(self.value - self.reference_value, self.difference_limits(confidence))
+        return self._estimates(self.value - self.reference_value, self.difference_limits)
 
     def _estimates(self, values: Floats, limits: Limits) -> Intervals:
         """Return values with their limits; that of a reference against itself is no estimate."""
@@ -352,6 +342,12 @@ class Compared:
             tests = replace(tests, within=self.look.within, too_few=np.zeros_like(tests.too_few))
         verdict, reason = decide_by_evidence(point, tests, evidence, g, m, self.config)
         return point, verdict, reason
+
+
+def _choose_limits(is_tested: Bools, of_clusters: Limits, of_rows: Limits) -> Limits:
+    """Return the limits by clusters where these are enough, else those by rows."""
+    low, high = (np.where(is_tested, *limits) for limits in zip(of_clusters, of_rows, strict=True))
+    return low, high
 
 
 def compare_slice(group_counts: Slice, names: Sequence[str], config: AuditConfig) -> Compared:
@@ -530,7 +526,7 @@ def adjust_tests(
             differs = p_holm < alpha
             outside = differs & (of_far.adjusted[i] < alpha)
         shares = of_equal.shares[i][:, column]
-        all_evidence.append(Evidence(p_holm, differs, outside, shares, of_equal.size, of_equal.named))
+        all_evidence.append(Evidence(p_holm, differs, outside, shares, of_equal.size, of_equal.n_named))
     return all_evidence
 
 
@@ -654,7 +650,7 @@ def make_report(
         groups=tuple(groups),
         disparities=tuple(disparities),
         family=evidence[-1].size if evidence else 0,
-        named=evidence[-1].named if evidence else 0,
+        n_named=evidence[-1].n_named if evidence else 0,
         **extra,
     )
 
@@ -702,10 +698,8 @@ def _disparities(
     n_needed = _estimate_rows_needed(table, still, divisors)
     if table.config.adjusted:
         # Bonferroni with the weights of the tests: Holm's has no intervals.
-        confidence = 1 - table.config.alpha * np.where(np.isnan(evidence.shares), 1.0, evidence.shares)
-        ratio, difference = table.ratio_at(confidence), table.difference_at(confidence)
-    else:
-        ratio, difference = table.ratio, table.difference
+        shares = np.where(np.isnan(evidence.shares), 1.0, evidence.shares)
+        table = replace(table, wider=1 - table.config.alpha * shares)
     make: Callable[..., Disparity] = Disparity
     if by_clusters:
         make = ClusteredDisparity
@@ -727,8 +721,8 @@ def _disparities(
             metric=name,
             value=float(table.value[g, m]),
             reference_value=float(table.reference_value[g, m]),
-            ratio=ratio[g, m],
-            difference=difference[g, m],
+            ratio=table.ratio[g, m],
+            difference=table.difference[g, m],
             p=float(p_values[g, m]),
             p_holm=float(evidence.p_holm[g, m]),
             test=_name_test(tests, g, m) if is_tested[g, m] else "",

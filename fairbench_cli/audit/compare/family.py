@@ -35,14 +35,14 @@ class Family:
         The share of the level that each test has, in (0, 1]; those of what decides add up to 1.
     size : int
         How many tests decide.
-    named : int
+    n_named : int
         How many of these were named beforehand and have a larger share; 0 where all are alike.
     """
 
     adjusted: list[Floats]
     shares: list[Floats]
     size: int
-    named: int
+    n_named: int
 
 
 def adjust_family(

@@ -278,7 +278,7 @@ class Report:
         Every rate of every group against its reference.
     family : int
         How many comparisons the p-values are adjusted for; of models that are compared, of the last.
-    named : int
+    n_named : int
         How many of these a gate named beforehand, which have the larger share of the level; 0: all are alike.
     last : str
         Of models or slices that are compared, the one that the verdict goes by; empty where none are.
@@ -315,7 +315,7 @@ class Report:
     groups: tuple[GroupRow, ...]
     disparities: tuple[Disparity, ...]
     family: int
-    named: int = 0
+    n_named: int = 0
     last: str = ""
     notes: tuple[str, ...] = ()
     found: Mapping[str, Any] = field(default_factory=dict)

@@ -230,8 +230,12 @@ def compare_stream(
     report = make_report(slices, tables, evidence, deciding, config, common, **extra)
     without_slices = config.model_copy(update={"sliced_by": None})
     together = make_report(
-        *([table.group_counts for table in tables_so_far], tables_so_far, evidence_so_far),
-        *(deciding, without_slices, common),
+        [table.group_counts for table in tables_so_far],
+        tables_so_far,
+        evidence_so_far,
+        deciding,
+        without_slices,
+        common,
         source=report.source,
         rows=report.rows,
         weighted=report.weighted,
@@ -280,7 +284,7 @@ def _read_attribute(slices: Sequence[Slice]) -> AttributeStream:
 
 
 def _make_rows(shape: tuple[int, ...]) -> SliceRows:
-    """Return that there are none."""
+    """Return rows to be filled in: none in any slice."""
     numerator, denominator, selected, total = np.zeros((4, *shape))
     none = np.zeros(shape, dtype=bool)
     selected_square, square, n_selected, n_rows = np.zeros((4, *shape))

@@ -19,7 +19,6 @@ from fairbench_cli.audit.compare.clustered_changes import (
     ClusteredVariances,
     rate_variances,
     ratio_variances,
-    shares_clusters,
 )
 from fairbench_cli.audit.compare.compare_rates import Compared
 from fairbench_cli.audit.compare.family import adjust_family
@@ -245,18 +244,18 @@ def _compute_changes(
     values = divide(group_changes.before, ref.before), divide(group_changes.after, ref.after)
     ratios = []
     for rates, side in zip(values, sides, strict=True):
-        low, high = side.ratio_limits(config.confidence)
+        low, high = side.ratio_limits
         ratios.append(intervals(rates, low, high))
     apart = group_changes.before - ref.before, group_changes.after - ref.after
     differences = []
     for gaps, side in zip(apart, sides, strict=True):
-        low, high = side.difference_limits(config.confidence)
+        low, high = side.difference_limits
         differences.append(intervals(gaps, low, high))
     spread = group_changes.change + ref.change
     total_spread = group_changes.total + ref.total
     points = group_changes.points + ref.points
     clustered = None
-    if shares_clusters(joint):
+    if joint.shares_clusters:
         clustered = ratio_variances(joint, names, reference_indices)
         spread, total_spread, points = (clustered.variance[name] for name in OF_CHANGES)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -357,7 +356,7 @@ def _is_more_equal(row: Change) -> bool:
 
 def _variances_of_rates(joint: BeforeAfter, names: Sequence[str]) -> ClusteredVariances | None:
     """Return the variances of changes of each group's rates by clusters, where rows share some."""
-    if shares_clusters(joint):
+    if joint.shares_clusters:
         return rate_variances(joint, names)
     return None
 

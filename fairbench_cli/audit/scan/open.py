@@ -131,7 +131,7 @@ def open_scan(
             scan = stack.enter_context(scan_rows(source, Attempt(config), against, tell))
         except UserError as error:
             is_gone_past = any(problem.assumed or problem.remedy for problem in error.problems)
-            if is_gone_past and _is_read_again(source, against):
+            if is_gone_past and _is_read_again(source, config.against if against is None else against):
                 tell("looking for what else stops the audit", None)
                 raise collect_problems(
                     error, config, lambda attempt: scan_rows(source, attempt, against)

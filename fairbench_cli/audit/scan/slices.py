@@ -126,12 +126,7 @@ class Slice:
     @property
     def shares_clusters(self) -> bool:
         """Whether some cluster has two rows, by either column."""
-        for clusters in self.cluster_ways[:2]:
-            weight = np.bincount(clusters.person, clusters.n.sum((1, 2)))
-            square = np.bincount(clusters.person, clusters.squares.sum((1, 2)))
-            if (weight**2 > square * (1 + EQUAL)).any():
-                return True
-        return False
+        return _have_two_rows(self.cluster_ways)
 
     def with_clusters(self, ways: Sequence[Clusters]) -> "Slice":
         """Return the slice with other `cluster_ways`."""
@@ -213,6 +208,22 @@ class BeforeAfter:
     labelled: bool
     intersection: bool
     clusters: tuple[ClusterKinds, ...] = ()
+
+    @property
+    def shares_clusters(self) -> bool:
+        """Whether some cluster has two rows, by either column."""
+        return _have_two_rows(self.clusters)
+
+
+def _have_two_rows(ways: Sequence[Clusters | ClusterKinds]) -> bool:
+    """Return whether some cluster has two rows, by the first column or the second."""
+    for clusters in ways[:2]:
+        n_entries = len(clusters.person)
+        weight = np.bincount(clusters.person, clusters.n.reshape(n_entries, -1).sum(1))
+        square = np.bincount(clusters.person, clusters.squares.reshape(n_entries, -1).sum(1))
+        if (weight**2 > square * (1 + EQUAL)).any():
+            return True
+    return False
 
 
 @dataclass(frozen=True, eq=False)

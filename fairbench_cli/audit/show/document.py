@@ -340,12 +340,12 @@ def _describe_numbers(report: Report) -> str:
 
 def _describe_family(report: Report) -> str:
     """Return how the comparisons share the level; empty where they are all alike."""
-    if not report.named:
+    if not report.n_named:
         return ""
     level = 100 * report.config.alpha
     return (
         f": {level:.3g} % for all of them together, of which {level * NAMED_SHARE:.3g} for the "
-        f"{report.named:,} that the gate names"
+        f"{report.n_named:,} that the gate names"
     )
 
 

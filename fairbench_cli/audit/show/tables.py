@@ -118,8 +118,8 @@ def to_document(report: Report) -> dict[str, Any]:
     content |= {
         name: getattr(report, name) for name in ("overall", "groups", "disparities", "verdicts", "notes")
     }
-    if report.named:
-        content["named"] = report.named
+    if report.n_named:
+        content["named"] = report.n_named
     if report.without_verdict:
         del content["disparities"], content["verdicts"], content["metrics"]
     for part, findings in parts_of(report):
