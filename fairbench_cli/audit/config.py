@@ -39,7 +39,12 @@ Effect = Literal["assistive", "punitive"]
 Rule = Literal["evidence", "point"]
 Preset = Literal["aequitas", "eeoc", "ll144"]
 Spelling = Literal["merge", "keep"]
+OutcomeKind = Literal["decision", "number", "ordinal", "class"]
 
+NUMERIC: tuple[OutcomeKind, ...] = ("number", "ordinal")
+"""Outcomes that are compared as they are, without a decision."""
+
+SHARE_ABOVE = 0.1  # of numbers: the highest, whose share of each group is shown
 TAU = 0.8
 LEAST_CHANGE = 0.02  # of the difference of two rates: less is hardly a change
 SUREST = 1 - 1e-9  # of confidence: normal quantiles beyond are rounding
@@ -386,6 +391,22 @@ def _split_recodes(value: Any) -> Iterator[tuple[str, str, tuple[str, ...]]]:
             yield str(name).strip(), str(new_value).strip(), texts
 
 
+def _read_order(value: Any) -> Any:
+    """Return levels as a tuple of texts, which may be given in a text, "low,medium,high".
+
+    >>> _read_order("low, medium,high"), _read_order([1, 2])
+    (('low', 'medium', 'high'), ('1', '2'))
+    """
+    if isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, str):
+        value = value.split(",")
+    levels = tuple(str(level).strip() for level in _to_tuple(value))
+    if value and (len(levels) < 2 or "" in levels or len(set(levels)) < len(levels)):
+        raise mistake(f"{format_value(','.join(levels))} is no order of levels", "write low,medium,high")
+    return levels if value else ()
+
+
 # Of the keys whose values by name are laid over those of a file.
 READERS = {
     "ref": _values_by_name(str, "race=Caucasian", sided=True),
@@ -498,6 +519,14 @@ class AuditConfig(StrictModel):
         {},
         description="Values that differ in capitals, blanks or accents only: merge, or keep apart; of one "
         "column: --spellings sex=merge",
+    )
+    outcome: OutcomeKind | None = Field(
+        None,
+        description="What scores are: decision, number (salaries, grades), ordinal (ranks) or class. Default: "
+        "as the column says.",
+    )
+    order: Annotated[tuple[str, ...], BeforeValidator(_read_order)] = Field(
+        (), description="Levels of an ordinal outcome, the lowest first: --order low,medium,high"
     )
     threshold: Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], LISTED] = Field(
         (), description="Selected: score >= this."
@@ -645,7 +674,14 @@ class AuditConfig(StrictModel):
         decisions += [Decision("top-k", value, self.ties) for value in self.top_k]
         decisions += [Decision("top-share", value, self.ties) for value in self.top_share]
         usual = Decision("median" if self.preset == "ll144" else "binary")
+        if self.of_numbers:
+            usual = Decision("top-share", SHARE_ABOVE)
         return tuple(dict.fromkeys(decisions)) or (usual,)
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether outcomes are compared as they are; a decision is shown beside, and decides nothing."""
+        return self.outcome in NUMERIC
 
     @property
     def alpha(self) -> float:
