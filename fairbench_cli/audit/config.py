@@ -17,11 +17,13 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from fairbench_cli.audit.margins import Margin, read_margin, read_rate_margin, write_margin
 from fairbench_cli.audit.metrics import (
     COMPARED,
     INTERVENTIONS,
     ROLL_UPS,
     canonical,
+    has_margin,
     has_tau,
     is_metric,
     kind,
@@ -250,6 +252,25 @@ def _check_metric_with_tau(name: str) -> str:
     return name
 
 
+def _check_metric_with_margin(name: str) -> str:
+    """Check the name of a metric that passes by a margin."""
+    if name != DEFAULT and not has_margin(_check_metric(name, (*COMPARED, DEFAULT))):
+        problem = f"{format_value(name)} is no rate and no difference, so it has no margin"
+        raise mistake(problem, "name a rate: fpr=0.05")
+    return name
+
+
+def _read_margins(value: Any) -> Any:
+    """Return {metric: margin}; those of a metric by name are of rates."""
+    margins = READERS["margin"](value)
+    if not isinstance(margins, dict):
+        return margins
+    return {
+        name: read_margin(margin) if name == DEFAULT else read_rate_margin(margin)
+        for name, margin in margins.items()
+    }
+
+
 def _check_compared_rate(name: str) -> str:
     """Check the name of a rate that is compared before and after."""
     if name != DEFAULT and kind(_check_metric(name, (*COMPARED, DEFAULT))) != "rate":
@@ -412,6 +433,7 @@ READERS = {
     "ref": _values_by_name(str, "race=Caucasian", sided=True),
     "bins": _values_by_name(parse_scalar, "age=4"),
     "tau": _values_by_name(parse_scalar, "fpr=0.9", DEFAULT),
+    "margin": _values_by_name(parse_scalar, "fpr=0.05", DEFAULT),
     "least-change": _values_by_name(parse_scalar, "fpr=0.01", DEFAULT),
     "spellings": _values_by_name(str, "sex=merge", DEFAULT),
     "recode": _read_recodes,
@@ -437,6 +459,12 @@ OpenShare = Annotated[float, Field(gt=0, lt=1)]
 MetricName = Annotated[str, AfterValidator(_check_metric)]
 GateName = Annotated[str, AfterValidator(_check_gate_name)]
 TauName = Annotated[str, AfterValidator(_check_metric_with_tau)]
+MarginName = Annotated[str, AfterValidator(_check_metric_with_margin)]
+MarginValue = Annotated[
+    Margin,
+    PlainSerializer(write_margin, return_type=float | str),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]}),
+]
 RateName = Annotated[str, AfterValidator(_check_compared_rate)]
 
 
@@ -551,6 +579,10 @@ class AuditConfig(StrictModel):
     ] = Field(
         {DEFAULT: TAU}, alias="tau", description="Ratios pass from tau to 1/tau: --tau 0.8 --tau fpr=0.9"
     )
+    margin: Annotated[dict[MarginName, MarginValue], BeforeValidator(_read_margins)] = Field(
+        {},
+        description="Differences pass within it, in the place of tau: --margin fpr=0.05 --margin 0.05",
+    )
     least_change_by_metric: Annotated[
         dict[RateName, Annotated[float, Field(ge=0, lt=1)]],
         BeforeValidator(READERS["least-change"]),
@@ -625,7 +657,7 @@ class AuditConfig(StrictModel):
         (), alias="explain", description="Column to explain differences by; a,b crosses two."
     )
     neighbours: Count = Field(NEIGHBOURS, description="People to compare each with.")
-    margin: Share = Field(MARGIN, description="Least difference of these.")
+    neighbour_margin: Share = Field(MARGIN, description="Least difference of these.")
 
     @property
     def score(self) -> str | None:
@@ -752,7 +784,7 @@ class AuditConfig(StrictModel):
         if not self.scan:
             unused |= {"scan"}
         if not self.explained_by:
-            unused |= {"neighbours", "margin"}
+            unused |= {"neighbours", "neighbour_margin"}
         if not (self.top_k or self.top_share):
             unused |= {"ties"}
         if not self.drop_missing:
@@ -818,6 +850,7 @@ USED_BY_PLANS = (
         "ref",
         "ref-method",
         "tau",
+        "margin",
         "min-group",
         "min-share",
         "exclude",

@@ -149,6 +149,29 @@ def has_tau(name: str) -> bool:
     )
 
 
+def has_margin(name: str) -> bool:
+    """Return whether a metric may pass by a margin: a rate by its difference, or a difference by itself.
+
+    >>> [has_margin(name) for name in ("fpr", "tpr-difference", "tpr-ratio", "type-i-parity")]
+    [True, True, False, False]
+    """
+    canonical_name = canonical(name)
+    if canonical_name in ROLL_UPS:
+        return False
+    return canonical_name in COMPARED or is_difference(find_metric(canonical_name))
+
+
+def is_difference(entry: Metric) -> bool:
+    """Return whether a metric that can decide says how far groups are apart: 0 where they are alike.
+
+    >>> [is_difference(find_metric(name)) for name in ("tpr-difference", "fpr-spread", "fpr-of-group")]
+    [True, True, False]
+    """
+    # A rate that is best at 0 is no distance of groups, though 0 is ideal.
+    is_distance = entry.direction == "nearer" or bool(entry.farthest_of)
+    return entry.ideal == 0 and is_distance and bounds(entry, 0.8, 0.95) is not None
+
+
 def bounds(entry: Metric, tau: float, confidence: float) -> tuple[float, float] | None:
     """Return the lowest and the highest value with which a metric passes; None when it cannot decide.
 
