@@ -550,8 +550,8 @@ class AuditConfig(StrictModel):
     )
     outcome: OutcomeKind | None = Field(
         None,
-        description="What scores are: decision, number (salaries, grades), ordinal (ranks) or class. Default: "
-        "as the column says.",
+        description="What scores are: decision, number (salaries, grades), ordinal (ranks) or class. "
+        "Default: as the column says.",
     )
     order: Annotated[tuple[str, ...], BeforeValidator(_read_order)] = Field(
         (), description="Levels of an ordinal outcome, the lowest first: --order low,medium,high"

@@ -1,4 +1,4 @@
-"""What the rows of a slice of numbers say: means, quantiles, ranks and errors by group, each with its limits."""
+"""What the rows of a slice of numbers say of each group: means, quantiles, ranks and errors, with limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -137,7 +137,7 @@ class NumbersOfGroups:
 
     def own_ways(self, name: str, group: int) -> list[ClusterSums]:
         """Return how far the rows of each cluster are from the mean of a group."""
-        return [cluster_means(moments[[group]]) for moments in self._clustered_moments[name]]
+        return [cluster_means(moments[np.array([group])]) for moments in self._clustered_moments[name]]
 
     @cached_property
     def _clustered_moments(self) -> dict[str, list[Moments]]:
@@ -147,7 +147,9 @@ class NumbersOfGroups:
             by_name[name] = []
             for person in self.cells.persons:
                 n_persons = int(person.max(initial=-1)) + 1
-                moments = self._sum_powers(values, self.cells.group * n_persons + person, self.n_groups * n_persons)
+                moments = self._sum_powers(
+                    values, self.cells.group * n_persons + person, self.n_groups * n_persons
+                )
                 shape = (self.n_groups, n_persons)
                 sums = moments.sums.reshape(-1, *shape)
                 by_name[name].append(Moments(moments.rows.reshape(shape), sums, moments.shift))
@@ -158,7 +160,7 @@ class NumbersOfGroups:
         rows = self.moments[OUTCOME].rows
         if self.reference == REST:
             return np.full(self.n_groups, rows.sum())
-        return rows + rows[self.reference]
+        return np.asarray(rows + rows[self.reference])
 
     def calibrate(self, group: int, confidence: float) -> Line:
         """Return the line of labels on predictions in a group."""
@@ -187,17 +189,21 @@ class NumbersOfGroups:
     @cached_property
     def table(self) -> ValueTable | None:
         """How often each value comes in each group; None where there are many different ones."""
-        values, codes = self.values_and_codes
+        values, _ = self.values_and_codes
         cells = self.cells
         if len(values) > MOST_VALUES and not (cells.is_weighted and (cells.rows > 1).any()):
             return None
-        places = cells.group * len(values) + codes
-        size = self.n_groups * len(values)
-        shape = (self.n_groups, len(values))
-        counts = np.bincount(places, cells.weight, size).reshape(shape)
-        squares = np.bincount(places, cells.square, size).reshape(shape)
-        rows = np.bincount(cells.group, cells.rows, self.n_groups)
+        counts = self._sum_by_value(cells.weight)
+        squares = self._sum_by_value(cells.square) if cells.is_weighted else counts
+        rows = np.bincount(cells.group, cells.rows, self.n_groups).astype(np.float64)
         return ValueTable(values, rows, counts, squares)
+
+    def _sum_by_value(self, terms: Floats) -> Floats:
+        """Return sums over the rows of each group and value, shape (groups, values)."""
+        values, codes = self.values_and_codes
+        size = self.n_groups * len(values)
+        sums = np.bincount(self.cells.group * len(values) + codes, terms, size)
+        return sums.astype(np.float64).reshape(self.n_groups, -1)
 
     def sorted_values(self, groups: Sequence[int]) -> SortedValues:
         """Return the values of some groups in order, each as often as it comes."""
@@ -210,6 +216,11 @@ class NumbersOfGroups:
         if (rows != 1).any():
             value = np.repeat(value, rows.astype(np.int64))
         return SortedValues(value)
+
+    def quantile(self, groups: Sequence[int], share: float, confidence: float) -> tuple[float, float, float]:
+        """Return a quantile of the rows of some groups together, with its limits."""
+        values = self.sorted_values(groups).values
+        return float(np.quantile(values, share)), np.nan, np.nan
 
     def placements(self, group: int) -> PlacementSums:
         """Return where the rows of a group stand among those of its reference."""
@@ -226,9 +237,7 @@ class NumbersOfGroups:
         values, codes = self.values_and_codes
         table = self.table
         if table is None:  # of as many values as rows
-            size = self.n_groups * len(values)
-            counts = np.bincount(cells.group * len(values) + codes, cells.weight, size)
-            counts = counts.reshape(self.n_groups, -1)
+            counts = self._sum_by_value(cells.weight)
             table = ValueTable(values, counts.sum(-1), counts, counts)
         others = self.reference_groups(group)
         counted = np.isin(cells.group, [group, *others])
@@ -269,9 +278,7 @@ def compare_mean(numbers: NumbersOfGroups, name: str, confidence: float) -> Mean
     return stack_groups(by_group)
 
 
-def judge_mean(
-    numbers: NumbersOfGroups, name: str, margin: MeanMargin, confidence: float
-) -> MarginJudgement:
+def judge_mean(numbers: NumbersOfGroups, name: str, margin: MeanMargin, confidence: float) -> MarginJudgement:
     """Return what a margin makes of the mean of a variable in each group, arrays of shape (groups,)."""
     moments = numbers.moments[name]
     others = numbers.of_reference(moments)
@@ -313,7 +320,7 @@ def describe_quantiles(numbers: NumbersOfGroups, confidence: float) -> dict[str,
             others.append(numbers.quantile(numbers.reference_groups(g), share, confidence))
         value, low, high = np.array(own, dtype=np.float64).T
         other, other_low, other_high = np.array(others, dtype=np.float64).T
-        difference = subtract_quantiles((value, low, high), (other, other_low, other_high))
+        difference = (value - other, low - other_high, high - other_low)
         estimates[name] = QuantileEstimates(value, low, high, other, difference)
     return estimates
 
@@ -336,7 +343,7 @@ def stack_groups(by_group: Sequence[Estimates]) -> Estimates:
     for name in (field.name for field in fields(first)):
         values = [getattr(estimates, name) for estimates in by_group]
         if is_dataclass(values[0]):
-            stacked[name] = stack_groups(values)  # type: ignore[type-var]
+            stacked[name] = stack_groups(values)
         else:
             stacked[name] = np.stack(values)
     return replace(first, **stacked)

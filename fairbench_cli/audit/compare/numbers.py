@@ -6,7 +6,7 @@
 
 A margin that is estimated, in percent of the reference's mean or in its standard deviations, is tested by the
 contrast of both means and the margin. Ordinal outcomes have no means: what decides is how likely one of the
-group is at a higher level than one of the reference, and its margin is the same as .2 standard deviations of a
+group is at a higher level than one of the reference, with the margin that is .2 standard deviations of a
 normal outcome.
 """
 
@@ -25,9 +25,9 @@ from fairbench_cli.audit.compare.number_estimates import (
     SQUARED_ERROR,
     TRUTH,
     NumbersOfGroups,
+    QuantileEstimates,
     compare_mean,
     compare_ranks,
-    QuantileEstimates,
     describe_quantiles,
     judge_mean,
     mean_by_group,
@@ -275,7 +275,7 @@ def estimate_slice(numbers: SliceNumbers, column: str, config: AuditConfig) -> S
         values[name] = intervals(quantiles.value, quantiles.low, quantiles.high)
         if not is_ordinal:
             described.append(_compare_quantiles(name, quantiles, of_groups))
-    remarks = ()
+    remarks: tuple[str, ...] = ()
     if numbers.rounded:
         remarks = (f"{column}: of more than {MOST_CELLS:,} different rows values are rounded to six digits.",)
     return SliceEstimates(
@@ -446,11 +446,13 @@ def _rank_rows_needed(
 
 
 def error_values(numbers: NumbersOfGroups, confidence: float) -> dict[str, Intervals]:
-    """Return RMSE, R² and the calibration of each group: the slope of labels on predictions, its intercept."""
+    """Return RMSE, R² and the calibration of each group: slope and intercept of labels on predictions."""
     squares = numbers.moments[SQUARED_ERROR]
     mean_square = mean_interval(squares, confidence)
     truth = numbers.moments[TRUTH]
-    root = [np.sqrt(np.maximum(limit, 0.0)) for limit in (mean_square.value, mean_square.low, mean_square.high)]
+    root = [
+        np.sqrt(np.maximum(limit, 0.0)) for limit in (mean_square.value, mean_square.low, mean_square.high)
+    ]
     explained = 1 - divide(squares.mean, divide(truth.central_sum(1, 2), truth.weight))
     values = {"rmse": intervals(*root), "r2": without_limits(explained)}
     slopes = []
@@ -520,7 +522,7 @@ def _adjust(
 
 
 def named_measures(part: Slice, deciding: Sequence[str], config: AuditConfig) -> frozenset[str]:
-    """Return the measures of a slice that a gate names: a measure, one of this attribute, or the attribute."""
+    """Return the measures of a slice that a gate names: by itself, of this attribute, or the attribute."""
     names: set[str] = set()
     for attribute, name in config.fail_on + config.warn_on:
         if attribute in ("", part.attribute):
@@ -552,9 +554,7 @@ def _judge_slice(
                 _compare(variable, g, groups[g], reference, place, float(p_holm[g, m]), deciding, config)
             )
         for variable in estimates.described:
-            comparisons.append(
-                _compare(variable, g, groups[g], reference, place, math.nan, deciding, config)
-            )
+            comparisons.append(_compare(variable, g, groups[g], reference, place, math.nan, deciding, config))
     rows = []
     for g, group in enumerate(groups):
         n_rows = int(part.rows[g])
@@ -612,7 +612,9 @@ def _compare(
     )
 
 
-def _decide(variable: VariableEstimates, g: int, p_holm: float, config: AuditConfig) -> tuple[Verdict, Reason]:
+def _decide(
+    variable: VariableEstimates, g: int, p_holm: float, config: AuditConfig
+) -> tuple[Verdict, Reason]:
     """Return the verdict on a comparison, and why it is not decided."""
     if math.isnan(variable.difference[g].value):
         return "undecided", "no rows"

@@ -468,6 +468,7 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
         uncut=_uncut_attributes(rows, rows.roles.quantities),
         birth_dates=_uncut_birth_dates(rows),
         ones=rows.ones,
+        has_truth=roles.truth is not None,
     )
     return Scan(**vars(rows), tally=tally)
 

@@ -87,7 +87,7 @@ def _holds_numbers(source: Source, column: int) -> bool:
     n_words, n_values = source.row(
         f"SELECT count(*) FILTER ({sql.word(column)}), count(DISTINCT number_{column}) FROM sample"
     )
-    return n_words == 0 and n_values > MOST_CODES
+    return bool(n_words == 0 and n_values > MOST_CODES)
 
 
 def _refuse_idle_options(config: AuditConfig) -> None:
@@ -115,7 +115,7 @@ def _refuse_idle_options(config: AuditConfig) -> None:
 
 
 def _values_of(source: Source, column: int, most: int) -> list[str]:
-    """Return the different values of a column, the commonest first; one more than `most` where it has more."""
+    """Return the values of a column, the commonest first; one more than `most` where it has more."""
     rows = source.rows(
         f"SELECT trimmed_{column}, count(*) FROM predictions WHERE trimmed_{column} <> '' "
         f"GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT {most + 1}"

@@ -320,12 +320,17 @@ def _unknown_column(source: Source, name: str, key: str, names: list[str]) -> Us
         return user_error(problem, fix, where)
     in_capitals = [free_name for free_name in names if free_name.lower() == name]
     likely = in_capitals or [free_name for free_name in names if recognise.named_like_decisions(free_name)]
+    likely = likely or [free_name for free_name in names if recognise.named_like_amounts(free_name)]
     remedy = Flag("score", "COLUMN")
     if in_capitals:
         remedy = Flag("score", in_capitals[0])
     elif len(likely) == 1:
         remedy = Flag("score", likely[0])
-        fix = ("name the column of scores or decisions, likely ", remedy, f"; there are {join_names(names)}")
+        fix = (
+            "name the column of scores, decisions or amounts, likely ",
+            remedy,
+            f"; there are {join_names(names)}",
+        )
     return user_error(problem, fix, where, remedy=(remedy,))
 
 
