@@ -24,6 +24,7 @@ STEP = 38  # the height of a row
 PLOT = 200  # the height of a plot
 APART = 44  # texts at an axis need as much
 LETTER = 12  # and as much a letter, where they are long
+SMALL_LETTER = 6.4  # the width of one of small print, at most
 MOST_NAME = 34  # characters of a name
 ENDING = 13  # of a name that is shortened
 MOST_RATIO = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
@@ -106,6 +107,15 @@ class Axis:
     amounts: bool = False
     step: float = 0.0
     names: tuple[str, ...] = ()
+
+    @property
+    def digits(self) -> int:
+        """Decimals by which amounts on it can be told apart.
+
+        >>> Axis(0.0, 250000.0).digits, Axis(5.0, 45.0).digits
+        (0, 2)
+        """
+        return max(0, 3 - math.floor(math.log10(self.high - self.low)))
 
     def position(self, value: float) -> float:
         """Return the place of a value.
@@ -392,22 +402,26 @@ def plot_lines(
     underlay: str = "",
     *,
     names_beside: bool = False,
+    foot: float = 0.0,
+    legend: Sequence[str] = (),
 ) -> str:
     """Return a picture of lines with their bands over `x_title`, then their names and what else is to say.
 
     With `names_beside` names stand beside the ends of their lines, where the horizontal axis leaves room for
-    them, else below.
+    them, else below. There is room of a height of `foot` between the plot and the horizontal axis. What is in
+    the `legend`, around the foot of a text, follows the names.
     """
+    ground = y.start + foot
     elements = [
         *_grid(x, y),
         underlay,
-        horizontal_axis(x, y.start),
-        text_element("tick", WIDTH / 2, y.start + 30, x_title, "middle"),
+        horizontal_axis(x, ground),
+        text_element("tick", WIDTH / 2, ground + 30, x_title, "middle"),
     ]
     elements += [
         area(x, y, chart_line.limits, i, f"{chart_line.name}: interval") for i, chart_line in enumerate(lines)
     ]
-    level = y.start + 48
+    level = ground + 48
     ends = []
     for i, chart_line in enumerate(lines):
         points = _place_points(x, y, chart_line.points)
@@ -426,6 +440,9 @@ def plot_lines(
     if names_beside:
         elements += _separate_names(ends, [], y.start)
         level -= 14
+    for explained_mark in legend:
+        elements.append(move_down(level, explained_mark))
+        level += 16
     if not key:
         return picture(title, level - 4, elements)
     elements.append(text_element("tick", SIDE, level, key))

@@ -18,6 +18,7 @@ from fairbench_cli.document.charts import (
     MOST_NAME,
     PAPER,
     SIDE,
+    SMALL_LETTER,
     SOFT,
     WIDTH,
     Axis,
@@ -56,7 +57,6 @@ DOTS = "1.5 2"
 LINE = 16.0  # of small print below
 BOX = 7.0
 INSET = 10.0  # of the axis: the texts at its ends are in the middle of their ticks
-LETTER = 6.4  # the width of one, in small print
 MOST_LETTERS = 56  # of a line
 SHORTEST_NAME = 14
 
@@ -249,8 +249,6 @@ class Layout:
     shape_height : float
     box_drop, mean_drop, foot : float
         How far below the shape the middle of the box and the mean are, and where the group ends.
-    digits : int
-        Decimals of amounts in words.
     """
 
     axis: Axis
@@ -263,7 +261,6 @@ class Layout:
     box_drop: float
     mean_drop: float
     foot: float
-    digits: int
 
     @property
     def base(self) -> float:
@@ -277,7 +274,7 @@ class Layout:
 
     def format(self, value: float) -> str:
         """Write an amount."""
-        return format_amount(value, self.digits)
+        return format_amount(value, self.axis.digits)
 
     def mean_to_compare(self, group: GroupDistribution) -> float:
         """Return the mean that a group is compared with; NaN where there is none."""
@@ -308,7 +305,7 @@ def _find_axis(distributions: Distributions, groups: Sequence[GroupDistribution]
     if distributions.whole:
         # As many whole numbers as there is room for.
         n_letters = len(format_amount(-max(abs(low), abs(high))))
-        step = max(1.0, round_step((highest - lowest) * (n_letters + 1) * LETTER / (WIDTH - 2 * SIDE)))
+        step = max(1.0, round_step((highest - lowest) * (n_letters + 1) * SMALL_LETTER / (WIDTH - 2 * SIDE)))
     return Axis(lowest, highest, SIDE + INSET, WIDTH - SIDE - INSET, amounts=True, step=step)
 
 
@@ -338,13 +335,12 @@ def _find_layout(axis: Axis, distributions: Distributions, groups: Sequence[Grou
         box_drop=box_drop,
         mean_drop=mean_drop,
         foot=foot,
-        digits=max(0, 3 - math.floor(math.log10(axis.high - axis.low))),
     )
 
 
 def _room_for_name(group: GroupDistribution) -> int:
     """Return how many letters there is room for before what is written at the right."""
-    return math.floor((WIDTH - 2 * SIDE - LETTER * len(group.side_text)) / LETTER) - 1
+    return math.floor((WIDTH - 2 * SIDE - SMALL_LETTER * len(group.side_text)) / SMALL_LETTER) - 1
 
 
 def _find_peak(distributions: Distributions, groups: Sequence[GroupDistribution]) -> float:
@@ -395,8 +391,8 @@ def _draw_reference_mean(group: GroupDistribution, layout: Layout) -> Iterator[s
         return
     x = layout.axis.position(value)
     start = 0.0
-    name_end = SIDE + LETTER * (len(group.label) + 2)
-    difference_start = WIDTH - SIDE - LETTER * (len(group.side_text) + 1)
+    name_end = SIDE + SMALL_LETTER * (len(group.label) + 2)
+    difference_start = WIDTH - SIDE - SMALL_LETTER * (len(group.side_text) + 1)
     if layout.text_height > TEXT or not name_end < x < difference_start:
         start = layout.text_height
     tooltip = f"mean of the reference: {layout.format(value)}"
