@@ -19,6 +19,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"  # a part of the spelling in Persian and Hindi, and of emoji
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?%?")
+LARGE = 1e16  # beyond it digits are none
 _PLAIN = {
     **dict.fromkeys("–—−‐‑", "-"),
     **dict.fromkeys("“”„″", '"'),
@@ -77,6 +78,27 @@ def format_percent(share: float) -> str:
         return f"{100 * share:g} %"
     digits = max(1, -math.floor(math.log10(100 * min(share, abs(1 - share)))))
     return f"{100 * share:.{digits}f} %"
+
+
+def format_amount(value: float, digits: int = 0) -> str:
+    """Write a number of units with commas, a fixed number of decimals and a true minus sign.
+
+    >>> format_amount(-14088.4), format_amount(13.8896, 2), format_amount(-0.001, 2), format_amount(math.nan)
+    ('−14,088', '13.89', '0.00', '–')
+    >>> format_amount(math.inf), format_amount(-3.2e17)
+    ('∞', '−3.2e17')
+    """
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        text = "∞"
+    elif abs(value) >= LARGE:
+        text = f"{abs(value):.6g}".replace("e+", "e")
+    else:
+        text = f"{abs(value):,.{digits}f}"
+    if value < 0 and text.strip("0.,"):
+        return f"−{text}"
+    return text
 
 
 def printable(text: str, keep: str = "") -> str:

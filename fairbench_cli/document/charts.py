@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from fairbench_cli.base.files import write_text
+from fairbench_cli.base.safe_text import format_amount
 
 # of a picture; left of a plot are the texts of its vertical axis
 WIDTH = 360
@@ -23,10 +24,12 @@ STEP = 38  # the height of a row
 PLOT = 200  # the height of a plot
 APART = 44  # texts at an axis need as much
 LETTER = 12  # and as much a letter, where they are long
+SMALL_LETTER = 6.4  # the width of one of small print, at most
 MOST_NAME = 34  # characters of a name
 ENDING = 13  # of a name that is shortened
 MOST_RATIO = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
 MOST_MARKS = 10  # on a line
+MILLIONS = 1e7  # from here on ticks are written in millions
 
 # What a technique changes against another one: the mark's form says it, and its colour again.
 Form = Literal["base", "better", "over", "worse", "open", "same", "up", "down", "constant", "labels", "known"]
@@ -87,6 +90,8 @@ class Axis:
         Whether equal ratios are equally long; both ends are above 0 then.
     percent : bool
         Whether values are shares, and written in percent.
+    amounts : bool
+        Whether values are written in units: 250,000 and −0.5.
     step : float
         Between ticks; 0 for round values.
     names : tuple of str
@@ -99,8 +104,18 @@ class Axis:
     end: float = WIDTH - SIDE
     log: bool = False
     percent: bool = False
+    amounts: bool = False
     step: float = 0.0
     names: tuple[str, ...] = ()
+
+    @property
+    def digits(self) -> int:
+        """Decimals by which amounts on it can be told apart.
+
+        >>> Axis(0.0, 250000.0).digits, Axis(5.0, 45.0).digits
+        (0, 2)
+        """
+        return max(0, 3 - math.floor(math.log10(self.high - self.low)))
 
     def position(self, value: float) -> float:
         """Return the place of a value.
@@ -121,6 +136,8 @@ class Axis:
         ['0.5', '1', '2', '4']
         >>> [text for _, text in Axis(300.0, 20000.0, log=True).ticks()]
         ['1024', '4096', '16384']
+        >>> [text for _, text in Axis(-120000.0, 250000.0, amounts=True).ticks()]
+        ['−100,000', '0', '100,000', '200,000']
         """
         if self.names:
             wide = LETTER / 2 * max(map(len, self.names)) + LETTER
@@ -135,11 +152,44 @@ class Axis:
             last_tick = math.floor(high / stride)
             values = [2.0 ** (stride * i) for i in range(first_tick, last_tick + 1)]
         else:
-            step = self.step or round_step((self.high - self.low) / 5)
+            step = self.step or self._find_step()
             first_tick = math.ceil(self.low / step - 1e-9)
             last_tick = math.floor(self.high / step + 1e-9)
             values = [i * step for i in range(first_tick, last_tick + 1)]
+            if self.amounts:
+                return [(self.position(x), format_tick(x, step, max(map(abs, values)))) for x in values]
         return [(self.position(x), f"{100 * x:.6g} %" if self.percent else f"{x + 0.0:.6g}") for x in values]
+
+    def _find_step(self) -> float:
+        """Return a round step between ticks: about five, or as many as there is room for long amounts."""
+        span = self.high - self.low
+        step = round_step(span / 5)
+        if not self.amounts or self.end < self.start:
+            return step
+        farthest = max(abs(self.low), abs(self.high))
+        widest = LETTER / 2 * len(format_tick(-farthest, step, farthest)) + LETTER
+        return max(step, round_step(span * widest / (self.end - self.start)))
+
+
+def format_tick(value: float, step: float, farthest: float) -> str:
+    """Write an amount with the decimals of the step between ticks; in millions where some are very large.
+
+    >>> format_tick(-2500.0, 500.0, 3000.0), format_tick(0.5, 0.25, 1.0), format_tick(25e6, 5e6, 30e6)
+    ('−2,500', '0.50', '25M')
+    """
+    ending = ""
+    if value == 0:
+        step = 1.0
+    elif farthest >= MILLIONS:
+        value = value / 1e6
+        step = step / 1e6
+        ending = "M"
+    if value and (farthest >= MILLIONS * 1e6 or step < 1e-6):
+        return f"{value + 0.0:.6g}".replace("-", "−") + ending
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    if digits and round(step * 10**digits, 6) % 1:
+        digits += 1
+    return format_amount(value, digits) + ending
 
 
 def round_step(rough: float) -> float:
@@ -324,7 +374,7 @@ def row_chart(title: str, axis: Axis, rows: Sequence[ChartRow], key: str = "") -
         elements.append(text_element(kind, SIDE, y, shorten(row.name), bold=not row.muted))
         if row.value_text:
             elements.append(text_element("said", WIDTH - SIDE, y, row.value_text, "end"))
-        elements.append(_move_down(y + 13, *row.marks))
+        elements.append(move_down(y + 13, *row.marks))
     elements.append(horizontal_axis(axis, bottom))
     height = bottom + 20
     if key:
@@ -352,22 +402,26 @@ def plot_lines(
     underlay: str = "",
     *,
     names_beside: bool = False,
+    foot: float = 0.0,
+    legend: Sequence[str] = (),
 ) -> str:
     """Return a picture of lines with their bands over `x_title`, then their names and what else is to say.
 
     With `names_beside` names stand beside the ends of their lines, where the horizontal axis leaves room for
-    them, else below.
+    them, else below. There is room of a height of `foot` between the plot and the horizontal axis. What is in
+    the `legend`, around the foot of a text, follows the names.
     """
+    ground = y.start + foot
     elements = [
         *_grid(x, y),
         underlay,
-        horizontal_axis(x, y.start),
-        text_element("tick", WIDTH / 2, y.start + 30, x_title, "middle"),
+        horizontal_axis(x, ground),
+        text_element("tick", WIDTH / 2, ground + 30, x_title, "middle"),
     ]
     elements += [
         area(x, y, chart_line.limits, i, f"{chart_line.name}: interval") for i, chart_line in enumerate(lines)
     ]
-    level = y.start + 48
+    level = ground + 48
     ends = []
     for i, chart_line in enumerate(lines):
         points = _place_points(x, y, chart_line.points)
@@ -386,6 +440,9 @@ def plot_lines(
     if names_beside:
         elements += _separate_names(ends, [], y.start)
         level -= 14
+    for explained_mark in legend:
+        elements.append(move_down(level, explained_mark))
+        level += 16
     if not key:
         return picture(title, level - 4, elements)
     elements.append(text_element("tick", SIDE, level, key))
@@ -557,18 +614,22 @@ def picture(title: str, height: float, elements: Iterable[str], width: float = W
     return f'<svg {role} {size} {ink} xmlns="http://www.w3.org/2000/svg">{"".join(elements)}</svg>'
 
 
-def shorten(name: str) -> str:
+def shorten(name: str, most: int = MOST_NAME) -> str:
     """Return a name that fits into a picture, with both of its ends: variants of a technique differ there.
 
     >>> shorten("mine.py:Technique_of_mine (strength=0.5)")
     'mine.py:Technique_of…strength=0.5)'
+    >>> shorten("Associate professors", 14)
+    'Associat…ssors'
     """
-    if len(name) <= MOST_NAME:
+    if len(name) <= most:
         return name
-    return f"{name[: MOST_NAME - ENDING - 1]}…{name[-ENDING:]}"
+    ending = min(ENDING, most * ENDING // MOST_NAME)
+    return f"{name[: most - ending - 1]}…{name[-ending:]}"
 
 
-def _move_down(down: float, *elements: str) -> str:
+def move_down(down: float, *elements: str) -> str:
+    """Return elements that lie around a height of 0, lower down."""
     return f'<g transform="translate(0 {format_numbers(down)})">{"".join(elements)}</g>'
 
 
@@ -576,7 +637,13 @@ def horizontal_axis(axis: Axis, y: float) -> str:
     """Return a horizontal axis at a height, with texts at its ticks."""
     ticks = axis.ticks()
     marks = "".join(f"M{format_numbers(x, y)}v4" for x, _ in ticks)
-    labels = "".join(text_element("tick", x, y + 15, label, _text_anchor(x)) for x, label in ticks)
+    labels = ""
+    for x, label in ticks:
+        anchor = _text_anchor(x)
+        half = LETTER / 4 * len(label)
+        if axis.amounts and half <= x <= WIDTH - half:
+            anchor = "middle"
+        labels += text_element("tick", x, y + 15, label, anchor)
     return stroke("axis", f"M{format_numbers(axis.start, y)}H{format_numbers(axis.end)}{marks}") + labels
 
 

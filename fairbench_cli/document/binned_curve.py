@@ -1,0 +1,279 @@
+"""How a mean or a share changes with a number, as a chart for pages: a line through ranges, with its band."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+from fairbench_cli.base.safe_text import format_amount, format_count, format_percent
+from fairbench_cli.document.charts import (
+    COLOURS,
+    INK,
+    LEFT,
+    SIDE,
+    SMALL_LETTER,
+    SOFT,
+    Axis,
+    ChartLine,
+    element,
+    format_numbers,
+    plot_lines,
+    shorten,
+    stroke,
+    text_element,
+)
+
+TOP = 22.0  # above it stands what the vertical axis shows
+BOTTOM = 172.0
+FOOT = 26.0  # of the bars of rows, below
+TALLEST = 20.0  # of these bars
+MOST_LETTERS = 48  # of a line of the key
+WIDE = 0.15  # times the axis without it: a range that reaches farther beyond its mean ends with the axis
+AROUND = 0.6  # times the range of means is left for bands at either side, at most
+DASHES = "4 3"
+STRAIGHT = "#0072b2"
+
+
+@dataclass(frozen=True)
+class CurveRange:
+    """The rows with numbers from low to high.
+
+    Parameters
+    ----------
+    low, high : float
+        Where the range begins and ends: the ends of the next one, or the smallest and largest number in it.
+    middle : float
+        Where its point stands: the mean of its numbers.
+    mean, mean_low, mean_high : float
+        The mean, or share, of what is looked at, with its interval; NaN where there is none.
+    n_rows : int
+    """
+
+    low: float
+    high: float
+    middle: float
+    mean: float
+    mean_low: float
+    mean_high: float
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class StraightLine:
+    """A straight line through two points, and what is said of it: its slope."""
+
+    x_start: float
+    y_start: float
+    x_end: float
+    y_end: float
+    label: str
+
+
+@dataclass(frozen=True)
+class BinnedCurve:
+    """How a mean changes with a number.
+
+    Parameters
+    ----------
+    ranges : tuple of CurveRange
+        In their order.
+    x_title, y_title : str
+        What the number is, and of what means are.
+    overall : float
+        The mean of all rows; NaN for none.
+    straight : StraightLine or None
+    percent : bool
+        Whether means are shares.
+    """
+
+    ranges: tuple[CurveRange, ...]
+    x_title: str
+    y_title: str
+    overall: float = math.nan
+    straight: StraightLine | None = None
+    percent: bool = False
+
+
+def plot_curve(title: str, curve: BinnedCurve) -> str:
+    """Draw means over a number as a line with a band, above bars of how many rows there are.
+
+    The mean of all rows is a dashed line; bars are as high as there are rows for each unit of the number.
+    """
+    drawn = [part for part in curve.ranges if math.isfinite(part.mean) and math.isfinite(part.middle)]
+    y = _vertical_axis(drawn, curve)
+    edges = _edges(drawn)
+    x = _horizontal_axis(drawn, edges, y)
+    points = []
+    limits = []
+    for part in drawn:
+        points.append((part.middle, part.mean, _describe_range(part, curve, y)))
+        if math.isfinite(part.mean_low) and math.isfinite(part.mean_high):
+            limits.append((part.middle, part.mean_low, part.mean_high))
+    kind = "mean"
+    if curve.percent:
+        kind = "share"
+    name = f"{kind} in {format_count(len(drawn), 'range')}, with interval"
+    underlay = [text_element("tick", SIDE, 10, shorten(curve.y_title, 54))]
+    bars = list(_draw_bars(drawn, edges, curve, x, y))
+    underlay += bars
+    legend = []
+    if math.isfinite(curve.overall):
+        text = f"all rows: {_format_mean(curve.overall, curve, y)}"
+        height = y.position(curve.overall)
+        d = f"M{format_numbers(x.start, height)}H{format_numbers(x.end)}"
+        underlay.append(stroke("ref", d, text, INK, 1.2, DASHES))
+        legend += _legend_lines(stroke("ref", SAMPLE, "", INK, 1.2, DASHES), text)
+    if curve.straight is not None:
+        underlay.append(_draw_straight(curve.straight, x, y))
+        legend += _legend_lines(stroke("l1", SAMPLE, "", STRAIGHT, 1.5), curve.straight.label)
+    if bars:
+        look = {"fill": COLOURS["track"], "stroke": SOFT}
+        sample = element("path", "shape", d=f"M{SIDE:g} 0v-7h11v-3h12v5h11v5z", stroke_width=0.8, **look)
+        legend += _legend_lines(sample, "where the rows are")
+    spoken = f"{title}. {_describe_curve(drawn, curve, y)}"
+    line = ChartLine(name, points, limits)
+    x_title = shorten(curve.x_title, 54)
+    return plot_lines(spoken, x, y, [line], x_title, "", "".join(underlay), foot=FOOT, legend=legend)
+
+
+SAMPLE = f"M{SIDE} -4h34"
+
+
+def _legend_lines(sample: str, text: str) -> list[str]:
+    """Return a mark and what it means, which may take several lines."""
+    lines = [text_element("name", SIDE + 42, 0, line) for line in wrap(text, MOST_LETTERS)]
+    return [sample + lines[0], *lines[1:]]
+
+
+def _vertical_axis(drawn: Sequence[CurveRange], curve: BinnedCurve) -> Axis:
+    """Return an axis for means and their intervals; very long intervals end with it."""
+    values = [part.mean for part in drawn]
+    if math.isfinite(curve.overall):
+        values.append(curve.overall)
+    if curve.straight is not None:
+        values += [curve.straight.y_start, curve.straight.y_end]
+    values = [value for value in values if math.isfinite(value)] or [0.0]
+    low = min(values)
+    high = max(values)
+    if low == high:
+        apart = abs(low) / 10 or 0.5
+        low -= apart
+        high += apart
+    room = AROUND * (high - low)
+    ends = [part.mean_low for part in drawn] + [part.mean_high for part in drawn]
+    ends = [end for end in ends if math.isfinite(end)]
+    lowest = max(low - room, min([low, *ends]))
+    highest = min(high + room, max([high, *ends]))
+    if curve.percent:
+        lowest = max(0.0, lowest)
+        highest = min(1.0, highest)
+    return Axis(lowest, highest, BOTTOM, TOP, percent=curve.percent, amounts=not curve.percent)
+
+
+def _edges(drawn: Sequence[CurveRange]) -> list[float]:
+    """Return where ranges begin and end: half way where two do not touch."""
+    if not drawn:
+        return []
+    inner = []
+    for i in range(len(drawn) - 1):
+        inner.append((drawn[i].high + drawn[i + 1].low) / 2)
+    first = drawn[0].low
+    last = drawn[-1].high
+    if inner:
+        # As far from the first number as the next edge is from the last one of the range.
+        first -= inner[0] - drawn[0].high
+        last += drawn[-1].low - inner[-1]
+    return [first, *inner, last]
+
+
+def _horizontal_axis(drawn: Sequence[CurveRange], edges: Sequence[float], y: Axis) -> Axis:
+    """Return an axis from range to range; wide ones at its ends end with it."""
+    low = 0.0
+    high = 1.0
+    if drawn:
+        low = edges[0]
+        high = edges[-1]
+        # A few far numbers do not press all others together.
+        room = WIDE * (drawn[-1].middle - drawn[0].middle)
+        if len(drawn) > 1:
+            low = max(low, drawn[0].middle - room)
+            high = min(high, drawn[-1].middle + room)
+    if low >= high:
+        low -= 0.5
+        high = low + 1.0
+    n_letters = max([len(label) for _, label in y.ticks()], default=0)
+    start = max(LEFT, SMALL_LETTER * n_letters + 8)
+    return Axis(low, high, start, amounts=True)
+
+
+def _draw_bars(
+    drawn: Sequence[CurveRange], edges: Sequence[float], curve: BinnedCurve, x: Axis, y: Axis
+) -> Iterator[str]:
+    """Yield a bar for each range: as high as it has rows for each unit."""
+    ground = BOTTOM + FOOT
+    densities = []
+    for i, part in enumerate(drawn):
+        width = edges[i + 1] - edges[i]
+        densities.append(part.n_rows / width if width > 0 else 0.0)
+    highest = max(densities, default=0.0)
+    for i, density in enumerate(densities):
+        if density > 0:
+            height = max(0.5, TALLEST * density / highest)
+            x_left = x.position(edges[i])
+            width = max(0.5, x.position(edges[i + 1]) - x_left)
+            tooltip = _describe_range(drawn[i], curve, y)
+            look = {"fill": COLOURS["track"], "stroke": SOFT}
+            place = {"x": x_left, "y": ground - height, "width": width, "height": height}
+            yield element("rect", "shape", tooltip, stroke_width=0.6, **place, **look)
+
+
+def _draw_straight(straight: StraightLine, x: Axis, y: Axis) -> str:
+    """Return the part of a straight line that is within the axes."""
+    rise = 0.0
+    if straight.x_end != straight.x_start:
+        rise = (straight.y_end - straight.y_start) / (straight.x_end - straight.x_start)
+    ends = []
+    for value in (max(straight.x_start, x.low), min(straight.x_end, x.high)):
+        height = straight.y_start + rise * (value - straight.x_start)
+        if not math.isfinite(height):
+            return ""
+        ends.append(format_numbers(x.position(value), y.position(height)))
+    return stroke("l1", f"M{ends[0]}L{ends[1]}", straight.label, STRAIGHT, 1.5)
+
+
+def _format_mean(value: float, curve: BinnedCurve, y: Axis) -> str:
+    if curve.percent:
+        return format_percent(value)
+    return format_amount(value, y.digits)
+
+
+def _describe_range(part: CurveRange, curve: BinnedCurve, y: Axis) -> str:
+    """Return a range in words: its numbers, its mean with the interval, its rows."""
+    text = f"{_format_ends(part)}: {_format_mean(part.mean, curve, y)}"
+    if math.isfinite(part.mean_low) and math.isfinite(part.mean_high):
+        low = _format_mean(part.mean_low, curve, y)
+        text += f" ({low} to {_format_mean(part.mean_high, curve, y)})"
+    return f"{text}, {format_count(part.n_rows, 'row')}"
+
+
+def _format_ends(part: CurveRange) -> str:
+    low = f"{part.low:,.6g}".replace("-", "−")
+    high = f"{part.high:,.6g}".replace("-", "−")
+    if low == high:
+        return low
+    return f"{low} to {high}"
+
+
+def _describe_curve(drawn: Sequence[CurveRange], curve: BinnedCurve, y: Axis) -> str:
+    """Return the curve in words: its lowest and its highest range, all rows, and the slope."""
+    clauses = []
+    if drawn:
+        lowest = min(drawn, key=lambda part: part.mean)
+        highest = max(drawn, key=lambda part: part.mean)
+        clauses.append(f"lowest at {_describe_range(lowest, curve, y)}")
+        clauses.append(f"highest at {_describe_range(highest, curve, y)}")
+    if math.isfinite(curve.overall):
+        clauses.append(f"all rows: {_format_mean(curve.overall, curve, y)}")
+    if curve.straight is not None:
+        clauses.append(curve.straight.label)
+    return "; ".join(clauses)
