@@ -26,9 +26,11 @@ from fairbench_cli.audit.compare.number_estimates import (
     TRUTH,
     NumbersOfGroups,
     QuantileEstimates,
+    Shapes,
     compare_mean,
     compare_ranks,
     describe_quantiles,
+    describe_shapes,
     judge_mean,
     mean_by_group,
     numbers_of_groups,
@@ -61,6 +63,8 @@ POWER_QUANTILE = 0.8416  # of the normal distribution at a power of .8
 SPREAD_MARGIN = 0.2  # standard deviations of the reference: "small" by Cohen (1988)
 PAY_MARGIN = 5.0  # per cent, from which a gap in pay has to be justified (Directive (EU) 2023/970, Art. 10)
 RANK_MARGIN = 0.056  # of P(more) from one half: that of two normal groups .2 standard deviations apart
+SIGNIFICANT = 3  # digits of a standard deviation
+MOST_DECIMALS = 6
 AMOUNTS = 0.99  # of the values of amounts are not below 0
 SCALE = 100.0  # what goes no higher may be a scale of points
 
@@ -160,20 +164,25 @@ class NumberSlice(Place):
     ----------
     column : str
         What the numbers are called.
+    digits : int
+        Decimals in which they are written, by how far they are spread.
     reference : str
         The group that others are compared with.
     margin : StatedMargin
     groups : tuple of NumberGroup
     comparisons : tuple of NumberComparison
+    shapes : Shapes
     remarks : tuple of str
         What a reader should know of these numbers.
     """
 
     column: str
+    digits: int
     reference: str
     margin: StatedMargin
     groups: tuple[NumberGroup, ...]
     comparisons: tuple[NumberComparison, ...]
+    shapes: Shapes
     remarks: tuple[str, ...]
 
 
@@ -228,6 +237,7 @@ class SliceEstimates:
         Of each group, by the name of the measure.
     judged, described : tuple of VariableEstimates
         What has a margin, and what has none.
+    shapes : Shapes
     remarks : tuple of str
     """
 
@@ -238,6 +248,7 @@ class SliceEstimates:
     values: dict[str, Intervals]
     judged: tuple[VariableEstimates, ...]
     described: tuple[VariableEstimates, ...]
+    shapes: Shapes
     remarks: tuple[str, ...]
 
 
@@ -254,32 +265,40 @@ def estimate_slice(numbers: SliceNumbers, column: str, config: AuditConfig) -> S
     moments = of_groups.moments[OUTCOME]
     margin = state_margin(of_groups, config)
     values: dict[str, Intervals] = {}
-    judged = []
-    described = []
+    judged: list[VariableEstimates] = []
+    described: list[VariableEstimates] = []
     more, distance = estimate_ranks(of_groups, config, decides=is_ordinal)
-    described.append(distance)
     if is_ordinal:
         judged.append(more)
     else:
-        described.append(more)
-        judged.append(estimate_mean(of_groups, OUTCOME, margin, config))
         values[OUTCOME] = mean_intervals(of_groups, OUTCOME, config.confidence)
         values["sd"] = without_limits(moments.deviation)
-        described += estimate_effects(of_groups, config)
-        if of_groups.cells.truth is not None:
-            for name in (RESIDUAL, ABSOLUTE_ERROR):
-                judged.append(estimate_mean(of_groups, name, margin, config))
-                values[name] = mean_intervals(of_groups, name, config.confidence)
-            values |= error_values(of_groups, config.confidence)
+        judged.append(estimate_mean(of_groups, OUTCOME, margin, config))
     for name, quantiles in describe_quantiles(of_groups, config.confidence).items():
         values[name] = intervals(quantiles.value, quantiles.low, quantiles.high)
         if not is_ordinal:
             described.append(_compare_quantiles(name, quantiles, of_groups))
+    if not is_ordinal and of_groups.cells.truth is not None:
+        for name in (RESIDUAL, ABSOLUTE_ERROR):
+            judged.append(estimate_mean(of_groups, name, margin, config))
+            values[name] = mean_intervals(of_groups, name, config.confidence)
+        values |= error_values(of_groups, config.confidence)
+    if not is_ordinal:
+        described += [more, *estimate_effects(of_groups, config)]
+    described.append(distance)
     remarks: tuple[str, ...] = ()
     if numbers.rounded:
         remarks = (f"{column}: of more than {MOST_CELLS:,} different rows values are rounded to six digits.",)
     return SliceEstimates(
-        of_groups.part, column, of_groups.reference, margin, values, tuple(judged), tuple(described), remarks
+        of_groups.part,
+        column,
+        of_groups.reference,
+        margin,
+        values,
+        tuple(judged),
+        tuple(described),
+        describe_shapes(of_groups),
+        remarks,
     )
 
 
@@ -567,12 +586,22 @@ def _judge_slice(
     return NumberSlice(
         *part.place,
         estimates.column,
+        _decimals(estimates.margin),
         reference,
         estimates.margin,
         tuple(rows),
         tuple(comparisons),
+        estimates.shapes,
         estimates.remarks,
     )
+
+
+def _decimals(margin: StatedMargin) -> int:
+    """Return the decimals that tell numbers apart: those that a standard deviation has with three digits."""
+    deviation = divide(np.asarray(margin.units), np.asarray(margin.deviations))
+    if not (np.isfinite(deviation) and deviation > 0):
+        return MOST_DECIMALS
+    return int(np.clip(SIGNIFICANT - 1 - np.floor(np.log10(deviation)), 0, MOST_DECIMALS))
 
 
 def _compare(

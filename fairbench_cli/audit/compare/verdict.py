@@ -81,9 +81,12 @@ def _check_kinds(config: AuditConfig) -> Iterator[Problem]:
             fix = ("name a rate, or say that the scores are numbers: ", Flag("outcome", "number"))
             yield Problem(f"{name} is of numbers, and decisions are audited", fix, outcome)
         elif config.of_numbers and not is_of_numbers:
-            cut = ("say how scores become decisions: ", Flag("threshold", 0.5))
-            fix = (f"name a measure of numbers, such as {metrics.DEFAULT_OF_NUMBERS[0]}, or ", *cut)
-            yield Problem(f"{name} is of decisions, and numbers are audited", fix, outcome)
+            measure = metrics.DEFAULT_OF_NUMBERS[0]
+            cut = (
+                f"name one of numbers, such as {measure}, or say what is selected: ",
+                Flag("threshold", 0.5),
+            )
+            yield Problem(f"{name} is of decisions, and numbers are audited", cut, outcome)
         elif is_of_numbers and not metrics.can_decide(name):
             fix_of_margin = f"name one that has a margin: {', '.join(metrics.DEFAULT_OF_NUMBERS)}"
             yield Problem(f"{name} is shown in any case, and cannot decide", fix_of_margin, Flag("metric"))

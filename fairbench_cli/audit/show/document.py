@@ -13,6 +13,8 @@ from fairbench_cli.audit.config import UNDECIDED, WORSE
 from fairbench_cli.audit.metrics import ROLL_UPS
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of, rates
 from fairbench_cli.audit.parts.findings import QUESTION, describe_gap, differs, fails_clearly, format_limits
+from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
+from fairbench_cli.audit.parts.numbers import plot_numbers
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.answer_model import Sentence
 from fairbench_cli.audit.show.headline import headline, rate_meaning, without_choice
@@ -121,6 +123,9 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
 
 def _plot_sentence(sentence: Sentence, report: Report) -> Chart:
     """Return the chart of a sentence: of slices over these, else by group."""
+    if report.of_numbers:
+        part = next(part for part in report.found[NUMBERS_KEY] if part.place == sentence.place)
+        return plot_numbers(part, report)
     all_slices = find_all_rows(report)
     if all_slices:
         return all_slices.plot(sentence, sentence.metric)
