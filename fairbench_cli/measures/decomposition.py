@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.regression import (
     NO_ESTIMATE,
-    TestedEstimate,
+    EstimateWithLimits,
     LinearFit,
     contrast_variance,
     estimate_contrast,
@@ -57,14 +57,14 @@ class Contribution:
     Parameters
     ----------
     name : str
-    explained : TestedEstimate
+    explained : EstimateWithLimits
         Does not depend on which level of a column is left out.
     unexplained : float
         Of a column of levels it depends on the level that is left out, of numbers on where their 0 is.
     """
 
     name: str
-    explained: TestedEstimate
+    explained: EstimateWithLimits
     unexplained: float
 
 
@@ -76,7 +76,7 @@ class Decomposition:
     ----------
     difference : float
         Of the weighted means.
-    explained, unexplained : TestedEstimate
+    explained, unexplained : EstimateWithLimits
         By the reference's coefficients; they add up to the difference.
     endowments, coefficients, interaction : float
         In three parts: by the group's coefficients, by the group's means, and what both do together. They add
@@ -97,8 +97,8 @@ class Decomposition:
     """
 
     difference: float
-    explained: TestedEstimate = NO_ESTIMATE
-    unexplained: TestedEstimate = NO_ESTIMATE
+    explained: EstimateWithLimits = NO_ESTIMATE
+    unexplained: EstimateWithLimits = NO_ESTIMATE
     endowments: float = math.nan
     coefficients: float = math.nan
     interaction: float = math.nan
@@ -167,7 +167,8 @@ def decompose_difference(
 
     >>> years = np.array([1, 2, 3, 4, 3, 4, 5, 6])
     >>> noise = np.array([0.1, -0.1, -0.1, 0.1] * 2)
-    >>> parts = decompose_difference(2 * years + noise, [True] * 4 + [False] * 4, [ExplainingColumn("years", years)])
+    >>> is_group = [True] * 4 + [False] * 4
+    >>> parts = decompose_difference(2 * years + noise, is_group, [ExplainingColumn("years", years)])
     >>> round(parts.explained.value, 6), round(abs(parts.unexplained.value), 6)
     (-4.0, 0.0)
     """
