@@ -28,7 +28,7 @@ BLOCK = 4_000_000  # numbers at a time in sums of products by cluster
 LEAST_RANKS = 4  # rows: Fisher's error divides by rows − 3
 
 
-class Estimate(NamedTuple):
+class EstimateWithLimits(NamedTuple):
     """A number with its error and limits; `p` is two-sided, of "it is 0".
 
     All but `value` are NaN where the rows do not tell how far off it may be.
@@ -207,7 +207,7 @@ def estimate_contrast(
     *,
     extra_variance: float = 0.0,
     degrees: float | None = None,
-) -> Estimate:
+) -> EstimateWithLimits:
     """Return a sum of coefficients, of one fit or over fits to groups that share no rows.
 
     Parameters
@@ -253,14 +253,14 @@ def contrast_variance(fits: Sequence[LinearFit], contrasts: Sequence[ArrayLike])
     return sum(variances), satterthwaite(variances, [fit.degrees for fit in fits])
 
 
-def to_estimate(value: float, variance: float, degrees: float, confidence: float) -> Estimate:
+def to_estimate(value: float, variance: float, degrees: float, confidence: float) -> EstimateWithLimits:
     """Return a number with limits and p by Student's t; NaN without a variance, or with under 1 degree."""
     if not (variance > 0 and degrees >= LEAST_DEGREES):
-        return Estimate(value, math.nan, math.nan, math.nan, math.nan, math.nan)
+        return EstimateWithLimits(value, math.nan, math.nan, math.nan, math.nan, math.nan)
     error = math.sqrt(variance)
     half = float(t_quantile(np.asarray(degrees), confidence)) * error
     p = float(t_test_p(np.asarray(value / error), np.asarray(degrees)))
-    return Estimate(value, error, float(degrees), value - half, value + half, p)
+    return EstimateWithLimits(value, error, float(degrees), value - half, value + half, p)
 
 
 def satterthwaite(variances: Sequence[float], degrees: Sequence[float]) -> float:
@@ -363,18 +363,18 @@ class Line:
 
     Parameters
     ----------
-    slope, intercept : Estimate
+    slope, intercept : EstimateWithLimits
         Of the slope `p` is of "it is 0".
     rows : float
         Kish's number of rows.
     """
 
-    slope: Estimate
-    intercept: Estimate
+    slope: EstimateWithLimits
+    intercept: EstimateWithLimits
     rows: float
 
 
-NO_ESTIMATE = Estimate(math.nan, math.nan, math.nan, math.nan, math.nan, math.nan)
+NO_ESTIMATE = EstimateWithLimits(math.nan, math.nan, math.nan, math.nan, math.nan, math.nan)
 NO_LINE = Line(NO_ESTIMATE, NO_ESTIMATE, 0.0)
 SLOPE = (0.0, 1.0)
 INTERCEPT = (1.0, 0.0)
@@ -433,20 +433,20 @@ def _to_line(fit: LinearFit, confidence: float) -> Line:
 
 
 @dataclass(frozen=True, eq=False)
-class LineComparison:
+class ComparedLines:
     """The lines of a group and of its reference.
 
     Parameters
     ----------
     group, reference : Line
-    slope_difference, intercept_difference : Estimate
+    slope_difference, intercept_difference : EstimateWithLimits
         Of the group less its reference; `p` is of "both are alike".
     """
 
     group: Line
     reference: Line
-    slope_difference: Estimate
-    intercept_difference: Estimate
+    slope_difference: EstimateWithLimits
+    intercept_difference: EstimateWithLimits
 
 
 def compare_lines(
@@ -456,7 +456,7 @@ def compare_lines(
     weights: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     confidence: float = 0.95,
-) -> LineComparison:
+) -> ComparedLines:
     """Return the lines of y on x of a group and of its reference, and how they differ.
 
     With predictions for x and labels for y it is the calibration by group: a slope of 1 is ideal, below 1
@@ -495,7 +495,7 @@ def compare_lines(
         slope = estimate_contrast(pair, (SLOPE, -np.array(SLOPE)), confidence)
         intercept = estimate_contrast(pair, (INTERCEPT, -np.array(INTERCEPT)), confidence)
     lines = [NO_LINE if fit is None else _to_line(fit, confidence) for fit in fits]
-    return LineComparison(lines[0], lines[1], slope, intercept)
+    return ComparedLines(lines[0], lines[1], slope, intercept)
 
 
 def select_rows(values: ArrayLike | None, mask: NDArray[np.bool_]) -> NDArray[np.generic] | None:
@@ -512,7 +512,7 @@ def spearman(
     weights: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     confidence: float = 0.95,
-) -> Estimate:
+) -> EstimateWithLimits:
     """Return Spearman's rank correlation; equal numbers share their mean rank.
 
     Limits are those of Fisher's z with the error √((1 + r²/2) / (n − 3)) (Bonett & Wright 2000), n Kish's
@@ -530,7 +530,7 @@ def spearman(
 
     Returns
     -------
-    Estimate
+    EstimateWithLimits
         NaN where all x or all y are the same; without limits where ranks agree or disagree in all rows, and
         with fewer than four rows.
 
@@ -566,7 +566,7 @@ def spearman(
         p = float(t_test_p(np.asarray(z / error), np.asarray(degrees)))
     low = math.tanh(z - reach * error)
     high = math.tanh(z + reach * error)
-    return Estimate(correlation, error, degrees, low, high, p)
+    return EstimateWithLimits(correlation, error, degrees, low, high, p)
 
 
 def weighted_ranks(values: ArrayLike, weights: ArrayLike | None = None) -> Floats:
