@@ -41,7 +41,9 @@ from fairbench_cli.audit.config import DEFAULT, AuditConfig
 from fairbench_cli.audit.margins import Margin
 from fairbench_cli.audit.scan.numbers import MOST_CELLS, SliceNumbers
 from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.base.errors import Flag, format_value, user_error
 from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_amount
 from fairbench_cli.data.recognise import named_like_amounts, named_like_scores
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Floats, divide
@@ -53,7 +55,7 @@ from fairbench_cli.measures.means import (
     rows_to_decide,
 )
 from fairbench_cli.measures.moments import Moments
-from fairbench_cli.measures.regression import Estimate
+from fairbench_cli.measures.regression import EstimateWithLimits
 from fairbench_cli.measures.significance import normal_quantiles
 from fairbench_cli.measures.value_ranks import RankComparison
 
@@ -65,6 +67,7 @@ PAY_MARGIN = 5.0  # per cent, from which a gap in pay has to be justified (Direc
 RANK_MARGIN = 0.056  # of P(more) from one half: that of two normal groups .2 standard deviations apart
 SIGNIFICANT = 3  # digits of a standard deviation
 MOST_DECIMALS = 6
+LARGEST_RANK_MARGIN = 0.5
 AMOUNTS = 0.99  # of the values of amounts are not below 0
 SCALE = 100.0  # what goes no higher may be a scale of points
 
@@ -313,6 +316,10 @@ def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
     is_amount = are_amounts(numbers, config)
     stated = config.margin.get(OUTCOME) or config.margin.get(DEFAULT)
     is_default = stated is None
+    if config.outcome == "ordinal":
+        stated = Margin(SPREAD_MARGIN, "sd")  # of codes, which decides nothing
+    elif stated is not None:
+        _check_margin(stated, numbers, config)
     if stated is None:
         stated = Margin(SPREAD_MARGIN, "sd")
         percent = Margin(PAY_MARGIN, "percent")
@@ -324,6 +331,36 @@ def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
         percent_of_mean = 100 * units / float(reference.mean)
     deviations = float(divide(np.asarray(units), reference.deviation))
     return StatedMargin(units, percent_of_mean, deviations, stated, is_default, is_amount)
+
+
+def _check_margin(stated: Margin, numbers: NumbersOfGroups, config: AuditConfig) -> None:
+    """Refuse a margin in percent of a mean that says nothing, and one that no two values differ by."""
+    name = format_value(config.score or "score")
+    value = numbers.cells.value
+    flag = Flag("margin")
+    if stated.unit == "percent" and not has_percent(numbers):
+        problem = f"{name} has values below 0, so that {stated} of a mean says little"
+        raise user_error(problem, "say it in units, 1500, or in standard deviations, 0.2sd", flag)
+    span = float(value[-1] - value[0])
+    reference = numbers.of_reference(numbers.moments[OUTCOME])[0]
+    units = margin_units(stated, reference)
+    if 0 < span <= units:
+        ends = f"{format_amount(float(value[0]))} to {format_amount(float(value[-1]))}"
+        problem = f"a margin of {stated} is larger than everything in {name}, which goes from {ends}"
+        raise user_error(problem, "say it in the units of the column, or as 5% or 0.2sd", flag)
+
+
+def _rank_margin(config: AuditConfig) -> float:
+    """Return how far P(more) may be from one half."""
+    stated = config.margin.get(MORE)
+    if stated is None and config.outcome == "ordinal":
+        stated = config.margin.get(DEFAULT)
+    if stated is None:
+        return RANK_MARGIN
+    if stated.unit != "units" or stated.value >= LARGEST_RANK_MARGIN:
+        problem = f"levels are compared by the chance of the higher one, and {stated} is no distance from 0.5"
+        raise user_error(problem, "say it as a share below 0.5: 0.056", Flag("margin"))
+    return stated.value
 
 
 def margin_units(margin: Margin, reference: Moments) -> float:
@@ -417,8 +454,10 @@ def estimate_effects(numbers: NumbersOfGroups, config: AuditConfig) -> list[Vari
     """Return the standardised differences: Hedges' g, with Bonett's limits, which need no equal spread."""
     comparison = compare_mean(numbers, OUTCOME, config.confidence)
     # Bonett's d has the mean of both variances below it; its limits are moved onto g.
-    scale = divide(comparison.hedges_g, comparison.bonett_d)
-    g = intervals(comparison.hedges_g, comparison.bonett_low * scale, comparison.bonett_high * scale)
+    with np.errstate(invalid="ignore"):  # without spread d is infinite, or there is none
+        scale = divide(comparison.hedges_g, comparison.bonett_d)
+        limits = (comparison.bonett_low * scale, comparison.bonett_high * scale)
+    g = intervals(comparison.hedges_g, *limits)
     return [_describe_both("hedges-g", g, np.full(numbers.n_groups, np.nan), numbers)]
 
 
@@ -430,10 +469,7 @@ def estimate_ranks(
     more = intervals(ranks.p_more, ranks.low, ranks.high)
     distance = without_limits(ranks.largest_distance)
     unknown = np.full(numbers.n_groups, np.nan)
-    margin = np.full(numbers.n_groups, RANK_MARGIN)
-    stated = config.margin.get(MORE)
-    if stated is not None:
-        margin[:] = stated.value
+    margin = np.full(numbers.n_groups, _rank_margin(config))
     farther = np.abs(ranks.p_more - 0.5)
     estimates = VariableEstimates(
         metric=MORE,
@@ -486,7 +522,7 @@ def error_values(numbers: NumbersOfGroups, confidence: float) -> dict[str, Inter
     }
 
 
-def _to_intervals(estimates: Sequence[Estimate]) -> Intervals:
+def _to_intervals(estimates: Sequence[EstimateWithLimits]) -> Intervals:
     values, _, _, low, high, _ = np.array(estimates, dtype=np.float64).T
     return intervals(values, low, high)
 

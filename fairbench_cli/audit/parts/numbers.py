@@ -79,7 +79,7 @@ def describe_margin(part: NumberSlice) -> str:
     if not math.isnan(margin.percent):
         clauses.append(f"{margin.percent:.3g} % of the mean of {reference}")
     if math.isfinite(margin.deviations):
-        clauses.append(f"{margin.deviations:.2g} of its standard deviations")
+        clauses.append(f"{format_amount(margin.deviations, 2)} of its standard deviations")
     text = format_amount(margin.units, part.digits)
     if clauses:
         text += f", {' or '.join(clauses)}"
