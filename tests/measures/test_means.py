@@ -255,6 +255,23 @@ def test_comparisons_are_vectorised():
         assert judgement.is_within[i] == alone_judgement.is_within
 
 
+def test_many_groups_are_compared_with_one_reference():
+    codes = np.arange(90) % 3
+    moments = sum_powers(np.random.default_rng(4).lognormal(size=90), codes, 3, shift=1.0)
+    together = compare_means(moments, moments[[2]])
+    judgement = judge_margin(moments, moments[[2]], MeanMargin(10, "percent"))
+    needed = rows_to_decide(moments, moments[[2]], MeanMargin(10, "percent"))
+    for i in range(3):
+        np.testing.assert_allclose(
+            together.difference.high[i], compare_means(moments[i], moments[2]).difference.high
+        )
+        alone = judge_margin(moments[i], moments[2], MeanMargin(10, "percent"))
+        np.testing.assert_allclose(judgement.below.low[i], alone.below.low)
+        expected = rows_to_decide(moments[i], moments[2], MeanMargin(10, "percent"))
+        np.testing.assert_allclose(needed[i], expected)
+    assert together.hedges_g.shape == judgement.units.shape == needed.shape == (3,)
+
+
 # -- clusters
 
 
