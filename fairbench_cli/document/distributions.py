@@ -24,6 +24,7 @@ from fairbench_cli.document.charts import (
     Axis,
     Look,
     box,
+    can_be_told_apart,
     dot,
     element,
     format_numbers,
@@ -170,11 +171,11 @@ def choose_edges(
         return tuple(lowest - 0.5 + i for i in range(n_values + 1))
     start = low
     end = high
-    if low == high:
+    if not can_be_told_apart(low, high):
         # All but a few rows have one value.
         start = lowest
         end = highest
-    if start == end:
+    if not can_be_told_apart(start, end):
         apart = max(1.0, abs(start) / 10)
         start -= apart
         end += apart
@@ -190,9 +191,11 @@ def choose_edges(
         width = narrower
     if whole:
         width = max(1.0, width)
-    first = math.floor(start / width + 1e-9)
-    last = math.ceil(end / width - 1e-9)
-    return tuple(float(f"{i * width:.12g}") for i in range(first, last + 1))
+    # 1.1 / 0.1 is above 11 by rounding alone.
+    first = math.floor(start / width + 1e-12 * abs(start / width))
+    last = math.ceil(end / width - 1e-12 * abs(end / width))
+    decimals = 1 - math.floor(math.log10(width))
+    return tuple(round(i * width, decimals) for i in range(first, last + 1))
 
 
 def plot_distributions(title: str, distributions: Distributions) -> str:
