@@ -230,9 +230,16 @@ def _draw_bars(
             x_left = x.position(edges[i])
             width = max(0.5, x.position(edges[i + 1]) - x_left)
             tooltip = _describe_range(drawn[i], curve, y)
-            look = {"fill": COLOURS["track"], "stroke": SOFT}
-            place = {"x": x_left, "y": ground - height, "width": width, "height": height}
-            yield element("rect", "shape", tooltip, stroke_width=0.6, **place, **look)
+            yield element(
+                *("rect", "shape", tooltip),
+                x=x_left,
+                y=ground - height,
+                width=width,
+                height=height,
+                fill=COLOURS["track"],
+                stroke=SOFT,
+                stroke_width=0.6,
+            )
 
 
 def _draw_straight(straight: StraightLine, x: Axis, y: Axis) -> str:

@@ -41,7 +41,8 @@ from fairbench_cli.document.model import VERDICTS
 
 QUANTILES = (5, 10, 25, 50, 75, 90, 95)  # percent
 MOST_GROUPS = 20  # in a chart; tables have all
-MOST_WHOLE = 40  # whole numbers that have a bin each
+MOST_WHOLE = 60  # whole numbers that have a bin each
+HALF = 0.5
 FEWEST_BINS = 12
 MOST_BINS = 48
 SPIKE = 4.0  # a bin with more than so many times the rows of its neighbours is one
@@ -49,7 +50,7 @@ CUT_ROOM = 1.5  # a spike is cut at so many times what else is highest: its shar
 LEAST_LABEL = 0.05  # the share of rows in a spike that is written
 WIDER = 0.5  # times its length the axis grows at most, for means beyond the bins
 # heights of what a group has, from the top
-TEXT = 14.0
+TEXT = 15.0
 TALLEST = 44.0
 SMALLEST = 16.0
 FEW_GROUPS = 8  # more stand closer together
@@ -124,8 +125,6 @@ class Distributions:
         In the order in which they are drawn, after the reference.
     edges : tuple of float
         The edges of the bins, equally far apart: one more than a group has shares.
-    whole : bool
-        Whether each bin holds one whole number, and is a bar.
     unit : str
         Under the axis: what the number is, and its unit.
     n_below, n_above : int
@@ -136,11 +135,15 @@ class Distributions:
 
     groups: tuple[GroupDistribution, ...]
     edges: tuple[float, ...]
-    whole: bool = False
     unit: str = ""
     n_below: int = 0
     n_above: int = 0
     margin: float = math.nan
+
+    @property
+    def has_whole_numbers(self) -> bool:
+        """Whether each bin holds one whole number, and is a bar."""
+        return self.edges[0] % 1 == HALF and self.edges[1] - self.edges[0] == 1
 
 
 def choose_edges(
@@ -168,7 +171,7 @@ def choose_edges(
     """
     if whole and highest - lowest < MOST_WHOLE:
         n_values = round(highest - lowest) + 1
-        return tuple(lowest - 0.5 + i for i in range(n_values + 1))
+        return tuple(lowest - HALF + i for i in range(n_values + 1))
     start = low
     end = high
     if not can_be_told_apart(low, high):
@@ -305,7 +308,7 @@ def _find_axis(distributions: Distributions, groups: Sequence[GroupDistribution]
     if highest > high:
         highest = min(high + WIDER * span, highest + span / 20)
     step = 0.0
-    if distributions.whole:
+    if distributions.has_whole_numbers:
         # As many whole numbers as there is room for.
         n_letters = len(format_amount(-max(abs(low), abs(high))))
         step = max(1.0, round_step((highest - lowest) * (n_letters + 1) * SMALL_LETTER / (WIDTH - 2 * SIDE)))
@@ -321,7 +324,7 @@ def _find_layout(axis: Axis, distributions: Distributions, groups: Sequence[Grou
         reference_mean = reference.mean
     text_height = TEXT
     if any(_room_for_name(group) < min(SHORTEST_NAME, len(group.label)) for group in groups):
-        text_height += TEXT - 1
+        text_height += TEXT - 2
     if len(groups) <= FEW_GROUPS:
         drops = (BOX, 18.0, 32.0)
     else:
@@ -360,7 +363,7 @@ def _find_peak(distributions: Distributions, groups: Sequence[GroupDistribution]
             neighbours = shares[max(0, i - 2) : i] + shares[i + 1 : i + 3]
             if share <= SPIKE * max(neighbours, default=0.0):
                 usual = max(usual, share)
-    if usual == 0 or distributions.whole or highest <= 2 * usual:
+    if usual == 0 or distributions.has_whole_numbers or highest <= 2 * usual:
         return highest
     return CUT_ROOM * usual
 
@@ -380,11 +383,11 @@ def _draw_group(group: GroupDistribution, layout: Layout) -> Iterator[str]:
     yield move_down(layout.base + layout.mean_drop, *_draw_mean(group, layout))
     most_letters = MOST_NAME
     if layout.text_height > TEXT:
-        yield text_element("said", SIDE, 2 * TEXT - 4, group.side_text)
+        yield text_element("said", SIDE, 2 * TEXT - 7, group.side_text)
     else:
         most_letters = min(MOST_NAME, max(SHORTEST_NAME, _room_for_name(group)))
-        yield text_element("said", WIDTH - SIDE, TEXT - 4, group.side_text, "end")
-    yield text_element("name", SIDE, TEXT - 4, shorten(group.label, most_letters), bold=True)
+        yield text_element("said", WIDTH - SIDE, TEXT - 5, group.side_text, "end")
+    yield text_element("name", SIDE, TEXT - 5, shorten(group.label, most_letters), bold=True)
 
 
 def _draw_reference_mean(group: GroupDistribution, layout: Layout) -> Iterator[str]:
@@ -407,7 +410,7 @@ def _draw_shape(group: GroupDistribution, layout: Layout) -> Iterator[str]:
     """Yield the histogram of a group, and the reference's as a dotted line."""
     heights = _heights(group, layout)
     if any(heights):
-        if layout.distributions.whole:
+        if layout.distributions.has_whole_numbers:
             d = _bar_path(heights, layout)
         else:
             d = _step_path(heights, layout)
@@ -415,7 +418,7 @@ def _draw_shape(group: GroupDistribution, layout: Layout) -> Iterator[str]:
         yield element("path", "shape", tooltip, d=d, fill=COLOURS["track"], stroke=SOFT, stroke_width=0.8)
     if layout.reference is not None and not group.is_reference:
         heights = _heights(layout.reference, layout)
-        if layout.distributions.whole:
+        if layout.distributions.has_whole_numbers:
             d = _cap_path(heights, layout)
         else:
             d = _step_path(heights, layout)
@@ -617,6 +620,7 @@ def _format_margin(margin: float, layout: Layout) -> str:
 
 SAMPLE = 34.0  # the length of a mark in the key
 SECOND = 180.0  # where the second half of a line of the key begins
+HALF_LINE = 26  # letters of its text
 
 
 def _key(layout: Layout) -> Iterator[list[str]]:
@@ -636,11 +640,14 @@ def _key(layout: Layout) -> Iterator[list[str]]:
     means.append(text_element("tick", end + 6, 0, "mean, its interval"))
     margin = layout.distributions.margin
     if math.isfinite(margin):
-        fill = COLOURS["band"]
-        means.append(element("rect", "band", x=SECOND, y=-9.5, width=22, height=11, fill=fill))
-        means.append(
-            text_element("tick", SECOND + 28, 0, f"allowed: up to {_format_margin(margin, layout)} away")
-        )
+        text = f"allowed: up to {_format_margin(margin, layout)} away"
+        start = SECOND
+        if len(text) > HALF_LINE:
+            yield means
+            means = []
+            start = SIDE
+        swatch = element("rect", "band", x=start, y=-9.5, width=22, height=11, fill=COLOURS["band"])
+        means += [swatch, text_element("tick", start + 28, 0, text)]
     yield means
     if layout.reference is not None and len(layout.distributions.groups) > 1:
         name = shorten(layout.reference.name, 14)

@@ -194,15 +194,14 @@ def test_a_spike_is_cut_and_its_share_is_written():
     (heights,) = shape_heights(svg)
     assert heights[0] > 1.3 * max(heights[1:])
     # Bars of whole numbers are as high as their shares.
-    svg = distribution(group("ratings", shares=low), edges=tuple(x - 0.5 for x in edges), whole=True)
+    svg = distribution(group("ratings", shares=low), edges=tuple(x - 0.5 for x in edges))
     assert of_class(svg, "gap") == []
 
 
 def test_whole_numbers_are_bars_at_their_ticks():
     shares = (0.5, 0.0, 0.25, 0.25, *[0.0] * 7)
-    svg = distribution(MEN, edges=EDGES)
     ratings = replace(MEN, shares=shares, mean=3.0, low=2.0, high=4.0)
-    svg = distribution(ratings, edges=tuple(i - 0.5 for i in range(12)), whole=True)
+    svg = distribution(ratings, edges=tuple(i - 0.5 for i in range(12)))
     (shape,) = of_class(svg, "shape")
     assert shape.get("d").count("z") == 3
     assert [str(i) for i in range(11)] == [text for text in written_texts(svg) if text.isdigit()]
@@ -268,7 +267,10 @@ any_group = st.builds(
 @given(st.lists(any_group, min_size=1, max_size=25), st.booleans(), numbers)
 def test_any_distribution_stays_in_its_picture(groups, whole, margin):
     # What XML cannot hold is replaced by the writer of a page.
-    svg = distribution(*groups, whole=whole, margin=margin, unit=ODD)
+    edges = EDGES
+    if whole:
+        edges = tuple(i - 0.5 for i in range(6))
+    svg = distribution(*groups, edges=edges, margin=margin, unit=ODD)
     check_places(re.sub(r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]", "", svg))
 
 
