@@ -237,7 +237,7 @@ def plot_distributions(title: str, distributions: Distributions) -> str:
 
 
 @dataclass(frozen=True)
-class Layout:
+class GroupLayout:
     """What all groups of a chart share.
 
     Parameters
@@ -315,7 +315,9 @@ def _find_axis(distributions: Distributions, groups: Sequence[GroupDistribution]
     return Axis(lowest, highest, SIDE + INSET, WIDTH - SIDE - INSET, amounts=True, step=step)
 
 
-def _find_layout(axis: Axis, distributions: Distributions, groups: Sequence[GroupDistribution]) -> Layout:
+def _find_layout(
+    axis: Axis, distributions: Distributions, groups: Sequence[GroupDistribution]
+) -> GroupLayout:
     reference = None
     reference_mean = math.nan
     references = [group for group in groups if group.is_reference]
@@ -330,7 +332,7 @@ def _find_layout(axis: Axis, distributions: Distributions, groups: Sequence[Grou
     else:
         drops = (5.5, 14.5, 24.0)
     box_drop, mean_drop, foot = drops
-    return Layout(
+    return GroupLayout(
         axis,
         distributions,
         reference,
@@ -373,7 +375,7 @@ def _finite_shares(group: GroupDistribution) -> list[float]:
     return [share if math.isfinite(share) else 0.0 for share in group.shares]
 
 
-def _draw_group(group: GroupDistribution, layout: Layout) -> Iterator[str]:
+def _draw_group(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
     """Yield what is drawn of a group, from its top."""
     yield from _draw_shape(group, layout)
     yield move_down(layout.base + layout.mean_drop, *_draw_margin(group, layout))
@@ -390,7 +392,7 @@ def _draw_group(group: GroupDistribution, layout: Layout) -> Iterator[str]:
     yield text_element("name", SIDE, TEXT - 5, shorten(group.label, most_letters), bold=True)
 
 
-def _draw_reference_mean(group: GroupDistribution, layout: Layout) -> Iterator[str]:
+def _draw_reference_mean(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
     """Yield the part of the dashed line that is within a group: also beside its name, where there is room."""
     value = layout.mean_to_compare(group)
     if not math.isfinite(value):
@@ -406,7 +408,7 @@ def _draw_reference_mean(group: GroupDistribution, layout: Layout) -> Iterator[s
     yield stroke("ref", d, tooltip, INK, 1.2, DASHES)
 
 
-def _draw_shape(group: GroupDistribution, layout: Layout) -> Iterator[str]:
+def _draw_shape(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
     """Yield the histogram of a group, and the reference's as a dotted line."""
     heights = _heights(group, layout)
     if any(heights):
@@ -427,7 +429,7 @@ def _draw_shape(group: GroupDistribution, layout: Layout) -> Iterator[str]:
     yield stroke("axis", ground, width=0.6)
 
 
-def _heights(group: GroupDistribution, layout: Layout) -> list[float]:
+def _heights(group: GroupDistribution, layout: GroupLayout) -> list[float]:
     """Return the height of each bin, none above the shape's."""
     heights = []
     for share in _finite_shares(group):
@@ -438,7 +440,7 @@ def _heights(group: GroupDistribution, layout: Layout) -> list[float]:
     return heights
 
 
-def _step_path(heights: Sequence[float], layout: Layout) -> str:
+def _step_path(heights: Sequence[float], layout: GroupLayout) -> str:
     """Return the outline of bins that touch."""
     edges = layout.distributions.edges
     steps = [f"M{format_numbers(layout.axis.position(edges[0]), layout.base)}"]
@@ -449,7 +451,7 @@ def _step_path(heights: Sequence[float], layout: Layout) -> str:
     return "".join(steps)
 
 
-def _bar_path(heights: Sequence[float], layout: Layout) -> str:
+def _bar_path(heights: Sequence[float], layout: GroupLayout) -> str:
     """Return bars with room between them."""
     edges = layout.distributions.edges
     bars = []
@@ -463,7 +465,7 @@ def _bar_path(heights: Sequence[float], layout: Layout) -> str:
     return "".join(bars)
 
 
-def _cap_path(heights: Sequence[float], layout: Layout) -> str:
+def _cap_path(heights: Sequence[float], layout: GroupLayout) -> str:
     """Return a line at the height of each bar."""
     edges = layout.distributions.edges
     caps = []
@@ -474,14 +476,14 @@ def _cap_path(heights: Sequence[float], layout: Layout) -> str:
     return "".join(caps)
 
 
-def _cut_bins(group: GroupDistribution, layout: Layout) -> list[int]:
+def _cut_bins(group: GroupDistribution, layout: GroupLayout) -> list[int]:
     """Return which bins have more rows than there is height for, the largest first."""
     shares = _finite_shares(group)
     bins = [i for i, share in enumerate(shares) if share > layout.peak * (1 + 1e-9)]
     return sorted(bins, key=lambda i: -shares[i])
 
 
-def _draw_cuts(group: GroupDistribution, layout: Layout) -> Iterator[str]:
+def _draw_cuts(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
     """Yield a gap in each bar that is cut, and the share of rows in the two largest of them."""
     edges = layout.distributions.edges
     for order, i in enumerate(_cut_bins(group, layout)):
@@ -498,7 +500,7 @@ def _draw_cuts(group: GroupDistribution, layout: Layout) -> Iterator[str]:
             yield text_element("tick", place[0], layout.text_height + 9, f"{100 * share:.0f} %", place[1])
 
 
-def _draw_box(group: GroupDistribution, layout: Layout) -> Iterator[str]:
+def _draw_box(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
     """Yield the quantiles of a group, around a height of 0, as far as there are any."""
     _, tenth, quarter, median, three_quarters, ninetieth, _ = group.quantiles
     tooltip = f"{group.name}: {_describe_quantiles(group, layout)}"
@@ -525,7 +527,7 @@ def _median_tick(x: float, tooltip: str = "") -> str:
     return stroke("median", f"M{format_numbers(x, -BOX / 2 - 1)}v{format_numbers(BOX + 2)}", tooltip, INK, 2)
 
 
-def _draw_margin(group: GroupDistribution, layout: Layout) -> Iterator[str]:
+def _draw_margin(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
     """Yield what means are near enough to the one that a group's is compared with, around a height of 0."""
     compared = layout.mean_to_compare(group)
     margin = layout.distributions.margin
@@ -537,7 +539,7 @@ def _draw_margin(group: GroupDistribution, layout: Layout) -> Iterator[str]:
         )
 
 
-def _draw_mean(group: GroupDistribution, layout: Layout) -> Iterator[str]:
+def _draw_mean(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
     """Yield the mean of a group, around a height of 0, and how far it is from what it is compared with."""
     axis = layout.axis
     if not math.isfinite(group.mean):
@@ -571,8 +573,8 @@ def _draw_interval(axis: Axis, group: GroupDistribution, tooltip: str) -> str:
     return stroke("whisker", d, tooltip, INK, 1.3)
 
 
-def _notes(groups: Sequence[GroupDistribution], layout: Layout) -> list[str]:
-    """Return what is not in the picture, in lines."""
+def _notes(groups: Sequence[GroupDistribution], layout: GroupLayout) -> list[str]:
+    """Return the lines that say where something is not drawn, or not whole."""
     distributions = layout.distributions
     clauses = []
     if distributions.n_below:
@@ -610,7 +612,7 @@ def _format_edge(value: float) -> str:
     return f"{value:,.12g}".replace("-", "−")
 
 
-def _format_margin(margin: float, layout: Layout) -> str:
+def _format_margin(margin: float, layout: GroupLayout) -> str:
     """Write a margin without the zeros at its end."""
     text = layout.format(margin)
     if "." in text:
@@ -623,7 +625,7 @@ SECOND = 180.0  # where the second half of a line of the key begins
 HALF_LINE = 26  # letters of its text
 
 
-def _key(layout: Layout) -> Iterator[list[str]]:
+def _key(layout: GroupLayout) -> Iterator[list[str]]:
     """Yield what the marks mean, line by line, each around the foot of its texts."""
     end = SIDE + SAMPLE
     middle = SIDE + SAMPLE / 2
@@ -661,7 +663,7 @@ def _key(layout: Layout) -> Iterator[list[str]]:
         ]
 
 
-def _describe_mean(group: GroupDistribution, layout: Layout) -> str:
+def _describe_mean(group: GroupDistribution, layout: GroupLayout) -> str:
     """Return the mean of a group with its interval, the difference to the reference and the verdict."""
     clauses = [f"mean {layout.format(group.mean)}"]
     if math.isfinite(group.low) and math.isfinite(group.high):
@@ -673,7 +675,7 @@ def _describe_mean(group: GroupDistribution, layout: Layout) -> str:
     return ", ".join(clauses)
 
 
-def _describe_quantiles(group: GroupDistribution, layout: Layout) -> str:
+def _describe_quantiles(group: GroupDistribution, layout: GroupLayout) -> str:
     """Return the quantiles of a group in words, as far as there are any."""
     of_percent = dict(zip(QUANTILES, group.quantiles, strict=True))
     clauses = []
@@ -686,7 +688,7 @@ def _describe_quantiles(group: GroupDistribution, layout: Layout) -> str:
     return ", ".join(clauses)
 
 
-def _describe_group(group: GroupDistribution, layout: Layout) -> str:
+def _describe_group(group: GroupDistribution, layout: GroupLayout) -> str:
     """Return a group in words: for those who cannot see it."""
     texts = [_describe_mean(group, layout), format_count(group.n_rows, "row")]
     if math.isfinite(group.quantiles[3]):
