@@ -243,11 +243,12 @@ def tame_options(rng: random.Random, people: Population) -> Keys:
         "intersect": [[first, second]],
         "label": "label",
         "least-change": [0.02],
-        "margin": 0.3,
+        "margin": {"fnr": rng.choice([0.03, 0.1])},
         "metric": rng.sample(rates, 2),
         "min-group": rng.choice([1, 5]),
         "min-share": 0.02,
         "model-column": "model",
+        "neighbour-margin": 0.3,
         "neighbours": 3,
         "preset": rng.choice(["aequitas", "eeoc", "ll144"]),
         "ref": {first: people.columns[first][0]},
@@ -269,7 +270,7 @@ def tame_options(rng: random.Random, people: Population) -> Keys:
 
 
 TOGETHER = words("""
-    confidence draws drop-missing fail intersect label metric min-group min-share ref-method rule seed
+    confidence draws drop-missing fail intersect label margin metric min-group min-share ref-method rule seed
     spellings tau title warn-on
 """)
 """The options that go with each other, and with one of the ways below."""
@@ -282,7 +283,7 @@ WAYS: tuple[tuple[str, ...], ...] = (
     ("cluster",),
     ("model-column",),
     ("scan",),
-    ("explain", "neighbours", "margin"),
+    ("explain", "neighbours", "neighbour-margin"),
     ("slice", "least-change"),
     ("against", "id", "least-change"),
     ("score", "least-change"),
@@ -553,11 +554,11 @@ def audit_keys(rng: random.Random, people: Population) -> Keys:
         crossed = len(strata) > 1 and rng.random() < 0.4
         keys["explain"] = [rng.sample(strata, 2) if crossed else rng.choice(strata)]
         maybe(0.4, "neighbours", rng.choice([1, 3, 16, 1000]))
-        maybe(0.3, "margin", rng.choice([0.1, 0.3, 1.0]))
+        maybe(0.3, "neighbour-margin", rng.choice([0.1, 0.3, 1.0]))
     if rng.random() < 0.9:
         fit_together(keys, people)
     if rng.random() < 0.03:
-        wrong = rng.choice(words("neighbours min-group draws seed confidence top-k margin"))
+        wrong = rng.choice(words("neighbours min-group draws seed confidence top-k neighbour-margin"))
         keys[wrong] = rng.choice([0, -1, 2, 1e9, 0.5])
     return keys
 
@@ -591,7 +592,7 @@ def fit_together(keys: Keys, people: Population) -> None:
             keys[key] = keys[key][:1]
         without |= {*decisions[1:], "cluster"}
     else:
-        without |= {"neighbours", "margin"}
+        without |= {"neighbours", "neighbour-margin"}
     if way or several or "curves" in keys:
         without |= {"cluster"}
     if not {"top-k", "top-share"} & set(keys) or "cluster" in keys:

@@ -148,7 +148,7 @@ def arrows() -> dict[str, set[str]]:
 
 # Places within a room, each of which may use those on its right: rooms, files, and "" for the other files.
 WITHIN = {
-    "audit": ("", "show", "parts", "compare", "scan", "options.py", "config.py", "metrics.py"),
+    "audit": ("", "show", "parts", "compare", "scan", "options.py", "config.py", "margins.py", "metrics.py"),
     "experiment": ("cluster.py", "running", "journal", "", "config"),
     "network": ("mechanisms", ""),
     "report": ("", "parts", "show", "ledger"),

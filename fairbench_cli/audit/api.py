@@ -390,7 +390,8 @@ def run(
         frame_name = rows.name
     with open_scan(source, config, against=against, frame_name=frame_name, tell=tell) as scan:
         tally = scan.tally
-        check_names(tally, scan.config)  # before the parts read, which may take long
+        config = scan.config
+        check_names(tally, config)  # before the parts read, which may take long
         seen = read_parts(scan)
     if rows is not None:
         tally = replace(tally, source=rows.name, notes=rows.notes + tally.notes)

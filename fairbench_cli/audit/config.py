@@ -17,11 +17,13 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from fairbench_cli.audit.margins import Margin, read_margin, read_rate_margin, write_margin
 from fairbench_cli.audit.metrics import (
     COMPARED,
     INTERVENTIONS,
     ROLL_UPS,
     canonical,
+    has_margin,
     has_tau,
     is_metric,
     kind,
@@ -39,7 +41,12 @@ Effect = Literal["assistive", "punitive"]
 Rule = Literal["evidence", "point"]
 Preset = Literal["aequitas", "eeoc", "ll144"]
 Spelling = Literal["merge", "keep"]
+OutcomeKind = Literal["decision", "number", "ordinal", "class"]
 
+NUMERIC: tuple[OutcomeKind, ...] = ("number", "ordinal")
+"""Outcomes that are compared as they are, without a decision."""
+
+SHARE_ABOVE = 0.1  # of numbers: the highest, whose share of each group is shown
 TAU = 0.8
 LEAST_CHANGE = 0.02  # of the difference of two rates: less is hardly a change
 SUREST = 1 - 1e-9  # of confidence: normal quantiles beyond are rounding
@@ -245,6 +252,25 @@ def _check_metric_with_tau(name: str) -> str:
     return name
 
 
+def _check_metric_with_margin(name: str) -> str:
+    """Check the name of a metric that passes by a margin."""
+    if name != DEFAULT and not has_margin(_check_metric(name, (*COMPARED, DEFAULT))):
+        problem = f"{format_value(name)} is no rate and no difference, so it has no margin"
+        raise mistake(problem, "name a rate: fpr=0.05")
+    return name
+
+
+def _read_margins(value: Any) -> Any:
+    """Return {metric: margin}; those of a metric by name are of rates."""
+    margins = READERS["margin"](value)
+    if not isinstance(margins, dict):
+        return margins
+    return {
+        name: read_margin(margin) if name == DEFAULT else read_rate_margin(margin)
+        for name, margin in margins.items()
+    }
+
+
 def _check_compared_rate(name: str) -> str:
     """Check the name of a rate that is compared before and after."""
     if name != DEFAULT and kind(_check_metric(name, (*COMPARED, DEFAULT))) != "rate":
@@ -386,11 +412,28 @@ def _split_recodes(value: Any) -> Iterator[tuple[str, str, tuple[str, ...]]]:
             yield str(name).strip(), str(new_value).strip(), texts
 
 
+def _read_order(value: Any) -> Any:
+    """Return levels as a tuple of texts, which may be given in a text, "low,medium,high".
+
+    >>> _read_order("low, medium,high"), _read_order([1, 2])
+    (('low', 'medium', 'high'), ('1', '2'))
+    """
+    if isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, str):
+        value = value.split(",")
+    levels = tuple(str(level).strip() for level in _to_tuple(value))
+    if value and (len(levels) < 2 or "" in levels or len(set(levels)) < len(levels)):
+        raise mistake(f"{format_value(','.join(levels))} is no order of levels", "write low,medium,high")
+    return levels if value else ()
+
+
 # Of the keys whose values by name are laid over those of a file.
 READERS = {
     "ref": _values_by_name(str, "race=Caucasian", sided=True),
     "bins": _values_by_name(parse_scalar, "age=4"),
     "tau": _values_by_name(parse_scalar, "fpr=0.9", DEFAULT),
+    "margin": _values_by_name(parse_scalar, "fpr=0.05", DEFAULT),
     "least-change": _values_by_name(parse_scalar, "fpr=0.01", DEFAULT),
     "spellings": _values_by_name(str, "sex=merge", DEFAULT),
     "recode": _read_recodes,
@@ -416,6 +459,12 @@ OpenShare = Annotated[float, Field(gt=0, lt=1)]
 MetricName = Annotated[str, AfterValidator(_check_metric)]
 GateName = Annotated[str, AfterValidator(_check_gate_name)]
 TauName = Annotated[str, AfterValidator(_check_metric_with_tau)]
+MarginName = Annotated[str, AfterValidator(_check_metric_with_margin)]
+MarginValue = Annotated[
+    Margin,
+    PlainSerializer(write_margin, return_type=float | str),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]}),
+]
 RateName = Annotated[str, AfterValidator(_check_compared_rate)]
 
 
@@ -499,6 +548,14 @@ class AuditConfig(StrictModel):
         description="Values that differ in capitals, blanks or accents only: merge, or keep apart; of one "
         "column: --spellings sex=merge",
     )
+    outcome: OutcomeKind | None = Field(
+        None,
+        description="What scores are: decision, number (salaries, grades), ordinal (ranks) or class. "
+        "Default: as the column says.",
+    )
+    order: Annotated[tuple[str, ...], BeforeValidator(_read_order)] = Field(
+        (), description="Levels of an ordinal outcome, the lowest first: --order low,medium,high"
+    )
     threshold: Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], LISTED] = Field(
         (), description="Selected: score >= this."
     )
@@ -521,6 +578,10 @@ class AuditConfig(StrictModel):
         AfterValidator(lambda taus: {DEFAULT: TAU, **taus}),
     ] = Field(
         {DEFAULT: TAU}, alias="tau", description="Ratios pass from tau to 1/tau: --tau 0.8 --tau fpr=0.9"
+    )
+    margin: Annotated[dict[MarginName, MarginValue], BeforeValidator(_read_margins)] = Field(
+        {},
+        description="Differences pass within it, in the place of tau: --margin fpr=0.05 --margin 0.05",
     )
     least_change_by_metric: Annotated[
         dict[RateName, Annotated[float, Field(ge=0, lt=1)]],
@@ -596,7 +657,7 @@ class AuditConfig(StrictModel):
         (), alias="explain", description="Column to explain differences by; a,b crosses two."
     )
     neighbours: Count = Field(NEIGHBOURS, description="People to compare each with.")
-    margin: Share = Field(MARGIN, description="Least difference of these.")
+    neighbour_margin: Share = Field(MARGIN, description="Least difference of these.")
 
     @property
     def score(self) -> str | None:
@@ -645,7 +706,14 @@ class AuditConfig(StrictModel):
         decisions += [Decision("top-k", value, self.ties) for value in self.top_k]
         decisions += [Decision("top-share", value, self.ties) for value in self.top_share]
         usual = Decision("median" if self.preset == "ll144" else "binary")
+        if self.of_numbers:
+            usual = Decision("top-share", SHARE_ABOVE)
         return tuple(dict.fromkeys(decisions)) or (usual,)
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether outcomes are compared as they are; a decision is shown beside, and decides nothing."""
+        return self.outcome in NUMERIC
 
     @property
     def alpha(self) -> float:
@@ -716,7 +784,7 @@ class AuditConfig(StrictModel):
         if not self.scan:
             unused |= {"scan"}
         if not self.explained_by:
-            unused |= {"neighbours", "margin"}
+            unused |= {"neighbours", "neighbour_margin"}
         if not (self.top_k or self.top_share):
             unused |= {"ties"}
         if not self.drop_missing:
@@ -782,6 +850,7 @@ USED_BY_PLANS = (
         "ref",
         "ref-method",
         "tau",
+        "margin",
         "min-group",
         "min-share",
         "exclude",

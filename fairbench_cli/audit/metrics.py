@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.registry import find_metric
 from fairbench_cli.measures.significance import alpha_level
@@ -32,6 +33,10 @@ COMPARED = tuple(name for name in SHOWN if RATES[name].needs_predictions)
 # What the verdict looks at when nothing is named, as far as there are labels. Not the shares of all selected:
 # these differ as soon as group sizes do. Of two rates that add up to 1, the one that is 0 at best.
 DEFAULT = tuple(name for name in COMPARED if not RATES[name].of_all and RATES[name].ideal != 1)
+
+# What the verdict on numbers looks at when nothing is named, as far as there are labels; and that on levels.
+DEFAULT_OF_NUMBERS = ("mean", "mean-residual", "mae")
+DEFAULT_OF_LEVELS = ("more",)
 
 # By name, the rates that have to pass together.
 ROLL_UPS: dict[str, tuple[str, ...]] = {
@@ -73,7 +78,7 @@ def canonical(name: str) -> str:
     >>> canonical("pprev"), canonical("fpr"), canonical("base-rate"), canonical("type-i-parity")
     ('selection-rate', 'fpr', 'base-rate-ratio', 'type-i-parity')
     """
-    if name in ROLL_UPS:
+    if name in ROLL_UPS or name in NUMBER_MEASURES:
         return name
     entry = find_metric(name)
     if entry.alias_of in RATES:
@@ -85,11 +90,12 @@ def canonical(name: str) -> str:
     return rate
 
 
-def kind(name: str) -> Literal["rate", "roll-up", "counts", "rows"]:
+def kind(name: str) -> Literal["rate", "roll-up", "number", "counts", "rows"]:
     """Return the kind of a metric that was typed, which decides what an audit does with it.
 
     Groups are compared on a ``rate`` and a ``roll-up`` of rates; another metric of ``counts`` is computed
-    when it is asked for; one that needs ``rows`` is not.
+    when it is asked for; one that needs ``rows`` is not. A measure of a ``number`` is of outcomes that are
+    compared as they are.
 
     Raises
     ------
@@ -99,6 +105,8 @@ def kind(name: str) -> Literal["rate", "roll-up", "counts", "rows"]:
     canonical_name = canonical(name)
     if canonical_name in ROLL_UPS:
         return "roll-up"
+    if canonical_name in NUMBER_MEASURES:
+        return "number"
     if canonical_name in COMPARED:
         return "rate"
     if find_metric(canonical_name).needs == "counts":
@@ -127,6 +135,8 @@ def can_decide(name: str) -> bool:
     >>> can_decide("mutual-information"), can_decide("chi-squared-p")
     (False, True)
     """
+    if name in NUMBER_MEASURES:
+        return NUMBER_MEASURES[name].has_margin
     return kind(name) in ("rate", "roll-up") or bounds(find_metric(name), 0.8, 0.95) is not None
 
 
@@ -143,10 +153,35 @@ def has_tau(name: str) -> bool:
     """
     canonical_name = canonical(name)
     return canonical_name in COMPARED or (
-        canonical_name not in ROLL_UPS
+        canonical_name not in (*ROLL_UPS, *NUMBER_MEASURES)
         and not find_metric(canonical_name).p_value
         and can_decide(canonical_name)
     )
+
+
+def has_margin(name: str) -> bool:
+    """Return whether a metric may pass by a margin: a rate by its difference, or a difference by itself.
+
+    >>> [has_margin(name) for name in ("fpr", "tpr-difference", "tpr-ratio", "type-i-parity")]
+    [True, True, False, False]
+    """
+    canonical_name = canonical(name)
+    if canonical_name in ROLL_UPS:
+        return False
+    if canonical_name in NUMBER_MEASURES:
+        return NUMBER_MEASURES[canonical_name].has_margin
+    return canonical_name in COMPARED or is_difference(find_metric(canonical_name))
+
+
+def is_difference(entry: Metric) -> bool:
+    """Return whether a metric that can decide says how far groups are apart: 0 where they are alike.
+
+    >>> [is_difference(find_metric(name)) for name in ("tpr-difference", "fpr-spread", "fpr-of-group")]
+    [True, True, False]
+    """
+    # A rate that is best at 0 is no distance of groups, though 0 is ideal.
+    is_distance = entry.direction == "nearer" or bool(entry.farthest_of)
+    return entry.ideal == 0 and is_distance and bounds(entry, 0.8, 0.95) is not None
 
 
 def bounds(entry: Metric, tau: float, confidence: float) -> tuple[float, float] | None:
@@ -184,4 +219,6 @@ def defined(rates: Iterable[str], labelled: bool) -> tuple[str, ...]:
 
 def needs_labels(name: str) -> bool:
     """Return whether a metric or roll-up, by its canonical name, is undefined without labels."""
+    if name in NUMBER_MEASURES:
+        return NUMBER_MEASURES[name].needs_truth
     return any(find_metric(metric).on != "both" for metric in ROLL_UPS.get(name, (name,)))

@@ -1,6 +1,6 @@
 """From options, and a file of them, to a config that is checked, with the defaults of its preset."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -8,12 +8,14 @@ from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
 from fairbench_cli.audit.config import (
+    DEFAULT,
     EXCLUDING,
     FOUR_FIFTHS,
     MISSING,
     MOST_CLUSTERS,
     MOST_SCORES,
     READERS,
+    TAU,
     UNDECIDED,
     USED_BY_PLANS,
     WORSE,
@@ -22,7 +24,7 @@ from fairbench_cli.audit.config import (
     PlanConfig,
     side_of,
 )
-from fairbench_cli.audit.metrics import COMPARED, HARMED, ROLL_UPS, canonical, kind
+from fairbench_cli.audit.metrics import COMPARED, HARMED, ROLL_UPS, canonical, has_margin, has_tau, kind
 from fairbench_cli.base.errors import (
     Flag,
     MessageText,
@@ -258,9 +260,28 @@ def _check_options(config: AuditConfig) -> Iterator[Check]:
     classes = config.favourable_label is not None and len(config.favourable) > 1
     problem = "favourable-label names one value, and several classes are audited"
     yield "favourable-label", classes, problem, OUT
-    for key in ("neighbours", "margin"):
-        unused = key in keys_set and not config.explained_by
+    for key in ("neighbours", "neighbour-margin"):
+        unused = key.replace("-", "_") in keys_set and not config.explained_by
         yield key, unused, f"{key} has no effect", "give explain, or leave it out"
+    yield from _check_margins(config, computed)
+
+
+def _check_margins(config: AuditConfig, computed: Set[str]) -> Iterator[Check]:
+    """Yield what may contradict margins; `computed` are the metrics of the audit."""
+    names = [name for name in config.margin if name != DEFAULT]
+    problem = "with neighbours it is their margin that was called so"
+    fix: MessageText = ("write ", Flag("neighbour-margin"), "; or name the rate: fpr=0.05")
+    if not names and "neighbours" in config.model_fields_set:
+        yield "margin", bool(config.margin), problem, fix
+    for name in names:
+        fix = f"name it as a metric: {name}"
+        yield "margin", canonical(name) not in computed, f"margin of {name} has no effect", fix
+        has_both = canonical(name) in map(canonical, config.taus)
+        yield "margin", has_both, f"{name} passes by its tau or by its margin, and both are given", OUT
+    # With a margin for every rate tau is left to metrics that are no differences.
+    without_margin = [name for name in config.requested if has_tau(name) and not has_margin(name)]
+    is_idle = DEFAULT in config.margin and config.tau != TAU and not without_margin
+    yield "tau", is_idle, "tau has no effect: every rate passes by its margin", OUT
 
 
 def _is_idle_effect(config: AuditConfig) -> bool:
@@ -280,6 +301,8 @@ def _check_plan(config: PlanConfig) -> Iterator[Check]:
         unused = name in config.model_fields_set and key not in USED_BY_PLANS
         yield key, unused, f"{key} has no effect on a plan", "leave it out: there are no decisions yet"
     yield "tau", config.taus, "a plan has one tau", "give it alone: 0.8"
+    names = [name for name in config.margin if name != DEFAULT]
+    yield "margin", names, "a plan has one margin", "give it alone: 0.05"
 
 
 def _check_comparison(config: AuditConfig) -> Iterator[Check]:
@@ -401,6 +424,7 @@ def _check_preset(config: AuditConfig) -> Iterator[Check]:
         yield "min-share", config.min_share > 0, "Aequitas compares all groups", ""
         yield "exclude", config.exclude, "Aequitas compares all groups", ""
         yield "cluster", config.cluster is not None, "Aequitas takes every row for a person", ""
+        yield "margin", config.margin, "Aequitas judges by ratios", ""
         return
     metrics = [name for name in config.metrics if canonical(name) != "selection-rate"]
     yield "metric", metrics, f"preset {preset} goes by the selection rate, not by {', '.join(metrics)}", ""
@@ -413,6 +437,7 @@ def _check_preset(config: AuditConfig) -> Iterator[Check]:
     own_tau = config.tau_by_metric != {"default": FOUR_FIFTHS}
     if preset == "eeoc":
         yield "tau", own_tau, "preset eeoc is the rule of four fifths, so tau is 0.8", ""
+        yield "margin", config.margin, "preset eeoc is the rule of four fifths, which is of ratios", ""
         return
     names = config.attributes or ()
     name_both = ("name both columns with ", Flag("attribute"))
@@ -426,6 +451,7 @@ def _check_preset(config: AuditConfig) -> Iterator[Check]:
     for key, asks in gates.items():
         fix = f"leave {key} out, or use preset eeoc"
         yield key, asks, "preset ll144 has no pass mark, so nothing can fail", fix
-    for key, limits in (("rule", config.rule != "evidence"), ("tau", own_tau)):
+    limits_given = {"rule": config.rule != "evidence", "tau": own_tau, "margin": config.margin}
+    for key, limits in limits_given.items():
         problem = f"preset ll144 has no pass mark, so {key} has no effect"
         yield key, limits, problem, f"leave {key} out"

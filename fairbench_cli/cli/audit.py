@@ -29,14 +29,14 @@ PANELS = {
     "Columns": "score label attribute bins intersect weight cluster recode drop-missing",
     "Decisions": "favourable favourable-label threshold top-k top-share",
     "Two models, two dates": "against slice",
-    "Comparison and verdict": "ref tau metric decision preset",
+    "Comparison and verdict": "ref tau margin metric decision preset",
     "More to know": "curves scan explain",
     "In CI": "fail fail-on warn-on",
 }
 """The keys of `AuditConfig` that the help of an audit shows; the others go by ``--set`` or in a file."""
 POWER_PANELS = {
     "Who is compared": "attribute bins intersect ref exclude counts table",
-    "What is to be shown": "rate ratio tau power comparisons counted begins confidence",
+    "What is to be shown": "rate ratio tau margin power comparisons counted begins confidence",
 }
 """The keys of `PlanConfig` that the help of planning shows."""
 

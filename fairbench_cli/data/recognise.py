@@ -53,6 +53,13 @@ _HARM = re.compile(
     r"disease|sick$|illness|death|died$|dead$|mortal|readmi|fail|den(y|ied|ial)$|reject|refus|dropout$|bad$|risky$"
 )
 
+# What a word of a column's name is where it holds amounts, of money, time or the like, accents left out.
+_AMOUNT = re.compile(
+    r"(wages?|salar(y|ies|io)|pay|paid|payments?|incomes?|earnings?|earned|prices?|costs?|premiums?|amounts?|fees?|"
+    r"rents?|loans?|balances?|revenues?|bonus(es)?|hours?|days?|minutes?|tax(es)?|debts?|dollars?|euros?|usd|eur|gbp|"
+    r"budgets?|claims?|charges?|limit|credit|pincp|gehalt|lohn|einkommen|salaire|revenu|sueldo|ingresos?|stipendio)$"
+)
+
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[aApP][mM]|[+-]\d{2}(:?\d{2})?|UTC)?"
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DAY = "|".join(
@@ -138,6 +145,19 @@ def named_like_decisions(name: str) -> bool:
     """
     tokens = split_words("".join(letter for letter in normalize("NFKD", name) if not combining(letter)))
     return any(_DECISION.match(word) for word in tokens) or named_like_scores(name)
+
+
+def named_like_amounts(name: str) -> bool:
+    """Return whether a column is called like one of amounts: of money, hours, days.
+
+    >>> names = ("wages", "Annual_Salary", "hours.per.week", "LIMIT_BAL", "PINCP")
+    >>> [named_like_amounts(name) for name in names]
+    [True, True, True, True, True]
+    >>> [named_like_amounts(name) for name in ("grade", "score", "payer", "Monday", "lsat")]
+    [False, False, False, False, False]
+    """
+    tokens = split_words("".join(letter for letter in normalize("NFKD", name) if not combining(letter)))
+    return any(_AMOUNT.match(word) for word in tokens)
 
 
 def find_good_value(values: Iterable[str]) -> str | None:

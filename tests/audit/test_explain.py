@@ -326,7 +326,7 @@ def test_a_run_without_it_is_the_same_but_for_what_is_added(table):
     more = audit("scores.csv", label="y", threshold=0.5, attribute=["sex"], explain="job")
     document, expected = json.loads(more.to_json()), json.loads(plain.to_json())
     (sex,) = document.pop("explanations")
-    for name in ("explain", "neighbours", "margin"):
+    for name in ("explain", "neighbours", "neighbour-margin"):
         assert name not in expected["config"]
         del document["config"][name]
     assert document == expected
@@ -363,7 +363,7 @@ def test_options_count(table, say):
     base = ("audit", "people.csv", "--label", "y", "-a", "sex", "--explain", "job", "-f", "json")
     first, k, margin = (
         json.loads(say(*base, *more).out)["explanations"][0]["metrics"]
-        for more in ((), ("--neighbours", "3"), ("--margin", "0.1"))
+        for more in ((), ("--neighbours", "3"), ("--neighbour-margin", "0.1"))
     )
     assert k["consistency"] != first["consistency"]
     assert margin["situation-testing"]["value"] > first["situation-testing"]["value"]
@@ -475,8 +475,8 @@ def test_rows_beyond_the_limit_are_drawn(table):
         (("--explain", "y"), 'column "y" is the label'),
         (("--explain", "score", "--threshold", "0.5"), 'no column "score"'),
         (("--explain", "job,job"), "does not name different columns"),
-        (("--explain", "job", "--margin", "2"), "margin must be at most 1"),
-        (("--margin", "0.2"), "margin has no effect"),
+        (("--explain", "job", "--neighbour-margin", "2"), "neighbour-margin must be at most 1"),
+        (("--neighbour-margin", "0.2"), "neighbour-margin has no effect"),
         (("--neighbours", "2"), "neighbours has no effect"),
         (("--explain", "sex"), "no attribute is left to explain"),
         (("--explain", "id"), "too many for strata"),

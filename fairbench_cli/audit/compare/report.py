@@ -22,8 +22,8 @@ ALL = "(all)"  # the attribute and the group of everybody
 
 # Why a comparison is not decided: a rate has no rows; the ratio is outside τ, and chance may be why; it is
 # outside τ, and weights leave too few rows to test it; its rows are of too few clusters to test it; or it is
-# within τ, and its interval is not.
-Reason = Literal["no rows", "chance", "few", "clusters", "wide", ""]
+# within τ, and its interval is not. Of numbers "constant": no value differs from another.
+Reason = Literal["no rows", "chance", "few", "clusters", "wide", "constant", ""]
 Test = Literal["score", "fisher", "clusters", ""]
 
 
@@ -350,6 +350,11 @@ class Report:
     def without_verdict(self) -> bool:
         """Whether the rule at hand has no pass mark, so that nothing passes or fails."""
         return self.config.preset in WITHOUT_VERDICT
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether outcomes are compared as they are; the decision that is counted decides nothing."""
+        return self.config.of_numbers
 
     @cached_property
     def deciding(self) -> tuple[str, ...]:

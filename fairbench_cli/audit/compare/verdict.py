@@ -13,6 +13,7 @@ from fairbench_cli.audit.scan.slices import Tally
 from fairbench_cli.base.errors import Flag, Problem, UserError
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.registry import find_metric
 
 # Fractional weights and metrics that are no ratio of rates count as at a limit within this relative error.
@@ -20,7 +21,15 @@ TOLERANCE = 1e-9
 
 
 def deciding_names(tally: Tally, config: AuditConfig) -> tuple[str, ...]:
-    """Return the rates and roll-ups that decide, or the default ones."""
+    """Return the rates and roll-ups that decide, or the default ones; of numbers the measures."""
+    if config.of_numbers:
+        if config.measures is not None:
+            return tuple(dict.fromkeys(config.measures))
+        if config.outcome == "ordinal":
+            return metrics.DEFAULT_OF_LEVELS
+        return tuple(
+            name for name in metrics.DEFAULT_OF_NUMBERS if tally.has_truth or not metrics.needs_labels(name)
+        )
     if config.effect and not config.metrics and not _has_labels(tally):
         return ("selection-rate",)  # without labels nobody is known to be wrongly selected or missed
     if config.measures is not None:
@@ -43,7 +52,7 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
         Listing metrics that need labels where there are none, metrics of the gate that cannot decide, and its
         attributes that were not audited.
     """
-    problems = []
+    problems = list(_check_kinds(config))
     if not _has_labels(tally):
         gate_names = (name for _, name in config.watched_metrics)
         names = chain(deciding_names(tally, config), requested_names(config), gate_names)
@@ -62,6 +71,32 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
         raise UserError(*problems)
 
 
+def _check_kinds(config: AuditConfig) -> Iterator[Problem]:
+    """Yield the metrics that are of another kind of outcome: rates of decisions, or measures of numbers."""
+    outcome = Flag("outcome")
+    gate_names = [name for _, name in config.watched_metrics]
+    for name in dict.fromkeys([*config.metrics, *gate_names]):
+        is_of_numbers = metrics.kind(name) == "number"
+        if is_of_numbers and not config.of_numbers:
+            fix = ("name a rate, or say that the scores are numbers: ", Flag("outcome", "number"))
+            yield Problem(f"{name} is of numbers, and decisions are audited", fix, outcome)
+        elif config.of_numbers and not is_of_numbers:
+            measure = metrics.DEFAULT_OF_NUMBERS[0]
+            cut = (
+                f"name one of numbers, such as {measure}, or say what is selected: ",
+                Flag("threshold", 0.5),
+            )
+            yield Problem(f"{name} is of decisions, and numbers are audited", cut, outcome)
+        elif is_of_numbers and not metrics.can_decide(name):
+            fix_of_margin = f"name one that has a margin: {', '.join(metrics.DEFAULT_OF_NUMBERS)}"
+            yield Problem(f"{name} is shown in any case, and cannot decide", fix_of_margin, Flag("metric"))
+        elif config.outcome == "ordinal" and name not in metrics.DEFAULT_OF_LEVELS:
+            fix_of_levels = f"levels are compared by {', '.join(metrics.DEFAULT_OF_LEVELS)}"
+            yield Problem(
+                f"{name} adds up codes of levels, which say their order alone", fix_of_levels, outcome
+            )
+
+
 def _check_gate_names(
     pairs: Iterable[tuple[str, str]], attributes: set[str], where: Flag
 ) -> Iterator[Problem]:
@@ -70,6 +105,10 @@ def _check_gate_names(
         if attribute and attribute not in attributes:
             yield Problem(*unknown_attribute(attribute, name, attributes), where)
         if not name or metrics.can_decide(metrics.canonical(name)):
+            continue
+        if name in NUMBER_MEASURES:
+            fix = f"name one that has a margin: {', '.join(metrics.DEFAULT_OF_NUMBERS)}"
+            yield Problem(f"{name} has no margin, so it cannot decide", fix, where)
             continue
         entry = find_metric(metrics.canonical(name))
         if metrics.is_dependence(entry):
@@ -206,4 +245,4 @@ def decide_attributes(
 
 
 def _has_labels(tally: Tally) -> bool:
-    return all(group_counts.labelled for group_counts in tally.slices)
+    return tally.has_truth or all(group_counts.labelled for group_counts in tally.slices)

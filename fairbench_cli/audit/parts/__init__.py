@@ -8,6 +8,7 @@ from fairbench_cli.audit.parts.changes import CHANGES
 from fairbench_cli.audit.parts.curves import CURVES
 from fairbench_cli.audit.parts.explanations import EXPLAINED
 from fairbench_cli.audit.parts.guidelines import GUIDELINES
+from fairbench_cli.audit.parts.numbers import NUMBERS
 from fairbench_cli.audit.parts.part import AllRows, Part
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
 from fairbench_cli.audit.parts.requested_metrics import BY_NAME
@@ -18,6 +19,7 @@ PARTS: tuple[Part[Any, Any], ...] = (
     GUIDELINES,
     TRENDS,
     CHANGES,
+    NUMBERS,
     RATES_OF_GROUPS,
     BY_NAME,
     SUBGROUPS,

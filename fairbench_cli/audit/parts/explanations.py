@@ -343,8 +343,8 @@ def _compare_neighbours(
     most = max(MOST_PAIRS // n_comparisons, FEWEST_PAIRS)
     near = find_neighbours(rows, config.neighbours, most=most)
     values = {
-        "situation-testing": share_treated_worse(near, config.margin),
-        "situation-testing-reverse": share_treated_better(near, config.margin),
+        "situation-testing": share_treated_worse(near, config.neighbour_margin),
+        "situation-testing-reverse": share_treated_better(near, config.neighbour_margin),
         "consistency": mean_agreement(near),
     }
     metrics = {name: Interval(float(value[0]), np.nan, np.nan) for name, value in values.items()}
@@ -699,7 +699,7 @@ def _belift_table(explanation: Explanation, config: AuditConfig) -> TextTable:
 
 def _metrics_table(explanation: Explanation, config: AuditConfig) -> TextTable:
     k = config.neighbours
-    margin = f"{config.margin:g}"
+    margin = f"{config.neighbour_margin:g}"
     group = explanation.group
     reference = explanation.reference
     meaning = {

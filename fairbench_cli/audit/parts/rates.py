@@ -86,8 +86,8 @@ def verdict_rows(_: None, report: Report) -> Iterable[Row]:
 
 def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
     """Return a section an attribute; one of metrics that do not decide, and one of everybody."""
-    if report.without_verdict or (view.brief and report.config.preset in EXCLUDING):
-        return ()  # the tables of the rule have these comparisons
+    if report.of_numbers or report.without_verdict or (view.brief and report.config.preset in EXCLUDING):
+        return ()  # other tables have what decides
     sliced = report.config.sliced_by is not None
     if sliced and view.brief and view.max_rows is not None:
         return ()  # all slices together are shown, and the verdict on each

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
 from fairbench_cli.audit.scan import input_errors, readings
 from fairbench_cli.audit.scan.cleaning import clean_rows, describe_dropped
+from fairbench_cli.audit.scan.outcome_kind import settle_outcome
 from fairbench_cli.audit.scan.pairing import names_of_files, pair_rows, side_slices
 from fairbench_cli.audit.scan.problems import Attempt, collect_problems
 from fairbench_cli.audit.scan.readings import NumberBins
@@ -285,13 +286,15 @@ def _settle_guesses(source: Source, config: AuditConfig, names: tuple[str, ...] 
     """
     if not source.row("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
+    source, config = settle_outcome(source, config)
     rejected = NONE_REJECTED
     # Every round but the last rejects what was guessed of one more column, so that they come to an end.
     while True:
         columns = _read_columns(source, config, rejected)
         weighted = columns.roles.weight is not None
-        # One order of summing weights, hence the same last digit each time; pairs may go by their order.
-        with columns.source.engine(ordered=source.alone is not None, threads=1 if weighted else None):
+        # One order of summing, hence the same last digit each time; pairs may go by their order.
+        in_order = weighted or config.of_numbers
+        with columns.source.engine(ordered=source.alone is not None, threads=1 if in_order else None):
             try:
                 rows = _count_rows(columns, config)
                 with_words = _quantities_with_words(rows)
@@ -389,6 +392,8 @@ def _refuse_cells(rows: OpenedRows, cells: Cells) -> None:
                 input_errors.refuse_scores(source, column)
     if roles.label is not None and (cells.label == rows.bad_label).any():
         input_errors.refuse_codes(source, roles.label, "label")
+    if roles.truth is not None:
+        input_errors.refuse_scores(source, roles.truth)
     if roles.weight is not None and cells.bad_weights:
         input_errors.refuse_weights(source, roles.weight)
     if roles.weight is not None and not cells.weighing.any():
@@ -463,6 +468,7 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
         uncut=_uncut_attributes(rows, rows.roles.quantities),
         birth_dates=_uncut_birth_dates(rows),
         ones=rows.ones,
+        has_truth=roles.truth is not None,
     )
     return Scan(**vars(rows), tally=tally)
 

@@ -77,6 +77,8 @@ class ColumnRoles:
         The columns of scores; each is compared with the first. Of two files this is that of the baseline.
     label, weight, model : int or None
         The columns of these; slices of the rows are models, too.
+    truth : int or None
+        The column of labels that are numbers, where numbers are compared as they are; then `label` is None.
     clusters : tuple of int
         The columns of what rows have in common, two at most.
     single_model : int or None
@@ -98,6 +100,7 @@ class ColumnRoles:
     role_of: dict[int, str]
     scores: tuple[int, ...]
     label: int | None
+    truth: int | None
     weight: int | None
     model: int | None
     clusters: tuple[int, ...]
@@ -144,7 +147,9 @@ def assign_roles(
     if config.score is None and config.explained_by and "score" not in source.column_index and label:
         score = label
         itself = True
-    if itself:
+    if config.of_numbers:
+        itself = itself and config.score == config.label
+    elif itself:
         notes.append(f"The labels {format_value(score)} themselves are audited, as decisions.")
     elif label is None:
         notes.append("No label column: only what needs no labels is audited (name one with --label).")
@@ -216,7 +221,8 @@ def assign_roles(
     return ColumnRoles(
         role_of=role_of,
         scores=tuple(scores),
-        label=columns.get("label"),
+        label=None if config.of_numbers else columns.get("label"),
+        truth=columns.get("label") if config.of_numbers else None,
         weight=columns.get("weight"),
         model=columns.get("slice", columns.get("model")),
         clusters=tuple(column for role, column in columns.items() if role.partition(" ")[0] == "cluster"),
@@ -314,12 +320,17 @@ def _unknown_column(source: Source, name: str, key: str, names: list[str]) -> Us
         return user_error(problem, fix, where)
     in_capitals = [free_name for free_name in names if free_name.lower() == name]
     likely = in_capitals or [free_name for free_name in names if recognise.named_like_decisions(free_name)]
+    likely = likely or [free_name for free_name in names if recognise.named_like_amounts(free_name)]
     remedy = Flag("score", "COLUMN")
     if in_capitals:
         remedy = Flag("score", in_capitals[0])
     elif len(likely) == 1:
         remedy = Flag("score", likely[0])
-        fix = ("name the column of scores or decisions, likely ", remedy, f"; there are {join_names(names)}")
+        fix = (
+            "name the column of scores, decisions or amounts, likely ",
+            remedy,
+            f"; there are {join_names(names)}",
+        )
     return user_error(problem, fix, where, remedy=(remedy,))
 
 

@@ -32,6 +32,7 @@ from fairbench_cli.measures.paired_change import KINDS
 
 MOST_CELLS = 1000  # of attributes that are counted together, as far as the first rows show
 MOST_FOUND = 200_000  # cells of one query; beyond, an attribute has too many values
+SUMS_OF_WEIGHTS = ("weight", "square", "cube")
 _WEIGHTS = ("weight", "square")  # sums of the weights of rows that are alike, and of their squares
 
 
@@ -794,3 +795,71 @@ def _sum_kinds(
         counted = np.bincount(cell, weights[rows], minlength=n_kinds * len(entry))
         by_kind.append(counted.reshape(-1, n_kinds).astype(np.float64))
     return entry // n_groups, entry % n_groups, by_kind
+
+
+def alike_rows(
+    scan: Scan,
+    names: Sequence[str],
+    labels: Sequence[str],
+    columns: Sequence[str],
+    *,
+    powers: int,
+    more_keys: Sequence[str] = (),
+) -> str:
+    """Write a query of rows that are alike: model, score, labels, codes of groups and of persons; and sums.
+
+    The sums are ``n``, how many rows there are, and of weighted rows ``weight``, ``square`` and ``cube`` as
+    far as `powers` go. Where the first rows are hardly alike, each row stands for itself.
+
+    Parameters
+    ----------
+    scan : Scan
+    names : sequence of str
+        The attributes, whose codes are ``of_0``, ``of_1``, … as in `coded_rows`.
+    labels, columns : sequences of str
+        What labels and further scores are called, and how they are read from the keys of a row.
+    powers : int
+        Of weights that are summed.
+    more_keys : sequence of str
+        What the keys of a row lack for that.
+    """
+    people = person_columns(scan)
+    keys = ["model", "score", *labels, *(f"of_{i}" for i in range(len(names))), *people]
+    people_names = [f"person_{i}" for i in range(len(scan.roles.clusters))]
+    trimmed = zip(scan.roles.clusters, people_names, strict=True)
+    people_sql = [f"trimmed_{column} AS {person}" for column, person in trimmed]
+    kept = ["score_0 AS score", *columns]
+    if scan.weighted:
+        kept.append("weight")
+    all_keys = [*more_keys, *people_sql]
+    rows = coded_rows(scan, scan.keys(names, more_keys=all_keys), names, kept + people_names)
+    if people:
+        orders = [*people_names, ", ".join(people_names)]  # as in `sum_by_person`
+        ranks = [
+            f"dense_rank() OVER (ORDER BY {order}) - 1 AS {name}"
+            for name, order in zip(people, orders, strict=False)
+        ]
+        rows = f"SELECT * EXCLUDE ({', '.join(people_names)}), {', '.join(ranks)} FROM ({rows})"
+    told_apart = ["model", "score_0", *labels, *(f"attribute_{i}" for i in range(len(names)))]
+    counts = f"count(*), count(DISTINCT ({', '.join(told_apart)}))"
+    in_sample = scan.keys(names, "sample", more_keys=more_keys)
+    n_rows, different = scan.source.row(f"SELECT {counts} FROM ({in_sample})")
+    products = ["weight", "weight * weight", "weight * weight * weight"][:powers]
+    products_named = list(zip(products, SUMS_OF_WEIGHTS, strict=False))
+    if 2 * different > n_rows or people:  # nearly every row would be a cell of its own
+        sums = ["1::DOUBLE AS n"]
+        if scan.weighted:
+            sums += [f"{product} AS {name}" for product, name in products_named]
+        return f"SELECT {', '.join(keys + sums)} FROM ({rows})"
+    sums = ["count(*)::DOUBLE AS n"]
+    if scan.weighted:
+        sums += [f"sum({product}) AS {name}" for product, name in products_named]
+    return group_by(rows, keys, sums)
+
+
+def person_columns(scan: Scan) -> list[str]:
+    """Return the columns of the table that hold codes of clusters: by each column, and by both together."""
+    people = [f"person_{i}" for i in range(len(scan.roles.clusters))]
+    if len(people) > 1:
+        people.append("person_of_both")
+    return people

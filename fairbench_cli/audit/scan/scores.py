@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.scan.readings import Ints
-from fairbench_cli.audit.scan.scan import Scan, coded_rows, group_by, group_finder, models_of
+from fairbench_cli.audit.scan.scan import Scan, alike_rows, group_finder, models_of, person_columns
 from fairbench_cli.audit.scan.slices import Scores, Slice
 from fairbench_cli.audit.scan.source import in_batches
 from fairbench_cli.base.errors import Flag, user_error
@@ -112,46 +112,10 @@ def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
 
 def _make_table(scan: Scan, names: Sequence[str]) -> None:
     """Make the table ``scored``: model, score, label, codes of groups; rows, weights and squares summed."""
-    people = _person_columns(scan)
-    keys = ["model", "score", "label", *(f"of_{i}" for i in range(len(names))), *people]
-    columns = ["score_0 AS score", "label::TINYINT AS label"]
-    if scan.weighted:
-        columns.append("weight")
-    people_names = [f"person_{i}" for i in range(len(scan.roles.clusters))]
-    trimmed = zip(scan.roles.clusters, people_names, strict=True)
-    people_sql = tuple(f"trimmed_{column} AS {person}" for column, person in trimmed)
-    rows = coded_rows(scan, scan.keys(names, more_keys=people_sql), names, columns + people_names)
-    if people:
-        orders = [*people_names, ", ".join(people_names)]  # as in `sum_by_person`
-        ranks = [
-            f"dense_rank() OVER (ORDER BY {order}) - 1 AS {name}"
-            for name, order in zip(people, orders, strict=False)
-        ]
-        rows = f"SELECT * EXCLUDE ({', '.join(people_names)}), {', '.join(ranks)} FROM ({rows})"
-    attributes_sql = ["model", "score_0", "label", *(f"attribute_{i}" for i in range(len(names)))]
-    counts = f"count(*), count(DISTINCT ({', '.join(attributes_sql)}))"
-    n_rows, different = scan.source.row(f"SELECT {counts} FROM ({scan.keys(names, 'sample')})")
-    if 2 * different > n_rows or people:  # nearly every row would be a cell of its own
-        sums = ["1::DOUBLE AS n"]
-        if scan.weighted:
-            sums += ["weight", "weight * weight AS square"]
-        sql = f"SELECT {', '.join(keys + sums)} FROM ({rows})"
-    else:
-        sums = ["count(*)::DOUBLE AS n"]
-        if scan.weighted:
-            sums += ["sum(weight) AS weight", "sum(weight * weight) AS square"]
-        sql = group_by(rows, keys, sums)
+    sql = alike_rows(scan, names, ["label"], ["label::TINYINT AS label"], powers=2)
     with scan.source.engine(ordered=True):
         # Sums have one order.
         scan.source.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {sql} ORDER BY ALL")
-
-
-def _person_columns(scan: Scan) -> list[str]:
-    """Return the columns of the table that hold codes of clusters: by each column, and by both together."""
-    people = [f"person_{i}" for i in range(len(scan.roles.clusters))]
-    if len(people) > 1:
-        people.append("person_of_both")
-    return people
 
 
 def _read_blocks(scan: Scan, start_row: int, end_row: int, codes: Sequence[str] = ()) -> Iterator[Block]:
@@ -306,7 +270,7 @@ def _sum_by_cluster(
 ) -> dict[str, ScoreVariances]:
     """Pass over the rows once more, and return the variances between clusters."""
     find = group_finder(scan, scores.part, list(codes))
-    people = _person_columns(scan)
+    people = person_columns(scan)
     n_groups = len(scores.part.counts.groups)
     n_sets = len(scores.reference)
     ways = []

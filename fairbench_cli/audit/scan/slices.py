@@ -331,6 +331,8 @@ class Tally:
         Columns of birth dates, of which no ages are audited.
     ones : tuple of str, str
         Who is selected and who has label 1, in words; empty where that is not known.
+    has_truth : bool
+        Whether numbers have labels, which are numbers, too.
     """
 
     source: str
@@ -342,3 +344,4 @@ class Tally:
     uncut: tuple[str, ...] = ()
     birth_dates: tuple[str, ...] = ()
     ones: tuple[str, str] = ("", "")
+    has_truth: bool = False

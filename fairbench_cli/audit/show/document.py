@@ -13,8 +13,11 @@ from fairbench_cli.audit.config import UNDECIDED, WORSE
 from fairbench_cli.audit.metrics import ROLL_UPS
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of, rates
 from fairbench_cli.audit.parts.findings import QUESTION, describe_gap, differs, fails_clearly, format_limits
+from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
+from fairbench_cli.audit.parts.numbers import plot_numbers
 from fairbench_cli.audit.parts.part import View
-from fairbench_cli.audit.show.headline import Sentence, headline, rate_meaning, without_choice
+from fairbench_cli.audit.show.answer_model import Sentence
+from fairbench_cli.audit.show.headline import headline, rate_meaning, without_choice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, format_path, format_percent, join_names
 from fairbench_cli.document import html, markdown, notebook
@@ -120,6 +123,9 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
 
 def _plot_sentence(sentence: Sentence, report: Report) -> Chart:
     """Return the chart of a sentence: of slices over these, else by group."""
+    if report.of_numbers:
+        part = next(part for part in report.found[NUMBERS_KEY] if part.place == sentence.place)
+        return plot_numbers(part, report)
     all_slices = find_all_rows(report)
     if all_slices:
         return all_slices.plot(sentence, sentence.metric)
@@ -128,7 +134,7 @@ def _plot_sentence(sentence: Sentence, report: Report) -> Chart:
 
 def _sections(report: Report, view: View) -> Iterator[Section]:
     """Yield a summary, what the parts show, what a reader should know of the data, and how to read it."""
-    has_verdicts = bool(report.verdicts) and not report.without_verdict
+    has_verdicts = bool(report.verdicts) and not (report.without_verdict or report.of_numbers)
     if has_verdicts and not view.brief and not report.config.sliced_by:
         heads = {name: RATES[name].label for name in report.deciding}
         table = rates.verdict_table(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, GroupRow, Pair, Place, Report
+from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, GroupRow, Report
 from fairbench_cli.audit.config import Effect
 from fairbench_cli.audit.metrics import HARMED
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
@@ -27,7 +27,9 @@ from fairbench_cli.audit.parts.rates import (
     worst_first,
 )
 from fairbench_cli.audit.scan.roles import ages_on_a_day
+from fairbench_cli.audit.show.answer_model import Headline, OpenAttribute, OpenGroup, Sentence
 from fairbench_cli.audit.show.label_direction import ADVICE, label_warning
+from fairbench_cli.audit.show.number_headline import number_headline
 from fairbench_cli.base.errors import Flag
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
@@ -35,7 +37,6 @@ from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.power import round_up_count
 from fairbench_cli.measures.rates import EVENTS, RATES
 
-MOST_LINES = 6  # sentences, and lines on what is open, unless all are asked for
 MOST_NAMES = 4  # attributes named in the sentence on all
 MOST_GROUPS = 6  # named in a sentence on what is open
 MOST_ROWS = 1e9  # more are never had: the ratio is at a limit
@@ -52,93 +53,12 @@ AFTERWARDS = {
 
 
 @dataclass(frozen=True)
-class Sentence(Pair):
-    """The worst comparison of an attribute, in words.
-
-    `harmed` is the group whom it harms, where the configuration says what a decision does; else empty.
-    """
-
-    metric: str
-    verdict: Verdict
-    shown_outside: bool
-    harmed: str
-    text: str
-
-
-@dataclass(frozen=True)
-class OpenGroup:
-    """A group with comparisons that are not decided.
-
-    Parameters
-    ----------
-    group : str
-    rows : int
-        How many it has.
-    metrics : tuple of str
-        The rates that are not decided.
-    compared : int
-        On how many rates it is compared.
-    least_needed, most_needed : float
-        About how many rows of the group would decide the first and the last of them, were the reference's to
-        grow alike and the rates to stay; NaN where that is not known of any, or of one.
-    """
-
-    group: str
-    rows: int
-    metrics: tuple[str, ...]
-    compared: int
-    least_needed: float
-    most_needed: float
-
-
-@dataclass(frozen=True)
-class OpenAttribute(Place):
-    """What is not decided of an attribute, in words and by group: most open rates first, minor ones last."""
-
-    groups: tuple[OpenGroup, ...]
-    text: str
-
-
-@dataclass(frozen=True)
 class AttributeComparisons:
     """An attribute with its verdict, its minor groups, and its comparisons, the worst first."""
 
     attribute: AttributeVerdict
     minor: frozenset[str]
     rows: tuple[Disparity, ...]
-
-
-@dataclass(frozen=True)
-class Headline:
-    """The answer of an audit in words: over all, of each attribute (the worst first), and what is open.
-
-    `sentence` is the whole of it; `message` is how it begins: the one clause that everybody understands.
-    """
-
-    verdict: Verdict | None
-    message: str
-    sentence: str
-    sentences: tuple[Sentence, ...] = ()
-    open: tuple[OpenAttribute, ...] = ()
-
-    @property
-    def detail(self) -> str:
-        """What follows on the message."""
-        return self.sentence.removeprefix(self.message).lstrip()
-
-    def lines(self, *, everything: bool = False) -> tuple[list[tuple[Verdict, str]], list[str]]:
-        """Return the sentences with their verdicts, and what is open; a last line counts what is left out."""
-        if everything:
-            n_shown = None
-        else:
-            n_shown = MOST_LINES
-        sentences = [(sentence.verdict, sentence.text) for sentence in self.sentences[:n_shown]]
-        open_texts = [attribute.text for attribute in self.open[:n_shown]]
-        if n_more := len(self.sentences) - len(sentences):
-            sentences.append((self.sentences[len(sentences)].verdict, f"and {n_more} more, below."))
-        if n_more := len(self.open) - len(open_texts):
-            open_texts.append(f"and {n_more} more, below.")
-        return sentences, open_texts
 
 
 def headline(report: Report) -> Headline:
@@ -155,6 +75,8 @@ def headline(report: Report) -> Headline:
 
 
 def _headline(report: Report) -> Headline:
+    if report.of_numbers:
+        return number_headline(report)
     part_summaries = (part.summary(findings, report) for part, findings in parts_of(report))
     summaries = " ".join(filter(None, part_summaries))
     if report.without_verdict:

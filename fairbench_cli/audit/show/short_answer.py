@@ -18,10 +18,10 @@ from fairbench_cli.audit.parts.rates import (
 )
 from fairbench_cli.audit.scan.roles import NOT_AUDITED, SHORT_FOR
 from fairbench_cli.audit.scan.source import LEFT_OUT
+from fairbench_cli.audit.show.answer_model import OpenGroup
 from fairbench_cli.audit.show.document import describe_gate, format_level, source_name
 from fairbench_cli.audit.show.headline import (
     AttributeComparisons,
-    OpenGroup,
     harmed_group,
     headline,
     rate_meaning,
@@ -50,7 +50,7 @@ def short_document(report: Report) -> Document:
     """Return the answer of an audit as it fits a console."""
     answer = headline(report)
     sections = []
-    if not report.without_verdict:
+    if not (report.without_verdict or report.of_numbers):
         sections += list(_attributes_section(report))
     for part, findings in parts_of(report):
         sections += list(part.short(findings, report))

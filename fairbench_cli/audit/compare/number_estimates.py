@@ -1,0 +1,413 @@
+"""What the rows of a slice of numbers say of each group: means, quantiles, ranks and errors, with limits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fairbench_cli.audit.compare import references
+from fairbench_cli.audit.compare.references import REST
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.scan.numbers import Cells, SliceNumbers
+from fairbench_cli.audit.scan.readings import Ints
+from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.document.distributions import QUANTILES as DRAWN_QUANTILES
+from fairbench_cli.document.distributions import choose_edges
+from fairbench_cli.measures.clusters import ClusterSums
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.means import (
+    MarginJudgement,
+    MeanComparison,
+    MeanInterval,
+    MeanMargin,
+    compare_means,
+    judge_margin,
+    mean_interval,
+)
+from fairbench_cli.measures.moments import (
+    POWERS,
+    UNWEIGHTED_POWERS,
+    Moments,
+    cluster_means,
+    moments_from_sums,
+    select_sides,
+)
+from fairbench_cli.measures.quantiles import (
+    QuantileLimits,
+    sorted_quantiles,
+    subtract_quantiles,
+    table_quantiles,
+)
+from fairbench_cli.measures.regression import Line, fit_line
+from fairbench_cli.measures.value_ranks import (
+    PlacementSums,
+    RankComparison,
+    SortedValues,
+    ValueTable,
+    cluster_placements,
+    compare_placements,
+    pair_counts,
+    sorted_placements,
+    table_placements,
+)
+
+MOST_VALUES = 100_000  # different ones in a table of values; of more, rows are sorted by group
+OUTCOME = "mean"
+RESIDUAL = "mean-residual"
+ABSOLUTE_ERROR = "mae"
+SQUARED_ERROR = "mse"
+TRUTH = "mean-truth"
+QUANTILES = {"median": 0.5, "p10": 0.1, "p90": 0.9}
+
+
+@dataclass(frozen=True, eq=False)
+class NumbersOfGroups:
+    """The rows of a slice without the groups that are left out, and whom each group is compared with.
+
+    Parameters
+    ----------
+    part : Slice
+    cells : Cells
+    reference : int
+        The place of the reference, or `REST`.
+    """
+
+    part: Slice
+    cells: Cells
+    reference: int
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups there are."""
+        return len(self.part.counts.groups)
+
+    def reference_groups(self, group: int) -> list[int]:
+        """Return the groups that one is compared with."""
+        if self.reference == REST:
+            return [other for other in range(self.n_groups) if other != group]
+        return [self.reference]
+
+    @cached_property
+    def shift(self) -> float:
+        """A number near the mean of all values."""
+        value = self.cells.value
+        weight = self.cells.weight
+        return float(np.average(value, weights=weight))
+
+    @cached_property
+    def variables(self) -> dict[str, Floats]:
+        """What means are of, by the name of the measure: the outcome, and with labels its errors."""
+        cells = self.cells
+        if cells.truth is None:
+            return {OUTCOME: cells.value}
+        residual = cells.value - cells.truth
+        return {
+            OUTCOME: cells.value,
+            RESIDUAL: residual,
+            ABSOLUTE_ERROR: np.abs(residual),
+            SQUARED_ERROR: residual**2,
+            TRUTH: cells.truth,
+        }
+
+    @cached_property
+    def moments(self) -> dict[str, Moments]:
+        """The moments of each variable by group."""
+        return {
+            name: self._sum_powers(values, self.cells.group, self.n_groups)
+            for name, values in self.variables.items()
+        }
+
+    def _sum_powers(self, values: Floats, codes: Ints, n_codes: int) -> Moments:
+        """Return the moments of values by code, of rows of which several may be alike."""
+        cells = self.cells
+        shift = self.shift if values is cells.value or values is cells.truth else 0.0
+        distance = values - shift
+        weights = {1: cells.weight, 2: cells.square, 3: cells.cube}
+        powers = POWERS if cells.is_weighted else UNWEIGHTED_POWERS
+        sums = [np.bincount(codes, weights[a] * distance**b, n_codes) for a, b in powers]
+        return moments_from_sums(np.bincount(codes, cells.rows, n_codes), np.stack(sums), shift)
+
+    def of_reference(self, moments: Moments) -> Moments:
+        """Return the moments that each group is compared with."""
+        if self.reference != REST:
+            return moments[np.full(self.n_groups, self.reference)]
+        everybody = moments.merge()
+        return Moments(everybody.rows - moments.rows, everybody.sums[:, None] - moments.sums, moments.shift)
+
+    def ways(self, name: str, group: int) -> list[ClusterSums]:
+        """Return how far the rows of each cluster are from the means of a group and of its reference."""
+        return [
+            cluster_means(select_sides(moments, group, self.reference_groups(group)))
+            for moments in self._clustered_moments[name]
+        ]
+
+    def own_ways(self, name: str, group: int) -> list[ClusterSums]:
+        """Return how far the rows of each cluster are from the mean of a group."""
+        return [cluster_means(moments[np.array([group])]) for moments in self._clustered_moments[name]]
+
+    @cached_property
+    def _clustered_moments(self) -> dict[str, list[Moments]]:
+        """The moments of each variable by group and cluster, by each way of clustering."""
+        by_name: dict[str, list[Moments]] = {}
+        for name, values in self.variables.items():
+            by_name[name] = []
+            for person in self.cells.persons:
+                n_persons = int(person.max(initial=-1)) + 1
+                moments = self._sum_powers(
+                    values, self.cells.group * n_persons + person, self.n_groups * n_persons
+                )
+                shape = (self.n_groups, n_persons)
+                sums = moments.sums.reshape(-1, *shape)
+                by_name[name].append(Moments(moments.rows.reshape(shape), sums, moments.shift))
+        return by_name
+
+    def rows_of_both(self) -> Floats:
+        """Return the numbers of rows of each group and its reference together."""
+        rows = self.moments[OUTCOME].rows
+        if self.reference == REST:
+            return np.full(self.n_groups, rows.sum())
+        return np.asarray(rows + rows[self.reference])
+
+    def calibrate(self, group: int, confidence: float) -> Line:
+        """Return the line of labels on predictions in a group."""
+        cells = self.cells
+        is_inside = cells.group == group
+        rows = cells.rows[is_inside]
+        prediction = cells.value[is_inside]
+        truth = self.variables[TRUTH][is_inside]
+        weights = cells.weight[is_inside] if cells.is_weighted else None
+        clusters = cells.persons[0][is_inside] if cells.persons else None
+        if (rows != 1).any():
+            prediction = np.repeat(prediction, rows.astype(np.int64))
+            truth = np.repeat(truth, rows.astype(np.int64))
+        return fit_line(prediction, truth, weights, clusters, confidence)
+
+    # -- ranks
+
+    @cached_property
+    def values_and_codes(self) -> tuple[Floats, Ints]:
+        """The values that differ, and the place of each cell among them."""
+        value = self.cells.value
+        is_first = np.ones(len(value), dtype=bool)
+        is_first[1:] = value[1:] != value[:-1]
+        return value[is_first], np.cumsum(is_first) - 1
+
+    @cached_property
+    def table(self) -> ValueTable | None:
+        """How often each value comes in each group; None where there are many different ones."""
+        values, _ = self.values_and_codes
+        cells = self.cells
+        if len(values) > MOST_VALUES and not (cells.is_weighted and (cells.rows > 1).any()):
+            return None
+        counts = self._sum_by_value(cells.weight)
+        squares = self._sum_by_value(cells.square) if cells.is_weighted else counts
+        rows = np.bincount(cells.group, cells.rows, self.n_groups).astype(np.float64)
+        return ValueTable(values, rows, counts, squares)
+
+    def _sum_by_value(self, terms: Floats) -> Floats:
+        """Return sums over the rows of each group and value, shape (groups, values)."""
+        values, codes = self.values_and_codes
+        size = self.n_groups * len(values)
+        sums = np.bincount(self.cells.group * len(values) + codes, terms, size)
+        return sums.astype(np.float64).reshape(self.n_groups, -1)
+
+    def sorted_values(self, groups: Sequence[int]) -> SortedValues:
+        """Return the values of some groups in order, each as often as it comes."""
+        cells = self.cells
+        is_inside = np.isin(cells.group, groups)
+        value = cells.value[is_inside]
+        rows = cells.rows[is_inside]
+        if cells.is_weighted:
+            return SortedValues(value, cells.weight[is_inside])
+        if (rows != 1).any():
+            value = np.repeat(value, rows.astype(np.int64))
+        return SortedValues(value)
+
+    def quantiles(self, groups: Sequence[int], shares: Sequence[float], confidence: float) -> QuantileLimits:
+        """Return quantiles of the rows of some groups together, with their limits."""
+        if self.table is not None:
+            return table_quantiles(self.table.select(groups), 0, shares, confidence)
+        return sorted_quantiles(self.sorted_values(groups), shares, confidence)
+
+    def placements(self, group: int) -> PlacementSums:
+        """Return where the rows of a group stand among those of its reference."""
+        others = self.reference_groups(group)
+        if self.table is not None:
+            return table_placements(self.table, group, others)
+        return sorted_placements(self.sorted_values([group]), self.sorted_values(others))
+
+    def placement_ways(self, group: int) -> list[ClusterSums]:
+        """Return how far the placements of the rows of each cluster are from their means."""
+        cells = self.cells
+        if not cells.persons:
+            return []
+        values, codes = self.values_and_codes
+        table = self.table
+        if table is None:  # of as many values as rows
+            counts = self._sum_by_value(cells.weight)
+            table = ValueTable(values, counts.sum(-1), counts, counts)
+        others = self.reference_groups(group)
+        counted = np.isin(cells.group, [group, *others])
+        pair = pair_counts(table, group, others)
+        return [
+            cluster_placements(
+                pair,
+                person[counted],
+                cells.group[counted] == group,
+                codes[counted],
+                cells.weight[counted],
+                cells.square[counted],
+            )
+            for person in cells.persons
+        ]
+
+
+def numbers_of_groups(numbers: SliceNumbers, config: AuditConfig) -> NumbersOfGroups:
+    """Return the rows of a slice without the groups that are left out."""
+    stays = ~references.excluded(numbers.part, config)
+    part = references.without_groups(numbers.part, ~stays)
+    cells = numbers.cells.select_groups(stays)
+    return NumbersOfGroups(part, cells, references.usual_reference(part, config))
+
+
+Estimates = TypeVar("Estimates", MeanComparison, MeanInterval, MarginJudgement, RankComparison)
+
+
+def compare_mean(numbers: NumbersOfGroups, name: str, confidence: float) -> MeanComparison:
+    """Return the comparison of the mean of a variable in each group, arrays of shape (groups,)."""
+    moments = numbers.moments[name]
+    others = numbers.of_reference(moments)
+    if not numbers.cells.persons:
+        return compare_means(moments, others, confidence)
+    by_group = []
+    for g in range(numbers.n_groups):
+        by_group.append(compare_means(moments[g], others[g], confidence, numbers.ways(name, g)))
+    return stack_groups(by_group)
+
+
+def judge_mean(numbers: NumbersOfGroups, name: str, margin: MeanMargin, confidence: float) -> MarginJudgement:
+    """Return what a margin makes of the mean of a variable in each group, arrays of shape (groups,)."""
+    moments = numbers.moments[name]
+    others = numbers.of_reference(moments)
+    if not numbers.cells.persons:
+        return judge_margin(moments, others, margin, confidence)
+    by_group = []
+    for g in range(numbers.n_groups):
+        by_group.append(judge_margin(moments[g], others[g], margin, confidence, numbers.ways(name, g)))
+    return stack_groups(by_group)
+
+
+def compare_ranks(numbers: NumbersOfGroups, confidence: float) -> RankComparison:
+    """Return which of each group and its reference has more, arrays of shape (groups,)."""
+    by_group = []
+    for g in range(numbers.n_groups):
+        by_group.append(compare_placements(numbers.placements(g), confidence, numbers.placement_ways(g)))
+    return stack_groups(by_group)
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileEstimates:
+    """A quantile of each group with its limits, and its difference from the reference's; (groups,) each."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+    reference_value: Floats
+    difference: tuple[Floats, Floats, Floats]
+
+
+def describe_quantiles(numbers: NumbersOfGroups, confidence: float) -> dict[str, QuantileEstimates]:
+    """Return the quantiles of each group by name, each against its reference's."""
+    shares = tuple(QUANTILES.values())
+    by_group = []
+    for g in range(numbers.n_groups):
+        own = numbers.quantiles([g], shares, confidence)
+        other = numbers.quantiles(numbers.reference_groups(g), shares, confidence)
+        by_group.append((own, other, subtract_quantiles(own, other)))
+    own, other, difference = np.array(by_group, dtype=np.float64).transpose(1, 2, 3, 0)
+    estimates = {}
+    for i, name in enumerate(QUANTILES):
+        value, low, high = own[:, i]
+        estimates[name] = QuantileEstimates(value, low, high, other[0, i], tuple(difference[:, i]))
+    return estimates
+
+
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """How the numbers of groups are spread.
+
+    Parameters
+    ----------
+    edges : tuple of float
+        Of the bins, equally far apart.
+    whole : bool
+        Whether each bin is one whole number.
+    shares : array, shape (groups, bins)
+        Of the group's rows.
+    quantiles : array, shape (groups, quantiles)
+        At each of the chart's `QUANTILES`.
+    n_below, n_above : int
+        Rows below the first edge and beyond the last one.
+    """
+
+    edges: tuple[float, ...]
+    whole: bool
+    shares: Floats
+    quantiles: Floats
+    n_below: int
+    n_above: int
+
+
+def describe_shapes(numbers: NumbersOfGroups) -> Shapes:
+    """Return how the numbers of groups are spread, in bins that all have in common."""
+    cells = numbers.cells
+    value = cells.value
+    if not len(value):
+        return Shapes((0.0, 1.0), False, np.zeros((0, 1)), np.zeros((0, len(DRAWN_QUANTILES))), 0, 0)
+    whole = bool((value == np.round(value)).all())
+    below = np.cumsum(cells.rows)
+    low, high = value[np.searchsorted(below, below[-1] * np.array([0.01, 0.99]))].tolist()
+    n_rows = int(np.median(numbers.part.rows))
+    edges = choose_edges(float(value[0]), low, high, float(value[-1]), n_rows=n_rows, whole=whole)
+    n_bins = len(edges) - 1
+    bins = np.searchsorted(np.asarray(edges[1:-1]), value, side="right")
+    is_inside = (value >= edges[0]) & (value <= edges[-1])
+    places = cells.group * n_bins + bins
+    weights = np.bincount(places[is_inside], cells.weight[is_inside], numbers.n_groups * n_bins)
+    totals = np.bincount(cells.group, cells.weight, numbers.n_groups)
+    points = [point / 100 for point in DRAWN_QUANTILES]
+    quantiles = [numbers.quantiles([g], points, 0.95).value for g in range(numbers.n_groups)]
+    return Shapes(
+        edges,
+        whole,
+        divide(weights.reshape(-1, n_bins), totals[:, None]),
+        np.array(quantiles, dtype=np.float64),
+        int(cells.rows[value < edges[0]].sum()),
+        int(cells.rows[value > edges[-1]].sum()),
+    )
+
+
+def mean_by_group(numbers: NumbersOfGroups, name: str, confidence: float) -> MeanInterval:
+    """Return the mean of a variable in each group with its interval, arrays of shape (groups,)."""
+    moments = numbers.moments[name]
+    if not numbers.cells.persons:
+        return mean_interval(moments, confidence)
+    by_group = []
+    for g in range(numbers.n_groups):
+        by_group.append(mean_interval(moments[g], confidence, numbers.own_ways(name, g)))
+    return stack_groups(by_group)
+
+
+def stack_groups(by_group: Sequence[Estimates]) -> Estimates:
+    """Return estimates of groups, one after the other, as those of all."""
+    first = by_group[0]
+    stacked: dict[str, Any] = {}
+    for name in (field.name for field in fields(first)):
+        values = [getattr(estimates, name) for estimates in by_group]
+        if is_dataclass(values[0]):
+            stacked[name] = stack_groups(values)
+        else:
+            stacked[name] = np.stack(values)
+    return replace(first, **stacked)

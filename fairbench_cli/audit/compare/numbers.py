@@ -1,0 +1,662 @@
+"""Numbers of groups compared: means, quantiles, ranks, errors; their intervals and tests, and what decides.
+
+* **Fails**: equal means are rejected after Holm, and the measured difference is larger than the margin.
+* **Passes**: the whole interval of the difference lies within the margin.
+* **Not decided**: anything else; always where a group's rows are worth fewer than `FEWEST_ROWS`.
+
+A margin that is estimated, in percent of the reference's mean or in its standard deviations, is tested by the
+contrast of both means and the margin. Ordinal outcomes have no means: what decides is how likely one of the
+group is at a higher level than one of the reference, with the margin that is .2 standard deviations of a
+normal outcome.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairbench_cli.audit.compare import references
+from fairbench_cli.audit.compare.family import adjust_family, find_copies
+from fairbench_cli.audit.compare.number_estimates import (
+    ABSOLUTE_ERROR,
+    OUTCOME,
+    RESIDUAL,
+    SQUARED_ERROR,
+    TRUTH,
+    NumbersOfGroups,
+    QuantileEstimates,
+    Shapes,
+    compare_mean,
+    compare_ranks,
+    describe_quantiles,
+    describe_shapes,
+    judge_mean,
+    mean_by_group,
+    numbers_of_groups,
+)
+from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
+from fairbench_cli.audit.compare.report import Interval, Intervals, Pair, Place, Reason, intervals
+from fairbench_cli.audit.config import DEFAULT, AuditConfig
+from fairbench_cli.audit.margins import Margin
+from fairbench_cli.audit.scan.numbers import MOST_CELLS, SliceNumbers
+from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.data.recognise import named_like_amounts, named_like_scores
+from fairbench_cli.document.model import Verdict
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.means import (
+    FEW_ROWS,
+    MeanMargin,
+    mean_interval,
+    row_shortage,
+    rows_to_decide,
+)
+from fairbench_cli.measures.moments import Moments
+from fairbench_cli.measures.regression import Estimate
+from fairbench_cli.measures.significance import normal_quantiles
+from fairbench_cli.measures.value_ranks import RankComparison
+
+MORE = "more"
+DISTANCE = "distance"
+POWER_QUANTILE = 0.8416  # of the normal distribution at a power of .8
+SPREAD_MARGIN = 0.2  # standard deviations of the reference: "small" by Cohen (1988)
+PAY_MARGIN = 5.0  # per cent, from which a gap in pay has to be justified (Directive (EU) 2023/970, Art. 10)
+RANK_MARGIN = 0.056  # of P(more) from one half: that of two normal groups .2 standard deviations apart
+SIGNIFICANT = 3  # digits of a standard deviation
+MOST_DECIMALS = 6
+AMOUNTS = 0.99  # of the values of amounts are not below 0
+SCALE = 100.0  # what goes no higher may be a scale of points
+
+
+@dataclass(frozen=True)
+class StatedMargin:
+    """How far apart groups may be, in the three units in which it can be said.
+
+    Parameters
+    ----------
+    units, percent, deviations : float
+        In the column's units, in percent of the reference's mean (NaN where that says nothing), in the
+        reference's standard deviations.
+    stated : Margin
+        As it was stated, or is by default.
+    is_default : bool
+    is_amount : bool
+        Whether values are taken for amounts, such as pay, rather than for scores.
+    """
+
+    units: float
+    percent: float
+    deviations: float
+    stated: Margin
+    is_default: bool
+    is_amount: bool
+
+
+@dataclass(frozen=True)
+class NumberGroup(Place):
+    """The numbers of one group.
+
+    Parameters
+    ----------
+    group : str
+    rows : int
+    small, is_reference : bool
+    values : dict of str to Interval
+        By the name of the measure.
+    """
+
+    group: str
+    rows: int
+    small: bool
+    is_reference: bool
+    values: dict[str, Interval]
+
+
+@dataclass(frozen=True)
+class NumberComparison(Pair):
+    """One measure of the numbers of a group against its reference.
+
+    Parameters
+    ----------
+    metric : str
+    value, reference_value : float
+        NaN where the measure is of both together.
+    difference : Interval
+        value − reference_value; of a measure of both together that itself.
+    ratio : Interval
+        Of two means above 0.
+    p, p_holm : float
+        Of "there is no difference", two-sided, and adjusted over what decides; NaN where nothing is tested.
+    margin : float
+        How large a difference may be; NaN where none is stated.
+    verdict : {"pass", "fail", "undecided"} or None
+        None of what has no margin.
+    shown_outside : bool
+        Whether the difference is shown to be larger than the margin.
+    reason : str
+        Why it is not decided.
+    rows_needed : float
+        About how many rows of both groups would decide; NaN where it is decided, or no number would.
+    deciding : bool
+    """
+
+    metric: str
+    value: float
+    reference_value: float
+    difference: Interval
+    ratio: Interval
+    p: float
+    p_holm: float
+    margin: float
+    verdict: Verdict | None
+    shown_outside: bool
+    reason: Reason
+    rows_needed: float
+    deciding: bool
+
+
+@dataclass(frozen=True)
+class NumberSlice(Place):
+    """The numbers of one attribute's groups under one model, and how they compare.
+
+    Parameters
+    ----------
+    column : str
+        What the numbers are called.
+    digits : int
+        Decimals in which they are written, by how far they are spread.
+    reference : str
+        The group that others are compared with.
+    margin : StatedMargin
+    groups : tuple of NumberGroup
+    comparisons : tuple of NumberComparison
+    shapes : Shapes
+    remarks : tuple of str
+        What a reader should know of these numbers.
+    """
+
+    column: str
+    digits: int
+    reference: str
+    margin: StatedMargin
+    groups: tuple[NumberGroup, ...]
+    comparisons: tuple[NumberComparison, ...]
+    shapes: Shapes
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class VariableEstimates:
+    """What decides on one measure of a slice: arrays of shape (groups,).
+
+    Parameters
+    ----------
+    metric : str
+    value, reference_value : arrays
+    difference : Intervals
+    ratio : Intervals
+    p : array
+        NaN where nothing is tested.
+    margin : array
+        In the units of the difference.
+    is_beyond, is_within, is_outside : bool arrays
+        Whether the measured difference is beyond the margin; shown to be within; shown to be beyond.
+    is_few : bool array
+        Where a group's rows are worth too few.
+    rows_needed : array
+    """
+
+    metric: str
+    value: Floats
+    reference_value: Floats
+    difference: Intervals
+    ratio: Intervals
+    p: Floats
+    margin: Floats
+    is_beyond: Bools
+    is_within: Bools
+    is_outside: Bools
+    is_few: Bools
+    rows_needed: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class SliceEstimates:
+    """What the rows of a slice say, before anything is judged.
+
+    Parameters
+    ----------
+    part : Slice
+        Without the groups that are left out.
+    column : str
+    reference : int
+        The place of the reference, or `REST`.
+    margin : StatedMargin
+    values : dict of str to Intervals
+        Of each group, by the name of the measure.
+    judged, described : tuple of VariableEstimates
+        What has a margin, and what has none.
+    shapes : Shapes
+    remarks : tuple of str
+    """
+
+    part: Slice
+    column: str
+    reference: int
+    margin: StatedMargin
+    values: dict[str, Intervals]
+    judged: tuple[VariableEstimates, ...]
+    described: tuple[VariableEstimates, ...]
+    shapes: Shapes
+    remarks: tuple[str, ...]
+
+
+def estimate_slice(numbers: SliceNumbers, column: str, config: AuditConfig) -> SliceEstimates:
+    """Return what the rows of a slice say.
+
+    Raises
+    ------
+    UserError
+        For a margin that says nothing about this column.
+    """
+    of_groups = numbers_of_groups(numbers, config)
+    is_ordinal = config.outcome == "ordinal"
+    moments = of_groups.moments[OUTCOME]
+    margin = state_margin(of_groups, config)
+    values: dict[str, Intervals] = {}
+    judged: list[VariableEstimates] = []
+    described: list[VariableEstimates] = []
+    more, distance = estimate_ranks(of_groups, config, decides=is_ordinal)
+    if is_ordinal:
+        judged.append(more)
+    else:
+        values[OUTCOME] = mean_intervals(of_groups, OUTCOME, config.confidence)
+        values["sd"] = without_limits(moments.deviation)
+        judged.append(estimate_mean(of_groups, OUTCOME, margin, config))
+    for name, quantiles in describe_quantiles(of_groups, config.confidence).items():
+        values[name] = intervals(quantiles.value, quantiles.low, quantiles.high)
+        if not is_ordinal:
+            described.append(_compare_quantiles(name, quantiles, of_groups))
+    if not is_ordinal and of_groups.cells.truth is not None:
+        for name in (RESIDUAL, ABSOLUTE_ERROR):
+            judged.append(estimate_mean(of_groups, name, margin, config))
+            values[name] = mean_intervals(of_groups, name, config.confidence)
+        values |= error_values(of_groups, config.confidence)
+    if not is_ordinal:
+        described += [more, *estimate_effects(of_groups, config)]
+    described.append(distance)
+    remarks: tuple[str, ...] = ()
+    if numbers.rounded:
+        remarks = (f"{column}: of more than {MOST_CELLS:,} different rows values are rounded to six digits.",)
+    return SliceEstimates(
+        of_groups.part,
+        column,
+        of_groups.reference,
+        margin,
+        values,
+        tuple(judged),
+        tuple(described),
+        describe_shapes(of_groups),
+        remarks,
+    )
+
+
+def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
+    """Return the margin of means, as it is stated or by default.
+
+    By default it is `SPREAD_MARGIN` standard deviations of the reference; of amounts `PAY_MARGIN` per cent of
+    its mean, where that is less: .2 standard deviations of incomes are a quarter of them.
+    """
+    moments = numbers.moments[OUTCOME]
+    reference = numbers.of_reference(moments)[0]
+    is_amount = are_amounts(numbers, config)
+    stated = config.margin.get(OUTCOME) or config.margin.get(DEFAULT)
+    is_default = stated is None
+    if stated is None:
+        stated = Margin(SPREAD_MARGIN, "sd")
+        percent = Margin(PAY_MARGIN, "percent")
+        if is_amount and margin_units(percent, reference) < margin_units(stated, reference):
+            stated = percent
+    units = margin_units(stated, reference)
+    percent_of_mean = math.nan
+    if has_percent(numbers):
+        percent_of_mean = 100 * units / float(reference.mean)
+    deviations = float(divide(np.asarray(units), reference.deviation))
+    return StatedMargin(units, percent_of_mean, deviations, stated, is_default, is_amount)
+
+
+def margin_units(margin: Margin, reference: Moments) -> float:
+    """Return a margin in the units of the outcome."""
+    return float(MeanMargin(margin.value, margin.unit).in_units(reference))
+
+
+def has_percent(numbers: NumbersOfGroups) -> bool:
+    """Return whether a ratio of means says something: no value, but one in a hundred, is below 0."""
+    cells = numbers.cells
+    below = cells.weight[: np.searchsorted(cells.value, 0.0)].sum()
+    return bool(below <= (1 - AMOUNTS) * cells.weight.sum()) and numbers.shift > 0
+
+
+def are_amounts(numbers: NumbersOfGroups, config: AuditConfig) -> bool:
+    """Return whether numbers are taken for amounts, such as pay: not below 0, and on no scale of points."""
+    name = config.score or "score"
+    if not has_percent(numbers) or named_like_scores(name):
+        return False
+    return bool(numbers.cells.value[-1] > SCALE) or named_like_amounts(name)
+
+
+def estimate_mean(
+    numbers: NumbersOfGroups, name: str, margin: StatedMargin, config: AuditConfig
+) -> VariableEstimates:
+    """Return the mean of a variable in each group against its reference's.
+
+    The margin of errors is that of the outcome in its units, unless they have one of their own.
+    """
+    moments = numbers.moments[name]
+    others = numbers.of_reference(moments)
+    limit = _margin_of(name, margin, config)
+    comparison = compare_mean(numbers, name, config.confidence)
+    judgement = judge_mean(numbers, name, limit, config.confidence)
+    difference = comparison.difference
+    shortage = row_shortage(moments, others, difference.skewness)
+    no_ratio = np.full(numbers.n_groups, np.nan)
+    ratio = intervals(no_ratio, no_ratio, no_ratio)
+    if name == OUTCOME and has_percent(numbers):
+        ratio = intervals(comparison.ratio, comparison.ratio_low, comparison.ratio_high)
+    return VariableEstimates(
+        metric=name,
+        value=moments.mean,
+        reference_value=others.mean,
+        difference=intervals(difference.value, difference.low, difference.high),
+        ratio=ratio,
+        p=difference.p,
+        margin=judgement.units,
+        is_beyond=judgement.is_beyond,
+        is_within=judgement.is_within,
+        is_outside=judgement.is_outside,
+        is_few=shortage == FEW_ROWS,
+        rows_needed=rows_to_decide(moments, others, limit, config.confidence),
+    )
+
+
+def _margin_of(name: str, margin: StatedMargin, config: AuditConfig) -> MeanMargin:
+    stated = config.margin.get(name)
+    if stated is not None:
+        return MeanMargin(stated.value, stated.unit)
+    if name != OUTCOME:
+        return MeanMargin(margin.units)
+    return MeanMargin(margin.stated.value, margin.stated.unit)
+
+
+def mean_intervals(numbers: NumbersOfGroups, name: str, confidence: float) -> Intervals:
+    """Return the mean of a variable in each group with its interval."""
+    mean = mean_by_group(numbers, name, confidence)
+    return intervals(mean.value, mean.low, mean.high)
+
+
+def without_limits(values: Floats) -> Intervals:
+    """Return values that have no interval."""
+    unknown = np.full(np.shape(values), np.nan)
+    return intervals(values, unknown, unknown)
+
+
+def _describe_both(
+    metric: str, estimate: Intervals, p: Floats, numbers: NumbersOfGroups
+) -> VariableEstimates:
+    """Return a measure of a group and its reference together, which has no margin."""
+    unknown = np.full(numbers.n_groups, np.nan)
+    never = np.zeros(numbers.n_groups, dtype=bool)
+    no_ratio = without_limits(unknown)
+    return VariableEstimates(
+        metric, unknown, unknown, estimate, no_ratio, p, unknown, never, never, never, never, unknown
+    )
+
+
+def estimate_effects(numbers: NumbersOfGroups, config: AuditConfig) -> list[VariableEstimates]:
+    """Return the standardised differences: Hedges' g, with Bonett's limits, which need no equal spread."""
+    comparison = compare_mean(numbers, OUTCOME, config.confidence)
+    # Bonett's d has the mean of both variances below it; its limits are moved onto g.
+    scale = divide(comparison.hedges_g, comparison.bonett_d)
+    g = intervals(comparison.hedges_g, comparison.bonett_low * scale, comparison.bonett_high * scale)
+    return [_describe_both("hedges-g", g, np.full(numbers.n_groups, np.nan), numbers)]
+
+
+def estimate_ranks(
+    numbers: NumbersOfGroups, config: AuditConfig, *, decides: bool
+) -> list[VariableEstimates]:
+    """Return how likely one of a group has more than one of its reference, and how far apart both are."""
+    ranks = compare_ranks(numbers, config.confidence)
+    more = intervals(ranks.p_more, ranks.low, ranks.high)
+    distance = without_limits(ranks.largest_distance)
+    unknown = np.full(numbers.n_groups, np.nan)
+    margin = np.full(numbers.n_groups, RANK_MARGIN)
+    stated = config.margin.get(MORE)
+    if stated is not None:
+        margin[:] = stated.value
+    farther = np.abs(ranks.p_more - 0.5)
+    estimates = VariableEstimates(
+        metric=MORE,
+        value=unknown,
+        reference_value=unknown,
+        difference=more,
+        ratio=without_limits(unknown),
+        p=ranks.p,
+        margin=margin,
+        is_beyond=farther > margin,
+        is_within=(ranks.low > 0.5 - margin) & (ranks.high < 0.5 + margin),
+        is_outside=(ranks.low > 0.5 + margin) | (ranks.high < 0.5 - margin),
+        is_few=np.zeros(numbers.n_groups, dtype=bool),
+        rows_needed=_rank_rows_needed(numbers, ranks, margin, config),
+    )
+    if not decides:
+        estimates = replace(estimates, margin=unknown)
+    return [estimates, _describe_both(DISTANCE, distance, unknown, numbers)]
+
+
+def _rank_rows_needed(
+    numbers: NumbersOfGroups, ranks: RankComparison, margin: Floats, config: AuditConfig
+) -> Floats:
+    """Return about how many rows of both groups would decide on P(more): the error falls with their root."""
+    n_both = numbers.rows_of_both()
+    distance = np.abs(np.abs(ranks.p_more - 0.5) - margin)
+    z = float(normal_quantiles(config.confidence)) + POWER_QUANTILE
+    return np.asarray(np.maximum(n_both, n_both * divide(z * ranks.error, distance) ** 2))
+
+
+def error_values(numbers: NumbersOfGroups, confidence: float) -> dict[str, Intervals]:
+    """Return RMSE, R² and the calibration of each group: slope and intercept of labels on predictions."""
+    squares = numbers.moments[SQUARED_ERROR]
+    mean_square = mean_interval(squares, confidence)
+    truth = numbers.moments[TRUTH]
+    root = [
+        np.sqrt(np.maximum(limit, 0.0)) for limit in (mean_square.value, mean_square.low, mean_square.high)
+    ]
+    explained = 1 - divide(squares.mean, divide(truth.central_sum(1, 2), truth.weight))
+    values = {"rmse": intervals(*root), "r2": without_limits(explained)}
+    slopes = []
+    intercepts = []
+    for g in range(numbers.n_groups):
+        line = numbers.calibrate(g, confidence)
+        slopes.append(line.slope)
+        intercepts.append(line.intercept)
+    return values | {
+        "calibration-slope": _to_intervals(slopes),
+        "calibration-intercept": _to_intervals(intercepts),
+    }
+
+
+def _to_intervals(estimates: Sequence[Estimate]) -> Intervals:
+    values, _, _, low, high, _ = np.array(estimates, dtype=np.float64).T
+    return intervals(values, low, high)
+
+
+def _compare_quantiles(
+    name: str, quantiles: QuantileEstimates, numbers: NumbersOfGroups
+) -> VariableEstimates:
+    """Return a quantile of each group against its reference's."""
+    unknown = np.full(numbers.n_groups, np.nan)
+    both = _describe_both(name, intervals(*quantiles.difference), unknown, numbers)
+    return replace(both, value=quantiles.value, reference_value=quantiles.reference_value)
+
+
+def compare_numbers(
+    estimates: Sequence[SliceEstimates], deciding: Sequence[str], config: AuditConfig
+) -> tuple[NumberSlice, ...]:
+    """Return the comparisons of slices, adjusted together: those of one model, where models are compared."""
+    judged: list[NumberSlice | None] = [None] * len(estimates)
+    places = list(enumerate(estimates))
+    families = group_by(places, lambda place: place[1].part.model if config.compares_models else "")
+    for of_model in families.values():
+        adjusted = _adjust([slice_estimates for _, slice_estimates in of_model], deciding, config)
+        for (i, slice_estimates), p_holm in zip(of_model, adjusted, strict=True):
+            judged[i] = _judge_slice(slice_estimates, p_holm, deciding, config)
+    return tuple(slice_numbers for slice_numbers in judged if slice_numbers is not None)
+
+
+def _adjust(
+    estimates: Sequence[SliceEstimates], deciding: Sequence[str], config: AuditConfig
+) -> list[Floats]:
+    """Return the adjusted p-values of each slice, shape (groups, judged measures)."""
+    tables = []
+    decide = []
+    named = []
+    parts = [slice_estimates.part for slice_estimates in estimates]
+    references_of = [np.array([slice_estimates.reference]) for slice_estimates in estimates]
+    copies = find_copies(parts, references_of)
+    for slice_estimates, copied in zip(estimates, copies, strict=True):
+        p = np.stack([variable.p for variable in slice_estimates.judged], axis=-1)
+        p[~_are_compared(slice_estimates, config)] = np.nan
+        p[list(copied)] = np.nan  # the same test as of an earlier column
+        tables.append(p)
+        names = [variable.metric for variable in slice_estimates.judged]
+        decide.append(np.array([name in deciding for name in names]))
+        gate_names = named_measures(slice_estimates.part, deciding, config)
+        named.append(np.array([name in gate_names for name in names]))
+    adjusted = adjust_family(tables, decide, named=named).adjusted
+    for i, copied in enumerate(copies):
+        for group, (first, original) in copied.items():
+            adjusted[i][group] = adjusted[first][original]
+    return adjusted
+
+
+def named_measures(part: Slice, deciding: Sequence[str], config: AuditConfig) -> frozenset[str]:
+    """Return the measures of a slice that a gate names: by itself, of this attribute, or the attribute."""
+    names: set[str] = set()
+    for attribute, name in config.fail_on + config.warn_on:
+        if attribute in ("", part.attribute):
+            names.update([name] if name else deciding)
+    return frozenset(names)
+
+
+def _are_compared(estimates: SliceEstimates, config: AuditConfig) -> Bools:
+    """Return which groups are compared: those that may be, but for the reference itself."""
+    is_compared = references.comparable(estimates.part, config)
+    if estimates.reference != REST:
+        is_compared[estimates.reference] = False
+    return is_compared
+
+
+def _judge_slice(
+    estimates: SliceEstimates, p_holm: Floats, deciding: Sequence[str], config: AuditConfig
+) -> NumberSlice:
+    """Return the comparisons of a slice with their verdicts."""
+    part = estimates.part
+    groups = part.counts.groups
+    place = Place(*part.place)
+    reference = REST_NAME if estimates.reference == REST else groups[estimates.reference]
+    is_compared = _are_compared(estimates, config)
+    comparisons = []
+    for g in np.flatnonzero(is_compared).tolist():
+        for m, variable in enumerate(estimates.judged):
+            comparisons.append(
+                _compare(variable, g, groups[g], reference, place, float(p_holm[g, m]), deciding, config)
+            )
+        for variable in estimates.described:
+            comparisons.append(_compare(variable, g, groups[g], reference, place, math.nan, deciding, config))
+    rows = []
+    for g, group in enumerate(groups):
+        n_rows = int(part.rows[g])
+        values = {name: of_groups[g] for name, of_groups in estimates.values.items()}
+        rows.append(
+            NumberGroup(
+                *part.place, group, n_rows, n_rows < config.min_group, g == estimates.reference, values
+            )
+        )
+    return NumberSlice(
+        *part.place,
+        estimates.column,
+        _decimals(estimates.margin),
+        reference,
+        estimates.margin,
+        tuple(rows),
+        tuple(comparisons),
+        estimates.shapes,
+        estimates.remarks,
+    )
+
+
+def _decimals(margin: StatedMargin) -> int:
+    """Return the decimals that tell numbers apart: those that a standard deviation has with three digits."""
+    deviation = divide(np.asarray(margin.units), np.asarray(margin.deviations))
+    if not (np.isfinite(deviation) and deviation > 0):
+        return MOST_DECIMALS
+    return int(np.clip(SIGNIFICANT - 1 - np.floor(np.log10(deviation)), 0, MOST_DECIMALS))
+
+
+def _compare(
+    variable: VariableEstimates,
+    g: int,
+    group: str,
+    reference: str,
+    place: Place,
+    p_holm: float,
+    deciding: Sequence[str],
+    config: AuditConfig,
+) -> NumberComparison:
+    verdict: Verdict | None = None
+    reason: Reason = ""
+    if not math.isnan(variable.margin[g]):
+        verdict, reason = _decide(variable, g, p_holm, config)
+    rows_needed = math.nan
+    if verdict == "undecided":
+        rows_needed = float(variable.rows_needed[g])
+    return NumberComparison(
+        *place.place,
+        group,
+        reference,
+        metric=variable.metric,
+        value=float(variable.value[g]),
+        reference_value=float(variable.reference_value[g]),
+        difference=variable.difference[g],
+        ratio=variable.ratio[g],
+        p=float(variable.p[g]),
+        p_holm=p_holm,
+        margin=float(variable.margin[g]),
+        verdict=verdict,
+        shown_outside=verdict == "fail" and bool(variable.is_outside[g]),
+        reason=reason,
+        rows_needed=rows_needed,
+        deciding=variable.metric in deciding,
+    )
+
+
+def _decide(
+    variable: VariableEstimates, g: int, p_holm: float, config: AuditConfig
+) -> tuple[Verdict, Reason]:
+    """Return the verdict on a comparison, and why it is not decided."""
+    if math.isnan(variable.difference[g].value):
+        return "undecided", "no rows"
+    if config.rule == "point":
+        return ("fail" if variable.is_beyond[g] else "pass"), ""
+    if variable.is_few[g]:
+        return "undecided", "few"
+    if math.isnan(variable.p[g]):
+        return "undecided", "clusters" if config.cluster else "constant"
+    if variable.is_beyond[g]:
+        if p_holm < config.alpha:
+            return "fail", ""
+        return "undecided", "chance"
+    if variable.is_within[g]:
+        return "pass", ""
+    return "undecided", "wide"

@@ -1,0 +1,328 @@
+"""Outcomes that are numbers, or levels in an order: groups compared by means, quantiles, ranks and errors."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from fairbench_cli.audit.compare.numbers import (
+    NumberComparison,
+    NumberGroup,
+    NumberSlice,
+    SliceEstimates,
+    compare_numbers,
+    estimate_slice,
+)
+from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Place, Report
+from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.parts.findings import format_verdict
+from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
+from fairbench_cli.audit.parts.rates import LOOKS
+from fairbench_cli.audit.scan.numbers import read_numbers
+from fairbench_cli.audit.scan.scan import Scan
+from fairbench_cli.base.safe_text import format_amount
+from fairbench_cli.document.charts import Look
+from fairbench_cli.document.distributions import Distributions, GroupDistribution, plot_distributions
+from fairbench_cli.document.model import SYMBOLS, UNTESTED, Chart, Section, TableCell, TextTable, Verdict
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
+
+KEY = "numbers"
+
+
+def read_estimates(scan: Scan) -> tuple[SliceEstimates, ...]:
+    """Return what the rows of each slice say."""
+    column = scan.source.columns[scan.roles.scores[-1]] or "score"
+    return tuple(estimate_slice(numbers, column, scan.config) for numbers in read_numbers(scan))
+
+
+def judge_numbers(estimates: Sequence[SliceEstimates], base: Report) -> tuple[NumberSlice, ...]:
+    """Return the comparisons of every slice, with their verdicts."""
+    return compare_numbers(estimates, base.decided_by, base.config)
+
+
+def verdicts_of_numbers(slices: Sequence[NumberSlice]) -> Iterator[tuple[Place, str, Verdict]]:
+    """Yield the verdict on each comparison that has a margin."""
+    for part in slices:
+        for row in part.comparisons:
+            if row.verdict is not None:
+                yield Place(*part.place), row.metric, row.verdict
+
+
+# -- how numbers are written
+
+
+def format_measure(name: str, value: float, digits: int) -> str:
+    """Write the value of a measure: of the outcome with so many decimals, of shares and others with three."""
+    if NUMBER_MEASURES[name].unit == "outcome":
+        return format_amount(value, digits)
+    return formatting.number(value)
+
+
+def format_interval(name: str, estimate: Interval, digits: int) -> str:
+    """Write the interval of a measure alone; empty where it has none."""
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
+        return ""
+    low = "open" if math.isinf(estimate.low) else format_measure(name, estimate.low, digits)
+    high = "open" if math.isinf(estimate.high) else format_measure(name, estimate.high, digits)
+    return f"[{low}, {high}]"
+
+
+def _measure_cell(name: str, estimate: Interval, digits: int) -> TableCell:
+    text = format_measure(name, estimate.value, digits)
+    return TableCell(text, format_interval(name, estimate, digits), estimate.value)
+
+
+def describe_margin(part: NumberSlice) -> str:
+    """Return the margin of means in its three units: "5,755, 5 % of the mean of Male or 0.19 of …"."""
+    margin = part.margin
+    reference = formatting.format_group(part.reference)
+    clauses = []
+    if not math.isnan(margin.percent):
+        clauses.append(f"{margin.percent:.3g} % of the mean of {reference}")
+    if math.isfinite(margin.deviations):
+        clauses.append(f"{margin.deviations:.2g} of its standard deviations")
+    text = format_amount(margin.units, part.digits)
+    if clauses:
+        text += f", {' or '.join(clauses)}"
+    return text
+
+
+def describe_kind(part: NumberSlice, report: Report) -> str:
+    """Return what the column is taken for, and how to say otherwise, in a sentence."""
+    name = part.column
+    if report.config.outcome == "ordinal":
+        return f"{name} has levels in an order: groups are compared by their ranks."
+    if part.margin.is_amount:
+        kind = "amounts"
+    else:
+        kind = "numbers"
+    return f"{name} holds {kind}, compared as they are."
+
+
+# -- tables
+
+
+def number_group_rows(slices: Sequence[NumberSlice], _: Report) -> Iterable[Row]:
+    """Yield each measure of each group."""
+    for part in slices:
+        for group in part.groups:
+            key_cells = formatting.flatten(group)
+            for name, estimate in group.values.items():
+                yield {**key_cells, "metric": name, **vars(estimate)}
+
+
+def number_comparison_rows(slices: Sequence[NumberSlice], _: Report) -> Iterable[Row]:
+    """Yield each comparison; an interval takes three columns."""
+    for part in slices:
+        for row in part.comparisons:
+            yield formatting.flatten(row) | {"verdict": row.verdict or ""}
+
+
+def number_data(slices: Sequence[NumberSlice]) -> dict[str, Any]:
+    """Return what JSON says: all but the shapes of pictures."""
+    return {KEY: [{name: value for name, value in vars(part).items() if name != "shapes"} for part in slices]}
+
+
+# -- pictures
+
+
+def plot_numbers(part: NumberSlice, report: Report) -> Chart:
+    """Return the picture of a slice: how its numbers are spread by group, and how far apart they are."""
+    shapes = part.shapes
+    decisive = decisive_rows(part)
+    groups = []
+    for g, group in enumerate(part.groups):
+        row = decisive.get(group.group)
+        mean = group.values.get("mean", UNDEFINED)
+        groups.append(
+            GroupDistribution(
+                group.group,
+                group.is_reference,
+                group.rows,
+                mean.value,
+                mean.low,
+                mean.high,
+                tuple(shapes.quantiles[g].tolist()),
+                tuple(shapes.shares[g].tolist()),
+                difference_text=_difference_text(row, part.digits),
+                look=_look(group, row, report),
+                symbol=_symbol(group, row, report),
+                reference_mean=math.nan if row is None else row.reference_value,
+            )
+        )
+    margin = part.margin.units
+    if report.config.outcome == "ordinal":
+        margin = math.nan
+    distributions = Distributions(
+        tuple(groups), shapes.edges, shapes.whole, part.column, shapes.n_below, shapes.n_above, margin
+    )
+    title = f"{part.attribute}: {part.column} by group"
+    return Chart(title, plot_distributions(title, distributions))
+
+
+def decisive_rows(part: NumberSlice) -> dict[str, NumberComparison]:
+    """Return the comparison of each group that decides, by the first measure that does."""
+    decisive: dict[str, NumberComparison] = {}
+    for row in part.comparisons:
+        if row.deciding and row.verdict is not None:
+            decisive.setdefault(row.group, row)
+    return decisive
+
+
+def _difference_text(row: NumberComparison | None, digits: int) -> str:
+    if row is None:
+        return ""
+    value = format_measure(row.metric, row.difference.value, digits)
+    limits = format_interval(row.metric, row.difference, digits).strip("[]").replace(", ", " to ")
+    return f"{value} ({limits})" if limits else value
+
+
+def _look(group: NumberGroup, row: NumberComparison | None, report: Report) -> Look:
+    if group.is_reference or row is None or row.verdict is None:
+        return "reference"
+    if report.config.rule == "point":
+        return LOOKS[row.verdict]
+    return row.verdict
+
+
+def _symbol(group: NumberGroup, row: NumberComparison | None, report: Report) -> str:
+    if group.is_reference or row is None or row.verdict is None:
+        return ""
+    symbols = UNTESTED if report.config.rule == "point" else SYMBOLS
+    return symbols[row.verdict]
+
+
+# -- sections
+
+
+def number_sections(slices: Sequence[NumberSlice], report: Report, view: View) -> Sequence[Section]:
+    """Return a section an attribute: its groups, and how they compare."""
+    return [_section(f"n{i}", part, report, view) for i, part in enumerate(slices, start=1)]
+
+
+def _section(anchor: str, part: NumberSlice, report: Report, view: View) -> Section:
+    verdict = verdict_of(part, report)
+    place = formatting.format_place(part.model, "", report.config.slice_name)
+    name = part.attribute
+    if place:
+        name += f" ({place})"
+    title = f"{name}: {part.column}"
+    tables = (
+        group_table("" if view.brief else f"{name}: groups", part, view),
+        comparison_table(f"{name}: compared with {part.reference}", part, view),
+    )
+    charts = () if view.brief else (plot_numbers(part, report),)
+    return Section(title, (), tables, part.remarks, verdict, charts, anchor=anchor)
+
+
+def verdict_of(part: NumberSlice, report: Report) -> Verdict:
+    """Return the verdict on the attribute of a slice."""
+    return next(row.verdict for row in report.verdicts if row.place == part.place)
+
+
+def fails_clearly(part: NumberSlice) -> bool:
+    """Return whether a comparison is shown to be beyond its margin."""
+    return any(row.shown_outside and row.deciding for row in part.comparisons)
+
+
+def group_table(title: str, part: NumberSlice, view: View) -> TextTable:
+    """Return the measures of each group."""
+    names: dict[str, None] = {}
+    for group in part.groups:
+        names |= dict.fromkeys(group.values)
+    shown = [name for name in names if not (view.brief and name not in SHORT_MEASURES)]
+
+    def group_cell(group: NumberGroup) -> TableCell:
+        fine = "reference" if group.is_reference else ""
+        return formatting.group_cell(group.group, group.small, fine)
+
+    columns: dict[str, Callable[[NumberGroup], TableCell]] = {
+        "group": group_cell,
+        "rows": lambda group: formatting.count_cell(group.rows),
+    }
+    for name in shown:
+        columns[NUMBER_MEASURES[name].label] = (
+            lambda group, name=name: _measure_cell(name, group.values[name], part.digits)  # type: ignore[misc]
+        )
+    return view.table(title, columns, part.groups)
+
+
+def comparison_table(title: str, part: NumberSlice, view: View) -> TextTable:
+    """Return the comparisons: what decides first, the largest differences first."""
+    rows = sorted_comparisons(part)
+    columns: dict[str, Callable[[NumberComparison], TableCell]] = {
+        "group": lambda row: TableCell(row.group),
+        "measure": lambda row: TableCell(NUMBER_MEASURES[row.metric].label),
+        "difference": lambda row: _measure_cell(row.metric, row.difference, part.digits),
+        "ratio": lambda row: formatting.fine_cell(row.ratio),
+        "p": lambda row: formatting.both_p_cell(row.p, row.p_holm),
+        "margin": lambda row: TableCell(format_measure(row.metric, row.margin, part.digits), "", row.margin),
+        "verdict": verdict_cell,
+    }
+    return view.table(title, columns, rows)
+
+
+def verdict_cell(row: NumberComparison) -> TableCell:
+    """Return the verdict on a comparison; why it is not decided in small print."""
+    if row.verdict is None:
+        return TableCell("")
+    text = format_verdict(row.verdict, clearly=row.shown_outside)
+    return TableCell(text, formatting.REASONS[row.reason], verdict=row.verdict)
+
+
+def sorted_comparisons(part: NumberSlice) -> list[NumberComparison]:
+    """Return comparisons, what decides first, and of each group together."""
+    return sorted(part.comparisons, key=lambda row: (not row.deciding,))
+
+
+SHORT_MEASURES = ("mean", "median", "mean-residual", "mae")
+"""Of the table of groups on a console."""
+
+
+def short_sections(slices: Sequence[NumberSlice]) -> Iterator[Section]:
+    """Yield the numbers of each attribute as they fit a console."""
+    for part in slices:
+        yield Section(
+            f"{part.attribute}: {part.column} by group, against {formatting.format_group(part.reference)}",
+            tables=(_short_table(part),),
+        )
+
+
+def _short_table(part: NumberSlice) -> TextTable:
+    """Return each group with its mean, and what decides on it."""
+    decisive = decisive_rows(part)
+    names = [name for name in SHORT_MEASURES if name in part.groups[0].values]
+
+    def difference(group: NumberGroup) -> TableCell:
+        row = decisive.get(group.group)
+        if row is None:
+            return TableCell("reference" if group.is_reference else formatting.DASH)
+        return _measure_cell(row.metric, row.difference, part.digits)
+
+    def verdict(group: NumberGroup) -> TableCell:
+        row = decisive.get(group.group)
+        return TableCell("") if row is None else verdict_cell(row)
+
+    columns: dict[str, Callable[[NumberGroup], TableCell]] = {
+        "group": lambda group: formatting.group_cell(group.group, group.small),
+        "rows": lambda group: formatting.count_cell(group.rows),
+    }
+    for name in names[:2]:
+        columns[NUMBER_MEASURES[name].label] = lambda group, name=name: TableCell(  # type: ignore[misc]
+            format_measure(name, group.values[name].value, part.digits), "", group.values[name].value
+        )
+    columns["difference"] = difference
+    columns["verdict"] = verdict
+    return SHORT.table("", columns, part.groups)
+
+
+NUMBERS = Part(
+    KEY,
+    is_requested=lambda config: config.of_numbers,
+    read=read_estimates,
+    judge=judge_numbers,
+    tables={"numbers": number_comparison_rows, "number_groups": number_group_rows},
+    sections=number_sections,
+    data=number_data,
+    short=lambda slices, _: tuple(short_sections(slices)),
+    verdicts=verdicts_of_numbers,
+)

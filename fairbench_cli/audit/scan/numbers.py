@@ -1,0 +1,185 @@
+"""Read the rows of numbers: each group's values, lowest first, with their labels, weights and clusters.
+
+The rows are scanned once, into a table of score, label, codes of groups and sums of weights. Rows that are
+alike are one cell of it, so that grades, deciles and amounts in tens take little room. `MOST_CELLS` are held
+in memory; where there are more, values are rounded to `BITS` significant bits, and that is said.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.audit.scan.readings import Ints
+from fairbench_cli.audit.scan.scan import (
+    SUMS_OF_WEIGHTS,
+    Scan,
+    alike_rows,
+    group_finder,
+    models_of,
+    person_columns,
+)
+from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.groups import CROSS
+
+MOST_CELLS = 10_000_000
+BITS = 20  # significant ones of values that are rounded: six decimal digits
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Rows that are alike, the lowest values first; arrays of shape (cells,).
+
+    Parameters
+    ----------
+    value : array
+        The outcome, or the prediction of it.
+    truth : array or None
+        What it should have been.
+    group : int array
+        Places among the groups of a slice.
+    rows, weight, square, cube : arrays
+        How many rows there are, and sums of their weights, squared and cubed; without weights all the same.
+    persons : tuple of int arrays
+        The cluster of each, by each column of clusters, and by both together.
+    """
+
+    value: Floats
+    truth: Floats | None
+    group: Ints
+    rows: Floats
+    weight: Floats
+    square: Floats
+    cube: Floats
+    persons: tuple[Ints, ...] = ()
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.weight is not self.rows
+
+    def select_groups(self, stays: NDArray[np.bool_]) -> "Cells":
+        """Return the cells of the groups that stay, which are counted anew."""
+        if stays.all():
+            return self
+        inside = stays[self.group]
+        rows = self.rows[inside]
+        weight = square = cube = rows
+        if self.is_weighted:
+            weight, square, cube = (column[inside] for column in (self.weight, self.square, self.cube))
+        return Cells(
+            self.value[inside],
+            None if self.truth is None else self.truth[inside],
+            (np.cumsum(stays) - 1)[self.group[inside]],
+            rows,
+            weight,
+            square,
+            cube,
+            tuple(person[inside] for person in self.persons),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SliceNumbers:
+    """The rows of a slice as cells.
+
+    Parameters
+    ----------
+    part : Slice
+        Its groups; of several decisions under the first.
+    cells : Cells
+    rounded : bool
+        Whether values are rounded, as there are too many.
+    """
+
+    part: Slice
+    cells: Cells
+    rounded: bool
+
+
+def read_numbers(scan: Scan) -> Iterator[SliceNumbers]:
+    """Yield the rows of each slice of a scan, those of a model or column of scores together."""
+    slices: dict[tuple[str, str], Slice] = {}
+    for group_counts in scan.tally.slices:
+        slices.setdefault((group_counts.model, group_counts.attribute), group_counts)
+    names = list(dict.fromkeys(chain.from_iterable(scan.roles.audited)))
+    rounded = _make_table(scan, names)
+    models = models_of(scan)
+    for model, model_slices in group_by(slices.values(), lambda part: part.model).items():
+        side = 0
+        code = 0
+        if len(scan.roles.scores) > 1:  # what a slice is called by is the column of scores
+            side = list(dict.fromkeys(part.model for part in slices.values())).index(model)
+        else:
+            code = models.index(model)
+        columns = _read_columns(scan, code, side)
+        for group_counts in model_slices:
+            yield SliceNumbers(group_counts, _select_cells(scan, names, columns, side, group_counts), rounded)
+    scan.source.execute("DROP TABLE numbers")
+
+
+def score_names(scan: Scan) -> list[str]:
+    """Return what the columns of scores are called in the table."""
+    return ["score", *(f"score_{side}" for side in range(1, len(scan.roles.scores)))]
+
+
+def _make_table(scan: Scan, names: Sequence[str]) -> bool:
+    """Make the table ``numbers``; return whether values are rounded in it."""
+    labels: list[str] = []
+    more_keys: list[str] = []
+    if scan.roles.truth is not None:
+        labels.append("truth")
+        more_keys.append(f"number_{scan.roles.truth} AS truth")
+    labels += score_names(scan)[1:]
+    sql = alike_rows(scan, names, labels, labels, powers=len(SUMS_OF_WEIGHTS), more_keys=more_keys)
+    scan.source.execute(f"CREATE OR REPLACE TEMP TABLE numbers AS {sql}")
+    (n_cells,) = scan.source.row("SELECT count(*) FROM numbers")
+    if n_cells <= MOST_CELLS:
+        return False
+    # Dekker's splitting, as for ranges of scores: what is kept are `BITS` bits of each value.
+    factor = f"{2 ** (53 - BITS) + 1}::DOUBLE"
+    splits = (f"({name} * {factor} - ({name} * {factor} - {name})) AS {name}" for name in ["score", *labels])
+    sums = ["n", *SUMS_OF_WEIGHTS] if scan.weighted else ["n"]
+    summed = ", ".join(f"sum({name}) AS {name}" for name in sums)
+    rows = f"SELECT * REPLACE ({', '.join(splits)}) FROM numbers"
+    rounded = f"SELECT * EXCLUDE ({', '.join(sums)}), {summed} FROM ({rows}) GROUP BY ALL"
+    scan.source.execute(f"CREATE OR REPLACE TEMP TABLE numbers AS {rounded}")
+    return True
+
+
+def _read_columns(scan: Scan, model: int, side: int) -> dict[str, NDArray[Any]]:
+    """Return the columns of the table for one model, the lowest values of one column of scores first."""
+    query = f"SELECT * EXCLUDE (model) FROM numbers WHERE model = {model}"
+    if scan.weighted:
+        query += " AND weight > 0"
+    columns = scan.source.execute(query).fetchnumpy()
+    order = np.argsort(np.asarray(columns[score_names(scan)[side]]), kind="stable")
+    return {name: np.asarray(values)[order] for name, values in columns.items()}
+
+
+def _select_cells(
+    scan: Scan, names: Sequence[str], columns: dict[str, NDArray[Any]], side: int, group_counts: Slice
+) -> Cells:
+    """Return the rows of the groups of a slice."""
+    attributes = (
+        group_counts.attribute.split(CROSS) if group_counts.intersection else [group_counts.attribute]
+    )
+    codes = [columns[f"of_{names.index(name)}"].astype(np.int64) for name in attributes]
+    find = group_finder(scan, _under_own_model(scan, group_counts), attributes)
+    rows = columns["n"]
+    weight, square, cube = (columns.get(name, rows) for name in SUMS_OF_WEIGHTS)
+    persons = tuple(columns[person].astype(np.int64) for person in person_columns(scan))
+    value = columns[score_names(scan)[side]]
+    return Cells(value, columns.get("truth"), find(codes), rows, weight, square, cube, persons)
+
+
+def _under_own_model(scan: Scan, group_counts: Slice) -> Slice:
+    """Return a slice that is called by its column of scores under the model of its rows, which is none."""
+    if len(scan.roles.scores) > 1:
+        return replace(group_counts, model="")
+    return group_counts

@@ -1,0 +1,192 @@
+"""Tell what scores are: decisions, numbers that are compared as they are, levels in an order, or classes."""
+
+from dataclasses import replace
+
+from fairbench_cli.audit.config import AuditConfig, OutcomeKind
+from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, find_usual_label
+from fairbench_cli.audit.scan.source import Source
+from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, format_value, user_error
+from fairbench_cli.base.safe_text import join_names
+from fairbench_cli.data.recognise import named_like_weights
+
+OUTCOME = Flag("outcome")
+MOST_CLASSES = 30  # against the rest; of more there is a page for each
+FEWEST_LEVELS = 2
+
+
+def settle_outcome(source: Source, config: AuditConfig) -> tuple[Source, AuditConfig]:
+    """Return the rows and the configuration with the kind of outcome that is stated, or that the scores show.
+
+    Levels of an ordinal outcome are read as their places in the order, from 1; each class of an outcome of
+    classes becomes a favourable value.
+
+    Raises
+    ------
+    UserError
+        Where the kind does not fit the options or the column, and for an order that leaves values out.
+    """
+    if config.outcome is None:
+        kind = _tell_kind(source, config)
+        if kind == "decision":
+            return source, config
+        config = config.model_copy(update={"outcome": kind})
+    _refuse_idle_options(config)
+    if config.outcome == "class":
+        return source, _with_classes(source, config)
+    if config.outcome == "ordinal":
+        return _with_levels(source, config), config
+    return source, config
+
+
+def _asks_for_decisions(config: AuditConfig) -> bool:
+    """Return whether an option has a sense for decisions alone."""
+    options = (
+        config.threshold,
+        config.top_k,
+        config.top_share,
+        config.preset,
+        config.favourable,
+        config.favourable_label,
+        config.effect,
+        config.curves,
+        config.scan,
+        config.requested,
+        config.measures,
+    )
+    return any(options)
+
+
+def _tell_kind(source: Source, config: AuditConfig) -> OutcomeKind:
+    """Return what the first rows show: numbers, unless they are few, or belong to labels of 0 and 1."""
+    column = _score_column(source, config)
+    if config.order:
+        return "ordinal"
+    if column is None or _asks_for_decisions(config) or source.alone is not None:
+        return "decision"
+    if not _holds_numbers(source, column) or named_like_weights(source.columns[column]):
+        return "decision"
+    label = _label_column(source, config)
+    if label is not None and label != column and not _holds_numbers(source, label):
+        return "decision"
+    return "number"
+
+
+def _score_column(source: Source, config: AuditConfig) -> int | None:
+    """Return the first column of scores; None where there is none, which is refused later."""
+    return source.column_index.get(config.score or "score")
+
+
+def _label_column(source: Source, config: AuditConfig) -> int | None:
+    name = config.label or find_usual_label(source)
+    return None if name is None else source.column_index.get(name)
+
+
+def _holds_numbers(source: Source, column: int) -> bool:
+    """Return whether the first rows have numbers alone, and more different ones than codes have."""
+    n_words, n_values = source.row(
+        f"SELECT count(*) FILTER ({sql.word(column)}), count(DISTINCT number_{column}) FROM sample"
+    )
+    return bool(n_words == 0 and n_values > MOST_CODES)
+
+
+def _refuse_idle_options(config: AuditConfig) -> None:
+    """Refuse options that have no sense for a kind of outcome."""
+    problems = []
+    if config.order and config.outcome != "ordinal":
+        problem = f"levels have an order, and the outcome is said to be {config.outcome}"
+        problems.append(Problem(problem, ("give ", Flag("outcome", "ordinal")), Flag("order")))
+    if config.of_numbers:
+        used = {
+            "preset": config.preset,
+            "favourable": config.favourable,
+            "favourable-label": config.favourable_label,
+            "decision": config.effect,
+            "curves": config.curves,
+            "scan": config.scan,
+            "tau": config.taus,
+        }
+        for key, value in used.items():
+            if value:
+                fix = ("leave it out, or say how scores become decisions: ", Flag("threshold", 0.5))
+                problems.append(Problem(f"{key} is of decisions, and numbers are audited", fix, Flag(key)))
+    if problems:
+        raise UserError(*problems)
+
+
+def _values_of(source: Source, column: int, most: int) -> list[str]:
+    """Return the values of a column, the commonest first; one more than `most` where it has more."""
+    rows = source.rows(
+        f"SELECT trimmed_{column}, count(*) FROM predictions WHERE trimmed_{column} <> '' "
+        f"GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT {most + 1}"
+    )
+    return [value for value, _ in rows]
+
+
+def _with_classes(source: Source, config: AuditConfig) -> AuditConfig:
+    """Return the configuration with every value of the scores as a class, where none is named."""
+    column = _score_column(source, config)
+    if config.favourable or column is None:
+        return config
+    values = _values_of(source, column, MOST_CLASSES)
+    name = format_value(source.columns[column])
+    if len(values) > MOST_CLASSES:
+        fix: MessageText = ("name those to audit, ", Flag("favourable", values[0]), ", or merge some first")
+        raise user_error(f"{name} has more than {MOST_CLASSES} different values", fix, OUTCOME)
+    if len(values) <= FEWEST_LEVELS:
+        problem = f"{name} has {len(values)} values, and one class against the rest is a decision"
+        raise user_error(problem, ("name the good one: ", Flag("favourable", "VALUE")), OUTCOME)
+    return config.model_copy(update={"favourable": tuple(sorted(values))})
+
+
+def _with_levels(source: Source, config: AuditConfig) -> Source:
+    """Return the rows with the levels of scores, and of the label, read as places in their order, from 1.
+
+    Numbers have an order of their own, and stay as they are.
+    """
+    column = _score_column(source, config)
+    if column is None:
+        return source
+    columns = [column]
+    label = _label_column(source, config)
+    if label is not None and label != column:
+        columns.append(label)
+    for name in (config.scores or ())[1:]:
+        if name in source.column_index:
+            columns.append(source.column_index[name])
+    in_sql = list(source.in_sql)
+    for level_column in columns:
+        values = _values_of(source, level_column, MOST_GROUPS)
+        if config.order:
+            order = _check_order(values, source.columns[level_column], config.order)
+        elif _are_numbers(source, level_column):
+            continue
+        else:
+            listed = join_names(sorted(values), MOST_CODES)
+            problem = f"the order of the levels of {format_value(source.columns[level_column])} is not said"
+            fix = ("list them, the lowest first: ", Flag("order", "low,medium,high"), f"; there are {listed}")
+            raise user_error(problem, fix, OUTCOME)
+        text = in_sql[level_column].expression("trimmed")
+        places = "".join(f" WHEN {sql.quoted(level)} THEN {i}" for i, level in enumerate(order, start=1))
+        number = f"CASE {text}{places} END::DOUBLE"
+        in_sql[level_column] = replace(in_sql[level_column], number=number)
+    return replace(source, in_sql=tuple(in_sql))
+
+
+def _are_numbers(source: Source, column: int) -> bool:
+    return not source.row(f"SELECT 1 FROM predictions WHERE {sql.word(column)} LIMIT 1")
+
+
+def _check_order(values: list[str], name: str, order: tuple[str, ...]) -> tuple[str, ...]:
+    """Return an order that has every value of a column; refuse one that leaves some out."""
+    missing = [value for value in values if value not in order]
+    if missing:
+        problem = (
+            f"the order leaves out {join_names([format_value(value) for value in missing], 3)} of {name}"
+        )
+        fix = (
+            "list all levels, the lowest first: ",
+            Flag("order", ",".join([*order, *missing][:MOST_CODES])),
+        )
+        raise user_error(problem, fix, Flag("order"))
+    return order

@@ -1,0 +1,258 @@
+"""An audit of numbers in words: the largest difference of each attribute, the margin, what is not decided."""
+
+import math
+from collections.abc import Sequence
+
+from fairbench_cli.audit.compare.numbers import NumberComparison, NumberSlice
+from fairbench_cli.audit.compare.report import Report
+from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.parts.findings import format_verdict
+from fairbench_cli.audit.parts.numbers import (
+    KEY,
+    describe_kind,
+    describe_margin,
+    format_measure,
+    verdict_of,
+)
+from fairbench_cli.audit.show.answer_model import Headline, OpenAttribute, OpenGroup, Sentence
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_amount, join_names
+from fairbench_cli.document.model import VERDICTS
+from fairbench_cli.measures.power import round_up_count
+
+MORE = "more"
+ORDER = {"fail": 0, "undecided": 1, "pass": 2}
+ERRORS = {
+    "mean-residual": ("is overestimated", "is underestimated"),
+    "mae": ("is off by", "is off by"),
+}
+
+
+def number_headline(report: Report) -> Headline:
+    """Return the answer of an audit of numbers."""
+    slices = judged_slices(report)
+    ordered = sorted(slices, key=lambda part: _rank(part, report))
+    sentences = []
+    open_attributes = []
+    for part in ordered:
+        rows = worst_first(part)
+        if rows:
+            sentences.append(_describe_slice(part, rows, report))
+        still_open = _open_attribute(part, rows)
+        if still_open is not None:
+            open_attributes.append(still_open)
+    if not sentences:
+        message = "Nothing is compared: no attribute has two groups."
+        return Headline(report.verdict, message, message)
+    message = sentences[0].text
+    details = _describe_details(ordered, report)
+    return Headline(
+        report.verdict, message, f"{message} {details}".rstrip(), tuple(sentences), tuple(open_attributes)
+    )
+
+
+def judged_slices(report: Report) -> list[NumberSlice]:
+    """Return the numbers that the verdict goes by: of models or slices compared, the last."""
+    return [part for part in report.found[KEY] if report.last in ("", part.model)]
+
+
+def worst_first(part: NumberSlice) -> list[NumberComparison]:
+    """Return the comparisons that decide: failures first, the largest differences for their margins first."""
+    rows = [row for row in part.comparisons if row.deciding and row.verdict is not None]
+    return sorted(rows, key=lambda row: (ORDER[row.verdict or "pass"], -_size(row)))
+
+
+def _size(row: NumberComparison) -> float:
+    """Return how many margins the difference is at least, by its limit nearest to none."""
+    none = 0.5 if row.metric == MORE else 0.0
+    nearest = formatting.nearest_to(none, row.difference)
+    if math.isnan(nearest):
+        return 0.0
+    return abs(nearest - none) / row.margin
+
+
+def _rank(part: NumberSlice, report: Report) -> tuple[int, float]:
+    rows = worst_first(part)
+    return ORDER[verdict_of(part, report)], -max(map(_size, rows), default=0.0)
+
+
+def _describe_slice(part: NumberSlice, rows: Sequence[NumberComparison], report: Report) -> Sentence:
+    """Return the sentence on an attribute: its worst comparison, and how many more fail."""
+    worst = rows[0]
+    text = describe_number(worst, part)
+    n_more = sum(row.verdict == "fail" for row in rows[1:])
+    if n_more:
+        verb = "fails" if n_more == 1 else "fail"
+        noun = "comparison" if n_more == 1 else "comparisons"
+        text += f" {n_more} more {noun} {verb}."
+    if len(judged_slices(report)) > 1:
+        text = f"{part.attribute}: {text}"
+    return Sentence(
+        *part.place,
+        worst.group,
+        worst.reference,
+        worst.metric,
+        worst.verdict or "undecided",
+        worst.shown_outside,
+        "",
+        text,
+    )
+
+
+def describe_number(row: NumberComparison, part: NumberSlice) -> str:
+    """Return a comparison in words, with its verdict."""
+    if row.metric == MORE:
+        clause = _describe_more(row, part)
+    elif row.metric in ERRORS:
+        clause = _describe_error(row, part)
+    else:
+        clause = _describe_mean(row, part)
+    verdict = format_verdict(row.verdict or "undecided", clearly=row.shown_outside)
+    reason = ""
+    if row.reason:
+        reason = f", {formatting.REASONS[row.reason]}"
+    return f"{clause}: {verdict}{reason}, {_describe_limit(row, part)}."
+
+
+def _describe_limit(row: NumberComparison, part: NumberSlice) -> str:
+    """Return the margin of a comparison: "the margin is 5 %"."""
+    if row.metric == MORE:
+        return f"the margin is {100 * row.margin:.2g} points"
+    if row.metric == "mean" and part.margin.stated.unit == "percent":
+        return f"the margin is {part.margin.stated}"
+    return f"the margin is {format_amount(row.margin, part.digits)}"
+
+
+def _describe_mean(row: NumberComparison, part: NumberSlice) -> str:
+    """Return two means: "Female average 101,002 in salary, Male 115,090: 14,088 less (…), or 12.2 %"."""
+    group = formatting.format_group(row.group)
+    reference = formatting.format_group(row.reference)
+    if math.isnan(row.difference.value):
+        return f"{part.column} of {group} and {reference} cannot be compared"
+    mean = format_measure(row.metric, row.value, part.digits)
+    reference_mean = format_measure(row.metric, row.reference_value, part.digits)
+    side = "less" if row.difference.value < 0 else "more"
+    size = format_measure(row.metric, abs(row.difference.value), part.digits)
+    share = ""
+    if not math.isnan(row.ratio.value):
+        share = f", or {100 * abs(row.ratio.value - 1):.3g} %"
+    means = f"{group} average {mean} in {part.column}, {reference} {reference_mean}"
+    return f"{means}: {size} {side}{_limits_text(row, part, 'less', 'more')}{share}"
+
+
+def _describe_error(row: NumberComparison, part: NumberSlice) -> str:
+    """Return a difference of errors: by how much more a group is over- or underestimated."""
+    group = formatting.format_group(row.group)
+    reference = formatting.format_group(row.reference)
+    value = row.difference.value
+    if math.isnan(value):
+        return f"errors of {part.column} of {group} and {reference} cannot be compared"
+    size = format_measure(row.metric, abs(value), part.digits)
+    if row.metric == "mae":
+        side = "more" if value > 0 else "less"
+        text = f"{part.column} misses by {size} {side} for {group} than for {reference}"
+        return f"{text}{_limits_text(row, part, 'less', 'more')}"
+    side = "higher" if value > 0 else "lower"
+    text = f"{group} are predicted {size} {side} than they are, beyond what {reference} are"
+    return f"{text}{_limits_text(row, part, 'lower', 'higher')}"
+
+
+def _describe_more(row: NumberComparison, part: NumberSlice) -> str:
+    """Return how likely one of the group is at a higher level than one of the reference."""
+    group = formatting.format_group(row.group)
+    reference = formatting.format_group(row.reference)
+    if math.isnan(row.difference.value):
+        return f"{part.column} of {group} and {reference} cannot be compared"
+    limits = ""
+    if not math.isnan(row.difference.low):
+        limits = f" ({100 * row.difference.low:.1f} to {100 * row.difference.high:.1f} %)"
+    share = f"{100 * row.difference.value:.1f} %"
+    return f"In {share} of pairs{limits} {group} have the higher {part.column}, {reference} in the others"
+
+
+def _limits_text(row: NumberComparison, part: NumberSlice, low_word: str, high_word: str) -> str:
+    """Return the interval of a difference in brackets: " (5,138 to 23,038)", or with its sides."""
+    low = row.difference.low
+    high = row.difference.high
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    if low >= 0 or high <= 0:
+        nearest, farthest = sorted((abs(low), abs(high)))
+        return f" ({format_amount(nearest, part.digits)} to {format_amount(farthest, part.digits)})"
+    return (
+        f" ({format_amount(-low, part.digits)} {low_word} to {format_amount(high, part.digits)} {high_word})"
+    )
+
+
+def _describe_details(slices: Sequence[NumberSlice], report: Report) -> str:
+    """Return how many attributes fail, what the margin is, and what the column is taken for."""
+    sentences = []
+    if len(slices) > 1:
+        by_verdict = group_by(slices, lambda part: verdict_of(part, report))
+        clauses = []
+        for verdict in ("fail", "undecided", "pass"):
+            names = [part.attribute for part in by_verdict.get(verdict, [])]
+            if names:
+                clauses.append(f"{join_names(names, 4)} {_conjugate(VERDICTS[verdict], len(names))}")
+        sentences.append(f"{'; '.join(clauses)}.")
+    part = slices[0]
+    if part.comparisons and report.config.outcome != "ordinal":
+        by_default = ", by default" if part.margin.is_default else ""
+        sentences.append(f"Margin{by_default}: {describe_margin(part)}.")
+    sentences.append(describe_kind(part, report))
+    return " ".join(sentences)
+
+
+def _conjugate(verdict: str, n: int) -> str:
+    """Return a verdict on one or several attributes.
+
+    >>> _conjugate("fails", 2), _conjugate("not decided", 1)
+    ('fail', 'is not decided')
+    """
+    if verdict.startswith("not"):
+        return f"{'is' if n == 1 else 'are'} {verdict}"
+    if n > 1:
+        return (
+            verdict.removesuffix("es").removesuffix("s")
+            if verdict.endswith("ses")
+            else verdict.removesuffix("s")
+        )
+    return verdict
+
+
+def _open_attribute(part: NumberSlice, rows: Sequence[NumberComparison]) -> OpenAttribute | None:
+    """Return what is not decided of an attribute, in words and by group."""
+    sizes = {group.group: group.rows for group in part.groups}
+    groups = []
+    for group, group_rows in group_by(rows, lambda row: row.group).items():
+        still = [row for row in group_rows if row.verdict == "undecided"]
+        if not still:
+            continue
+        share = sizes[group] / (sizes[group] + sizes.get(part.reference, 0))
+        needed = [_round_rows(row.rows_needed * share) for row in still]
+        finite = [n for n in needed if not math.isnan(n)]
+        most = math.nan if len(finite) < len(needed) else max(finite)
+        groups.append(
+            OpenGroup(
+                group,
+                sizes[group],
+                tuple(row.metric for row in still),
+                len(group_rows),
+                min(finite, default=math.nan),
+                most,
+            )
+        )
+    if not groups:
+        return None
+    clauses = []
+    for open_group in groups:
+        needed_text = formatting.describe_rows_needed(open_group.least_needed, open_group.most_needed)
+        rows_text = f"{formatting.thousands(open_group.rows)} rows"
+        if needed_text:
+            rows_text += f"; {needed_text} would decide"
+        clauses.append(f"{formatting.format_group(open_group.group)} ({rows_text})")
+    return OpenAttribute(*part.place, tuple(groups), f"{part.attribute}: {join_names(clauses, 6)}.")
+
+
+def _round_rows(rows: float) -> float:
+    return round_up_count(rows) if math.isfinite(rows) else math.nan
