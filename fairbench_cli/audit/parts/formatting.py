@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any, get_origin
 
 from fairbench_cli.audit.compare.references import REST_NAME
-from fairbench_cli.audit.compare.report import ClusteredDisparity, Disparity, Interval, Reason
+from fairbench_cli.audit.compare.report import ClusteredDisparity, Disparity, Interval, Reason, shown_fields
 from fairbench_cli.audit.parts.part import Row
 from fairbench_cli.document.model import TableCell
 from fairbench_cli.measures.significance import alpha_level
@@ -305,8 +305,11 @@ def flatten(row: Any, *left_out: str) -> Row:
     {'value': 0.5, 'high': 0.75}
     """
     cells: Row = {}
-    for name in (row_field.name for row_field in fields(row) if row_field.name not in left_out):
-        value = getattr(row, name)
+    shown = shown_fields(row)
+    for name in (row_field.name for row_field in fields(row) if row_field.name in shown):
+        if name in left_out:
+            continue
+        value = shown[name]
         if isinstance(value, Interval):
             cells |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
         elif not isinstance(value, tuple | dict):
@@ -315,13 +318,15 @@ def flatten(row: Any, *left_out: str) -> Row:
 
 
 def flat_columns(kind: type) -> tuple[str, ...]:
-    """Return the columns that `flatten` gives rows of a kind.
+    """Return the columns that `flatten` gives rows of a kind, without those that may be None.
 
     >>> flat_columns(Interval)
     ('value', 'low', 'high')
     """
     columns: list[str] = []
     for row_field in fields(kind):
+        if row_field.type in (float | None, Interval | None):
+            continue
         if row_field.type is Interval:
             columns += [row_field.name, f"{row_field.name}_low", f"{row_field.name}_high"]
         elif get_origin(row_field.type) not in (tuple, dict):
