@@ -63,8 +63,8 @@ def difference_interval(
     >>> [round(float(limit), 4) for limit in difference_interval(56, 70, 48, 80)]
     [0.0524, 0.3339]
     """
-    counts = (above, below, ref_above, ref_below)
-    return _difference_limits(counts, normal_quantiles(confidence), np.asarray(correlation))
+    z = normal_quantiles(confidence)
+    return _difference_limits(above, below, ref_above, ref_below, z, np.asarray(correlation))
 
 
 def difference_outside_p(
@@ -83,16 +83,16 @@ def difference_outside_p(
     >>> difference_outside_p([45, 45], [150, 1500], [90, 900], [200, 2000], 0.1).round(4).tolist()
     [0.3364, 0.0]
     """
-    counts = as_floats(above, below, ref_above, ref_below)
+    x, n, y, m = as_floats(above, below, ref_above, ref_below)
     limit, rho = np.broadcast_arrays(*as_floats(margin, correlation))
-    difference = divide(counts[0], counts[1]) - divide(counts[2], counts[3])
+    difference = divide(x, n) - divide(y, m)
     is_below = difference < 0
     # The limits move away from the difference as z grows: halve until the nearer one is at the margin.
     low = np.zeros(difference.shape)
     high = np.full(difference.shape, EDGE)
     for _ in range(STEPS):
         middle = (low + high) / 2
-        lower, upper = _difference_limits(counts, middle, rho)
+        lower, upper = _difference_limits(x, n, y, m, middle, rho)
         is_beyond = np.where(is_below, upper < -limit, lower > limit)
         low = np.where(is_beyond, middle, low)
         high = np.where(is_beyond, high, middle)
@@ -101,10 +101,9 @@ def difference_outside_p(
 
 
 def _difference_limits(
-    counts: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike], z: Floats, rho: Floats
+    above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_below: ArrayLike, z: Floats, rho: Floats
 ) -> tuple[Floats, Floats]:
     """Return Newcombe's limits of a difference that are `z` standard errors away."""
-    above, below, ref_above, ref_below = counts
     p_low, p_high = _wilson_limits(above, below, z)
     q_low, q_high = _wilson_limits(ref_above, ref_below, z)
     p = divide(above, below)

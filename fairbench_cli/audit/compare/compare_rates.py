@@ -400,14 +400,14 @@ class Compared:
         return point, verdict, reason
 
 
-def decide_point(counts: Sequence[float], allowed: Allowed, m: int) -> Verdict:
+def decide_point(counts: tuple[float, float, float, float], allowed: Allowed, m: int) -> Verdict:
     """Return whether the measured gap of a rate is allowed.
 
     `counts` are the numerator and denominator of the group, then of its reference.
     """
     if allowed.by_margin[m]:
-        return decide_difference(*counts, margin=float(allowed.margins[m]))
-    return decide(*counts, tau=float(allowed.taus[m]))
+        return decide_difference(*counts, float(allowed.margins[m]))
+    return decide(*counts, float(allowed.taus[m]))
 
 
 def _choose_limits(is_tested: Bools, of_clusters: Limits, of_rows: Limits) -> Limits:
@@ -442,13 +442,13 @@ def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confi
     confidence : float, or array of one for each
         In (0, 1).
     """
-    *counts, rho = _difference_counts(names, rows, ref, rows.numerator.sum(0))
+    counts, rho = _difference_counts(names, rows, ref, rows.numerator.sum(0))
     return score_test.difference_interval(*counts, confidence, rho)
 
 
 def _difference_counts(
     names: Sequence[str], rows: RateRows, ref: RateRows, total: Floats
-) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+) -> tuple[tuple[Floats, Floats, Floats, Floats], Floats]:
     """Return the counts that a difference is of, and the correlation of both rates.
 
     A share of a list is a proportion of the list, `total`; of two shares, what one group gets, another does
@@ -460,7 +460,7 @@ def _difference_counts(
     q = divide(ref.numerator, ref_denominator)
     rho = np.where(is_share(names), -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
     rho = np.where(np.isnan(rho), 0.0, rho)
-    return rows.numerator, denominator, ref.numerator, ref_denominator, rho
+    return (rows.numerator, denominator, ref.numerator, ref_denominator), rho
 
 
 def _denominator(names: Sequence[str], rows: RateRows, total: Floats) -> Floats:
@@ -547,7 +547,7 @@ def _compute_p_values(
         numerator, denominator, ref_numerator, ref_denominator, allowed.ratio_limits
     )
     if allowed.by_margin.any():
-        *counts, rho = _difference_counts(names, rows, ref, total)
+        counts, rho = _difference_counts(names, rows, ref, total)
         of_margins = score_test.difference_outside_p(*counts, allowed.margins, rho)
         outside = np.where(allowed.by_margin, of_margins, outside)
     # Weights leave too few rows to test where so few are expected, of the rows or of what they are worth.

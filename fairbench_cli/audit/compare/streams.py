@@ -133,8 +133,8 @@ class RatioCounts:
 
     def decide(self, index: tuple[int, int, int], allowed: Allowed) -> Verdict:
         """Return whether the gap of a group, rate and look is allowed."""
-        counts = [float(values[index]) for values in vars(self).values()]
-        return decide_point(counts, allowed, index[1])
+        selected, total, ref_selected, ref_total = (float(values[index]) for values in vars(self).values())
+        return decide_point((selected, total, ref_selected, ref_total), allowed, index[1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,6 +60,33 @@ def ratio(value: float, tau: float, least: int = 3) -> str:
     return number(value, least)
 
 
+def difference(value: float, margin: float, least: int = 3) -> str:
+    """Write a difference with its sign and as many decimals as it takes to see whether it is within a margin.
+
+    >>> difference(0.05003, 0.05), difference(-0.05, 0.05), difference(0.2136, 0.05)
+    ('+0.05003', '-0.050', '+0.214')
+    """
+    if math.isnan(value):
+        return DASH
+    text = ""
+    for digits in range(least, 9):
+        text = f"{value:+.{digits}f}"
+        written = abs(float(text))
+        # What is at the margin within rounding is written so.
+        if (abs(value) > margin * (1 + 1e-9)) == (written > margin * (1 + 1e-9)):
+            return text
+    return text
+
+
+def points(value: float, margin: float) -> str:
+    """Write a difference of rates in points, likewise.
+
+    >>> points(0.2136, 0.05), points(-0.0504, 0.05)
+    ('+21.4', '-5.04')
+    """
+    return difference(100 * value, 100 * margin, 1)
+
+
 def interval(estimate: Interval, digits: int = 3) -> str:
     """Write the interval alone; empty where there is none."""
     if math.isnan(estimate.low) or math.isnan(estimate.high):
