@@ -535,15 +535,27 @@ def change_sections(changes: Changes, report: Report, view: View) -> tuple[Secti
         sections = [replace(section, folded=True) for section in sections]
     family = format_count(changes.family, "comparison")
     percent = f"{100 * report.config.confidence:g} %"
+    closer = "the ratio is closer to 1"
+    equally = " (0.5 and 2 are equally far)"
+    change = "the ratio after over the ratio before"
+    gaps = _name_gaps_of_changes(changes.changes)
+    if gaps == "differences":
+        closer = "the difference is closer to 0"
+        equally = ""
+        change = "the difference after less that before"
     notes = [
-        "better: the ratio is closer to 1 than before (0.5 and 2 are equally far), by more than chance. "
+        f"better: {closer} than before{equally}, by more than chance. "
         f"worse: it is farther away. p (Holm): alone, and adjusted for {family}, by which it is decided.",
-        f"change: the ratio after over the ratio before, with the {percent} interval of this change alone"
+        f"change: {change}, with the {percent} interval of this change alone"
         + (", rows paired." if not report.config.sliced_by else "; the rows of two slices are independent."),
-        *_notes_on_margins(changes),
         f"too few rows: fewer than {FEW_OVER} behind a rate, or fewer than {FEW_MOVED} counted differently. "
         "turned around: the ratio was on the other side of 1, and about as far.",
     ]
+    if gaps == "ratios or differences":
+        notes.append(
+            "Of a rate with a margin better is: the difference is closer to 0 than before; and change is the "
+            "difference after less that before."
+        )
     if any(row.word == "hardly" for row in changes.changes):
         notes.append(_describe_hardly(report))
     if any(row.reason == "same" for row in changes.changes):
@@ -551,15 +563,6 @@ def change_sections(changes: Changes, report: Report, view: View) -> tuple[Secti
     if report.config.has_gate:
         notes.append(f"--fail and --fail-on go by {_model_name(changes.changes[-1].after, report)}.")
     return (*sections, Section("In the tables of changes", notes=tuple(notes)))
-
-
-def _notes_on_margins(changes: Changes) -> Iterator[str]:
-    """Yield what better and worse mean of rates that go by a margin."""
-    if any(has_margin(row.margin) for row in changes.changes):
-        yield (
-            "Of a rate with a margin better is: the difference is closer to 0 than before; and change is the "
-            "difference after less that before."
-        )
 
 
 def short_changes(changes: Changes, report: Report) -> Sequence[Section]:
@@ -632,7 +635,8 @@ def _pair_section(before: str, after: str, changes: Changes, report: Report, vie
     make = _brief_table if view.brief else _table
     for attribute, of_attribute in group_by(rows, lambda row: row.attribute).items():
         ordered = _worst_groups_first(of_attribute)
-        title = f"{attribute}: {_name_gaps_of_changes(ordered)} to {_reference_name(ordered)}"
+        preposition = "to" if _name_gaps_of_changes(ordered) == "ratios" else "from"
+        title = f"{attribute}: {_name_gaps_of_changes(ordered)} {preposition} {_reference_name(ordered)}"
         tables.append(make(title, ordered, changes, report, view))
     if not view.brief:
         title = "Other metrics, which do not decide"

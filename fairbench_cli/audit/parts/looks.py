@@ -59,7 +59,8 @@ def describe_look(look: StreamLook, row: Disparity, *, in_full: bool = False) ->
     if has_margin(row.margin) and look.difference_since is not None:
         gap = f"{formatting.points(look.difference_since, row.margin)} points"
         if in_full:
-            gap += " from that of " + formatting.format_group(look.reference)
+            side = "below" if look.difference_since < 0 else "above"
+            gap = f"{gap[1:]} {side} that of {formatting.format_group(look.reference)}"
     by_now = ""
     if look.evidence < look.alarm_at:
         by_now = f", by now {format_evidence(look.evidence)}"

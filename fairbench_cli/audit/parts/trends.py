@@ -303,6 +303,8 @@ def describe_trend(trends: SliceTrends, row: Pair, metric: str) -> str:
         most = f"{100 * (1 / trend.tau - 1):.3g} %"
         return f"{span} is steady: it {line}, by less than {most} at most."
     chance = f"which could be chance (p {formatting.p_value(trend.p)})"
+    if math.isnan(trend.tau):
+        return f"{span} {line}, {chance}."
     return f"{span} {line}, {chance}; whether it is steady is open."
 
 

@@ -621,7 +621,7 @@ def _describe_margins(rows: Sequence[Disparity]) -> str:
     clauses = []
     for limit, metrics in metrics_by_limit.items():
         labels = join_names([RATES[metric].label for metric in metrics])
-        clauses.append(f"{limit} by the {labels}")
+        clauses.append(f"for the {labels} {limit}")
     return "; ".join(clauses)
 
 
