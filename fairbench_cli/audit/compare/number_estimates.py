@@ -57,7 +57,6 @@ MOST_VALUES = 100_000  # different ones in a table of values; of more, rows are 
 OUTCOME = "mean"
 RESIDUAL = "mean-residual"
 ABSOLUTE_ERROR = "mae"
-SQUARED_ERROR = "mse"
 TRUTH = "mean-truth"
 QUANTILES = {"median": 0.5, "p10": 0.1, "p90": 0.9}
 
@@ -107,7 +106,6 @@ class NumbersOfGroups:
             OUTCOME: cells.value,
             RESIDUAL: residual,
             ABSOLUTE_ERROR: np.abs(residual),
-            SQUARED_ERROR: residual**2,
             TRUTH: cells.truth,
         }
 
@@ -342,8 +340,6 @@ class Shapes:
     ----------
     edges : tuple of float
         Of the bins, equally far apart.
-    whole : bool
-        Whether each bin is one whole number.
     shares : array, shape (groups, bins)
         Of the group's rows.
     quantiles : array, shape (groups, quantiles)
@@ -353,7 +349,6 @@ class Shapes:
     """
 
     edges: tuple[float, ...]
-    whole: bool
     shares: Floats
     quantiles: Floats
     n_below: int
@@ -365,7 +360,7 @@ def describe_shapes(numbers: NumbersOfGroups) -> Shapes:
     cells = numbers.cells
     value = cells.value
     if not len(value):
-        return Shapes((0.0, 1.0), False, np.zeros((0, 1)), np.zeros((0, len(DRAWN_QUANTILES))), 0, 0)
+        return Shapes((0.0, 1.0), np.zeros((0, 1)), np.zeros((0, len(DRAWN_QUANTILES))), 0, 0)
     whole = bool((value == np.round(value)).all())
     below = np.cumsum(cells.rows)
     low, high = value[np.searchsorted(below, below[-1] * np.array([0.01, 0.99]))].tolist()
@@ -381,7 +376,6 @@ def describe_shapes(numbers: NumbersOfGroups) -> Shapes:
     quantiles = [numbers.quantiles([g], points, 0.95).value for g in range(numbers.n_groups)]
     return Shapes(
         edges,
-        whole,
         divide(weights.reshape(-1, n_bins), totals[:, None]),
         np.array(quantiles, dtype=np.float64),
         int(cells.rows[value < edges[0]].sum()),

@@ -22,7 +22,6 @@ from fairbench_cli.audit.compare.number_estimates import (
     ABSOLUTE_ERROR,
     OUTCOME,
     RESIDUAL,
-    SQUARED_ERROR,
     TRUTH,
     NumbersOfGroups,
     QuantileEstimates,
@@ -50,11 +49,11 @@ from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.means import (
     FEW_ROWS,
     MeanMargin,
-    mean_interval,
     row_shortage,
     rows_to_decide,
 )
 from fairbench_cli.measures.moments import Moments
+from fairbench_cli.measures.prediction_errors import explained_share, root_mean_square
 from fairbench_cli.measures.regression import EstimateWithLimits
 from fairbench_cli.measures.significance import normal_quantiles
 from fairbench_cli.measures.value_ranks import RankComparison
@@ -502,13 +501,9 @@ def _rank_rows_needed(
 
 def error_values(numbers: NumbersOfGroups, confidence: float) -> dict[str, Intervals]:
     """Return RMSE, R² and the calibration of each group: slope and intercept of labels on predictions."""
-    squares = numbers.moments[SQUARED_ERROR]
-    mean_square = mean_interval(squares, confidence)
-    truth = numbers.moments[TRUTH]
-    root = [
-        np.sqrt(np.maximum(limit, 0.0)) for limit in (mean_square.value, mean_square.low, mean_square.high)
-    ]
-    explained = 1 - divide(squares.mean, divide(truth.central_sum(1, 2), truth.weight))
+    residuals = numbers.moments[RESIDUAL]
+    root = root_mean_square(residuals, confidence)
+    explained = explained_share(residuals, numbers.moments[TRUTH])
     values = {"rmse": intervals(*root), "r2": without_limits(explained)}
     slopes = []
     intercepts = []

@@ -153,7 +153,7 @@ def plot_numbers(part: NumberSlice, report: Report) -> Chart:
     if report.config.outcome == "ordinal":
         margin = math.nan
     distributions = Distributions(
-        tuple(groups), shapes.edges, shapes.whole, part.column, shapes.n_below, shapes.n_above, margin
+        tuple(groups), shapes.edges, part.column, shapes.n_below, shapes.n_above, margin
     )
     title = f"{part.attribute}: {part.column} by group"
     return Chart(title, plot_distributions(title, distributions))
