@@ -219,7 +219,7 @@ def _to_bins(values: ArrayLike, bins: int, mass: Floats | None) -> Ints:
 def _effective_rows(
     x_codes: ArrayLike, y_codes: ArrayLike, mass: Floats | None, clusters: ArrayLike | None
 ) -> EffectiveRows:
-    """Return what the rows of a table are worth."""
+    """Return the worth of the rows of a table."""
     if clusters is not None:
         return clustered_rows(clusters, x_codes, y_codes, mass)
     if mass is not None:
@@ -405,7 +405,7 @@ def _means_of_clusters(moments: Moments, rows: _BinnedRows, confidence: float) -
 
     estimates = []
     terms = []
-    places = []
+    positions = []
     for code in range(rows.n_bins):
         inside = rows.bin_slice(code)
         nothing = np.empty((inside.stop - inside.start, 0))
@@ -413,12 +413,12 @@ def _means_of_clusters(moments: Moments, rows: _BinnedRows, confidence: float) -
         estimates.append(estimate_contrast([fit], [MEAN], confidence))
         bin_clusters, bin_terms = cluster_terms(fit, MEAN)
         terms.append(bin_terms)
-        places.append(np.stack([bin_clusters, np.full(len(bin_clusters), code)]))
-    matrix = coo_array((np.concatenate(terms), np.concatenate(places, axis=1))).tocsc()
+        positions.append(np.stack([bin_clusters, np.full(len(bin_clusters), code)]))
+    matrix = coo_array((np.concatenate(terms), np.concatenate(positions, axis=1))).tocsc()
     covariance = (matrix.T @ matrix).toarray()
     variance = np.diagonal(covariance)
     worth = divide(moments.mean * (1 - moments.mean), variance)
-    n_clusters = np.array([place.shape[1] for place in places], dtype=np.float64)
+    n_clusters = np.array([position.shape[1] for position in positions], dtype=np.float64)
     return _BinMeans(
         low=np.array([estimate.low for estimate in estimates]),
         high=np.array([estimate.high for estimate in estimates]),
@@ -495,7 +495,7 @@ def examine_attribute(
     confidence: float = 0.95,
     permutations: int = PERMUTATIONS,
 ) -> AttributeDependence:
-    """Return what an outcome has to do with a numeric attribute.
+    """Return how an outcome goes with a numeric attribute.
 
     Parameters
     ----------

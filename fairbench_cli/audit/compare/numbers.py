@@ -37,7 +37,6 @@ from fairbench_cli.audit.compare.number_estimates import (
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
 from fairbench_cli.audit.compare.report import Interval, Intervals, Pair, Place, Reason, intervals
 from fairbench_cli.audit.config import DEFAULT, AuditConfig
-from fairbench_cli.audit.margins import Margin
 from fairbench_cli.audit.scan.numbers import MOST_CELLS, SliceNumbers
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.errors import Flag, format_value, user_error
@@ -48,7 +47,7 @@ from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.means import (
     FEW_ROWS,
-    MeanMargin,
+    Margin,
     row_shortage,
     rows_to_decide,
 )
@@ -255,7 +254,7 @@ class SliceEstimates:
 
 
 def estimate_slice(numbers: SliceNumbers, column: str, config: AuditConfig) -> SliceEstimates:
-    """Return what the rows of a slice say.
+    """Return the estimates of a slice of rows.
 
     Raises
     ------
@@ -364,7 +363,7 @@ def _rank_margin(config: AuditConfig) -> float:
 
 def margin_units(margin: Margin, reference: Moments) -> float:
     """Return a margin in the units of the outcome."""
-    return float(MeanMargin(margin.value, margin.unit).in_units(reference))
+    return float(margin.in_units(reference))
 
 
 def has_percent(numbers: NumbersOfGroups) -> bool:
@@ -416,13 +415,13 @@ def estimate_mean(
     )
 
 
-def _margin_of(name: str, margin: StatedMargin, config: AuditConfig) -> MeanMargin:
+def _margin_of(name: str, margin: StatedMargin, config: AuditConfig) -> Margin:
     stated = config.margin.get(name)
     if stated is not None:
-        return MeanMargin(stated.value, stated.unit)
+        return stated
     if name != OUTCOME:
-        return MeanMargin(margin.units)
-    return MeanMargin(margin.stated.value, margin.stated.unit)
+        return Margin(margin.units)
+    return margin.stated
 
 
 def mean_intervals(numbers: NumbersOfGroups, name: str, confidence: float) -> Intervals:
@@ -536,8 +535,8 @@ def compare_numbers(
 ) -> tuple[NumberSlice, ...]:
     """Return the comparisons of slices, adjusted together: those of one model, where models are compared."""
     judged: list[NumberSlice | None] = [None] * len(estimates)
-    places = list(enumerate(estimates))
-    families = group_by(places, lambda place: place[1].part.model if config.compares_models else "")
+    numbered = list(enumerate(estimates))
+    families = group_by(numbered, lambda line: line[1].part.model if config.compares_models else "")
     for of_model in families.values():
         adjusted = _adjust([slice_estimates for _, slice_estimates in of_model], deciding, config)
         for (i, slice_estimates), p_holm in zip(of_model, adjusted, strict=True):
@@ -594,17 +593,19 @@ def _judge_slice(
     """Return the comparisons of a slice with their verdicts."""
     part = estimates.part
     groups = part.counts.groups
-    place = Place(*part.place)
+    attribute = Place(*part.place)
     reference = REST_NAME if estimates.reference == REST else groups[estimates.reference]
     is_compared = _are_compared(estimates, config)
     comparisons = []
     for g in np.flatnonzero(is_compared).tolist():
         for m, variable in enumerate(estimates.judged):
             comparisons.append(
-                _compare(variable, g, groups[g], reference, place, float(p_holm[g, m]), deciding, config)
+                _compare(variable, g, groups[g], reference, attribute, float(p_holm[g, m]), deciding, config)
             )
         for variable in estimates.described:
-            comparisons.append(_compare(variable, g, groups[g], reference, place, math.nan, deciding, config))
+            comparisons.append(
+                _compare(variable, g, groups[g], reference, attribute, math.nan, deciding, config)
+            )
     rows = []
     for g, group in enumerate(groups):
         n_rows = int(part.rows[g])
@@ -640,7 +641,7 @@ def _compare(
     g: int,
     group: str,
     reference: str,
-    place: Place,
+    attribute: Place,
     p_holm: float,
     deciding: Sequence[str],
     config: AuditConfig,
@@ -653,7 +654,7 @@ def _compare(
     if verdict == "undecided":
         rows_needed = float(variable.rows_needed[g])
     return NumberComparison(
-        *place.place,
+        *attribute.place,
         group,
         reference,
         metric=variable.metric,
