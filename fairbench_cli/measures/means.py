@@ -504,10 +504,11 @@ def _add_deviations(difference: Contrast, group: Moments, reference: Moments, si
     reference_variance = np.maximum(reference.variance_of_mean + extra, 0.0)
     plain = group.variance_of_mean + reference.variance_of_mean
     with_deviation = group.variance_of_mean + reference_variance
+    # Of rows in clusters the standard deviation is as much less certain as the means are.
+    less_certain = np.where(plain > 0, divide(with_deviation, plain), np.nan)
     return Contrast(
         difference.value + size * deviation,
-        # Of rows in clusters the standard deviation is as much less certain as the means are.
-        difference.variance * divide(with_deviation, plain),
+        difference.variance * less_certain,
         difference.degrees,
         difference.third,
     )
