@@ -122,7 +122,7 @@ def fork_workers(handle: int, parent: int, classifiers: list[str], techniques: l
 
 
 def _fork_guard(server: int) -> list[int]:
-    """Fork the process that ends what a killed server leaves; return its number in a list, or an empty one."""
+    """Fork the process that ends what a killed server leaves; return its number, or an empty list."""
     if os.getsid(0) != server:  # the session has processes that are none of the server's
         return []
     try:
