@@ -34,7 +34,7 @@ from fairbench_cli.audit.compare.effective_sizes import group_rate_rows, is_shar
 from fairbench_cli.audit.compare.family import family_rates, find_copies, named_rates
 from fairbench_cli.audit.compare.references import REST, Bools, Ints
 from fairbench_cli.audit.compare.report import Interval, Report, StreamLook, Streams
-from fairbench_cli.audit.compare.slice_order import merge_slices, parse_times
+from fairbench_cli.audit.compare.slice_order import cumulate_slices, parse_times
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide, decide_attributes
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, defined
@@ -251,7 +251,7 @@ def _read_attribute(slices: Sequence[Slice]) -> AttributeStream:
     """Return an attribute over slices, given those of its slices."""
     names = defined(COMPARED, slices[0].labelled)
     decision = _decision_of(slices)
-    so_far = [merge_slices(slices[: look + 1], decision) for look in range(len(slices))]
+    so_far = cumulate_slices(slices, decision)
     groups = so_far[-1].counts.groups
     index_of_group = {group: g for g, group in enumerate(groups)}
     shape = (len(groups), len(names), len(slices))
