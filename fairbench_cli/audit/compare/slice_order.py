@@ -70,8 +70,8 @@ def merge_slices(slices: Sequence[Slice], decision: str) -> Slice:
     index_of_group = {group: g for g, group in enumerate(groups)}
     indices_by_slice = []
     for group_counts in slices:
-        indices = [index_of_group[group] for group in group_counts.counts.groups]
-        indices_by_slice.append(np.array(indices, dtype=np.intp))
+        slice_indices = [index_of_group[group] for group in group_counts.counts.groups]
+        indices_by_slice.append(np.array(slice_indices, dtype=np.intp))
     cells = np.zeros((3, len(groups), 2, 2))
     for group_counts, indices in zip(slices, indices_by_slice, strict=True):
         cells[:, indices] += group_counts.cells

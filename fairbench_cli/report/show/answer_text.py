@@ -674,7 +674,7 @@ def _chance(plan: RunPlan, answer: RunAnswer, *, brief: bool) -> str:
         "Narrows, widens, turns round (the gap is then the other way): shown beyond chance, for other "
         "training sets and other test rows too, at 5 % after Holm's adjustment over all "
         f"{family}.{caveat} Intervals are 95 %, of one number by itself; where one leaves out 0 and nothing "
-        "is shown, p 0.21 of 10 is p after that adjustment for 10 tests. Hardly: the change is "
+        "is shown, p 0.21 among 10 is p after that adjustment for 10 tests. Hardly: the change is "
         f"{negligible}less than a tenth of the gap. "
         f"{capitalise(NOT_BEATEN)}: no other technique is better in both, on average. "
         f"What is not shown may still be there.{answer_worlds.ABOUT if answer.has_worlds else ''}"

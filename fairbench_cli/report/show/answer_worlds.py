@@ -65,9 +65,9 @@ def result_of(finding: TechniqueFinding, *, brief: bool = False) -> str:
 
 
 def result_cell(finding: TechniqueFinding) -> str:
-    """Return the result of a technique for a cell of a table: "p 0.21 of 10" in the place of a sentence."""
+    """Return the result of a technique for a cell of a table: "p 0.21 among 10", which needs no more."""
     if finding.is_shown_alone and not finding.is_constant and not finding.is_baseline:
-        return f"{_family_p(finding)} of {finding.n_tests}{_describe_repeats(finding)}"
+        return f"{_family_p(finding)} among {finding.n_tests}{_describe_repeats(finding)}"
     return result_of(finding)
 
 
