@@ -45,6 +45,7 @@ from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.sequential import (
     MonthsEvidence,
     RatioLooks,
+    WeightedRows,
     conditional_log_likelihood,
     exact_log_evidence,
     mix_starts,
@@ -52,6 +53,7 @@ from fairbench_cli.measures.sequential import (
     ratio_looks,
     score_and_variance,
     start_at_first,
+    weighted_ratio_looks,
     weighted_score,
 )
 
@@ -328,10 +330,38 @@ def stream_tests(rows: SliceRows, ref: SliceRows, taus: Floats, alpha: float) ->
     log_e = np.empty((*rows.numerator.shape, looks))
     log_e[is_exact] = exact_log_evidence(conditional_log_likelihood(*(side[is_exact] for side in counts)))
     score, variance = score_and_variance(*counts)
+    ratios = ratio_looks(*counts)
     if rows.weights is not None and ref.weights is not None:
         score, variance = _weighted_scores(rows, rows.weights, ref, ref.weights)
+        if not is_exact.all():
+            is_share_of_list = (rows.weights.is_share | ref.weights.is_share).any(-1)
+            by_worth: Bools = is_exact | is_share_of_list
+            by_weights = weighted_ratio_looks(
+                ratios, _weighted_rows(rows, rows.weights), _weighted_rows(ref, ref.weights)
+            )
+            ratios = _choose_looks(by_worth, ratios, by_weights)
     log_e[~is_exact] = normal_log_evidence(score[~is_exact], variance[~is_exact])
-    return _make_tests(mix_starts(log_e), ratio_looks(*counts), rows, ref, taus, alpha)
+    return _make_tests(mix_starts(log_e), ratios, rows, ref, taus, alpha)
+
+
+def _weighted_rows(rows: SliceRows, weights: WeightSums) -> WeightedRows:
+    """Return the sums of weighted rows behind the limits of a ratio."""
+    return WeightedRows(
+        rows.selected,
+        rows.total,
+        weights.selected_square,
+        weights.square,
+        weights.n_selected,
+        weights.n_rows,
+    )
+
+
+def _choose_looks(are_first: Bools, first: RatioLooks, second: RatioLooks) -> RatioLooks:
+    """Return the looks of the first where `are_first`, of shape (groups, rates), and else of the second."""
+    chosen = {}
+    for name in LOOK_NUMBERS:
+        chosen[name] = np.where(are_first[..., None], getattr(first, name), getattr(second, name))
+    return replace(first, **chosen)
 
 
 def _weighted_scores(
