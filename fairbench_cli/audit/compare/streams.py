@@ -335,7 +335,7 @@ def stream_tests(rows: SliceRows, ref: SliceRows, taus: Floats, alpha: float) ->
         score, variance = _weighted_scores(rows, rows.weights, ref, ref.weights)
         if not is_exact.all():
             is_share_of_list = (rows.weights.is_share | ref.weights.is_share).any(-1)
-            by_worth: Bools = is_exact | is_share_of_list
+            by_worth = np.asarray(is_exact | is_share_of_list)
             by_weights = weighted_ratio_looks(
                 ratios, _weighted_rows(rows, rows.weights), _weighted_rows(ref, ref.weights)
             )
