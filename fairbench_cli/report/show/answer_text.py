@@ -38,7 +38,7 @@ from fairbench_cli.report.ledger.population_tests import FRESH, SPLITS
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.ledger.run_ledger import Estimate
 from fairbench_cli.report.show import answer_worlds
-from fairbench_cli.report.show.answer_worlds import NOT_BEATEN, result_of
+from fairbench_cli.report.show.answer_worlds import NOT_BEATEN, result_cell, result_of
 from fairbench_cli.report.show.controls_text import describe_controls
 from fairbench_cli.report.show.metric_wording import MOST_NAMES, MetricWording, signed, wording_of
 
@@ -482,7 +482,7 @@ def _full_table(settings: Sequence[RunSetting], answer: RunAnswer, wording: Metr
     heads["technique"] = lambda row: TableCell(row[1].technique)
     for column in columns[: MOST_HEADS - 3]:
         heads[head_of(column, wording)] = partial(_cell_of_row, column, wording)
-    heads["result"] = lambda row: TableCell(result_of(row[1]))
+    heads["result"] = lambda row: TableCell(result_cell(row[1]))
     return table_of("", heads, rows)
 
 
@@ -674,8 +674,8 @@ def _chance(plan: RunPlan, answer: RunAnswer, *, brief: bool) -> str:
         "Narrows, widens, turns round (the gap is then the other way): shown beyond chance, for other "
         "training sets and other test rows too, at 5 % after Holm's adjustment over all "
         f"{family}.{caveat} Intervals are 95 %, of one number by itself; where one leaves out 0 and nothing "
-        f"is shown, p is after that adjustment. Hardly: the change is {negligible}less than a tenth of the "
-        "gap. "
+        "is shown, p 0.21 among 10 is p after that adjustment for 10 tests. Hardly: the change is "
+        f"{negligible}less than a tenth of the gap. "
         f"{capitalise(NOT_BEATEN)}: no other technique is better in both, on average. "
         f"What is not shown may still be there.{answer_worlds.ABOUT if answer.has_worlds else ''}"
     )
