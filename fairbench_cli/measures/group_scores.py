@@ -21,6 +21,10 @@ SUREST = float(np.finfo(np.float64).eps)
 """A score this near to 0 or 1, or nearer, counts as this near: the logarithm of 0 is infinite."""
 
 
+CELLS_AT_ONCE = 2**16
+"""Numbers of rows by score and group that are counted at a time: half a MB for each label."""
+
+
 @dataclass(frozen=True, eq=False)
 class GroupScores:
     """Sums of the scores of groups; of a union of groups they are sums of these.
@@ -163,18 +167,30 @@ def sum_scores(
 def _count_wins(
     group: NDArray[np.intp], label: NDArray[np.intp], score: Floats, mass: Floats, n_groups: int
 ) -> Floats:
-    """Return `GroupScores.wins`, group of negatives by group, so that memory is that of the rows."""
-    distinct, rank = np.unique(score, return_inverse=True)
-    is_positive = label == 1
+    """Return `GroupScores.wins`, from the lowest scores to the highest, some of them at a time."""
+    order = np.argsort(score)
+    sorted_score = score[order]
+    rank = np.cumsum(np.diff(sorted_score, prepend=sorted_score[:1]) > 0)
+    is_positive = label[order] == 1
+    cell = rank * n_groups + group[order]
+    sorted_mass = mass[order]
+    n_scores = int(rank[-1]) + 1 if len(rank) else 0
+    n_at_once = max(CELLS_AT_ONCE // n_groups, 1)
     wins = np.zeros((n_groups, n_groups))
-    for other in range(n_groups):
-        is_negative = ~is_positive & (group == other)
-        if not is_negative.any():
-            continue
-        negatives = sum_at(rank[is_negative], mass[is_negative], len(distinct))
-        below = np.cumsum(negatives) - negatives / 2
-        won = mass[is_positive] * below[rank[is_positive]]
-        wins[:, other] = sum_at(group[is_positive], won, n_groups)
+    n_below = np.zeros(n_groups)
+    for lowest in range(0, n_scores, n_at_once):
+        shape = (min(n_at_once, n_scores - lowest), n_groups)
+        rows = slice(*np.searchsorted(rank, [lowest, lowest + n_at_once]))
+        # Of each score the weight of each group's rows of one label.
+        index = cell[rows] - lowest * n_groups
+        by_label = []
+        for is_of_label in (~is_positive[rows], is_positive[rows]):
+            weights = sum_at(index[is_of_label], sorted_mass[rows][is_of_label], shape[0] * n_groups)
+            by_label.append(weights.reshape(shape))
+        negatives, positives = by_label
+        below = n_below + np.cumsum(negatives, axis=0)
+        n_below = below[-1]
+        wins += positives.T @ (below - negatives / 2)
     return wins
 
 
