@@ -5,7 +5,6 @@ there are rows alone, and where these are no probabilities rows and wins; the le
 """
 
 import base64
-import binascii
 import math
 import zlib
 
@@ -51,7 +50,7 @@ def unpack_scores(text: str, n_groups: int) -> GroupScores:
     unpacking = zlib.decompressobj()
     try:
         body = unpacking.decompress(base64.b64decode(text, validate=True), 8 * most + 1)
-    except (binascii.Error, zlib.error) as error:
+    except (ValueError, zlib.error) as error:
         raise ValueError(f"no sums of scores: {error}") from None
     if not unpacking.eof or len(body) % 8:
         raise ValueError(f"no sums of scores of {n_groups} groups")

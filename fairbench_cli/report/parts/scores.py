@@ -68,9 +68,9 @@ def _panel_charts(slot: PageSlot, panel: PagePanel) -> list[Chart]:
         lines = _group_lines(calibration.of_cell(i))
         if lines:
             technique = panel.names.technique(*(data.cells[i][name] for name in TECHNIQUE))
-            title = f"{panel.title}: calibration of {technique}"
             if panel.strength_name:
-                title += f" at {panel.strength_name} = {beta:g}"
+                technique += f" at {panel.strength_name} = {beta:g}"
+            title = f"{panel.title}: calibration of {technique}"
             charts.append(Chart(technique, draw_calibration(title, lines)))
     return charts
 

@@ -24,7 +24,7 @@ def describe_scores(run: RunResults) -> list[str]:
         sentences.append(f"No scores, so no value of metrics of scores: {names}.")
     if missing.without_probabilities:
         names = name_models(run, missing.without_probabilities)
-        sentences.append(f"Scores that are not from 0 to 1, so that of metrics of scores only AUC: {names}.")
+        sentences.append(f"Scores that are not from 0 to 1, of which AUC alone is measured: {names}.")
     if missing.n_not_kept:
         repeats = format_count(missing.n_not_kept, "repeat")
         sentences.append(f"The scores of {repeats} were not kept: run the experiment with these metrics.")
