@@ -344,11 +344,8 @@ def plot_calibration(curves: ScoreCurves) -> str:
         low = low - 0.5
         high = high + 0.5
     axis = Axis(low, high, charts.LEFT)
-    start = charts.format_numbers(axis.position(0), SHARES.position(0))
-    end = charts.format_numbers(axis.position(1), SHARES.position(1))
-    ends = f"M{start}L{end}"
     if probabilities:
-        equal = charts.stroke("axis", ends, "as many as the score says", dashes="1 4")
+        equal = charts.diagonal(axis, SHARES, "as many as the score says")
     else:
         equal = ""
     axis_label = f"mean score, of ranges with {ENOUGH} rows and more"

@@ -373,7 +373,15 @@ def _decide_otherwise(record: Repeat, counts: Counts, decide: Any) -> Repeat:
         else:
             decisions = packed(decide(chance, draw_uniforms(_controls_of(record).seed, n_rows)))
     return replace(
-        record, counts=counts, decisions=decisions, swept=None, values={}, recorded=None, controls=None
+        record,
+        counts=counts,
+        decisions=decisions,
+        swept=None,
+        scores=None,
+        recorded_scores=None,
+        values={},
+        recorded=None,
+        controls=None,
     )
 
 

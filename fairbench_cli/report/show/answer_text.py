@@ -41,6 +41,7 @@ from fairbench_cli.report.show import answer_worlds
 from fairbench_cli.report.show.answer_worlds import NOT_BEATEN, result_cell, result_of
 from fairbench_cli.report.show.controls_text import describe_controls
 from fairbench_cli.report.show.metric_wording import MOST_NAMES, MetricWording, signed, wording_of
+from fairbench_cli.report.show.scores_text import describe_scores
 
 MOST_WORDS = 25  # of the headline
 FEW = 4  # blocks of settings that a headline speaks of one by one
@@ -67,6 +68,7 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
     wording = wording_of(answer.metric, answer.margin)
     headline = Answer(Statement(headline_of(answer, wording)))
     run_lines = describe_ranks(run, brief=brief) + describe_controls(run, brief=brief)
+    run_lines += describe_scores(run)
     notes = notes_of(answer, run.plan, run_lines, brief=brief)
     heads = summary_heads(answer)
     if brief:
@@ -598,9 +600,9 @@ def notes_of(
     Parameters
     ----------
     run_lines : sequence of str
-        What is said of ranks over data sets, and of controls.
+        What is said of ranks over data sets, of controls, and of scores.
     brief : bool
-        For a console: who decides the same for everybody, ranks, controls, chance and β.
+        For a console: who decides the same for everybody, ranks, controls, scores, chance and β.
     """
     notes = [_constants(answer), _chance(plan, answer, brief=brief)]
     notes[1:1] = run_lines
