@@ -534,16 +534,15 @@ def _describe_margins(rows: Sequence[Disparity]) -> str:
     metrics_by_limit: dict[str, dict[str, None]] = {}
     for row in rows:
         if has_margin(row.margin):
-            limit = f"a margin of {format_margin(row.margin)} around the reference's rate"
+            limit = f"a margin of {format_margin(row.margin)} around"
         else:
-            limit = f"{format_limits(row.tau)} times the reference's rate"
+            limit = f"{format_limits(row.tau)} times"
         metrics_by_limit.setdefault(limit, {})[row.metric] = None
-    if len(metrics_by_limit) == 1:
-        return next(iter(metrics_by_limit))
-    clauses = []
-    for limit, metrics in metrics_by_limit.items():
-        labels = join_names([RATES[metric].label for metric in metrics])
-        clauses.append(f"for the {labels} {limit}")
+    usual, *others = sorted(metrics_by_limit, key=lambda limit: -len(metrics_by_limit[limit]))
+    clauses = [f"{usual} the reference's rate"]
+    for limit in others:
+        labels = [RATES[metric].label for metric in metrics_by_limit[limit]]
+        clauses.append(f"for the {join_names(labels)} {limit} it")
     return "; ".join(clauses)
 
 
