@@ -137,7 +137,7 @@ def _score_evidence(pair: _Pair, moments: Sequence[Floats], plain_variance: Floa
 
 
 def _bound_ratios(pair: _Pair, moments: Sequence[Floats], n_clusters: Floats) -> RatioLooks:
-    """Return what is known of the ratio at each look, with the variances between clusters."""
+    """Return the looks at the ratio, with the variances between clusters."""
     rate, ref_rate = (_rate_so_far(side, pair.shares) for side in (pair.mine, pair.theirs))
     by_way = []
     for of_way in moments:
