@@ -77,7 +77,7 @@ def format_margin(margin: float) -> str:
 
 
 def format_allowed(tau: float, margin: float | None) -> str:
-    """Return what is allowed, as the end of "within the …": the limits of a ratio, or the margin.
+    """Return the limits of a ratio, or the margin, as the end of "within the …".
 
     >>> format_allowed(0.8, None), format_allowed(math.nan, 0.05)
     ('0.8 to 1.25', '5 points')
