@@ -41,12 +41,16 @@ def marks(svg: str) -> list[ET.Element]:
     return found
 
 
-@pytest.mark.parametrize("panel", [plot_values, plot_gaps])
-def test_every_mark_says_what_it_shows(panel):
+@pytest.mark.parametrize(
+    ("panel", "numbers"),
+    [(plot_values, (0.8,)), (plot_gaps, (0.8, None)), (plot_gaps, (NAN, 0.05))],
+    ids=["values", "ratios", "differences"],
+)
+def test_every_mark_says_what_it_shows(panel, numbers):
     looks = ("pass", "fail", "undecided", "outside", "inside", "reference")
     values = (Interval(0.5, 0.3, 0.7), Interval(0, NAN, NAN), Interval(INF, 2, INF), Interval(NAN, NAN, NAN))
     bars = [Bar(ODD, "0.5 <", of, look, "✓") for of in values for look in looks]
-    svg = panel("title", bars, 0.8)
+    svg = panel("title", bars, *numbers)
     assert len(marks(svg)) > 2 * len(bars)
     assert "<b>" not in svg
     places = [float(x) for x in re.findall(r'(?:M|translate\(| x=")(-?[\d.]+)', svg)]

@@ -517,7 +517,7 @@ def _name_attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> st
 
 
 def _describe_limits(report: Report) -> str:
-    """Return the ratios that are allowed: "Allowed: 0.8 to 1.25 times, false positive rate 0.9 to 1.11."."""
+    """Return a sentence on the limits: "Allowed: 0.8 to 1.25 times, false positive rate 0.9 to 1.11."."""
     config = report.config
     if config.preset == "eeoc":
         return "Allowed: four fifths of the highest rate."
@@ -530,7 +530,7 @@ def _describe_limits(report: Report) -> str:
 
 
 def _describe_margins(rows: Sequence[Disparity]) -> str:
-    """Return the gaps that are allowed where a rate goes by a margin; rates are named where these differ."""
+    """Return the limits where a rate goes by a margin: of most rates, then of those that are named."""
     metrics_by_limit: dict[str, dict[str, None]] = {}
     for row in rows:
         if has_margin(row.margin):
