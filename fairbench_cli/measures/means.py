@@ -502,6 +502,8 @@ def _add_deviations(difference: Contrast, group: Moments, reference: Moments, si
     extra = change**2 / 4 * (reference.fourth - second**2) - change * third
     extra = divide(extra, reference.effective_rows - 1)
     reference_variance = np.maximum(reference.variance_of_mean + extra, 0.0)
+    # The square of y makes the estimate skewed; of its third moment the term that weighs most.
+    skew = 3 * change / 2 * (reference.fourth - second**2) / reference.effective_rows**2
     plain = group.variance_of_mean + reference.variance_of_mean
     with_deviation = group.variance_of_mean + reference_variance
     # Of rows in clusters the standard deviation is as much less certain as the means are.
@@ -510,7 +512,7 @@ def _add_deviations(difference: Contrast, group: Moments, reference: Moments, si
         difference.value + size * deviation,
         difference.variance * less_certain,
         difference.degrees,
-        difference.third,
+        difference.third + skew,
     )
 
 
