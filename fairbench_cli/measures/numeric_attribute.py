@@ -32,7 +32,7 @@ from fairbench_cli.measures.regression import (
     fit_linear,
     spearman,
 )
-from fairbench_cli.measures.rows import cut_into_ranges
+from fairbench_cli.measures.rows import bin_numbers, cut_into_ranges
 from fairbench_cli.measures.score_test import wilson_interval
 
 Ints = NDArray[np.intp]
@@ -188,8 +188,8 @@ def binned_information(
     mass = None
     if weights is not None:
         mass = np.asarray(weights, dtype=np.float64)
-    x_codes = _to_bins(x, bins, mass)
-    y_codes = _to_bins(y, bins, mass)
+    x_codes = bin_numbers(x, bins, mass)
+    y_codes = bin_numbers(y, bins, mass)
     shape = (int(x_codes.max(initial=-1)) + 1, int(y_codes.max(initial=-1)) + 1)
     effective = _effective_rows(x_codes, y_codes, mass, clusters)
     if min(shape) < 2:
@@ -205,15 +205,6 @@ def binned_information(
 
 def _bits_of_tables(tables: Floats) -> Floats:
     return shared_information(tables)[0]
-
-
-def _to_bins(values: ArrayLike, bins: int, mass: Floats | None) -> Ints:
-    """Return the bin of each number; each value's own where no more differ than there are bins."""
-    numbers = np.asarray(values, dtype=np.float64)
-    distinct, codes = np.unique(numbers, return_inverse=True)
-    if len(distinct) <= bins:
-        return codes.astype(np.intp)
-    return cut_into_ranges(numbers, bins, mass)[0]
 
 
 def _effective_rows(
