@@ -17,7 +17,6 @@ from fairbench_cli.measures.classes import (
     clustered_rows,
     compare_classes,
     permutation_p,
-    weighted_rows,
 )
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.functions import shared_information
@@ -102,7 +101,7 @@ def attribute_slope(
     mass = np.ones(len(numbers))
     if weights is not None:
         mass = np.asarray(weights, dtype=np.float64)
-    rows = weighted_rows(mass).rows
+    rows = _kish_rows(mass)
     low_point, high_point = weighted_quantiles(numbers[order], mass[order], SPAN, rows).value
     return AttributeSlope(
         per_step=_scale(slope, step),
@@ -214,8 +213,13 @@ def _effective_rows(
     if clusters is not None:
         return clustered_rows(clusters, x_codes, y_codes, mass)
     if mass is not None:
-        return weighted_rows(mass)
+        return EffectiveRows(_kish_rows(mass))
     return EffectiveRows(float(np.size(x_codes)))
+
+
+def _kish_rows(mass: Floats) -> float:
+    """Return how many rows of equal weight say as much."""
+    return float(divide(mass.sum() ** 2, mass @ mass))
 
 
 @dataclass(frozen=True, eq=False)
