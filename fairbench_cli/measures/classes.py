@@ -329,8 +329,8 @@ def clustered_rows(
     for start in range(0, n_clusters, n_at_once):
         n_block = min(n_at_once, n_clusters - start)
         first, end = np.searchsorted(code, [start, start + n_block])
-        place = (code[first:end] - start) * n_cells + cell[first:end]
-        tables = np.bincount(place, mass[first:end], n_block * n_cells).astype(np.float64)
+        table_cell = (code[first:end] - start) * n_cells + cell[first:end]
+        tables = np.bincount(table_cell, mass[first:end], n_block * n_cells).astype(np.float64)
         residuals = _independence_residuals(tables.reshape(n_block, *shape), shares)
         covariance += residuals.T @ residuals
     covariance *= n_clusters / (n_clusters - 1) / mass.sum() ** 2

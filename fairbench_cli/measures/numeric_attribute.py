@@ -209,7 +209,7 @@ def _bits_of_tables(tables: Floats) -> Floats:
 def _effective_rows(
     x_codes: ArrayLike, y_codes: ArrayLike, mass: Floats | None, clusters: ArrayLike | None
 ) -> EffectiveRows:
-    """Return what the rows of a table are worth."""
+    """Return the independent rows that a table is worth."""
     if clusters is not None:
         return clustered_rows(clusters, x_codes, y_codes, mass)
     if mass is not None:
@@ -400,7 +400,7 @@ def _means_of_clusters(moments: Moments, rows: _BinnedRows, confidence: float) -
 
     estimates = []
     terms = []
-    places = []
+    cells = []
     for code in range(rows.n_bins):
         inside = rows.bin_slice(code)
         nothing = np.empty((inside.stop - inside.start, 0))
@@ -408,12 +408,12 @@ def _means_of_clusters(moments: Moments, rows: _BinnedRows, confidence: float) -
         estimates.append(estimate_contrast([fit], [MEAN], confidence))
         bin_clusters, bin_terms = cluster_terms(fit, MEAN)
         terms.append(bin_terms)
-        places.append(np.stack([bin_clusters, np.full(len(bin_clusters), code)]))
-    matrix = coo_array((np.concatenate(terms), np.concatenate(places, axis=1))).tocsc()
+        cells.append(np.stack([bin_clusters, np.full(len(bin_clusters), code)]))
+    matrix = coo_array((np.concatenate(terms), np.concatenate(cells, axis=1))).tocsc()
     covariance = (matrix.T @ matrix).toarray()
     variance = np.diagonal(covariance)
     worth = divide(moments.mean * (1 - moments.mean), variance)
-    n_clusters = np.array([place.shape[1] for place in places], dtype=np.float64)
+    n_clusters = np.array([bin_cells.shape[1] for bin_cells in cells], dtype=np.float64)
     return _BinMeans(
         low=np.array([estimate.low for estimate in estimates]),
         high=np.array([estimate.high for estimate in estimates]),
@@ -490,7 +490,7 @@ def examine_attribute(
     confidence: float = 0.95,
     permutations: int = PERMUTATIONS,
 ) -> AttributeDependence:
-    """Return what an outcome has to do with a numeric attribute.
+    """Return the dependence of an outcome on a numeric attribute, in four ways.
 
     Parameters
     ----------
