@@ -15,7 +15,7 @@ from typing import Any, Literal, get_type_hints
 
 import numpy as np
 
-from fairbench_cli.measures import conditional, functions, significance
+from fairbench_cli.measures import conditional, functions, score_gaps, significance
 from fairbench_cli.measures.comparisons import compositions, score_compositions
 from fairbench_cli.measures.conditional import redlining_potential
 from fairbench_cli.measures.counts import PAIR, Counts, Floats, divide
@@ -168,6 +168,18 @@ FUNCTIONS: tuple[Metric, ...] = (
         usual=True,
     ),
     _twins(twin_test, 0, 1, 1, "situation", "a group is empty or the model is not at hand", usual=True),
+    _scores(score_gaps.discrimination_of_scores, -_INF, _INF, 0, "absolute", f"{_NO_SCORES} or {_EMPTY}"),
+    _scores(score_gaps.phi_of_scores, -1, 1, 0, "absolute", f"{_NO_GROUP} or {_SCORES}"),
+    _scores(score_gaps.mutual_information_of_scores, 0, 1, 0, "absolute", f"{_NO_GROUP} or {_SCORES}"),
+    _scores(
+        score_gaps.balanced_residuals_of_scores,
+        -2,
+        2,
+        0,
+        "absolute",
+        f"{_NO_GROUP} or a score is outside of 0 to 1",
+        defined_by="Calders et al. 2013",
+    ),
     _scores(significance.auc_between_groups_of_scores, 0, 1, 0.5, "absolute", f"{_NO_SCORES} or {_EMPTY}"),
     # Of the data, whatever is predicted.
     _rows(

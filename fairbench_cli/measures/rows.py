@@ -165,6 +165,18 @@ def cut_into_ranges(values: ArrayLike, n_ranges: int, weights: Floats | None = N
     return np.searchsorted(tops, numbers).astype(np.intp), tops
 
 
+def bin_numbers(values: ArrayLike, n_bins: int, weights: Floats | None = None) -> Ints:
+    """Return the bin of each number: its own where no more differ than there are bins, else of equal counts.
+
+    >>> bin_numbers([0, 1, 1, 1], 3).tolist(), bin_numbers([1, 2, 3, 9], 2).tolist()
+    ([0, 1, 1, 1], [0, 0, 1, 1])
+    """
+    distinct, codes = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
+    if len(distinct) <= n_bins:
+        return codes.astype(np.intp)
+    return cut_into_ranges(values, n_bins, weights)[0]
+
+
 def find_clusters(
     matrix: Floats, k: int = CLUSTERS, weights: ArrayLike | None = None, seed: int = SEED
 ) -> Ints:
