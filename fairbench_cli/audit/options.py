@@ -24,6 +24,7 @@ from fairbench_cli.audit.config import (
     PlanConfig,
     side_of,
 )
+from fairbench_cli.audit.margins import WRITE_RATE, rate_mistake
 from fairbench_cli.audit.metrics import COMPARED, HARMED, ROLL_UPS, canonical, has_margin, has_tau, kind
 from fairbench_cli.base.errors import (
     Flag,
@@ -38,6 +39,7 @@ from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.base.strict_yaml import KeyPath, YamlDocument, read_mapping
 from fairbench_cli.base.validation import sort_by_line, to_problems, usual_key
 from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.registry import COUNT_METRICS
 
 SMALL = 0.02  # of the data: smaller categories may be left out, in both American rules
@@ -275,7 +277,8 @@ def _check_margins(config: AuditConfig, computed: Set[str]) -> Iterator[Check]:
         yield "margin", bool(config.margin), problem, fix
     for name in names:
         fix = f"name it as a metric: {name}"
-        yield "margin", canonical(name) not in computed, f"margin of {name} has no effect", fix
+        is_idle = name not in NUMBER_MEASURES and canonical(name) not in computed
+        yield "margin", is_idle, f"margin of {name} has no effect", fix
         has_both = canonical(name) in map(canonical, config.taus)
         yield "margin", has_both, f"{name} passes by its tau or by its margin, and both are given", OUT
     # With a margin for every rate tau is left to metrics that are no differences.
@@ -303,6 +306,13 @@ def _check_plan(config: PlanConfig) -> Iterator[Check]:
     yield "tau", config.taus, "a plan has one tau", "give it alone: 0.8"
     names = [name for name in config.margin if name != DEFAULT]
     yield "margin", names, "a plan has one margin", "give it alone: 0.05"
+    problem = "" if names or not config.margin else rate_mistake(config.margin[DEFAULT])
+    yield "margin", problem, problem, WRITE_RATE
+    for key, name in (("tau", "tau_by_metric"), ("ratio", "ratio")):
+        problem = f"{key} has no effect: with a margin differences are planned"
+        yield key, config.margin and name in config.model_fields_set, problem, OUT
+    problem = "difference has no effect: without a margin ratios are planned"
+    yield "difference", config.difference and not config.margin, problem, "give margin, or leave it out"
 
 
 def _check_comparison(config: AuditConfig) -> Iterator[Check]:

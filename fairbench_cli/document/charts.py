@@ -404,6 +404,13 @@ class ChartLine:
     limits: Sequence[Limits] = ()
 
 
+def diagonal(x: Axis, y: Axis, tooltip: str) -> str:
+    """Return a dotted line on which both coordinates are equal, from 0 to 1."""
+    start = format_numbers(x.position(0), y.position(0))
+    end = format_numbers(x.position(1), y.position(1))
+    return stroke("axis", f"M{start}L{end}", tooltip, dashes="1 4")
+
+
 def plot_lines(
     title: str,
     x: Axis,

@@ -507,10 +507,10 @@ def _draw_cuts(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
         yield stroke("gap", f"M{format_numbers(x_left - 2, y + 2)}L{end}", "", PAPER, 2.5)
         share = group.shares[i]
         if order < 2 and share >= LEAST_LABEL:
-            place = (x_right + 4, "start")
+            anchor = (x_right + 4, "start")
             if x_right > WIDTH * 0.85:
-                place = (x_left - 4, "end")
-            yield text_element("tick", place[0], layout.text_height + 9, f"{100 * share:.0f} %", place[1])
+                anchor = (x_left - 4, "end")
+            yield text_element("tick", anchor[0], layout.text_height + 9, f"{100 * share:.0f} %", anchor[1])
 
 
 def _draw_box(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:

@@ -6,6 +6,7 @@ expected.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -131,12 +132,12 @@ def compare_classes(
         nan = math.nan
         return ClassComparison(effective.rows, nan, 0, nan, nan, False, nan, nan, nan, nan)
     shares = table / total
-    w = math.sqrt(_square_contingency(shares))
+    w = math.sqrt(float(_square_contingency(shares)))
     statistic = effective.rows * w**2
     smallest_expected = effective.rows * float(shares.sum(1).min() * shares.sum(0).min())
     is_permuted = smallest_expected < FEW_EXPECTED
     if is_permuted:
-        p = _permutation_p(shares * effective.rows, rng, permutations)
+        p = permutation_p(shares, effective.rows, _square_contingency, rng, permutations)
     elif math.isinf(effective.clusters):
         p = float(chi_squared_tail(np.asarray(statistic), degrees))
     else:
@@ -163,32 +164,62 @@ def _without_empty(table: Floats) -> Floats:
 
 
 def _square_contingency(tables: Floats) -> Floats:
-    """Return χ² per row of tables, shape (..., groups, classes); none of their margins is 0."""
-    total = tables.sum((-2, -1), keepdims=True)
-    expected = tables.sum(-1, keepdims=True) * tables.sum(-2, keepdims=True) / total
-    squares: Floats = (np.square(tables - expected) / expected).sum((-2, -1)) / total[..., 0, 0]
+    """Return χ² per row of tables of shares, shape (..., groups, classes); none of their margins is 0."""
+    expected = tables.sum(-1, keepdims=True) * tables.sum(-2, keepdims=True)
+    squares: Floats = (np.square(tables - expected) / expected).sum((-2, -1))
     return squares
 
 
-def _permutation_p(table: Floats, rng: np.random.Generator, permutations: int) -> float:
-    """Return the share of tables with the same margins that are as far from equal shares.
+def permutation_p(
+    shares: Floats,
+    rows: float,
+    statistic: Callable[[Floats], Floats],
+    rng: np.random.Generator,
+    permutations: int = PERMUTATIONS,
+) -> float:
+    """Return the share of tables with the same margins that are as far from independence as this one.
 
-    Cells are rounded, where they are fractions of rows; NaN where that leaves one group or class alone.
+    Parameters
+    ----------
+    shares : array, shape (groups, classes)
+        Of all rows.
+    rows : float
+        That the table is worth, rounded, and so are its margins, as only whole rows can be permuted.
+    statistic : callable
+        How far tables are from independence, from (..., groups, classes) to (...): times the rows.
+    rng : numpy Generator
+    permutations : int
+
+    Returns
+    -------
+    float
+        NaN where less than two groups or classes are left.
     """
     from scipy.stats import random_table
 
-    whole = _without_empty(np.rint(table))
-    if min(whole.shape) < 2:
+    n_rows = round(rows)
+    of_group = _round_to_sum(shares.sum(1) * n_rows, n_rows)
+    of_class = _round_to_sum(shares.sum(0) * n_rows, n_rows)
+    if min(np.count_nonzero(of_group), np.count_nonzero(of_class)) < 2:
         return math.nan
-    least = float(_square_contingency(whole)) * (1 - SAME)
-    tables = random_table(whole.sum(1).astype(np.int64), whole.sum(0).astype(np.int64))
+    tables = random_table(of_group[of_group > 0], of_class[of_class > 0])
+    least = rows / n_rows * float(statistic(shares)) * (1 - SAME)
     n_as_far = 0
-    n_at_once = max(BLOCK // whole.size, 1)
+    n_at_once = max(BLOCK // shares.size, 1)
     for start in range(0, permutations, n_at_once):
         n_tables = min(n_at_once, permutations - start)
-        drawn = tables.rvs(size=n_tables, random_state=rng).reshape(n_tables, *whole.shape)
-        n_as_far += int(np.count_nonzero(_square_contingency(drawn) >= least))
+        drawn = tables.rvs(size=n_tables, random_state=rng)
+        n_as_far += int(np.count_nonzero(statistic(drawn / n_rows) >= least))
     return (1 + n_as_far) / (1 + permutations)
+
+
+def _round_to_sum(numbers: Floats, total: int) -> Ints:
+    """Return whole numbers that add up to a total: those with the largest fractions are rounded up."""
+    whole = np.floor(numbers + SAME)
+    n_missing = total - int(whole.sum())
+    largest = np.argsort(whole - numbers, kind="stable")[: max(n_missing, 0)]
+    whole[largest] += 1
+    return whole.astype(np.intp)
 
 
 def _clustered_p(statistic: float, degrees: int, clusters: float) -> float:
@@ -278,8 +309,8 @@ def clustered_rows(
     for start in range(0, n_clusters, n_at_once):
         n_block = min(n_at_once, n_clusters - start)
         first, end = np.searchsorted(code, [start, start + n_block])
-        place = (code[first:end] - start) * n_cells + cell[first:end]
-        tables = np.bincount(place, mass[first:end], n_block * n_cells).astype(np.float64)
+        table_cell = (code[first:end] - start) * n_cells + cell[first:end]
+        tables = np.bincount(table_cell, mass[first:end], n_block * n_cells).astype(np.float64)
         tables = tables.reshape(n_block, *shape)
         squares += np.square(_independence_residuals(tables, of_group, of_class, shares)).sum(0)
     variance = n_clusters / (n_clusters - 1) * squares / mass.sum() ** 2
@@ -301,27 +332,10 @@ def _independence_residuals(tables: Floats, of_group: Floats, of_class: Floats, 
 def ridits(counts: ArrayLike) -> Floats:
     """Return the ridit of each level of an order (Bross 1958): the share below it, and half of its own.
 
+    The mean of the reference's ridits over a group's rows is P(more) of `value_ranks`.
+
     >>> ridits([2, 4, 4]).tolist()
     [0.1, 0.4, 0.8]
     """
     rows = np.asarray(counts, dtype=np.float64)
     return divide(np.cumsum(rows) - rows / 2, rows.sum())
-
-
-def mean_ridit(counts: ArrayLike, reference: ArrayLike) -> float:
-    """Return the mean ridit of a group's levels: P(more), that one of it is above one of the reference.
-
-    Ties are half; ½ where both are alike.
-
-    Parameters
-    ----------
-    counts, reference : array, shape (levels,)
-        Rows or weights, lowest level first.
-
-    Examples
-    --------
-    >>> mean_ridit([1, 1, 2], [2, 1, 1])
-    0.65625
-    """
-    rows = np.asarray(counts, dtype=np.float64)
-    return float(divide(rows @ ridits(reference), rows.sum()))

@@ -251,7 +251,7 @@ def _weighted_mean(numbers: Floats, mass: Floats) -> float:
 def _to_columns(predictors: Sequence[ExplainingColumn]) -> _Design:
     """Return predictors as columns of numbers: a 0/1 column for each level but the first."""
     columns: list[Floats] = []
-    places: list[int] = []
+    column_indices: list[int] = []
     names: list[str] = []
     is_level: list[bool] = []
     for i, predictor in enumerate(predictors):
@@ -262,11 +262,13 @@ def _to_columns(predictors: Sequence[ExplainingColumn]) -> _Design:
         for code, level in enumerate(predictor.levels[1:], start=1):
             columns.append((values == code).astype(np.float64))
             names.append(f"{predictor.name}={level}")
-        n_new = len(columns) - len(places)
-        places += [i] * n_new
+        n_new = len(columns) - len(column_indices)
+        column_indices += [i] * n_new
         is_level += [bool(predictor.levels)] * n_new
     matrix = np.column_stack(columns)
-    return _Design(matrix, np.array(places, dtype=np.intp), tuple(names), np.array(is_level, dtype=bool))
+    return _Design(
+        matrix, np.array(column_indices, dtype=np.intp), tuple(names), np.array(is_level, dtype=bool)
+    )
 
 
 def _drop_columns(design: _Design, sides: Sequence[NDArray[np.bool_]], mass: Floats) -> _Design:

@@ -287,26 +287,39 @@ def _row_variance(fit: LinearFit, coordinates: Floats) -> float:
     return float(terms @ terms)
 
 
+def cluster_terms(fit: LinearFit, contrast: ArrayLike) -> tuple[Ints, Floats]:
+    """Return the codes of the clusters of a fit, and what each adds to a sum of coefficients.
+
+    The sum of the squares of the terms is the CR2 variance, and of the products with those of another group's
+    fit the covariance. NaN where a cluster alone decides a part of it.
+    """
+    codes, sums = _sum_clusters(fit, fit.coordinates(np.asarray(contrast, dtype=np.float64)))
+    return codes, sums.term
+
+
+def _sum_clusters(fit: LinearFit, coordinates: Floats) -> tuple[Ints, "_ClusterSums"]:
+    """Return the codes of the clusters of a fit, and their sums."""
+    code = np.asarray(fit.clusters)
+    order = np.argsort(code, kind="stable")
+    codes, start = np.unique(code[order], return_index=True)
+    return codes, _cluster_sums(fit.basis[order], fit.residuals[order], start, coordinates)
+
+
 def _clustered_variance(fits: Sequence[LinearFit], coordinates: Sequence[Floats]) -> tuple[float, float]:
     """Return the CR2 variance, and Satterthwaite's degrees of freedom for independent rows."""
-    codes = [np.asarray(fit.clusters) for fit in fits]
-    distinct = np.unique(np.concatenate(codes))
+    sums = [_sum_clusters(fit, q) for fit, q in zip(fits, coordinates, strict=True)]
+    distinct = np.unique(np.concatenate([codes for codes, _ in sums]))
     terms = np.zeros(len(distinct))
     diagonal = np.zeros(len(distinct))
     overlaps = []
-    for fit, code, q in zip(fits, codes, coordinates, strict=True):
-        order = np.argsort(code, kind="stable")
-        fit_codes, start = np.unique(code[order], return_index=True)
-        if len(fit_codes) < LEAST_CLUSTERS:
+    for codes, fit_sums in sums:
+        if len(codes) < LEAST_CLUSTERS or not np.isfinite(fit_sums.term).all():
             return math.nan, math.nan
-        sums = _cluster_sums(fit.basis[order], fit.residuals[order], start, q)
-        if not np.isfinite(sums.term).all():
-            return math.nan, math.nan
-        position = np.searchsorted(distinct, fit_codes)
-        terms[position] += sums.term
-        diagonal[position] += sums.diagonal
-        overlap = np.zeros((len(distinct), len(q)))
-        overlap[position] = sums.overlap
+        position = np.searchsorted(distinct, codes)
+        terms[position] += fit_sums.term
+        diagonal[position] += fit_sums.diagonal
+        overlap = np.zeros((len(distinct), fit_sums.overlap.shape[1]))
+        overlap[position] = fit_sums.overlap
         overlaps.append(overlap)
     # With G the covariance of the clusters' terms, (tr G)² / tr(G²); off its diagonal G is −overlap overlap'.
     between = np.concatenate(overlaps, axis=1)

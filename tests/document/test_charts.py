@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.compare.report import Interval
-from fairbench_cli.audit.parts.rates import Bar, plot_ratios, plot_values
+from fairbench_cli.audit.parts.rates import Bar, plot_gaps, plot_values
 from fairbench_cli.document.binned_curve import BinnedCurve, CurveRange, StraightLine, plot_curve
 from fairbench_cli.document.charts import WIDTH, Axis, ChartLine, plot_lines, ratio_axis
 from fairbench_cli.document.distributions import (
@@ -41,7 +41,7 @@ def marks(svg: str) -> list[ET.Element]:
     return found
 
 
-@pytest.mark.parametrize("panel", [plot_values, plot_ratios])
+@pytest.mark.parametrize("panel", [plot_values, plot_gaps])
 def test_every_mark_says_what_it_shows(panel):
     looks = ("pass", "fail", "undecided", "outside", "inside", "reference")
     values = (Interval(0.5, 0.3, 0.7), Interval(0, NAN, NAN), Interval(INF, 2, INF), Interval(NAN, NAN, NAN))

@@ -11,11 +11,11 @@ from fairbench_cli.measures.classes import (
     EffectiveRows,
     clustered_rows,
     compare_classes,
-    mean_ridit,
     ridits,
     w_limits,
     weighted_rows,
 )
+from fairbench_cli.measures.value_ranks import ValueTable, compare_placements, table_placements
 
 GOLDEN = json.loads((NUMBERS / "ordinal_and_classes.json").read_text(encoding="utf-8"))
 
@@ -38,10 +38,19 @@ def test_golden_tables(golden):
         assert table.p == pytest.approx(chi2_contingency(counts, correction=False).pvalue, rel=1e-9)
     assert table.w == pytest.approx(np.sqrt(golden["chi2"] / counts.sum()))
     assert table.low < table.w < table.high
+    rows = counts.sum(axis=1)
     everybody = counts.sum(axis=0)
-    assert [mean_ridit(row, everybody) for row in counts] == pytest.approx(golden["ridit_means"], rel=1e-9)
-    more = [mean_ridit(row, counts[-1]) for row in counts]
+    assert counts @ ridits(everybody) / rows == pytest.approx(golden["ridit_means"], rel=1e-9)
+    more = counts @ ridits(counts[-1]) / rows
     assert more == pytest.approx(golden["p_more_than_last_group"], rel=1e-9)
+    levels = np.arange(counts.shape[1], dtype=float)
+    values = ValueTable(levels, rows.astype(float), counts.astype(float), counts.astype(float))
+    placements = table_placements(values, 0, len(counts) - 1)
+    assert float(placements.p_more) == pytest.approx(more[0])
+    compared = compare_placements(placements)
+    statistic, p = golden["brunner_munzel_first_against_last"]
+    assert abs(float(compared.statistic)) == pytest.approx(abs(statistic), rel=1e-9)
+    assert float(compared.p_t) == pytest.approx(p, rel=1e-9)
 
 
 def test_few_expected_are_permuted():
@@ -220,6 +229,6 @@ def test_limits_of_w_cover():
 
 def test_ridits_are_shares_below():
     assert ridits([1, 1]).tolist() == [0.25, 0.75]
-    assert np.isnan(mean_ridit([0, 0], [1, 1]))
-    assert mean_ridit([1, 2, 3], [1, 2, 3]) == pytest.approx(0.5)
-    assert mean_ridit([5, 0, 1], [1, 2, 3]) + mean_ridit([1, 2, 3], [5, 0, 1]) == pytest.approx(1)
+    assert np.isnan(ridits([0, 0])).all()
+    assert ridits([1, 2, 3]) @ [1, 2, 3] / 6 == pytest.approx(0.5)
+    assert ridits([30, 60, 90]) == pytest.approx(ridits([1, 2, 3]))

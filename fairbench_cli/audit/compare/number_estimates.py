@@ -10,7 +10,7 @@ import numpy as np
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.references import REST
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.numbers import Cells, SliceNumbers
+from fairbench_cli.audit.scan.numbers import NumberCells, SliceNumbers
 from fairbench_cli.audit.scan.readings import Ints
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.document.distributions import QUANTILES as DRAWN_QUANTILES
@@ -18,10 +18,10 @@ from fairbench_cli.document.distributions import choose_edges
 from fairbench_cli.measures.clusters import ClusterSums
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.means import (
+    Margin,
     MarginJudgement,
     MeanComparison,
     MeanInterval,
-    MeanMargin,
     compare_means,
     judge_margin,
     mean_interval,
@@ -57,7 +57,6 @@ MOST_VALUES = 100_000  # different ones in a table of values; of more, rows are 
 OUTCOME = "mean"
 RESIDUAL = "mean-residual"
 ABSOLUTE_ERROR = "mae"
-SQUARED_ERROR = "mse"
 TRUTH = "mean-truth"
 QUANTILES = {"median": 0.5, "p10": 0.1, "p90": 0.9}
 
@@ -69,13 +68,13 @@ class NumbersOfGroups:
     Parameters
     ----------
     part : Slice
-    cells : Cells
+    cells : NumberCells
     reference : int
         The place of the reference, or `REST`.
     """
 
     part: Slice
-    cells: Cells
+    cells: NumberCells
     reference: int
 
     @property
@@ -107,7 +106,6 @@ class NumbersOfGroups:
             OUTCOME: cells.value,
             RESIDUAL: residual,
             ABSOLUTE_ERROR: np.abs(residual),
-            SQUARED_ERROR: residual**2,
             TRUTH: cells.truth,
         }
 
@@ -287,8 +285,8 @@ def compare_mean(numbers: NumbersOfGroups, name: str, confidence: float) -> Mean
     return stack_groups(by_group)
 
 
-def judge_mean(numbers: NumbersOfGroups, name: str, margin: MeanMargin, confidence: float) -> MarginJudgement:
-    """Return what a margin makes of the mean of a variable in each group, arrays of shape (groups,)."""
+def judge_mean(numbers: NumbersOfGroups, name: str, margin: Margin, confidence: float) -> MarginJudgement:
+    """Return the judgement of a margin on the mean of a variable in each group, arrays of shape (groups,)."""
     moments = numbers.moments[name]
     others = numbers.of_reference(moments)
     if not numbers.cells.persons:
@@ -323,14 +321,14 @@ def describe_quantiles(numbers: NumbersOfGroups, confidence: float) -> dict[str,
     shares = tuple(QUANTILES.values())
     by_group = []
     for g in range(numbers.n_groups):
-        own = numbers.quantiles([g], shares, confidence)
-        other = numbers.quantiles(numbers.reference_groups(g), shares, confidence)
-        by_group.append((own, other, subtract_quantiles(own, other)))
-    own, other, difference = np.array(by_group, dtype=np.float64).transpose(1, 2, 3, 0)
+        group_limits = numbers.quantiles([g], shares, confidence)
+        other_limits = numbers.quantiles(numbers.reference_groups(g), shares, confidence)
+        by_group.append((group_limits, other_limits, subtract_quantiles(group_limits, other_limits)))
+    quantiles, other_quantiles, difference = np.array(by_group, dtype=np.float64).transpose(1, 2, 3, 0)
     estimates = {}
     for i, name in enumerate(QUANTILES):
-        value, low, high = own[:, i]
-        estimates[name] = QuantileEstimates(value, low, high, other[0, i], tuple(difference[:, i]))
+        value, low, high = quantiles[:, i]
+        estimates[name] = QuantileEstimates(value, low, high, other_quantiles[0, i], tuple(difference[:, i]))
     return estimates
 
 
@@ -342,8 +340,6 @@ class Shapes:
     ----------
     edges : tuple of float
         Of the bins, equally far apart.
-    whole : bool
-        Whether each bin is one whole number.
     shares : array, shape (groups, bins)
         Of the group's rows.
     quantiles : array, shape (groups, quantiles)
@@ -353,7 +349,6 @@ class Shapes:
     """
 
     edges: tuple[float, ...]
-    whole: bool
     shares: Floats
     quantiles: Floats
     n_below: int
@@ -365,7 +360,7 @@ def describe_shapes(numbers: NumbersOfGroups) -> Shapes:
     cells = numbers.cells
     value = cells.value
     if not len(value):
-        return Shapes((0.0, 1.0), False, np.zeros((0, 1)), np.zeros((0, len(DRAWN_QUANTILES))), 0, 0)
+        return Shapes((0.0, 1.0), np.zeros((0, 1)), np.zeros((0, len(DRAWN_QUANTILES))), 0, 0)
     whole = bool((value == np.round(value)).all())
     below = np.cumsum(cells.rows)
     low, high = value[np.searchsorted(below, below[-1] * np.array([0.01, 0.99]))].tolist()
@@ -374,14 +369,13 @@ def describe_shapes(numbers: NumbersOfGroups) -> Shapes:
     n_bins = len(edges) - 1
     bins = np.searchsorted(np.asarray(edges[1:-1]), value, side="right")
     is_inside = (value >= edges[0]) & (value <= edges[-1])
-    places = cells.group * n_bins + bins
-    weights = np.bincount(places[is_inside], cells.weight[is_inside], numbers.n_groups * n_bins)
+    group_and_bin = cells.group * n_bins + bins
+    weights = np.bincount(group_and_bin[is_inside], cells.weight[is_inside], numbers.n_groups * n_bins)
     totals = np.bincount(cells.group, cells.weight, numbers.n_groups)
     points = [point / 100 for point in DRAWN_QUANTILES]
     quantiles = [numbers.quantiles([g], points, 0.95).value for g in range(numbers.n_groups)]
     return Shapes(
         edges,
-        whole,
         divide(weights.reshape(-1, n_bins), totals[:, None]),
         np.array(quantiles, dtype=np.float64),
         int(cells.rows[value < edges[0]].sum()),

@@ -22,7 +22,6 @@ from fairbench_cli.audit.compare.number_estimates import (
     ABSOLUTE_ERROR,
     OUTCOME,
     RESIDUAL,
-    SQUARED_ERROR,
     TRUTH,
     NumbersOfGroups,
     QuantileEstimates,
@@ -38,22 +37,23 @@ from fairbench_cli.audit.compare.number_estimates import (
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
 from fairbench_cli.audit.compare.report import Interval, Intervals, Pair, Place, Reason, intervals
 from fairbench_cli.audit.config import DEFAULT, AuditConfig
-from fairbench_cli.audit.margins import Margin
 from fairbench_cli.audit.scan.numbers import MOST_CELLS, SliceNumbers
 from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.base.errors import Flag, format_value, user_error
 from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_amount
 from fairbench_cli.data.recognise import named_like_amounts, named_like_scores
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.means import (
     FEW_ROWS,
-    MeanMargin,
-    mean_interval,
+    Margin,
     row_shortage,
     rows_to_decide,
 )
 from fairbench_cli.measures.moments import Moments
-from fairbench_cli.measures.regression import Estimate
+from fairbench_cli.measures.prediction_errors import explained_share, root_mean_square
+from fairbench_cli.measures.regression import EstimateWithLimits
 from fairbench_cli.measures.significance import normal_quantiles
 from fairbench_cli.measures.value_ranks import RankComparison
 
@@ -65,6 +65,7 @@ PAY_MARGIN = 5.0  # per cent, from which a gap in pay has to be justified (Direc
 RANK_MARGIN = 0.056  # of P(more) from one half: that of two normal groups .2 standard deviations apart
 SIGNIFICANT = 3  # digits of a standard deviation
 MOST_DECIMALS = 6
+LARGEST_RANK_MARGIN = 0.5
 AMOUNTS = 0.99  # of the values of amounts are not below 0
 SCALE = 100.0  # what goes no higher may be a scale of points
 
@@ -253,7 +254,7 @@ class SliceEstimates:
 
 
 def estimate_slice(numbers: SliceNumbers, column: str, config: AuditConfig) -> SliceEstimates:
-    """Return what the rows of a slice say.
+    """Return the estimates of a slice of rows.
 
     Raises
     ------
@@ -313,6 +314,10 @@ def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
     is_amount = are_amounts(numbers, config)
     stated = config.margin.get(OUTCOME) or config.margin.get(DEFAULT)
     is_default = stated is None
+    if config.outcome == "ordinal":
+        stated = Margin(SPREAD_MARGIN, "sd")  # of codes, which decides nothing
+    elif stated is not None:
+        _check_margin(stated, numbers, config)
     if stated is None:
         stated = Margin(SPREAD_MARGIN, "sd")
         percent = Margin(PAY_MARGIN, "percent")
@@ -326,9 +331,39 @@ def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
     return StatedMargin(units, percent_of_mean, deviations, stated, is_default, is_amount)
 
 
+def _check_margin(stated: Margin, numbers: NumbersOfGroups, config: AuditConfig) -> None:
+    """Refuse a margin in percent of a mean that says nothing, and one that no two values differ by."""
+    name = format_value(config.score or "score")
+    value = numbers.cells.value
+    flag = Flag("margin")
+    if stated.unit == "percent" and not has_percent(numbers):
+        problem = f"{name} has values below 0, so that {stated} of a mean says little"
+        raise user_error(problem, "say it in units, 1500, or in standard deviations, 0.2sd", flag)
+    span = float(value[-1] - value[0])
+    reference = numbers.of_reference(numbers.moments[OUTCOME])[0]
+    units = margin_units(stated, reference)
+    if 0 < span <= units:
+        ends = f"{format_amount(float(value[0]))} to {format_amount(float(value[-1]))}"
+        problem = f"a margin of {stated} is larger than everything in {name}, which goes from {ends}"
+        raise user_error(problem, "say it in the units of the column, or as 5% or 0.2sd", flag)
+
+
+def _rank_margin(config: AuditConfig) -> float:
+    """Return how far P(more) may be from one half."""
+    stated = config.margin.get(MORE)
+    if stated is None and config.outcome == "ordinal":
+        stated = config.margin.get(DEFAULT)
+    if stated is None:
+        return RANK_MARGIN
+    if stated.unit != "units" or stated.value >= LARGEST_RANK_MARGIN:
+        problem = f"levels are compared by the chance of the higher one, and {stated} is no distance from 0.5"
+        raise user_error(problem, "say it as a share below 0.5: 0.056", Flag("margin"))
+    return stated.value
+
+
 def margin_units(margin: Margin, reference: Moments) -> float:
     """Return a margin in the units of the outcome."""
-    return float(MeanMargin(margin.value, margin.unit).in_units(reference))
+    return float(margin.in_units(reference))
 
 
 def has_percent(numbers: NumbersOfGroups) -> bool:
@@ -380,13 +415,13 @@ def estimate_mean(
     )
 
 
-def _margin_of(name: str, margin: StatedMargin, config: AuditConfig) -> MeanMargin:
+def _margin_of(name: str, margin: StatedMargin, config: AuditConfig) -> Margin:
     stated = config.margin.get(name)
     if stated is not None:
-        return MeanMargin(stated.value, stated.unit)
+        return stated
     if name != OUTCOME:
-        return MeanMargin(margin.units)
-    return MeanMargin(margin.stated.value, margin.stated.unit)
+        return Margin(margin.units)
+    return margin.stated
 
 
 def mean_intervals(numbers: NumbersOfGroups, name: str, confidence: float) -> Intervals:
@@ -417,8 +452,10 @@ def estimate_effects(numbers: NumbersOfGroups, config: AuditConfig) -> list[Vari
     """Return the standardised differences: Hedges' g, with Bonett's limits, which need no equal spread."""
     comparison = compare_mean(numbers, OUTCOME, config.confidence)
     # Bonett's d has the mean of both variances below it; its limits are moved onto g.
-    scale = divide(comparison.hedges_g, comparison.bonett_d)
-    g = intervals(comparison.hedges_g, comparison.bonett_low * scale, comparison.bonett_high * scale)
+    with np.errstate(invalid="ignore"):  # without spread d is infinite, or there is none
+        scale = divide(comparison.hedges_g, comparison.bonett_d)
+        limits = (comparison.bonett_low * scale, comparison.bonett_high * scale)
+    g = intervals(comparison.hedges_g, *limits)
     return [_describe_both("hedges-g", g, np.full(numbers.n_groups, np.nan), numbers)]
 
 
@@ -430,10 +467,7 @@ def estimate_ranks(
     more = intervals(ranks.p_more, ranks.low, ranks.high)
     distance = without_limits(ranks.largest_distance)
     unknown = np.full(numbers.n_groups, np.nan)
-    margin = np.full(numbers.n_groups, RANK_MARGIN)
-    stated = config.margin.get(MORE)
-    if stated is not None:
-        margin[:] = stated.value
+    margin = np.full(numbers.n_groups, _rank_margin(config))
     farther = np.abs(ranks.p_more - 0.5)
     estimates = VariableEstimates(
         metric=MORE,
@@ -466,13 +500,9 @@ def _rank_rows_needed(
 
 def error_values(numbers: NumbersOfGroups, confidence: float) -> dict[str, Intervals]:
     """Return RMSE, R² and the calibration of each group: slope and intercept of labels on predictions."""
-    squares = numbers.moments[SQUARED_ERROR]
-    mean_square = mean_interval(squares, confidence)
-    truth = numbers.moments[TRUTH]
-    root = [
-        np.sqrt(np.maximum(limit, 0.0)) for limit in (mean_square.value, mean_square.low, mean_square.high)
-    ]
-    explained = 1 - divide(squares.mean, divide(truth.central_sum(1, 2), truth.weight))
+    residuals = numbers.moments[RESIDUAL]
+    root = root_mean_square(residuals, confidence)
+    explained = explained_share(residuals, numbers.moments[TRUTH])
     values = {"rmse": intervals(*root), "r2": without_limits(explained)}
     slopes = []
     intercepts = []
@@ -486,7 +516,7 @@ def error_values(numbers: NumbersOfGroups, confidence: float) -> dict[str, Inter
     }
 
 
-def _to_intervals(estimates: Sequence[Estimate]) -> Intervals:
+def _to_intervals(estimates: Sequence[EstimateWithLimits]) -> Intervals:
     values, _, _, low, high, _ = np.array(estimates, dtype=np.float64).T
     return intervals(values, low, high)
 
@@ -505,8 +535,8 @@ def compare_numbers(
 ) -> tuple[NumberSlice, ...]:
     """Return the comparisons of slices, adjusted together: those of one model, where models are compared."""
     judged: list[NumberSlice | None] = [None] * len(estimates)
-    places = list(enumerate(estimates))
-    families = group_by(places, lambda place: place[1].part.model if config.compares_models else "")
+    numbered = list(enumerate(estimates))
+    families = group_by(numbered, lambda line: line[1].part.model if config.compares_models else "")
     for of_model in families.values():
         adjusted = _adjust([slice_estimates for _, slice_estimates in of_model], deciding, config)
         for (i, slice_estimates), p_holm in zip(of_model, adjusted, strict=True):
@@ -563,17 +593,19 @@ def _judge_slice(
     """Return the comparisons of a slice with their verdicts."""
     part = estimates.part
     groups = part.counts.groups
-    place = Place(*part.place)
+    attribute = Place(*part.place)
     reference = REST_NAME if estimates.reference == REST else groups[estimates.reference]
     is_compared = _are_compared(estimates, config)
     comparisons = []
     for g in np.flatnonzero(is_compared).tolist():
         for m, variable in enumerate(estimates.judged):
             comparisons.append(
-                _compare(variable, g, groups[g], reference, place, float(p_holm[g, m]), deciding, config)
+                _compare(variable, g, groups[g], reference, attribute, float(p_holm[g, m]), deciding, config)
             )
         for variable in estimates.described:
-            comparisons.append(_compare(variable, g, groups[g], reference, place, math.nan, deciding, config))
+            comparisons.append(
+                _compare(variable, g, groups[g], reference, attribute, math.nan, deciding, config)
+            )
     rows = []
     for g, group in enumerate(groups):
         n_rows = int(part.rows[g])
@@ -609,7 +641,7 @@ def _compare(
     g: int,
     group: str,
     reference: str,
-    place: Place,
+    attribute: Place,
     p_holm: float,
     deciding: Sequence[str],
     config: AuditConfig,
@@ -622,7 +654,7 @@ def _compare(
     if verdict == "undecided":
         rows_needed = float(variable.rows_needed[g])
     return NumberComparison(
-        *place.place,
+        *attribute.place,
         group,
         reference,
         metric=variable.metric,

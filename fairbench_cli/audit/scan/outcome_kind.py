@@ -13,6 +13,7 @@ from fairbench_cli.data.recognise import named_like_weights
 OUTCOME = Flag("outcome")
 MOST_CLASSES = 30  # against the rest; of more there is a page for each
 FEWEST_LEVELS = 2
+FEW_WORDS = 0.1  # of the cells of a column of numbers
 
 
 def settle_outcome(source: Source, config: AuditConfig) -> tuple[Source, AuditConfig]:
@@ -58,7 +59,7 @@ def _asks_for_decisions(config: AuditConfig) -> bool:
 
 
 def _tell_kind(source: Source, config: AuditConfig) -> OutcomeKind:
-    """Return what the first rows show: numbers, unless they are few, or belong to labels of 0 and 1."""
+    """Return the kind that the first rows show: numbers, unless they are few, or their labels are 0 and 1."""
     column = _score_column(source, config)
     if config.order:
         return "ordinal"
@@ -83,11 +84,16 @@ def _label_column(source: Source, config: AuditConfig) -> int | None:
 
 
 def _holds_numbers(source: Source, column: int) -> bool:
-    """Return whether the first rows have numbers alone, and more different ones than codes have."""
-    n_words, n_values = source.row(
-        f"SELECT count(*) FILTER ({sql.word(column)}), count(DISTINCT number_{column}) FROM sample"
+    """Return whether nearly all of the first rows have numbers, and more different ones than codes have.
+
+    A few words among them are refused later, each by its row.
+    """
+    word = f"{sql.word(column)} AND NOT ends_with(trimmed_{column}, '%')"
+    n_words, n_cells, n_values = source.row(
+        f"SELECT count(*) FILTER ({word}), count(*) FILTER (trimmed_{column} <> ''), "
+        f"count(DISTINCT trimmed_{column}) FROM sample"
     )
-    return bool(n_words == 0 and n_values > MOST_CODES)
+    return bool(n_words <= FEW_WORDS * n_cells and n_values > MOST_CODES)
 
 
 def _refuse_idle_options(config: AuditConfig) -> None:
@@ -167,8 +173,8 @@ def _with_levels(source: Source, config: AuditConfig) -> Source:
             fix = ("list them, the lowest first: ", Flag("order", "low,medium,high"), f"; there are {listed}")
             raise user_error(problem, fix, OUTCOME)
         text = in_sql[level_column].expression("trimmed")
-        places = "".join(f" WHEN {sql.quoted(level)} THEN {i}" for i, level in enumerate(order, start=1))
-        number = f"CASE {text}{places} END::DOUBLE"
+        ranks = "".join(f" WHEN {sql.quoted(level)} THEN {i}" for i, level in enumerate(order, start=1))
+        number = f"CASE {text}{ranks} END::DOUBLE"
         in_sql[level_column] = replace(in_sql[level_column], number=number)
     return replace(source, in_sql=tuple(in_sql))
 
