@@ -58,7 +58,7 @@ DASHES = "4 3"
 DOTS = "1.5 2"
 LINE = 16.0  # of small print below
 BOX = 7.0
-INSET = 10.0  # of the axis: the texts at its ends are in the middle of their ticks
+INSET = 14.0  # of the axis: the texts at its ends are in the middle of their ticks
 MOST_LETTERS = 56  # of a line
 SHORTEST_NAME = 14
 
@@ -672,12 +672,15 @@ def _key(layout: GroupLayout) -> Iterator[list[str]]:
         yield means
     if layout.reference is not None and len(layout.distributions.groups) > 1:
         name = shorten(layout.reference.name, 14)
-        dotted = stroke("ghost", f"M{format_numbers(SECOND, -4)}h22", "", SOFT, 1, DOTS)
-        line = [dotted, text_element("tick", SECOND + 28, 0, f"shape of {name}")]
+        line = []
+        start = SIDE
         if math.isfinite(layout.reference_mean):
+            start = SECOND
             d = f"M{format_numbers(SIDE, -4)}H{format_numbers(end)}"
             line.append(stroke("ref", d, "", INK, 1.2, DASHES))
             line.append(text_element("tick", end + 6, 0, f"mean of {name}"))
+        line.append(stroke("ghost", f"M{format_numbers(start, -4)}h22", "", SOFT, 1, DOTS))
+        line.append(text_element("tick", start + 28, 0, f"shape of {name}"))
         yield line
 
 
