@@ -355,3 +355,20 @@ def test_amounts_have_commas_a_true_minus_and_room():
         assert 2 <= len(ticks) <= 9
         for (x, label), (next_x, next_label) in pairwise(ticks):
             assert next_x - x >= 3 * (len(label) + len(next_label))
+
+
+def test_levels_have_their_names_on_the_axis_or_below_it():
+    edges = (0.5, 1.5, 2.5, 3.5)
+    rows = replace(MEN, shares=(0.2, 0.5, 0.3), mean=NAN, low=NAN, high=NAN, difference_text="")
+    svg = distribution(
+        rows, group("women", shares=(0.4, 0.4, 0.2), mean=NAN), edges=edges, level_names=("a", "b", "c")
+    )
+    texts = written_texts(svg)
+    assert {"a", "b", "c"} <= set(texts)
+    # Nothing is said of means where there are none.
+    assert "mean" not in " ".join(texts)
+    long = ("none at all that was seen", "some, but not very many", "many")
+    texts = written_texts(distribution(rows, edges=edges, level_names=long))
+    listed = f"1: {long[0]}, 2: {long[1]}, 3: {long[2]}."
+    assert {"1", "2", "3"} <= set(texts)
+    assert listed in " ".join(texts)

@@ -150,10 +150,12 @@ def plot_numbers(part: NumberSlice, report: Report) -> Chart:
             )
         )
     margin = part.margin.units
+    level_names: tuple[str, ...] = ()
     if report.config.outcome == "ordinal":
         margin = math.nan
+        level_names = report.config.order
     distributions = Distributions(
-        tuple(groups), shapes.edges, part.column, shapes.n_below, shapes.n_above, margin
+        tuple(groups), shapes.edges, part.column, shapes.n_below, shapes.n_above, margin, level_names
     )
     title = f"{part.attribute}: {part.column} by group"
     return Chart(title, plot_distributions(title, distributions))
