@@ -1,7 +1,7 @@
 """What the rows of a slice of numbers say of each group: means, quantiles, ranks and errors, with limits."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -64,11 +64,14 @@ class NumbersOfGroups:
     cells : Cells
     reference : int
         The place of the reference, or `REST`.
+    more_variables : mapping of str to array
+        What means are of, beside the outcome and its errors.
     """
 
     part: Slice
     cells: Cells
     reference: int
+    more_variables: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def n_groups(self) -> int:
@@ -91,17 +94,7 @@ class NumbersOfGroups:
     @cached_property
     def variables(self) -> dict[str, Floats]:
         """What means are of, by the name of the measure: the outcome, and with labels its errors."""
-        cells = self.cells
-        if cells.truth is None:
-            return {OUTCOME: cells.value}
-        residual = cells.value - cells.truth
-        return {
-            OUTCOME: cells.value,
-            RESIDUAL: residual,
-            ABSOLUTE_ERROR: np.abs(residual),
-            SQUARED_ERROR: residual**2,
-            TRUTH: cells.truth,
-        }
+        return {**variables_of(self.cells), **self.more_variables}
 
     @cached_property
     def moments(self) -> dict[str, Moments]:
@@ -255,6 +248,20 @@ class NumbersOfGroups:
         ]
 
 
+def variables_of(cells: Cells) -> dict[str, Floats]:
+    """Return the outcome of each cell, and with labels its errors."""
+    if cells.truth is None:
+        return {OUTCOME: cells.value}
+    residual = cells.value - cells.truth
+    return {
+        OUTCOME: cells.value,
+        RESIDUAL: residual,
+        ABSOLUTE_ERROR: np.abs(residual),
+        SQUARED_ERROR: residual**2,
+        TRUTH: cells.truth,
+    }
+
+
 def numbers_of_groups(numbers: SliceNumbers, config: AuditConfig) -> NumbersOfGroups:
     """Return the rows of a slice without the groups that are left out."""
     stays = ~references.excluded(numbers.part, config)
@@ -340,7 +347,7 @@ def stack_groups(by_group: Sequence[Estimates]) -> Estimates:
     """Return estimates of groups, one after the other, as those of all."""
     first = by_group[0]
     stacked: dict[str, Any] = {}
-    for name in (field.name for field in fields(first)):
+    for name in (member.name for member in fields(first)):
         values = [getattr(estimates, name) for estimates in by_group]
         if is_dataclass(values[0]):
             stacked[name] = stack_groups(values)

@@ -336,7 +336,7 @@ def estimate_mean(
     """
     moments = numbers.moments[name]
     others = numbers.of_reference(moments)
-    limit = _margin_of(name, margin, config)
+    limit = margin_of(name, margin, config)
     comparison = compare_mean(numbers, name, config.confidence)
     judgement = judge_mean(numbers, name, limit, config.confidence)
     difference = comparison.difference
@@ -361,7 +361,8 @@ def estimate_mean(
     )
 
 
-def _margin_of(name: str, margin: StatedMargin, config: AuditConfig) -> MeanMargin:
+def margin_of(name: str, margin: StatedMargin, config: AuditConfig) -> MeanMargin:
+    """Return the margin of a variable: that of errors is in the units of the outcome's."""
     stated = config.margin.get(name)
     if stated is not None:
         return MeanMargin(stated.value, stated.unit)

@@ -738,7 +738,7 @@ def _strata_table(stratified_part: Stratified, view: View) -> TextTable:
 
 EXPLAINED = Part[StrataAndPeople, tuple[Explanation, ...]](
     "explanations",
-    is_requested=lambda config: bool(config.explained_by),
+    is_requested=lambda config: bool(config.explained_by) and not config.of_numbers,
     read=read_behind,
     judge=explain,
     sections=lambda explanations, report, view: [

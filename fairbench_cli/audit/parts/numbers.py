@@ -27,7 +27,12 @@ KEY = "numbers"
 def read_estimates(scan: Scan) -> tuple[SliceEstimates, ...]:
     """Return what the rows of each slice say."""
     column = scan.source.columns[scan.roles.scores[-1]] or "score"
-    return tuple(estimate_slice(numbers, column, scan.config) for numbers in read_numbers(scan))
+    estimates = []
+    for numbers in read_numbers(scan):
+        is_column = numbers.part.model in scan.source.columns and len(scan.roles.scores) > 1
+        name = numbers.part.model if is_column else column
+        estimates.append(estimate_slice(numbers, name, scan.config))
+    return tuple(estimates)
 
 
 def judge_numbers(estimates: Sequence[SliceEstimates], base: Report) -> tuple[NumberSlice, ...]:
@@ -223,9 +228,11 @@ SHORT_MEASURES = ("mean", "median", "mean-residual", "mae")
 """Of the table of groups on a console."""
 
 
-def short_sections(slices: Sequence[NumberSlice]) -> Iterator[Section]:
-    """Yield the numbers of each attribute as they fit a console."""
+def short_sections(slices: Sequence[NumberSlice], report: Report) -> Iterator[Section]:
+    """Yield the numbers of each attribute as they fit a console: of models compared those of the last."""
     for part in slices:
+        if report.last not in ("", part.model):
+            continue
         yield Section(
             f"{part.attribute}: {part.column} by group, against {formatting.format_group(part.reference)}",
             tables=(_short_table(part),),
@@ -274,6 +281,6 @@ NUMBERS = Part(
     judge=judge_numbers,
     tables={"numbers": number_comparison_rows, "number_groups": number_group_rows},
     sections=number_sections,
-    short=lambda slices, _: tuple(short_sections(slices)),
+    short=lambda slices, report: tuple(short_sections(slices, report)),
     verdicts=verdicts_of_numbers,
 )

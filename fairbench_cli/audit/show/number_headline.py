@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from fairbench_cli.audit.compare.numbers import NumberComparison, NumberSlice
 from fairbench_cli.audit.compare.report import Report
-from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.parts import formatting, parts_of
 from fairbench_cli.audit.parts.findings import format_verdict
 from fairbench_cli.audit.parts.numbers import (
     KEY,
@@ -46,7 +46,8 @@ def number_headline(report: Report) -> Headline:
         message = "Nothing is compared: no attribute has two groups."
         return Headline(report.verdict, message, message)
     message = sentences[0].text
-    details = _describe_details(ordered, report)
+    part_summaries = (part.summary(findings, report) for part, findings in parts_of(report))
+    details = " ".join(filter(None, (_describe_details(ordered, report), *part_summaries)))
     return Headline(
         report.verdict, message, f"{message} {details}".rstrip(), tuple(sentences), tuple(open_attributes)
     )
