@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.compare.clustered_streams import PairLooks, SliceSums, compare_pair
+from fairbench_cli.audit.compare.compare_rates import Allowed
 from fairbench_cli.audit.compare.effective_sizes import group_rate_rows
 from fairbench_cli.audit.compare.streams import SliceRows, StreamTests, WeightSums, stream_tests
 from fairbench_cli.audit.config import AuditConfig
@@ -29,7 +30,8 @@ from fairbench_cli.measures.significance import normal_p
 
 LOOKS = 60
 AT_ONCE = 200  # runs
-TAU = np.array([0.8])
+TAU = 0.8
+ALLOWED = Allowed(np.array([TAU]), np.array([np.nan]))
 LEVEL = 0.05
 SELECTION = ("selection-rate",)
 
@@ -99,12 +101,12 @@ def looked_at(world: World, runs: int) -> Iterator[tuple[StreamTests, SliceRows,
         selected, ref_selected = world.draw(min(AT_ONCE, runs - first), rng)
         rows = rows_of(selected, world.n)
         ref = rows_of(ref_selected, world.m)
-        yield stream_tests(rows, ref, TAU, LEVEL), rows, ref
+        yield stream_tests(rows, ref, ALLOWED, LEVEL), rows, ref
 
 
 def fails(tests: StreamTests) -> NDArray[np.bool_]:
     """Return at which looks a comparison fails: equal rates are rejected, and the ratio since is outside."""
-    outside = (tests.since.ratio < TAU[0]) | (tests.since.ratio > 1 / TAU[0])
+    outside = (tests.since.ratio < TAU) | (tests.since.ratio > 1 / TAU)
     return np.asarray((tests.evidence.p < LEVEL) & outside)
 
 
@@ -220,7 +222,7 @@ def print_limits(runs: int) -> None:
             is_within = np.concatenate(within)
             ever_outside = share(int(is_outside.any(-1).sum()), runs)
             ever_within = share(int(is_within.any(-1).sum()), runs)
-            first = is_within if ratio > TAU[0] else is_outside
+            first = is_within if ratio > TAU else is_outside
             months = quantiles(months_until(first, 1))
             print_row(fair.name, ratio, share(missed, runs), ever_outside, months, ever_within)
     print()
@@ -290,7 +292,7 @@ def print_weights(runs: int) -> None:
                             sides.append((selected, weigh(rng, selected)))
                         slices.append(slice_of(month, sides))
                     rows_and_ref = worth_of(slices)
-                    tests = stream_tests(*rows_and_ref, TAU, LEVEL)
+                    tests = stream_tests(*rows_and_ref, ALLOWED, LEVEL)
                     alarm = tests.evidence.p[:, 0] < LEVEL
                     if ratio == 1:
                         alarms += int(alarm.any())
@@ -380,7 +382,7 @@ def looks_at_crowd(slices: list[Slice]) -> tuple[PairLooks, StreamTests]:
     numbers = [(side.selected[None], side.total[None]) for side in sides]
     rows = [SliceRows(*of_side, *of_side, np.zeros(of_side[0].shape, dtype=bool)) for of_side in numbers]
     pair = compare_pair(slices, SELECTION, "b", "a", (sides[0], sides[1]))
-    return pair, stream_tests(rows[0], rows[1], TAU, LEVEL)
+    return pair, stream_tests(rows[0], rows[1], ALLOWED, LEVEL)
 
 
 def print_clusters(runs: int) -> None:
@@ -409,7 +411,7 @@ def print_whole(runs: int) -> None:
     config = AuditConfig(**{"slice": "month", "ref": {"g": "a"}, "ref-method": "given", "draws": 0})
     for world in (FAIR[0], World("60 v 140, .2: .7", 60, 140, 0.2, 0.7)):
         selected, ref_selected = world.draw(runs, rng_of(world.name))
-        tests = stream_tests(rows_of(selected, world.n), rows_of(ref_selected, world.m), TAU, LEVEL)
+        tests = stream_tests(rows_of(selected, world.n), rows_of(ref_selected, world.m), ALLOWED, LEVEL)
         failing = fails(tests)[:, 0]
         unlike = 0
         for run in range(runs):

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.compare.compare_rates import (
+    Allowed,
     Tests,
     adjust_tests,
     compare_slice,
@@ -174,7 +175,8 @@ def _together(rows: RateRows, totals: Floats, names: tuple[str, ...]) -> Iterato
     ref = rows.take(np.repeat(np.arange(runs) * groups + at, groups))
     compare_slice = np.repeat((np.arange(groups) != at[:, None]).ravel()[:, None], len(names), axis=1)
     zeros = np.zeros(len(names), dtype=np.intp)
-    every = compute_tests(names, zeros, rows, ref, compare_slice, np.full(len(names), TAU), 0.95)
+    allowed = Allowed(np.full(len(names), TAU), np.full(len(names), np.nan))
+    every = compute_tests(names, zeros, rows, ref, compare_slice, allowed, 0.95)
     for run in range(runs):
         of = slice(run * groups, (run + 1) * groups)
         some = {

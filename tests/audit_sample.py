@@ -109,6 +109,7 @@ def disparity(own: GroupRow, other: GroupRow, metric: str, tau: float, deciding:
         p_holm=p,
         test="" if math.isnan(p) else "score",
         tau=tau,
+        margin=None,
         point=point,
         verdict=verdict,
         shown_outside=verdict == "fail" and (ratio * spread < tau or ratio / spread > 1 / tau),

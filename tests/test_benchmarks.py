@@ -30,6 +30,7 @@ ELSEWHERE = {
     "kills": "experiment/test_kills.py",
     "levels_clusters": "audit/test_levels_clusters.py",
     "levels_months": "audit/test_streams.py",
+    "levels_numbers": "measures/test_levels_numbers.py",
     "messy": "audit/test_cleaning.py",
     "metamorphic": "audit/test_attacks.py",
     "paired": "report/test_population.py",

@@ -809,6 +809,13 @@ class PlanConfig(AuditConfig):
         (0.5, 0.6, 0.7, 1.0),
         description="True ratio to be found or, where it is allowed, to pass. Repeat it.",
     )
+    difference: Annotated[tuple[Annotated[float, Field(gt=-1, lt=1, allow_inf_nan=False)], ...], LISTED] = (
+        Field(
+            (),
+            description="With --margin: true difference to be found or to pass. Default: 0, and twice the "
+            "margin either way. Repeat it.",
+        )
+    )
     power: OpenShare = Field(0.8, description="How likely that is to be.")
     comparisons: Count | None = Field(
         None,

@@ -24,6 +24,7 @@ from fairbench_cli.audit.config import (
     PlanConfig,
     side_of,
 )
+from fairbench_cli.audit.margins import WRITE_RATE, rate_mistake
 from fairbench_cli.audit.metrics import COMPARED, HARMED, ROLL_UPS, canonical, has_margin, has_tau, kind
 from fairbench_cli.base.errors import (
     Flag,
@@ -303,6 +304,13 @@ def _check_plan(config: PlanConfig) -> Iterator[Check]:
     yield "tau", config.taus, "a plan has one tau", "give it alone: 0.8"
     names = [name for name in config.margin if name != DEFAULT]
     yield "margin", names, "a plan has one margin", "give it alone: 0.05"
+    problem = "" if names or not config.margin else rate_mistake(config.margin[DEFAULT])
+    yield "margin", problem, problem, WRITE_RATE
+    for key, name in (("tau", "tau_by_metric"), ("ratio", "ratio")):
+        problem = f"{key} has no effect: with a margin differences are planned"
+        yield key, config.margin and name in config.model_fields_set, problem, OUT
+    problem = "difference has no effect: without a margin ratios are planned"
+    yield "difference", config.difference and not config.margin, problem, "give margin, or leave it out"
 
 
 def _check_comparison(config: AuditConfig) -> Iterator[Check]:

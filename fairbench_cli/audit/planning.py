@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.config import USED_BY_PLANS, PlanConfig
+from fairbench_cli.audit.config import DEFAULT, USED_BY_PLANS, PlanConfig
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.parts.allowed import format_margin
 from fairbench_cli.audit.parts.part import Row, View
 from fairbench_cli.audit.scan.open import count_groups
 from fairbench_cli.audit.scan.slices import Slice, Tally
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from fairbench_cli.audit.scan.source import Frame
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # times the rows, along a curve
+DIGITS = 12  # of a difference: more are rounding
 MOST_STATEMENTS = 6  # comparisons in the answer
 MOST_RATIOS = 2  # comparisons of which a short answer has all ratios
 SHORT = View(8, brief=True)  # of the table of a short answer
@@ -90,7 +92,7 @@ class ShownRatios(PlannedPair):
     fails_below, fails_above : float
         The largest ratio below 1 and the smallest above that fail with the power asked for; NaN: none does.
     passes_from, passes_to : float
-        Between which ratios it passes with that power; NaN: nowhere.
+        Between which ratios it passes with that power; NaN: nowhere. With a margin all four are differences.
     equal_passes, equal_fails : float
         How likely it passes, and fails, where the rates are equal.
     """
@@ -113,6 +115,8 @@ class NeededRows(PlannedPair):
     ----------
     rate, ratio : float
         Of the reference, and of the group's rate to it.
+    difference : float or None
+        Of the group's rate from it; None without a margin.
     verdict : {"fail", "pass"}
         What is to be found: fail where the ratio is outside the limits.
     all_rows : float
@@ -123,6 +127,7 @@ class NeededRows(PlannedPair):
 
     rate: float
     ratio: float
+    difference: float | None
     verdict: Verdict
     all_rows: float
     chance: float
@@ -174,7 +179,28 @@ class AuditPlan:
     @property
     def criterion(self) -> Criterion:
         """What the audit will go by."""
-        return Criterion(self.config.tau, self.family, self.config.confidence)
+        return Criterion(self.config.tau, self.family, self.config.confidence, self.margin)
+
+    @property
+    def margin(self) -> float | None:
+        """The margin of differences; None where ratios are planned."""
+        if self.config.margin:
+            return self.config.margin[DEFAULT].value
+        return None
+
+    def true_ratios(self, rate: float) -> list[float]:
+        """Return the ratios that are planned for a rate of the reference; with a margin, by differences."""
+        if self.margin is None:
+            return list(self.config.ratio)
+        differences = self.config.difference or (-2 * self.margin, 0.0, 2 * self.margin)
+        return [(rate + difference) / rate for difference in differences]
+
+    @property
+    def designs(self) -> Iterator[tuple[PlannedPair, float, float]]:
+        """Every comparison, with the rates of its reference and the ratios to it."""
+        for pair, rate in product(self.compared, self.config.rate):
+            for ratio in self.true_ratios(rate):
+                yield pair, rate, ratio
 
     @cached_property
     def shown(self) -> tuple[ShownRatios, ...]:
@@ -197,16 +223,14 @@ class AuditPlan:
     @cached_property
     def needed(self) -> tuple[NeededRows, ...]:
         """How many rows the ratios asked for take; ratios that no rows decide are left out."""
-        designs = product(self.compared, self.config.rate, self.config.ratio)
-        rows = (_rows_for_ratio(pair, rate, ratio, self) for pair, rate, ratio in designs)
+        rows = (_rows_for_ratio(pair, rate, ratio, self) for pair, rate, ratio in self.designs)
         return tuple(row for row in rows if row is not None)
 
     @cached_property
     def delays(self) -> tuple[PlannedDelay, ...]:
         """How long it takes until the alarm; equal rates and rates above 1 are left out."""
-        config = self.config
-        designs = product(self.compared, config.rate, config.ratio, config.begins)
-        delays = (_plan_delay(pair, rate, ratio, begins, self) for pair, rate, ratio, begins in designs)
+        designs = product(self.designs, self.config.begins)
+        delays = (_plan_delay(*design, begins, self) for design, begins in designs)
         return tuple(delay for delay in delays if not math.isnan(delay.months))
 
     @property
@@ -220,7 +244,8 @@ class AuditPlan:
 
         if table not in TABLES:
             raise ArgumentError(Problem(f'there is no table called "{table}"', suggest(table, TABLES)))
-        return pd.DataFrame(_table_rows(self, table), columns=formatting.flat_columns(TABLES[table]))
+        rows = _table_rows(self, table)
+        return pd.DataFrame(rows, columns=_columns_of(rows, table))
 
     def to(self, name: str) -> str:
         """Write it in a format: "csv" (what the rows show), "json", "markdown" or "html"."""
@@ -256,7 +281,7 @@ def plan(
     **options
         As on the command line, with underscores: ``rate=0.3``, ``ratio=[0.6, 0.7]``, ``power=0.8``,
         ``comparisons=5``, ``counted=0.6``, ``begins=[1, 13]``, ``ref={"race": "white"}``,
-        ``tau=0.8``, ``attributes=["race"]``.
+        ``tau=0.8``, ``attributes=["race"]``; ``margin=0.05``, ``difference=[-0.1, 0]`` for differences.
 
     Examples
     --------
@@ -382,14 +407,12 @@ def _detectable_ratios(pair: PlannedPair, rate: float, times: float, plan: Audit
     design = TwoGroups(n, m, rate, plan.criterion)
     power = plan.config.power
     equal = design.chances(1.0)
+    limits = [*design.detectable_ratios(power), *design.passing_ratios(power)]
+    if plan.margin is not None:
+        limits = [rate * ratio - rate for ratio in limits]
     return ShownRatios(
         *(pair.attribute, pair.group, pair.reference, n, m, rate, times),
-        *(
-            *design.detectable_ratios(power),
-            *design.passing_ratios(power),
-            float(equal.passes),
-            float(equal.fails),
-        ),
+        *(*limits, float(equal.passes), float(equal.fails)),
     )
 
 
@@ -400,12 +423,17 @@ def _rows_for_ratio(pair: PlannedPair, rate: float, ratio: float, plan: AuditPla
         return None
     n, m = (math.ceil(total * rows / both_rows - 1e-9) for rows in (pair.rows, pair.reference_rows))
     chances = TwoGroups(n, m, rate, plan.criterion).chances(ratio)
+    difference = None
     outside = ratio < plan.criterion.tau or ratio > 1 / plan.criterion.tau
+    if plan.margin is not None:
+        difference = round(rate * ratio - rate, DIGITS)
+        outside = abs(difference) > plan.margin
     everybody = math.ceil(plan.total * total / both_rows - 1e-9)
     chance = float(chances.fails if outside else chances.passes)
     verdict: Verdict = "fail" if outside else "pass"
     return NeededRows(
-        pair.attribute, pair.group, pair.reference, n, m, rate, ratio, verdict, everybody, chance
+        *(pair.attribute, pair.group, pair.reference, n, m, rate, ratio, difference),
+        *(verdict, everybody, chance),
     )
 
 
@@ -429,25 +457,29 @@ def plan_document(plan: AuditPlan, *, everything: bool = True) -> Document:
     """
     config = plan.config
     rule = plan.criterion
-    allowed = f"{rule.tau:g} to {1 / rule.tau:.3g}"
+    allowed = f"{rule.tau:g} to {1 / rule.tau:.3g} times the reference's rate"
+    if plan.margin is not None:
+        allowed = f"a margin of {format_margin(plan.margin)} around the reference's rate"
     family = format_count(plan.family, "comparison")
     if config.counted < 1:
         counted = f"; the rate counts {formatting.percent(config.counted)} of the rows"
     else:
         counted = ""
     facts = (
-        f"{plan.source}: {formatting.thousands(plan.total)} rows; allowed: {allowed} times the reference's "
-        f"rate; tests at {100 * (1 - rule.confidence):.3g} % after Holm over {family}; "
+        f"{plan.source}: {formatting.thousands(plan.total)} rows; allowed: {allowed}; "
+        f"tests at {100 * (1 - rule.confidence):.3g} % after Holm over {family}; "
         f"power {formatting.percent(config.power)}{counted}.",
     )
     if not everything:
         rate = _middle_rate(plan)
         rows = [row for row in plan.needed if row.rate == rate]
-        if len(rows) > MOST_RATIOS * len(config.ratio):
+        ratios = plan.true_ratios(rate)
+        if len(rows) > MOST_RATIOS * len(ratios):
             # Of many comparisons the ratio that is nearest to the limit says most.
-            nearest = min(config.ratio, key=lambda ratio: abs(ratio - rule.tau))
+            lowest, _ = rule.allowed_rates(np.array(rate))
+            nearest = min(ratios, key=lambda ratio: abs(ratio - float(lowest) / rate))
             rows = [row for row in rows if row.ratio == nearest]
-        table = _table_of_needed(rows, SHORT)
+        table = _table_of_needed(rows, plan, SHORT)
         needed = Section(
             f"Rows that it takes, where that rate is {formatting.percent(rate)}", tables=(table,)
         )
@@ -455,7 +487,9 @@ def plan_document(plan: AuditPlan, *, everything: bool = True) -> Document:
     sections = (
         Section("What these rows can show", tables=(_table_of_shown(plan),), notes=_table_notes(plan)),
         Section(
-            "Rows that it takes", tables=(_table_of_needed(plan.needed, View()),), notes=_notes_on_rows(plan)
+            "Rows that it takes",
+            tables=(_table_of_needed(plan.needed, plan, View()),),
+            notes=_notes_on_rows(plan),
         ),
         *_delay_sections(plan, View()),
         Section(
@@ -471,7 +505,8 @@ def plan_document(plan: AuditPlan, *, everything: bool = True) -> Document:
 def _make_answer(plan: AuditPlan) -> Answer:
     rate = _middle_rate(plan)
     rows = [row for row in plan.shown if row.rate == rate]
-    statements = [Statement(_describe_ratios(row)) for row in rows[:MOST_STATEMENTS]]
+    describe = _describe_ratios if plan.margin is None else _describe_differences
+    statements = [Statement(describe(row)) for row in rows[:MOST_STATEMENTS]]
     if len(rows) > MOST_STATEMENTS:
         statements += [Statement(f"and {len(rows) - MOST_STATEMENTS} more, below.")]
     text = (
@@ -499,6 +534,37 @@ def _describe_ratios(row: ShownRatios) -> str:
     if not math.isnan(row.passes_from):
         passes = f"one from {_format_up(row.passes_from)} to {_format_down(row.passes_to)} passes"
     return f"{_describe_pair(row)} ({_describe_rows(row)}): {fails}; {passes}."
+
+
+def _describe_differences(row: ShownRatios) -> str:
+    """Return the sentence on the rows of a group, in points from the reference's rate."""
+    ends = []
+    if not math.isnan(row.fails_below):
+        ends.append(f"{_format_points_down(row.fails_below)} points and below")
+    if not math.isnan(row.fails_above):
+        ends.append(f"{_format_points_up(row.fails_above)} points and above")
+    fails = "no difference fails"
+    if ends:
+        fails = f"a true difference of {' or of '.join(ends)} fails"
+    passes = "none passes"
+    if not math.isnan(row.passes_from):
+        low = _format_points_up(row.passes_from)
+        passes = f"one from {low} to {_format_points_down(row.passes_to)} points passes"
+    return f"{_describe_pair(row)} ({_describe_rows(row)}): {fails}; {passes}."
+
+
+def _format_points_down(value: float) -> str:
+    """Write a difference in points, rounded down to a decimal; a dash where there is none."""
+    if math.isnan(value):
+        return formatting.DASH
+    return f"{math.floor(1000 * value + 1e-6) / 10:+.1f}"
+
+
+def _format_points_up(value: float) -> str:
+    """Write a difference in points, rounded up."""
+    if math.isnan(value):
+        return formatting.DASH
+    return f"{math.ceil(1000 * value - 1e-6) / 10:+.1f}"
 
 
 def _describe_rows(row: PlannedPair) -> str:
@@ -537,14 +603,26 @@ def _describe_pair(row: PlannedPair) -> str:
     return f"{row.attribute}: {formatting.format_group(row.group)} against {reference}"
 
 
+def _down_cell(value: float, plan: AuditPlan) -> TableCell:
+    """Return a ratio, or a difference in points, rounded down."""
+    text = _format_down(value) if plan.margin is None else _format_points_down(value)
+    return TableCell(text, "", value)
+
+
+def _up_cell(value: float, plan: AuditPlan) -> TableCell:
+    """Return a ratio, or a difference in points, rounded up."""
+    text = _format_up(value) if plan.margin is None else _format_points_up(value)
+    return TableCell(text, "", value)
+
+
 def _table_of_shown(plan: AuditPlan) -> TextTable:
     columns: Columns = {
         "comparison": lambda row: TableCell(_describe_pair(row), _describe_rows(row)),
         "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
-        "fails up to": lambda row: TableCell(_format_down(row.fails_below), "", row.fails_below),
-        "fails from": lambda row: TableCell(_format_up(row.fails_above), "", row.fails_above),
-        "passes from": lambda row: TableCell(_format_up(row.passes_from), "", row.passes_from),
-        "to": lambda row: TableCell(_format_down(row.passes_to), "", row.passes_to),
+        "fails up to": lambda row: _down_cell(row.fails_below, plan),
+        "fails from": lambda row: _up_cell(row.fails_above, plan),
+        "passes from": lambda row: _up_cell(row.passes_from, plan),
+        "to": lambda row: _down_cell(row.passes_to, plan),
         "passes if equal": lambda row: _chance_cell(row.equal_passes),
     }
     return table_of("", columns, plan.shown)
@@ -553,20 +631,21 @@ def _table_of_shown(plan: AuditPlan) -> TextTable:
 def _table_notes(plan: AuditPlan) -> tuple[str, ...]:
     chosen = "All pairs of groups count, as the data will choose the reference; here it is the largest group."
     holm = f"The level of a test is divided by {plan.family}: Holm's first step, as if nothing else failed."
+    gaps = "ratios" if plan.margin is None else "differences, in points,"
     return (
-        "rate: of the reference. fails up to, from: true ratios that fail with the power asked for; passes "
-        "from, to: true ratios that pass with it. A dash: none does with these rows.",
+        f"rate: of the reference. fails up to, from: true {gaps} that fail with the power asked for; passes "
+        f"from, to: true {gaps} that pass with it. A dash: none does with these rows.",
         "passes if equal: how likely a group passes whose rate is that of the reference.",
         *((holm,) if plan.family > 1 else ()),
         *((chosen,) if plan.config.ref_method in ("minimum", "maximum") else ()),
     )
 
 
-def _table_of_needed(rows: Sequence[NeededRows], view: View) -> TextTable:
+def _table_of_needed(rows: Sequence[NeededRows], plan: AuditPlan, view: View) -> TextTable:
     columns: Columns = {
         "comparison": lambda row: TableCell(_describe_pair(row)),
         "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
-        "ratio": lambda row: TableCell(f"{row.ratio:g}", "", row.ratio),
+        **_column_of_gaps(plan),
         "of the group": lambda row: _rows_cell(row.rows),
         "of the reference": lambda row: _rows_cell(row.reference_rows),
         "of all": lambda row: _rows_cell(row.all_rows),
@@ -576,13 +655,27 @@ def _table_of_needed(rows: Sequence[NeededRows], view: View) -> TextTable:
     return view.table("", columns, rows)
 
 
+def _column_of_gaps(plan: AuditPlan) -> Columns:
+    """Return the column of true ratios, or of true differences."""
+
+    def points(row: NeededRows | PlannedDelay) -> TableCell:
+        difference = round(row.rate * row.ratio - row.rate, DIGITS)
+        return TableCell(f"{100 * difference:+.4g}" if difference else "0", "", difference)
+
+    if plan.margin is not None:
+        return {"points": points}
+    return {"ratio": lambda row: TableCell(f"{row.ratio:g}", "", row.ratio)}
+
+
 def _notes_on_rows(plan: AuditPlan) -> tuple[str, ...]:
     if plan.config.counted < 1:
         counted = "that the rate counts "
     else:
         counted = ""
-    n_asked = len(plan.compared) * len(plan.config.rate) * len(plan.config.ratio)
+    n_asked = len(list(plan.designs))
     left_out = "Left out: ratios that are a limit, and those with which the rate would be above 1."
+    if plan.margin is not None:
+        left_out = "Left out: differences that are the margin, and those beyond a rate of 0 or 1."
     return (
         f"Rows {counted}of the group and of its reference, and all rows that there would be then, the groups "
         "as large to each other as here. chance: how likely the verdict is with these.",
@@ -597,7 +690,7 @@ def _delay_sections(plan: AuditPlan, view: View) -> tuple[Section, ...]:
     columns: Columns = {
         "comparison": lambda row: TableCell(_describe_pair(row), _describe_rows(row)),
         "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
-        "ratio": lambda row: TableCell(f"{row.ratio:g}", "", row.ratio),
+        **_column_of_gaps(plan),
         "gap begins in": lambda row: TableCell(f"month {row.begins}", "", row.begins),
         "months": lambda row: _rows_cell(row.months),
     }
@@ -619,7 +712,7 @@ def _table_of_curve(plan: AuditPlan) -> TextTable:
 
     def ratio(row: ShownRatios, rate: float) -> TableCell:
         value = curve_row[row.attribute, row.group, row.times, rate].fails_below
-        return TableCell(_format_down(value), "", value)
+        return _down_cell(value, plan)
 
     columns: Columns = {
         "comparison": lambda row: TableCell(_describe_pair(row)),
@@ -630,7 +723,13 @@ def _table_of_curve(plan: AuditPlan) -> TextTable:
         f"rate {rate:g}": lambda row, rate=rate: ratio(row, rate)  # type: ignore[misc]
         for rate in rates
     }
-    return table_of("The largest ratio below 1 that fails, by the rate of the reference", columns, rows)
+    return table_of(f"{_name_curve(plan)}, by the rate of the reference", columns, rows)
+
+
+def _name_curve(plan: AuditPlan) -> str:
+    if plan.margin is None:
+        return "The largest ratio below 1 that fails"
+    return "The smallest difference below 0 that fails, in points"
 
 
 def _draw_chart(pair: PlannedPair, plan: AuditPlan) -> Chart:
@@ -638,13 +737,18 @@ def _draw_chart(pair: PlannedPair, plan: AuditPlan) -> Chart:
     both_rows = pair.rows + pair.reference_rows
     x = charts.Axis(FACTORS[0] * both_rows, FACTORS[-1] * both_rows, charts.LEFT, log=True)
     y = charts.Axis(0.0, 1.0, charts.PLOT, 8.0)
+    limit_value = plan.criterion.tau
+    if plan.margin is not None:
+        limit_value = -plan.margin
+        failing = [row.fails_below for row in plan.curve if not math.isnan(row.fails_below)]
+        y = charts.Axis(1.05 * min([*failing, limit_value]), 0.0, charts.PLOT, 8.0)
     lines = []
     for rate in plan.config.rate:
         points = [
             (
                 row.times * both_rows,
                 row.fails_below,
-                f"{_describe_rows(row)}: {_format_down(row.fails_below)} and less",
+                f"{_describe_rows(row)}: {_down_cell(row.fails_below, plan).text} and less",
             )
             for row in plan.curve
             if row.rate == rate
@@ -652,11 +756,11 @@ def _draw_chart(pair: PlannedPair, plan: AuditPlan) -> Chart:
             and not math.isnan(row.fails_below)
         ]
         lines.append(charts.ChartLine(f"rate of the reference {rate:g}", points))
-    tau_height = y.position(plan.criterion.tau)
+    tau_height = y.position(limit_value)
     limit = charts.stroke(
         "here",
         f"M{charts.format_numbers(x.start, tau_height)}H{charts.format_numbers(x.end)}",
-        "τ",
+        "τ" if plan.margin is None else "margin",
         dashes="3 2",
     )
     hand = charts.stroke(
@@ -664,7 +768,8 @@ def _draw_chart(pair: PlannedPair, plan: AuditPlan) -> Chart:
         f"M{charts.format_numbers(x.position(both_rows), y.start)}V{charts.format_numbers(y.end)}",
         "rows at hand",
     )
-    title = f"{pair.group} against {pair.reference}: the largest ratio that fails"
+    gap = "the largest ratio" if plan.margin is None else "the smallest difference below 0"
+    title = f"{pair.group} against {pair.reference}: {gap} that fails"
     svg = charts.plot_lines(
         f"{title}; the numbers are in the table",
         *(x, y, lines, "rows of both groups"),
@@ -688,7 +793,15 @@ def _table_rows(plan: AuditPlan, table: str) -> list[Row]:
 
 
 def _to_csv(plan: AuditPlan, table: str = "shown") -> str:
-    return csv_text(_table_rows(plan, table), formatting.flat_columns(TABLES[table]), ("false", "true"))
+    rows = _table_rows(plan, table)
+    return csv_text(rows, _columns_of(rows, table), ("false", "true"))
+
+
+def _columns_of(rows: Sequence[Row], table: str) -> list[str]:
+    """Return the columns of a table, also where it has no rows."""
+    if rows:
+        return list(rows[0])
+    return list(formatting.flat_columns(TABLES[table]))
 
 
 def _to_json(plan: AuditPlan) -> str:

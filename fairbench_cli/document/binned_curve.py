@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
 from textwrap import wrap
 
 from fairbench_cli.base.safe_text import format_amount, format_count, format_percent
@@ -15,6 +16,7 @@ from fairbench_cli.document.charts import (
     SOFT,
     Axis,
     ChartLine,
+    can_be_told_apart,
     element,
     format_numbers,
     plot_lines,
@@ -29,7 +31,8 @@ FOOT = 26.0  # of the bars of rows, below
 TALLEST = 20.0  # of these bars
 MOST_LETTERS = 48  # of a line of the key
 WIDE = 0.15  # times the axis without it: a range that reaches farther beyond its mean ends with the axis
-AROUND = 0.6  # times the range of means is left for bands at either side, at most
+AROUND = 0.6  # times the range of means there is room for bands at either side
+LONGER = 1.5  # and so many times the median interval; what is longer ends with the axis
 DASHES = "4 3"
 STRAIGHT = "#0072b2"
 
@@ -141,7 +144,7 @@ SAMPLE = f"M{SIDE} -4h34"
 
 def _legend_lines(sample: str, text: str) -> list[str]:
     """Return a mark and what it means, which may take several lines."""
-    lines = [text_element("name", SIDE + 42, 0, line) for line in wrap(text, MOST_LETTERS)]
+    lines = [text_element("name", SIDE + 42, 0, line) for line in wrap(text, MOST_LETTERS) or [""]]
     return [sample + lines[0], *lines[1:]]
 
 
@@ -155,13 +158,17 @@ def _vertical_axis(drawn: Sequence[CurveRange], curve: BinnedCurve) -> Axis:
     values = [value for value in values if math.isfinite(value)] or [0.0]
     low = min(values)
     high = max(values)
-    if low == high:
-        apart = abs(low) / 10 or 0.5
+    if not can_be_told_apart(low, high):
+        apart = max(0.5, abs(low) / 10)
         low -= apart
         high += apart
-    room = AROUND * (high - low)
-    ends = [part.mean_low for part in drawn] + [part.mean_high for part in drawn]
-    ends = [end for end in ends if math.isfinite(end)]
+    ends = []
+    lengths = [0.0]
+    for part in drawn:
+        if math.isfinite(part.mean_low) and math.isfinite(part.mean_high):
+            ends += [part.mean_low, part.mean_high]
+            lengths.append(part.mean_high - part.mean_low)
+    room = max(AROUND * (high - low), LONGER * median(lengths))
     lowest = max(low - room, min([low, *ends]))
     highest = min(high + room, max([high, *ends]))
     if curve.percent:
@@ -194,13 +201,14 @@ def _horizontal_axis(drawn: Sequence[CurveRange], edges: Sequence[float], y: Axi
         low = edges[0]
         high = edges[-1]
         # A few far numbers do not press all others together.
-        room = WIDE * (drawn[-1].middle - drawn[0].middle)
         if len(drawn) > 1:
+            room = max(WIDE, 1 / (len(drawn) - 1)) * (drawn[-1].middle - drawn[0].middle)
             low = max(low, drawn[0].middle - room)
             high = min(high, drawn[-1].middle + room)
-    if low >= high:
-        low -= 0.5
-        high = low + 1.0
+    if not can_be_told_apart(low, high):
+        apart = max(0.5, abs(low) / 10)
+        low -= apart
+        high += apart
     n_letters = max([len(label) for _, label in y.ticks()], default=0)
     start = max(LEFT, SMALL_LETTER * n_letters + 8)
     return Axis(low, high, start, amounts=True)
@@ -222,9 +230,16 @@ def _draw_bars(
             x_left = x.position(edges[i])
             width = max(0.5, x.position(edges[i + 1]) - x_left)
             tooltip = _describe_range(drawn[i], curve, y)
-            look = {"fill": COLOURS["track"], "stroke": SOFT}
-            place = {"x": x_left, "y": ground - height, "width": width, "height": height}
-            yield element("rect", "shape", tooltip, stroke_width=0.6, **place, **look)
+            yield element(
+                *("rect", "shape", tooltip),
+                x=x_left,
+                y=ground - height,
+                width=width,
+                height=height,
+                fill=COLOURS["track"],
+                stroke=SOFT,
+                stroke_width=0.6,
+            )
 
 
 def _draw_straight(straight: StraightLine, x: Axis, y: Axis) -> str:
@@ -243,7 +258,7 @@ def _draw_straight(straight: StraightLine, x: Axis, y: Axis) -> str:
 
 def _format_mean(value: float, curve: BinnedCurve, y: Axis) -> str:
     if curve.percent:
-        return format_percent(value)
+        return format_percent(max(0.0, min(1.0, value)))  # some intervals of shares end beyond
     return format_amount(value, y.digits)
 
 

@@ -30,6 +30,9 @@ ENDING = 13  # of a name that is shortened
 MOST_RATIO = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
 MOST_MARKS = 10  # on a line
 MILLIONS = 1e7  # from here on ticks are written in millions
+# beyond, with an exponent
+LARGEST = 1e13
+SMALLEST = 1e-6
 
 # What a technique changes against another one: the mark's form says it, and its colour again.
 Form = Literal["base", "better", "over", "worse", "open", "same", "up", "down", "constant", "labels", "known"]
@@ -177,17 +180,17 @@ def format_tick(value: float, step: float, farthest: float) -> str:
     >>> format_tick(-2500.0, 500.0, 3000.0), format_tick(0.5, 0.25, 1.0), format_tick(25e6, 5e6, 30e6)
     ('−2,500', '0.50', '25M')
     """
-    ending = ""
     if value == 0:
-        step = 1.0
-    elif farthest >= MILLIONS:
+        return "0"
+    if farthest >= LARGEST or step < SMALLEST:
+        return f"{value:.6g}".replace("-", "−").replace("e+", "e")
+    ending = ""
+    if farthest >= MILLIONS and step >= MILLIONS / 1000:
         value = value / 1e6
         step = step / 1e6
         ending = "M"
-    if value and (farthest >= MILLIONS * 1e6 or step < 1e-6):
-        return f"{value + 0.0:.6g}".replace("-", "−") + ending
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
-    if digits and round(step * 10**digits, 6) % 1:
+    if round(step * 10**digits, 6) % 1:
         digits += 1
     return format_amount(value, digits) + ending
 
@@ -200,6 +203,15 @@ def round_step(rough: float) -> float:
     """
     power = 10.0 ** math.floor(math.log10(rough))
     return next(times for times in (1, 2, 5, 10) if times * power >= rough * 0.99) * power
+
+
+def can_be_told_apart(low: float, high: float) -> bool:
+    """Return whether an axis may reach from one value to a larger one: they differ by more than rounding.
+
+    >>> can_be_told_apart(1e9, 1e9 + 1), can_be_told_apart(0.1 + 0.2, 0.3), can_be_told_apart(0.0, 5e-324)
+    (True, False, False)
+    """
+    return high - low > max(1e-12 * max(abs(low), abs(high)), 1e-300)
 
 
 def ratio_axis(ratios: Sequence[float], limits: Iterable[float], tau: float) -> Axis:

@@ -24,6 +24,7 @@ from fairbench_cli.document.charts import (
     Axis,
     Look,
     box,
+    can_be_told_apart,
     dot,
     element,
     format_numbers,
@@ -40,7 +41,8 @@ from fairbench_cli.document.model import VERDICTS
 
 QUANTILES = (5, 10, 25, 50, 75, 90, 95)  # percent
 MOST_GROUPS = 20  # in a chart; tables have all
-MOST_WHOLE = 40  # whole numbers that have a bin each
+MOST_WHOLE = 60  # whole numbers that have a bin each
+HALF = 0.5
 FEWEST_BINS = 12
 MOST_BINS = 48
 SPIKE = 4.0  # a bin with more than so many times the rows of its neighbours is one
@@ -48,7 +50,7 @@ CUT_ROOM = 1.5  # a spike is cut at so many times what else is highest: its shar
 LEAST_LABEL = 0.05  # the share of rows in a spike that is written
 WIDER = 0.5  # times its length the axis grows at most, for means beyond the bins
 # heights of what a group has, from the top
-TEXT = 14.0
+TEXT = 15.0
 TALLEST = 44.0
 SMALLEST = 16.0
 FEW_GROUPS = 8  # more stand closer together
@@ -123,8 +125,6 @@ class Distributions:
         In the order in which they are drawn, after the reference.
     edges : tuple of float
         The edges of the bins, equally far apart: one more than a group has shares.
-    whole : bool
-        Whether each bin holds one whole number, and is a bar.
     unit : str
         Under the axis: what the number is, and its unit.
     n_below, n_above : int
@@ -135,11 +135,15 @@ class Distributions:
 
     groups: tuple[GroupDistribution, ...]
     edges: tuple[float, ...]
-    whole: bool = False
     unit: str = ""
     n_below: int = 0
     n_above: int = 0
     margin: float = math.nan
+
+    @property
+    def has_whole_numbers(self) -> bool:
+        """Whether each bin holds one whole number, and is a bar."""
+        return self.edges[0] % 1 == HALF and self.edges[1] - self.edges[0] == 1
 
 
 def choose_edges(
@@ -167,14 +171,14 @@ def choose_edges(
     """
     if whole and highest - lowest < MOST_WHOLE:
         n_values = round(highest - lowest) + 1
-        return tuple(lowest - 0.5 + i for i in range(n_values + 1))
+        return tuple(lowest - HALF + i for i in range(n_values + 1))
     start = low
     end = high
-    if low == high:
+    if not can_be_told_apart(low, high):
         # All but a few rows have one value.
         start = lowest
         end = highest
-    if start == end:
+    if not can_be_told_apart(start, end):
         apart = max(1.0, abs(start) / 10)
         start -= apart
         end += apart
@@ -190,9 +194,11 @@ def choose_edges(
         width = narrower
     if whole:
         width = max(1.0, width)
-    first = math.floor(start / width + 1e-9)
-    last = math.ceil(end / width - 1e-9)
-    return tuple(float(f"{i * width:.12g}") for i in range(first, last + 1))
+    # 1.1 / 0.1 is above 11 by rounding alone.
+    first = math.floor(start / width + 1e-12 * abs(start / width))
+    last = math.ceil(end / width - 1e-12 * abs(end / width))
+    decimals = 1 - math.floor(math.log10(width))
+    return tuple(round(i * width, decimals) for i in range(first, last + 1))
 
 
 def plot_distributions(title: str, distributions: Distributions) -> str:
@@ -231,7 +237,7 @@ def plot_distributions(title: str, distributions: Distributions) -> str:
 
 
 @dataclass(frozen=True)
-class Layout:
+class GroupLayout:
     """What all groups of a chart share.
 
     Parameters
@@ -302,14 +308,16 @@ def _find_axis(distributions: Distributions, groups: Sequence[GroupDistribution]
     if highest > high:
         highest = min(high + WIDER * span, highest + span / 20)
     step = 0.0
-    if distributions.whole:
+    if distributions.has_whole_numbers:
         # As many whole numbers as there is room for.
         n_letters = len(format_amount(-max(abs(low), abs(high))))
         step = max(1.0, round_step((highest - lowest) * (n_letters + 1) * SMALL_LETTER / (WIDTH - 2 * SIDE)))
     return Axis(lowest, highest, SIDE + INSET, WIDTH - SIDE - INSET, amounts=True, step=step)
 
 
-def _find_layout(axis: Axis, distributions: Distributions, groups: Sequence[GroupDistribution]) -> Layout:
+def _find_layout(
+    axis: Axis, distributions: Distributions, groups: Sequence[GroupDistribution]
+) -> GroupLayout:
     reference = None
     reference_mean = math.nan
     references = [group for group in groups if group.is_reference]
@@ -318,13 +326,13 @@ def _find_layout(axis: Axis, distributions: Distributions, groups: Sequence[Grou
         reference_mean = reference.mean
     text_height = TEXT
     if any(_room_for_name(group) < min(SHORTEST_NAME, len(group.label)) for group in groups):
-        text_height += TEXT - 1
+        text_height += TEXT - 2
     if len(groups) <= FEW_GROUPS:
         drops = (BOX, 18.0, 32.0)
     else:
         drops = (5.5, 14.5, 24.0)
     box_drop, mean_drop, foot = drops
-    return Layout(
+    return GroupLayout(
         axis,
         distributions,
         reference,
@@ -357,7 +365,7 @@ def _find_peak(distributions: Distributions, groups: Sequence[GroupDistribution]
             neighbours = shares[max(0, i - 2) : i] + shares[i + 1 : i + 3]
             if share <= SPIKE * max(neighbours, default=0.0):
                 usual = max(usual, share)
-    if usual == 0 or distributions.whole or highest <= 2 * usual:
+    if usual == 0 or distributions.has_whole_numbers or highest <= 2 * usual:
         return highest
     return CUT_ROOM * usual
 
@@ -367,7 +375,7 @@ def _finite_shares(group: GroupDistribution) -> list[float]:
     return [share if math.isfinite(share) else 0.0 for share in group.shares]
 
 
-def _draw_group(group: GroupDistribution, layout: Layout) -> Iterator[str]:
+def _draw_group(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
     """Yield what is drawn of a group, from its top."""
     yield from _draw_shape(group, layout)
     yield move_down(layout.base + layout.mean_drop, *_draw_margin(group, layout))
@@ -377,14 +385,14 @@ def _draw_group(group: GroupDistribution, layout: Layout) -> Iterator[str]:
     yield move_down(layout.base + layout.mean_drop, *_draw_mean(group, layout))
     most_letters = MOST_NAME
     if layout.text_height > TEXT:
-        yield text_element("said", SIDE, 2 * TEXT - 4, group.side_text)
+        yield text_element("said", SIDE, 2 * TEXT - 7, group.side_text)
     else:
         most_letters = min(MOST_NAME, max(SHORTEST_NAME, _room_for_name(group)))
-        yield text_element("said", WIDTH - SIDE, TEXT - 4, group.side_text, "end")
-    yield text_element("name", SIDE, TEXT - 4, shorten(group.label, most_letters), bold=True)
+        yield text_element("said", WIDTH - SIDE, TEXT - 5, group.side_text, "end")
+    yield text_element("name", SIDE, TEXT - 5, shorten(group.label, most_letters), bold=True)
 
 
-def _draw_reference_mean(group: GroupDistribution, layout: Layout) -> Iterator[str]:
+def _draw_reference_mean(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
     """Yield the part of the dashed line that is within a group: also beside its name, where there is room."""
     value = layout.mean_to_compare(group)
     if not math.isfinite(value):
@@ -400,11 +408,11 @@ def _draw_reference_mean(group: GroupDistribution, layout: Layout) -> Iterator[s
     yield stroke("ref", d, tooltip, INK, 1.2, DASHES)
 
 
-def _draw_shape(group: GroupDistribution, layout: Layout) -> Iterator[str]:
+def _draw_shape(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
     """Yield the histogram of a group, and the reference's as a dotted line."""
     heights = _heights(group, layout)
     if any(heights):
-        if layout.distributions.whole:
+        if layout.distributions.has_whole_numbers:
             d = _bar_path(heights, layout)
         else:
             d = _step_path(heights, layout)
@@ -412,7 +420,7 @@ def _draw_shape(group: GroupDistribution, layout: Layout) -> Iterator[str]:
         yield element("path", "shape", tooltip, d=d, fill=COLOURS["track"], stroke=SOFT, stroke_width=0.8)
     if layout.reference is not None and not group.is_reference:
         heights = _heights(layout.reference, layout)
-        if layout.distributions.whole:
+        if layout.distributions.has_whole_numbers:
             d = _cap_path(heights, layout)
         else:
             d = _step_path(heights, layout)
@@ -421,7 +429,7 @@ def _draw_shape(group: GroupDistribution, layout: Layout) -> Iterator[str]:
     yield stroke("axis", ground, width=0.6)
 
 
-def _heights(group: GroupDistribution, layout: Layout) -> list[float]:
+def _heights(group: GroupDistribution, layout: GroupLayout) -> list[float]:
     """Return the height of each bin, none above the shape's."""
     heights = []
     for share in _finite_shares(group):
@@ -432,7 +440,7 @@ def _heights(group: GroupDistribution, layout: Layout) -> list[float]:
     return heights
 
 
-def _step_path(heights: Sequence[float], layout: Layout) -> str:
+def _step_path(heights: Sequence[float], layout: GroupLayout) -> str:
     """Return the outline of bins that touch."""
     edges = layout.distributions.edges
     steps = [f"M{format_numbers(layout.axis.position(edges[0]), layout.base)}"]
@@ -443,7 +451,7 @@ def _step_path(heights: Sequence[float], layout: Layout) -> str:
     return "".join(steps)
 
 
-def _bar_path(heights: Sequence[float], layout: Layout) -> str:
+def _bar_path(heights: Sequence[float], layout: GroupLayout) -> str:
     """Return bars with room between them."""
     edges = layout.distributions.edges
     bars = []
@@ -457,7 +465,7 @@ def _bar_path(heights: Sequence[float], layout: Layout) -> str:
     return "".join(bars)
 
 
-def _cap_path(heights: Sequence[float], layout: Layout) -> str:
+def _cap_path(heights: Sequence[float], layout: GroupLayout) -> str:
     """Return a line at the height of each bar."""
     edges = layout.distributions.edges
     caps = []
@@ -468,14 +476,14 @@ def _cap_path(heights: Sequence[float], layout: Layout) -> str:
     return "".join(caps)
 
 
-def _cut_bins(group: GroupDistribution, layout: Layout) -> list[int]:
+def _cut_bins(group: GroupDistribution, layout: GroupLayout) -> list[int]:
     """Return which bins have more rows than there is height for, the largest first."""
     shares = _finite_shares(group)
     bins = [i for i, share in enumerate(shares) if share > layout.peak * (1 + 1e-9)]
     return sorted(bins, key=lambda i: -shares[i])
 
 
-def _draw_cuts(group: GroupDistribution, layout: Layout) -> Iterator[str]:
+def _draw_cuts(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
     """Yield a gap in each bar that is cut, and the share of rows in the two largest of them."""
     edges = layout.distributions.edges
     for order, i in enumerate(_cut_bins(group, layout)):
@@ -492,7 +500,7 @@ def _draw_cuts(group: GroupDistribution, layout: Layout) -> Iterator[str]:
             yield text_element("tick", place[0], layout.text_height + 9, f"{100 * share:.0f} %", place[1])
 
 
-def _draw_box(group: GroupDistribution, layout: Layout) -> Iterator[str]:
+def _draw_box(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
     """Yield the quantiles of a group, around a height of 0, as far as there are any."""
     _, tenth, quarter, median, three_quarters, ninetieth, _ = group.quantiles
     tooltip = f"{group.name}: {_describe_quantiles(group, layout)}"
@@ -519,7 +527,7 @@ def _median_tick(x: float, tooltip: str = "") -> str:
     return stroke("median", f"M{format_numbers(x, -BOX / 2 - 1)}v{format_numbers(BOX + 2)}", tooltip, INK, 2)
 
 
-def _draw_margin(group: GroupDistribution, layout: Layout) -> Iterator[str]:
+def _draw_margin(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
     """Yield what means are near enough to the one that a group's is compared with, around a height of 0."""
     compared = layout.mean_to_compare(group)
     margin = layout.distributions.margin
@@ -531,7 +539,7 @@ def _draw_margin(group: GroupDistribution, layout: Layout) -> Iterator[str]:
         )
 
 
-def _draw_mean(group: GroupDistribution, layout: Layout) -> Iterator[str]:
+def _draw_mean(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
     """Yield the mean of a group, around a height of 0, and how far it is from what it is compared with."""
     axis = layout.axis
     if not math.isfinite(group.mean):
@@ -565,8 +573,8 @@ def _draw_interval(axis: Axis, group: GroupDistribution, tooltip: str) -> str:
     return stroke("whisker", d, tooltip, INK, 1.3)
 
 
-def _notes(groups: Sequence[GroupDistribution], layout: Layout) -> list[str]:
-    """Return what is not in the picture, in lines."""
+def _notes(groups: Sequence[GroupDistribution], layout: GroupLayout) -> list[str]:
+    """Return the lines that say where something is not drawn, or not whole."""
     distributions = layout.distributions
     clauses = []
     if distributions.n_below:
@@ -604,7 +612,7 @@ def _format_edge(value: float) -> str:
     return f"{value:,.12g}".replace("-", "−")
 
 
-def _format_margin(margin: float, layout: Layout) -> str:
+def _format_margin(margin: float, layout: GroupLayout) -> str:
     """Write a margin without the zeros at its end."""
     text = layout.format(margin)
     if "." in text:
@@ -614,9 +622,10 @@ def _format_margin(margin: float, layout: Layout) -> str:
 
 SAMPLE = 34.0  # the length of a mark in the key
 SECOND = 180.0  # where the second half of a line of the key begins
+HALF_LINE = 26  # letters of its text
 
 
-def _key(layout: Layout) -> Iterator[list[str]]:
+def _key(layout: GroupLayout) -> Iterator[list[str]]:
     """Yield what the marks mean, line by line, each around the foot of its texts."""
     end = SIDE + SAMPLE
     middle = SIDE + SAMPLE / 2
@@ -633,11 +642,14 @@ def _key(layout: Layout) -> Iterator[list[str]]:
     means.append(text_element("tick", end + 6, 0, "mean, its interval"))
     margin = layout.distributions.margin
     if math.isfinite(margin):
-        fill = COLOURS["band"]
-        means.append(element("rect", "band", x=SECOND, y=-9.5, width=22, height=11, fill=fill))
-        means.append(
-            text_element("tick", SECOND + 28, 0, f"allowed: up to {_format_margin(margin, layout)} away")
-        )
+        text = f"allowed: up to {_format_margin(margin, layout)} away"
+        start = SECOND
+        if len(text) > HALF_LINE:
+            yield means
+            means = []
+            start = SIDE
+        swatch = element("rect", "band", x=start, y=-9.5, width=22, height=11, fill=COLOURS["band"])
+        means += [swatch, text_element("tick", start + 28, 0, text)]
     yield means
     if layout.reference is not None and len(layout.distributions.groups) > 1:
         name = shorten(layout.reference.name, 14)
@@ -651,7 +663,7 @@ def _key(layout: Layout) -> Iterator[list[str]]:
         ]
 
 
-def _describe_mean(group: GroupDistribution, layout: Layout) -> str:
+def _describe_mean(group: GroupDistribution, layout: GroupLayout) -> str:
     """Return the mean of a group with its interval, the difference to the reference and the verdict."""
     clauses = [f"mean {layout.format(group.mean)}"]
     if math.isfinite(group.low) and math.isfinite(group.high):
@@ -663,7 +675,7 @@ def _describe_mean(group: GroupDistribution, layout: Layout) -> str:
     return ", ".join(clauses)
 
 
-def _describe_quantiles(group: GroupDistribution, layout: Layout) -> str:
+def _describe_quantiles(group: GroupDistribution, layout: GroupLayout) -> str:
     """Return the quantiles of a group in words, as far as there are any."""
     of_percent = dict(zip(QUANTILES, group.quantiles, strict=True))
     clauses = []
@@ -676,7 +688,7 @@ def _describe_quantiles(group: GroupDistribution, layout: Layout) -> str:
     return ", ".join(clauses)
 
 
-def _describe_group(group: GroupDistribution, layout: Layout) -> str:
+def _describe_group(group: GroupDistribution, layout: GroupLayout) -> str:
     """Return a group in words: for those who cannot see it."""
     texts = [_describe_mean(group, layout), format_count(group.n_rows, "row")]
     if math.isfinite(group.quantiles[3]):

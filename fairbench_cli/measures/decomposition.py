@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.regression import (
     NO_ESTIMATE,
-    Estimate,
+    EstimateWithLimits,
     LinearFit,
     contrast_variance,
     estimate_contrast,
@@ -33,7 +33,7 @@ MEAN = (1.0,)
 
 
 @dataclass(frozen=True, eq=False)
-class Predictor:
+class ExplainingColumn:
     """A column that may explain a difference.
 
     Parameters
@@ -57,14 +57,14 @@ class Contribution:
     Parameters
     ----------
     name : str
-    explained : Estimate
+    explained : EstimateWithLimits
         Does not depend on which level of a column is left out.
     unexplained : float
         Of a column of levels it depends on the level that is left out, of numbers on where their 0 is.
     """
 
     name: str
-    explained: Estimate
+    explained: EstimateWithLimits
     unexplained: float
 
 
@@ -76,7 +76,7 @@ class Decomposition:
     ----------
     difference : float
         Of the weighted means.
-    explained, unexplained : Estimate
+    explained, unexplained : EstimateWithLimits
         By the reference's coefficients; they add up to the difference.
     endowments, coefficients, interaction : float
         In three parts: by the group's coefficients, by the group's means, and what both do together. They add
@@ -97,8 +97,8 @@ class Decomposition:
     """
 
     difference: float
-    explained: Estimate = NO_ESTIMATE
-    unexplained: Estimate = NO_ESTIMATE
+    explained: EstimateWithLimits = NO_ESTIMATE
+    unexplained: EstimateWithLimits = NO_ESTIMATE
     endowments: float = math.nan
     coefficients: float = math.nan
     interaction: float = math.nan
@@ -136,12 +136,12 @@ class _Design:
 def decompose_difference(
     outcome: ArrayLike,
     is_group: ArrayLike,
-    predictors: Sequence[Predictor],
+    predictors: Sequence[ExplainingColumn],
     weights: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     confidence: float = 0.95,
 ) -> Decomposition:
-    """Return what columns explain of the difference of two means.
+    """Return the parts of the difference of two means that columns explain, and do not.
 
     Errors are HC3 of the coefficients, with those of the columns' means (Jann 2008); t has the fewer of both
     groups' rows − columns degrees of freedom. With clusters both are CR2, and the degrees of freedom
@@ -153,7 +153,7 @@ def decompose_difference(
         Of the rows of both.
     is_group : array of bool, shape (rows,)
         Whether a row is of the group; else of its reference.
-    predictors : sequence of Predictor
+    predictors : sequence of ExplainingColumn
         Of the same rows.
     weights : array of float, shape (rows,), optional
     clusters : array of int, shape (rows,), optional
@@ -167,7 +167,8 @@ def decompose_difference(
 
     >>> years = np.array([1, 2, 3, 4, 3, 4, 5, 6])
     >>> noise = np.array([0.1, -0.1, -0.1, 0.1] * 2)
-    >>> parts = decompose_difference(2 * years + noise, [True] * 4 + [False] * 4, [Predictor("years", years)])
+    >>> is_group = [True] * 4 + [False] * 4
+    >>> parts = decompose_difference(2 * years + noise, is_group, [ExplainingColumn("years", years)])
     >>> round(parts.explained.value, 6), round(abs(parts.unexplained.value), 6)
     (-4.0, 0.0)
     """
@@ -247,7 +248,7 @@ def _weighted_mean(numbers: Floats, mass: Floats) -> float:
     return float(mass @ numbers / mass.sum())
 
 
-def _to_columns(predictors: Sequence[Predictor]) -> _Design:
+def _to_columns(predictors: Sequence[ExplainingColumn]) -> _Design:
     """Return predictors as columns of numbers: a 0/1 column for each level but the first."""
     columns: list[Floats] = []
     places: list[int] = []
@@ -280,7 +281,7 @@ def _drop_columns(design: _Design, sides: Sequence[NDArray[np.bool_]], mass: Flo
     return design
 
 
-def _dropped_names(predictors: Sequence[Predictor], design: _Design) -> tuple[str, ...]:
+def _dropped_names(predictors: Sequence[ExplainingColumn], design: _Design) -> tuple[str, ...]:
     """Return the columns and the levels that are not in a design; a column alone where none of its are."""
     dropped = []
     for i, predictor in enumerate(predictors):

@@ -126,16 +126,34 @@ def mutual_information(counts: Counts) -> Floats:
     1.0
     """
     deprived_and_favoured(counts, counts.group_total)
-    joint = divide(counts.predicted, counts.total[..., None, None])
-    h_group = -_bits(joint.sum(-1)).sum(-1)
-    h_label = -_bits(joint.sum(-2)).sum(-1)
-    bits = _bits(joint)
-    h_joint = -(bits[..., 0, 0] + bits[..., 0, 1] + bits[..., 1, 0] + bits[..., 1, 1])
-    # Rounding may leave an entropy a hair below 0, and the information outside of what the entropies allow.
-    root = np.sqrt(np.maximum(h_group, 0.0) * np.maximum(h_label, 0.0))
-    information = np.clip(h_group + h_label - h_joint, 0.0, root)
+    information, root = shared_information(divide(counts.predicted, counts.total[..., None, None]))
     several = (counts.group_total > 0).all(-1) & (counts.predicted.sum(-2) > 0).all(-1)
     return divide(np.where(several, information, np.nan), root)
+
+
+def shared_information(joint: Floats) -> tuple[Floats, Floats]:
+    """Return the mutual information of two columns in bits, and the root of the product of their entropies.
+
+    Parameters
+    ----------
+    joint : array, shape (..., levels of one, levels of the other)
+        Shares of all rows.
+
+    Examples
+    --------
+    >>> information, root = shared_information(np.array([[0.5, 0.0], [0.25, 0.25]]))
+    >>> round(float(information), 4), round(float(root), 4)
+    (0.3113, 0.9007)
+    """
+    h_first = -_bits(joint.sum(-1)).sum(-1)
+    h_second = -_bits(joint.sum(-2)).sum(-1)
+    bits = _bits(joint)
+    h_joint = np.zeros(joint.shape[:-2])
+    for cell in np.ndindex(joint.shape[-2:]):  # in one order whatever the array's is in memory
+        h_joint = h_joint - bits[(..., *cell)]
+    # Rounding may leave an entropy a hair below 0, and the information outside of what the entropies allow.
+    root = np.sqrt(np.maximum(h_first, 0.0) * np.maximum(h_second, 0.0))
+    return np.clip(h_first + h_second - h_joint, 0.0, root), root
 
 
 def phi(counts: Counts) -> Floats:

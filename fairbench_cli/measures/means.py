@@ -186,13 +186,15 @@ def compare_means(
     relative = _contrast(group, reference, (-reference_scale, group_scale), ways)
     reach = t_quantile(relative.degrees, confidence) * np.sqrt(relative.variance)
     reach = np.where(relative.variance > 0, reach, np.nan)
+    with np.errstate(over="ignore"):  # a mean that is as good as 0
+        factor = np.exp(reach)
     d, d_error = _bonett(group, reference)
     d_reach = normal_quantiles(confidence) * d_error
     return MeanComparison(
         difference=wider_interval(difference, confidence),
         ratio=ratio,
-        ratio_low=ratio * np.exp(-reach),
-        ratio_high=ratio * np.exp(reach),
+        ratio_low=divide(ratio, factor),
+        ratio_high=ratio * factor,
         hedges_g=hedges_g(group, reference),
         bonett_d=d,
         bonett_low=d - d_reach,
@@ -289,7 +291,7 @@ def _clustered_parts(ways: Ways, signs: Floats) -> tuple[Floats, Floats, Floats]
         has_clusters &= (has_rows.sum(-1) >= LEAST_CLUSTERS).all(-1)
         influence = (signs[..., None] * np.where(has_rows, divide(way.residual, way.total), 0.0)).sum(-2)
         n_clusters = has_rows.any(-2).sum(-1)
-        factor = divide(n_clusters**2, (n_clusters - 1) * np.maximum(n_clusters - 2, 1))
+        factor = n_clusters**2 / np.maximum((n_clusters - 1) * (n_clusters - 2), 1)
         thirds.append(factor * (influence**3).sum(-1))
         variances.append((influence**2).sum(-1))
     third = select_way(thirds, variances)

@@ -16,7 +16,7 @@ from fairbench_cli.measures.clusters import ClusterSums
 from fairbench_cli.measures.counts import Floats, divide
 
 Ints = NDArray[np.intp]
-Index = int | slice | EllipsisType | Ints
+Index = int | slice | EllipsisType | Ints | list[int]
 
 UNWEIGHTED_POWERS = ((1, 0), (1, 1), (1, 2), (1, 3), (1, 4))
 POWERS = (*UNWEIGHTED_POWERS, (2, 0), (2, 1), (2, 2), (3, 0), (3, 1), (3, 2), (3, 3))

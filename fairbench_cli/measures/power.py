@@ -7,6 +7,9 @@ interval lies within. With few rows all tables are gone through. With more, the 
 beyond which it fails, and between which it passes, are found for what the reference may show, and the two
 rates taken for normal, with Edgeworth's term for their skewness. No formula for the log ratio enters, as its
 variance would be another than that of the test.
+
+With a margin a verdict goes by the difference p − q: it fails where the measured one is larger than the
+margin, and passes where Newcombe's interval lies within.
 """
 
 import math
@@ -16,10 +19,16 @@ from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.counts import Floats, as_floats, divide
-from fairbench_cli.measures.score_test import FEW_EXPECTED, equal_rates, score_z, smallest_expected_count
+from fairbench_cli.measures.score_test import (
+    FEW_EXPECTED,
+    difference_interval,
+    equal_rates,
+    score_z,
+    smallest_expected_count,
+)
 from fairbench_cli.measures.significance import normal_p, normal_quantile
 
 MOST_TABLES = 50_000  # that are gone through; with more rows the normal approximation is as good
@@ -27,6 +36,7 @@ TAIL = 7.5  # standard deviations of the reference's count that are looked at
 NODES = 31  # of what the reference may show, in the approximation
 ROUNDS = 4  # until a limit of the interval is found; each brings two digits
 HALVINGS = 18
+HALVINGS_OF_RATES = 24
 FEW_DESIGNS = 8  # of so many, the limits of this and of the next two halvings are tried at once
 AT_ONCE = 3
 MOST_ROWS = 1e12
@@ -64,11 +74,14 @@ class Criterion:
         inverse of a comparison's share.
     confidence : float
         Of tests and intervals.
+    margin : float or None
+        Differences from −margin to margin are allowed, in the place of ratios.
     """
 
     tau: float = 0.8
     family: float = 1
     confidence: float = 0.95
+    margin: float | None = None
 
     @property
     def alpha(self) -> float:
@@ -79,6 +92,25 @@ class Criterion:
     def limit(self) -> float:
         """The score at which an interval ends."""
         return normal_quantile(self.confidence)
+
+    def allowed_rates(self, reference: Floats) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest rate of a group that is allowed, given the reference's."""
+        if self.margin is None:
+            return self.tau * reference, reference / self.tau
+        return reference - self.margin, reference + self.margin
+
+    def allowed_logs(self, rate: float) -> tuple[float, float]:
+        """Return the logarithms of the lowest and the highest ratio that is allowed to a reference's rate."""
+        if self.margin is None:
+            return math.log(self.tau), -math.log(self.tau)
+        return math.log(max(1 - self.margin / rate, LEAST)), math.log(1 + self.margin / rate)
+
+    def distance(self, rate: Floats, ratio: Floats) -> tuple[Floats, float]:
+        """Return how far ratios are from 1, on the log scale, or differences from 0; and what is allowed."""
+        if self.margin is None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.abs(np.log(ratio)), -math.log(self.tau)
+        return np.abs(rate * ratio - rate), self.margin
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +180,8 @@ class TwoGroups:
         >>> [round(ratio, 2) for ratio in TwoGroups(2000, 2000, 0.3, Criterion()).passing_ratios()]
         [0.92, 1.1]
         """
-        edge = -math.log(self.rule.tau)
-        logs = np.linspace(-edge, min(edge, -math.log(self.rate)), 400)
+        low, high = self.rule.allowed_logs(self.rate)
+        logs = np.linspace(low, min(high, -math.log(self.rate)), 400)
         enough = np.flatnonzero(self.chances(np.exp(logs) * (1 - SAME), "passes").passes >= power)
         if not len(enough):
             return math.nan, math.nan
@@ -168,19 +200,28 @@ class TwoGroups:
         x, y = np.meshgrid(np.arange(self.n + 1.0), np.array(self._seen, np.float64), indexing="ij")
         n = np.full(x.shape, float(self.n))
         m = np.full(x.shape, float(self.m))
-        tau = self.rule.tau
         group_rate = x / n
         reference_rate = y / m
-        below = group_rate < tau * reference_rate * (1 - SAME)
-        above = group_rate * tau > reference_rate * (1 + SAME)
+        lowest, highest = self.rule.allowed_rates(reference_rate)
+        below = group_rate < lowest - SAME * reference_rate
+        above = group_rate > highest + SAME * reference_rate
         differ = np.zeros(x.shape, dtype=bool)
         outside = below | above
         p, _ = equal_rates(x[outside], n[outside], y[outside], m[outside])
         differ[outside] = p < self.rule.alpha
-        z = self.rule.limit
-        passes = (score_z(x, n, y, m, tau) > z) & (score_z(x, n, y, m, 1 / tau) < -z)
+        passes = self._lies_within(x, n, y, m)
         weights = _binomial(self._seen, self.m, np.array(self.rate))
         return (differ & below) @ weights, (differ & above) @ weights, passes @ weights
+
+    def _lies_within(self, x: Floats, n: Floats, y: Floats, m: Floats) -> NDArray[np.bool_]:
+        """Return for which tables the whole interval is allowed."""
+        margin = self.rule.margin
+        if margin is not None:
+            low, high = difference_interval(x, n, y, m, self.rule.confidence)
+            return np.asarray((low > -margin) & (high < margin))
+        tau = self.rule.tau
+        z = self.rule.limit
+        return np.asarray((score_z(x, n, y, m, tau) > z) & (score_z(x, n, y, m, 1 / tau) < -z))
 
     def _nearest(self, far: float, side: str, power: float) -> float:
         """Return the ratio nearest to 1, up to exp(far), at which the chance of a side is `power`."""
@@ -232,10 +273,14 @@ def approximate_chances(
     below = above = passes = np.zeros(shape)
     if verdicts != "passes":
         low, high = _rejection_limits(seen, group_rows, reference_rows, rule)
-        below = expectation(_chance_at_most(np.minimum(low, rule.tau * seen), p, group_rows))
-        above = expectation(1 - _chance_at_most(np.maximum(high, seen / rule.tau), p, group_rows))
+        lowest, highest = rule.allowed_rates(seen)
+        below = expectation(_chance_at_most(np.minimum(low, lowest), p, group_rows))
+        above = expectation(1 - _chance_at_most(np.maximum(high, highest), p, group_rows))
     if verdicts != "fails":
-        highest, lowest = _rates_at_scores(seen, group_rows, reference_rows, rule)
+        if rule.margin is None:
+            highest, lowest = _rates_at_scores(seen, group_rows, reference_rows, rule)
+        else:
+            highest, lowest = _rates_at_margin(seen, group_rows, reference_rows, rule.margin, rule.confidence)
         inside = _chance_at_most(highest, p, group_rows) - _chance_at_most(lowest, p, group_rows)
         passes = expectation(np.maximum(inside, 0.0))
     return Chances(below, above, passes)
@@ -307,12 +352,35 @@ def _rates_at_scores(seen: Floats, n: Floats, m: Floats, rule: Criterion) -> Flo
     return np.asarray(middle + away)
 
 
+def _rates_at_margin(
+    seen: Floats, n: Floats, m: Floats, margin: float, confidence: float
+) -> tuple[Floats, Floats]:
+    """Return the highest and the lowest rate of the group whose interval lies within the margin.
+
+    Given the reference's rate; the wider the interval, the nearer they are to it.
+    """
+    limits = []
+    for sign in (1.0, -1.0):
+        near = np.broadcast_to(seen, np.broadcast_shapes(seen.shape, n.shape, m.shape))
+        far = np.clip(near + sign * margin, 0.0, 1.0)
+        for _ in range(HALVINGS_OF_RATES):
+            middle = (near + far) / 2
+            low, high = difference_interval(middle * n, n, seen * m, m, confidence)
+            is_inside = (low > -margin) & (high < margin)
+            near = np.where(is_inside, middle, near)
+            far = np.where(is_inside, far, middle)
+        # Where not even equal rates are near enough, none is.
+        low, high = difference_interval(seen * n, n, seen * m, m, confidence)
+        limits.append(np.where((low > -margin) & (high < margin), near, -sign * np.inf))
+    return limits[0], limits[1]
+
+
 def rows_needed(
     rate: ArrayLike, ratio: ArrayLike, share: ArrayLike, rule: Criterion, power: float = 0.8
 ) -> Floats:
     """Return how many rows both groups need together to decide with a probability of `power`.
 
-    Outside τ: until it fails. Within τ: until it passes.
+    Outside of what is allowed: until it fails. Within: until it passes.
 
     Parameters
     ----------
@@ -329,18 +397,19 @@ def rows_needed(
     Returns
     -------
     array
-        NaN where no number of rows would do: a ratio of tau or 1/tau, rates of 0 or 1.
+        NaN where no number of rows would do: a ratio or a difference at its limit, rates of 0 or 1.
 
     Examples
     --------
     >>> rows_needed(0.3, [0.7, 1.0], 0.5, Criterion()).round().tolist()
     [732.0, 1981.0]
+    >>> rows_needed(0.3, [0.7, 1.0], 0.5, Criterion(margin=0.05)).round().tolist()
+    [732.0, 3523.0]
     """
     q, r, f = as_floats(rate, ratio, share)
     rows = np.full(q.shape, np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        away = np.abs(np.log(r))
-        edge = -math.log(rule.tau)
+    away, edge = rule.distance(q, r)
+    with np.errstate(invalid="ignore"):
         inside = (q > 0) & (r > 0) & (np.maximum(q, q * r) < 1 - SAME)  # weights add up to nearly 1, too
         solvable = inside & (f > 0) & (f < 1) & (np.abs(away - edge) >= SAME)
     verdicts: tuple[Verdicts, Verdicts] = ("fails", "passes")

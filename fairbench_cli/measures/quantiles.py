@@ -90,6 +90,9 @@ def weighted_quantiles(
     """
     share = np.atleast_1d(np.asarray(shares, dtype=np.float64))
     n = np.asarray(rows, dtype=np.float64)
+    if not n > 0:
+        missing = np.full(len(share), np.nan)
+        return QuantileLimits(missing, missing, missing)
     low, high = limit_positions(n, share, confidence)
     cumulated = np.cumsum(weights)
     limits = []
@@ -101,8 +104,8 @@ def weighted_quantiles(
 
 def _value_at(values: Floats, cumulated: Floats, position: float, n: float) -> float:
     """Return the mean of the values over one row's weight from a position on."""
-    if not len(values) or not np.isfinite(position):
-        return position if len(values) else np.nan
+    if not np.isfinite(position):
+        return position
     # In rows of equal weight; whole numbers stay whole where they are rows.
     ends = cumulated if cumulated[-1] == n else cumulated * (n / cumulated[-1])
     start = min(max(position, 0.0), n - 1)

@@ -28,7 +28,7 @@ BLOCK = 4_000_000  # numbers at a time in sums of products by cluster
 LEAST_RANKS = 4  # rows: Fisher's error divides by rows − 3
 
 
-class Estimate(NamedTuple):
+class EstimateWithLimits(NamedTuple):
     """A number with its error and limits; `p` is two-sided, of "it is 0".
 
     All but `value` are NaN where the rows do not tell how far off it may be.
@@ -207,7 +207,7 @@ def estimate_contrast(
     *,
     extra_variance: float = 0.0,
     degrees: float | None = None,
-) -> Estimate:
+) -> EstimateWithLimits:
     """Return a sum of coefficients, of one fit or over fits to groups that share no rows.
 
     Parameters
@@ -253,14 +253,14 @@ def contrast_variance(fits: Sequence[LinearFit], contrasts: Sequence[ArrayLike])
     return sum(variances), satterthwaite(variances, [fit.degrees for fit in fits])
 
 
-def to_estimate(value: float, variance: float, degrees: float, confidence: float) -> Estimate:
+def to_estimate(value: float, variance: float, degrees: float, confidence: float) -> EstimateWithLimits:
     """Return a number with limits and p by Student's t; NaN without a variance, or with under 1 degree."""
     if not (variance > 0 and degrees >= LEAST_DEGREES):
-        return Estimate(value, math.nan, math.nan, math.nan, math.nan, math.nan)
+        return EstimateWithLimits(value, math.nan, math.nan, math.nan, math.nan, math.nan)
     error = math.sqrt(variance)
     half = float(t_quantile(np.asarray(degrees), confidence)) * error
     p = float(t_test_p(np.asarray(value / error), np.asarray(degrees)))
-    return Estimate(value, error, float(degrees), value - half, value + half, p)
+    return EstimateWithLimits(value, error, float(degrees), value - half, value + half, p)
 
 
 def satterthwaite(variances: Sequence[float], degrees: Sequence[float]) -> float:
@@ -287,26 +287,39 @@ def _row_variance(fit: LinearFit, coordinates: Floats) -> float:
     return float(terms @ terms)
 
 
+def cluster_terms(fit: LinearFit, contrast: ArrayLike) -> tuple[Ints, Floats]:
+    """Return the codes of the clusters of a fit, and what each adds to a sum of coefficients.
+
+    The sum of the squares of the terms is the CR2 variance, and of the products with those of another group's
+    fit the covariance. NaN where a cluster alone decides a part of it.
+    """
+    codes, sums = _sum_clusters(fit, fit.coordinates(np.asarray(contrast, dtype=np.float64)))
+    return codes, sums.term
+
+
+def _sum_clusters(fit: LinearFit, coordinates: Floats) -> tuple[Ints, "_ClusterSums"]:
+    """Return the codes of the clusters of a fit, and their sums."""
+    code = np.asarray(fit.clusters)
+    order = np.argsort(code, kind="stable")
+    codes, start = np.unique(code[order], return_index=True)
+    return codes, _cluster_sums(fit.basis[order], fit.residuals[order], start, coordinates)
+
+
 def _clustered_variance(fits: Sequence[LinearFit], coordinates: Sequence[Floats]) -> tuple[float, float]:
     """Return the CR2 variance, and Satterthwaite's degrees of freedom for independent rows."""
-    codes = [np.asarray(fit.clusters) for fit in fits]
-    distinct = np.unique(np.concatenate(codes))
+    sums = [_sum_clusters(fit, q) for fit, q in zip(fits, coordinates, strict=True)]
+    distinct = np.unique(np.concatenate([codes for codes, _ in sums]))
     terms = np.zeros(len(distinct))
     diagonal = np.zeros(len(distinct))
     overlaps = []
-    for fit, code, q in zip(fits, codes, coordinates, strict=True):
-        order = np.argsort(code, kind="stable")
-        fit_codes, start = np.unique(code[order], return_index=True)
-        if len(fit_codes) < LEAST_CLUSTERS:
+    for codes, fit_sums in sums:
+        if len(codes) < LEAST_CLUSTERS or not np.isfinite(fit_sums.term).all():
             return math.nan, math.nan
-        sums = _cluster_sums(fit.basis[order], fit.residuals[order], start, q)
-        if not np.isfinite(sums.term).all():
-            return math.nan, math.nan
-        position = np.searchsorted(distinct, fit_codes)
-        terms[position] += sums.term
-        diagonal[position] += sums.diagonal
-        overlap = np.zeros((len(distinct), len(q)))
-        overlap[position] = sums.overlap
+        position = np.searchsorted(distinct, codes)
+        terms[position] += fit_sums.term
+        diagonal[position] += fit_sums.diagonal
+        overlap = np.zeros((len(distinct), fit_sums.overlap.shape[1]))
+        overlap[position] = fit_sums.overlap
         overlaps.append(overlap)
     # With G the covariance of the clusters' terms, (tr G)² / tr(G²); off its diagonal G is −overlap overlap'.
     between = np.concatenate(overlaps, axis=1)
@@ -363,18 +376,18 @@ class Line:
 
     Parameters
     ----------
-    slope, intercept : Estimate
+    slope, intercept : EstimateWithLimits
         Of the slope `p` is of "it is 0".
     rows : float
         Kish's number of rows.
     """
 
-    slope: Estimate
-    intercept: Estimate
+    slope: EstimateWithLimits
+    intercept: EstimateWithLimits
     rows: float
 
 
-NO_ESTIMATE = Estimate(math.nan, math.nan, math.nan, math.nan, math.nan, math.nan)
+NO_ESTIMATE = EstimateWithLimits(math.nan, math.nan, math.nan, math.nan, math.nan, math.nan)
 NO_LINE = Line(NO_ESTIMATE, NO_ESTIMATE, 0.0)
 SLOPE = (0.0, 1.0)
 INTERCEPT = (1.0, 0.0)
@@ -433,20 +446,20 @@ def _to_line(fit: LinearFit, confidence: float) -> Line:
 
 
 @dataclass(frozen=True, eq=False)
-class LineComparison:
+class ComparedLines:
     """The lines of a group and of its reference.
 
     Parameters
     ----------
     group, reference : Line
-    slope_difference, intercept_difference : Estimate
+    slope_difference, intercept_difference : EstimateWithLimits
         Of the group less its reference; `p` is of "both are alike".
     """
 
     group: Line
     reference: Line
-    slope_difference: Estimate
-    intercept_difference: Estimate
+    slope_difference: EstimateWithLimits
+    intercept_difference: EstimateWithLimits
 
 
 def compare_lines(
@@ -456,7 +469,7 @@ def compare_lines(
     weights: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     confidence: float = 0.95,
-) -> LineComparison:
+) -> ComparedLines:
     """Return the lines of y on x of a group and of its reference, and how they differ.
 
     With predictions for x and labels for y it is the calibration by group: a slope of 1 is ideal, below 1
@@ -495,7 +508,7 @@ def compare_lines(
         slope = estimate_contrast(pair, (SLOPE, -np.array(SLOPE)), confidence)
         intercept = estimate_contrast(pair, (INTERCEPT, -np.array(INTERCEPT)), confidence)
     lines = [NO_LINE if fit is None else _to_line(fit, confidence) for fit in fits]
-    return LineComparison(lines[0], lines[1], slope, intercept)
+    return ComparedLines(lines[0], lines[1], slope, intercept)
 
 
 def select_rows(values: ArrayLike | None, mask: NDArray[np.bool_]) -> NDArray[np.generic] | None:
@@ -512,7 +525,7 @@ def spearman(
     weights: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     confidence: float = 0.95,
-) -> Estimate:
+) -> EstimateWithLimits:
     """Return Spearman's rank correlation; equal numbers share their mean rank.
 
     Limits are those of Fisher's z with the error √((1 + r²/2) / (n − 3)) (Bonett & Wright 2000), n Kish's
@@ -530,7 +543,7 @@ def spearman(
 
     Returns
     -------
-    Estimate
+    EstimateWithLimits
         NaN where all x or all y are the same; without limits where ranks agree or disagree in all rows, and
         with fewer than four rows.
 
@@ -566,7 +579,7 @@ def spearman(
         p = float(t_test_p(np.asarray(z / error), np.asarray(degrees)))
     low = math.tanh(z - reach * error)
     high = math.tanh(z + reach * error)
-    return Estimate(correlation, error, degrees, low, high, p)
+    return EstimateWithLimits(correlation, error, degrees, low, high, p)
 
 
 def weighted_ranks(values: ArrayLike, weights: ArrayLike | None = None) -> Floats:

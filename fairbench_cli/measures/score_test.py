@@ -16,6 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from fairbench_cli.measures.counts import Floats, as_floats, divide
 from fairbench_cli.measures.significance import fisher, normal_p, normal_quantiles
 
+# Of bisection, on a logarithm within ±EDGE, or on standard errors up to it.
+STEPS = 60
+EDGE = 40.0
+
+Bools = NDArray[np.bool_]
+
 
 def wilson_interval(
     above: ArrayLike, below: ArrayLike, confidence: ArrayLike = 0.95
@@ -25,9 +31,14 @@ def wilson_interval(
     >>> [round(float(limit), 4) for limit in wilson_interval(0, 20)]
     [0.0, 0.1611]
     """
+    return _wilson_limits(above, below, normal_quantiles(confidence))
+
+
+def _wilson_limits(above: ArrayLike, below: ArrayLike, z: Floats) -> tuple[Floats, Floats]:
+    """Return Wilson's limits that are `z` standard errors away."""
     x = np.asarray(above, dtype=np.float64)
     n = np.asarray(below, dtype=np.float64)
-    z2 = normal_quantiles(confidence) ** 2
+    z2 = z**2
     with np.errstate(divide="ignore", invalid="ignore"):
         half = np.sqrt(z2 * (x * (n - x) / n + z2 / 4)) / (n + z2)
         middle = (x + z2 / 2) / (n + z2)
@@ -52,18 +63,54 @@ def difference_interval(
     >>> [round(float(limit), 4) for limit in difference_interval(56, 70, 48, 80)]
     [0.0524, 0.3339]
     """
-    p, p_low, p_high = _estimate(above, below, confidence)
-    q, q_low, q_high = _estimate(ref_above, ref_below, confidence)
-    rho = np.asarray(correlation)
+    z = normal_quantiles(confidence)
+    return _difference_limits(above, below, ref_above, ref_below, z, np.asarray(correlation))
+
+
+def difference_outside_p(
+    above: ArrayLike,
+    below: ArrayLike,
+    ref_above: ArrayLike,
+    ref_below: ArrayLike,
+    margin: ArrayLike,
+    correlation: ArrayLike = 0.0,
+) -> Floats:
+    """Return two-sided p-values of "the difference is no larger than `margin`, either way".
+
+    They are below 1 − confidence where the whole interval of that confidence is beyond the margin. NaN for a
+    denominator of 0.
+
+    >>> difference_outside_p([45, 45], [150, 1500], [90, 900], [200, 2000], 0.1).round(4).tolist()
+    [0.3364, 0.0]
+    """
+    x, n, y, m = as_floats(above, below, ref_above, ref_below)
+    limit, rho = np.broadcast_arrays(*as_floats(margin, correlation))
+    difference = divide(x, n) - divide(y, m)
+    is_below = difference < 0
+    # The limits move away from the difference as z grows: halve until the nearer one is at the margin.
+    low = np.zeros(difference.shape)
+    high = np.full(difference.shape, EDGE)
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        lower, upper = _difference_limits(x, n, y, m, middle, rho)
+        is_beyond = np.where(is_below, upper < -limit, lower > limit)
+        low = np.where(is_beyond, middle, low)
+        high = np.where(is_beyond, high, middle)
+    outside = np.where(np.abs(difference) > limit, normal_p(low), 1.0)
+    return np.where(np.isnan(difference), np.nan, outside)
+
+
+def _difference_limits(
+    above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_below: ArrayLike, z: Floats, rho: Floats
+) -> tuple[Floats, Floats]:
+    """Return Newcombe's limits of a difference that are `z` standard errors away."""
+    p_low, p_high = _wilson_limits(above, below, z)
+    q_low, q_high = _wilson_limits(ref_above, ref_below, z)
+    p = divide(above, below)
+    q = divide(ref_above, ref_below)
     down = _hypotenuse(p - p_low, q_high - q, rho)
     up = _hypotenuse(p_high - p, q - q_low, rho)
     return p - q - down, p - q + up
-
-
-def _estimate(above: ArrayLike, below: ArrayLike, confidence: ArrayLike) -> tuple[Floats, Floats, Floats]:
-    """Return a rate and its Wilson limits."""
-    low, high = wilson_interval(above, below, confidence)
-    return divide(above, below), low, high
 
 
 def _hypotenuse(first_side: Floats, second_side: Floats, rho: Floats) -> Floats:
@@ -72,11 +119,7 @@ def _hypotenuse(first_side: Floats, second_side: Floats, rho: Floats) -> Floats:
 
 
 FEW_EXPECTED = 5  # where one cell of the table expects fewer rows, Fisher's test is taken
-STEPS = 60  # of bisection, on a logarithm within ±EDGE
-EDGE = 40.0
 CLOSE = 1e-6  # a discriminant smaller than this part of what it is the difference of has lost digits
-
-Bools = NDArray[np.bool_]
 
 
 def score_z(

@@ -365,6 +365,8 @@ class RatioLooks:
         Times the variance at the first look that has limits, in which a look's variance is counted.
     start_look : int array, shape (...)
         That look, or none where it is the number of looks.
+    weight_sum : array
+        Σ h, by which the score of a difference d is Σ h (x/n − y/m − d).
     """
 
     group_sum: Floats
@@ -374,6 +376,7 @@ class RatioLooks:
     covariance: Floats
     tuning: Floats
     start_look: Ints
+    weight_sum: Floats
 
     def log_evidence(self, ratio: ArrayLike, alpha: float = 0.05) -> Floats:
         """Return ln of the evidence against a ratio, with the sign of whether the true one is larger.
@@ -394,20 +397,55 @@ class RatioLooks:
         tau = np.asarray(ratio, dtype=np.float64)
         score = self.group_sum - tau * self.reference_sum
         variance = self.group_variance - 2 * tau * self.covariance + tau**2 * self.reference_variance
-        looks = variance.shape[-1]
-        start = np.minimum(self.start_look, looks - 1)[..., None]
+        q = self._mixing_variance(tau, alpha)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            evidence = (score**2 / (q + variance) - np.log((q + variance) / q)) / 2
+        evidence = np.where(self._has_limits & (q > 0), np.maximum(evidence, 0.0), 0.0)
+        return np.copysign(evidence, score)
+
+    def _mixing_variance(self, tau: Floats, alpha: float) -> Floats:
+        """Return the variance, at a ratio, with which limits are narrowest after `TUNED_LOOKS` looks."""
+        start = np.minimum(self.start_look, self.group_sum.shape[-1] - 1)[..., None]
         twice = 2 * math.log(1 / alpha)
         first_group = np.take_along_axis(self.group_variance, start, -1)
         first_reference = np.take_along_axis(self.reference_variance, start, -1)
         first_covariance = np.take_along_axis(self.covariance, start, -1)
         first_variance = first_group - 2 * tau * first_covariance + tau**2 * first_reference
         tuned = first_variance * self.tuning[..., None]
-        q = tuned / (twice + math.log1p(twice))
+        return np.asarray(tuned / (twice + math.log1p(twice)))
+
+    @property
+    def _has_limits(self) -> NDArray[np.bool_]:
+        """Which looks have limits."""
+        return np.asarray(np.arange(self.group_sum.shape[-1]) >= self.start_look[..., None])
+
+    def log_difference_evidence(self, difference: ArrayLike, alpha: float = 0.05) -> Floats:
+        """Return ln of the evidence against a difference of the rates, as `log_evidence` does of a ratio."""
+        score = self.group_sum - self.reference_sum - np.asarray(difference) * self.weight_sum
+        variance = self.group_variance - 2 * self.covariance + self.reference_variance
+        q = self._mixing_variance(np.ones(1), alpha)
         with np.errstate(divide="ignore", invalid="ignore"):
             evidence = (score**2 / (q + variance) - np.log((q + variance) / q)) / 2
-        has_limits = np.arange(looks) >= self.start_look[..., None]
-        evidence = np.where(has_limits & (q > 0), np.maximum(evidence, 0.0), 0.0)
+        evidence = np.where(self._has_limits & (q > 0), np.maximum(evidence, 0.0), 0.0)
         return np.copysign(evidence, score)
+
+    def difference_limits(self, alpha: float = 0.05) -> tuple[Floats, Floats]:
+        """Return the limits of the difference at each look: -1 and 1 where there are none.
+
+        >>> looks = ratio_looks([70, 60, 65], [200] * 3, [100, 110, 105], [200] * 3)
+        >>> [limit.round(2).tolist() for limit in looks.difference_limits()]
+        [[-0.32, -0.31, -0.29], [0.02, -0.09, -0.11]]
+        """
+        variance = self.group_variance - 2 * self.covariance + self.reference_variance
+        q = self._mixing_variance(np.ones(1), alpha)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.sqrt((q + variance) * (2 * math.log(1 / alpha) + np.log((q + variance) / q)))
+        has_limits = self._has_limits & (q > 0) & (self.weight_sum > 0)
+        middle = divide(self.group_sum - self.reference_sum, self.weight_sum)
+        half = divide(reach, self.weight_sum)
+        low = np.where(has_limits, np.maximum(middle - half, -1.0), -1.0)
+        high = np.where(has_limits, np.minimum(middle + half, 1.0), 1.0)
+        return low, high
 
     def limits(self, alpha: float = 0.05) -> tuple[Floats, Floats]:
         """Return the limits of the ratio at each look: 0 and infinity where there are none."""
@@ -470,6 +508,7 @@ def ratio_looks(above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_be
         covariance=np.zeros_like(variances[0]),
         tuning=tuning,
         start_look=start_look,
+        weight_sum=np.cumsum(h, axis=-1),
     )
 
 

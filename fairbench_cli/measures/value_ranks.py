@@ -230,8 +230,8 @@ def sum_placements(
     group_spread = reference_spread = _Spread(zeros, zeros, zeros)
     more_sum = equal_sum = tie_sum = distance = zeros
     group_range = reference_range = _Range(np.full(shape, np.inf), np.full(shape, -np.inf))
-    half_group = divide(0.5, group.weight)[..., None]
-    half_reference = divide(0.5, reference.weight)[..., None]
+    half_group = divide(0.5, np.where(group.weight > 0, group.weight, np.nan))[..., None]
+    half_reference = divide(0.5, np.where(reference.weight > 0, reference.weight, np.nan))[..., None]
     offset = 0
     for block in blocks:
         # 1. Each group's share at or below a value, and the same with half of what is equal.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numbers_tables import TABLES, each_table, golden
 
-from fairbench_cli.measures.decomposition import Decomposition, Predictor, decompose_difference
+from fairbench_cli.measures.decomposition import Decomposition, ExplainingColumn, decompose_difference
 
 SCHOOLS = ("none", "school", "college", "doctorate")
 
@@ -12,7 +12,7 @@ SCHOOLS = ("none", "school", "college", "doctorate")
 @each_table
 def test_parts_of_golden_tables(number):
     table = TABLES[number]
-    predictor = Predictor("column", table["column"])
+    predictor = ExplainingColumn("column", table["column"])
     parts = decompose_difference(table["value"], table["is_group"], [predictor])
     # The golden file has the reference less the group.
     assert -parts.difference == golden(number, "oaxaca_gap")
@@ -38,7 +38,7 @@ def draw_pay(seed, n=300, n_households=120):
         + rng.normal(size=n) * 4
         + rng.normal(size=n_households)[household]
     )
-    predictors = [Predictor("years", years), Predictor("school", school, SCHOOLS)]
+    predictors = [ExplainingColumn("years", years), ExplainingColumn("school", school, SCHOOLS)]
     return pay, is_group, predictors, rng.lognormal(0, 0.5, n), household
 
 
@@ -109,14 +109,14 @@ def test_laws_of_parts(is_clustered):
     clusters = household if is_clustered else None
     years, school = predictors
     parts = decompose_difference(pay, is_group, predictors, weights, clusters)
-    moved = [Predictor("years", 1e5 - 12 * years.values), school]
+    moved = [ExplainingColumn("years", 1e5 - 12 * years.values), school]
     same = decompose_difference(pay + 1e4, is_group, moved, 9 * weights, clusters)
     assert numbers_of(same) == pytest.approx(numbers_of(parts), rel=1e-6)
-    reordered = [years, Predictor("school", 3 - school.values, SCHOOLS[::-1])]
+    reordered = [years, ExplainingColumn("school", 3 - school.values, SCHOOLS[::-1])]
     same = decompose_difference(pay, is_group, reordered, weights, clusters)
     assert numbers_of(same) == pytest.approx(numbers_of(parts))
     order = np.random.default_rng(0).permutation(len(pay))
-    shuffled = [Predictor(p.name, p.values[order], p.levels) for p in predictors]
+    shuffled = [ExplainingColumn(p.name, p.values[order], p.levels) for p in predictors]
     codes = clusters if clusters is None else clusters[order]
     same = decompose_difference(pay[order], is_group[order], shuffled, weights[order], codes)
     assert numbers_of(same) == pytest.approx(numbers_of(parts))
@@ -131,15 +131,15 @@ def test_laws_of_parts(is_clustered):
 def test_columns_that_say_nothing_new_are_dropped_and_named():
     pay, is_group, (years, school), _, _ = draw_pay(6)
     rare = np.where(np.arange(len(pay)) == np.flatnonzero(is_group)[0], 3, np.minimum(school.values, 2))
-    twice = Predictor("months", 12 * years.values)
-    constant = Predictor("country", np.zeros(len(pay), int), ("here", "there"))
-    of_group = Predictor("sex", is_group.astype(int), ("m", "f"))
-    predictors = [years, Predictor("school", rare, SCHOOLS), twice, constant, of_group]
+    twice = ExplainingColumn("months", 12 * years.values)
+    constant = ExplainingColumn("country", np.zeros(len(pay), int), ("here", "there"))
+    of_group = ExplainingColumn("sex", is_group.astype(int), ("m", "f"))
+    predictors = [years, ExplainingColumn("school", rare, SCHOOLS), twice, constant, of_group]
     parts = decompose_difference(pay, is_group, predictors)
     assert parts.dropped == ("school=doctorate", "months", "country", "sex")
     assert [column.name for column in parts.contributions] == ["years", "school"]
     fewer = decompose_difference(
-        pay, is_group, [years, Predictor("school", np.where(rare == 3, 0, rare), SCHOOLS[:3])]
+        pay, is_group, [years, ExplainingColumn("school", np.where(rare == 3, 0, rare), SCHOOLS[:3])]
     )
     assert numbers_of(parts) == pytest.approx(numbers_of(fewer))
 
@@ -147,7 +147,7 @@ def test_columns_that_say_nothing_new_are_dropped_and_named():
 def test_what_is_collinear_in_one_group_is_dropped_in_both():
     pay, is_group, (years, _), _, _ = draw_pay(7)
     other = np.where(is_group, 3 * years.values + 1, pay**0.5)
-    parts = decompose_difference(pay, is_group, [years, Predictor("other", other)])
+    parts = decompose_difference(pay, is_group, [years, ExplainingColumn("other", other)])
     assert parts.dropped == ("other",)
     assert parts.explained.value == pytest.approx(
         decompose_difference(pay, is_group, [years]).explained.value
@@ -156,7 +156,7 @@ def test_what_is_collinear_in_one_group_is_dropped_in_both():
 
 def test_nothing_left_to_explain_with():
     pay, is_group, _, _, _ = draw_pay(7)
-    parts = decompose_difference(pay, is_group, [Predictor("same", np.ones(len(pay)))])
+    parts = decompose_difference(pay, is_group, [ExplainingColumn("same", np.ones(len(pay)))])
     assert parts.dropped == ("same",)
     assert parts.explained.value == 0
     assert np.isnan(parts.explained.error)
@@ -167,7 +167,7 @@ def test_nothing_left_to_explain_with():
 def test_too_few_rows_give_no_numbers(n_group, too_few):
     rng = np.random.default_rng(1)
     is_group = np.arange(n_group + 30) < n_group
-    columns = [Predictor(name, rng.normal(size=len(is_group))) for name in "abc"]
+    columns = [ExplainingColumn(name, rng.normal(size=len(is_group))) for name in "abc"]
     parts = decompose_difference(rng.normal(size=len(is_group)), is_group, columns)
     assert parts.too_few == too_few
     assert np.isnan(parts.explained.value) == bool(too_few)

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from fairbench_cli.audit.compare.effective_sizes import EQUAL, is_share
 from fairbench_cli.audit.compare.references import REST, Bools, Ints
 from fairbench_cli.audit.scan.slices import Clusters, Slice
-from fairbench_cli.measures.clusters import ClusteredComparison, RateSums, compare_rates
-from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.clusters import ClusteredComparison, RateSums, compare_rates, t_test_p
+from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import numerators_and_denominators
 
 MASKS = ("has_clusters", "is_tested")
@@ -168,6 +168,22 @@ def compare_pairs(
     for i, (reference, group) in enumerate(zip(references.tolist(), groups.tolist(), strict=True)):
         pairs.append((i, reference, group, every_rate))
     return _compare(group_counts, names, pairs, len(pairs), taus, confidence)
+
+
+def is_within(clustered: ClusteredComparison, margins: Floats) -> Bools:
+    """Return whether whole intervals of differences lie within margins; NaN is no margin."""
+    within: Bools = (clustered.difference_low > -margins) & (clustered.difference_high < margins)
+    return within
+
+
+def outside_margin_p(clustered: ClusteredComparison, margins: Floats) -> Floats:
+    """Return two-sided p-values of "the difference is no larger than its margin, either way".
+
+    By the t of the intervals of differences, so that both agree; NaN where nothing is tested.
+    """
+    difference = np.abs(clustered.difference_low + clustered.difference_high) / 2
+    beyond = np.maximum(difference - margins, 0.0)
+    return t_test_p(divide(beyond, np.sqrt(clustered.variance)), clustered.degrees)
 
 
 def _compare(

@@ -4,6 +4,9 @@
 * **Passes**: Miettinen and Nurminen's interval of the ratio lies within τ.
 * **Not decided**: anything else.
 
+A rate that has a margin goes by its difference instead: by whether that is larger than the margin, and by
+Newcombe's interval.
+
 The `family` is all comparisons that the verdict, or a gate, depends on, in the whole audit; what cannot be
 tested counts with a p-value of 1. Where the reference was chosen by its rate, all pairs of groups are in it.
 Rates that add up to 1 share one test where they have the same reference. How often each verdict is wrong is
@@ -43,7 +46,7 @@ from fairbench_cli.audit.compare.report import (
     Test,
     intervals,
 )
-from fairbench_cli.audit.compare.verdict import decide, tau_of
+from fairbench_cli.audit.compare.verdict import decide, decide_difference, margin_of, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, SHOWN, defined
 from fairbench_cli.audit.scan.slices import Slice
@@ -57,6 +60,32 @@ from fairbench_cli.measures.rates import RATES, numerators_and_denominators
 
 Limits = tuple[Floats, Floats]
 CAN_DECIDE: tuple[Reason, ...] = ("chance", "few", "wide")  # what more rows would end
+
+
+@dataclass(frozen=True, eq=False)
+class Allowed:
+    """What is allowed of rates, arrays of shape (rates,): each has a τ or a margin, and NaN for the other.
+
+    Parameters
+    ----------
+    taus : float array
+        Ratios from τ to 1/τ are allowed.
+    margins : float array
+        Differences from −margin to margin are allowed.
+    """
+
+    taus: Floats
+    margins: Floats
+
+    @property
+    def by_margin(self) -> Bools:
+        """Which rates go by their differences."""
+        return ~np.isnan(self.margins)
+
+    @property
+    def ratio_limits(self) -> Floats:
+        """The taus, and 1 where a margin takes their place: what is computed with it is not used."""
+        return np.where(self.by_margin, 1.0, self.taus)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,14 +103,14 @@ class Tests:
     compared : bool array
         False for the reference itself, and for groups that are not compared.
     p, outside : arrays
-        P-values of "the rates are equal" and of "the ratio lies within τ"; NaN where nothing is compared, and
-        where there are no rows.
+        P-values of "the rates are equal" and of "the ratio lies within τ", or the difference within its
+        margin; NaN where nothing is compared, and where there are no rows.
     exact : bool array
         Which p are of Fisher's test.
     few : bool array
         Where weights leave too few rows to reject anything.
     within : bool array
-        Whether the interval of the ratio lies within τ.
+        Whether the interval of the ratio lies within τ, or that of the difference within its margin.
     pairs, pairs_outside : arrays, shape (pairs, rates)
         The p-values of other pairs of groups, where the reference was chosen by its rate; else no pairs.
     clustered : ClusteredComparison or None
@@ -112,7 +141,7 @@ class Evidence:
     p_holm : float array
         Adjusted p-values of "the rates are equal"; NaN where there is no test.
     differs, outside : bool arrays
-        Whether the rates differ, and whether their ratio lies outside τ.
+        Whether the rates differ, and whether by more than is allowed.
     shares : float array
         The share of the level of the family that each test has.
     size, n_named : int
@@ -134,14 +163,16 @@ class Look:
     Parameters
     ----------
     point, point_since : object arrays of {"pass", "fail", "undecided"}
-        Whether the ratio of all slices so far lies within τ, and that since the slice from which the evidence
-        is largest, by which it fails.
+        Whether the ratio of all slices so far lies within τ (or the difference within its margin), and that
+        since the slice from which the evidence is largest, by which it fails.
     within : bool array
         Whether the limits that hold at all looks do.
     p : array, or None
         P-values that hold at all looks; None where those of the rows of a slice stay, as a description.
     limits : two arrays, or None
         The limits of the ratio that hold at all looks; None likewise.
+    difference_limits : two arrays, or None
+        Those of the difference; used of rates that go by a margin.
     """
 
     point: NDArray[np.object_]
@@ -149,6 +180,7 @@ class Look:
     within: Bools
     p: Floats | None = None
     limits: Limits | None = None
+    difference_limits: Limits | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +238,11 @@ class Compared:
     def clustered(self) -> ClusteredComparison | None:
         """What clusters say, where some cluster has two rows."""
         return clustered_rates.compare_groups(
-            self.group_counts, self.names, self.reference_indices, self.taus, self.confidence
+            self.group_counts,
+            self.names,
+            self.reference_indices,
+            self.allowed.ratio_limits,
+            self.confidence,
         )
 
     @property
@@ -235,13 +271,19 @@ class Compared:
 
     @cached_property
     def difference_limits(self) -> Limits:
-        """Newcombe's intervals of the differences; where rows share clusters, Student's."""
+        """Newcombe's intervals of the differences; where rows share clusters, Student's.
+
+        Of slices in an order those of a rate with a margin are the limits that hold at all looks.
+        """
         rows, ref = self.rows
         limits = difference_limits(self.names, rows, ref, self.confidence)
-        if self.clustered is None:
+        if self.clustered is not None:
+            of_clusters = (self.clustered.difference_low, self.clustered.difference_high)
+            limits = _choose_limits(self.clustered.is_tested, of_clusters, limits)
+        if self.look is None or self.look.difference_limits is None:
             return limits
-        of_clusters = (self.clustered.difference_low, self.clustered.difference_high)
-        return _choose_limits(self.clustered.is_tested, of_clusters, limits)
+        is_chosen = np.broadcast_to(self.allowed.by_margin, limits[0].shape)
+        return _choose_limits(is_chosen, self.look.difference_limits, limits)
 
     @cached_property
     def tests(self) -> Tests:
@@ -250,10 +292,10 @@ class Compared:
         config = self.config
         compared = is_comparable[:, None] & ~self.itself
         tests = compute_tests(
-            self.names, self.reference_indices, *self.rows, compared, self.taus, config.confidence
+            self.names, self.reference_indices, *self.rows, compared, self.allowed, config.confidence
         )
         if references.is_chosen_by_rate(self.group_counts, config):
-            tests = with_pairs(tests, is_comparable, self.taus)
+            tests = with_pairs(tests, is_comparable, self.allowed)
         if self.clustered is not None:
             return self._with_clusters(tests, self.clustered)
         return tests
@@ -261,13 +303,14 @@ class Compared:
     def _with_clusters(self, tests: Tests, clustered: ClusteredComparison) -> Tests:
         """Return tests with those by clusters in their place; what these cannot test is not tested."""
         p = np.where(tests.compared, clustered.p, np.nan)
-        within = (clustered.ratio_low > self.taus) & (clustered.ratio_high < 1 / self.taus)
+        within = (clustered.ratio_low > self.allowed.taus) & (clustered.ratio_high < 1 / self.allowed.taus)
+        within |= clustered_rates.is_within(clustered, self.allowed.margins)
         # Without a width of their own, intervals are those of the rows that clusters are worth.
         within = np.where(clustered.is_tested, within, tests.within & clustered.has_clusters)
         tests = replace(
             tests,
             p=p[:, find_shared_tests(self.names, self.reference_indices)],
-            outside=np.where(tests.compared, clustered.outside_p, np.nan),
+            outside=np.where(tests.compared, self._outside_by_clusters(clustered), np.nan),
             exact=np.zeros_like(tests.exact),
             too_few=~clustered.is_tested,
             within=within,
@@ -277,19 +320,33 @@ class Compared:
             return tests
         first_groups, second_groups = np.triu_indices(len(tests.compared), 1)
         pairs = clustered_rates.compare_pairs(
-            self.group_counts, self.names, first_groups, second_groups, self.taus, self.config.confidence
+            self.group_counts,
+            self.names,
+            first_groups,
+            second_groups,
+            self.allowed.ratio_limits,
+            self.config.confidence,
         )
         is_pair = ~np.isnan(tests.pairs)
+        pairs_outside = _p_or_one(self._outside_by_clusters(pairs), ~pairs.is_tested)
         return replace(
             tests,
             pairs=np.where(is_pair, _p_or_one(pairs.p, ~pairs.is_tested), np.nan),
-            pairs_outside=np.where(is_pair, _p_or_one(pairs.outside_p, ~pairs.is_tested), np.nan),
+            pairs_outside=np.where(is_pair, pairs_outside, np.nan),
         )
 
+    def _outside_by_clusters(self, clustered: ClusteredComparison) -> Floats:
+        """Return the p-values by clusters of what is allowed."""
+        of_margins = clustered_rates.outside_margin_p(clustered, self.allowed.margins)
+        return np.where(self.allowed.by_margin, of_margins, clustered.outside_p)
+
     @cached_property
-    def taus(self) -> Floats:
-        """Their taus, shape (rates,)."""
-        return np.array([tau_of(name, self.config) for name in self.names])
+    def allowed(self) -> Allowed:
+        """Their taus and margins."""
+        return Allowed(
+            np.array([tau_of(name, self.config) for name in self.names]),
+            np.array([margin_of(name, self.config) for name in self.names]),
+        )
 
     @cached_property
     def itself(self) -> Bools:
@@ -332,9 +389,8 @@ class Compared:
         return numerator, denominator, ref_numerator, ref_denominator
 
     def decide(self, evidence: Evidence, g: int, m: int) -> tuple[Verdict, Verdict, Reason]:
-        """Return whether the ratio itself lies within τ, the verdict, and why it is not decided."""
-        numerator, denominator, ref_numerator, ref_denominator = self.behind(g, m)
-        point = decide(numerator, denominator, ref_numerator, ref_denominator, float(self.taus[m]))
+        """Return whether the gap itself is allowed, the verdict, and why it is not decided."""
+        point = decide_point(self.behind(g, m), self.allowed, m)
         tests = self.tests
         if self.look is not None and not self.itself[g, m]:
             points = self.look.point_since if evidence.differs[g, m] else self.look.point
@@ -342,6 +398,16 @@ class Compared:
             tests = replace(tests, within=self.look.within, too_few=np.zeros_like(tests.too_few))
         verdict, reason = decide_by_evidence(point, tests, evidence, g, m, self.config)
         return point, verdict, reason
+
+
+def decide_point(counts: tuple[float, float, float, float], allowed: Allowed, m: int) -> Verdict:
+    """Return whether the measured gap of a rate is allowed.
+
+    `counts` are the numerator and denominator of the group, then of its reference.
+    """
+    if allowed.by_margin[m]:
+        return decide_difference(*counts, float(allowed.margins[m]))
+    return decide(*counts, float(allowed.taus[m]))
 
 
 def _choose_limits(is_tested: Bools, of_clusters: Limits, of_rows: Limits) -> Limits:
@@ -376,17 +442,25 @@ def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confi
     confidence : float, or array of one for each
         In (0, 1).
     """
-    # A share of a list is a proportion of the list; of two shares, what one group gets, another does not.
-    total = rows.numerator.sum(0)
+    counts, rho = _difference_counts(names, rows, ref, rows.numerator.sum(0))
+    return score_test.difference_interval(*counts, confidence, rho)
+
+
+def _difference_counts(
+    names: Sequence[str], rows: RateRows, ref: RateRows, total: Floats
+) -> tuple[tuple[Floats, Floats, Floats, Floats], Floats]:
+    """Return the counts that a difference is of, and the correlation of both rates.
+
+    A share of a list is a proportion of the list, `total`; of two shares, what one group gets, another does
+    not.
+    """
     denominator = _denominator(names, rows, total)
     ref_denominator = _denominator(names, ref, total)
     p = divide(rows.numerator, denominator)
     q = divide(ref.numerator, ref_denominator)
     rho = np.where(is_share(names), -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
     rho = np.where(np.isnan(rho), 0.0, rho)
-    return score_test.difference_interval(
-        rows.numerator, denominator, ref.numerator, ref_denominator, confidence, rho
-    )
+    return (rows.numerator, denominator, ref.numerator, ref_denominator), rho
 
 
 def _denominator(names: Sequence[str], rows: RateRows, total: Floats) -> Floats:
@@ -400,11 +474,13 @@ def compute_tests(
     rows: RateRows,
     ref: RateRows,
     compared: Bools,
-    taus: Floats,
+    allowed: Allowed,
     confidence: float,
 ) -> Tests:
     """Return the tests of rates, given the rows behind them and behind their references."""
-    p, outside, exact, too_few = _compute_p_values(rows, ref, taus)
+    total = rows.numerator.sum(0)
+    p, outside, exact, too_few = _compute_p_values(names, rows, ref, total, allowed)
+    taus = allowed.ratio_limits
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     numerator, denominator, ref_numerator, ref_denominator = (
         rows.numerator,
@@ -416,6 +492,10 @@ def compute_tests(
         z_low = score_test.score_z(numerator, denominator, ref_numerator, ref_denominator, taus)
         z_high = score_test.score_z(numerator, denominator, ref_numerator, ref_denominator, 1 / taus)
         within = (z_low > z) & (z_high < -z)
+    if allowed.by_margin.any():
+        low, high = difference_limits(names, rows, ref, confidence)
+        is_near = (low > -allowed.margins) & (high < allowed.margins)
+        within = np.where(allowed.by_margin, is_near, within)
     p, outside = (np.where(compared, values, np.nan) for values in (p, outside))
     none = np.empty((0, len(names)))
     p = p[:, find_shared_tests(names, reference_indices)]
@@ -424,7 +504,7 @@ def compute_tests(
     )
 
 
-def with_pairs(tests: Tests, is_comparable: Bools, taus: Floats) -> Tests:
+def with_pairs(tests: Tests, is_comparable: Bools, allowed: Allowed) -> Tests:
     """Return tests with those of all other pairs of the groups where `is_comparable`.
 
     A reference that the data chose, as it has the highest rate, is the most extreme of all pairs.
@@ -437,7 +517,11 @@ def with_pairs(tests: Tests, is_comparable: Bools, taus: Floats) -> Tests:
         & (second_groups[:, None] != tests.reference_indices)
     )
     p, outside, _, too_few = _compute_p_values(
-        tests.rows.take(first_groups), tests.rows.take(second_groups), taus
+        tests.names,
+        tests.rows.take(first_groups),
+        tests.rows.take(second_groups),
+        tests.rows.numerator.sum(0),
+        allowed,
     )
     pairs, pairs_outside = (
         np.where(is_other_pair, _p_or_one(values, too_few), np.nan) for values in (p, outside)
@@ -445,8 +529,13 @@ def with_pairs(tests: Tests, is_comparable: Bools, taus: Floats) -> Tests:
     return replace(tests, pairs=pairs, pairs_outside=pairs_outside)
 
 
-def _compute_p_values(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floats, Floats, Bools, Bools]:
-    """Return p-values of equal rates and of a ratio within τ, which are exact, and where rows are too few."""
+def _compute_p_values(
+    names: Sequence[str], rows: RateRows, ref: RateRows, total: Floats, allowed: Allowed
+) -> tuple[Floats, Floats, Bools, Bools]:
+    """Return p-values of equal rates and of what is allowed, which are exact, and where rows are too few.
+
+    `total` is the sum of the numerators of all groups.
+    """
     numerator, denominator, ref_numerator, ref_denominator = (
         rows.numerator,
         rows.denominator,
@@ -454,7 +543,13 @@ def _compute_p_values(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floa
         ref.denominator,
     )
     p, exact = score_test.equal_rates(numerator, denominator, ref_numerator, ref_denominator)
-    outside = score_test.outside_band_p(numerator, denominator, ref_numerator, ref_denominator, taus)
+    outside = score_test.outside_band_p(
+        numerator, denominator, ref_numerator, ref_denominator, allowed.ratio_limits
+    )
+    if allowed.by_margin.any():
+        counts, rho = _difference_counts(names, rows, ref, total)
+        of_margins = score_test.difference_outside_p(*counts, allowed.margins, rho)
+        outside = np.where(allowed.by_margin, of_margins, outside)
     # Weights leave too few rows to test where so few are expected, of the rows or of what they are worth.
     expected = np.fmin(
         score_test.smallest_expected_count(numerator, denominator, ref_numerator, ref_denominator),
@@ -726,7 +821,8 @@ def _disparities(
             p=float(p_values[g, m]),
             p_holm=float(evidence.p_holm[g, m]),
             test=_name_test(tests, g, m) if is_tested[g, m] else "",
-            tau=float(table.taus[m]),
+            tau=float(table.allowed.taus[m]),
+            margin=float(table.allowed.margins[m]) if table.config.margin else None,
             point=point,
             verdict=verdict,
             shown_outside=verdict == "fail" and bool(evidence.outside[g, m]),
@@ -765,12 +861,16 @@ def _estimate_rows_needed(table: Compared, still: Bools, divisors: Floats) -> Fl
     rows = table.group_counts.rows
     totals = np.full(still.shape, np.nan)
     still = still & ~is_share(table.names)
-    rules = np.stack([np.broadcast_to(table.taus, still.shape)[still], divisors[still]], axis=-1)
-    for tau, divisor in np.unique(rules, axis=0).tolist():
-        g, m = np.nonzero(still & (table.taus == tau) & (divisors == divisor))  # all of them at once
+    taus = table.allowed.ratio_limits
+    margins = np.nan_to_num(table.allowed.margins)  # 0 where there is none
+    columns = (np.broadcast_to(taus, still.shape), np.broadcast_to(margins, still.shape), divisors)
+    rules = np.stack([column[still] for column in columns], axis=-1)
+    for tau, margin, divisor in np.unique(rules, axis=0).tolist():
+        # All of them at once.
+        g, m = np.nonzero(still & (taus == tau) & (margins == margin) & (divisors == divisor))
         reference_indices = table.reference_indices[m]
         x, n, y, k = (side[g, m] for side in _rows_behind(table))
-        rule = Criterion(tau, divisor, table.config.confidence)
+        rule = Criterion(tau, divisor, table.config.confidence, margin or None)
         n_counted = rows_needed(divide(y, k), divide(x * k, n * y), divide(n, n + k), rule)
         n_both = np.where(reference_indices == REST, rows.sum(), rows[g] + rows[reference_indices])
         # As many times the rows at hand as the rate needs of those that it counts.

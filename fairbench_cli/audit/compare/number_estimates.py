@@ -13,8 +13,10 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.numbers import Cells, SliceNumbers
 from fairbench_cli.audit.scan.readings import Ints
 from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.document.distributions import QUANTILES as DRAWN_QUANTILES
+from fairbench_cli.document.distributions import choose_edges
 from fairbench_cli.measures.clusters import ClusterSums
-from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.means import (
     MarginJudgement,
     MeanComparison,
@@ -31,6 +33,12 @@ from fairbench_cli.measures.moments import (
     cluster_means,
     moments_from_sums,
     select_sides,
+)
+from fairbench_cli.measures.quantiles import (
+    QuantileLimits,
+    sorted_quantiles,
+    subtract_quantiles,
+    table_quantiles,
 )
 from fairbench_cli.measures.regression import Line, fit_line
 from fairbench_cli.measures.value_ranks import (
@@ -49,7 +57,6 @@ MOST_VALUES = 100_000  # different ones in a table of values; of more, rows are 
 OUTCOME = "mean"
 RESIDUAL = "mean-residual"
 ABSOLUTE_ERROR = "mae"
-SQUARED_ERROR = "mse"
 TRUTH = "mean-truth"
 QUANTILES = {"median": 0.5, "p10": 0.1, "p90": 0.9}
 
@@ -210,10 +217,11 @@ class NumbersOfGroups:
             value = np.repeat(value, rows.astype(np.int64))
         return SortedValues(value)
 
-    def quantile(self, groups: Sequence[int], share: float, confidence: float) -> tuple[float, float, float]:
-        """Return a quantile of the rows of some groups together, with its limits."""
-        values = self.sorted_values(groups).values
-        return float(np.quantile(values, share)), np.nan, np.nan
+    def quantiles(self, groups: Sequence[int], shares: Sequence[float], confidence: float) -> QuantileLimits:
+        """Return quantiles of the rows of some groups together, with their limits."""
+        if self.table is not None:
+            return table_quantiles(self.table.select(groups), 0, shares, confidence)
+        return sorted_quantiles(self.sorted_values(groups), shares, confidence)
 
     def placements(self, group: int) -> PlacementSums:
         """Return where the rows of a group stand among those of its reference."""
@@ -257,7 +265,6 @@ def variables_of(cells: Cells) -> dict[str, Floats]:
         OUTCOME: cells.value,
         RESIDUAL: residual,
         ABSOLUTE_ERROR: np.abs(residual),
-        SQUARED_ERROR: residual**2,
         TRUTH: cells.truth,
     }
 
@@ -318,18 +325,69 @@ class QuantileEstimates:
 
 def describe_quantiles(numbers: NumbersOfGroups, confidence: float) -> dict[str, QuantileEstimates]:
     """Return the quantiles of each group by name, each against its reference's."""
+    shares = tuple(QUANTILES.values())
+    by_group = []
+    for g in range(numbers.n_groups):
+        own = numbers.quantiles([g], shares, confidence)
+        other = numbers.quantiles(numbers.reference_groups(g), shares, confidence)
+        by_group.append((own, other, subtract_quantiles(own, other)))
+    own, other, difference = np.array(by_group, dtype=np.float64).transpose(1, 2, 3, 0)
     estimates = {}
-    for name, share in QUANTILES.items():
-        own = []
-        others = []
-        for g in range(numbers.n_groups):
-            own.append(numbers.quantile([g], share, confidence))
-            others.append(numbers.quantile(numbers.reference_groups(g), share, confidence))
-        value, low, high = np.array(own, dtype=np.float64).T
-        other, other_low, other_high = np.array(others, dtype=np.float64).T
-        difference = (value - other, low - other_high, high - other_low)
-        estimates[name] = QuantileEstimates(value, low, high, other, difference)
+    for i, name in enumerate(QUANTILES):
+        value, low, high = own[:, i]
+        estimates[name] = QuantileEstimates(value, low, high, other[0, i], tuple(difference[:, i]))
     return estimates
+
+
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """How the numbers of groups are spread.
+
+    Parameters
+    ----------
+    edges : tuple of float
+        Of the bins, equally far apart.
+    shares : array, shape (groups, bins)
+        Of the group's rows.
+    quantiles : array, shape (groups, quantiles)
+        At each of the chart's `QUANTILES`.
+    n_below, n_above : int
+        Rows below the first edge and beyond the last one.
+    """
+
+    edges: tuple[float, ...]
+    shares: Floats
+    quantiles: Floats
+    n_below: int
+    n_above: int
+
+
+def describe_shapes(numbers: NumbersOfGroups) -> Shapes:
+    """Return how the numbers of groups are spread, in bins that all have in common."""
+    cells = numbers.cells
+    value = cells.value
+    if not len(value):
+        return Shapes((0.0, 1.0), np.zeros((0, 1)), np.zeros((0, len(DRAWN_QUANTILES))), 0, 0)
+    whole = bool((value == np.round(value)).all())
+    below = np.cumsum(cells.rows)
+    low, high = value[np.searchsorted(below, below[-1] * np.array([0.01, 0.99]))].tolist()
+    n_rows = int(np.median(numbers.part.rows))
+    edges = choose_edges(float(value[0]), low, high, float(value[-1]), n_rows=n_rows, whole=whole)
+    n_bins = len(edges) - 1
+    bins = np.searchsorted(np.asarray(edges[1:-1]), value, side="right")
+    is_inside = (value >= edges[0]) & (value <= edges[-1])
+    places = cells.group * n_bins + bins
+    weights = np.bincount(places[is_inside], cells.weight[is_inside], numbers.n_groups * n_bins)
+    totals = np.bincount(cells.group, cells.weight, numbers.n_groups)
+    points = [point / 100 for point in DRAWN_QUANTILES]
+    quantiles = [numbers.quantiles([g], points, 0.95).value for g in range(numbers.n_groups)]
+    return Shapes(
+        edges,
+        divide(weights.reshape(-1, n_bins), totals[:, None]),
+        np.array(quantiles, dtype=np.float64),
+        int(cells.rows[value < edges[0]].sum()),
+        int(cells.rows[value > edges[-1]].sum()),
+    )
 
 
 def mean_by_group(numbers: NumbersOfGroups, name: str, confidence: float) -> MeanInterval:

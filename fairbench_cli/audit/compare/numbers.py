@@ -22,13 +22,14 @@ from fairbench_cli.audit.compare.number_estimates import (
     ABSOLUTE_ERROR,
     OUTCOME,
     RESIDUAL,
-    SQUARED_ERROR,
     TRUTH,
     NumbersOfGroups,
     QuantileEstimates,
+    Shapes,
     compare_mean,
     compare_ranks,
     describe_quantiles,
+    describe_shapes,
     judge_mean,
     mean_by_group,
     numbers_of_groups,
@@ -39,19 +40,21 @@ from fairbench_cli.audit.config import DEFAULT, AuditConfig
 from fairbench_cli.audit.margins import Margin
 from fairbench_cli.audit.scan.numbers import MOST_CELLS, SliceNumbers
 from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.base.errors import Flag, format_value, user_error
 from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_amount
 from fairbench_cli.data.recognise import named_like_amounts, named_like_scores
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.means import (
     FEW_ROWS,
     MeanMargin,
-    mean_interval,
     row_shortage,
     rows_to_decide,
 )
 from fairbench_cli.measures.moments import Moments
-from fairbench_cli.measures.regression import Estimate
+from fairbench_cli.measures.prediction_errors import explained_share, root_mean_square
+from fairbench_cli.measures.regression import EstimateWithLimits
 from fairbench_cli.measures.significance import normal_quantiles
 from fairbench_cli.measures.value_ranks import RankComparison
 
@@ -61,6 +64,9 @@ POWER_QUANTILE = 0.8416  # of the normal distribution at a power of .8
 SPREAD_MARGIN = 0.2  # standard deviations of the reference: "small" by Cohen (1988)
 PAY_MARGIN = 5.0  # per cent, from which a gap in pay has to be justified (Directive (EU) 2023/970, Art. 10)
 RANK_MARGIN = 0.056  # of P(more) from one half: that of two normal groups .2 standard deviations apart
+SIGNIFICANT = 3  # digits of a standard deviation
+MOST_DECIMALS = 6
+LARGEST_RANK_MARGIN = 0.5
 AMOUNTS = 0.99  # of the values of amounts are not below 0
 SCALE = 100.0  # what goes no higher may be a scale of points
 
@@ -160,20 +166,25 @@ class NumberSlice(Place):
     ----------
     column : str
         What the numbers are called.
+    digits : int
+        Decimals in which they are written, by how far they are spread.
     reference : str
         The group that others are compared with.
     margin : StatedMargin
     groups : tuple of NumberGroup
     comparisons : tuple of NumberComparison
+    shapes : Shapes
     remarks : tuple of str
         What a reader should know of these numbers.
     """
 
     column: str
+    digits: int
     reference: str
     margin: StatedMargin
     groups: tuple[NumberGroup, ...]
     comparisons: tuple[NumberComparison, ...]
+    shapes: Shapes
     remarks: tuple[str, ...]
 
 
@@ -228,6 +239,7 @@ class SliceEstimates:
         Of each group, by the name of the measure.
     judged, described : tuple of VariableEstimates
         What has a margin, and what has none.
+    shapes : Shapes
     remarks : tuple of str
     """
 
@@ -238,6 +250,7 @@ class SliceEstimates:
     values: dict[str, Intervals]
     judged: tuple[VariableEstimates, ...]
     described: tuple[VariableEstimates, ...]
+    shapes: Shapes
     remarks: tuple[str, ...]
 
 
@@ -254,32 +267,40 @@ def estimate_slice(numbers: SliceNumbers, column: str, config: AuditConfig) -> S
     moments = of_groups.moments[OUTCOME]
     margin = state_margin(of_groups, config)
     values: dict[str, Intervals] = {}
-    judged = []
-    described = []
+    judged: list[VariableEstimates] = []
+    described: list[VariableEstimates] = []
     more, distance = estimate_ranks(of_groups, config, decides=is_ordinal)
-    described.append(distance)
     if is_ordinal:
         judged.append(more)
     else:
-        described.append(more)
-        judged.append(estimate_mean(of_groups, OUTCOME, margin, config))
         values[OUTCOME] = mean_intervals(of_groups, OUTCOME, config.confidence)
         values["sd"] = without_limits(moments.deviation)
-        described += estimate_effects(of_groups, config)
-        if of_groups.cells.truth is not None:
-            for name in (RESIDUAL, ABSOLUTE_ERROR):
-                judged.append(estimate_mean(of_groups, name, margin, config))
-                values[name] = mean_intervals(of_groups, name, config.confidence)
-            values |= error_values(of_groups, config.confidence)
+        judged.append(estimate_mean(of_groups, OUTCOME, margin, config))
     for name, quantiles in describe_quantiles(of_groups, config.confidence).items():
         values[name] = intervals(quantiles.value, quantiles.low, quantiles.high)
         if not is_ordinal:
             described.append(_compare_quantiles(name, quantiles, of_groups))
+    if not is_ordinal and of_groups.cells.truth is not None:
+        for name in (RESIDUAL, ABSOLUTE_ERROR):
+            judged.append(estimate_mean(of_groups, name, margin, config))
+            values[name] = mean_intervals(of_groups, name, config.confidence)
+        values |= error_values(of_groups, config.confidence)
+    if not is_ordinal:
+        described += [more, *estimate_effects(of_groups, config)]
+    described.append(distance)
     remarks: tuple[str, ...] = ()
     if numbers.rounded:
         remarks = (f"{column}: of more than {MOST_CELLS:,} different rows values are rounded to six digits.",)
     return SliceEstimates(
-        of_groups.part, column, of_groups.reference, margin, values, tuple(judged), tuple(described), remarks
+        of_groups.part,
+        column,
+        of_groups.reference,
+        margin,
+        values,
+        tuple(judged),
+        tuple(described),
+        describe_shapes(of_groups),
+        remarks,
     )
 
 
@@ -294,6 +315,10 @@ def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
     is_amount = are_amounts(numbers, config)
     stated = config.margin.get(OUTCOME) or config.margin.get(DEFAULT)
     is_default = stated is None
+    if config.outcome == "ordinal":
+        stated = Margin(SPREAD_MARGIN, "sd")  # of codes, which decides nothing
+    elif stated is not None:
+        _check_margin(stated, numbers, config)
     if stated is None:
         stated = Margin(SPREAD_MARGIN, "sd")
         percent = Margin(PAY_MARGIN, "percent")
@@ -305,6 +330,36 @@ def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
         percent_of_mean = 100 * units / float(reference.mean)
     deviations = float(divide(np.asarray(units), reference.deviation))
     return StatedMargin(units, percent_of_mean, deviations, stated, is_default, is_amount)
+
+
+def _check_margin(stated: Margin, numbers: NumbersOfGroups, config: AuditConfig) -> None:
+    """Refuse a margin in percent of a mean that says nothing, and one that no two values differ by."""
+    name = format_value(config.score or "score")
+    value = numbers.cells.value
+    flag = Flag("margin")
+    if stated.unit == "percent" and not has_percent(numbers):
+        problem = f"{name} has values below 0, so that {stated} of a mean says little"
+        raise user_error(problem, "say it in units, 1500, or in standard deviations, 0.2sd", flag)
+    span = float(value[-1] - value[0])
+    reference = numbers.of_reference(numbers.moments[OUTCOME])[0]
+    units = margin_units(stated, reference)
+    if 0 < span <= units:
+        ends = f"{format_amount(float(value[0]))} to {format_amount(float(value[-1]))}"
+        problem = f"a margin of {stated} is larger than everything in {name}, which goes from {ends}"
+        raise user_error(problem, "say it in the units of the column, or as 5% or 0.2sd", flag)
+
+
+def _rank_margin(config: AuditConfig) -> float:
+    """Return how far P(more) may be from one half."""
+    stated = config.margin.get(MORE)
+    if stated is None and config.outcome == "ordinal":
+        stated = config.margin.get(DEFAULT)
+    if stated is None:
+        return RANK_MARGIN
+    if stated.unit != "units" or stated.value >= LARGEST_RANK_MARGIN:
+        problem = f"levels are compared by the chance of the higher one, and {stated} is no distance from 0.5"
+        raise user_error(problem, "say it as a share below 0.5: 0.056", Flag("margin"))
+    return stated.value
 
 
 def margin_units(margin: Margin, reference: Moments) -> float:
@@ -399,8 +454,10 @@ def estimate_effects(numbers: NumbersOfGroups, config: AuditConfig) -> list[Vari
     """Return the standardised differences: Hedges' g, with Bonett's limits, which need no equal spread."""
     comparison = compare_mean(numbers, OUTCOME, config.confidence)
     # Bonett's d has the mean of both variances below it; its limits are moved onto g.
-    scale = divide(comparison.hedges_g, comparison.bonett_d)
-    g = intervals(comparison.hedges_g, comparison.bonett_low * scale, comparison.bonett_high * scale)
+    with np.errstate(invalid="ignore"):  # without spread d is infinite, or there is none
+        scale = divide(comparison.hedges_g, comparison.bonett_d)
+        limits = (comparison.bonett_low * scale, comparison.bonett_high * scale)
+    g = intervals(comparison.hedges_g, *limits)
     return [_describe_both("hedges-g", g, np.full(numbers.n_groups, np.nan), numbers)]
 
 
@@ -412,10 +469,7 @@ def estimate_ranks(
     more = intervals(ranks.p_more, ranks.low, ranks.high)
     distance = without_limits(ranks.largest_distance)
     unknown = np.full(numbers.n_groups, np.nan)
-    margin = np.full(numbers.n_groups, RANK_MARGIN)
-    stated = config.margin.get(MORE)
-    if stated is not None:
-        margin[:] = stated.value
+    margin = np.full(numbers.n_groups, _rank_margin(config))
     farther = np.abs(ranks.p_more - 0.5)
     estimates = VariableEstimates(
         metric=MORE,
@@ -448,13 +502,9 @@ def _rank_rows_needed(
 
 def error_values(numbers: NumbersOfGroups, confidence: float) -> dict[str, Intervals]:
     """Return RMSE, R² and the calibration of each group: slope and intercept of labels on predictions."""
-    squares = numbers.moments[SQUARED_ERROR]
-    mean_square = mean_interval(squares, confidence)
-    truth = numbers.moments[TRUTH]
-    root = [
-        np.sqrt(np.maximum(limit, 0.0)) for limit in (mean_square.value, mean_square.low, mean_square.high)
-    ]
-    explained = 1 - divide(squares.mean, divide(truth.central_sum(1, 2), truth.weight))
+    residuals = numbers.moments[RESIDUAL]
+    root = root_mean_square(residuals, confidence)
+    explained = explained_share(residuals, numbers.moments[TRUTH])
     values = {"rmse": intervals(*root), "r2": without_limits(explained)}
     slopes = []
     intercepts = []
@@ -468,7 +518,7 @@ def error_values(numbers: NumbersOfGroups, confidence: float) -> dict[str, Inter
     }
 
 
-def _to_intervals(estimates: Sequence[Estimate]) -> Intervals:
+def _to_intervals(estimates: Sequence[EstimateWithLimits]) -> Intervals:
     values, _, _, low, high, _ = np.array(estimates, dtype=np.float64).T
     return intervals(values, low, high)
 
@@ -568,12 +618,22 @@ def _judge_slice(
     return NumberSlice(
         *part.place,
         estimates.column,
+        _decimals(estimates.margin),
         reference,
         estimates.margin,
         tuple(rows),
         tuple(comparisons),
+        estimates.shapes,
         estimates.remarks,
     )
+
+
+def _decimals(margin: StatedMargin) -> int:
+    """Return the decimals that tell numbers apart: those that a standard deviation has with three digits."""
+    deviation = divide(np.asarray(margin.units), np.asarray(margin.deviations))
+    if not (np.isfinite(deviation) and deviation > 0):
+        return MOST_DECIMALS
+    return int(np.clip(SIGNIFICANT - 1 - np.floor(np.log10(deviation)), 0, MOST_DECIMALS))
 
 
 def _compare(

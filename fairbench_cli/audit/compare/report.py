@@ -20,11 +20,14 @@ from fairbench_cli.measures.counts import Floats
 
 ALL = "(all)"  # the attribute and the group of everybody
 
-# Why a comparison is not decided: a rate has no rows; the ratio is outside τ, and chance may be why; it is
-# outside τ, and weights leave too few rows to test it; its rows are of too few clusters to test it; or it is
-# within τ, and its interval is not. Of numbers "constant": no value differs from another.
+# Why a comparison is not decided: a rate has no rows; the gap is larger than allowed, and chance may be why;
+# it is, and weights leave too few rows to test it; its rows are of too few clusters to test it; or it is
+# allowed, and not all of its interval is. Of numbers "constant": no value differs from another.
 Reason = Literal["no rows", "chance", "few", "clusters", "wide", "constant", ""]
 Test = Literal["score", "fisher", "clusters", ""]
+
+# Fields of a row that are None, and in no table, of an audit without margins.
+OF_MARGINS = frozenset({"margin", "difference", "difference_since"})
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,11 @@ class Interval:
 
 Intervals = NDArray[np.object_]  # of `Interval`
 UNDEFINED = Interval(math.nan, math.nan, math.nan)
+
+
+def shown_fields(row: Any) -> dict[str, Any]:
+    """Return the fields of a row by name, without those of margins where these are None."""
+    return {name: value for name, value in vars(row).items() if value is not None or name not in OF_MARGINS}
 
 
 def intervals(values: Floats, low: Floats, high: Floats) -> Intervals:
@@ -102,13 +110,16 @@ class Disparity(Pair):
     test : {"score", "fisher", "clusters", ""}
         Which test that is.
     tau : float
-        The ratio passes from tau to 1/tau.
+        The ratio passes from tau to 1/tau; NaN of a rate that goes by a margin.
+    margin : float or None
+        The difference passes from −margin to margin; NaN of a rate that goes by tau. None in an audit
+        without margins.
     point : {"pass", "fail", "undecided"}
-        Whether the ratio itself lies within τ, whatever chance does.
+        Whether the ratio itself lies within τ, or the difference within its margin, whatever chance does.
     verdict : {"pass", "fail", "undecided"}
         See `compare.compare_rates`; under ``rule="point"`` the same as `point`.
     shown_outside : bool
-        Of a failure: whether the ratio is outside τ by more than chance, not only different from 1.
+        Of a failure: whether the gap is larger than allowed by more than chance, not only there.
     reason : {"no rows", "chance", "few", "clusters", "wide", ""}
         Why it is not decided.
     rows_needed : float
@@ -131,6 +142,7 @@ class Disparity(Pair):
     p_holm: float
     test: Test
     tau: float
+    margin: float | None
     point: Verdict
     verdict: Verdict
     shown_outside: bool
@@ -233,6 +245,8 @@ class StreamLook(Pair):
     ratio : Interval
         That of all slices so far, with limits that hold at all looks: of the rates as means over slices, with
         the same weights for both.
+    difference_since, difference : float and Interval, or None
+        The same of the difference; None in an audit without margins.
     """
 
     metric: str
@@ -245,6 +259,8 @@ class StreamLook(Pair):
     since: str
     ratio_since: float
     ratio: Interval
+    difference_since: float | None
+    difference: Interval | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,8 @@ fair world would fail sooner or later. So each comparison has evidence that may 
   is largest is outside the limits: a long fair past does not hide what came after it;
 * **passes** where the limits of the ratio which hold at all looks are within those that are allowed.
 
+Of a rate that has a margin it is the difference, and its limits.
+
 What a slice shows by itself is kept as a description.
 """
 
@@ -17,10 +19,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.clustered_streams import SliceSums, compare_pair
 from fairbench_cli.audit.compare.compare_rates import (
+    Allowed,
     Compared,
     Evidence,
     Limits,
@@ -28,6 +32,7 @@ from fairbench_cli.audit.compare.compare_rates import (
     Tests,
     adjust_tests,
     compare_slice,
+    decide_point,
     make_report,
 )
 from fairbench_cli.audit.compare.effective_sizes import group_rate_rows, is_share, rate_rows
@@ -35,7 +40,7 @@ from fairbench_cli.audit.compare.family import family_rates, find_copies, named_
 from fairbench_cli.audit.compare.references import REST, Bools, Ints
 from fairbench_cli.audit.compare.report import Interval, Report, StreamLook, Streams
 from fairbench_cli.audit.compare.slice_order import merge_slices, parse_times
-from fairbench_cli.audit.compare.verdict import combine_verdicts, decide, decide_attributes
+from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_attributes
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, defined
 from fairbench_cli.audit.scan.slices import Slice
@@ -121,10 +126,15 @@ class RatioCounts:
         """The ratios of the rates."""
         return divide(divide(self.selected, self.total), divide(self.ref_selected, self.ref_total))
 
-    def decide(self, index: tuple[int, ...], tau: float) -> Verdict:
-        """Return whether a ratio lies within τ."""
+    @property
+    def difference(self) -> Floats:
+        """The differences of the rates."""
+        return divide(self.selected, self.total) - divide(self.ref_selected, self.ref_total)
+
+    def decide(self, index: tuple[int, int, int], allowed: Allowed) -> Verdict:
+        """Return whether the gap of a group, rate and look is allowed."""
         selected, total, ref_selected, ref_total = (float(values[index]) for values in vars(self).values())
-        return decide(selected, total, ref_selected, ref_total, tau)
+        return decide_point((selected, total, ref_selected, ref_total), allowed, index[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +146,11 @@ class StreamTests:
     evidence : MonthsEvidence
         Against equal rates.
     outside : float array
-        P-values of "the ratio lies within τ", which hold at all looks.
+        P-values of "the ratio lies within τ", or the difference within its margin, which hold at all looks.
     within : bool array
-        Whether the limits of the ratio lie within τ.
-    limits : two float arrays
+        Whether the limits of the ratio lie within τ, or those of the difference within its margin.
+    limits, difference_limits : two float arrays
+        Of the ratio and of the difference.
     so_far, since : RatioCounts
         Of all slices so far, and of those since the start from which the evidence is largest.
     """
@@ -148,6 +159,7 @@ class StreamTests:
     outside: Floats
     within: Bools
     limits: Limits
+    difference_limits: Limits
     so_far: RatioCounts
     since: RatioCounts
 
@@ -206,7 +218,9 @@ def compare_stream(
             reference_indices = _indices_in_stream(table, stream)
             key = stream.slices[0].attribute, reference_indices.tobytes()
             if key not in tests_by_references:
-                tests_by_references[key] = _test_groups(stream, reference_indices, table.taus, config.alpha)
+                tests_by_references[key] = _test_groups(
+                    stream, reference_indices, table.allowed, config.alpha
+                )
             of_stream = tests_by_references[key]
             table, tests = _look_at(table, stream, of_stream, look)
             tables_so_far.append(table)
@@ -307,21 +321,34 @@ def _indices_in_stream(table: Compared, stream: AttributeStream) -> Ints:
     return np.array(indices, dtype=np.intp)
 
 
-def _test_groups(stream: AttributeStream, reference_indices: Ints, taus: Floats, alpha: float) -> StreamTests:
+def _test_groups(
+    stream: AttributeStream, reference_indices: Ints, allowed: Allowed, alpha: float
+) -> StreamTests:
     """Return the tests of each group against references."""
     if stream.so_far[-1].shares_clusters:
         shape = stream.rows.numerator.shape[:2]
         all_groups = np.arange(len(stream.groups))
-        return _clustered_tests(stream, all_groups, np.broadcast_to(reference_indices, shape), taus, alpha)
+        indices = np.broadcast_to(reference_indices, shape)
+        return _clustered_tests(stream, all_groups, indices, allowed, alpha)
     if (reference_indices == REST).all():
         ref = stream.rows_of_rest
     else:
         ref = stream.rows.take(np.broadcast_to(reference_indices, stream.rows.numerator.shape[:2]))
-    return stream_tests(stream.rows, ref, taus, alpha)
+    return stream_tests(stream.rows, ref, allowed, alpha, _list_totals(stream, stream.rows.numerator))
 
 
-def stream_tests(rows: SliceRows, ref: SliceRows, taus: Floats, alpha: float) -> StreamTests:
-    """Return the tests of rates against those of references, at each look."""
+def _list_totals(stream: AttributeStream, selected: Floats) -> Floats:
+    """Return how long the list is of which rates are shares, (rates, slices); NaN of other rates."""
+    return np.where(is_share(stream.names)[:, None], selected.sum(0), np.nan)
+
+
+def stream_tests(
+    rows: SliceRows, ref: SliceRows, allowed: Allowed, alpha: float, list_totals: ArrayLike = np.nan
+) -> StreamTests:
+    """Return the tests of rates against those of references, at each look.
+
+    `list_totals` is how long the list is of which rates are shares, NaN of other rates.
+    """
     counts = (rows.numerator, rows.denominator, ref.numerator, ref.denominator)
     looks = rows.numerator.shape[-1]
     is_exact = ~(rows.scaled.any(-1) | ref.scaled.any(-1))
@@ -331,7 +358,14 @@ def stream_tests(rows: SliceRows, ref: SliceRows, taus: Floats, alpha: float) ->
     if rows.weights is not None and ref.weights is not None:
         score, variance = _weighted_scores(rows, rows.weights, ref, ref.weights)
     log_e[~is_exact] = normal_log_evidence(score[~is_exact], variance[~is_exact])
-    return _make_tests(mix_starts(log_e), ratio_looks(*counts), rows, ref, taus, alpha)
+    ratios = _weigh_shares(ratio_looks(*counts), list_totals)
+    return _make_tests(mix_starts(log_e), ratios, rows, ref, allowed, alpha)
+
+
+def _weigh_shares(ratios: RatioLooks, list_totals: ArrayLike) -> RatioLooks:
+    """Return looks in which differences of shares are of their list, as h x/n of one is x/2."""
+    halves = np.cumsum(np.broadcast_to(list_totals, ratios.weight_sum.shape) / 2, axis=-1)
+    return replace(ratios, weight_sum=np.where(np.isnan(halves), ratios.weight_sum, halves))
 
 
 def _weighted_scores(
@@ -359,7 +393,7 @@ def _weighted_scores(
 
 
 def _clustered_tests(
-    stream: AttributeStream, groups: Ints, reference_indices: Ints, taus: Floats, alpha: float
+    stream: AttributeStream, groups: Ints, reference_indices: Ints, allowed: Allowed, alpha: float
 ) -> StreamTests:
     """Return the tests of groups against references, (groups, rates), where rows share clusters."""
     shape = (*reference_indices.shape, len(stream.slices))
@@ -386,19 +420,31 @@ def _clustered_tests(
             for field, values in by_look.items():
                 values[i, columns] = getattr(pair.ratios, field)[columns]
     ratios = RatioLooks(**by_look, tuning=tuning, start_look=start_look)
+    ratios = _weigh_shares(ratios, _list_totals(stream, stream.rows.selected))
     if (reference_indices == REST).all():
         ref = stream.rows_of_rest.take(groups)
     else:
         ref = stream.rows.take(reference_indices)
-    return _make_tests(start_at_first(log_e), ratios, stream.rows.take(groups), ref, taus, alpha)
+    return _make_tests(start_at_first(log_e), ratios, stream.rows.take(groups), ref, allowed, alpha)
 
 
 def _make_tests(
-    evidence: MonthsEvidence, ratios: RatioLooks, rows: SliceRows, ref: SliceRows, taus: Floats, alpha: float
+    evidence: MonthsEvidence,
+    ratios: RatioLooks,
+    rows: SliceRows,
+    ref: SliceRows,
+    allowed: Allowed,
+    alpha: float,
 ) -> StreamTests:
     """Return the tests, given the evidence and what is known of ratios."""
-    at_low = ratios.log_evidence(taus[:, None], alpha)
-    at_high = ratios.log_evidence(1 / taus[:, None], alpha)
+    taus = allowed.ratio_limits[:, None]
+    margins = allowed.margins[:, None]
+    by_margin = allowed.by_margin[:, None]
+    at_low = ratios.log_evidence(taus, alpha)
+    at_high = ratios.log_evidence(1 / taus, alpha)
+    if allowed.by_margin.any():
+        at_low = np.where(by_margin, ratios.log_difference_evidence(-margins, alpha), at_low)
+        at_high = np.where(by_margin, ratios.log_difference_evidence(margins, alpha), at_high)
     limit = math.log(1 / alpha)
     sums = [np.cumsum(side, axis=-1) for side in (rows.selected, rows.total, ref.selected, ref.total)]
     # What was summed up before the start is taken off.
@@ -412,6 +458,7 @@ def _make_tests(
         outside=np.exp(-np.maximum(np.maximum(-at_low, at_high), 0.0)),
         within=(at_low > limit) & (at_high < -limit),
         limits=ratios.limits(alpha),
+        difference_limits=ratios.difference_limits(alpha),
         so_far=RatioCounts(*sums),
         since=RatioCounts(*since),
     )
@@ -428,15 +475,18 @@ def _look_at(
     points_since = points.copy()
     for g, m in np.argwhere(compared).tolist():
         index = int(indices[g]), m, look
-        tau = float(table.taus[m])
-        points[g, m] = of_stream.so_far.decide(index, tau)
-        points_since[g, m] = of_stream.since.decide(index, tau)
+        points[g, m] = of_stream.so_far.decide(index, table.allowed)
+        points_since[g, m] = of_stream.since.decide(index, table.allowed)
     has_rows = (of_stream.so_far.total[..., look] > 0) & (of_stream.so_far.ref_total[..., look] > 0)
     is_tested = compared & has_rows[indices]
     p = np.where(is_tested, of_stream.evidence.p[indices, :, look], np.nan)
     outside = np.where(is_tested, of_stream.outside[indices, :, look], np.nan)
     within = of_stream.within[indices, :, look]
     low, high = (limit[indices, :, look] for limit in of_stream.limits)
+    difference_limits = None
+    if table.config.margin:
+        lowest, highest = (limit[indices, :, look] for limit in of_stream.difference_limits)
+        difference_limits = lowest, highest
     nothing = np.zeros_like(compared)
     no_pairs = np.empty((0, len(table.names)))
     tests = Tests(
@@ -450,7 +500,7 @@ def _look_at(
     if references.is_chosen_by_rate(table.group_counts, table.config):
         pairs, pairs_outside = _test_other_pairs(table, stream, indices, is_comparable, look)
         tests = replace(tests, pairs=pairs, pairs_outside=pairs_outside)
-    return replace(table, look=Look(points, points_since, within, p, (low, high))), tests
+    return replace(table, look=Look(points, points_since, within, p, (low, high), difference_limits)), tests
 
 
 def _find_copies(
@@ -489,13 +539,14 @@ def _test_other_pairs(
     alpha = table.config.alpha
     if stream.so_far[-1].shares_clusters:
         references_of_pairs = np.repeat(indices[second_groups][:, None], len(table.names), axis=1)
-        of_pairs = _clustered_tests(stream, indices[first_groups], references_of_pairs, table.taus, alpha)
+        of_pairs = _clustered_tests(stream, indices[first_groups], references_of_pairs, table.allowed, alpha)
     else:
         of_pairs = stream_tests(
             stream.rows.take(indices[first_groups]),
             stream.rows.take(indices[second_groups]),
-            table.taus,
+            table.allowed,
             alpha,
+            _list_totals(stream, stream.rows.numerator),
         )
     has_reference = (first_groups[:, None] == table.reference_indices) | (
         second_groups[:, None] == table.reference_indices
@@ -545,6 +596,7 @@ def _list_looks(
 ) -> Iterator[StreamLook]:
     """Yield what is shown of each comparison by the slices up to a look."""
     low, high = of_stream.limits
+    lowest, highest = of_stream.difference_limits
     for g, m in np.argwhere(~np.isnan(evidence.p_holm)).tolist():
         index = stream.groups.index(table.group_counts.counts.groups[g]), m, look
         p = float(of_stream.evidence.p[index])
@@ -566,4 +618,10 @@ def _list_looks(
             since=looks[int(of_stream.evidence.start[index])],
             ratio_since=float(of_stream.since.ratio[index]),
             ratio=Interval(float(of_stream.so_far.ratio[index]), float(low[index]), float(high[index])),
+            difference_since=float(of_stream.since.difference[index]) if table.config.margin else None,
+            difference=Interval(
+                float(of_stream.so_far.difference[index]), float(lowest[index]), float(highest[index])
+            )
+            if table.config.margin
+            else None,
         )

@@ -7,7 +7,8 @@ from itertools import chain
 
 from fairbench_cli.audit import metrics
 from fairbench_cli.audit.compare.report import AttributeVerdict, Interval, Place, Report
-from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.config import DEFAULT, AuditConfig
+from fairbench_cli.audit.margins import WRITE_RATE, rate_mistake
 from fairbench_cli.audit.options import unknown_attribute
 from fairbench_cli.audit.scan.slices import Tally
 from fairbench_cli.base.errors import Flag, Problem, UserError
@@ -49,8 +50,8 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
     Raises
     ------
     UserError
-        Listing metrics that need labels where there are none, metrics of the gate that cannot decide, and its
-        attributes that were not audited.
+        Listing metrics that need labels where there are none, metrics of the gate that cannot decide, its
+        attributes that were not audited, and a margin that is none of rates.
     """
     problems = list(_check_kinds(config))
     if not _has_labels(tally):
@@ -64,6 +65,9 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
             fix = f"give the label column, or choose another metric, such as {without}"
             problem = f"{', '.join(needing)} cannot be computed without labels"
             problems.append(Problem(problem, fix, Flag("metric")))
+    problem = rate_mistake(config.margin[DEFAULT]) if DEFAULT in config.margin else ""
+    if problem:
+        problems.append(Problem(problem, WRITE_RATE, Flag("margin")))
     attributes = {group_counts.attribute for group_counts in tally.slices}
     for key, pairs in (("fail-on", config.fail_on), ("warn-on", config.warn_on)):
         problems += _check_gate_names(pairs, attributes, Flag(key))
@@ -81,9 +85,12 @@ def _check_kinds(config: AuditConfig) -> Iterator[Problem]:
             fix = ("name a rate, or say that the scores are numbers: ", Flag("outcome", "number"))
             yield Problem(f"{name} is of numbers, and decisions are audited", fix, outcome)
         elif config.of_numbers and not is_of_numbers:
-            cut = ("say how scores become decisions: ", Flag("threshold", 0.5))
-            fix = (f"name a measure of numbers, such as {metrics.DEFAULT_OF_NUMBERS[0]}, or ", *cut)
-            yield Problem(f"{name} is of decisions, and numbers are audited", fix, outcome)
+            measure = metrics.DEFAULT_OF_NUMBERS[0]
+            cut = (
+                f"name one of numbers, such as {measure}, or say what is selected: ",
+                Flag("threshold", 0.5),
+            )
+            yield Problem(f"{name} is of decisions, and numbers are audited", cut, outcome)
         elif is_of_numbers and not metrics.can_decide(name):
             fix_of_margin = f"name one that has a margin: {', '.join(metrics.DEFAULT_OF_NUMBERS)}"
             yield Problem(f"{name} is shown in any case, and cannot decide", fix_of_margin, Flag("metric"))
@@ -117,8 +124,27 @@ def _check_gate_names(
 
 
 def tau_of(name: str, config: AuditConfig) -> float:
-    """Return the tau of a metric, by its canonical name."""
-    return {metrics.canonical(typed): tau for typed, tau in config.taus.items()}.get(name, config.tau)
+    """Return the tau of a metric, by its canonical name; NaN of a rate that passes by a margin.
+
+    A difference passes within 1 − τ, so that its margin is such a tau.
+    """
+    margin = margin_of(name, config)
+    if math.isnan(margin):
+        return {metrics.canonical(typed): tau for typed, tau in config.taus.items()}.get(name, config.tau)
+    if name in metrics.COMPARED:
+        return math.nan
+    return 1 - margin
+
+
+def margin_of(name: str, config: AuditConfig) -> float:
+    """Return the margin of a metric, by its canonical name; NaN where it passes by a tau."""
+    for typed, margin in config.margin.items():
+        if typed != DEFAULT and metrics.canonical(typed) == name:
+            return margin.value
+    has_own_tau = any(metrics.canonical(typed) == name for typed in config.taus)
+    if DEFAULT in config.margin and not has_own_tau and metrics.has_margin(name):
+        return config.margin[DEFAULT].value
+    return math.nan
 
 
 def decide(above: float, below: float, ref_above: float, ref_below: float, tau: float) -> Verdict:
@@ -147,6 +173,29 @@ def decide(above: float, below: float, ref_above: float, ref_below: float, tau: 
     if any(value.denominator > 1 for value in exact):
         low *= 1 - Fraction(TOLERANCE)
     if low * theirs <= mine and low * mine <= theirs:
+        return "pass"
+    return "fail"
+
+
+def decide_difference(
+    above: float, below: float, ref_above: float, ref_below: float, margin: float
+) -> Verdict:
+    """Decide whether above/below − ref_above/ref_below lies from −margin to margin.
+
+    Whole numbers are compared exactly, with the margin as the decimal it is written as; fractional weights
+    within 1e-9 of it. Undecidable when a rate has the denominator 0.
+
+    >>> decide_difference(3, 20, 2, 20, 0.05), decide_difference(4, 20, 2, 20, 0.05)
+    ('pass', 'fail')
+    """
+    if not (below > 0 and ref_below > 0):
+        return "undecided"
+    exact = [Fraction(float(value)) for value in (above, below, ref_above, ref_below)]
+    difference = exact[0] / exact[1] - exact[2] / exact[3]
+    limit = Fraction(str(margin))
+    if any(value.denominator > 1 for value in exact):
+        limit *= 1 + Fraction(TOLERANCE)
+    if abs(difference) <= limit:
         return "pass"
     return "fail"
 

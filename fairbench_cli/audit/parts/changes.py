@@ -1,9 +1,10 @@
 """What became of each disparity from one model, or slice of the rows, to the next.
 
-A disparity is smaller when its ratio is closer to 1 on a log scale: 0.5 and 2 are equally far. It is better,
-or worse, where "the ratios are equally far from 1" is rejected after Holm over all changes that decide. With
-enough rows any change is beyond chance: it hardly changed where the distance of the rates moved by less than
-`least-change`. `measures.paired_change` has the variances, docs/audit.md how often this is wrong.
+A disparity is smaller when its ratio is closer to 1 on a log scale: 0.5 and 2 are equally far; of a rate that
+goes by a margin, when its difference is closer to 0. It is better, or worse, where "the ratios are equally
+far from 1" (the differences from 0) is rejected after Holm over all changes that decide. With enough rows any
+change is beyond chance: it hardly changed where the distance of the rates moved by less than `least-change`.
+`measures.paired_change` has the variances, docs/audit.md how often this is wrong.
 """
 
 import math
@@ -30,17 +31,17 @@ from fairbench_cli.audit.compare.references import (
     without_excluded_groups,
 )
 from fairbench_cli.audit.compare.report import ALL, Interval, Report, intervals
-from fairbench_cli.audit.compare.verdict import TOLERANCE, tau_of
+from fairbench_cli.audit.compare.verdict import TOLERANCE, margin_of, tau_of
 from fairbench_cli.audit.config import DEFAULT, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, defined
 from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.parts.allowed import draw_allowed, format_allowed, gap_axis, has_margin
 from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
-from fairbench_cli.audit.parts.rates import band
 from fairbench_cli.audit.scan.pairing import read_sides
 from fairbench_cli.audit.scan.slices import BeforeAfter, Slice
 from fairbench_cli.base.grouping import group_by, keep_together
 from fairbench_cli.base.safe_text import format_count, join_names
-from fairbench_cli.document.charts import ChartRow, arrow, dot, ratio_axis, row_chart, rule, whisker
+from fairbench_cli.document.charts import ChartRow, arrow, dot, row_chart, whisker
 from fairbench_cli.document.model import SYMBOLS, Chart, Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.clusters import t_quantile, t_test_p
 from fairbench_cli.measures.counts import Counts, Floats, divide
@@ -82,12 +83,16 @@ class Change:
     difference_change : Interval
         difference_after − difference_before.
     p, p_holm : float
-        Of the hypothesis that the ratios are equally far from 1, see `measures.change.same_size_p`; and
-        adjusted over all changes that decide. NaN where nothing is tested.
+        Of the hypothesis that the ratios are equally far from 1, see `measures.change.same_size_p`, or of a
+        rate with a margin that the differences are equally far from 0; and adjusted over all changes that
+        decide. NaN where nothing is tested.
     tau : float
+        NaN of a rate that goes by a margin.
+    margin : float or None
+        NaN of a rate that goes by tau; None in an audit without margins.
     word : {"better", "worse", "hardly", "undecided"}
-        Whether the ratio is closer to 1 than before, by more than chance, or farther away; hardly, where the
-        distance of the rates, as measured, changed by less than the least change.
+        Whether the ratio is closer to 1 (or the difference to 0) than before, by more than chance, or farther
+        away; hardly, where the distance of the rates, as measured, changed by less than the least change.
     reason : {"no rows", "few", "same", "turned", "chance", ""}
         Why it is not decided.
     deciding : bool
@@ -112,6 +117,7 @@ class Change:
     p: float
     p_holm: float
     tau: float
+    margin: float | None
     word: Word
     reason: NoWord
     deciding: bool
@@ -263,15 +269,22 @@ def _compute_changes(
         change = log_after - log_before
         total = log_after + log_before
     p = same_size_p(change, spread, total, total_spread, _degrees_of_ratios(clustered))
+    by_margin = sides[0].allowed.by_margin
+    if by_margin.any():
+        p = np.where(by_margin, _same_difference_p(sides, apart, points, clustered), p)
     moved = group_changes.moved + ref.moved
     fewest = np.minimum(group_changes.fewest, ref.fewest)
-    undefined = ~np.isfinite(change)
+    undefined = ~np.isfinite(np.where(by_margin, apart[1] - apart[0], change))
     is_few = (fewest < FEW_OVER) | (moved < FEW_MOVED)
     if clustered is None:
         turned = normal_p(divide(change, np.sqrt(spread))) < config.alpha
     else:
         turned = t_test_p(divide(change, np.sqrt(spread)), clustered.degrees["change"]) < config.alpha
         is_few = is_few | ~np.isfinite(spread)
+    if by_margin.any():
+        has_moved = _changed_p(apart[1] - apart[0], points, clustered) < config.alpha
+        turned = np.where(by_margin, has_moved, turned)
+        is_few = is_few | (by_margin & ~np.isfinite(points))
     kinds = [undefined, moved == 0, is_few, p < config.alpha, turned]
     reasons = np.select(kinds, ["no rows", "same", "few", "", "turned"], "chance").tolist()
     of_rates = _variances_of_rates(joint, names)
@@ -281,7 +294,7 @@ def _compute_changes(
         reason = reasons[g][m]
         ratio_before, ratio_after = (side_ratios[g, m] for side_ratios in ratios)
         difference_before, difference_after = (side_differences[g, m] for side_differences in differences)
-        if reason == "no rows":
+        if reason == "no rows" or not np.isfinite(change[g, m]):
             times = math.nan
         else:
             times = math.log(ratio_after.value / ratio_before.value)
@@ -308,10 +321,49 @@ def _compute_changes(
             p=math.nan if reason in UNTESTED else float(p[g, m]),
             p_holm=math.nan,
             tau=tau_of(name, config),
+            margin=margin_of(name, config) if config.margin else None,
             word="undecided",
             reason=reason,
             deciding=(joint.attribute, name) in deciding,
         )
+
+
+def _same_difference_p(
+    sides: Sequence[Compared],
+    apart: tuple[Floats, Floats],
+    variance: Floats,
+    clustered: ClusteredVariances | None,
+) -> Floats:
+    """Return p-values of "the differences before and after are equally far from 0".
+
+    As `same_size_p` has it of ratios. The variance of after + before is what twice those of both leave of
+    that of after − before.
+    """
+    before, after = (_variance_of_difference(side) for side in sides)
+    total_variance = np.maximum(2 * before + 2 * after - variance, 0.0)
+    degrees = None
+    if clustered is not None:
+        degrees = (clustered.degrees["points"], clustered.degrees["points"])
+    return same_size_p(apart[1] - apart[0], variance, apart[1] + apart[0], total_variance, degrees)
+
+
+def _changed_p(change: Floats, variance: Floats, clustered: ClusteredVariances | None) -> Floats:
+    """Return p-values of "the differences before and after are the same"."""
+    z = divide(change, np.sqrt(variance))
+    if clustered is None:
+        return normal_p(z)
+    return t_test_p(z, clustered.degrees["points"])
+
+
+def _variance_of_difference(side: Compared) -> Floats:
+    """Return the variances of differences from the references' rates; by clusters where rows share some."""
+    variance = np.zeros(side.value.shape)
+    for rows in side.rows:
+        rate = divide(rows.numerator, rows.denominator)
+        variance = variance + divide(rate * (1 - rate), rows.denominator)
+    if side.clustered is None:
+        return variance
+    return np.where(side.clustered.is_tested, side.clustered.variance, variance)
 
 
 def _reference_changes(sides: TwoSides, names: Sequence[str], reference_indices: Ints) -> RateChanges:
@@ -349,7 +401,9 @@ def _add_verdicts(changes: Sequence[Change], config: AuditConfig) -> Iterator[Ch
 
 
 def _is_more_equal(row: Change) -> bool:
-    """Return whether the measured ratio is nearer to 1 than before: 0.5 and 2 are equally near."""
+    """Return whether the measured gap is nearer to equal rates than before: 0.5 and 2 are equally near."""
+    if has_margin(row.margin):
+        return abs(row.difference_after.value) < abs(row.difference_before.value)
     size_before, size_after = (abs(math.log(ratio.value)) for ratio in (row.ratio_before, row.ratio_after))
     return size_after < size_before
 
@@ -411,6 +465,37 @@ def _rate_changes(joint: BeforeAfter, config: AuditConfig) -> Iterator[RateChang
             yield RateChange(joint.before, joint.after, joint.attribute, group, name, *values, change, p)
 
 
+def _gap_before(row: Change) -> Interval:
+    """Return the number that was judged before: the ratio, or the difference."""
+    if has_margin(row.margin):
+        return row.difference_before
+    return row.ratio_before
+
+
+def _gap_after(row: Change) -> Interval:
+    """Return the same after."""
+    if has_margin(row.margin):
+        return row.difference_after
+    return row.ratio_after
+
+
+def _gap_change(row: Change) -> Interval:
+    """Return how it changed: the ratio after over that before, or the difference of the differences."""
+    if has_margin(row.margin):
+        return row.difference_change
+    return row.ratio_change
+
+
+def _name_gaps_of_changes(rows: Iterable[Change]) -> str:
+    """Return the name of these numbers, in the plural."""
+    kinds = {has_margin(row.margin) for row in rows}
+    if kinds == {True}:
+        return "differences"
+    if kinds == {True, False}:
+        return "ratios or differences"
+    return "ratios"
+
+
 MOST_SENTENCES = 6  # unless all are asked for
 MOST_GROUPS = 20  # in a figure; the tables have all
 DROP = 5.0  # what is before lies so much above the middle of its row, what is after below
@@ -450,14 +535,27 @@ def change_sections(changes: Changes, report: Report, view: View) -> tuple[Secti
         sections = [replace(section, folded=True) for section in sections]
     family = format_count(changes.family, "comparison")
     percent = f"{100 * report.config.confidence:g} %"
+    closer = "the ratio is closer to 1"
+    equally = " (0.5 and 2 are equally far)"
+    change = "the ratio after over the ratio before"
+    gaps = _name_gaps_of_changes(changes.changes)
+    if gaps == "differences":
+        closer = "the difference is closer to 0"
+        equally = ""
+        change = "the difference after less that before"
     notes = [
-        "better: the ratio is closer to 1 than before (0.5 and 2 are equally far), by more than chance. "
+        f"better: {closer} than before{equally}, by more than chance. "
         f"worse: it is farther away. p (Holm): alone, and adjusted for {family}, by which it is decided.",
-        f"change: the ratio after over the ratio before, with the {percent} interval of this change alone"
+        f"change: {change}, with the {percent} interval of this change alone"
         + (", rows paired." if not report.config.sliced_by else "; the rows of two slices are independent."),
         f"too few rows: fewer than {FEW_OVER} behind a rate, or fewer than {FEW_MOVED} counted differently. "
         "turned around: the ratio was on the other side of 1, and about as far.",
     ]
+    if gaps == "ratios or differences":
+        notes.append(
+            "Of a rate with a margin better is: the difference is closer to 0 than before; and change is the "
+            "difference after less that before."
+        )
     if any(row.word == "hardly" for row in changes.changes):
         notes.append(_describe_hardly(report))
     if any(row.reason == "same" for row in changes.changes):
@@ -490,16 +588,17 @@ def short_changes(changes: Changes, report: Report) -> Sequence[Section]:
         columns |= {
             "group": lambda row: formatting.group_cell(row.group, small=False),
             "metric": lambda row: TableCell(row.metric),
-            "before": lambda row: formatting.number_cell(row.ratio_before.value, digits=2),
-            "after": lambda row: formatting.number_cell(row.ratio_after.value, digits=2),
-            "change": lambda row: formatting.fine_cell(row.ratio_change, 2),
+            "before": lambda row: formatting.number_cell(_gap_before(row).value, digits=2),
+            "after": lambda row: formatting.number_cell(_gap_after(row).value, digits=2),
+            "change": lambda row: formatting.fine_cell(_gap_change(row), 2),
             "disparity": lambda row: TableCell(WORDS[row.word], verdict=LOOKS[row.word]),
         }
         title = f"From {model_name(before, report)} to {model_name(after, report)}"
         overall_sentences = _describe_overall(overall)
         if decided:
             table = SHORT.table("", columns, decided)
-            sections.append(Section(f"{title}, ratios", overall_sentences, (table,)))
+            gaps = _name_gaps_of_changes(decided)
+            sections.append(Section(f"{title}, {gaps}", overall_sentences, (table,)))
         else:
             sections.append(
                 Section(title, (summarise_counts([row.word for row in rows]), *overall_sentences))
@@ -538,7 +637,8 @@ def _pair_section(before: str, after: str, changes: Changes, report: Report, vie
     make = _brief_table if view.brief else _table
     for attribute, of_attribute in group_by(rows, lambda row: row.attribute).items():
         ordered = _worst_groups_first(of_attribute)
-        title = f"{attribute}: ratios to {_reference_name(ordered)}"
+        preposition = "to" if _name_gaps_of_changes(ordered) == "ratios" else "from"
+        title = f"{attribute}: {_name_gaps_of_changes(ordered)} {preposition} {_reference_name(ordered)}"
         tables.append(make(title, ordered, changes, report, view))
     if not view.brief:
         title = "Other metrics, which do not decide"
@@ -553,7 +653,8 @@ def _pair_section(before: str, after: str, changes: Changes, report: Report, vie
     by_rate = group_by(ordered, lambda row: (row.attribute, row.metric))
     figures = []
     for (attribute, metric), rate_rows in by_rate.items():
-        title = f"{attribute}: {RATES[metric].label}, ratio before and after"
+        gap = _name_gaps_of_changes(rate_rows[:1]).removesuffix("s")
+        title = f"{attribute}: {RATES[metric].label}, {gap} before and after"
         figures.append(Chart(title, _plot_changes(rate_rows)))
     words = [row.word for row in rows]
     title = f"From {model_name(before, report)} to {model_name(after, report)}: {describe_outcome(words)}"
@@ -623,6 +724,8 @@ def _describe_change(row: Change, report: Report) -> str:
         )
     else:
         subject = f"Model {row.after} treats {who} {comparative} equally than {row.before}"
+    if has_margin(row.margin):
+        return f"{subject}: {_describe_difference_change(row, row.margin)}: {WORDS[row.word]}."
     low, high = (formatting.number(end, 2) for end in (row.ratio_change.low, row.ratio_change.high))
     before, after = (
         formatting.ratio(ratio.value, row.tau, 2) for ratio in (row.ratio_before, row.ratio_after)
@@ -630,6 +733,19 @@ def _describe_change(row: Change, report: Report) -> str:
     return (
         f"{subject}: {RATES[row.metric].label} ratio to {formatting.format_group(row.reference)} {before} → "
         f"{after} ({formatting.number(row.ratio_change.value, 2)} times, {low} to {high}): {WORDS[row.word]}."
+    )
+
+
+def _describe_difference_change(row: Change, margin: float) -> str:
+    """Return a difference before and after: "false positive rate −9.1 → −2.3 points from white (6.8, …)"."""
+    before, after = (
+        formatting.points(gap.value, margin) for gap in (row.difference_before, row.difference_after)
+    )
+    change, low, high = (f"{100 * number:+.1f}" for number in vars(row.difference_change).values())
+    reference = formatting.format_group(row.reference)
+    return (
+        f"{RATES[row.metric].label} {before} → {after} points from that of {reference} "
+        f"({change}, {low} to {high})"
     )
 
 
@@ -682,9 +798,9 @@ def _brief_table(
     columns: dict[str, Callable[[Change], TableCell]] = {
         "group": lambda row: formatting.group_cell(row.group, small=False),
         "metric": lambda row: TableCell(row.metric),
-        "before": lambda row: formatting.number_cell(row.ratio_before.value),
-        "after": lambda row: formatting.number_cell(row.ratio_after.value),
-        "change": lambda row: formatting.fine_cell(row.ratio_change, 2),
+        "before": lambda row: formatting.number_cell(_gap_before(row).value),
+        "after": lambda row: formatting.number_cell(_gap_after(row).value),
+        "change": lambda row: formatting.fine_cell(_gap_change(row), 2),
         "p (Holm)": lambda row: formatting.both_p_cell(row.p, row.p_holm),
         "disparity": lambda row: TableCell(
             _describe_reason(row, changes, report) or WORDS[row.word], verdict=LOOKS[row.word]
@@ -739,20 +855,19 @@ def _rate_table(title: str, rows: Sequence[RateChange], key_columns: Sequence[st
 def _plot_changes(rows: Sequence[Change]) -> str:
     """Draw the changes of one rate: a ring before, a mark after, an arrow between them, intervals thin."""
     rows = rows[:MOST_GROUPS]
-    ratios = [row.ratio_before for row in rows] + [row.ratio_after for row in rows]
-    limits = [ratio.low for ratio in ratios] + [ratio.high for ratio in ratios]
-    axis = ratio_axis([ratio.value for ratio in ratios], limits, rows[0].tau)
+    gaps = [_gap_before(row) for row in rows] + [_gap_after(row) for row in rows]
+    axis = gap_axis(gaps, rows[0].tau, rows[0].margin)
     drawn = []
     for row in rows:
         look = LOOKS[row.word] or "undecided"
         word = WORDS["hardly"] if row.word == "hardly" else SYMBOLS[look]
         if row.word in ("better", "worse"):
             word += f" {row.word}"
-        before = row.ratio_before
-        after = row.ratio_after
+        before = _gap_before(row)
+        after = _gap_after(row)
         moved = f"{formatting.number(before.value, 2)} → {formatting.number(after.value, 2)}"
         tooltip = f"{row.group}: {moved} {row.word}"
-        marks = [band(axis, row.tau), rule("one", axis, 1.0, 18, "equal to the reference")]
+        marks = draw_allowed(axis, row.tau, row.margin, 18)
         if not (math.isnan(before.value) or math.isnan(after.value)):
             before_label, after_label = (f"{row.group}, {when}" for when in ("before", "after"))
             marks += [
@@ -770,7 +885,10 @@ def _plot_changes(rows: Sequence[Change]) -> str:
             ]
         drawn.append(ChartRow(row.group, f"{moved} {word}", marks))
     title = "; ".join(f"{row.name} {row.value_text}" for row in drawn)
-    return row_chart(title, axis, drawn, "ring: before; mark: after; shaded: from τ to 1/τ")
+    allowed = "from τ to 1/τ"
+    if has_margin(rows[0].margin):
+        allowed = f"{format_allowed(rows[0].tau, rows[0].margin)} either way"
+    return row_chart(title, axis, drawn, f"ring: before; mark: after; shaded: {allowed}")
 
 
 def change_rows(changes: Changes, _: Report) -> Iterable[Row]:

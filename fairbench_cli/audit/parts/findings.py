@@ -1,9 +1,9 @@
 """What a comparison shows, as two questions of three answers each, and both in words.
 
-*Do the rates differ?* Shown (equal rates are rejected after Holm), open, or untested. *Is their ratio beyond
-the limits?* Shown to be, shown to be within (its whole interval is), or open. A verdict follows from both and
-from where the measured ratio lies: what is measured outside and shown to differ fails, what is within passes.
-What is shown to be beyond the limits fails clearly.
+*Do the rates differ?* Shown (equal rates are rejected after Holm), open, or untested. *Is their ratio, or
+their difference, beyond the limits?* Shown to be, shown to be within (its whole interval is), or open. A
+verdict follows from both and from where the measured gap lies: what is measured outside and shown to differ
+fails, what is within passes. What is shown to be beyond the limits fails clearly.
 """
 
 import math
@@ -12,6 +12,14 @@ from typing import Literal
 
 from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.parts.allowed import (
+    equal_gap,
+    format_allowed,
+    format_margin,
+    gap_of,
+    has_margin,
+    is_measured_within,
+)
 from fairbench_cli.document.model import VERDICTS, Verdict
 from fairbench_cli.measures.significance import alpha_level
 
@@ -45,17 +53,10 @@ def beyond(row: Disparity) -> Beyond:
     return "open"
 
 
-def format_limits(tau: float) -> str:
-    """Return the limits of a ratio.
-
-    >>> format_limits(0.8), format_limits(0.9)
-    ('0.8 to 1.25', '0.9 to 1.11')
-    """
-    return f"{tau:g} to {1 / tau:.3g}"
-
-
 def describe_side(row: Disparity) -> str:
-    """Return on which side of the limits the ratio is, or may be: "less than the 0.8 allowed"."""
+    """Return on which side of the limits the gap is, or may be: "less than the 0.8 allowed"."""
+    if has_margin(row.margin):
+        return f"more than the {format_margin(row.margin)} allowed"
     low = row.ratio.low
     high = row.ratio.high
     if row.point == "fail":
@@ -145,21 +146,23 @@ def _describe_difference(row: Disparity, report: Report) -> str:
         test_text = " by Fisher's exact test"
     else:
         test_text = ""
-    if test_text and not _holds_1(row):
+    if test_text and not _holds_equal_rates(row):
         test_text += ", which few rows mislead less than the interval"
     return f", which could be chance (p {alone}{test_text})"
 
 
-def _holds_1(row: Disparity) -> bool:
-    """Return whether equal rates are within the interval of the ratio, or there is none."""
-    return not (row.ratio.low > 1 or row.ratio.high < 1)
+def _holds_equal_rates(row: Disparity) -> bool:
+    """Return whether equal rates are within the interval that is shown, or there is none."""
+    gap = gap_of(row)
+    equal = equal_gap(row.margin)
+    return not (gap.low > equal or gap.high < equal)
 
 
 def _describe_limit(row: Disparity) -> str:
-    """Return whether the ratio is beyond the limits: ", and less than the 0.8 allowed"."""
+    """Return whether the gap is beyond the limits: ", and less than the 0.8 allowed"."""
     if beyond(row) == "within":
-        return f"{_and(row)} within the {format_limits(row.tau)} allowed"
-    if row.verdict == "fail" and row.tau <= row.ratio.value <= 1 / row.tau:
+        return f"{_and(row)} within the {format_allowed(row.tau, row.margin)} allowed"
+    if row.verdict == "fail" and is_measured_within(row):
         return ""  # of slices in an order: what the latest of them show is said after it
     if row.verdict == "fail":
         return f", and {describe_side(row)}"

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any, get_origin
 
 from fairbench_cli.audit.compare.references import REST_NAME
-from fairbench_cli.audit.compare.report import ClusteredDisparity, Disparity, Interval, Reason
+from fairbench_cli.audit.compare.report import ClusteredDisparity, Disparity, Interval, Reason, shown_fields
 from fairbench_cli.audit.parts.part import Row
 from fairbench_cli.document.model import TableCell
 from fairbench_cli.measures.significance import alpha_level
@@ -59,6 +59,33 @@ def ratio(value: float, tau: float, least: int = 3) -> str:
         ):
             return text
     return number(value, least)
+
+
+def difference(value: float, margin: float, least: int = 3) -> str:
+    """Write a difference with its sign and as many decimals as it takes to see whether it is within a margin.
+
+    >>> difference(0.05003, 0.05), difference(-0.05, 0.05), difference(0.2136, 0.05)
+    ('+0.05003', '-0.050', '+0.214')
+    """
+    if math.isnan(value):
+        return DASH
+    text = ""
+    for digits in range(least, 9):
+        text = f"{value:+.{digits}f}"
+        written = abs(float(text))
+        # What is at the margin within rounding is written so.
+        if (abs(value) > margin * (1 + 1e-9)) == (written > margin * (1 + 1e-9)):
+            return text
+    return text
+
+
+def points(value: float, margin: float) -> str:
+    """Write a difference of rates in points, likewise.
+
+    >>> points(0.2136, 0.05), points(-0.0504, 0.05)
+    ('+21.4', '-5.04')
+    """
+    return difference(100 * value, 100 * margin, 1)
 
 
 def interval(estimate: Interval, digits: int = 3) -> str:
@@ -306,8 +333,11 @@ def flatten(row: Any, *left_out: str) -> Row:
     {'value': 0.5, 'high': 0.75}
     """
     cells: Row = {}
-    for name in (row_field.name for row_field in fields(row) if row_field.name not in left_out):
-        value = getattr(row, name)
+    shown = shown_fields(row)
+    for name in (row_field.name for row_field in fields(row) if row_field.name in shown):
+        if name in left_out:
+            continue
+        value = shown[name]
         if isinstance(value, Interval):
             cells |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
         elif not isinstance(value, tuple | dict):
@@ -316,13 +346,15 @@ def flatten(row: Any, *left_out: str) -> Row:
 
 
 def flat_columns(kind: type) -> tuple[str, ...]:
-    """Return the columns that `flatten` gives rows of a kind.
+    """Return the columns that `flatten` gives rows of a kind, without those that may be None.
 
     >>> flat_columns(Interval)
     ('value', 'low', 'high')
     """
     columns: list[str] = []
     for row_field in fields(kind):
+        if row_field.type in (float | None, Interval | None):
+            continue
         if row_field.type is Interval:
             columns += [row_field.name, f"{row_field.name}_low", f"{row_field.name}_high"]
         elif get_origin(row_field.type) not in (tuple, dict):

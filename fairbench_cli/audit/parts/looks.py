@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from fairbench_cli.audit.compare.report import Disparity, Report, StreamLook
 from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.parts.allowed import has_margin, name_gaps
 from fairbench_cli.audit.parts.part import Row, View
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.model import TableCell, TextTable
@@ -42,6 +43,8 @@ def describe_look(look: StreamLook, row: Disparity, *, in_full: bool = False) ->
     most = format_evidence(look.most_evidence)
     alarm = format_evidence(look.alarm_at)
     subject = "the ratio"
+    if has_margin(row.margin):
+        subject = "the difference"
     if in_full:
         subject = (
             f"the {RATES[look.metric].label} of {formatting.format_group(look.group)} ({look.attribute})"
@@ -50,13 +53,18 @@ def describe_look(look: StreamLook, row: Disparity, *, in_full: bool = False) ->
         if in_full:
             return f"Most evidence, on {subject}: {most} of {alarm}."
         return f"Evidence {most} of {alarm}."
-    ratio = formatting.ratio(look.ratio_since, row.tau, 2)
+    gap = formatting.ratio(look.ratio_since, row.tau, 2)
     if in_full:
-        ratio += " times that of " + formatting.format_group(look.reference)
+        gap += " times that of " + formatting.format_group(look.reference)
+    if has_margin(row.margin) and look.difference_since is not None:
+        gap = f"{formatting.points(look.difference_since, row.margin)} points"
+        if in_full:
+            side = "below" if look.difference_since < 0 else "above"
+            gap = f"{gap[1:]} {side} that of {formatting.format_group(look.reference)}"
     by_now = ""
     if look.evidence < look.alarm_at:
         by_now = f", by now {format_evidence(look.evidence)}"
-    return f"Since {look.since} {subject} is {ratio}; evidence {most}{by_now} (alarm at {alarm})."
+    return f"Since {look.since} {subject} is {gap}; evidence {most}{by_now} (alarm at {alarm})."
 
 
 def format_evidence(value: float) -> str:
@@ -85,8 +93,26 @@ def looks_table(report: Report, view: View) -> TextTable:
     looks = [look for key, look in last_looks(report).items() if key in rows]
     looks.sort(key=lambda look: -look.most_evidence / look.alarm_at)
 
-    def ratio_since(look: StreamLook) -> TableCell:
-        return TableCell(formatting.number(look.ratio_since, 2), f"since {look.since}", look.ratio_since)
+    gap = name_gaps(rows.values())
+
+    def margin(look: StreamLook) -> float | None:
+        return rows[look.attribute, look.group, look.metric].margin
+
+    def gap_since(look: StreamLook) -> TableCell:
+        since = f"since {look.since}"
+        limit = margin(look)
+        if has_margin(limit) and look.difference_since is not None:
+            return TableCell(
+                formatting.difference(look.difference_since, limit), since, look.difference_since
+            )
+        return TableCell(formatting.number(look.ratio_since, 2), since, look.ratio_since)
+
+    def gap_of_all(look: StreamLook) -> TableCell:
+        limit = margin(look)
+        if has_margin(limit) and look.difference is not None:
+            text = formatting.difference(look.difference.value, limit)
+            return TableCell(text, formatting.interval(look.difference), look.difference.value)
+        return formatting.fine_cell(look.ratio, 2)
 
     columns: dict[str, Callable[[StreamLook], TableCell]] = {
         "group": lambda look: TableCell(formatting.format_group(look.group), look.attribute),
@@ -94,8 +120,8 @@ def looks_table(report: Report, view: View) -> TextTable:
         "evidence": lambda look: TableCell(
             format_evidence(look.most_evidence), f"of {format_evidence(look.alarm_at)}", look.most_evidence
         ),
-        "ratio since": ratio_since,
-        "ratio, all": lambda look: formatting.fine_cell(look.ratio, 2),
+        f"{gap} since": gap_since,
+        f"{gap}, all": gap_of_all,
     }
     return view.table("", columns, looks)
 
@@ -103,11 +129,12 @@ def looks_table(report: Report, view: View) -> TextTable:
 def looks_notes(report: Report) -> tuple[str, ...]:
     """Return how evidence is to be read."""
     n_tests = format_count(report.family, "comparison")
+    gap = name_gaps(row for row in report.judged_comparisons if row.deciding)
     return (
         "evidence: 1 on average where both rates are the same in each slice, whenever one looks or stops; "
         "after it what rejects equal rates, 20 for one comparison and more for several "
         f"(Holm, {n_tests}). The largest so far counts.",
-        "since: the slice from which on the evidence is largest. ratio, all: with limits that hold at all "
-        "looks at once. It fails where the ratio since then is outside what is allowed, too.",
-        "In the tables of all slices p is 1 / the largest evidence, and the limits of a ratio are these.",
+        f"since: the slice from which on the evidence is largest. {gap}, all: with limits that hold at all "
+        f"looks at once. It fails where the {gap} since then is outside what is allowed, too.",
+        f"In the tables of all slices p is 1 / the largest evidence, and the limits of a {gap} are these.",
     )

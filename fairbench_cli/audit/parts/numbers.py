@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from fairbench_cli.audit.compare.numbers import (
     NumberComparison,
@@ -11,16 +12,19 @@ from fairbench_cli.audit.compare.numbers import (
     compare_numbers,
     estimate_slice,
 )
-from fairbench_cli.audit.compare.report import Interval, Place, Report
+from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Place, Report
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.findings import format_verdict
 from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
+from fairbench_cli.audit.parts.rates import LOOKS
 from fairbench_cli.audit.scan.numbers import read_numbers
 from fairbench_cli.audit.scan.scan import Scan
-from fairbench_cli.document.model import Section, TableCell, TextTable, Verdict
+from fairbench_cli.base.safe_text import format_amount
+from fairbench_cli.document.charts import Look
+from fairbench_cli.document.distributions import Distributions, GroupDistribution, plot_distributions
+from fairbench_cli.document.model import SYMBOLS, UNTESTED, Chart, Section, TableCell, TextTable, Verdict
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 
-DIGITS = 4  # significant ones of numbers in tables and sentences
 KEY = "numbers"
 
 
@@ -51,49 +55,25 @@ def verdicts_of_numbers(slices: Sequence[NumberSlice]) -> Iterator[tuple[Place, 
 # -- how numbers are written
 
 
-def format_number(value: float) -> str:
-    """Write a number of any size: whole ones as they are, others to `DIGITS` significant digits.
-
-    >>> [format_number(value) for value in (115090.419, 1240.0, 13.8896, 0.37119, 0.0, 1234567.8, -7902.1)]
-    ['115,090', '1,240', '13.89', '0.3712', '0', '1,234,568', '−7,902']
-    >>> format_number(math.nan)
-    '–'
-    """
-    if math.isnan(value):
-        return formatting.DASH
-    if math.isinf(value):
-        return formatting.number(value)
-    size = abs(value)
-    n_before = 1
-    if size > 0:
-        n_before = math.floor(math.log10(size)) + 1
-    text = f"{size:,.{max(0, DIGITS - max(n_before, 0))}f}"
-    if "." in text:
-        text = text.rstrip("0").rstrip(".")
-    sign = ""
-    if value < 0 and text.strip("0.,"):
-        sign = "−"
-    return sign + text
-
-
-def format_measure(name: str, value: float) -> str:
-    """Write the value of a measure: shares with three decimals, others as numbers."""
+def format_measure(name: str, value: float, digits: int) -> str:
+    """Write the value of a measure: of the outcome with so many decimals, of shares and others with three."""
     if NUMBER_MEASURES[name].unit == "outcome":
-        return format_number(value)
+        return format_amount(value, digits)
     return formatting.number(value)
 
 
-def format_limits(name: str, estimate: Interval) -> str:
+def format_interval(name: str, estimate: Interval, digits: int) -> str:
     """Write the interval of a measure alone; empty where it has none."""
-    if math.isnan(estimate.low) and math.isnan(estimate.high):
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
         return ""
-    low = "open" if math.isnan(estimate.low) else format_measure(name, estimate.low)
-    high = "open" if math.isnan(estimate.high) else format_measure(name, estimate.high)
+    low = "open" if math.isinf(estimate.low) else format_measure(name, estimate.low, digits)
+    high = "open" if math.isinf(estimate.high) else format_measure(name, estimate.high, digits)
     return f"[{low}, {high}]"
 
 
-def _measure_cell(name: str, estimate: Interval) -> TableCell:
-    return TableCell(format_measure(name, estimate.value), format_limits(name, estimate), estimate.value)
+def _measure_cell(name: str, estimate: Interval, digits: int) -> TableCell:
+    text = format_measure(name, estimate.value, digits)
+    return TableCell(text, format_interval(name, estimate, digits), estimate.value)
 
 
 def describe_margin(part: NumberSlice) -> str:
@@ -104,8 +84,8 @@ def describe_margin(part: NumberSlice) -> str:
     if not math.isnan(margin.percent):
         clauses.append(f"{margin.percent:.3g} % of the mean of {reference}")
     if math.isfinite(margin.deviations):
-        clauses.append(f"{margin.deviations:.2g} of its standard deviations")
-    text = format_number(margin.units)
+        clauses.append(f"{format_amount(margin.deviations, 2)} of its standard deviations")
+    text = format_amount(margin.units, part.digits)
     if clauses:
         text += f", {' or '.join(clauses)}"
     return text
@@ -142,6 +122,80 @@ def number_comparison_rows(slices: Sequence[NumberSlice], _: Report) -> Iterable
             yield formatting.flatten(row) | {"verdict": row.verdict or ""}
 
 
+def number_data(slices: Sequence[NumberSlice]) -> dict[str, Any]:
+    """Return what JSON says: all but the shapes of pictures."""
+    return {KEY: [{name: value for name, value in vars(part).items() if name != "shapes"} for part in slices]}
+
+
+# -- pictures
+
+
+def plot_numbers(part: NumberSlice, report: Report) -> Chart:
+    """Return the picture of a slice: how its numbers are spread by group, and how far apart they are."""
+    shapes = part.shapes
+    decisive = decisive_rows(part)
+    groups = []
+    for g, group in enumerate(part.groups):
+        row = decisive.get(group.group)
+        mean = group.values.get("mean", UNDEFINED)
+        groups.append(
+            GroupDistribution(
+                group.group,
+                group.is_reference,
+                group.rows,
+                mean.value,
+                mean.low,
+                mean.high,
+                tuple(shapes.quantiles[g].tolist()),
+                tuple(shapes.shares[g].tolist()),
+                difference_text=_difference_text(row, part.digits),
+                look=_look(group, row, report),
+                symbol=_symbol(group, row, report),
+                reference_mean=math.nan if row is None else row.reference_value,
+            )
+        )
+    margin = part.margin.units
+    if report.config.outcome == "ordinal":
+        margin = math.nan
+    distributions = Distributions(
+        tuple(groups), shapes.edges, part.column, shapes.n_below, shapes.n_above, margin
+    )
+    title = f"{part.attribute}: {part.column} by group"
+    return Chart(title, plot_distributions(title, distributions))
+
+
+def decisive_rows(part: NumberSlice) -> dict[str, NumberComparison]:
+    """Return the comparison of each group that decides, by the first measure that does."""
+    decisive: dict[str, NumberComparison] = {}
+    for row in part.comparisons:
+        if row.deciding and row.verdict is not None:
+            decisive.setdefault(row.group, row)
+    return decisive
+
+
+def _difference_text(row: NumberComparison | None, digits: int) -> str:
+    if row is None:
+        return ""
+    value = format_measure(row.metric, row.difference.value, digits)
+    limits = format_interval(row.metric, row.difference, digits).strip("[]").replace(", ", " to ")
+    return f"{value} ({limits})" if limits else value
+
+
+def _look(group: NumberGroup, row: NumberComparison | None, report: Report) -> Look:
+    if group.is_reference or row is None or row.verdict is None:
+        return "reference"
+    if report.config.rule == "point":
+        return LOOKS[row.verdict]
+    return row.verdict
+
+
+def _symbol(group: NumberGroup, row: NumberComparison | None, report: Report) -> str:
+    if group.is_reference or row is None or row.verdict is None:
+        return ""
+    symbols = UNTESTED if report.config.rule == "point" else SYMBOLS
+    return symbols[row.verdict]
+
+
 # -- sections
 
 
@@ -156,12 +210,13 @@ def _section(anchor: str, part: NumberSlice, report: Report, view: View) -> Sect
     name = part.attribute
     if place:
         name += f" ({place})"
-    title = f"{name}: {part.column} {format_verdict(verdict, clearly=fails_clearly(part))}"
+    title = f"{name}: {part.column}"
     tables = (
         group_table("" if view.brief else f"{name}: groups", part, view),
         comparison_table(f"{name}: compared with {part.reference}", part, view),
     )
-    return Section(title, (), tables, part.remarks, verdict, anchor=anchor)
+    charts = () if view.brief else (plot_numbers(part, report),)
+    return Section(title, (), tables, part.remarks, verdict, charts, anchor=anchor)
 
 
 def verdict_of(part: NumberSlice, report: Report) -> Verdict:
@@ -191,7 +246,7 @@ def group_table(title: str, part: NumberSlice, view: View) -> TextTable:
     }
     for name in shown:
         columns[NUMBER_MEASURES[name].label] = (
-            lambda group, name=name: _measure_cell(name, group.values[name])  # type: ignore[misc]
+            lambda group, name=name: _measure_cell(name, group.values[name], part.digits)  # type: ignore[misc]
         )
     return view.table(title, columns, part.groups)
 
@@ -202,10 +257,10 @@ def comparison_table(title: str, part: NumberSlice, view: View) -> TextTable:
     columns: dict[str, Callable[[NumberComparison], TableCell]] = {
         "group": lambda row: TableCell(row.group),
         "measure": lambda row: TableCell(NUMBER_MEASURES[row.metric].label),
-        "difference": lambda row: _measure_cell(row.metric, row.difference),
+        "difference": lambda row: _measure_cell(row.metric, row.difference, part.digits),
         "ratio": lambda row: formatting.fine_cell(row.ratio),
         "p": lambda row: formatting.both_p_cell(row.p, row.p_holm),
-        "margin": lambda row: TableCell(format_measure(row.metric, row.margin), "", row.margin),
+        "margin": lambda row: TableCell(format_measure(row.metric, row.margin, part.digits), "", row.margin),
         "verdict": verdict_cell,
     }
     return view.table(title, columns, rows)
@@ -241,24 +296,17 @@ def short_sections(slices: Sequence[NumberSlice], report: Report) -> Iterator[Se
 
 def _short_table(part: NumberSlice) -> TextTable:
     """Return each group with its mean, and what decides on it."""
-    by_group: dict[str, list[NumberComparison]] = {}
-    for row in part.comparisons:
-        if row.deciding:
-            by_group.setdefault(row.group, []).append(row)
+    decisive = decisive_rows(part)
     names = [name for name in SHORT_MEASURES if name in part.groups[0].values]
 
-    def first(group: NumberGroup) -> NumberComparison | None:
-        rows = by_group.get(group.group, [])
-        return rows[0] if rows else None
-
     def difference(group: NumberGroup) -> TableCell:
-        row = first(group)
+        row = decisive.get(group.group)
         if row is None:
             return TableCell("reference" if group.is_reference else formatting.DASH)
-        return _measure_cell(row.metric, row.difference)
+        return _measure_cell(row.metric, row.difference, part.digits)
 
     def verdict(group: NumberGroup) -> TableCell:
-        row = first(group)
+        row = decisive.get(group.group)
         return TableCell("") if row is None else verdict_cell(row)
 
     columns: dict[str, Callable[[NumberGroup], TableCell]] = {
@@ -267,7 +315,7 @@ def _short_table(part: NumberSlice) -> TextTable:
     }
     for name in names[:2]:
         columns[NUMBER_MEASURES[name].label] = lambda group, name=name: TableCell(  # type: ignore[misc]
-            format_measure(name, group.values[name].value), "", group.values[name].value
+            format_measure(name, group.values[name].value, part.digits), "", group.values[name].value
         )
     columns["difference"] = difference
     columns["verdict"] = verdict
@@ -281,6 +329,7 @@ NUMBERS = Part(
     judge=judge_numbers,
     tables={"numbers": number_comparison_rows, "number_groups": number_group_rows},
     sections=number_sections,
+    data=number_data,
     short=lambda slices, report: tuple(short_sections(slices, report)),
     verdicts=verdicts_of_numbers,
 )

@@ -16,6 +16,15 @@ from fairbench_cli.audit.compare.report import (
 )
 from fairbench_cli.audit.config import EXCLUDING, MISSING
 from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.parts.allowed import (
+    draw_allowed,
+    equal_gap,
+    gap_axis,
+    gap_cell,
+    gap_of,
+    has_margin,
+    name_gaps,
+)
 from fairbench_cli.audit.parts.findings import (
     CLEARLY,
     QUESTION,
@@ -27,7 +36,7 @@ from fairbench_cli.audit.parts.findings import (
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.base.grouping import keep_together
 from fairbench_cli.base.safe_text import format_count
-from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, ratio_axis, row_chart, rule, whisker
+from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
 from fairbench_cli.document.model import (
     SYMBOLS,
     UNTESTED,
@@ -42,6 +51,7 @@ from fairbench_cli.document.model import (
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import RATES
 
+LEAST_LOG = 1e-9  # of a τ: one of 1 allows nothing
 MOST_BARS = 20  # groups in a figure; the tables have all
 # How a verdict looks where chance was not looked at.
 LOOKS: dict[Verdict, Look] = {"pass": "inside", "fail": "outside", "undecided": "undecided"}
@@ -240,7 +250,7 @@ def _plot_panel(
     ordered = worst_first(rows, minor)  # references, which are always shown, and minor groups come last
     drawn_rows = [row for i, row in enumerate(ordered) if i < MOST_BARS or row.is_reference]
     values = []
-    ratios = []
+    gaps = []
     for row in drawn_rows:
         group_row = of_group[row.group]
         name = row.group
@@ -256,7 +266,7 @@ def _plot_panel(
             symbol = ""
         value_text = f"{formatting.number(row.value)} ({formatting.fraction(row.behind)})"
         values.append(Bar(name, value_text, group_row.metrics[metric], look, symbol))
-        ratios.append(Bar(name, _ratio_text(row), row.ratio, look, symbol))
+        gaps.append(Bar(name, _gap_with_interval(row), gap_of(row), look, symbol))
     references = {row.reference_value for row in drawn_rows if not math.isnan(row.reference_value)}
     if len(references) == 1:
         line = references.pop()
@@ -270,9 +280,12 @@ def _plot_panel(
         caption = ""
     if left_out:
         caption += f" ({left_out} more groups in the table)"
+    against = "ratio to the reference"
+    if has_margin(rows[0].margin):
+        against = "difference from the reference"
     return (
         Chart(metric, plot_values(f"{label} by group", values, line), caption.strip()),
-        Chart(metric, plot_ratios(f"{label}, ratio to the reference", ratios, rows[0].tau), caption.strip()),
+        Chart(metric, plot_gaps(f"{label}, {against}", gaps, rows[0].tau, rows[0].margin), caption.strip()),
     )
 
 
@@ -330,25 +343,18 @@ def rate_axis(estimates: Iterable[Interval], references: Iterable[float], *, per
     return Axis(0.0, _round_up(highest), percent=percent)
 
 
-def plot_ratios(title: str, bars: Sequence[Bar], tau: float) -> str:
-    """Draw ratios from 1 on, on a log axis with the band [τ, 1/τ]."""
-    ratios = [bar.estimate.value for bar in bars]
-    limits = [bar.estimate.low for bar in bars] + [bar.estimate.high for bar in bars]
-    axis = ratio_axis(ratios, limits, tau)
+def plot_gaps(title: str, bars: Sequence[Bar], tau: float, margin: float | None) -> str:
+    """Draw gaps from that of equal rates on, with the band of what is allowed."""
+    axis = gap_axis([bar.estimate for bar in bars], tau, margin)
     rows = []
     for bar in bars:
-        marks = [band(axis, tau), rule("one", axis, 1.0, 16, "equal to the reference")]
+        marks = draw_allowed(axis, tau, margin, 16)
         if not math.isnan(bar.estimate.value):
-            marks.append(box(f"bar {bar.look}", axis, 1.0, bar.estimate.value, 8, bar.title))
+            marks.append(box(f"bar {bar.look}", axis, equal_gap(margin), bar.estimate.value, 8, bar.title))
             marks.append(whisker(axis, bar.estimate.low, bar.estimate.high, bar.title))
             marks.append(dot(axis, bar.estimate.value, bar.look, bar.title))
         rows.append(ChartRow(f"{bar.symbol} {bar.name}".strip(), bar.value_text, marks))
     return row_chart(_describe_bars(title, bars), axis, rows)
-
-
-def band(axis: Axis, tau: float) -> str:
-    """Draw the ratios that are allowed."""
-    return box("band", axis, tau, 1 / tau, 18, f"allowed: {tau:.4g} to {1 / tau:.4g}")
 
 
 def _describe_bars(title: str, bars: Sequence[Bar]) -> str:
@@ -368,14 +374,15 @@ def _round_up(value: float) -> float:
     return float(f"{step * power:g}")
 
 
-def _ratio_text(row: Disparity) -> str:
+def _gap_with_interval(row: Disparity) -> str:
     if row.is_reference:
         return "reference"
-    if math.isnan(row.ratio.value):
+    if math.isnan(gap_of(row).value):
         if row.verdict == "undecided":
             return "not decided"
         return "both 0"
-    return f"{formatting.ratio(row.ratio.value, row.tau)} {formatting.interval(row.ratio, 2)}".strip()
+    cell = gap_cell(row, 2)
+    return f"{cell.text} {cell.fine}".strip()
 
 
 def summarise_failures(rows: Sequence[Disparity]) -> str:
@@ -444,19 +451,21 @@ def describe_minor(groups: Iterable[str], report: Report) -> str:
 
 
 def worst_first(rows: Iterable[Disparity], minor: Collection[str] = ()) -> list[Disparity]:
-    """Sort by `rank`, then by how far the ratio is from 1, by the evidence at hand; `minor` groups last.
+    """Sort by `rank`, then by how large the gap is, by the evidence at hand; `minor` groups last.
 
-    A failure goes by the limit of the interval that is nearest to 1: how large the gap is at least. A pass
-    goes by the other limit; what is not decided by its p-value, for a wild ratio of few rows says little.
+    A failure goes by the limit of the interval that is nearest to equal rates: how large the gap is at least.
+    A pass goes by the other limit; what is not decided by its p-value, for a wild ratio of few rows says
+    little. A ratio is as large as it is far from 1; with margins, as large as it is for what is allowed.
     """
 
     def key(row: Disparity) -> tuple[float, ...]:
         is_minor = not row.is_reference and row.group in minor
-        low, high = (abs(_log(limit)) for limit in (row.ratio.low, row.ratio.high))
-        point = abs(_log(row.ratio.value))
+        gap = gap_of(row)
+        low, high = (_size_of_gap(limit, row) for limit in (gap.low, gap.high))
+        point = _size_of_gap(gap.value, row)
         if row.verdict == "undecided":
             return is_minor, rank(row), 2.0 if math.isnan(row.p) else row.p, -point
-        surely = abs(_log(formatting.nearest_to(1.0, row.ratio)))
+        surely = _size_of_gap(formatting.nearest_to(equal_gap(row.margin), gap), row)
         return is_minor, rank(row), -(surely if row.verdict == "fail" else max(low, high)), -point
 
     return sorted(rows, key=key)
@@ -465,6 +474,17 @@ def worst_first(rows: Iterable[Disparity], minor: Collection[str] = ()) -> list[
 def worst_groups_first(rows: Iterable[Disparity], minor: Collection[str] = ()) -> list[Disparity]:
     """Sort as `worst_first`, with all rows of a group where its worst is."""
     return keep_together(worst_first(rows, minor), lambda row: row.group)
+
+
+def _size_of_gap(gap: float, row: Disparity) -> float:
+    """Return how large a gap is, for an order; in an audit with margins by how much is allowed."""
+    if row.margin is None:
+        return abs(_log(gap))
+    if not has_margin(row.margin):
+        return abs(_log(gap)) / max(-math.log(row.tau), LEAST_LOG)
+    if math.isnan(gap):
+        return 0.0
+    return abs(gap) / row.margin
 
 
 def _log(value: float) -> float:
@@ -544,7 +564,7 @@ def _brief_table(
         "metric": lambda row: TableCell(row.metric),
         "value": lambda row: formatting.number_cell(row.value, formatting.fraction(row.behind)),
         "reference": reference,
-        "ratio": lambda row: formatting.ratio_cell(row.ratio, row.tau, 2),
+        name_gaps(rows): lambda row: gap_cell(row, 2),
         "p (Holm)": lambda row: formatting.both_p_cell(row.p, row.p_holm),
         QUESTION: lambda row: TableCell(_gap_text(row, report), verdict=row.verdict),
     }

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Report
 from fairbench_cli.audit.parts import formatting, rates
+from fairbench_cli.audit.parts.allowed import gap_of, has_margin, name_gaps
 from fairbench_cli.document.model import TableCell, TextTable, plain_table
 from fairbench_cli.measures.rates import RATES
 
@@ -12,7 +13,7 @@ from fairbench_cli.measures.rates import RATES
 def slice_grid(all_rows: Report, report: Report) -> tuple[TextTable, str]:
     """Return the table, and a note on its signs and numbers.
 
-    The sign of a cell is the verdict on the attribute in the slice. The number is the ratio of one comparison
+    The sign of a cell is the verdict on the attribute in the slice. The number is the gap of one comparison
     of the attribute, the same in all slices, so that a column can be read downwards: that which is the worst
     over all slices.
 
@@ -35,8 +36,8 @@ def slice_grid(all_rows: Report, report: Report) -> tuple[TextTable, str]:
             if number is None:
                 cells.append(TableCell(formatting.DASH))
                 continue
-            ratio = disparities.get(_grid_key(comparison, name)) if comparison else None
-            cells.append(_cell(numbered[number], ratio, f"a{number}"))
+            of_slice = disparities.get(_grid_key(comparison, name)) if comparison else None
+            cells.append(_cell(numbered[number], of_slice, f"a{number}"))
         rows.append(cells)
     heads = [str(report.config.slice_name), *(verdict.attribute for verdict, _ in leading)]
     if len({verdict.decision for verdict, _ in leading}) > 1:
@@ -60,11 +61,13 @@ def _grid_key(row: Disparity, slice_name: str) -> tuple[str, ...]:
 
 
 def _cell(verdict: AttributeVerdict, row: Disparity | None, link: str) -> TableCell:
-    """Return the ratio under the sign of the verdict."""
-    if row is None or row.is_reference or math.isnan(row.ratio.value):
+    """Return the gap under the sign of the verdict."""
+    if row is None or row.is_reference or math.isnan(gap_of(row).value):
         return TableCell(formatting.DASH, verdict=verdict.verdict, link=link)
     text = formatting.ratio(row.ratio.value, row.tau, 2)
-    return TableCell(text, value=row.ratio.value, verdict=verdict.verdict, link=link)
+    if has_margin(row.margin):
+        text = formatting.difference(row.difference.value, row.margin)
+    return TableCell(text, value=gap_of(row).value, verdict=verdict.verdict, link=link)
 
 
 def _describe_grid(rows: Sequence[Disparity]) -> str:
@@ -76,4 +79,6 @@ def _describe_grid(rows: Sequence[Disparity]) -> str:
     signs = "Sign: the verdict on the attribute, over all its comparisons."
     if not comparisons:
         return signs
-    return f"Number: the ratio that is the worst over all slices ({'; '.join(comparisons)}). {signs}"
+    return (
+        f"Number: the {name_gaps(rows)} that is the worst over all slices ({'; '.join(comparisons)}). {signs}"
+    )

@@ -3,7 +3,8 @@
 The slices are pooled as if there were none: the verdict is that of an audit of all rows. A trend is tested
 where the slices are numbers or dates in their order (`measures.trend`), Holm over all trends. It rises or
 falls where "the ratio is the same in all slices" is rejected; it is steady where the whole interval of the
-change from the first slice to the last is one that τ allows; else it is open.
+change from the first slice to the last is one that τ allows; else it is open. Of a rate that goes by a margin
+it is a trend of the ratio, too, and never steady.
 """
 
 import math
@@ -28,7 +29,16 @@ from fairbench_cli.audit.compare.report import (
 from fairbench_cli.audit.compare.slice_order import merge_slices, parse_times
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_attributes
 from fairbench_cli.audit.parts import formatting, rates
-from fairbench_cli.audit.parts.findings import differs, format_limits
+from fairbench_cli.audit.parts.allowed import (
+    describe_gap_briefly,
+    equal_gap,
+    format_allowed,
+    gap_axis,
+    gap_of,
+    has_margin,
+    name_gaps,
+)
+from fairbench_cli.audit.parts.findings import differs
 from fairbench_cli.audit.parts.looks import (
     describe_look,
     last_looks,
@@ -293,6 +303,8 @@ def describe_trend(trends: SliceTrends, row: Pair, metric: str) -> str:
         most = f"{100 * (1 / trend.tau - 1):.3g} %"
         return f"{span} is steady: it {line}, by less than {most} at most."
     chance = f"which could be chance (p {formatting.p_value(trend.p)})"
+    if math.isnan(trend.tau):
+        return f"{span} {line}, {chance}."
     return f"{span} {line}, {chance}; whether it is steady is open."
 
 
@@ -327,7 +339,10 @@ def plot_slices(
         reference_text = against.pop()
     else:
         reference_text = "the reference"
-    title = f"{row.attribute}: {label}, ratio to {reference_text} by {report.config.slice_name}"
+    gap_text = f"ratio to {reference_text}"
+    if name_gaps(ordered) == "difference":
+        gap_text = f"difference from {reference_text}"
+    title = f"{row.attribute}: {label}, {gap_text} by {report.config.slice_name}"
     folded: tuple[Chart, ...] = ()
     head = f"{format_count(len(not_drawn), 'more group')}: "
     head += join_names([formatting.format_group(row_of_group.group) for row_of_group in not_drawn])
@@ -341,7 +356,7 @@ def plot_slices(
 
 
 def _plot_lines(title: str, trends: SliceTrends, report: Report, rows: Sequence[Disparity]) -> str:
-    """Draw the ratios of comparisons in each slice, their intervals as bands, on a log axis."""
+    """Draw the gaps of comparisons in each slice, their intervals as bands; ratios on a log axis."""
     index_of_slice = {name: float(i) for i, name in enumerate(trends.slices)}
     lines = []
     seen = []
@@ -349,7 +364,7 @@ def _plot_lines(title: str, trends: SliceTrends, report: Report, rows: Sequence[
         points = []
         limits = []
         for slice_row in report.disparities:
-            estimate = slice_row.ratio
+            estimate = gap_of(slice_row)
             slice_index = index_of_slice[slice_row.model]
             is_same = (slice_row.attribute, slice_row.group, slice_row.metric) == (
                 row.attribute,
@@ -359,11 +374,11 @@ def _plot_lines(title: str, trends: SliceTrends, report: Report, rows: Sequence[
             if not is_same or slice_row.is_reference or math.isnan(estimate.value):
                 continue
             seen.append(estimate)
-            value = formatting.ratio(estimate.value, slice_row.tau, 2)
+            value = describe_gap_briefly(slice_row)
             reference_counts = formatting.fraction(slice_row.reference_behind)
             counts_text = f"{formatting.fraction(slice_row.behind)} against {reference_counts}"
             limits_text = formatting.interval(estimate, 2)
-            tooltip = f"{slice_row.model}, {row.group}: {value} times {limits_text} ({counts_text})"
+            tooltip = f"{slice_row.model}, {row.group}: {value} {limits_text} ({counts_text})"
             points.append((slice_index, estimate.value, tooltip))
             if not math.isnan(estimate.low):
                 limits.append((slice_index, estimate.low, estimate.high))
@@ -373,20 +388,30 @@ def _plot_lines(title: str, trends: SliceTrends, report: Report, rows: Sequence[
             name = f"{row.group[: LONGEST_NAME - 1]}…"
         lines.append(ChartLine(name, points, limits))
     tau = rows[0].tau
-    y = charts.ratio_axis([estimate.value for estimate in seen if 0 < estimate.value < math.inf], [], tau)
+    margin = rows[0].margin
+    if has_margin(margin):
+        drawn = [estimate.value for estimate in seen]
+        lowest, highest = -margin, margin
+    else:
+        drawn = [estimate.value for estimate in seen if 0 < estimate.value < math.inf]
+        lowest, highest = tau, 1 / tau
+    allowed = format_allowed(tau, margin)
+    equal = equal_gap(margin)
+    y = gap_axis([Interval(value, math.nan, math.nan) for value in drawn], tau, margin)
     y = replace(y, start=HIGH, end=charts.SIDE)  # what is beyond stands at its ends
     x = Axis(0.0, max(1.0, len(index_of_slice) - 1.0), 44.0, charts.WIDTH - ROOM, names=tuple(trends.slices))
     band = charts.element(
-        *("rect", "band", f"allowed: {format_limits(tau)}"),
+        *("rect", "band", f"allowed: {allowed}"),
         x=x.start,
-        y=y.position(1 / tau),
+        y=y.position(highest),
         width=x.end - x.start,
-        height=y.position(tau) - y.position(1 / tau),
+        height=y.position(lowest) - y.position(highest),
         fill=charts.COLOURS["band"],
     )
-    level_one = charts.stroke("one", f"M{x.start} {y.position(1.0)}H{x.end}", "equal to the reference")
+    level_one = charts.stroke("one", f"M{x.start} {y.position(equal)}H{x.end}", "equal to the reference")
     level = f"{100 * report.config.confidence:g} %"
-    key = f"band: {format_limits(tau)} is allowed; shaded: {level} intervals"
+    verb = "are" if has_margin(margin) else "is"
+    key = f"band: {allowed} {verb} allowed; shaded: {level} intervals"
     return charts.plot_lines(title, x, y, lines, "", key, band + level_one, names_beside=True)
 
 

@@ -20,6 +20,7 @@ MOST_PEOPLE = 10_000_000  # in rows that stand for several: each is read again
 CUT = (
     "say how scores become decisions: ",
     *(Flag("threshold", 0.5), ", ", Flag("top-k", 100), " or ", Flag("top-share", 0.1)),
+    *("; or compare them as they are: ", Flag("outcome", "number")),
 )
 
 

@@ -14,6 +14,7 @@ from fairbench_cli.data.recognise import named_like_weights
 OUTCOME = Flag("outcome")
 MOST_CLASSES = 30  # against the rest; of more there is a page for each
 FEWEST_LEVELS = 2
+FEW_WORDS = 0.1  # of the cells of a column of numbers
 
 
 def settle_outcome(source: Source, config: AuditConfig) -> tuple[Source, AuditConfig]:
@@ -94,11 +95,16 @@ def _label_column(source: Source, config: AuditConfig) -> int | None:
 
 
 def _holds_numbers(source: Source, column: int) -> bool:
-    """Return whether the first rows have numbers alone, and more different ones than codes have."""
-    n_words, n_values = source.row(
-        f"SELECT count(*) FILTER ({sql.word(column)}), count(DISTINCT number_{column}) FROM sample"
+    """Return whether nearly all of the first rows have numbers, and more different ones than codes have.
+
+    A few words among them are refused later, each by its row.
+    """
+    word = f"{sql.word(column)} AND NOT ends_with(trimmed_{column}, '%')"
+    n_words, n_cells, n_values = source.row(
+        f"SELECT count(*) FILTER ({word}), count(*) FILTER (trimmed_{column} <> ''), "
+        f"count(DISTINCT trimmed_{column}) FROM sample"
     )
-    return bool(n_words == 0 and n_values > MOST_CODES)
+    return bool(n_words <= FEW_WORDS * n_cells and n_values > MOST_CODES)
 
 
 def _refuse_idle_options(config: AuditConfig) -> None:

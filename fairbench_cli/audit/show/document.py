@@ -12,7 +12,17 @@ from fairbench_cli.audit.compare.report import Disparity, GroupRow, Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE
 from fairbench_cli.audit.metrics import ROLL_UPS
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of, rates
-from fairbench_cli.audit.parts.findings import QUESTION, describe_gap, differs, fails_clearly, format_limits
+from fairbench_cli.audit.parts.allowed import (
+    allowed_rates,
+    describe_gap_briefly,
+    format_allowed,
+    format_margin,
+    has_margin,
+    name_gaps,
+)
+from fairbench_cli.audit.parts.findings import QUESTION, describe_gap, differs, fails_clearly
+from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
+from fairbench_cli.audit.parts.numbers import plot_numbers
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.answer_model import Sentence
 from fairbench_cli.audit.show.headline import headline, rate_meaning, without_choice
@@ -121,6 +131,9 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
 
 def _plot_sentence(sentence: Sentence, report: Report) -> Chart:
     """Return the chart of a sentence: of slices over these, else by group."""
+    if report.of_numbers:
+        part = next(part for part in report.found[NUMBERS_KEY] if part.place == sentence.place)
+        return plot_numbers(part, report)
     all_slices = find_all_rows(report)
     if all_slices:
         return all_slices.plot(sentence, sentence.metric)
@@ -293,7 +306,8 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
     reasons = {row.reason for row in rows}
     reasons_text = {rates.describe_reason(row, report) for row in rows}
     if report.config.rule == "point":
-        return ("A verdict is of the measured ratio alone: chance was not looked at (--rule point).",)
+        gap = name_gaps(rows)
+        return (f"A verdict is of the measured {gap} alone: chance was not looked at (--rule point).",)
     fails = (
         "fails (too large? yes): the measured gap is larger than allowed, and the rates differ by more than "
         "chance"
@@ -350,17 +364,44 @@ def _describe_family(report: Report) -> str:
     )
 
 
+def _describe_what_is_compared(report: Report) -> Iterator[str]:
+    """Yield what is made of two rates, and what is allowed of it."""
+    rows = [row for row in report.disparities if not row.is_reference]
+    if name_gaps(rows) != "difference":
+        yield (
+            "Each rate of a group is divided by that of its reference group. Ratios from τ to 1/τ are "
+            "allowed: the shaded band in the figures."
+        )
+    texts: dict[str, None] = {}
+    for row in rows:
+        if has_margin(row.margin):
+            texts[f"{RATES[row.metric].label} {format_margin(row.margin)}"] = None
+    if not texts:
+        return
+    yield (
+        "Where there is a margin, the rate of the reference group is taken from that of a group, and "
+        f"differences up to the margin are allowed, either way: {'; '.join(texts)}. A point is a hundredth: "
+        "from 20 % to 25 % are 5 points."
+    )
+
+
+def _describe_largest(report: Report) -> str:
+    """Return which gap is the largest."""
+    if report.config.margin:
+        return "that which is farthest from equal rates at least, by how much is allowed"
+    return "the ratio that is farthest from 1 at least"
+
+
 def _reading_section(report: Report) -> Section:
     """Return the section of what a reader has to know."""
     config = report.config
     notes = (
-        "Each rate of a group is divided by that of its reference group. Ratios from τ to 1/τ are allowed: "
-        "the shaded band in the figures.",
+        *_describe_what_is_compared(report),
         *verdict_legend(report),
         *group_legend(report),
         "An attribute fails if one of its groups does on one of the rates that decide, and passes if all "
-        "pass. The first sentences are of the largest gap of each attribute: the ratio that is farthest from "
-        "1 at least; first the attribute where that concerns most people.",
+        "pass. The first sentences are of the largest gap of each attribute: "
+        f"{_describe_largest(report)}; first the attribute where that concerns most people.",
         _describe_numbers(report),
         "805/1,795 are the rows behind a rate. A difference is group − reference. Thin lines are intervals. "
         f"* marks groups of fewer than {config.min_group} rows.",
@@ -431,7 +472,12 @@ def _plot_rates(
     if len(references) == 1:
         ((name, value),) = references
         reference = f"{name if len(name) <= NAME else 'reference'} {format_percent(value)}"
-    key = f"line: {reference}; shaded: {format_limits(rows[0].tau)} times, allowed"
+    allowed = f"{format_allowed(rows[0].tau, rows[0].margin)}"
+    if has_margin(rows[0].margin):
+        allowed += " either way"
+    else:
+        allowed += " times"
+    key = f"line: {reference}; shaded: {allowed}, allowed"
     return row_chart(f"{title}. {rates_text}", axis, chart_rows, key)
 
 
@@ -443,7 +489,7 @@ def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, 
     if row.is_reference:
         rate_text = f"{rate}, reference"
     else:
-        rate_text = _rate_with_ratio(rate, row)
+        rate_text = _rate_with_gap(rate, row)
     look: Look = row.verdict
     if row.is_reference:
         look = "reference"
@@ -463,8 +509,7 @@ def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, 
     marks = []
     reference = row.reference_value
     if math.isfinite(reference) and not row.is_reference:
-        low = row.tau * reference
-        high = min(1.0, reference / row.tau)
+        low, high = allowed_rates(row)
         limits_text = f"allowed: {format_percent(low)} to {format_percent(high)}"
         marks.append(box("band", axis, low, high, HEIGHT, limits_text))
         marks.append(rule("ref", axis, reference, HEIGHT, f"{row.reference}: {format_percent(reference)}"))
@@ -477,12 +522,12 @@ def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, 
     return ChartRow(name, rate_text, marks, muted)
 
 
-def _rate_with_ratio(rate: str, row: Disparity) -> str:
-    """Return a rate with its ratio: "42.3 %, 1.92 times"."""
-    times = formatting.ratio(row.ratio.value, row.tau, 2)
-    if math.isnan(row.ratio.value):
+def _rate_with_gap(rate: str, row: Disparity) -> str:
+    """Return a rate with its ratio, or its difference: "42.3 %, 1.92 times"."""
+    gap = describe_gap_briefly(row)
+    if not gap:
         return rate
-    return f"{rate}, {times} times"
+    return f"{rate}, {gap}"
 
 
 def _rate_label(name: str) -> str:

@@ -16,7 +16,8 @@ from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Grou
 from fairbench_cli.audit.config import Effect
 from fairbench_cli.audit.metrics import HARMED
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
-from fairbench_cli.audit.parts.findings import describe_finding, differs, fails_clearly, format_limits
+from fairbench_cli.audit.parts.allowed import format_limits, format_margin, has_margin
+from fairbench_cli.audit.parts.findings import describe_finding, differs, fails_clearly
 from fairbench_cli.audit.parts.rates import (
     bracketed_place,
     deciding_rows,
@@ -187,7 +188,7 @@ def describe_comparison(row: Disparity, report: Report, n_more: int = 0, additio
         who = f", to the disadvantage of {formatting.format_group(harmed)}"
     else:
         who = ""
-    clause = f"{_describe_rates(row)}{_describe_ratio(row)}{describe_finding(row, report)}{who}"
+    clause = f"{_describe_rates(row)}{_describe_gap(row)}{describe_finding(row, report)}{who}"
     text = f"{row.attribute}{bracketed_place(row, report)}{addition}: {clause}."
     if n_more:
         verb = "fails" if n_more == 1 else "fail"
@@ -250,6 +251,42 @@ def _describe_rates(row: Disparity) -> str:
     if among:
         label += f": of {among}"
     return f"{group} are {event} in {mine} of cases, {reference} in {theirs} ({label})"
+
+
+def _describe_gap(row: Disparity) -> str:
+    """Return the number that a comparison is judged by, with its interval."""
+    if has_margin(row.margin):
+        return _describe_difference(row, row.margin)
+    return _describe_ratio(row)
+
+
+def _describe_difference(row: Disparity, margin: float) -> str:
+    """Return the difference with its interval: ": 21.4 points more often (18.2 to 24.5)"."""
+    difference = row.difference
+    if math.isnan(difference.value):
+        return ""
+    words = ("more often", "less often")
+    if row.metric not in EVENTS:
+        words = ("higher", "lower")
+    elif not EVENTS[row.metric][0]:
+        words = ("more", "less")
+    if difference.value < 0:
+        here, beyond = words[1], words[0]
+        nearest, farthest = -difference.high, -difference.low
+    else:
+        here, beyond = words
+        nearest, farthest = difference.low, difference.high
+    size = formatting.points(abs(difference.value), margin).removeprefix("+")
+    if math.isnan(nearest) or math.isnan(farthest):
+        return f": {size} points {here}"
+    near_text = formatting.points(abs(nearest), margin).removeprefix("+")
+    far_text = formatting.points(farthest, margin).removeprefix("+")
+    if nearest < 0:
+        # On both sides of equal rates a limit needs its own word.
+        limits = f"{near_text} {beyond} to {far_text} {here}"
+    else:
+        limits = f"{near_text} to {far_text}"
+    return f": {size} points {here} ({limits})"
 
 
 def _describe_ratio(row: Disparity) -> str:
@@ -480,14 +517,34 @@ def _name_attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> st
 
 
 def _describe_limits(report: Report) -> str:
-    """Return which ratios are allowed: "Allowed: 0.8 to 1.25 times, false positive rate 0.9 to 1.11."."""
+    """Return what is allowed: "Allowed: 0.8 to 1.25 times, false positive rate 0.9 to 1.11."."""
     config = report.config
     if config.preset == "eeoc":
         return "Allowed: four fifths of the highest rate."
     deciding = [row for row in report.disparities if row.metric in report.deciding]
+    if any(has_margin(row.margin) for row in deciding):
+        return f"Allowed: {_describe_margins(deciding)}."
     taus = {row.metric: row.tau for row in deciding if row.tau != config.tau}
     other_limits = "".join(f", {RATES[name].label} {format_limits(tau)}" for name, tau in taus.items())
     return f"Allowed: {format_limits(config.tau)} times the reference's rate{other_limits}."
+
+
+def _describe_margins(rows: Sequence[Disparity]) -> str:
+    """Return what is allowed where a rate goes by a margin; rates are named where they are not all alike."""
+    metrics_by_limit: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if has_margin(row.margin):
+            limit = f"a margin of {format_margin(row.margin)} around the reference's rate"
+        else:
+            limit = f"{format_limits(row.tau)} times the reference's rate"
+        metrics_by_limit.setdefault(limit, {})[row.metric] = None
+    if len(metrics_by_limit) == 1:
+        return next(iter(metrics_by_limit))
+    clauses = []
+    for limit, metrics in metrics_by_limit.items():
+        labels = join_names([RATES[metric].label for metric in metrics])
+        clauses.append(f"for the {labels} {limit}")
+    return "; ".join(clauses)
 
 
 def _describe_default_reference(report: Report) -> str:

@@ -12,12 +12,11 @@ from fairbench_cli.audit.parts.numbers import (
     describe_kind,
     describe_margin,
     format_measure,
-    format_number,
     verdict_of,
 )
 from fairbench_cli.audit.show.answer_model import Headline, OpenAttribute, OpenGroup, Sentence
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.safe_text import join_names
+from fairbench_cli.base.safe_text import format_amount, join_names
 from fairbench_cli.document.model import VERDICTS
 from fairbench_cli.measures.power import round_up_count
 
@@ -113,7 +112,7 @@ def describe_number(row: NumberComparison, part: NumberSlice) -> str:
     reason = ""
     if row.reason:
         reason = f", {formatting.REASONS[row.reason]}"
-    return f"{clause}: {verdict}{reason}; {_describe_limit(row, part)}."
+    return f"{clause}: {verdict}{reason}, {_describe_limit(row, part)}."
 
 
 def _describe_limit(row: NumberComparison, part: NumberSlice) -> str:
@@ -122,23 +121,24 @@ def _describe_limit(row: NumberComparison, part: NumberSlice) -> str:
         return f"the margin is {100 * row.margin:.2g} points"
     if row.metric == "mean" and part.margin.stated.unit == "percent":
         return f"the margin is {part.margin.stated}"
-    return f"the margin is {format_number(row.margin)}"
+    return f"the margin is {format_amount(row.margin, part.digits)}"
 
 
 def _describe_mean(row: NumberComparison, part: NumberSlice) -> str:
-    """Return a difference of means: "On average salary of Female is 14,088 lower than of Male (…), 12 %"."""
+    """Return two means: "Female average 101,002 in salary, Male 115,090: 14,088 less (…), or 12.2 %"."""
     group = formatting.format_group(row.group)
     reference = formatting.format_group(row.reference)
     if math.isnan(row.difference.value):
         return f"{part.column} of {group} and {reference} cannot be compared"
-    side = "lower" if row.difference.value < 0 else "higher"
-    size = _size_text(row, row.difference.value)
-    text = f"On average {part.column} of {group} is {size} {side} than of {reference}"
-    limits = _limits_text(row, "lower", "higher")
+    mean = format_measure(row.metric, row.value, part.digits)
+    reference_mean = format_measure(row.metric, row.reference_value, part.digits)
+    side = "less" if row.difference.value < 0 else "more"
+    size = format_measure(row.metric, abs(row.difference.value), part.digits)
     share = ""
     if not math.isnan(row.ratio.value):
-        share = f", {100 * abs(row.ratio.value - 1):.3g} % of it"
-    return f"{text}{limits}{share}"
+        share = f", or {100 * abs(row.ratio.value - 1):.3g} %"
+    means = f"{group} average {mean} in {part.column}, {reference} {reference_mean}"
+    return f"{means}: {size} {side}{_limits_text(row, part, 'less', 'more')}{share}"
 
 
 def _describe_error(row: NumberComparison, part: NumberSlice) -> str:
@@ -148,14 +148,14 @@ def _describe_error(row: NumberComparison, part: NumberSlice) -> str:
     value = row.difference.value
     if math.isnan(value):
         return f"errors of {part.column} of {group} and {reference} cannot be compared"
-    size = _size_text(row, value)
+    size = format_measure(row.metric, abs(value), part.digits)
     if row.metric == "mae":
         side = "more" if value > 0 else "less"
         text = f"{part.column} misses by {size} {side} for {group} than for {reference}"
-        return f"{text}{_limits_text(row, 'less', 'more')}"
+        return f"{text}{_limits_text(row, part, 'less', 'more')}"
     side = "higher" if value > 0 else "lower"
     text = f"{group} are predicted {size} {side} than they are, beyond what {reference} are"
-    return f"{text}{_limits_text(row, 'lower', 'higher')}"
+    return f"{text}{_limits_text(row, part, 'lower', 'higher')}"
 
 
 def _describe_more(row: NumberComparison, part: NumberSlice) -> str:
@@ -171,11 +171,7 @@ def _describe_more(row: NumberComparison, part: NumberSlice) -> str:
     return f"In {share} of pairs{limits} {group} have the higher {part.column}, {reference} in the others"
 
 
-def _size_text(row: NumberComparison, value: float) -> str:
-    return format_measure(row.metric, abs(value))
-
-
-def _limits_text(row: NumberComparison, low_word: str, high_word: str) -> str:
+def _limits_text(row: NumberComparison, part: NumberSlice, low_word: str, high_word: str) -> str:
     """Return the interval of a difference in brackets: " (5,138 to 23,038)", or with its sides."""
     low = row.difference.low
     high = row.difference.high
@@ -183,8 +179,10 @@ def _limits_text(row: NumberComparison, low_word: str, high_word: str) -> str:
         return ""
     if low >= 0 or high <= 0:
         nearest, farthest = sorted((abs(low), abs(high)))
-        return f" ({format_number(nearest)} to {format_number(farthest)})"
-    return f" ({format_number(-low)} {low_word} to {format_number(high)} {high_word})"
+        return f" ({format_amount(nearest, part.digits)} to {format_amount(farthest, part.digits)})"
+    return (
+        f" ({format_amount(-low, part.digits)} {low_word} to {format_amount(high, part.digits)} {high_word})"
+    )
 
 
 def _describe_details(slices: Sequence[NumberSlice], report: Report) -> str:

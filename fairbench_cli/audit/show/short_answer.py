@@ -7,8 +7,9 @@ what is not decided and with how many rows it would be, the first notes, the gat
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from fairbench_cli.audit.compare.report import Disparity, Report
+from fairbench_cli.audit.compare.report import Disparity, Interval, Report
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
+from fairbench_cli.audit.parts.allowed import has_margin, name_gaps
 from fairbench_cli.audit.parts.part import SHORT
 from fairbench_cli.audit.parts.rates import (
     attribute_verdict,
@@ -100,7 +101,8 @@ def _attributes_section(report: Report) -> Iterator[Section]:
     metrics = dict.fromkeys(comparisons.rows[0].metric for comparisons in worst)
     meanings = "; ".join(f"{name}: {rate_meaning(name)}" for name in metrics)
     together = " of all comparisons together" if report.config.adjusted else ""
-    notes = [f"{meanings}. Brackets: the {format_level(report)} interval of the ratio{together}."]
+    gap = name_gaps(comparisons.rows[0] for comparisons in worst)
+    notes = [f"{meanings}. Brackets: the {format_level(report)} interval of the {gap}{together}."]
     for comparisons in worst:
         row = comparisons.rows[0]
         harmed = harmed_group(row, report.config.effect)
@@ -137,7 +139,7 @@ def _attributes_table(worst: Sequence[AttributeComparisons], report: Report) -> 
             comparisons.rows[0].reference_value,
             _cut(formatting.format_group(comparisons.rows[0].reference), LONGEST_NAME),
         ),
-        "ratio": lambda comparisons: _ratio_cell(comparisons.rows[0]),
+        _name_short_gaps(worst): lambda comparisons: _gap_cell(comparisons.rows[0]),
         "verdict": verdict,
     }
     return SHORT.table("", columns, worst)
@@ -148,7 +150,16 @@ def _share_cell(share: float, fine: str = "") -> TableCell:
     return TableCell(text, fine, share)
 
 
-def _ratio_cell(row: Disparity) -> TableCell:
+def _name_short_gaps(worst: Sequence[AttributeComparisons]) -> str:
+    """Return the head of the column of gaps: shares are in percent here, so differences are in points."""
+    return name_gaps(comparisons.rows[0] for comparisons in worst).replace("difference", "points")
+
+
+def _gap_cell(row: Disparity) -> TableCell:
+    if has_margin(row.margin):
+        value, low, high = (100 * number for number in vars(row.difference).values())
+        text = formatting.points(row.difference.value, row.margin)
+        return TableCell(text, formatting.interval(Interval(value, low, high), 1), value)
     text = formatting.ratio(row.ratio.value, row.tau, 2)
     return TableCell(text, formatting.interval(row.ratio, 2), row.ratio.value)
 

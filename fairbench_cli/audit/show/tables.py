@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.audit.compare.baseline import CI_FORMAT
-from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Report
+from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Report, shown_fields
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.parts.formatting import flat_columns, flatten
 from fairbench_cli.audit.parts.part import Row, Value
@@ -31,9 +31,9 @@ FORMAT = 3
 _PLACE = ("model", "decision", "attribute", "group", "reference", "metric", "value", "reference_value")
 _RATIO = ("ratio", "ratio_low", "ratio_high")
 _DIFFERENCE = ("difference", "difference_low", "difference_high")
-_NUMBERS = (*_RATIO, *_DIFFERENCE, "tau", "p_holm", "shown_outside")
+_NUMBERS = (*_RATIO, *_DIFFERENCE, "tau", "margin", "p_holm", "shown_outside")
 CI_COLUMNS = _PLACE + _NUMBERS
-"""Of a comparison that fails."""
+"""Of a comparison that fails; the margin in an audit that has margins."""
 
 PREFIX = "fairbench_audit_"
 ADDRESS_FIX = "check the address (such as sqlite:///audits.db)"
@@ -188,7 +188,8 @@ def _ci_attribute(verdict: AttributeVerdict, report: Report) -> dict[str, Any]:
 
 def _ci_comparison(row: Disparity) -> Row:
     cells = flatten(row)
-    return {name: cells[name] for name in CI_COLUMNS}
+    columns = [name for name in CI_COLUMNS if name in cells]
+    return {name: cells[name] for name in columns}
 
 
 def json_text(content: Mapping[str, Any]) -> str:
@@ -199,7 +200,7 @@ def json_text(content: Mapping[str, Any]) -> str:
 def _to_plain(value: Any) -> Any:
     """Return a value without NaN and infinity; tuples become lists, data classes mappings."""
     if is_dataclass(value):
-        value = vars(value)
+        value = shown_fields(value)
     if isinstance(value, dict):
         return {key: _to_plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

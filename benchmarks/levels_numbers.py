@@ -1,0 +1,456 @@
+"""How often intervals of means, ranks and medians hold the truth, and tests reject it, by simulation.
+
+``python benchmarks/levels_numbers.py [runs] [part ...]`` draws samples of outcomes that are numbers and hands
+them to the kernels of `measures` (parts: coverage, alarms, power, weights, clusters, margins, errors; all, if
+none is named). It prints a Markdown table of each with its own error. Every design has its own seed.
+"""
+
+import math
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.measures.clusters import ClusterSums
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.means import (
+    MeanComparison,
+    MeanMargin,
+    compare_means,
+    judge_margin,
+    row_shortage,
+    rows_to_decide,
+)
+from fairbench_cli.measures.moments import POWERS, Moments, cluster_means, sum_powers, sum_powers_along
+from fairbench_cli.measures.prediction_errors import root_mean_square
+from fairbench_cli.measures.quantiles import row_quantiles, subtract_quantiles
+from fairbench_cli.measures.value_ranks import (
+    PlacementSums,
+    RankComparison,
+    SortedValues,
+    cluster_placements,
+    compare_placements,
+    count_values,
+    pair_counts,
+    row_placements,
+    sorted_placements,
+    table_placements,
+)
+
+Ints = NDArray[np.int64]
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+
+ALPHA = 0.05
+MANY = 2_000_000  # values from which a truth is taken that has no formula
+BATCH = 4_000_000  # values in memory
+LIKENESS = 0.3  # the correlation of rows of a cluster
+
+
+def half_zeros(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Return zeros, and as many lognormal values."""
+    return np.where(rng.random(shape) < 0.5, 0.0, rng.lognormal(0, 0.75, shape))
+
+
+def whole_numbers(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Return whole numbers from 0 to 10, most of them near 6."""
+    return np.clip(np.rint(rng.normal(6, 2.5, shape)), 0, 10)
+
+
+LAWS: dict[str, Draw] = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "lognormal": lambda rng, shape: rng.lognormal(0, 1, shape),
+    "half zeros": half_zeros,
+    "0 to 10": whole_numbers,
+    "t, 3 df": lambda rng, shape: rng.standard_t(3, shape),
+}
+MEANS = {"normal": 0.0, "lognormal": math.exp(0.5)}  # of laws that are spread around them
+
+
+@dataclass(frozen=True)
+class Design:
+    """How samples are drawn.
+
+    Parameters
+    ----------
+    law : str
+        One of `LAWS`.
+    rows : tuple of int
+        Of the group and of its reference.
+    spread : float
+        How many times as wide around its mean the group is.
+    gap : float
+        What the group has more, in standard deviations of the reference.
+    weights : {"", "lognormal .5", "lognormal 1", "5 % weigh 20"}
+    clusters : bool
+        Whether rows come in clusters of 1 to 9, of one group each.
+    """
+
+    law: str
+    rows: tuple[int, int]
+    spread: float = 1.0
+    gap: float = 0.0
+    weights: str = ""
+    clusters: bool = False
+
+    @property
+    def name(self) -> str:
+        """What a table calls it."""
+        name = f"{self.law}, {self.rows[0]:,} and {self.rows[1]:,}"
+        if self.spread != 1:
+            name += f", the group {self.spread:g} times as wide"
+        if self.weights:
+            name += f", weights {self.weights}"
+        return name
+
+    def rng(self, part: str) -> np.random.Generator:
+        """Return random numbers of the design's own for a part."""
+        return np.random.default_rng(zlib.crc32(f"{part} {self!r}".encode()))
+
+    def spread_out(self, values: Floats) -> Floats:
+        """Return values of the law as the group has them."""
+        if self.spread == 1:
+            return values
+        mean = MEANS[self.law]
+        return mean + self.spread * (values - mean)
+
+
+SIZES = ((30, 30), (300, 300), (30, 300))
+SAME = tuple(Design(law, rows) for law in LAWS for rows in SIZES)
+UNEQUAL = tuple(
+    Design(law, rows, 3.0) for law in MEANS for rows in ((30, 30), (30, 300), (300, 30), (300, 300))
+)
+LARGER = tuple(
+    Design(law, rows)
+    for law in ("lognormal", "half zeros")
+    for rows in ((100, 100), (100, 1000), (1000, 1000), (30, 3000))
+)
+SMALL = tuple(
+    Design(law, rows) for law in ("normal", "lognormal", "0 to 10") for rows in ((5, 7), (15, 15), (10, 40))
+)
+POWERFUL = tuple(Design(law, rows, gap=0.5) for law in LAWS for rows in SIZES)
+WEIGHTED = tuple(
+    Design(law, rows, weights=weights)
+    for law in ("normal", "lognormal")
+    for rows, weights in (((60, 60), "lognormal 1"), ((60, 600), "lognormal .5"), ((60, 600), "5 % weigh 20"))
+)
+CLUSTERED = tuple(
+    Design(law, rows, clusters=True)
+    for law in ("normal", "lognormal")
+    for rows in ((100, 100), (100, 1000), (1000, 1000))
+)
+
+
+def share(hits: Floats | NDArray[np.bool_]) -> str:
+    """Return how often something is true; a run without an answer does not count."""
+    return f"{np.mean(hits):.3f}"
+
+
+def print_table(title: str, columns: list[str], rows: Iterator[list[str]], runs: int) -> None:
+    """Print a table, a row as soon as it is there."""
+    error = 100 * math.sqrt(ALPHA * (1 - ALPHA) / runs)
+    print(f"\n**{title}** ({runs:,} runs; the error of a share of 5 % is ± {error:.1f} points)\n")
+    print("| design | " + " | ".join(columns) + " |")
+    print("|---" * (len(columns) + 1) + "|")
+    for cells in rows:
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def samples(design: Design, runs: int, rng: np.random.Generator) -> Iterator[tuple[Floats, Floats]]:
+    """Yield samples of the group and of the reference, of some runs at a time."""
+    law = LAWS[design.law]
+    step = design.gap * float(law(np.random.default_rng(1), (MANY,)).std()) if design.gap else 0.0
+    left = runs
+    while left:
+        n_runs = min(left, max(1, BATCH // sum(design.rows)))
+        group = design.spread_out(law(rng, (n_runs, design.rows[0]))) + step
+        yield group, law(rng, (n_runs, design.rows[1]))
+        left -= n_runs
+
+
+def true_rank(design: Design) -> float:
+    """Return the chance that the group has more."""
+    if design.spread == 1 and not design.gap:
+        return 0.5
+    group, reference = next(
+        samples(Design(design.law, (MANY, MANY), design.spread), 1, np.random.default_rng(2))
+    )
+    return float(
+        sorted_placements(SortedValues(np.sort(group[0])), SortedValues(np.sort(reference[0]))).p_more
+    )
+
+
+def true_median(design: Design) -> float:
+    """Return the difference of both medians."""
+    if design.spread == 1:
+        return 0.0
+    median = {"normal": 0.0, "lognormal": 1.0}[design.law]
+    return float(design.spread_out(np.array(median))) - median
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The comparisons of all runs of a design."""
+
+    means: list[MeanComparison]
+    ranks: list[RankComparison]
+
+    def of_means(self, name: str) -> Floats:
+        """Return a number of the difference of means, of each run."""
+        return np.concatenate([getattr(comparison.difference, name) for comparison in self.means])
+
+    def of_ranks(self, name: str) -> Floats:
+        """Return a number of the ranks, of each run."""
+        return np.concatenate([getattr(comparison, name) for comparison in self.ranks])
+
+    def holds(self, truth: float, kind: str = "") -> NDArray[np.bool_]:
+        """Return whether the intervals of the difference of means hold a truth."""
+        prefix = f"{kind}_" if kind else ""
+        return (self.of_means(f"{prefix}low") <= truth) & (truth <= self.of_means(f"{prefix}high"))
+
+
+def compare(design: Design, runs: int, part: str) -> Compared:
+    """Return the comparisons of samples of a design."""
+    means = []
+    ranks = []
+    for group, reference in samples(design, runs, design.rng(part)):
+        means.append(compare_means(sum_powers_along(group), sum_powers_along(reference)))
+        ranks.append(compare_placements(row_placements(group, reference)))
+    return Compared(means, ranks)
+
+
+def coverage_rows(runs: int) -> Iterator[list[str]]:
+    """Yield how often each interval holds the truth."""
+    for design in SAME + UNEQUAL:
+        compared = compare(design, runs, "coverage")
+        p_more = true_rank(design)
+        holds_rank = (compared.of_ranks("low") <= p_more) & (p_more <= compared.of_ranks("high"))
+        holds_rank |= np.isnan(compared.of_ranks("low"))  # separated: no interval, and not a wrong one
+        median = true_median(design)
+        holds_median = []
+        for group, reference in samples(design, runs, design.rng("medians")):
+            sides = [row_quantiles(np.sort(side, axis=-1), [0.5]) for side in (group, reference)]
+            _, low, high = subtract_quantiles(*sides)
+            holds_median.append((low[:, 0] <= median) & (median <= high[:, 0]))
+        yield [
+            design.name,
+            share(compared.holds(0.0, "welch")),
+            share(compared.holds(0.0, "hall")),
+            share(compared.holds(0.0)),
+            share(holds_rank),
+            share(np.concatenate(holds_median)),
+        ]
+
+
+def alarm_rows(runs: int) -> Iterator[list[str]]:
+    """Yield how often equal means, and equal chances to have more, are rejected."""
+    for design in SAME + LARGER + UNEQUAL + SMALL:
+        compared = compare(design, runs, "alarms")
+        is_fair = design.spread == 1 or design.law == "normal"
+        by_rank = ["", "", ""]
+        if is_fair:
+            by_rank = [share(compared.of_ranks(name) < ALPHA) for name in ("p", "p_t", "p_mann_whitney")]
+        by_mean = [share(compared.of_means(name) < ALPHA) for name in ("p_welch", "p")]
+        yield [design.name, *by_mean, *by_rank]
+
+
+def power_rows(runs: int) -> Iterator[list[str]]:
+    """Yield how often a gap of half a standard deviation is found."""
+    for design in POWERFUL:
+        compared = compare(design, runs, "power")
+        by_mean = [share(compared.of_means(name) < ALPHA) for name in ("p_welch", "p")]
+        by_rank = [share(compared.of_ranks(name) < ALPHA) for name in ("p", "p_mann_whitney")]
+        yield [design.name, *by_mean, *by_rank]
+
+
+def draw_weights(rng: np.random.Generator, law: str, shape: tuple[int, ...]) -> Floats:
+    """Return weights of rows."""
+    if law == "5 % weigh 20":
+        return np.where(rng.random(shape) < 0.05, 20.0, 1.0)
+    return rng.lognormal(0, float(law.split()[1]), shape)
+
+
+def weight_rows(runs: int) -> Iterator[list[str]]:
+    """Yield coverage where rows have weights."""
+    for design in WEIGHTED:
+        rng = design.rng("weights")
+        comparisons = []
+        ranks = []
+        shortages = []
+        for _ in range(runs):
+            group, reference = (LAWS[design.law](rng, (n,)) for n in design.rows)
+            weights = [draw_weights(rng, design.weights, (n,)) for n in design.rows]
+            values = np.concatenate([group, reference])
+            codes = np.repeat([0, 1], design.rows)
+            table = count_values(values, codes, 2, np.concatenate(weights))
+            ranks.append(compare_placements(table_placements(table, 0, 1)))
+            moments = sum_powers(values, codes, 2, np.concatenate(weights))
+            comparison = compare_means(moments[:1], moments[1:])
+            comparisons.append(comparison)
+            shortages.append(row_shortage(moments[:1], moments[1:], comparison.difference.skewness) == "")
+        yield [design.name, *_coverage(comparisons, ranks), share(np.concatenate(shortages))]
+
+
+def _coverage(comparisons: list[MeanComparison], ranks: list[RankComparison]) -> list[str]:
+    """Return how often the intervals by Welch, of both, and of ranks hold no difference."""
+    compared = Compared(comparisons, [])
+    low, high = (np.array([float(getattr(rank, name)) for rank in ranks]) for name in ("low", "high"))
+    return [
+        share(compared.holds(0.0, "welch")),
+        share(compared.holds(0.0)),
+        share((low <= 0.5) & (high >= 0.5)),
+    ]
+
+
+def cluster_rows(runs: int) -> Iterator[list[str]]:
+    """Yield coverage where rows come in clusters."""
+    for design in CLUSTERED:
+        rng = design.rng("clusters")
+        comparisons = []
+        ranks = []
+        for _ in range(runs):
+            values, codes, cluster = draw_clusters(rng, design)
+            moments, sums, placements, rank_sums = clustered(values, codes, cluster)
+            comparisons.append(compare_means(moments[:1], moments[1:], ways=[sums]))
+            ranks.append(compare_placements(placements, ways=[rank_sums]))
+        yield [design.name + ", clusters of 1 to 9", *_coverage(comparisons, ranks)]
+
+
+def draw_clusters(rng: np.random.Generator, design: Design) -> tuple[Floats, Ints, Ints]:
+    """Return values, codes of sides and of clusters of 1 to 9 rows, whose rows are alike."""
+    codes = np.repeat([0, 1], design.rows)
+    sizes = []
+    for n in design.rows:
+        left = n
+        while left:
+            sizes.append(min(int(rng.integers(1, 10)), left))
+            left -= sizes[-1]
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
+    latent = math.sqrt(LIKENESS) * rng.normal(size=len(sizes))[cluster]
+    latent = latent + math.sqrt(1 - LIKENESS) * rng.normal(size=len(cluster))
+    if design.law == "lognormal":
+        latent = np.exp(latent)
+    return latent, codes, cluster
+
+
+def clustered(
+    values: Floats, codes: Ints, cluster: Ints
+) -> tuple[Moments, ClusterSums, PlacementSums, ClusterSums]:
+    """Return moments and placements of both sides, and each by cluster."""
+    n_clusters = int(cluster.max()) + 1
+    moments = sum_powers(values, (1 - codes) * n_clusters + cluster, 2 * n_clusters)
+    by_cluster = Moments(moments.rows.reshape(1, 2, -1), moments.sums.reshape(len(POWERS), 1, 2, -1))
+    table = count_values(values, codes, 2)
+    index = np.searchsorted(table.values, values)
+    ones = np.ones(len(values))
+    rank_sums = cluster_placements(pair_counts(table, 0, 1), cluster, codes == 0, index, ones, ones)
+    sides = sum_powers(values, codes, 2)
+    return sides, cluster_means(by_cluster), table_placements(table, 0, 1), rank_sums
+
+
+EDGE = tuple(
+    (Design(law, rows), MeanMargin(size, unit))
+    for law, rows in (
+        ("normal", (300, 300)),
+        ("lognormal", (100, 100)),
+        ("lognormal", (100, 1000)),
+        ("lognormal", (1000, 1000)),
+        ("0 to 10", (100, 100)),
+    )
+    for size, unit in ((0.2, "sd"), (5.0, "percent"), (0.2, "units"))
+    if not (law == "normal" and unit == "percent")
+)
+
+
+def margin_rows(runs: int) -> Iterator[list[str]]:
+    """Yield how often a gap of exactly the margin passes or is shown outside, and how often no gap passes."""
+    for design, margin in EDGE:
+        many = LAWS[design.law](np.random.default_rng(3), (MANY,))
+        units = float(margin.in_units(sum_powers_along(many, shift=float(many[:1000].mean()))))
+        passes = []
+        outside = []
+        equal_passes = []
+        for group, reference in samples(design, runs, design.rng(f"margin {margin}")):
+            reference_moments = sum_powers_along(reference)
+            for sign in (-1, 1):
+                judgement = judge_margin(sum_powers_along(group + sign * units), reference_moments, margin)
+                passes.append(judgement.is_within)
+                outside.append(judgement.is_outside)
+            equal_passes.append(judge_margin(sum_powers_along(group), reference_moments, margin).is_within)
+        needed = float(rows_to_decide(sum_powers_along(many), sum_powers_along(many), margin))
+        yield [
+            f"{design.name}, margin {margin.size:g} {margin.unit}",
+            share(np.concatenate(passes[::2])),
+            share(np.concatenate(passes[1::2])),
+            share(np.concatenate(outside)),
+            share(np.concatenate(equal_passes)),
+            f"{needed:,.0f}",
+        ]
+
+
+def error_rows(runs: int) -> Iterator[list[str]]:
+    """Yield coverage of the root of the mean squared error."""
+    for law in ("normal", "t, 3 df", "lognormal"):
+        many = LAWS[law](np.random.default_rng(4), (MANY,))
+        truth = math.sqrt(float((many**2).mean()))
+        for n in (30, 300, 3000):
+            design = Design(law, (n, 1))
+            holds = []
+            for residuals, _ in samples(design, runs, design.rng("errors")):
+                _, low, high = root_mean_square(sum_powers_along(residuals))
+                holds.append((low <= truth) & (truth <= high))
+            yield [f"{law}, {n:,}", share(np.concatenate(holds))]
+
+
+PARTS: dict[str, tuple[str, list[str], Callable[[int], Iterator[list[str]]]]] = {
+    "coverage": (
+        "Intervals of 95 % hold the truth",
+        ["means: Welch", "Hall", "wider of both", "more often: logit", "medians: MOVER"],
+        coverage_rows,
+    ),
+    "alarms": (
+        "What is equal is called different at 5 %",
+        ["means: Welch", "wider of both", "ranks: logit", "t", "Mann and Whitney"],
+        alarm_rows,
+    ),
+    "power": (
+        "A gap of half a standard deviation is found at 5 %",
+        ["means: Welch", "wider of both", "ranks: logit", "Mann and Whitney"],
+        power_rows,
+    ),
+    "weights": (
+        "With weights, intervals of 95 % hold the truth",
+        ["means: Welch", "wider of both", "more often: logit", "rows are enough"],
+        weight_rows,
+    ),
+    "clusters": (
+        "In clusters, intervals of 95 % hold the truth",
+        ["means: Welch", "wider of both", "more often: logit"],
+        cluster_rows,
+    ),
+    "margins": (
+        "A gap of exactly the margin passes, or is shown outside; no gap passes",
+        ["passes, less", "passes, more", "shown outside", "no gap passes", "rows that decide"],
+        margin_rows,
+    ),
+    "errors": (
+        "Intervals of 95 % of the root of the mean squared error hold the truth",
+        ["holds"],
+        error_rows,
+    ),
+}
+
+
+def main(runs: int, parts: list[str]) -> None:
+    """Print the tables of some parts, or of all."""
+    for part in parts or PARTS:
+        title, columns, rows = PARTS[part]
+        print_table(title, columns, rows(runs), runs)
+
+
+if __name__ == "__main__":
+    arguments = sys.argv[1:]
+    number = int(arguments[0]) if arguments else 2000
+    main(number, arguments[1:])

@@ -1,0 +1,341 @@
+"""Whether groups have the same shares of several classes: the whole table, and levels in an order.
+
+χ² of a table of groups × classes, on as many rows as its weights or clusters are worth, with Cohen's w
+(1988), the root of χ² per row, as how much. Needs numpy, scipy.special, and scipy.stats where few are
+expected.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.significance import FEW_EXPECTED, chi_squared_tail
+
+Ints = NDArray[np.intp]
+
+PERMUTATIONS = 9_999
+BLOCK = 4_000_000  # cells of tables at a time
+SMALL_W = 0.1  # Cohen's "small"
+MORE_MARGIN = 0.056  # of P(more) − ½: what two normal groups have whose means are 0.2 sd apart
+SAME = 1e-9  # part of a statistic by which it may differ for rounding alone
+
+
+@dataclass(frozen=True, eq=False)
+class EffectiveRows:
+    """How many independent rows a table is worth.
+
+    Parameters
+    ----------
+    rows : float
+    clusters : float
+        Clusters with rows; infinite where rows are independent.
+    """
+
+    rows: float
+    clusters: float = math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class ClassComparison:
+    """A table of groups × classes, tested as a whole.
+
+    Parameters
+    ----------
+    rows : float
+        That count: Kish's number of weighted rows, fewer where rows of a cluster are alike.
+    statistic : float
+        χ² on these rows.
+    degrees : int
+        (groups − 1) × (classes − 1) of those that have rows; 0 leaves all but `rows` NaN.
+    smallest_expected : float
+        The least expected count of these rows.
+    p : float
+        Of "all groups have the same shares".
+    is_permuted : bool
+        Whether `p` is by permutations, as few rows are expected somewhere.
+    w, low, high : float
+        Cohen's w and its limits; from 0, as it is at least 0 and above it by chance.
+    cramers_v : float
+        From 0 to 1: w over the most that it can be.
+    """
+
+    rows: float
+    statistic: float
+    degrees: int
+    smallest_expected: float
+    p: float
+    is_permuted: bool
+    w: float
+    low: float
+    high: float
+    cramers_v: float
+
+    def verdict(self, is_rejected: bool, margin: float = SMALL_W) -> Literal["pass", "fail", "undecided"]:
+        """Return whether shares differ by more than a margin of w.
+
+        Parameters
+        ----------
+        is_rejected : bool
+            Whether `p` rejects equal shares in its family of tests.
+        margin : float
+            Of w.
+        """
+        if self.high < margin:
+            return "pass"
+        if is_rejected and self.w > margin:
+            return "fail"
+        return "undecided"
+
+
+def compare_classes(
+    counts: ArrayLike,
+    rng: np.random.Generator,
+    effective: EffectiveRows | None = None,
+    *,
+    confidence: float = 0.95,
+    permutations: int = PERMUTATIONS,
+) -> ClassComparison:
+    """Compare the shares of classes of all groups at once.
+
+    p is that of χ², with clusters of F (Thomas & Rao 1987); where fewer than 5 rows are expected in a cell,
+    it is by permutations of the rows. The limits of w are those of the noncentral χ² that the statistic fits.
+
+    Parameters
+    ----------
+    counts : array, shape (groups, classes)
+        Rows, or their weights.
+    rng : numpy Generator
+        Of the permutations.
+    effective : EffectiveRows, optional
+        What the rows are worth: `weighted_rows`, `clustered_rows`. All of `counts` where left out.
+    confidence : float
+        Of the limits.
+    permutations : int
+
+    Examples
+    --------
+    >>> table = compare_classes([[30, 53, 135], [35, 7, 36]], np.random.default_rng(0))
+    >>> round(table.statistic, 3), table.degrees, round(table.w, 3), round(table.low, 3), round(table.high, 3)
+    (34.46, 2, 0.341, 0.221, 0.451)
+    """
+    table = _without_empty(np.asarray(counts, dtype=np.float64))
+    total = float(table.sum())
+    if effective is None:
+        effective = EffectiveRows(total)
+    degrees = (table.shape[0] - 1) * (table.shape[1] - 1)
+    if min(table.shape) < 2:
+        nan = math.nan
+        return ClassComparison(effective.rows, nan, 0, nan, nan, False, nan, nan, nan, nan)
+    shares = table / total
+    w = math.sqrt(float(_square_contingency(shares)))
+    statistic = effective.rows * w**2
+    smallest_expected = effective.rows * float(shares.sum(1).min() * shares.sum(0).min())
+    is_permuted = smallest_expected < FEW_EXPECTED
+    if is_permuted:
+        p = permutation_p(shares, effective.rows, _square_contingency, rng, permutations)
+    elif math.isinf(effective.clusters):
+        p = float(chi_squared_tail(np.asarray(statistic), degrees))
+    else:
+        p = _clustered_p(statistic, degrees, effective.clusters)
+    low, high = w_limits(w, effective.rows, degrees, confidence)
+    return ClassComparison(
+        rows=effective.rows,
+        statistic=statistic,
+        degrees=degrees,
+        smallest_expected=smallest_expected,
+        p=p,
+        is_permuted=is_permuted,
+        w=w,
+        low=low,
+        high=high,
+        cramers_v=w / math.sqrt(min(table.shape) - 1),
+    )
+
+
+def _without_empty(table: Floats) -> Floats:
+    """Return a table without groups and classes that have no rows."""
+    filled: Floats = table[table.sum(1) > 0][:, table.sum(0) > 0]
+    return filled
+
+
+def _square_contingency(tables: Floats) -> Floats:
+    """Return χ² per row of tables of shares, shape (..., groups, classes); none of their margins is 0."""
+    expected = tables.sum(-1, keepdims=True) * tables.sum(-2, keepdims=True)
+    squares: Floats = (np.square(tables - expected) / expected).sum((-2, -1))
+    return squares
+
+
+def permutation_p(
+    shares: Floats,
+    rows: float,
+    statistic: Callable[[Floats], Floats],
+    rng: np.random.Generator,
+    permutations: int = PERMUTATIONS,
+) -> float:
+    """Return the share of tables with the same margins that are as far from independence as this one.
+
+    Parameters
+    ----------
+    shares : array, shape (groups, classes)
+        Of all rows.
+    rows : float
+        That the table is worth, rounded, and so are its margins, as only whole rows can be permuted.
+    statistic : callable
+        How far tables are from independence, from (..., groups, classes) to (...): times the rows.
+    rng : numpy Generator
+    permutations : int
+
+    Returns
+    -------
+    float
+        NaN where less than two groups or classes are left.
+    """
+    from scipy.stats import random_table
+
+    n_rows = round(rows)
+    of_group = _round_to_sum(shares.sum(1) * n_rows, n_rows)
+    of_class = _round_to_sum(shares.sum(0) * n_rows, n_rows)
+    if min(np.count_nonzero(of_group), np.count_nonzero(of_class)) < 2:
+        return math.nan
+    tables = random_table(of_group[of_group > 0], of_class[of_class > 0])
+    least = rows / n_rows * float(statistic(shares)) * (1 - SAME)
+    n_as_far = 0
+    n_at_once = max(BLOCK // shares.size, 1)
+    for start in range(0, permutations, n_at_once):
+        n_tables = min(n_at_once, permutations - start)
+        drawn = tables.rvs(size=n_tables, random_state=rng)
+        n_as_far += int(np.count_nonzero(statistic(drawn / n_rows) >= least))
+    return (1 + n_as_far) / (1 + permutations)
+
+
+def _round_to_sum(numbers: Floats, total: int) -> Ints:
+    """Return whole numbers that add up to a total: those with the largest fractions are rounded up."""
+    whole = np.floor(numbers + SAME)
+    n_missing = total - int(whole.sum())
+    largest = np.argsort(whole - numbers, kind="stable")[: max(n_missing, 0)]
+    whole[largest] += 1
+    return whole.astype(np.intp)
+
+
+def _clustered_p(statistic: float, degrees: int, clusters: float) -> float:
+    """P(F ≥ χ² / degrees): the variance of few clusters is itself uncertain."""
+    from scipy.special import fdtrc
+
+    return float(fdtrc(degrees, degrees * (clusters - 1), statistic / degrees))
+
+
+def w_limits(w: float, rows: float, degrees: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the limits of Cohen's w, by inverting the noncentral χ².
+
+    Both are 0 where the table is more even than chance nearly ever has it.
+
+    >>> low, high = w_limits(0.2, 400, 3)
+    >>> round(low, 4), round(high, 4)
+    (0.0828, 0.2875)
+    """
+    from scipy.special import chdtr, chndtrinc
+
+    statistic = rows * w**2
+    limits = []
+    for share in ((1 + confidence) / 2, (1 - confidence) / 2):
+        noncentrality = 0.0
+        if chdtr(degrees, statistic) > share:
+            noncentrality = float(chndtrinc(statistic, degrees, share))
+        limits.append(math.sqrt(noncentrality / rows))
+    return limits[0], limits[1]
+
+
+def weighted_rows(weights: ArrayLike) -> EffectiveRows:
+    """Return Kish's number of weighted rows: (Σ w)² / Σ w².
+
+    >>> weighted_rows([1, 1, 2]).rows
+    2.6666666666666665
+    """
+    mass = np.asarray(weights, dtype=np.float64)
+    return EffectiveRows(float(divide(mass.sum() ** 2, mass @ mass)))
+
+
+def clustered_rows(
+    clusters: ArrayLike, groups: ArrayLike, classes: ArrayLike, weights: ArrayLike | None = None
+) -> EffectiveRows:
+    """Return how many independent rows clusters are worth in a table of groups × classes.
+
+    It is the first-order correction of Rao & Scott (1981, 1984): χ² is divided by the mean of its design
+    effects, here the sum over cells of the variance of P(g, c) − P(g) P(c), over P(g) P(c), by clusters. At
+    most Kish's number of rows.
+
+    Parameters
+    ----------
+    clusters, groups, classes : array of int, shape (rows,)
+        Codes; of groups and classes from 0.
+    weights : array of float, shape (rows,), optional
+
+    Examples
+    --------
+    Twenty rows, each four times:
+
+    >>> groups, classes = np.repeat([0, 0, 1, 1], 20), np.repeat([0, 1] * 10, 4)
+    >>> clustered_rows(np.repeat(np.arange(20), 4), groups, classes).rows
+    19.0
+    """
+    codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
+    order = np.argsort(codes, kind="stable")
+    code = codes[order]
+    mass = np.ones(len(code))
+    if weights is not None:
+        mass = np.asarray(weights, dtype=np.float64)[order]
+    group = np.unique(np.asarray(groups)[order], return_inverse=True)[1]
+    class_ = np.unique(np.asarray(classes)[order], return_inverse=True)[1]
+    n_groups = int(group.max(initial=-1)) + 1
+    n_classes = int(class_.max(initial=-1)) + 1
+    n_clusters = int(code.max(initial=-1)) + 1
+    cell = group * n_classes + class_
+    shape = (n_groups, n_classes)
+    n_cells = n_groups * n_classes
+    degrees = (n_groups - 1) * (n_classes - 1)
+    kish = float(divide(mass.sum() ** 2, mass @ mass))
+    if degrees < 1 or n_clusters < 2:
+        return EffectiveRows(math.nan, float(n_clusters))
+    shares = np.bincount(cell, mass, n_cells).reshape(shape) / mass.sum()
+    of_group = shares.sum(1)
+    of_class = shares.sum(0)
+    squares = np.zeros(shape)
+    n_at_once = max(BLOCK // n_cells, 1)
+    for start in range(0, n_clusters, n_at_once):
+        n_block = min(n_at_once, n_clusters - start)
+        first, end = np.searchsorted(code, [start, start + n_block])
+        place = (code[first:end] - start) * n_cells + cell[first:end]
+        tables = np.bincount(place, mass[first:end], n_block * n_cells).astype(np.float64)
+        tables = tables.reshape(n_block, *shape)
+        squares += np.square(_independence_residuals(tables, of_group, of_class, shares)).sum(0)
+    variance = n_clusters / (n_clusters - 1) * squares / mass.sum() ** 2
+    design = float((variance / np.outer(of_group, of_class)).sum())
+    return EffectiveRows(min(float(divide(degrees, design)), kish), float(n_clusters))
+
+
+def _independence_residuals(tables: Floats, of_group: Floats, of_class: Floats, shares: Floats) -> Floats:
+    """Return the sums of each cluster's rows to P(g, c) − P(g) P(c), shape (clusters, groups, classes)."""
+    weight = tables.sum((1, 2))[:, None]
+    group_excess = tables.sum(2) - of_group * weight
+    class_excess = tables.sum(1) - of_class * weight
+    residuals: Floats = tables - shares * weight[:, None]
+    residuals -= group_excess[:, :, None] * of_class
+    residuals -= class_excess[:, None, :] * of_group[:, None]
+    return residuals
+
+
+def ridits(counts: ArrayLike) -> Floats:
+    """Return the ridit of each level of an order (Bross 1958): the share below it, and half of its own.
+
+    The mean of the reference's ridits over a group's rows is P(more) of `value_ranks`.
+
+    >>> ridits([2, 4, 4]).tolist()
+    [0.1, 0.4, 0.8]
+    """
+    rows = np.asarray(counts, dtype=np.float64)
+    return divide(np.cumsum(rows) - rows / 2, rows.sum())

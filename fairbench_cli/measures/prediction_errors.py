@@ -1,0 +1,86 @@
+"""How far predictions are from labels, by group, from sums of one pass: no row is looked at again.
+
+A residual is a prediction less its label. Its moments say how much a group is over- or underestimated and the
+root of the mean square; the moments of its absolute value the mean absolute error (both with limits:
+`means.mean_interval`, differences: `means.compare_means`); with those of the labels the share of their
+variance that is explained. Measures are vectorised over the shape of the moments.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairbench_cli.measures.clusters import t_quantile
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.moments import Moments
+
+
+class ErrorLimits(NamedTuple):
+    """A measure of errors and its limits; arrays of one shape."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+def mean_square(residuals: Moments) -> Floats:
+    """Return the mean squared errors.
+
+    >>> from fairbench_cli.measures.moments import sum_powers_along
+    >>> mean_square(sum_powers_along([1.0, -1, 3, 1], shift=1.0)).tolist()
+    3.0
+    """
+    return divide(residuals.central_sum(1, 2), residuals.weight) + residuals.mean**2
+
+
+def root_mean_square(residuals: Moments, confidence: ArrayLike = 0.95) -> ErrorLimits:
+    """Return the roots of the mean squared errors with limits: those of the mean of squares, on a log scale.
+
+    Examples
+    --------
+    >>> from fairbench_cli.measures.moments import sum_powers_along
+    >>> limits = root_mean_square(sum_powers_along([1.0, -1, 3, 1, -2, 0, 2, 2, -1, 0]))
+    >>> [round(float(limit), 3) for limit in limits]
+    [1.581, 1.039, 2.406]
+    """
+    square = mean_square(residuals)
+    mean = residuals.mean
+    second = divide(residuals.central_sum(1, 2), residuals.weight)
+    third = divide(residuals.central_sum(1, 3), residuals.weight)
+    fourth = residuals.fourth + 4 * mean * third + 6 * mean**2 * second + mean**4
+    degrees = residuals.effective_rows - 1
+    variance = divide(np.maximum(fourth - square**2, 0.0), degrees)
+    # d log √m = dm / 2m
+    reach = t_quantile(degrees, confidence) * divide(np.sqrt(variance), 2 * square)
+    root = np.sqrt(square)
+    return ErrorLimits(root, root * np.exp(-reach), root * np.exp(reach))
+
+
+def explained_share(residuals: Moments, labels: Moments) -> Floats:
+    """Return R², 1 − Σ(prediction − label)² / Σ(label − mean)²: 0 of predicting the mean, it may be negative.
+
+    NaN where all labels are equal.
+
+    >>> from fairbench_cli.measures.moments import sum_powers_along
+    >>> residuals, labels = sum_powers_along([1.0, -1, 0, 0]), sum_powers_along([1.0, 2, 3, 4])
+    >>> explained_share(residuals, labels).tolist()
+    0.6
+    """
+    spread = labels.central_sum(1, 2)
+    share = 1 - divide(residuals.weight * mean_square(residuals), spread)
+    return np.where(spread > 0, share, np.nan)
+
+
+def largest_error(errors: ArrayLike) -> tuple[Floats, NDArray[np.intp]]:
+    """Return the largest of the groups' errors, along the last axis, and the group's index.
+
+    The loss that "bounded group loss" bounds (Agarwal, Dudík & Wu 2019). Groups without rows do not count;
+    NaN, and the first group, if none has any.
+
+    >>> [part.tolist() for part in largest_error([0.3, np.nan, 0.5])]
+    [0.5, 2]
+    """
+    values = np.asarray(errors, dtype=np.float64)
+    index = np.argmax(np.where(np.isnan(values), -np.inf, values), axis=-1)
+    return np.take_along_axis(values, index[..., None], axis=-1)[..., 0], index

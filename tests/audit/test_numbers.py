@@ -1,0 +1,284 @@
+"""Outcomes that are numbers, through the whole audit: against reference numbers, and laws."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairbench_cli.audit.api import AuditResult, audit
+from fairbench_cli.base.errors import UserError
+
+GOLDEN = Path(__file__).parents[1] / "reference" / "numbers"
+TABLES = pd.read_csv(GOLDEN / "tables.csv")
+EXPECTED = pd.read_csv(GOLDEN / "expected.csv").set_index("table")
+EQUAL = {"rel": 1e-9, "abs": 1e-12}
+COMPARED = {
+    # metric: (value, low, high) as the reference file calls them
+    "mean": ("difference", "low", "high"),
+    "more": ("p_more", "logit_low", "logit_high"),
+    "hedges-g": ("hedges_g", "", ""),
+    "distance": ("ks", "", ""),
+}
+
+
+ALL = ("value", "prediction", "weight")
+
+
+@pytest.fixture(scope="module", params=ALL)
+def tables(request: pytest.FixtureRequest) -> tuple[str, AuditResult]:
+    """The audit of all tables at once, each a model: of values, of predictions, of weighted values."""
+    options: dict[str, object] = {"score": "value"}
+    if request.param == "prediction":
+        options = {"score": "prediction", "label": "value"}
+    if request.param == "weight":
+        options["weight"] = "weight"
+    keys = {"attribute": ["group"], "ref": {"group": "r"}, "model_column": "table", "draws": 0}
+    return request.param, audit(TABLES, outcome="number", **keys, **options)
+
+
+def compared(result: AuditResult) -> pd.DataFrame:
+    return result.to_pandas("numbers").set_index("metric")
+
+
+def of_groups(result: AuditResult) -> pd.DataFrame:
+    return result.to_pandas("number_groups").set_index(["group", "metric"])
+
+
+def test_comparisons_are_those_of_scipy_and_the_formulas(tables: tuple[str, AuditResult]) -> None:
+    kind, result = tables
+    if kind != "value":
+        return
+    rows = result.to_pandas("numbers")
+    assert rows["model"].nunique() == len(EXPECTED) == 40
+    for model, of_model in rows.groupby("model"):
+        known = EXPECTED.loc[int(str(model))]
+        ours = of_model.set_index("metric")
+        for metric, (value, low, high) in COMPARED.items():
+            row = ours.loc[metric]
+            assert row["difference"] == pytest.approx(known[value], **EQUAL), metric
+            if low:
+                limits = row[["difference_low", "difference_high"]].tolist()
+                assert limits == pytest.approx(known[[low, high]].tolist(), **EQUAL), metric
+        if not math.isnan(ours.loc["mean", "ratio"]):
+            ratio = ours.loc["mean", ["ratio", "ratio_low", "ratio_high"]].tolist()
+            assert ratio == pytest.approx(known[["ratio", "log_low", "log_high"]].tolist(), **EQUAL)
+        assert ours.loc["mean", "p"] >= known["p_welch"] * (1 - 1e-9)
+
+
+def test_groups_have_the_numbers_of_numpy_scikit_learn_and_statsmodels(
+    tables: tuple[str, AuditResult],
+) -> None:
+    kind, result = tables
+    names = {
+        "value": {"median": "q0.5", "p10": "q0.1", "p90": "q0.9", "mean": "mean"},
+        "weight": {"mean": "wmean"},
+        "prediction": {
+            "mean-residual": "residual",
+            "mae": "mae",
+            "rmse": "rmse",
+            "r2": "r2",
+            "calibration-slope": "slope",
+            "calibration-intercept": "intercept",
+        },
+    }[kind]
+    rows = result.to_pandas("number_groups").set_index(["model", "group", "metric"])
+    for table, known in EXPECTED.iterrows():
+        for group in "gr":
+            for metric, name in names.items():
+                row = rows.loc[(str(table), group, metric)]
+                assert row["value"] == pytest.approx(known[f"{name}_{group}"], **EQUAL), (table, metric)
+                if metric in ("median", "p10", "p90") and group == "r":
+                    wanted = known[[f"{name}_r_low", f"{name}_r_high"]].tolist()
+                    assert row[["low", "high"]].tolist() == pytest.approx(wanted, nan_ok=True, **EQUAL)
+
+
+def people(rng: np.random.Generator, n: int = 400) -> pd.DataFrame:
+    """Pay of two groups, and of three offices."""
+    sex = rng.choice(["f", "m"], n)
+    pay = 1000 * rng.lognormal(1.0 - 0.1 * (sex == "f"), 0.5)
+    return pd.DataFrame({"pay": pay.round(2), "sex": sex, "office": rng.choice(list("abc"), n)})
+
+
+def test_pay_is_told_by_its_column_and_judged_by_five_percent() -> None:
+    rng = np.random.default_rng(3)
+    result = audit(people(rng, 4000), score="pay", attribute=["sex"], ref={"sex": "m"})
+    config = result.report.config
+    assert config.outcome == "number"
+    part = result.report.found["numbers"][0]
+    assert (part.margin.stated.value, part.margin.stated.unit) == (5, "percent")
+    assert result.verdict == "fail"
+    assert "5 %" in result.headline
+
+
+def test_the_order_of_rows_changes_nothing() -> None:
+    rng = np.random.default_rng(5)
+    rows = people(rng)
+    mixed = rows.sample(frac=1, random_state=1)
+    for table in ("numbers", "number_groups"):
+        left = audit(rows, score="pay", attribute=["sex", "office"]).to_pandas(table)
+        right = audit(mixed, score="pay", attribute=["sex", "office"]).to_pandas(table)
+        pd.testing.assert_frame_equal(left, right, rtol=1e-9)
+
+
+def test_other_units_change_units_alone() -> None:
+    rng = np.random.default_rng(6)
+    rows = people(rng)
+    cents = rows.assign(pay=rows["pay"] * 100)
+    left = compared(audit(rows, score="pay", attribute=["sex"], ref={"sex": "m"}))
+    right = compared(audit(cents, score="pay", attribute=["sex"], ref={"sex": "m"}))
+    for metric in ("more", "hedges-g", "distance"):
+        assert right.loc[metric, "difference"] == pytest.approx(left.loc[metric, "difference"])
+    for metric in ("mean", "median", "p90"):
+        assert right.loc[metric, "difference"] == pytest.approx(100 * left.loc[metric, "difference"])
+    assert right["verdict"].tolist() == left["verdict"].tolist()
+
+
+def test_a_row_of_weight_two_has_the_mean_of_two_rows() -> None:
+    rng = np.random.default_rng(7)
+    rows = people(rng).assign(w=1)
+    rows.loc[:50, "w"] = 2
+    twice = pd.concat([rows, rows.loc[:50]])
+    left = of_groups(audit(rows, score="pay", attribute=["sex"], weight="w"))
+    right = of_groups(audit(twice, score="pay", attribute=["sex"]))
+    for group in "fm":
+        assert left.loc[(group, "mean"), "value"] == pytest.approx(right.loc[(group, "mean"), "value"])
+        assert left.loc[(group, "median"), "value"] == pytest.approx(
+            right.loc[(group, "median"), "value"], rel=0.02
+        )
+
+
+def test_persons_of_one_row_each_are_rows() -> None:
+    rng = np.random.default_rng(8)
+    rows = people(rng).assign(person=range(400))
+    left = compared(audit(rows, score="pay", attribute=["sex"], ref={"sex": "m"}))
+    right = compared(audit(rows, score="pay", attribute=["sex"], ref={"sex": "m"}, cluster="person"))
+    assert right.loc["mean", "p"] == pytest.approx(left.loc["mean", "p"], rel=0.02)
+    assert right.loc["more", "p"] == pytest.approx(left.loc["more", "p"], rel=0.02)
+
+
+def test_households_of_both_groups_share_what_they_have() -> None:
+    rng = np.random.default_rng(9)
+    shared = rng.normal(0, 10, 300)
+    rows = pd.DataFrame(
+        {
+            "pay": np.concatenate([shared, shared - 1]) + rng.normal(0, 1, 600) + 100,
+            "sex": ["m"] * 300 + ["f"] * 300,
+            "household": [*range(300), *range(300)],
+        }
+    )
+    apart = compared(audit(rows, score="pay", attribute=["sex"], ref={"sex": "m"}))
+    together = compared(audit(rows, score="pay", attribute=["sex"], ref={"sex": "m"}, cluster="household"))
+    assert apart.loc["mean", "p"] > 0.1
+    assert together.loc["mean", "p"] < 1e-6
+
+
+def test_a_wider_margin_never_turns_passing_into_failing() -> None:
+    rng = np.random.default_rng(10)
+    rows = people(rng)
+    order = {"fail": 0, "undecided": 1, "pass": 2}
+    verdicts = []
+    for margin in (1, 50, 200, 400, 800, 3000):
+        row = compared(audit(rows, score="pay", attribute=["sex"], ref={"sex": "m"}, margin=margin)).loc[
+            "mean"
+        ]
+        verdicts.append(order[row["verdict"]])
+    assert verdicts == sorted(verdicts)
+    assert verdicts[0] < verdicts[-1]
+
+
+def test_groups_against_everybody_else_are_two_groups() -> None:
+    rng = np.random.default_rng(11)
+    rows = people(rng)
+    two = rows.assign(office=np.where(rows["office"] == "a", "a", "rest"))
+    left = audit(rows, score="pay", attribute=["office"], ref_method="rest").to_pandas("numbers")
+    right = audit(two, score="pay", attribute=["office"], ref={"office": "rest"}).to_pandas("numbers")
+    left = left[left["group"] == "a"].set_index("metric")["difference"]
+    right = right.set_index("metric")["difference"]
+    pd.testing.assert_series_equal(left, right, rtol=1e-9)
+
+
+def test_intersections_and_models_have_numbers_of_their_own() -> None:
+    rng = np.random.default_rng(12)
+    rows = people(rng).assign(model=np.tile(["x", "y"], 200))
+    result = audit(rows, score="pay", attribute=["sex"], intersect=["sex,office"], model_column="model")
+    groups = result.to_pandas("number_groups")
+    one = groups[(groups["model"] == "x") & (groups["group"] == "f × a") & (groups["metric"] == "mean")]
+    mine = rows[(rows["model"] == "x") & (rows["sex"] == "f") & (rows["office"] == "a")]
+    assert one["value"].item() == pytest.approx(mine["pay"].mean())
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ({"margin": "x"}, "margin: a number"),
+        ({"margin": 1e9}, "larger than everything in"),
+        ({"metric": ["fpr"]}, "fpr is of decisions"),
+        ({"metric": ["median"]}, "cannot decide"),
+        ({"preset": "eeoc"}, "is of decisions"),
+        ({"order": ["low", "high"]}, "levels have an order"),
+    ],
+)
+def test_options_of_another_kind_are_refused(change: dict[str, object], wrong: str) -> None:
+    rows = people(np.random.default_rng(13))
+    with pytest.raises(UserError, match=wrong):
+        audit(rows, score="pay", attribute=["sex"], outcome="number", **change)
+
+
+def with_pay(*values: object) -> pd.DataFrame:
+    rows = people(np.random.default_rng(14)).astype({"pay": object})
+    rows.loc[: len(values) - 1, "pay"] = values
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "change", "wrong"),
+    [
+        (with_pay("twelve"), {}, 'has "twelve", not a finite number'),
+        (with_pay("inf", "1e400"), {}, 'has "inf", not a finite number'),
+        (with_pay(None, ""), {}, "is missing in 2 rows"),
+        (with_pay(-5, -900, -30, -40, -50), {"margin": "5%"}, "of a mean says little"),
+    ],
+)
+def test_what_is_no_number_is_refused_by_its_row(
+    rows: pd.DataFrame, change: dict[str, object], wrong: str
+) -> None:
+    with pytest.raises(UserError, match=wrong):
+        audit(rows, score="pay", attribute=["sex"], **change)
+
+
+@pytest.mark.parametrize(("values", "reason"), [((3, 3), "constant"), ((3, 4), "constant"), ((), "few")])
+def test_what_cannot_be_tested_is_not_decided(values: tuple[int, ...], reason: str) -> None:
+    rows = people(np.random.default_rng(15))
+    if values:
+        rows["pay"] = np.where(rows["sex"] == "f", *values)
+    else:
+        rows = pd.concat([rows[rows["sex"] == "m"], rows[rows["sex"] == "f"][:1]])
+    result = audit(rows, score="pay", attribute=["sex"], ref={"sex": "m"}, outcome="number")
+    row = compared(result).loc["mean"]
+    assert (row["verdict"], row["reason"]) == ("undecided", reason)
+    assert result.to_json()
+    assert result.to_html()
+
+
+def test_levels_are_compared_by_their_ranks_in_the_order_that_is_said() -> None:
+    rng = np.random.default_rng(16)
+    rows = pd.DataFrame(
+        {
+            "risk": rng.choice(["low", "medium", "high"], 2000, p=[0.5, 0.3, 0.2]),
+            "sex": rng.choice(["f", "m"], 2000),
+        }
+    )
+    rows.loc[rows["sex"] == "m", "risk"] = rng.choice(
+        ["low", "medium", "high"], (rows["sex"] == "m").sum(), p=[0.2, 0.3, 0.5]
+    )
+    keys = {"score": "risk", "attribute": ["sex"], "ref": {"sex": "f"}}
+    up = compared(audit(rows, order=["low", "medium", "high"], **keys)).loc["more"]
+    down = compared(audit(rows, order=["high", "medium", "low"], **keys)).loc["more"]
+    assert up["difference"] == pytest.approx(1 - down["difference"])
+    assert up["verdict"] == down["verdict"] == "fail"
+    with pytest.raises(UserError, match="the order leaves out"):
+        audit(rows, order=["low", "medium"], **keys)
+    with pytest.raises(UserError, match="the order of the levels"):
+        audit(rows, outcome="ordinal", **keys)

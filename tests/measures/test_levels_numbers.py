@@ -1,0 +1,57 @@
+"""How often intervals of outcomes that are numbers hold the truth: benchmarks/levels_numbers.py, small."""
+
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import study_of
+from numbers_data import REFERENCE
+
+RUNS = 400
+
+
+@pytest.fixture(scope="module")
+def study() -> ModuleType:
+    study = study_of("levels_numbers")
+    study.MANY = 50_000
+    return study
+
+
+def least(coverage: float) -> float:
+    """Return a share that intervals of a coverage seldom stay below: three standard errors."""
+    return coverage - 3 * (coverage * (1 - coverage) / RUNS) ** 0.5
+
+
+@pytest.mark.parametrize("i", [0, 3, 5, 8, 15, 20])
+def test_intervals_hold_the_truth_as_often_as_in_larger_studies(study: ModuleType, i: int) -> None:
+    design = (study.SAME + study.UNEQUAL)[i]
+    compared = study.compare(design, RUNS, "test")
+    expected = pd.read_csv(REFERENCE / "coverage_wider.csv").set_index(["distribution", "rows", "spread"])
+    law = {"half zeros": "half0", "0 to 10": "0-10", "t, 3 df": "t3"}.get(design.law, design.law)
+    sizes = "{}/{}".format(*design.rows)
+    row = expected.loc[law, sizes, "same" if design.spread == 1 else "unequal"]
+    for kind, column in (("welch", "welch"), ("hall", "hall"), ("", "wider")):
+        assert np.mean(compared.holds(0.0, kind)) >= least(row[column])
+    p_more = study.true_rank(design)
+    holds_rank = (compared.of_ranks("low") <= p_more) & (p_more <= compared.of_ranks("high"))
+    assert holds_rank.mean() >= least(0.946)
+
+
+@pytest.mark.parametrize("part", ["power", "weights", "clusters", "margins", "errors"])
+def test_every_part_prints_its_table(
+    study: ModuleType, part: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for designs in ("POWERFUL", "WEIGHTED", "CLUSTERED", "EDGE"):
+        monkeypatch.setattr(study, designs, getattr(study, designs)[:2])
+    study.main(6, [part])
+    printed = capsys.readouterr().out
+    assert study.PARTS[part][0] in printed
+    assert "nan" not in printed
+    assert len(printed.splitlines()) >= 7
+
+
+@pytest.mark.parametrize("part", ["coverage", "alarms"])
+def test_the_tables_of_many_designs_have_a_row_for_each(study: ModuleType, part: str) -> None:
+    rows = list(study.PARTS[part][2](3))
+    assert len(rows) >= len(study.SAME) + len(study.UNEQUAL)
