@@ -16,7 +16,8 @@ from fairbench_cli.audit.compare.report import ALL, Interval, Report
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.changes import LOOKS, WORDS, describe_outcome, model_name, summarise_counts
-from fairbench_cli.audit.parts.numbers import format_limits, format_measure
+from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
+from fairbench_cli.audit.parts.numbers import format_interval, format_measure
 from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
 from fairbench_cli.audit.scan.numbers import read_pairs
 from fairbench_cli.audit.scan.scan import Scan
@@ -83,10 +84,11 @@ def describe_change(row: NumberChange, report: Report) -> str:
         moved = "widens"
     if row.word == "hardly":
         moved = f"hardly {moved}"
-    before = format_measure(row.metric, abs(row.difference_before.value))
-    after = format_measure(row.metric, abs(row.difference_after.value))
-    change = format_measure(row.metric, row.difference_change.value)
-    limits = _limits_text(row.metric, row.difference_change)
+    digits = _digits_after(row.after, report)
+    before = format_measure(row.metric, abs(row.difference_before.value), digits)
+    after = format_measure(row.metric, abs(row.difference_after.value), digits)
+    change = format_measure(row.metric, row.difference_change.value, digits)
+    limits = _limits_text(row.metric, row.difference_change, digits)
     return (
         f"From {row.before} to {model_name(row.after, report)} the gap in {label} between {group} and "
         f"{reference} ({row.attribute}) {moved} from {before} to {after}; the difference changes by "
@@ -94,13 +96,20 @@ def describe_change(row: NumberChange, report: Report) -> str:
     )
 
 
-def _limits_text(metric: str, estimate: Interval) -> str:
+def _digits_after(model: str, report: Report) -> int:
+    """Return the decimals in which the numbers of a model are written."""
+    digits: int = next(part.digits for part in report.found[NUMBERS_KEY] if part.model == model)
+    return digits
+
+
+def _limits_text(metric: str, estimate: Interval, digits: int) -> str:
     if math.isnan(estimate.low) or math.isnan(estimate.high):
         return ""
-    return f" ({format_measure(metric, estimate.low)} to {format_measure(metric, estimate.high)})"
+    low = format_measure(metric, estimate.low, digits)
+    return f" ({low} to {format_measure(metric, estimate.high, digits)})"
 
 
-def _describe_all(changes: NumberChanges, before: str, after: str) -> tuple[str, ...]:
+def _describe_all(changes: NumberChanges, before: str, after: str, digits: int) -> tuple[str, ...]:
     """Return how means of all rows changed, in a sentence."""
     of_all = {
         row.metric: row
@@ -111,9 +120,10 @@ def _describe_all(changes: NumberChanges, before: str, after: str) -> tuple[str,
     for name in PAIRED_MEASURES:
         if name in of_all:
             row = of_all[name]
-            first = format_measure(name, row.value_before)
-            second = format_measure(name, row.value_after)
-            change = f"by {format_measure(name, row.change.value)}{_limits_text(name, row.change)}"
+            first = format_measure(name, row.value_before, digits)
+            second = format_measure(name, row.value_after, digits)
+            change = f"by {format_measure(name, row.change.value, digits)}"
+            change += _limits_text(name, row.change, digits)
             if row.change.value == 0 and math.isnan(row.change.low):
                 change = "no row moved"
             clauses.append(f"{NUMBER_MEASURES[name].label} {first} → {second}, {change}")
@@ -151,6 +161,7 @@ def _pair_section(before: str, after: str, changes: NumberChanges, report: Repor
     """Return the section of one pair."""
     rows = [row for row in changes.changes if (row.before, row.after) == (before, after)]
     deciding = [row for row in rows if row.deciding]
+    digits = _digits_after(after, report)
     decided = sorted((row for row in deciding if row.word != "undecided"), key=_order_of)
     most = None if view.max_rows is None else MOST_SENTENCES
     sentences = [describe_change(row, report) for row in decided[:most]]
@@ -160,14 +171,14 @@ def _pair_section(before: str, after: str, changes: NumberChanges, report: Repor
     tables = []
     for attribute, of_attribute in group_by(rows, lambda row: row.attribute).items():
         title = f"{attribute}: differences from {formatting.format_group(of_attribute[0].reference)}"
-        tables.append(_table(title, of_attribute, view))
+        tables.append(_table(title, of_attribute, digits, view))
     if not view.brief:
-        tables.append(_means_table(before, after, changes, view))
+        tables.append(_means_table(before, after, changes, digits, view))
     words = [row.word for row in deciding]
     title = f"From {model_name(before, report)} to {model_name(after, report)}: {describe_outcome(words)}"
     return Section(
         title,
-        (summarise_counts(words), *sentences, *_describe_all(changes, before, after)),
+        (summarise_counts(words), *sentences, *_describe_all(changes, before, after, digits)),
         tuple(tables),
     )
 
@@ -176,32 +187,37 @@ def _order_of(row: NumberChange) -> tuple[float, ...]:
     return ORDER[row.word], 2.0 if math.isnan(row.p) else row.p
 
 
-def _cell(metric: str, estimate: Interval) -> TableCell:
-    return TableCell(format_measure(metric, estimate.value), format_limits(metric, estimate), estimate.value)
+def _cell(metric: str, estimate: Interval, digits: int) -> TableCell:
+    text = format_measure(metric, estimate.value, digits)
+    return TableCell(text, format_interval(metric, estimate, digits), estimate.value)
+
+
+def _number_cell(metric: str, value: float, digits: int) -> TableCell:
+    return TableCell(format_measure(metric, value, digits), "", value)
 
 
 def _word_cell(row: NumberChange) -> TableCell:
     return TableCell(WORDS[row.word], REASONS[row.reason], verdict=LOOKS[row.word])
 
 
-def _table(title: str, rows: Sequence[NumberChange], view: View) -> TextTable:
+def _table(title: str, rows: Sequence[NumberChange], digits: int, view: View) -> TextTable:
     columns: dict[str, Callable[[NumberChange], TableCell]] = {
         "group": lambda row: TableCell(row.group),
         "measure": lambda row: TableCell(NUMBER_MEASURES[row.metric].label),
-        "before": lambda row: _cell(row.metric, row.difference_before),
-        "after": lambda row: _cell(row.metric, row.difference_after),
-        "change": lambda row: _cell(row.metric, row.difference_change),
+        "before": lambda row: _cell(row.metric, row.difference_before, digits),
+        "after": lambda row: _cell(row.metric, row.difference_after, digits),
+        "change": lambda row: _cell(row.metric, row.difference_change, digits),
         "p (Holm)": lambda row: formatting.both_p_cell(row.p, row.p_holm),
         "gap": _word_cell,
     }
     if view.brief:
-        columns["before"] = lambda row: TableCell(format_measure(row.metric, row.difference_before.value))
-        columns["after"] = lambda row: TableCell(format_measure(row.metric, row.difference_after.value))
+        columns["before"] = lambda row: _number_cell(row.metric, row.difference_before.value, digits)
+        columns["after"] = lambda row: _number_cell(row.metric, row.difference_after.value, digits)
     ordered = keep_together(sorted(rows, key=_order_of), lambda row: row.group)
     return view.table(title, columns, ordered)
 
 
-def _means_table(before: str, after: str, changes: NumberChanges, view: View) -> TextTable:
+def _means_table(before: str, after: str, changes: NumberChanges, digits: int, view: View) -> TextTable:
     """Return how the means of everybody and of each group changed."""
     rows = [row for row in changes.mean_changes if (row.before, row.after) == (before, after)]
     return view.table(
@@ -210,9 +226,9 @@ def _means_table(before: str, after: str, changes: NumberChanges, view: View) ->
             "attribute": lambda row: TableCell(row.attribute),
             "group": lambda row: TableCell(row.group),
             "measure": lambda row: TableCell(NUMBER_MEASURES[row.metric].label),
-            "before": lambda row: TableCell(format_measure(row.metric, row.value_before)),
-            "after": lambda row: TableCell(format_measure(row.metric, row.value_after)),
-            "change": lambda row: _cell(row.metric, row.change),
+            "before": lambda row: _number_cell(row.metric, row.value_before, digits),
+            "after": lambda row: _number_cell(row.metric, row.value_after, digits),
+            "change": lambda row: _cell(row.metric, row.change, digits),
             "p": lambda row: formatting.p_cell(row.p),
         },
         rows,
@@ -224,22 +240,27 @@ def short_changes(changes: NumberChanges, report: Report) -> Sequence[Section]:
     sections = []
     for before, after in dict.fromkeys((row.before, row.after) for row in changes.changes):
         rows = [row for row in changes.changes if row.deciding and (row.before, row.after) == (before, after)]
-        decided = keep_together(sorted(rows, key=_order_of), lambda row: (row.attribute, row.group))
-        columns: dict[str, Callable[[NumberChange], TableCell]] = {}
-        if len({row.attribute for row in rows}) > 1:
-            columns["attribute"] = lambda row: TableCell(row.attribute)
-        columns |= {
-            "group": lambda row: formatting.group_cell(row.group, small=False),
-            "gap in": lambda row: TableCell(NUMBER_MEASURES[row.metric].label),
-            "before": lambda row: TableCell(format_measure(row.metric, row.difference_before.value)),
-            "after": lambda row: TableCell(format_measure(row.metric, row.difference_after.value)),
-            "change": lambda row: _cell(row.metric, row.difference_change),
-            "": _word_cell,
-        }
+        digits = _digits_after(after, report)
         title = f"From {model_name(before, report)} to {model_name(after, report)}, differences"
-        table = SHORT.table("", columns, decided)
-        sections.append(Section(title, _describe_all(changes, before, after), (table,)))
+        overall = _describe_all(changes, before, after, digits)
+        sections.append(Section(title, overall, (_short_table(rows, digits),)))
     return sections
+
+
+def _short_table(rows: Sequence[NumberChange], digits: int) -> TextTable:
+    columns: dict[str, Callable[[NumberChange], TableCell]] = {}
+    if len({row.attribute for row in rows}) > 1:
+        columns["attribute"] = lambda row: TableCell(row.attribute)
+    columns |= {
+        "group": lambda row: formatting.group_cell(row.group, small=False),
+        "gap in": lambda row: TableCell(NUMBER_MEASURES[row.metric].label),
+        "before": lambda row: _number_cell(row.metric, row.difference_before.value, digits),
+        "after": lambda row: _number_cell(row.metric, row.difference_after.value, digits),
+        "change": lambda row: _cell(row.metric, row.difference_change, digits),
+        "gap": _word_cell,
+    }
+    ordered = keep_together(sorted(rows, key=_order_of), lambda row: (row.attribute, row.group))
+    return SHORT.table("", columns, ordered)
 
 
 def change_rows(changes: NumberChanges, _: Report) -> Iterable[Row]:
