@@ -107,11 +107,11 @@ class NumbersOfGroups:
     def moments(self) -> dict[str, Moments]:
         """The moments of each variable by group."""
         return {
-            name: self._sum_powers(values, self.cells.group, self.n_groups)
+            name: self.sum_powers(values, self.cells.group, self.n_groups)
             for name, values in self.variables.items()
         }
 
-    def _sum_powers(self, values: Floats, codes: Ints, n_codes: int) -> Moments:
+    def sum_powers(self, values: Floats, codes: Ints, n_codes: int) -> Moments:
         """Return the moments of values by code, of rows of which several may be alike."""
         cells = self.cells
         shift = self.shift if values is cells.value or values is cells.truth else 0.0
@@ -147,7 +147,7 @@ class NumbersOfGroups:
             by_name[name] = []
             for person in self.cells.persons:
                 n_persons = int(person.max(initial=-1)) + 1
-                moments = self._sum_powers(
+                moments = self.sum_powers(
                     values, self.cells.group * n_persons + person, self.n_groups * n_persons
                 )
                 shape = (self.n_groups, n_persons)

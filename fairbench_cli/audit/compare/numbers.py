@@ -36,6 +36,7 @@ from fairbench_cli.audit.compare.number_estimates import (
 )
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
 from fairbench_cli.audit.compare.report import Interval, Intervals, Pair, Place, Reason, intervals
+from fairbench_cli.audit.compare.streams import are_stream
 from fairbench_cli.audit.config import DEFAULT, AuditConfig
 from fairbench_cli.audit.margins import Margin
 from fairbench_cli.audit.scan.numbers import MOST_CELLS, SliceNumbers
@@ -176,6 +177,8 @@ class NumberSlice(Place):
     shapes : Shapes
     remarks : tuple of str
         What a reader should know of these numbers.
+    is_last_look : bool
+        Whether it is the last of slices in an order: the verdict then is of all of them, not of this one.
     """
 
     column: str
@@ -186,6 +189,7 @@ class NumberSlice(Place):
     comparisons: tuple[NumberComparison, ...]
     shapes: Shapes
     remarks: tuple[str, ...]
+    is_last_look: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -535,10 +539,16 @@ def _compare_quantiles(
 def compare_numbers(
     estimates: Sequence[SliceEstimates], deciding: Sequence[str], config: AuditConfig
 ) -> tuple[NumberSlice, ...]:
-    """Return the comparisons of slices, adjusted together: those of one model, where models are compared."""
+    """Return the comparisons of slices, adjusted together.
+
+    Models that are compared, and slices in an order, are each a family.
+    """
     judged: list[NumberSlice | None] = [None] * len(estimates)
     places = list(enumerate(estimates))
-    families = group_by(places, lambda place: place[1].part.model if config.compares_models else "")
+    is_apart = config.compares_models or are_stream(
+        [slice_estimates.part for slice_estimates in estimates], config
+    )
+    families = group_by(places, lambda place: place[1].part.model if is_apart else "")
     for of_model in families.values():
         adjusted = _adjust([slice_estimates for _, slice_estimates in of_model], deciding, config)
         for (i, slice_estimates), p_holm in zip(of_model, adjusted, strict=True):
