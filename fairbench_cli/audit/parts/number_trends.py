@@ -27,6 +27,7 @@ from fairbench_cli.audit.parts.numbers import (
     format_measure,
     group_table,
     number_comparison_rows,
+    verdict_cell,
 )
 from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
 from fairbench_cli.audit.scan.numbers import read_numbers
