@@ -141,6 +141,11 @@ def _refuse_idle_changes(config: AuditConfig) -> Iterator[Problem]:
         elif WORSE in names and config.outcome == "ordinal":
             problem = f"{WORSE} is of means, and levels in an order have none"
             yield Problem(problem, "name a measure of levels, more", Flag(key))
+    if config.explained_by and config.outcome == "ordinal":
+        problem = "explain takes apart differences of means, and levels in an order have none"
+        yield Problem(
+            problem, ("leave it out, or take them for numbers: ", Flag("outcome", "number")), Flag("explain")
+        )
     if config.least_change_by_metric != {DEFAULT: LEAST_CHANGE}:
         problem = "least-change is of rates; of numbers a tenth of the margin hardly counts"
         yield Problem(problem, ("leave it out, or give a ", Flag("margin", 1500)), Flag("least-change"))
