@@ -49,6 +49,14 @@ class ExplainingColumn:
     values: NDArray[np.generic]
     levels: tuple[str, ...] = ()
 
+    def select(self, mask: NDArray[np.bool_]) -> "ExplainingColumn":
+        """Return some rows of the column, with the levels that they have."""
+        values = self.values[mask]
+        if not self.levels:
+            return ExplainingColumn(self.name, values)
+        codes, values = np.unique(values, return_inverse=True)
+        return ExplainingColumn(self.name, values, tuple(self.levels[code] for code in codes.tolist()))
+
 
 @dataclass(frozen=True, eq=False)
 class Contribution:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.means import Contrast, MeanInterval, wider_interval
+from fairbench_cli.measures.means import Contrast, MeanInterval, welch_degrees, wider_interval
 
 Ints = NDArray[np.intp]
 
@@ -165,15 +165,27 @@ def _to_interval(
         return _interval(value, variance, fewest - 1, (sums**3).sum(), confidence)
     variances = []
     degrees = []
+    third = 0.0
     for side in (rows.is_group & counted, reference & counted):
-        strata = rows.stratum[side] if is_within and side[~rows.is_group].any() else np.zeros(side.sum(), int)
-        n = np.bincount(strata, minlength=rows.n_strata)
-        squares = np.bincount(strata, influence[side] ** 2, minlength=rows.n_strata)
-        variances.append(np.where(n > 1, divide(n, n - 1) * squares, 0.0).sum())
-        degrees.append((n[n > 1] - 1).sum())
-    total = np.asarray(sum(variances))
-    satterthwaite = divide(total**2, sum(divide(v**2, d) for v, d in zip(variances, degrees, strict=True)))
-    return _interval(value, total, satterthwaite, (influence**3).sum(), confidence)
+        n_rows = float(side.sum())
+        if is_within and (side & reference).any():  # of the reference each stratum has a mean of its own
+            n = np.bincount(rows.stratum[side], minlength=rows.n_strata)
+            squares = rows.sum_by_stratum(influence**2, side)
+            variances.append(float(np.where(n > 1, divide(n, n - 1) * squares, 0.0).sum()))
+            degrees.append(float((n[n > 1] - 1).sum()))
+        else:
+            effective = divide(rows.weight[side].sum() ** 2, rows.weight[side] @ rows.weight[side])
+            variances.append(float(divide(n_rows, n_rows - 1) * (influence[side] @ influence[side])))
+            degrees.append(float(effective) - 1)
+        factor = divide(n_rows**2, (n_rows - 1) * max(n_rows - 2, 1))
+        third += float(factor * (influence[side] ** 3).sum())
+    satterthwaite = welch_degrees(
+        np.asarray(variances[0]),
+        np.asarray(degrees[0] + 1),
+        np.asarray(variances[1]),
+        np.asarray(degrees[1] + 1),
+    )
+    return _interval(value, sum(variances), satterthwaite, third, confidence)
 
 
 def _interval(

@@ -9,6 +9,7 @@ from fairbench_cli.audit.parts.curves import CURVES
 from fairbench_cli.audit.parts.explanations import EXPLAINED
 from fairbench_cli.audit.parts.guidelines import GUIDELINES
 from fairbench_cli.audit.parts.number_changes import NUMBER_CHANGES
+from fairbench_cli.audit.parts.number_explanations import NUMBERS_EXPLAINED
 from fairbench_cli.audit.parts.number_trends import NUMBER_TRENDS
 from fairbench_cli.audit.parts.numbers import NUMBERS
 from fairbench_cli.audit.parts.part import AllRows, Part
@@ -29,6 +30,7 @@ PARTS: tuple[Part[Any, Any], ...] = (
     SUBGROUPS,
     CURVES,
     EXPLAINED,
+    NUMBERS_EXPLAINED,
 )
 
 
