@@ -86,7 +86,8 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
         compared_by = references.common_references(slices, config)
     else:
         compared_by = config
-    compare = compare_stream if are_stream(tally.slices, config) else compare_slices
+    is_stream = are_stream(tally.slices, config) and not config.of_numbers
+    compare = compare_stream if is_stream else compare_slices
     report = compare(
         tally.slices,
         deciding,

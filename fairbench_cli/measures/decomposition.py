@@ -50,6 +50,14 @@ class ExplainingColumn:
     values: NDArray[np.generic]
     levels: tuple[str, ...] = ()
 
+    def select(self, mask: NDArray[np.bool_]) -> "ExplainingColumn":
+        """Return some rows of the column, with the levels that they have."""
+        values = self.values[mask]
+        if not self.levels:
+            return ExplainingColumn(self.name, values)
+        codes, values = np.unique(values, return_inverse=True)
+        return ExplainingColumn(self.name, values, tuple(self.levels[code] for code in codes.tolist()))
+
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
@@ -240,6 +248,50 @@ def decompose_difference(
         dropped=dropped,
         rows=(group.effective_rows, reference.effective_rows),
     )
+
+
+def adjusted_difference(
+    outcome: ArrayLike,
+    is_group: ArrayLike,
+    predictors: Sequence[ExplainingColumn],
+    weights: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    confidence: float = 0.95,
+) -> EstimateWithLimits:
+    """Return how far a group is from its reference where the columns are the same: its coefficient.
+
+    Of least squares in the rows of both, with the columns and whether a row is of the group. What a column is
+    worth counts as the same in both; parameters are those of `decompose_difference`.
+
+    Returns
+    -------
+    EstimateWithLimits
+        NaN where the columns tell the group from its reference, and with too few rows.
+
+    Examples
+    --------
+    >>> years = np.array([1, 2, 3, 4, 3, 4, 5, 6])
+    >>> pay = 2 * years + np.array([0.1, -0.1, -0.1, 0.1, 1.1, 0.9, 0.9, 1.1])
+    >>> round(adjusted_difference(pay, [True] * 4 + [False] * 4, [ExplainingColumn("years", years)]).value, 6)
+    -1.0
+    """
+    target = np.asarray(outcome, dtype=np.float64)
+    mask = np.asarray(is_group, dtype=bool)
+    mass = np.ones(len(target))
+    if weights is not None:
+        mass = np.asarray(weights, dtype=np.float64)
+    columns = [mask.astype(np.float64)[:, None]]
+    if predictors:
+        columns.insert(0, _to_columns(predictors).matrix)
+    matrix = np.concatenate(columns, axis=1)
+    is_used = independent_columns(matrix, mass)
+    n_coefficients = 1 + int(is_used.sum())
+    if not is_used[-1] or (mass > 0).sum() < n_coefficients + SPARE_ROWS:
+        return NO_ESTIMATE
+    fit = fit_linear(matrix[:, is_used], target, mass, clusters)
+    coefficient = np.zeros(n_coefficients)
+    coefficient[-1] = 1.0
+    return estimate_contrast([fit], [coefficient], confidence)
 
 
 def _weighted_mean(numbers: Floats, mass: Floats) -> float:

@@ -202,6 +202,40 @@ def compare_means(
     )
 
 
+def combine_means(
+    sides: Moments, signs: ArrayLike, confidence: ArrayLike = 0.95, ways: Ways = ()
+) -> MeanInterval:
+    """Return a sum of several groups' means times signs, with its interval and the test that it is 0.
+
+    Parameters
+    ----------
+    sides : Moments, shape (..., sides)
+        Each of two rows or more.
+    signs : array, shape (..., sides)
+        They do not depend on the outcome.
+    confidence : float, or array of one for each
+    ways : sequence of ClusterSums, shape (..., sides, clusters)
+        As in `compare_means`.
+
+    Examples
+    --------
+    >>> from fairbench_cli.measures.moments import sum_powers
+    >>> moments = sum_powers([1.0, 2, 3, 5, 6, 7], [0] * 3 + [1] * 3, 2)
+    >>> difference = combine_means(moments, [-1.0, 1.0])
+    >>> round(float(difference.value), 3), round(float(difference.degrees), 3)
+    (4.0, 4.0)
+    """
+    weights = np.broadcast_to(np.asarray(signs, dtype=np.float64), np.shape(sides.rows))
+    distance = (weights * (sides.mean - sides.shift)).sum(-1)
+    value = distance + sides.shift * weights.sum(-1)
+    if ways:
+        return wider_interval(Contrast(value, *_clustered_parts(ways, weights)), confidence)
+    variances = weights**2 * sides.variance_of_mean
+    degrees = divide(variances.sum(-1) ** 2, divide(variances**2, sides.effective_rows - 1).sum(-1))
+    third = np.nan_to_num(weights**3 * sides.third_of_mean).sum(-1)
+    return wider_interval(Contrast(value, variances.sum(-1), degrees, third), confidence)
+
+
 def wider_interval(contrast: Contrast, confidence: ArrayLike = 0.95) -> MeanInterval:
     """Return the limits and tests of an estimate by Student's t and by Hall's transformation of it.
 

@@ -1,7 +1,7 @@
 """What the rows of a slice of numbers say of each group: means, quantiles, ranks and errors, with limits."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -71,11 +71,14 @@ class NumbersOfGroups:
     cells : NumberCells
     reference : int
         The place of the reference, or `REST`.
+    more_variables : mapping of str to array
+        What means are of, beside the outcome and its errors.
     """
 
     part: Slice
     cells: NumberCells
     reference: int
+    more_variables: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def n_groups(self) -> int:
@@ -98,26 +101,17 @@ class NumbersOfGroups:
     @cached_property
     def variables(self) -> dict[str, Floats]:
         """What means are of, by the name of the measure: the outcome, and with labels its errors."""
-        cells = self.cells
-        if cells.truth is None:
-            return {OUTCOME: cells.value}
-        residual = cells.value - cells.truth
-        return {
-            OUTCOME: cells.value,
-            RESIDUAL: residual,
-            ABSOLUTE_ERROR: np.abs(residual),
-            TRUTH: cells.truth,
-        }
+        return {**variables_of(self.cells), **self.more_variables}
 
     @cached_property
     def moments(self) -> dict[str, Moments]:
         """The moments of each variable by group."""
         return {
-            name: self._sum_powers(values, self.cells.group, self.n_groups)
+            name: self.sum_powers(values, self.cells.group, self.n_groups)
             for name, values in self.variables.items()
         }
 
-    def _sum_powers(self, values: Floats, codes: Ints, n_codes: int) -> Moments:
+    def sum_powers(self, values: Floats, codes: Ints, n_codes: int) -> Moments:
         """Return the moments of values by code, of rows of which several may be alike."""
         cells = self.cells
         shift = self.shift if values is cells.value or values is cells.truth else 0.0
@@ -153,7 +147,7 @@ class NumbersOfGroups:
             by_name[name] = []
             for person in self.cells.persons:
                 n_persons = int(person.max(initial=-1)) + 1
-                moments = self._sum_powers(
+                moments = self.sum_powers(
                     values, self.cells.group * n_persons + person, self.n_groups * n_persons
                 )
                 shape = (self.n_groups, n_persons)
@@ -260,6 +254,19 @@ class NumbersOfGroups:
             )
             for person in cells.persons
         ]
+
+
+def variables_of(cells: NumberCells) -> dict[str, Floats]:
+    """Return the outcome of each cell, and with labels its errors."""
+    if cells.truth is None:
+        return {OUTCOME: cells.value}
+    residual = cells.value - cells.truth
+    return {
+        OUTCOME: cells.value,
+        RESIDUAL: residual,
+        ABSOLUTE_ERROR: np.abs(residual),
+        TRUTH: cells.truth,
+    }
 
 
 def numbers_of_groups(numbers: SliceNumbers, config: AuditConfig) -> NumbersOfGroups:
@@ -398,7 +405,7 @@ def stack_groups(by_group: Sequence[Estimates]) -> Estimates:
     """Return estimates of groups, one after the other, as those of all."""
     first = by_group[0]
     stacked: dict[str, Any] = {}
-    for name in (field.name for field in fields(first)):
+    for name in (member.name for member in fields(first)):
         values = [getattr(estimates, name) for estimates in by_group]
         if is_dataclass(values[0]):
             stacked[name] = stack_groups(values)

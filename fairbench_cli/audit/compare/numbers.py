@@ -36,6 +36,7 @@ from fairbench_cli.audit.compare.number_estimates import (
 )
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
 from fairbench_cli.audit.compare.report import Interval, Intervals, Pair, Place, Reason, intervals
+from fairbench_cli.audit.compare.streams import are_stream
 from fairbench_cli.audit.config import DEFAULT, AuditConfig
 from fairbench_cli.audit.scan.numbers import MOST_CELLS, SliceNumbers
 from fairbench_cli.audit.scan.slices import Slice
@@ -175,6 +176,8 @@ class NumberSlice(Place):
     shapes : Shapes
     remarks : tuple of str
         What a reader should know of these numbers.
+    is_last_look : bool
+        Whether it is the last of slices in an order: the verdict then is of all of them, not of this one.
     """
 
     column: str
@@ -185,6 +188,7 @@ class NumberSlice(Place):
     comparisons: tuple[NumberComparison, ...]
     shapes: Shapes
     remarks: tuple[str, ...]
+    is_last_look: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,7 +394,7 @@ def estimate_mean(
     """
     moments = numbers.moments[name]
     others = numbers.of_reference(moments)
-    limit = _margin_of(name, margin, config)
+    limit = margin_of(name, margin, config)
     comparison = compare_mean(numbers, name, config.confidence)
     judgement = judge_mean(numbers, name, limit, config.confidence)
     difference = comparison.difference
@@ -415,7 +419,8 @@ def estimate_mean(
     )
 
 
-def _margin_of(name: str, margin: StatedMargin, config: AuditConfig) -> Margin:
+def margin_of(name: str, margin: StatedMargin, config: AuditConfig) -> Margin:
+    """Return the margin of a variable: that of errors is in the units of the outcome's."""
     stated = config.margin.get(name)
     if stated is not None:
         return stated
@@ -533,10 +538,15 @@ def _compare_quantiles(
 def compare_numbers(
     estimates: Sequence[SliceEstimates], deciding: Sequence[str], config: AuditConfig
 ) -> tuple[NumberSlice, ...]:
-    """Return the comparisons of slices, adjusted together: those of one model, where models are compared."""
+    """Return the comparisons of slices, adjusted together.
+
+    Models that are compared, and slices in an order, are each a family.
+    """
     judged: list[NumberSlice | None] = [None] * len(estimates)
+    parts = [slice_estimates.part for slice_estimates in estimates]
+    is_apart = config.compares_models or are_stream(parts, config)
     numbered = list(enumerate(estimates))
-    families = group_by(numbered, lambda line: line[1].part.model if config.compares_models else "")
+    families = group_by(numbered, lambda line: line[1].part.model if is_apart else "")
     for of_model in families.values():
         adjusted = _adjust([slice_estimates for _, slice_estimates in of_model], deciding, config)
         for (i, slice_estimates), p_holm in zip(of_model, adjusted, strict=True):

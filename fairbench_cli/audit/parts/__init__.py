@@ -8,6 +8,9 @@ from fairbench_cli.audit.parts.changes import CHANGES
 from fairbench_cli.audit.parts.curves import CURVES
 from fairbench_cli.audit.parts.explanations import EXPLAINED
 from fairbench_cli.audit.parts.guidelines import GUIDELINES
+from fairbench_cli.audit.parts.number_changes import NUMBER_CHANGES
+from fairbench_cli.audit.parts.number_explanations import NUMBERS_EXPLAINED
+from fairbench_cli.audit.parts.number_trends import NUMBER_TRENDS
 from fairbench_cli.audit.parts.numbers import NUMBERS
 from fairbench_cli.audit.parts.part import AllRows, Part
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
@@ -19,12 +22,15 @@ PARTS: tuple[Part[Any, Any], ...] = (
     GUIDELINES,
     TRENDS,
     CHANGES,
+    NUMBER_TRENDS,
+    NUMBER_CHANGES,
     NUMBERS,
     RATES_OF_GROUPS,
     BY_NAME,
     SUBGROUPS,
     CURVES,
     EXPLAINED,
+    NUMBERS_EXPLAINED,
 )
 
 

@@ -561,7 +561,7 @@ def change_sections(changes: Changes, report: Report, view: View) -> tuple[Secti
     if any(row.reason == "same" for row in changes.changes):
         notes.append("nothing moved: each row is counted as before.")
     if report.config.has_gate:
-        notes.append(f"--fail and --fail-on go by {_model_name(changes.changes[-1].after, report)}.")
+        notes.append(f"--fail and --fail-on go by {model_name(changes.changes[-1].after, report)}.")
     return (*sections, Section("In the tables of changes", notes=tuple(notes)))
 
 
@@ -593,14 +593,16 @@ def short_changes(changes: Changes, report: Report) -> Sequence[Section]:
             "change": lambda row: formatting.fine_cell(_gap_change(row), 2),
             "disparity": lambda row: TableCell(WORDS[row.word], verdict=LOOKS[row.word]),
         }
-        title = f"From {_model_name(before, report)} to {_model_name(after, report)}"
+        title = f"From {model_name(before, report)} to {model_name(after, report)}"
         overall_sentences = _describe_overall(overall)
         if decided:
             table = SHORT.table("", columns, decided)
             gaps = _name_gaps_of_changes(decided)
             sections.append(Section(f"{title}, {gaps}", overall_sentences, (table,)))
         else:
-            sections.append(Section(title, (_summarise_counts(rows), *overall_sentences)))
+            sections.append(
+                Section(title, (summarise_counts([row.word for row in rows]), *overall_sentences))
+            )
     return sections
 
 
@@ -654,16 +656,18 @@ def _pair_section(before: str, after: str, changes: Changes, report: Report, vie
         gap = _name_gaps_of_changes(rate_rows[:1]).removesuffix("s")
         title = f"{attribute}: {RATES[metric].label}, {gap} before and after"
         figures.append(Chart(title, _plot_changes(rate_rows)))
-    title = f"From {_model_name(before, report)} to {_model_name(after, report)}: {_outcome_title(rows)}"
+    words = [row.word for row in rows]
+    title = f"From {model_name(before, report)} to {model_name(after, report)}: {describe_outcome(words)}"
     return Section(
         title,
-        (_summarise_counts(rows), *sentences, *_describe_overall(overall)),
+        (summarise_counts(words), *sentences, *_describe_overall(overall)),
         tuple(tables),
         charts=tuple(figures),
     )
 
 
-def _model_name(model: str, report: Report) -> str:
+def model_name(model: str, report: Report) -> str:
+    """Name a model, or a slice: "model new.csv", "month 2"."""
     return f"{report.config.slice_name or 'model'} {model}"
 
 
@@ -674,25 +678,24 @@ def summarise_changes(changes: Changes, report: Report) -> str:
         return ""
     (before, after), sliced = pairs[0], report.config.slice_name
     if len(pairs) == 1:
-        where = f"From {_model_name(before, report)} to {_model_name(after, report)}"
+        where = f"From {model_name(before, report)} to {model_name(after, report)}"
     else:
         if sliced:
             where = f"From one {sliced} to the next"
         else:
-            where = f"Compared with {_model_name(before, report)}"
-    return f"{where}: {_outcome_title([row for row in changes.changes if row.deciding])}."
+            where = f"Compared with {model_name(before, report)}"
+    return f"{where}: {describe_outcome([row.word for row in changes.changes if row.deciding])}."
 
 
-def _outcome_title(rows: Sequence[Change]) -> str:
-    outcomes = [row.word for row in rows]
+def describe_outcome(outcomes: Sequence[Word]) -> str:
+    """Return how many changes are worse, better, and hardly any: "1 worse, 2 better"."""
     named: tuple[Word, ...] = ("worse", "better", "hardly")
     clauses = [f"{outcomes.count(word)} {WORDS[word]}" for word in named if word in outcomes]
     return ", ".join(clauses) or "nothing decided"
 
 
-def _summarise_counts(rows: Sequence[Change]) -> str:
+def summarise_counts(outcomes: Sequence[Word]) -> str:
     """Return how many disparities became better, worse, or are not decided."""
-    outcomes = [row.word for row in rows]
     better, worse, hardly, still = (outcomes.count(word) for word in WORDS)
     if still == 1:
         verb = "is"
@@ -705,7 +708,7 @@ def _summarise_counts(rows: Sequence[Change]) -> str:
         remaining_text = f"; {hardly} hardly changed"
     if still:
         remaining_text += f"; {still} {verb} not decided"
-    count_text = f"{len(rows)} {'disparity' if len(rows) == 1 else 'disparities'}"
+    count_text = f"{len(outcomes)} {'disparity' if len(outcomes) == 1 else 'disparities'}"
     return f"Of {count_text} {worse} became larger and {better} smaller by more than chance{remaining_text}."
 
 
@@ -717,7 +720,7 @@ def _describe_change(row: Change, report: Report) -> str:
     who = f"{formatting.format_group(row.group)} ({row.attribute})"
     if report.config.sliced_by:
         subject = (
-            f"In {_model_name(row.after, report)} {who} is treated {comparative} equally than in {row.before}"
+            f"In {model_name(row.after, report)} {who} is treated {comparative} equally than in {row.before}"
         )
     else:
         subject = f"Model {row.after} treats {who} {comparative} equally than {row.before}"
@@ -895,7 +898,7 @@ def change_rows(changes: Changes, _: Report) -> Iterable[Row]:
 
 CHANGES = Part[Sequence[BeforeAfter], Changes](
     "changes",
-    is_requested=lambda config: config.compares,
+    is_requested=lambda config: config.compares and not config.of_numbers,
     read=read_sides,
     judge=find_changes,
     tables={"changes": change_rows},

@@ -150,24 +150,36 @@ def explain(behind: StrataAndPeople, base: Report) -> tuple[Explanation, ...]:
     """
     config = base.config
     slices = [
-        (group_counts, _pairs(group_counts, config))
+        (group_counts, find_pairs(group_counts, config))
         for group_counts in base.slices
         if group_counts.attribute in behind.strata
     ]
-    n_comparisons = 0
-    for _, pairs in slices:
-        n_comparisons += sum(min(rows) >= config.min_group for rows in pairs.values())
-    if n_comparisons > MOST_COMPARED:
-        subject = f"{n_comparisons} groups of {len(slices)} attributes are too many to explain"
-        fix = ("name the protected attributes with ", Flag("attribute"), ", or raise ", Flag("min-group"))
-        raise user_error(f"{subject}; at most {MOST_COMPARED} are", fix, Flag("explain"))
+    n_comparisons = count_comparisons([pairs for _, pairs in slices], config)
     explanations: list[Explanation] = []
     for group_counts, pairs in slices:
         explanations += _explanations(group_counts, pairs, behind, n_comparisons, config)
     return tuple(explanations)
 
 
-def _pairs(group_counts: Slice, config: AuditConfig) -> Pairs:
+def count_comparisons(pairs_of_slices: Sequence[Pairs], config: AuditConfig) -> int:
+    """Return how many groups have rows enough to be explained.
+
+    Raises
+    ------
+    UserError
+        When there are too many groups.
+    """
+    n_comparisons = 0
+    for pairs in pairs_of_slices:
+        n_comparisons += sum(min(rows) >= config.min_group for rows in pairs.values())
+    if n_comparisons > MOST_COMPARED:
+        subject = f"{n_comparisons} groups of {len(pairs_of_slices)} attributes are too many to explain"
+        fix = ("name the protected attributes with ", Flag("attribute"), ", or raise ", Flag("min-group"))
+        raise user_error(f"{subject}; at most {MOST_COMPARED} are", fix, Flag("explain"))
+    return n_comparisons
+
+
+def find_pairs(group_counts: Slice, config: AuditConfig) -> Pairs:
     """Return each group with its reference, by their places, and how many rows both have."""
     reference = usual_reference(group_counts, config)
     n_rows = group_counts.rows.tolist()
@@ -738,7 +750,7 @@ def _strata_table(stratified_part: Stratified, view: View) -> TextTable:
 
 EXPLAINED = Part[StrataAndPeople, tuple[Explanation, ...]](
     "explanations",
-    is_requested=lambda config: bool(config.explained_by),
+    is_requested=lambda config: bool(config.explained_by) and not config.of_numbers,
     read=read_behind,
     judge=explain,
     sections=lambda explanations, report, view: [

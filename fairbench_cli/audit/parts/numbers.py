@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fairbench_cli.audit.compare.numbers import (
@@ -12,7 +13,11 @@ from fairbench_cli.audit.compare.numbers import (
     compare_numbers,
     estimate_slice,
 )
+from fairbench_cli.audit.compare.references import common_references, without_excluded_groups
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Place, Report
+from fairbench_cli.audit.compare.streams import are_stream
+from fairbench_cli.audit.compare.verdict import combine_verdicts
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.findings import format_verdict
 from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
@@ -30,18 +35,42 @@ KEY = "numbers"
 
 def read_estimates(scan: Scan) -> tuple[SliceEstimates, ...]:
     """Return the estimates of each slice."""
-    column = scan.source.columns[scan.roles.scores[-1]] or "score"
-    return tuple(estimate_slice(numbers, column, scan.config) for numbers in read_numbers(scan))
+    config = compared_by(scan)
+    estimates = []
+    for numbers in read_numbers(scan):
+        column = column_name(scan)
+        if len(scan.roles.scores) > 1 and numbers.part.model in scan.source.columns:
+            column = numbers.part.model
+        estimates.append(estimate_slice(numbers, column, config))
+    return tuple(estimates)
+
+
+def column_name(scan: Scan) -> str:
+    """Return the name of the numbers."""
+    return scan.source.columns[scan.roles.scores[-1]] or "score"
+
+
+def compared_by(scan: Scan) -> AuditConfig:
+    """Return the configuration with one reference of all models or slices, where they are compared."""
+    if not scan.tally.last:
+        return scan.config
+    slices = [without_excluded_groups(group_counts, scan.config) for group_counts in scan.tally.slices]
+    return common_references(slices, scan.config)
 
 
 def judge_numbers(estimates: Sequence[SliceEstimates], base: Report) -> tuple[NumberSlice, ...]:
     """Return the comparisons of every slice, with their verdicts."""
-    return compare_numbers(estimates, base.decided_by, base.config)
+    slices = compare_numbers(estimates, base.decided_by, base.config)
+    if not are_stream(base.slices, base.config):
+        return slices
+    return tuple(replace(part, is_last_look=part.model == base.last) for part in slices)
 
 
 def verdicts_of_numbers(slices: Sequence[NumberSlice]) -> Iterator[tuple[Place, str, Verdict]]:
     """Yield the verdict on each comparison that has a margin."""
     for part in slices:
+        if part.is_last_look:
+            continue
         for row in part.comparisons:
             if row.verdict is not None:
                 yield Place(*part.place), row.metric, row.verdict
@@ -217,8 +246,12 @@ def _section(anchor: str, part: NumberSlice, report: Report, view: View) -> Sect
 
 
 def verdict_of(part: NumberSlice, report: Report) -> Verdict:
-    """Return the verdict on the attribute of a slice."""
-    return next(row.verdict for row in report.verdicts if row.place == part.place)
+    """Return the verdict on the attribute of a slice, by its own comparisons."""
+    by_metric: dict[str, list[Verdict]] = {}
+    for row in part.comparisons:
+        if row.verdict is not None:
+            by_metric.setdefault(row.metric, []).append(row.verdict)
+    return combine_verdicts(combine_verdicts(by_metric.get(name, ())) for name in report.decided_by)
 
 
 def fails_clearly(part: NumberSlice) -> bool:
@@ -280,9 +313,14 @@ SHORT_MEASURES = ("mean", "median", "mean-residual", "mae")
 """Of the table of groups on a console."""
 
 
-def short_sections(slices: Sequence[NumberSlice]) -> Iterator[Section]:
-    """Yield the numbers of each attribute as they fit a console."""
+def short_sections(slices: Sequence[NumberSlice], report: Report) -> Iterator[Section]:
+    """Yield the numbers of each attribute as they fit a console: of models compared those of the last.
+
+    Of slices there is a table of its own.
+    """
     for part in slices:
+        if report.config.sliced_by or report.last not in ("", part.model):
+            continue
         yield Section(
             f"{part.attribute}: {part.column} by group, against {formatting.format_group(part.reference)}",
             tables=(_short_table(part),),
@@ -325,6 +363,6 @@ NUMBERS = Part(
     tables={"numbers": number_comparison_rows, "number_groups": number_group_rows},
     sections=number_sections,
     data=number_data,
-    short=lambda slices, _: tuple(short_sections(slices)),
+    short=lambda slices, report: tuple(short_sections(slices, report)),
     verdicts=verdicts_of_numbers,
 )

@@ -102,25 +102,59 @@ class SliceNumbers:
     rounded: bool
 
 
+@dataclass(frozen=True, eq=False)
+class PairedNumbers:
+    """The rows of an attribute under two columns of scores, cell by cell; in order of the second."""
+
+    before: SliceNumbers
+    after: SliceNumbers
+
+
 def read_numbers(scan: Scan) -> Iterator[SliceNumbers]:
     """Yield the rows of each slice of a scan, those of a model or column of scores together."""
-    slices: dict[tuple[str, str], Slice] = {}
-    for group_counts in scan.tally.slices:
-        slices.setdefault((group_counts.model, group_counts.attribute), group_counts)
-    names = list(dict.fromkeys(chain.from_iterable(scan.roles.audited)))
+    names = _attribute_names(scan)
     rounded = _make_table(scan, names)
     models = models_of(scan)
-    for model, model_slices in group_by(slices.values(), lambda part: part.model).items():
+    for i, (model, model_slices) in enumerate(_slices_by_model(scan).items()):
         side = 0
         code = 0
         if len(scan.roles.scores) > 1:  # what a slice is called by is the column of scores
-            side = list(dict.fromkeys(part.model for part in slices.values())).index(model)
+            side = i
         else:
             code = models.index(model)
         columns = _read_columns(scan, code, side)
         for group_counts in model_slices:
             yield SliceNumbers(group_counts, _select_cells(scan, names, columns, side, group_counts), rounded)
     scan.source.execute("DROP TABLE numbers")
+
+
+def read_pairs(scan: Scan) -> Iterator[PairedNumbers]:
+    """Yield the rows of each attribute under the first column of scores and under each of the others."""
+    names = _attribute_names(scan)
+    rounded = _make_table(scan, names)
+    baseline_slices, *compared_slices = _slices_by_model(scan).values()
+    for side, slices in enumerate(compared_slices, start=1):
+        columns = _read_columns(scan, 0, side)
+        for before, after in zip(baseline_slices, slices, strict=True):
+            cells_before = _select_cells(scan, names, columns, 0, before)
+            cells_after = _select_cells(scan, names, columns, side, after)
+            yield PairedNumbers(
+                SliceNumbers(before, cells_before, rounded), SliceNumbers(after, cells_after, rounded)
+            )
+    scan.source.execute("DROP TABLE numbers")
+
+
+def _slices_by_model(scan: Scan) -> dict[str, list[Slice]]:
+    """Return the slices of each model, or column of scores; of several decisions under the first."""
+    slices: dict[tuple[str, str], Slice] = {}
+    for group_counts in scan.tally.slices:
+        slices.setdefault((group_counts.model, group_counts.attribute), group_counts)
+    return group_by(slices.values(), lambda part: part.model)
+
+
+def _attribute_names(scan: Scan) -> list[str]:
+    """Return the attributes that are audited, or are a part of what is."""
+    return list(dict.fromkeys(chain.from_iterable(scan.roles.audited)))
 
 
 def score_names(scan: Scan) -> list[str]:

@@ -1,8 +1,9 @@
 """Tell what scores are: decisions, numbers that are compared as they are, levels in an order, or classes."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from fairbench_cli.audit.config import AuditConfig, OutcomeKind
+from fairbench_cli.audit.config import DEFAULT, LEAST_CHANGE, WORSE, AuditConfig, OutcomeKind
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, find_usual_label
 from fairbench_cli.audit.scan.source import Source
@@ -27,17 +28,25 @@ def settle_outcome(source: Source, config: AuditConfig) -> tuple[Source, AuditCo
     UserError
         Where the kind does not fit the options or the column, and for an order that leaves values out.
     """
+    config = with_kind(source, config)
     if config.outcome is None:
-        kind = _tell_kind(source, config)
-        if kind == "decision":
-            return source, config
-        config = config.model_copy(update={"outcome": kind})
+        return source, config
     _refuse_idle_options(config)
     if config.outcome == "class":
         return source, _with_classes(source, config)
     if config.outcome == "ordinal":
         return _with_levels(source, config), config
     return source, config
+
+
+def with_kind(source: Source, config: AuditConfig) -> AuditConfig:
+    """Return the configuration with the kind of outcome that is stated, or that is no decision."""
+    if config.outcome is not None:
+        return config
+    kind = _tell_kind(source, config)
+    if kind == "decision":
+        return config
+    return config.model_copy(update={"outcome": kind})
 
 
 def _asks_for_decisions(config: AuditConfig) -> bool:
@@ -60,10 +69,12 @@ def _asks_for_decisions(config: AuditConfig) -> bool:
 
 def _tell_kind(source: Source, config: AuditConfig) -> OutcomeKind:
     """Return the kind that the first rows show: numbers, unless they are few, or their labels are 0 and 1."""
+    if source.alone is not None:  # of two files the audited one says it
+        source = source.alone
     column = _score_column(source, config)
     if config.order:
         return "ordinal"
-    if column is None or _asks_for_decisions(config) or source.alone is not None:
+    if column is None or _asks_for_decisions(config):
         return "decision"
     if not _holds_numbers(source, column) or named_like_weights(source.columns[column]):
         return "decision"
@@ -116,8 +127,28 @@ def _refuse_idle_options(config: AuditConfig) -> None:
             if value:
                 fix = ("leave it out, or say how scores become decisions: ", Flag("threshold", 0.5))
                 problems.append(Problem(f"{key} is of decisions, and numbers are audited", fix, Flag(key)))
+        problems += _refuse_idle_changes(config)
     if problems:
         raise UserError(*problems)
+
+
+def _refuse_idle_changes(config: AuditConfig) -> Iterator[Problem]:
+    """Yield what options on changes ask for that numbers, or slices of them, do not have."""
+    for key, names in (("fail-on", config.failing_metrics), ("warn-on", config.warning_metrics)):
+        if WORSE in names and config.sliced_by:
+            problem = f"{WORSE} is of models on the same rows, and slices of numbers are compared by a trend"
+            yield Problem(problem, "name a measure, such as mean", Flag(key))
+        elif WORSE in names and config.outcome == "ordinal":
+            problem = f"{WORSE} is of means, and levels in an order have none"
+            yield Problem(problem, "name a measure of levels, more", Flag(key))
+    if config.explained_by and config.outcome == "ordinal":
+        problem = "explain takes apart differences of means, and levels in an order have none"
+        yield Problem(
+            problem, ("leave it out, or take them for numbers: ", Flag("outcome", "number")), Flag("explain")
+        )
+    if config.least_change_by_metric != {DEFAULT: LEAST_CHANGE}:
+        problem = "least-change is of rates; of numbers a tenth of the margin hardly counts"
+        yield Problem(problem, ("leave it out, or give a ", Flag("margin", 1500)), Flag("least-change"))
 
 
 def _values_of(source: Source, column: int, most: int) -> list[str]:

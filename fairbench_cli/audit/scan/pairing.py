@@ -17,6 +17,7 @@ from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.cleaning import clean_rows
 from fairbench_cli.audit.scan.input_errors import reading_rows, refuse_codes, refuse_if, refuse_scores
+from fairbench_cli.audit.scan.outcome_kind import settle_outcome, with_kind
 from fairbench_cli.audit.scan.readings import count_selected, read_percent, scores_of, with_exact_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles, assign_roles, find_column
 from fairbench_cli.audit.scan.scan import (
@@ -118,10 +119,13 @@ def pair_rows(source: Source, baseline: Source, config: AuditConfig) -> Source:
         When rows have no partner, or partners differ in a label, weight or group that both files have.
     """
     source = clean_rows(source, config)
+    config = with_kind(source, config)
     roles = assign_roles(source, config.model_copy(update={"against": None}))
     score = find_column(baseline, config.score or "score", "score")
     with reading_rows(baseline):
         baseline, _ = read_percent(clean_rows(baseline, config, is_baseline=True), [score])
+        if config.outcome == "ordinal":
+            baseline, _ = settle_outcome(baseline, config)
         baseline = with_exact_scores(baseline, [score])
         key_columns = _find_identifiers(source, baseline, config)
         pairing = _Pairing(
@@ -181,7 +185,7 @@ def _columns_to_compare(
     """Return the columns in which paired rows have to agree, and their values in either file in SQL."""
 
     def value_sql(column: int, i: int) -> str:
-        if column == roles.weight:
+        if column in (roles.weight, roles.truth):
             return f"number_{i}"
         if column == roles.label and not config.favourable:
             return sql.code(i, 2)
@@ -189,7 +193,7 @@ def _columns_to_compare(
             return f"rtrim(lower({sql.text(i)}), ' .')"
         return sql.text(i)
 
-    columns = [*roles.attributes.values(), roles.label, roles.weight]
+    columns = [*roles.attributes.values(), roles.label, roles.truth, roles.weight]
     baseline_column = {
         mine: baseline.column_index.get(source.columns[mine]) for mine in columns if mine is not None
     }

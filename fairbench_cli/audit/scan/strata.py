@@ -60,7 +60,7 @@ def read_strata(scan: Scan) -> tuple[dict[str, tuple[Strata, ...]], tuple[str, .
         strata, or when ties are drawn at random: no row is selected for sure then.
     """
     slices = explained_slices(scan)
-    columns, notes = _find_stratum_columns(scan)
+    columns, notes = find_stratum_columns(scan)
     strata: dict[str, tuple[Strata, ...]] = {}
     for group_counts in slices:
         strata_of_slice: list[Strata] = []
@@ -102,7 +102,7 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
         f"{decision if scan.binary else f'number_{roles.score}'}::DOUBLE AS score",
         f"{'1::DOUBLE' if roles.weight is None else f'number_{roles.weight}'} AS weight",
     ]
-    expressions += [f"{_group_sql(scan, name)} AS of_{i}" for i, name in enumerate(attributes)]
+    expressions += [f"{group_sql(scan, name)} AS of_{i}" for i, name in enumerate(attributes)]
     for i, column in enumerate(columns.values()):
         cell = f"trimmed_{column}"
         if source.in_sql[column].decimal_comma:
@@ -180,7 +180,7 @@ def _decision_sql(scan: Scan) -> str:
     return f"CASE WHEN number_{scan.roles.score} {sign} {sql.literal(cut.score)} THEN 1 ELSE 0 END"
 
 
-def _group_sql(scan: Scan, attribute: str) -> str:
+def group_sql(scan: Scan, attribute: str) -> str:
     """Write the name of the group of a row in SQL, cut as it was audited."""
     column = scan.roles.attributes[attribute]
     bins = scan.bins.get(attribute)
@@ -194,7 +194,7 @@ def _binned_sql(column: int, bins: NumberBins) -> str:
     return f"CASE {bin_sql(column, bins)}{cases} ELSE '{MISSING}' END"
 
 
-def _find_stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
+def find_stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
     """Return the columns to explain by in SQL, by name, and what was done to them.
 
     A column of more than `MOST_CODES` different numbers is cut into ranges of equal counts: `RANGES`, or as
@@ -232,12 +232,12 @@ def _count_strata(scan: Scan, group_counts: Slice, stratum_columns: dict[str, st
         weight = f"number_{scan.roles.weight}"
     else:
         weight = "1::DOUBLE"
-    keys = {"of": _group_sql(scan, group_counts.attribute), "decision": _decision_sql(scan)}
+    keys = {"of": group_sql(scan, group_counts.attribute), "decision": _decision_sql(scan)}
     keys |= {f"stratum_{i}": value for i, value in enumerate(stratum_columns.values())}
     columns = ", ".join(f"{value} AS {key}" for key, value in {**keys, "weight": weight}.items())
     summed = scan.source.rows(group_by(f"SELECT {columns} FROM predictions", list(keys), ["sum(weight)"]))
     strata = sorted(
-        {row[2:-1] for row in summed}, key=lambda names: [(_number_to_sort_by(name), name) for name in names]
+        {row[2:-1] for row in summed}, key=lambda names: [(number_to_sort_by(name), name) for name in names]
     )
     if len(strata) > MOST_STRATA:
         problem = f"{CROSS.join(stratum_columns)} makes {len(strata)} strata"
@@ -250,7 +250,7 @@ def _count_strata(scan: Scan, group_counts: Slice, stratum_columns: dict[str, st
     return Strata(CROSS.join(stratum_columns), tuple(CROSS.join(stratum) for stratum in strata), n)
 
 
-def _number_to_sort_by(text: str) -> float:
+def number_to_sort_by(text: str) -> float:
     """Return the number that sorts numbers, and ranges by where they begin, before words; `MISSING` last."""
     if text == MISSING:
         return float("inf")

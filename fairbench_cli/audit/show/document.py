@@ -21,11 +21,11 @@ from fairbench_cli.audit.parts.allowed import (
     name_gaps,
 )
 from fairbench_cli.audit.parts.findings import QUESTION, describe_gap, differs, fails_clearly
-from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
 from fairbench_cli.audit.parts.numbers import plot_numbers
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.answer_model import Sentence
 from fairbench_cli.audit.show.headline import headline, rate_meaning, without_choice
+from fairbench_cli.audit.show.number_headline import judged_slices
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, format_path, format_percent, join_names
 from fairbench_cli.document import html, markdown, notebook
@@ -132,7 +132,7 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
 def _plot_sentence(sentence: Sentence, report: Report) -> Chart:
     """Return the chart of a sentence: of slices over these, else by group."""
     if report.of_numbers:
-        part = next(part for part in report.found[NUMBERS_KEY] if part.place == sentence.place)
+        part = next(part for part in judged_slices(report) if part.place == sentence.place)
         return plot_numbers(part, report)
     all_slices = find_all_rows(report)
     if all_slices:

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 
 from fairbench_cli.audit.compare.numbers import NumberComparison, NumberSlice
 from fairbench_cli.audit.compare.report import Report
-from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.compare.verdict import combine_verdicts
+from fairbench_cli.audit.parts import formatting, parts_of
 from fairbench_cli.audit.parts.findings import format_verdict
+from fairbench_cli.audit.parts.number_trends import KEY as SLICES_KEY
 from fairbench_cli.audit.parts.numbers import (
     KEY,
     describe_kind,
@@ -45,14 +47,18 @@ def number_headline(report: Report) -> Headline:
         message = "Nothing is compared: no attribute has two groups."
         return Headline(report.verdict, message, message)
     message = sentences[0].text
-    details = _describe_details(ordered, report)
+    part_summaries = (part.summary(findings, report) for part, findings in parts_of(report))
+    details = " ".join(filter(None, (_describe_details(ordered, report), *part_summaries)))
+    verdict = combine_verdicts(verdict_of(part, report) for part in slices)
     return Headline(
-        report.verdict, message, f"{message} {details}".rstrip(), tuple(sentences), tuple(open_attributes)
+        verdict, message, f"{message} {details}".rstrip(), tuple(sentences), tuple(open_attributes)
     )
 
 
 def judged_slices(report: Report) -> list[NumberSlice]:
-    """Return the numbers that the verdict goes by: of models or slices compared, the last."""
+    """Return the numbers that the answer is of: of models compared the last, of slices all together."""
+    if SLICES_KEY in report.found:
+        return list(report.found[SLICES_KEY].whole)
     return [part for part in report.found[KEY] if report.last in ("", part.model)]
 
 

@@ -1,0 +1,339 @@
+"""What became of the differences of groups' numbers from one model to the next, on the same rows.
+
+The gap of a measure is the difference of a group's mean from its reference's. It is better, or worse, where
+"the gaps before and after are equally far from 0" is rejected after Holm over all changes that decide: each
+row is compared with itself, so that what both models get wrong alike cancels out. A gap hardly changed where
+its size moved by less than `LEAST_SHARE` of the margin.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from fairbench_cli.audit.compare import references
+from fairbench_cli.audit.compare.family import adjust_family
+from fairbench_cli.audit.compare.number_estimates import (
+    ABSOLUTE_ERROR,
+    OUTCOME,
+    RESIDUAL,
+    NumbersOfGroups,
+    compare_mean,
+    mean_by_group,
+    variables_of,
+)
+from fairbench_cli.audit.compare.numbers import margin_of, state_margin
+from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
+from fairbench_cli.audit.compare.report import ALL, Interval, Intervals, intervals
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.scan.numbers import PairedNumbers
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.means import FEW_ROWS, MeanInterval, row_shortage
+from fairbench_cli.measures.paired_change import same_size_p
+
+Word = Literal["better", "worse", "hardly", "undecided"]
+# Why it is not decided: no rows or no spread; few rows; no prediction moved; the gap was turned around 0, and
+# is about as far; chance may be why.
+NoWord = Literal["no rows", "few", "same", "turned", "chance", ""]
+
+MEASURES = (OUTCOME, RESIDUAL, ABSOLUTE_ERROR)
+LEAST_SHARE = 0.1  # of the margin: a gap whose size changed by less hardly changed
+UNTESTED: tuple[NoWord, ...] = ("no rows", "few", "same")
+
+
+@dataclass(frozen=True)
+class NumberChange:
+    """What became of one difference.
+
+    Parameters
+    ----------
+    before, after : str
+        The baseline, and the model that is compared with it.
+    attribute, group, reference, metric : str
+        What is compared; the reference is the same before and after.
+    value_before, value_after : float
+        The group's mean.
+    value_change : Interval
+        The mean over the group's rows of what changed.
+    difference_before, difference_after : Interval
+        From the reference's mean.
+    difference_change : Interval
+        difference_after − difference_before, rows paired.
+    p, p_holm : float
+        Of "both differences are equally far from 0", and adjusted over all changes that decide; NaN where
+        nothing is tested.
+    margin, least_change : float
+        How large a difference may be, and by how much its size has to move to count.
+    word : {"better", "worse", "hardly", "undecided"}
+    reason : {"no rows", "few", "same", "turned", "chance", ""}
+        Why it is not decided.
+    deciding : bool
+    """
+
+    before: str
+    after: str
+    attribute: str
+    group: str
+    reference: str
+    metric: str
+    value_before: float
+    value_after: float
+    value_change: Interval
+    difference_before: Interval
+    difference_after: Interval
+    difference_change: Interval
+    p: float
+    p_holm: float
+    margin: float
+    least_change: float
+    word: Word
+    reason: NoWord
+    deciding: bool
+
+
+@dataclass(frozen=True)
+class MeanChange:
+    """The mean of a measure over the rows of a group, or of all, before and after; `p` is of "no change"."""
+
+    before: str
+    after: str
+    attribute: str
+    group: str
+    metric: str
+    value_before: float
+    value_after: float
+    change: Interval
+    p: float
+
+
+@dataclass(frozen=True)
+class NumberChanges:
+    """What became of each difference; and of the means of everybody and of each group."""
+
+    changes: tuple[NumberChange, ...] = ()
+    mean_changes: tuple[MeanChange, ...] = ()
+
+    @property
+    def family(self) -> int:
+        """How many changes decide, for which p-values are adjusted."""
+        return sum(row.deciding for row in self.changes)
+
+
+def estimate_changes(pair: PairedNumbers, config: AuditConfig) -> NumberChanges:
+    """Return what became of the differences of an attribute, each tested alone: nothing is decided yet.
+
+    Groups that are left out, or not compared, have no change.
+    """
+    numbers = _pair_variables(pair, config)
+    part = numbers.part
+    is_compared = references.comparable(part, config)
+    if numbers.reference != REST:
+        is_compared[numbers.reference] = False
+    changes: list[NumberChange] = []
+    means: list[MeanChange] = []
+    everybody = _merge_groups(numbers)
+    for name in MEASURES:
+        if name not in numbers.variables:
+            continue
+        changes += _compute_changes(pair, numbers, name, is_compared, config)
+        means += _mean_changes(pair, everybody, name, config)
+        means += _mean_changes(pair, numbers, name, config)
+    return NumberChanges(tuple(changes), tuple(means))
+
+
+def decide_changes(
+    estimates: Sequence[NumberChanges], deciding: Sequence[str], config: AuditConfig
+) -> NumberChanges:
+    """Return all changes with what is decided, adjusted for each other; those of everybody once."""
+    changes: list[NumberChange] = []
+    means: dict[MeanChange, None] = {}
+    for of_attribute in estimates:
+        changes += of_attribute.changes
+        means |= dict.fromkeys(of_attribute.mean_changes)
+    changes = [replace(row, deciding=row.metric in deciding) for row in changes]
+    return NumberChanges(tuple(_add_words(changes, config)), tuple(_once_of_all(means)))
+
+
+def is_nearer(row: NumberChange) -> bool:
+    """Return whether the measured difference is nearer to 0 than before."""
+    return abs(row.difference_after.value) < abs(row.difference_before.value)
+
+
+def _once_of_all(means: Sequence[MeanChange] | dict[MeanChange, None]) -> Iterator[MeanChange]:
+    """Yield changes of means, those of everybody by the rows of the first attribute alone."""
+    seen: set[tuple[str, str, str]] = set()
+    for row in means:
+        key = (row.before, row.after, row.metric)
+        if row.attribute != ALL:
+            yield row
+        elif key not in seen:
+            seen.add(key)
+            yield row
+
+
+def _name(kind: str, measure: str) -> str:
+    """Return what a variable of pairs is called among those of the second model."""
+    return f"{measure} {kind}"
+
+
+def _pair_variables(pair: PairedNumbers, config: AuditConfig) -> NumbersOfGroups:
+    """Return the rows under the second model, with what they were under the first, and how they changed."""
+    stays = ~references.excluded(pair.after.part, config)
+    part = references.without_groups(pair.after.part, ~stays)
+    after = pair.after.cells.select_groups(stays)
+    before_variables = variables_of(pair.before.cells.select_groups(stays))
+    after_variables = variables_of(after)
+    variables = {}
+    for name in MEASURES:
+        if name not in after_variables:
+            continue
+        first = before_variables[name]
+        second = after_variables[name]
+        variables[_name("before", name)] = first
+        variables[_name("change", name)] = second - first
+        variables[_name("total", name)] = first + second
+    return NumbersOfGroups(part, after, references.usual_reference(part, config), variables)
+
+
+def _merge_groups(numbers: NumbersOfGroups) -> NumbersOfGroups:
+    """Return everybody as one group."""
+    part = numbers.part
+    one_group = replace(
+        part.with_cells(part.cells.sum(1, keepdims=True), (ALL,), attribute=ALL),
+        clusters=None,
+        other_clusters=(),
+    )
+    cells = replace(numbers.cells, group=np.zeros_like(numbers.cells.group))
+    return replace(numbers, part=one_group, cells=cells, reference=0)
+
+
+def _compute_changes(
+    pair: PairedNumbers, numbers: NumbersOfGroups, name: str, is_compared: Bools, config: AuditConfig
+) -> Iterator[NumberChange]:
+    """Yield the change of one measure for each group that is compared."""
+    part = numbers.part
+    groups = part.counts.groups
+    margins = margin_of(name, state_margin(numbers, config), config).in_units(
+        numbers.of_reference(numbers.moments[name])
+    )
+    difference = {
+        kind: compare_mean(numbers, variable, config.confidence).difference
+        for kind, variable in (
+            ("after", name),
+            *((kind, _name(kind, name)) for kind in ("before", "change", "total")),
+        )
+    }
+    change = difference["change"]
+    p = _test_sizes(change, difference["total"])
+    reasons = _find_reasons(numbers, name, change, p, config)
+    of_group = mean_by_group(numbers, _name("change", name), config.confidence)
+    value_changes = intervals(of_group.value, of_group.low, of_group.high)
+    by_kind = {kind: _to_intervals(estimate) for kind, estimate in difference.items()}
+    before_means = numbers.moments[_name("before", name)].mean
+    after_means = numbers.moments[name].mean
+    for g in np.flatnonzero(is_compared).tolist():
+        reason = reasons[g]
+        yield NumberChange(
+            before=pair.before.part.model,
+            after=part.model,
+            attribute=part.attribute,
+            group=groups[g],
+            reference=REST_NAME if numbers.reference == REST else groups[numbers.reference],
+            metric=name,
+            value_before=float(before_means[g]),
+            value_after=float(after_means[g]),
+            value_change=value_changes[g],
+            difference_before=by_kind["before"][g],
+            difference_after=by_kind["after"][g],
+            difference_change=by_kind["change"][g],
+            p=math.nan if reason in UNTESTED else float(p[g]),
+            p_holm=math.nan,
+            margin=float(margins[g]),
+            least_change=LEAST_SHARE * float(margins[g]),
+            word="undecided",
+            reason=reason,
+            deciding=False,
+        )
+
+
+def _to_intervals(estimate: MeanInterval) -> Intervals:
+    return intervals(estimate.value, estimate.low, estimate.high)
+
+
+def _test_sizes(change: MeanInterval, total: MeanInterval) -> Floats:
+    """Return p-values of "both differences are equally far from 0".
+
+    They are where after − before is 0, and where after + before is. By Student's t, or Hall's transformation
+    of it where that says less.
+    """
+    by_t = same_size_p(
+        change.value, change.error**2, total.value, total.error**2, (change.degrees, total.degrees)
+    )
+    return np.asarray(np.fmax(by_t, np.maximum(change.p, total.p)))
+
+
+def _find_reasons(
+    numbers: NumbersOfGroups, name: str, change: MeanInterval, p: Floats, config: AuditConfig
+) -> list[NoWord]:
+    """Return why each group's change is not decided, so far as it is known without the others."""
+    moments = numbers.moments[_name("change", name)]
+    others = numbers.of_reference(moments)
+    is_few = row_shortage(moments, others, change.skewness) == FEW_ROWS
+    nothing_moved = (moments.power_sum(1, 2) == 0) & (others.power_sum(1, 2) == 0)
+    kinds = [
+        ~np.isfinite(change.value),
+        nothing_moved,
+        is_few,
+        np.isnan(p),
+        p < config.alpha,
+        change.p < config.alpha,
+    ]
+    reasons: list[NoWord] = np.select(
+        kinds, ["no rows", "same", "few", "no rows", "", "turned"], "chance"
+    ).tolist()
+    return reasons
+
+
+def _mean_changes(
+    pair: PairedNumbers, numbers: NumbersOfGroups, name: str, config: AuditConfig
+) -> Iterator[MeanChange]:
+    """Yield how the mean of a measure changed in each group."""
+    estimate = mean_by_group(numbers, _name("change", name), config.confidence)
+    before_means = numbers.moments[_name("before", name)].mean
+    after_means = numbers.moments[name].mean
+    changes = _to_intervals(estimate)
+    for g, group in enumerate(numbers.part.counts.groups):
+        yield MeanChange(
+            pair.before.part.model,
+            pair.after.part.model,
+            numbers.part.attribute,
+            group,
+            name,
+            float(before_means[g]),
+            float(after_means[g]),
+            changes[g],
+            float(estimate.p[g]),
+        )
+
+
+def _add_words(changes: Sequence[NumberChange], config: AuditConfig) -> Iterator[NumberChange]:
+    """Yield what is decided: by Holm over all changes that decide, and of the others over all.
+
+    One that cannot be tested counts with a p-value of 1.
+    """
+    p = np.array([1.0 if math.isnan(row.p) else row.p for row in changes])
+    is_deciding = np.array([row.deciding for row in changes], dtype=bool)
+    (adjusted,) = adjust_family([p], [is_deciding]).adjusted
+    for row, p_holm in zip(changes, adjusted.tolist(), strict=True):
+        if math.isnan(row.p):
+            yield row
+        elif p_holm < config.alpha:
+            word: Word = "better" if is_nearer(row) else "worse"
+            moved = abs(abs(row.difference_after.value) - abs(row.difference_before.value))
+            if moved < row.least_change:
+                word = "hardly"
+            yield replace(row, p_holm=p_holm, word=word, reason="")
+        else:
+            yield replace(row, p_holm=p_holm, reason=row.reason or "chance")

@@ -1,0 +1,215 @@
+"""What columns explain of the differences of groups' means, and what is left.
+
+Three answers: within strata of the columns; by Oaxaca and Blinder, whose explained part is what the other
+values of the columns are worth among the reference; and the difference that least squares leave where the
+columns are the same. Explained is not justified, and columns that are not there may explain more.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import compress
+
+import numpy as np
+
+from fairbench_cli.audit.compare.references import REST, REST_NAME
+from fairbench_cli.audit.compare.report import UNDEFINED, Interval
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.scan.explained_numbers import ExplainedRows, RowStrata, names_of_columns
+from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.measures.decomposition import Decomposition, adjusted_difference, decompose_difference
+from fairbench_cli.measures.means import MeanInterval
+from fairbench_cli.measures.regression import EstimateWithLimits
+from fairbench_cli.measures.stratified_means import StratifiedMeans, stratify_means
+
+
+@dataclass(frozen=True)
+class NumberStratum:
+    """Both groups within one stratum; weights summed."""
+
+    name: str
+    rows: float
+    reference_rows: float
+    mean: float
+    reference_mean: float
+    difference: float
+
+
+@dataclass(frozen=True)
+class StratifiedNumbers:
+    """A difference of means, taken apart by strata.
+
+    Parameters
+    ----------
+    by : str
+        "rank", "rank × discipline".
+    explained, left : Interval
+        By the strata, and within those that both groups have.
+    left_p : float
+        Of "nothing is left".
+    compared : float
+        The share of the group's rows in strata that its reference has, too.
+    strata : tuple of NumberStratum
+    """
+
+    by: str
+    explained: Interval
+    left: Interval
+    left_p: float
+    compared: float
+    strata: tuple[NumberStratum, ...]
+
+
+@dataclass(frozen=True)
+class ColumnPart:
+    """What one column has to do with a difference: its explained part, and its share of the unexplained one.
+
+    The latter depends on which level is left out, or where the 0 of a number is.
+    """
+
+    column: str
+    explained: Interval
+    unexplained: float
+
+
+@dataclass(frozen=True)
+class NumberExplanation:
+    """What is behind the difference of means between one group and its reference.
+
+    Parameters
+    ----------
+    attribute, group, reference : str
+    rows, reference_rows : int
+    difference : Interval
+        Of the means, group − reference.
+    strata : tuple of StratifiedNumbers
+        By each set of columns to explain by.
+    columns : tuple of str
+        All columns to explain by.
+    explained, unexplained : Interval
+        Oaxaca and Blinder's parts by all columns, which add up to the difference.
+    unexplained_p : float
+        Of "nothing is unexplained".
+    contributions : tuple of ColumnPart
+    constant : float
+        What the constants have of the unexplained part.
+    adjusted : Interval
+        The difference where the columns are the same, by least squares.
+    adjusted_p : float
+    notes : tuple of str
+    """
+
+    attribute: str
+    group: str
+    reference: str
+    rows: int
+    reference_rows: int
+    difference: Interval
+    strata: tuple[StratifiedNumbers, ...] = ()
+    columns: tuple[str, ...] = ()
+    explained: Interval = UNDEFINED
+    unexplained: Interval = UNDEFINED
+    unexplained_p: float = math.nan
+    contributions: tuple[ColumnPart, ...] = ()
+    constant: float = math.nan
+    adjusted: Interval = UNDEFINED
+    adjusted_p: float = math.nan
+    notes: tuple[str, ...] = ()
+
+
+def explain_pair(
+    rows: ExplainedRows,
+    group_counts: Slice,
+    pair: tuple[int, int],
+    n_rows: tuple[int, int],
+    config: AuditConfig,
+) -> NumberExplanation:
+    """Return what explains the difference of a group from its reference, by their places."""
+    g, reference = pair
+    groups = group_counts.counts.groups
+    names = rows.groups[group_counts.attribute]
+    is_group = names == groups[g]
+    is_reference = ~is_group if reference == REST else names == groups[reference]
+    for name in groups:
+        if config.leaves_out(group_counts.attribute, name):
+            is_reference = is_reference & (names != name)
+    is_counted = is_group | is_reference
+    outcome = rows.outcome[is_counted]
+    mask = is_group[is_counted]
+    weights = None if rows.weights is None else rows.weights[is_counted]
+    clusters = None if rows.clusters is None else rows.clusters[is_counted]
+    common = (weights, clusters, config.confidence)
+    strata = []
+    for row_strata in rows.strata:
+        codes = row_strata.codes[is_counted]
+        stratified = stratify_means(outcome, mask, codes, len(row_strata.names), *common)
+        strata.append(_to_strata(row_strata, stratified))
+    columns = [column.select(is_counted) for column in rows.columns]
+    parts = decompose_difference(outcome, mask, columns, *common)
+    adjusted = adjusted_difference(outcome, mask, columns, *common)
+    return NumberExplanation(
+        attribute=group_counts.attribute,
+        group=groups[g],
+        reference=REST_NAME if reference == REST else groups[reference],
+        rows=n_rows[0],
+        reference_rows=n_rows[1],
+        difference=_mean_limits(stratified.difference),
+        strata=tuple(strata),
+        columns=names_of_columns(rows),
+        explained=_limits(parts.explained),
+        unexplained=_limits(parts.unexplained),
+        unexplained_p=parts.unexplained.p,
+        contributions=tuple(
+            ColumnPart(part.name, _limits(part.explained), part.unexplained) for part in parts.contributions
+        ),
+        constant=parts.constant,
+        adjusted=_limits(adjusted),
+        adjusted_p=adjusted.p,
+        notes=(*rows.notes, *_describe_parts(parts, adjusted, groups[g])),
+    )
+
+
+def _to_strata(row_strata: RowStrata, stratified: StratifiedMeans) -> StratifiedNumbers:
+    has_rows = stratified.rows + stratified.reference_rows > 0
+    strata = []
+    for i in compress(range(len(row_strata.names)), has_rows.tolist()):
+        mean = float(stratified.means[i])
+        reference_mean = float(stratified.reference_means[i])
+        strata.append(
+            NumberStratum(
+                row_strata.names[i],
+                float(stratified.rows[i]),
+                float(stratified.reference_rows[i]),
+                mean,
+                reference_mean,
+                mean - reference_mean,
+            )
+        )
+    return StratifiedNumbers(
+        row_strata.by,
+        _mean_limits(stratified.explained),
+        _mean_limits(stratified.left),
+        float(stratified.left.p),
+        stratified.compared,
+        tuple(strata),
+    )
+
+
+def _limits(estimate: EstimateWithLimits) -> Interval:
+    return Interval(estimate.value, estimate.low, estimate.high)
+
+
+def _mean_limits(estimate: MeanInterval) -> Interval:
+    return Interval(float(estimate.value), float(estimate.low), float(estimate.high))
+
+
+def _describe_parts(parts: Decomposition, adjusted: EstimateWithLimits, group: str) -> list[str]:
+    """Return notes on columns that say nothing, and on what could not be computed."""
+    notes = []
+    if parts.dropped:
+        dropped = ", ".join(parts.dropped)
+        notes.append(f"{dropped}: left out of the parts of columns, as rows do not tell what they are worth.")
+    if parts.too_few:
+        notes.append("Too few rows for so many columns: no parts of columns.")
+    if np.isnan(adjusted.value):
+        notes.append(f"The columns tell {group} from its reference: there is no adjusted difference.")
+    return notes

@@ -1,0 +1,340 @@
+"""Numbers of all slices of the rows together, and whether groups' differences change over slices in an order.
+
+Slices in an order, such as months, may be looked at after each: at look t all rows so far are judged at the
+level α/(t(t + 1)). These levels add up to α, however many looks there are, so that by the union bound at most
+α of the audits of equal groups ever fail. A slice by itself is a description.
+
+The trend of a difference is the slope of a line through the slices' differences. Each is weighted by the rows
+behind it, n m/(n + m) of n and m rows, and not by its measured variance: in skewed numbers that depends on
+the mean. What all groups have in common in a slice, such as a season, cancels out.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from fairbench_cli.audit.compare import references
+from fairbench_cli.audit.compare.number_estimates import NumbersOfGroups, numbers_of_groups
+from fairbench_cli.audit.compare.numbers import (
+    NumberSlice,
+    SliceEstimates,
+    compare_numbers,
+    estimate_slice,
+    margin_of,
+    state_margin,
+)
+from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
+from fairbench_cli.audit.compare.report import Interval, Pair
+from fairbench_cli.audit.compare.slice_order import merge_slices, parse_times
+from fairbench_cli.audit.compare.streams import are_stream
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.scan.numbers import NumberCells, SliceNumbers
+from fairbench_cli.audit.scan.readings import Ints
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.measures.clusters import ClusterSums
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.means import FEWEST_ROWS, combine_means
+from fairbench_cli.measures.moments import Moments, cluster_means
+from fairbench_cli.measures.significance import holm
+
+Word = Literal["rises", "falls", "steady", "undecided"]
+NoWord = Literal["few", "clusters", "chance", ""]
+MEASURES = ("mean", "mean-residual", "mae")
+LEAST = 3  # slices of a trend; of two the change from one to the other says all
+LEAST_OF_SIDE = 2  # rows of a group in a slice, which has a variance then
+MOST_CLUSTER_CELLS = 5_000_000  # clusters × groups × slices of a trend
+
+
+@dataclass(frozen=True)
+class NumberTrend(Pair):
+    """What becomes of one difference over the slices.
+
+    Parameters
+    ----------
+    metric : str
+    difference_first, difference_last : float
+        In the first and in the last slice, on the fitted line.
+    change : Interval
+        difference_last − difference_first.
+    p, p_holm : float
+        Of "the difference is the same in all slices", two-sided; and adjusted over all trends. NaN without
+        test.
+    margin : float
+    word : {"rises", "falls", "steady", "undecided"}
+        Steady: a change by less than the margin is all that fits the data.
+    reason : {"few", "clusters", "chance", ""}
+        Why it is not decided.
+    """
+
+    metric: str
+    difference_first: float
+    difference_last: float
+    change: Interval
+    p: float
+    p_holm: float
+    margin: float
+    word: Word
+    reason: NoWord
+
+
+@dataclass(frozen=True, eq=False)
+class WholeEstimates:
+    """What all slices of an attribute say together, at the confidence of `config`; and their trends."""
+
+    estimates: SliceEstimates
+    trends: tuple[NumberTrend, ...]
+    config: AuditConfig
+
+
+@dataclass(frozen=True, eq=False)
+class NumberSlices:
+    """All slices together, their names, and trends.
+
+    Parameters
+    ----------
+    whole : tuple of NumberSlice
+        Of each attribute, all slices as one.
+    names : tuple of str
+    trends : tuple of NumberTrend
+        None where slices have no order.
+    confidence : float
+        Of the intervals and tests of all slices together, whose verdicts hold at all looks.
+    is_stream : bool
+        Whether slices are looks, and all of them together are what the verdict goes by.
+    last : str
+    """
+
+    whole: tuple[NumberSlice, ...]
+    names: tuple[str, ...]
+    trends: tuple[NumberTrend, ...]
+    confidence: float
+    is_stream: bool
+    last: str
+
+
+def look_config(slices: Sequence[SliceNumbers], config: AuditConfig) -> AuditConfig:
+    """Return the configuration of all slices together: with the level of this look, where they are looks."""
+    whole = config.model_copy(update={"sliced_by": None})
+    parts = [numbers.part for numbers in slices]
+    if not are_stream(parts, config):
+        return whole
+    n_looks = len({part.model for part in parts})
+    return whole.model_copy(update={"confidence": 1 - config.alpha / (n_looks * (n_looks + 1))})
+
+
+def estimate_whole(
+    slices: Sequence[SliceNumbers], column: str, config: AuditConfig
+) -> Iterator[WholeEstimates]:
+    """Yield what all slices say together, by attribute."""
+    whole_config = look_config(slices, config)
+    names = list(dict.fromkeys(numbers.part.model for numbers in slices))
+    times = None
+    if len(names) >= LEAST:
+        times = parse_times(names)
+    for of_attribute in group_by(slices, lambda numbers: numbers.part.attribute).values():
+        whole, slice_codes = merge_numbers(of_attribute, names)
+        trends: tuple[NumberTrend, ...] = ()
+        if times is not None and config.outcome == "number":
+            trends = tuple(_compute_trends(whole, slice_codes, times, config))
+        yield WholeEstimates(estimate_slice(whole, column, whole_config), trends, whole_config)
+
+
+def judge_whole(
+    estimates: Sequence[WholeEstimates], names: tuple[str, ...], deciding: Sequence[str], config: AuditConfig
+) -> NumberSlices:
+    """Return the comparisons of all slices together, and the trends, adjusted for each other."""
+    whole_config = estimates[0].config
+    whole = compare_numbers([of_attribute.estimates for of_attribute in estimates], deciding, whole_config)
+    trends: list[NumberTrend] = []
+    for of_attribute in estimates:
+        trends += [row for row in of_attribute.trends if row.metric in deciding]
+    return NumberSlices(
+        whole,
+        names,
+        tuple(_add_words(trends, config)),
+        whole_config.confidence,
+        whole_config.confidence > config.confidence,
+        names[-1],
+    )
+
+
+def merge_numbers(slices: Sequence[SliceNumbers], names: Sequence[str]) -> tuple[SliceNumbers, Ints]:
+    """Return the rows of several slices of an attribute as one, and the place of each cell's slice."""
+    part = merge_slices([numbers.part for numbers in slices], slices[0].part.decision)
+    index = {group: g for g, group in enumerate(part.counts.groups)}
+    groups = []
+    codes = []
+    for numbers in slices:
+        positions = np.array([index[group] for group in numbers.part.counts.groups], dtype=np.int64)
+        groups.append(positions[numbers.cells.group])
+        codes.append(np.full(len(numbers.cells.group), names.index(numbers.part.model)))
+    value = np.concatenate([numbers.cells.value for numbers in slices])
+    order = np.argsort(value, kind="stable")
+
+    def join(arrays: Sequence[Floats]) -> Floats:
+        joined: Floats = np.concatenate(arrays)[order]
+        return joined
+
+    rows = join([numbers.cells.rows for numbers in slices])
+    weight = square = cube = rows
+    if slices[0].cells.is_weighted:
+        weight = join([numbers.cells.weight for numbers in slices])
+        square = join([numbers.cells.square for numbers in slices])
+        cube = join([numbers.cells.cube for numbers in slices])
+    truth = None
+    truths = [numbers.cells.truth for numbers in slices if numbers.cells.truth is not None]
+    if truths:
+        truth = join(truths)
+    persons = []
+    for of_column in zip(*(numbers.cells.persons for numbers in slices), strict=True):
+        persons.append(np.concatenate(of_column)[order])
+    cells = NumberCells(
+        value[order], truth, np.concatenate(groups)[order], rows, weight, square, cube, tuple(persons)
+    )
+    rounded = any(numbers.rounded for numbers in slices)
+    return SliceNumbers(part, cells, rounded), np.concatenate(codes)[order]
+
+
+def _compute_trends(
+    whole: SliceNumbers, slice_codes: Ints, times: Sequence[float], config: AuditConfig
+) -> Iterator[NumberTrend]:
+    """Yield the trend of each measure of each group that is compared, none of them adjusted."""
+    numbers = numbers_of_groups(whole, config)
+    stays = ~references.excluded(whole.part, config)
+    codes = slice_codes[stays[whole.cells.group]]
+    is_compared = references.comparable(numbers.part, config)
+    if numbers.reference != REST:
+        is_compared[numbers.reference] = False
+    margin = state_margin(numbers, config)
+    when = np.asarray(times)
+    when = (when - when[0]) / (when[-1] - when[0])
+    groups = numbers.part.counts.groups
+    n_slices = len(times)
+    for name in MEASURES:
+        if name not in numbers.variables:
+            continue
+        cells = numbers.cells.group * n_slices + codes
+        by_slice = numbers.sum_powers(numbers.variables[name], cells, numbers.n_groups * n_slices)
+        moments = _reshape(by_slice, (numbers.n_groups, n_slices))
+        margins = margin_of(name, margin, config).in_units(numbers.of_reference(numbers.moments[name]))
+        for g in np.flatnonzero(is_compared).tolist():
+            others = numbers.reference_groups(g)
+            sides = _stack_sides(moments[np.array(others)].merge(-2), moments[g])
+            trend = _fit_trend(sides, when, numbers, codes, name, g, config)
+            yield replace(
+                trend,
+                attribute=numbers.part.attribute,
+                decision=numbers.part.decision,
+                group=groups[g],
+                reference=REST_NAME if numbers.reference == REST else groups[numbers.reference],
+                margin=float(margins[g]),
+            )
+
+
+def _reshape(moments: Moments, shape: tuple[int, ...]) -> Moments:
+    sums = moments.sums.reshape(len(moments.sums), *shape)
+    return Moments(moments.rows.reshape(shape), sums, moments.shift)
+
+
+def _stack_sides(reference: Moments, group: Moments) -> Moments:
+    """Return the moments of both by slice, shape (2, slices), the reference first."""
+    rows = np.stack([reference.rows, group.rows])
+    return Moments(rows, np.stack([reference.sums, group.sums], axis=1), group.shift)
+
+
+def _fit_trend(
+    sides: Moments,
+    when: Floats,
+    numbers: NumbersOfGroups,
+    codes: Ints,
+    name: str,
+    g: int,
+    config: AuditConfig,
+) -> NumberTrend:
+    """Return the line through a group's differences, with its test; the names are filled in later."""
+    has_both = np.asarray((sides.rows >= LEAST_OF_SIDE).all(0), dtype=bool)
+    reason: NoWord = ""
+    trend = NumberTrend(
+        "", "", "", "", "", name, np.nan, np.nan, Interval(np.nan, np.nan, np.nan), np.nan, np.nan, np.nan,
+        "undecided", "few",
+    )  # fmt: skip
+    few_rows = sides[..., np.flatnonzero(has_both)].effective_rows.sum(-1).min() < FEWEST_ROWS
+    if has_both.sum() < LEAST or few_rows:
+        return trend
+    used = sides[:, np.flatnonzero(has_both)]
+    time = when[has_both]
+    reference_rows, group_rows = used.effective_rows
+    weight = group_rows * reference_rows / (group_rows + reference_rows)
+    weight = weight / weight.sum()
+    away = time - weight @ time
+    slope = weight * away / (weight @ away**2)
+    flat = _reshape(used, (-1,))
+    ways: list[ClusterSums] = []
+    if numbers.cells.persons:
+        clustered = _cluster_ways(numbers, codes, name, g, has_both)
+        if clustered is None:
+            return replace(trend, reason="clusters")
+        ways = clustered
+    change = combine_means(flat, np.concatenate([-slope, slope]), config.confidence, ways)
+    difference = used.mean[1] - used.mean[0]
+    level = float(weight @ difference) - float(change.value) * float(weight @ time)
+    if np.isnan(change.p):
+        reason = "clusters" if ways else "few"
+    return replace(
+        trend,
+        difference_first=level,
+        difference_last=level + float(change.value),
+        change=Interval(float(change.value), float(change.low), float(change.high)),
+        p=float(change.p),
+        reason=reason,
+    )
+
+
+def _cluster_ways(
+    numbers: NumbersOfGroups, codes: Ints, name: str, g: int, has_both: Bools
+) -> list[ClusterSums] | None:
+    """Return how far the rows of each cluster are from the means of both sides in each slice.
+
+    None where clusters and slices are too many to be held in memory.
+    """
+    n_slices = len(has_both)
+    cells = numbers.cells
+    is_group = cells.group == g
+    side = np.where(is_group, 1, 0)
+    is_counted = is_group | np.isin(cells.group, numbers.reference_groups(g))
+    ways = []
+    for person in cells.persons:
+        n_persons = int(person.max(initial=-1)) + 1
+        n_cells = 2 * n_slices * n_persons
+        if n_cells > MOST_CLUSTER_CELLS:
+            return None
+        places = (side * n_slices + codes) * n_persons + person
+        places = np.where(is_counted, places, n_cells)  # a last cell of all that do not count
+        moments = numbers.sum_powers(numbers.variables[name], places, n_cells + 1)
+        counted = moments[np.arange(n_cells)]
+        by_side = _reshape(counted, (2 * n_slices, n_persons))
+        ways.append(cluster_means(by_side[np.flatnonzero(np.tile(has_both, 2))]))
+    return ways
+
+
+def _add_words(trends: Sequence[NumberTrend], config: AuditConfig) -> Iterator[NumberTrend]:
+    """Yield the trends, adjusted for each other, and what they are."""
+    if not trends:
+        return
+    p = np.array([row.p for row in trends])
+    adjusted = holm(np.where(np.isnan(p), 1.0, p))
+    for row, p_holm in zip(trends, adjusted.tolist(), strict=True):
+        if np.isnan(row.p):
+            yield row
+            continue
+        word: Word = "undecided"
+        reason: NoWord = "chance"
+        if p_holm < config.alpha:
+            word = "rises" if row.change.value > 0 else "falls"
+            reason = ""
+        elif -row.margin <= row.change.low and row.change.high <= row.margin:
+            word = "steady"
+            reason = ""
+        yield replace(row, p_holm=p_holm, word=word, reason=reason)

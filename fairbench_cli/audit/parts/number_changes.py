@@ -1,0 +1,292 @@
+"""What became of the differences of groups' numbers from one model to the next."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from fairbench_cli.audit.compare.number_changes import (
+    LEAST_SHARE,
+    NoWord,
+    NumberChange,
+    NumberChanges,
+    decide_changes,
+    estimate_changes,
+    is_nearer,
+)
+from fairbench_cli.audit.compare.report import ALL, Interval, Report
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.parts.changes import LOOKS, WORDS, describe_outcome, model_name, summarise_counts
+from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
+from fairbench_cli.audit.parts.numbers import format_interval, format_measure
+from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
+from fairbench_cli.audit.scan.numbers import read_pairs
+from fairbench_cli.audit.scan.scan import Scan
+from fairbench_cli.base.grouping import group_by, keep_together
+from fairbench_cli.base.safe_text import format_count, join_names
+from fairbench_cli.document.model import Section, TableCell, TextTable
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
+
+KEY = "number_changes"
+MOST_SENTENCES = 6  # unless all are asked for
+ORDER = {"worse": 0, "better": 1, "hardly": 2, "undecided": 3}
+REASONS: dict[NoWord, str] = {
+    "no rows": "no rows, or no spread",
+    "few": "too few rows",
+    "same": "nothing moved",
+    "turned": "turned around",
+    "chance": "could be chance",
+    "": "",
+}
+PAIRED_MEASURES = ("mae", "mean")  # of everybody, in a sentence
+
+
+def read_changes(scan: Scan) -> tuple[NumberChanges, ...]:
+    """Return what the rows say of each attribute under each pair of models."""
+    return tuple(estimate_changes(pair, scan.config) for pair in read_pairs(scan))
+
+
+def judge_changes(estimates: Sequence[NumberChanges], base: Report) -> NumberChanges:
+    """Return all changes, with what is decided."""
+    return decide_changes(estimates, base.decided_by, base.config)
+
+
+def describe_worse(changes: NumberChanges, report: Report) -> str:
+    """Return the differences that became worse at last, as text; empty if none did."""
+    rows = [
+        row for row in changes.changes if row.after == report.last and row.deciding and row.word == "worse"
+    ]
+    if not rows:
+        return ""
+    names = [f"{row.attribute}:{row.metric} of {row.group}" for row in rows]
+    return f"worse than {rows[0].before}: {join_names(names, 3)}"
+
+
+def summarise_changes(changes: NumberChanges, report: Report) -> str:
+    """Return how many differences became better or worse, in a sentence; empty where nothing is compared."""
+    pairs = list(dict.fromkeys((row.before, row.after) for row in changes.changes))
+    if not pairs:
+        return ""
+    (before, after), *others = pairs
+    where = f"From {model_name(before, report)} to {model_name(after, report)}"
+    if others:
+        where = f"Compared with {model_name(before, report)}"
+    return f"{where}: {describe_outcome([row.word for row in changes.changes if row.deciding])}."
+
+
+def describe_change(row: NumberChange, report: Report) -> str:
+    """Return what became of a difference: who is farther from whom, in what, by how much."""
+    group = formatting.format_group(row.group)
+    reference = formatting.format_group(row.reference)
+    label = NUMBER_MEASURES[row.metric].label
+    if is_nearer(row):
+        moved = "narrows"
+    else:
+        moved = "widens"
+    if row.word == "hardly":
+        moved = f"hardly {moved}"
+    digits = _digits_after(row.after, report)
+    before = format_measure(row.metric, abs(row.difference_before.value), digits)
+    after = format_measure(row.metric, abs(row.difference_after.value), digits)
+    change = format_measure(row.metric, row.difference_change.value, digits)
+    limits = _limits_text(row.metric, row.difference_change, digits)
+    return (
+        f"From {row.before} to {model_name(row.after, report)} the gap in {label} between {group} and "
+        f"{reference} ({row.attribute}) {moved} from {before} to {after}; the difference changes by "
+        f"{change}{limits}: {WORDS[row.word]}."
+    )
+
+
+def _digits_after(model: str, report: Report) -> int:
+    """Return the decimals in which the numbers of a model are written."""
+    digits: int = next(part.digits for part in report.found[NUMBERS_KEY] if part.model == model)
+    return digits
+
+
+def _limits_text(metric: str, estimate: Interval, digits: int) -> str:
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
+        return ""
+    low = format_measure(metric, estimate.low, digits)
+    return f" ({low} to {format_measure(metric, estimate.high, digits)})"
+
+
+def _describe_all(changes: NumberChanges, before: str, after: str, digits: int) -> tuple[str, ...]:
+    """Return how means of all rows changed, in a sentence."""
+    of_all = {
+        row.metric: row
+        for row in changes.mean_changes
+        if row.attribute == ALL and (row.before, row.after) == (before, after)
+    }
+    clauses = []
+    for name in PAIRED_MEASURES:
+        if name in of_all:
+            row = of_all[name]
+            first = format_measure(name, row.value_before, digits)
+            second = format_measure(name, row.value_after, digits)
+            change = f"by {format_measure(name, row.change.value, digits)}"
+            change += _limits_text(name, row.change, digits)
+            if row.change.value == 0 and math.isnan(row.change.low):
+                change = "no row moved"
+            clauses.append(f"{NUMBER_MEASURES[name].label} {first} → {second}, {change}")
+    if clauses:
+        return (f"All rows: {'; '.join(clauses)}.",)
+    return ()
+
+
+def change_sections(changes: NumberChanges, report: Report, view: View) -> tuple[Section, ...]:
+    """Return a section for each pair of models."""
+    pairs = dict.fromkeys((row.before, row.after) for row in changes.changes)
+    if not pairs:
+        return ()
+    sections = [_pair_section(before, after, changes, report, view) for before, after in pairs]
+    percent = f"{100 * report.config.confidence:g} %"
+    notes = [
+        "better: the difference of the group's mean from its reference's is nearer to 0 than before, by more "
+        "than chance. worse: it is farther. p (Holm): alone, and adjusted for "
+        f"{format_count(changes.family, 'comparison')}, by which it is decided.",
+        f"change: the difference after less that before, with its {percent} interval, rows paired.",
+        f"hardly changed: by more than chance, and the size of the difference by less than {LEAST_SHARE:g} "
+        "of the margin; neither better nor worse.",
+    ]
+    reasons = {row.reason for row in changes.changes}
+    if "turned" in reasons:
+        notes.append("turned around: the difference was on the other side of 0, and about as far.")
+    if "few" in reasons:
+        notes.append("too few rows: those of the group, or of its reference, are worth fewer than 30.")
+    if report.config.has_gate:
+        notes.append(f"--fail and --fail-on go by {model_name(changes.changes[-1].after, report)}.")
+    return (*sections, Section("In the tables of changes", notes=tuple(notes)))
+
+
+def _pair_section(before: str, after: str, changes: NumberChanges, report: Report, view: View) -> Section:
+    """Return the section of one pair."""
+    rows = [row for row in changes.changes if (row.before, row.after) == (before, after)]
+    deciding = [row for row in rows if row.deciding]
+    digits = _digits_after(after, report)
+    decided = sorted((row for row in deciding if row.word != "undecided"), key=_order_of)
+    most = None if view.max_rows is None else MOST_SENTENCES
+    sentences = [describe_change(row, report) for row in decided[:most]]
+    n_more = len(decided) - len(sentences)
+    if n_more:
+        sentences.append(f"And {n_more} more: see the table.")
+    tables = []
+    for attribute, of_attribute in group_by(rows, lambda row: row.attribute).items():
+        title = f"{attribute}: differences from {formatting.format_group(of_attribute[0].reference)}"
+        tables.append(_table(title, of_attribute, digits, view))
+    if not view.brief:
+        tables.append(_means_table(before, after, changes, digits, view))
+    words = [row.word for row in deciding]
+    title = f"From {model_name(before, report)} to {model_name(after, report)}: {describe_outcome(words)}"
+    return Section(
+        title,
+        (summarise_counts(words), *sentences, *_describe_all(changes, before, after, digits)),
+        tuple(tables),
+    )
+
+
+def _order_of(row: NumberChange) -> tuple[float, ...]:
+    return ORDER[row.word], 2.0 if math.isnan(row.p) else row.p
+
+
+def _cell(metric: str, estimate: Interval, digits: int) -> TableCell:
+    text = format_measure(metric, estimate.value, digits)
+    return TableCell(text, format_interval(metric, estimate, digits), estimate.value)
+
+
+def _number_cell(metric: str, value: float, digits: int) -> TableCell:
+    return TableCell(format_measure(metric, value, digits), "", value)
+
+
+def _word_cell(row: NumberChange) -> TableCell:
+    return TableCell(WORDS[row.word], REASONS[row.reason], verdict=LOOKS[row.word])
+
+
+def _table(title: str, rows: Sequence[NumberChange], digits: int, view: View) -> TextTable:
+    columns: dict[str, Callable[[NumberChange], TableCell]] = {
+        "group": lambda row: TableCell(row.group),
+        "measure": lambda row: TableCell(NUMBER_MEASURES[row.metric].label),
+        "before": lambda row: _cell(row.metric, row.difference_before, digits),
+        "after": lambda row: _cell(row.metric, row.difference_after, digits),
+        "change": lambda row: _cell(row.metric, row.difference_change, digits),
+        "p (Holm)": lambda row: formatting.both_p_cell(row.p, row.p_holm),
+        "gap": _word_cell,
+    }
+    if view.brief:
+        columns["before"] = lambda row: _number_cell(row.metric, row.difference_before.value, digits)
+        columns["after"] = lambda row: _number_cell(row.metric, row.difference_after.value, digits)
+    ordered = keep_together(sorted(rows, key=_order_of), lambda row: row.group)
+    return view.table(title, columns, ordered)
+
+
+def _means_table(before: str, after: str, changes: NumberChanges, digits: int, view: View) -> TextTable:
+    """Return how the means of everybody and of each group changed."""
+    rows = [row for row in changes.mean_changes if (row.before, row.after) == (before, after)]
+    return view.table(
+        "Means of all rows and of each group",
+        {
+            "attribute": lambda row: TableCell(row.attribute),
+            "group": lambda row: TableCell(row.group),
+            "measure": lambda row: TableCell(NUMBER_MEASURES[row.metric].label),
+            "before": lambda row: _number_cell(row.metric, row.value_before, digits),
+            "after": lambda row: _number_cell(row.metric, row.value_after, digits),
+            "change": lambda row: _cell(row.metric, row.change, digits),
+            "p": lambda row: formatting.p_cell(row.p),
+        },
+        rows,
+    )
+
+
+def short_changes(changes: NumberChanges, report: Report) -> Sequence[Section]:
+    """Return the gaps that became wider or narrower, and how errors of everybody changed."""
+    sections = []
+    for before, after in dict.fromkeys((row.before, row.after) for row in changes.changes):
+        rows = [row for row in changes.changes if row.deciding and (row.before, row.after) == (before, after)]
+        digits = _digits_after(after, report)
+        title = f"From {model_name(before, report)} to {model_name(after, report)}, differences"
+        overall = _describe_all(changes, before, after, digits)
+        sections.append(Section(title, overall, (_short_table(rows, digits),)))
+    return sections
+
+
+def _short_table(rows: Sequence[NumberChange], digits: int) -> TextTable:
+    columns: dict[str, Callable[[NumberChange], TableCell]] = {}
+    if len({row.attribute for row in rows}) > 1:
+        columns["attribute"] = lambda row: TableCell(row.attribute)
+    columns |= {
+        "group": lambda row: formatting.group_cell(row.group, small=False),
+        "gap in": lambda row: TableCell(NUMBER_MEASURES[row.metric].label),
+        "before": lambda row: _number_cell(row.metric, row.difference_before.value, digits),
+        "after": lambda row: _number_cell(row.metric, row.difference_after.value, digits),
+        "change": lambda row: _cell(row.metric, row.difference_change, digits),
+        "gap": _word_cell,
+    }
+    ordered = keep_together(sorted(rows, key=_order_of), lambda row: (row.attribute, row.group))
+    return SHORT.table("", columns, ordered)
+
+
+def change_rows(changes: NumberChanges, _: Report) -> Iterable[Row]:
+    """Yield what became of every difference; an interval takes three columns."""
+    return map(formatting.flatten, changes.changes)
+
+
+def mean_change_rows(changes: NumberChanges, _: Report) -> Iterable[Row]:
+    """Yield how every mean changed."""
+    return map(formatting.flatten, changes.mean_changes)
+
+
+def _is_requested(config: AuditConfig) -> bool:
+    """Return whether models are compared by means, which levels in an order have not."""
+    return config.compares_models and config.outcome == "number"
+
+
+NUMBER_CHANGES = Part[Sequence[NumberChanges], NumberChanges](
+    KEY,
+    is_requested=_is_requested,
+    read=read_changes,
+    judge=judge_changes,
+    tables={"number_changes": change_rows, "number_mean_changes": mean_change_rows},
+    sections=change_sections,
+    short=short_changes,
+    data=lambda changes: vars(changes) if changes.changes else {},
+    summary=summarise_changes,
+    worse=describe_worse,
+)

@@ -1,0 +1,317 @@
+"""Numbers by slices of the rows: all together, whether differences rise or fall, and each slice."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from fairbench_cli.audit.compare.number_trends import (
+    LEAST,
+    NoWord,
+    NumberSlices,
+    NumberTrend,
+    WholeEstimates,
+    Word,
+    estimate_whole,
+    judge_whole,
+)
+from fairbench_cli.audit.compare.numbers import NumberComparison, NumberSlice
+from fairbench_cli.audit.compare.report import Interval, Place, Report
+from fairbench_cli.audit.compare.verdict import combine_verdicts
+from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
+from fairbench_cli.audit.parts.numbers import (
+    column_name,
+    compared_by,
+    comparison_table,
+    decisive_rows,
+    format_interval,
+    format_measure,
+    group_table,
+    number_comparison_rows,
+    verdict_cell,
+)
+from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
+from fairbench_cli.audit.scan.numbers import read_numbers
+from fairbench_cli.audit.scan.scan import Scan
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import format_count, join_names
+from fairbench_cli.document.model import SYMBOLS, UNTESTED, VERDICTS, Section, TableCell, TextTable, Verdict
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
+
+KEY = "number_slices"
+MOST_NAMED = 3
+REASONS: dict[NoWord, str] = {
+    "few": "too few rows",
+    "clusters": "too few clusters, or too many to test",
+    "chance": "could be chance",
+    "": "",
+}
+VERBS: dict[Word, tuple[str, str]] = {
+    "rises": ("rises", "rise"),
+    "falls": ("falls", "fall"),
+    "steady": ("is steady", "are steady"),
+    "undecided": ("is open", "are open"),
+}
+MOVES = ("rises", "falls")
+
+
+def read_whole(scan: Scan) -> tuple[WholeEstimates, ...]:
+    """Return what the rows of all slices say together."""
+    slices = list(read_numbers(scan))
+    return tuple(estimate_whole(slices, column_name(scan), compared_by(scan)))
+
+
+def judge_slices(estimates: Sequence[WholeEstimates], base: Report) -> NumberSlices:
+    """Return all slices together with their verdicts, and the trends."""
+    names = tuple(dict.fromkeys(group_counts.model for group_counts in base.slices))
+    return judge_whole(estimates, names, base.decided_by, base.config)
+
+
+def verdicts_of_whole(slices: NumberSlices) -> Iterator[tuple[Place, str, Verdict]]:
+    """Yield the verdicts on all slices together as those of the last, where they are looks."""
+    if not slices.is_stream:
+        return
+    for part in slices.whole:
+        for row in part.comparisons:
+            if row.verdict is not None:
+                yield Place(slices.last, part.decision, part.attribute), row.metric, row.verdict
+
+
+def slices_name(slices: NumberSlices, report: Report) -> str:
+    """Return the name of the slices together: "all 8 slices by quarter"."""
+    if len(slices.names) == 2:
+        return f"both slices by {report.config.slice_name}"
+    return f"all {len(slices.names)} slices by {report.config.slice_name}"
+
+
+def summarise_slices(slices: NumberSlices, report: Report) -> str:
+    """Return which trends are shown, and how the verdict stands to the number of looks."""
+    looks = _describe_looks(slices, report)
+    if not slices.trends:
+        return f"No trend is tested: {_describe_no_trend(slices, report)}. {looks}"
+    clauses = []
+    if not any(row.word in MOVES for row in slices.trends):
+        clauses.append("none is shown")
+    for word, (singular, plural) in VERBS.items():
+        rows = [row for row in slices.trends if row.word == word]
+        if not rows:
+            continue
+        subject = f"{len(rows):,} of {len(slices.trends):,}"
+        if word in MOVES:
+            subject = join_names([_name_difference(row) for row in rows], MOST_NAMED)
+        clauses.append(f"{subject} {singular if len(rows) == 1 else plural}")
+    return f"Trend over the slices: {'; '.join(clauses)}. {looks}"
+
+
+def _name_difference(row: NumberTrend) -> str:
+    group = formatting.format_group(row.group)
+    return f"difference in {NUMBER_MEASURES[row.metric].label} of {group} ({row.attribute})"
+
+
+def _describe_no_trend(slices: NumberSlices, report: Report) -> str:
+    if report.config.outcome == "ordinal":
+        return "levels in an order have no differences of means"
+    if len(slices.names) < LEAST:
+        return f"{len(slices.names)} slices are too few for one"
+    return f"the values of {report.config.slice_name} are no numbers or dates in their order"
+
+
+def _describe_looks(slices: NumberSlices, report: Report) -> str:
+    """Return what the verdict goes by, and what looking often does to it."""
+    name = report.config.slice_name
+    level = f"{100 * report.config.alpha:.3g} %"
+    if not slices.is_stream:
+        verdict = combine_verdicts(row.verdict for row in report.judged)
+        return f"The last, {slices.last}, by which a gate goes, {_verdict_text(verdict)}."
+    n_looks = len(slices.names)
+    return (
+        f"The verdict is of all rows so far and may be read after every {name}: at this look, number "
+        f"{n_looks}, it goes by {100 * slices.confidence:.4g} % intervals, so that all looks together make "
+        f"at most {level} false alarms."
+    )
+
+
+def _verdict_text(verdict: Verdict) -> str:
+    return "is not decided" if verdict == "undecided" else VERDICTS[verdict]
+
+
+def describe_trend(row: NumberTrend, slices: NumberSlices, digits: int) -> str:
+    """Return the trend of a difference in a sentence."""
+    group = formatting.format_group(row.group)
+    reference = formatting.format_group(row.reference)
+    label = NUMBER_MEASURES[row.metric].label
+    span = (
+        f"From {slices.names[0]} to {slices.names[-1]} the difference in {label} of {group} from {reference}"
+    )
+    if math.isnan(row.p):
+        return f"{span} has {REASONS[row.reason]} for a trend."
+    first = format_measure(row.metric, row.difference_first, digits)
+    last = format_measure(row.metric, row.difference_last, digits)
+    low = format_measure(row.metric, row.change.low, digits)
+    high = format_measure(row.metric, row.change.high, digits)
+    change = format_measure(row.metric, row.change.value, digits)
+    line = f"from {first} to {last} on the fitted line (by {change}, {low} to {high})"
+    if row.word in MOVES:
+        return f"{span} {row.word}: it goes {line}, more than chance would do."
+    if row.word == "steady":
+        return f"{span} is steady: it goes {line}, by less than the margin at most."
+    chance = f"which could be chance (p {formatting.p_value(row.p)})"
+    return f"{span} goes {line}, {chance}; whether it is steady is open."
+
+
+def slice_sections(slices: NumberSlices, report: Report, view: View) -> Sequence[Section]:
+    """Return all slices together, the trends, and each slice; the slices follow in full."""
+    name = report.config.slice_name
+    whole = []
+    for part in slices.whole:
+        tables = (
+            group_table("" if view.brief else f"{part.attribute}: groups", part, view),
+            comparison_table(f"{part.attribute}: compared with {part.reference}", part, view),
+        )
+        whole.append(Section(f"{part.attribute}: {part.column}", (), tables, part.remarks))
+    grids = [_slice_table(part, slices, report) for part in slices.whole]
+    note = "Number: the difference by the first measure that decides. Sign: the verdict on it."
+    if slices.is_stream:
+        note += (
+            f" Of each {name} alone: of groups that are equal about {100 * report.config.alpha:.3g} % of the "
+            "signs in a column fail by chance."
+        )
+    return [
+        Section(f"{slices_name(slices, report).capitalize()} together", sections=tuple(whole)),
+        *_trend_sections(slices, report, view),
+        Section(f"Each {name}", tables=tuple(grids), notes=(note,)),
+    ]
+
+
+def _trend_sections(slices: NumberSlices, report: Report, view: View) -> Iterator[Section]:
+    title = f"Trends by {report.config.slice_name}"
+    if not slices.trends:
+        yield Section(title, (f"No trend is tested: {_describe_no_trend(slices, report)}.",))
+        return
+    level = f"{100 * report.config.confidence:g} %"
+    notes = (
+        "rises, falls: the difference is not the same in all slices, by more than chance. steady: it changes "
+        "by no more than the margin, for every value that fits the data.",
+        f"change: the difference in {slices.names[-1]} less that in {slices.names[0]} on the fitted line, "
+        f"with its {level} interval; slices count by their rows. p (Holm): alone, and adjusted for "
+        f"{format_count(len(slices.trends), 'trend')}, by which it is decided.",
+    )
+    tables = []
+    sentences = []
+    digits = {part.attribute: part.digits for part in slices.whole}
+    for attribute, rows in group_by(slices.trends, lambda row: row.attribute).items():
+        tables.append(_trend_table(attribute, rows, slices, digits[attribute], view))
+        sentences += [
+            describe_trend(row, slices, digits[attribute]) for row in rows if row.word in (*MOVES, "steady")
+        ]
+    yield Section(title, tuple(sentences), tuple(tables), notes)
+
+
+def _cell(metric: str, estimate: Interval, digits: int) -> TableCell:
+    text = format_measure(metric, estimate.value, digits)
+    return TableCell(text, format_interval(metric, estimate, digits), estimate.value)
+
+
+def _trend_table(
+    attribute: str, rows: Sequence[NumberTrend], slices: NumberSlices, digits: int, view: View
+) -> TextTable:
+    def number(metric: str, value: float) -> TableCell:
+        return TableCell(format_measure(metric, value, digits), "", value)
+
+    def word(row: NumberTrend) -> TableCell:
+        text = VERDICTS["undecided"] if row.word == "undecided" else row.word
+        return TableCell(text, REASONS[row.reason], verdict="undecided" if row.reason else None)
+
+    columns: dict[str, Callable[[NumberTrend], TableCell]] = {
+        "group": lambda row: TableCell(row.group),
+        "measure": lambda row: TableCell(NUMBER_MEASURES[row.metric].label),
+        slices.names[0]: lambda row: number(row.metric, row.difference_first),
+        slices.names[-1]: lambda row: number(row.metric, row.difference_last),
+        "change": lambda row: _cell(row.metric, row.change, digits),
+        "p (Holm)": lambda row: formatting.both_p_cell(row.p, row.p_holm),
+        "trend": word,
+    }
+    ordered = sorted(rows, key=lambda row: (row.group, row.metric))
+    return view.table(f"{attribute}: difference on the fitted line", columns, ordered)
+
+
+def _slice_table(whole: NumberSlice, slices: NumberSlices, report: Report) -> TextTable:
+    """Return the difference of each group in each slice, with the sign of its verdict."""
+    parts = {part.model: part for part in report.found[NUMBERS_KEY] if part.attribute == whole.attribute}
+    groups = [group.group for group in whole.groups if not group.is_reference]
+
+    def cell_of(group: str) -> Callable[[str], TableCell]:
+        def write_cell(name: str) -> TableCell:
+            row = decisive_rows(parts[name]).get(group) if name in parts else None
+            if row is None:
+                return TableCell(formatting.DASH)
+            return _signed_cell(row, whole.digits)
+
+        return write_cell
+
+    columns: dict[str, Callable[[str], TableCell]] = {
+        str(report.config.slice_name): lambda name: TableCell(name),
+    }
+    for group in groups:
+        columns[group] = cell_of(group)
+    title = f"{whole.attribute}: difference from {formatting.format_group(whole.reference)}"
+    return View().table(title, columns, slices.names)
+
+
+def _signed_cell(row: NumberComparison, digits: int) -> TableCell:
+    cell = _cell(row.metric, row.difference, digits)
+    return TableCell(cell.text, cell.fine, cell.value, verdict=row.verdict)
+
+
+def short_slices(slices: NumberSlices, report: Report) -> Sequence[Section]:
+    """Return all slices together and each of them as a symbol, a group in a line."""
+    symbols = UNTESTED if report.config.rule == "point" else SYMBOLS
+    head = f"{slices.names[0]} to {slices.names[-1]}"
+    rows: list[tuple[NumberSlice, NumberComparison, str]] = []
+    for whole in slices.whole:
+        parts = [part for part in report.found[NUMBERS_KEY] if part.attribute == whole.attribute]
+        for group, row in decisive_rows(whole).items():
+            signs = []
+            for part in parts:
+                of_group = decisive_rows(part).get(group)
+                verdict = of_group.verdict if of_group else None
+                signs.append(symbols[verdict] if verdict else formatting.DASH)
+            rows.append((whole, row, " ".join(signs)))
+    columns: dict[str, Callable[[tuple[NumberSlice, NumberComparison, str]], TableCell]] = {}
+    if len(slices.whole) > 1:
+        columns["attribute"] = lambda row: TableCell(row[0].attribute)
+    columns |= {
+        "group": lambda row: formatting.group_cell(row[1].group, small=False),
+        "difference": lambda row: _cell(row[1].metric, row[1].difference, row[0].digits),
+        "together": lambda row: verdict_cell(row[1]),
+        head: lambda row: TableCell(row[2]),
+    }
+    key = ", ".join(f"{symbols[verdict]} {text}" for verdict, text in VERDICTS.items())
+    title = f"{slices_name(slices, report).capitalize()} together, and each: {key}"
+    return (Section(title, tables=(SHORT.table("", columns, rows),)),)
+
+
+def trend_rows(slices: NumberSlices, _: Report) -> Iterable[Row]:
+    """Yield the trends; an interval takes three columns."""
+    return map(formatting.flatten, slices.trends)
+
+
+def _select_json(slices: NumberSlices) -> dict[str, object]:
+    together = [{"attribute": part.attribute, "comparisons": part.comparisons} for part in slices.whole]
+    return {"number_slices": {"together": together, "confidence": slices.confidence, "trends": slices.trends}}
+
+
+NUMBER_TRENDS = Part[Sequence[WholeEstimates], NumberSlices](
+    KEY,
+    is_requested=lambda config: config.sliced_by is not None and config.of_numbers,
+    read=read_whole,
+    judge=judge_slices,
+    tables={
+        "number_trends": trend_rows,
+        "numbers_together": lambda slices, report: number_comparison_rows(slices.whole, report),
+    },
+    sections=slice_sections,
+    short=short_slices,
+    data=_select_json,
+    summary=summarise_slices,
+    verdicts=verdicts_of_whole,
+)

@@ -1,0 +1,147 @@
+"""Numbers by slices of the rows: all together, trends, and how often one may look."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import fairbench_cli as fb
+from fairbench_cli.measures.means import combine_means, compare_means
+from fairbench_cli.measures.moments import sum_powers
+
+KEYS = {"attribute": ["sex"], "ref": {"sex": "m"}, "outcome": "number"}
+
+
+def months(
+    seed: int, *, n: int = 3000, n_months: int = 6, slope: float = 0.0, gap: float = 0.0
+) -> pd.DataFrame:
+    """Return pay by month, of which that of women goes up by `slope` from the first month to the last."""
+    rng = np.random.default_rng(seed)
+    month = rng.integers(0, n_months, n)
+    is_woman = rng.random(n) < 0.4
+    season = 5 * np.sin(month)
+    pay = rng.lognormal(4, 0.3, n) + season + is_woman * (gap + slope * month / (n_months - 1))
+    return pd.DataFrame(
+        {
+            "score": pay,
+            "sex": np.where(is_woman, "f", "m"),
+            "month": [f"2024-{m + 1:02d}" for m in month],
+            "w": rng.lognormal(0, 0.5, n),
+            "person": rng.integers(0, n // 4, n),
+            "row": range(n),
+        }
+    )
+
+
+def slices_of(rows: pd.DataFrame, **more):
+    return fb.audit(rows, slice="month", **KEYS, **more).report.found["number_slices"]
+
+
+@pytest.mark.parametrize("more", [{}, {"weight": "w"}, {"cluster": "person"}])
+def test_all_slices_together_are_all_rows(more):
+    rows = months(1)
+    slices = slices_of(rows, **more)
+    whole = fb.audit(rows.drop(columns="month"), confidence=slices.confidence, **KEYS, **more)
+    (expected,) = whole.report.found["numbers"]
+    (together,) = slices.whole
+    for row, other in zip(together.comparisons, expected.comparisons, strict=True):
+        assert row.metric == other.metric
+        assert row.difference.value == pytest.approx(other.difference.value, rel=1e-9, abs=1e-9)
+        assert row.difference.low == pytest.approx(other.difference.low, rel=1e-9, abs=1e-9, nan_ok=True)
+        assert row.verdict == other.verdict
+
+
+def test_a_look_has_its_share_of_the_level():
+    slices = slices_of(months(2))
+    assert slices.is_stream
+    assert 1 - slices.confidence == pytest.approx(0.05 / (6 * 7))
+    assert sum(0.05 / (t * (t + 1)) for t in range(1, 10_000)) < 0.05
+
+
+def test_the_verdict_and_a_gate_go_by_all_slices_so_far():
+    rows = months(3, gap=-8.0)
+    result = fb.audit(rows, slice="month", **KEYS, fail=True)
+    (whole,) = result.report.found["number_slices"].whole
+    decided = {row.metric: row.verdict for row in whole.comparisons}
+    assert decided["mean"] == "fail"
+    assert result.verdict == "fail"
+    assert result.report.gate.stops
+    assert "at this look, number 6" in result.headline
+
+
+def test_slices_without_an_order_have_no_trend_and_the_last_decides():
+    rows = months(4).assign(
+        month=lambda rows: rows["month"].map(lambda month: f"site {'abcdef'[int(month[-1]) - 1]}")
+    )
+    result = fb.audit(rows, slice="month", **KEYS)
+    slices = result.report.found["number_slices"]
+    assert not slices.is_stream
+    assert not slices.trends
+    assert slices.confidence == 0.95
+    assert "no numbers or dates in their order" in result.headline
+
+
+def trend_by_hand(rows: pd.DataFrame) -> tuple[float, float]:
+    """Return the change of the difference from the first month to the last, and its standard error."""
+    times, differences, variances, weights = [], [], [], []
+    for i, (_, of_month) in enumerate(rows.groupby("month")):
+        women = of_month.loc[of_month["sex"] == "f", "score"]
+        men = of_month.loc[of_month["sex"] == "m", "score"]
+        times.append(i)
+        differences.append(women.mean() - men.mean())
+        variances.append(women.var() / len(women) + men.var() / len(men))
+        weights.append(len(women) * len(men) / (len(women) + len(men)))
+    time = np.array(times) / times[-1]
+    weight = np.array(weights)
+    slope = weight * (time - np.average(time, weights=weight))
+    slope /= slope @ time
+    return float(slope @ differences), float(np.sqrt(slope**2 @ variances))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_trend_is_the_weighted_line_through_the_differences(seed):
+    rows = months(seed, slope=10.0)
+    (trend,) = slices_of(rows).trends
+    change, error = trend_by_hand(rows)
+    assert trend.change.value == pytest.approx(change, rel=1e-9)
+    by_t = stats.norm.ppf(0.975) * error
+    assert trend.change.high - change == pytest.approx(by_t, rel=0.05)
+    assert trend.word == "rises"
+    assert trend.difference_last - trend.difference_first == pytest.approx(change, rel=1e-9)
+
+
+def test_a_trend_of_the_other_group_as_reference_is_the_negative():
+    rows = months(5, slope=10.0)
+    (there,) = slices_of(rows).trends
+    back = fb.audit(rows, slice="month", **(KEYS | {"ref": {"sex": "f"}})).report.found["number_slices"]
+    assert back.trends[0].change.low == pytest.approx(-there.change.high, rel=1e-9)
+    assert back.trends[0].word == "falls"
+
+
+def test_clusters_of_a_row_each_hardly_change_a_trend():
+    rows = months(6, slope=5.0)
+    (of_rows,) = slices_of(rows).trends
+    (of_clusters,) = slices_of(rows, cluster="row").trends
+    assert of_clusters.change.value == pytest.approx(of_rows.change.value, rel=1e-9)
+    assert of_clusters.change.low == pytest.approx(of_rows.change.low, rel=0.02, abs=0.02)
+
+
+def test_few_rows_have_no_trend():
+    (trend,) = slices_of(months(7, n=60)).trends
+    assert (trend.word, trend.reason) == ("undecided", "few")
+
+
+def test_equal_groups_seldom_have_a_trend():
+    rejected = [slices_of(months(seed, n=600)).trends[0].p < 0.05 for seed in range(100, 140)]
+    assert sum(rejected) <= 6  # of 40; at 5 % more come once in 100 times
+
+
+def test_a_sum_of_two_means_is_their_comparison():
+    rng = np.random.default_rng(0)
+    moments = sum_powers(
+        rng.lognormal(0, 1, 200), rng.integers(0, 2, 200), 2, rng.lognormal(0, 0.5, 200), shift=1.6
+    )
+    one = combine_means(moments, [-1.0, 1.0])
+    other = compare_means(moments[1], moments[0]).difference
+    for name in ("value", "error", "degrees", "low", "high", "p"):
+        assert float(getattr(one, name)) == pytest.approx(float(getattr(other, name)), rel=1e-12)
