@@ -3,8 +3,7 @@
 Alike by attributes, by clusters, or by how likely they are to be of the deprived group.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -164,17 +163,6 @@ def cut_into_ranges(values: ArrayLike, n_ranges: int, weights: Floats | None = N
         cuts = np.zeros(0)
     tops = np.unique(np.append(cuts, numbers.max()))
     return np.searchsorted(tops, numbers).astype(np.intp), tops
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let scikit-learn compute with one thread in a block, whatever it has loaded by then."""
-    import sklearn.cluster
-    import sklearn.linear_model  # noqa: F401
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        yield
 
 
 def find_clusters(
