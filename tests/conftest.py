@@ -72,9 +72,12 @@ def one_thread():
 # Files that take longest, whose tests begin first, so that no worker is left alone with one of them.
 LONG = """
 experiment/test_kills.py test_fuzz.py experiment/test_cluster.py test_docs.py test_extending.py
-experiment/test_run_laws.py test_architecture.py classifiers/test_c45_weka.py experiment/test_limits.py
-data/test_cards.py audit/test_read.py data/test_check.py cli/test_commands.py audit/test_cli.py
-audit/test_uncertainty.py experiment/test_runner.py test_security.py audit/test_page.py
+experiment/test_run_laws.py experiment/test_pool.py audit/test_streams.py classifiers/test_c45_weka.py
+audit/test_cli.py test_architecture.py cli/test_commands.py report/test_figures.py report/test_population.py
+audit/test_short_answer.py interventions/test_zafar_dm.py audit/test_levels_clusters.py audit/test_explain.py
+experiment/test_controls.py audit/test_read.py experiment/test_reuse.py audit/test_attacks.py
+data/test_cards.py audit/test_verdicts_simulated.py audit/test_planning.py experiment/test_limits.py
+data/test_check.py audit/test_uncertainty.py experiment/test_runner.py test_security.py audit/test_page.py
 """
 LONGEST = {Path(__file__).parent / name: place for place, name in enumerate(LONG.split())}
 

@@ -3,8 +3,7 @@
 Alike by attributes, by clusters, or by how likely they are to be of the deprived group.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -176,17 +175,6 @@ def bin_numbers(values: ArrayLike, n_bins: int, weights: Floats | None = None) -
     if len(distinct) <= n_bins:
         return codes.astype(np.intp)
     return cut_into_ranges(values, n_bins, weights)[0]
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let scikit-learn compute with one thread in a block, whatever it has loaded by then."""
-    import sklearn.cluster
-    import sklearn.linear_model  # noqa: F401
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        yield
 
 
 def find_clusters(

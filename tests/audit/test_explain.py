@@ -501,7 +501,7 @@ def test_mistakes_are_two_lines(table, say, flags, message):
 def test_what_is_estimated_of_people_is_computed_with_one_thread():
     code = """if True:
         from threadpoolctl import threadpool_info
-        from fairbench_cli.measures.rows import one_thread
+        from fairbench_cli.audit.parts.explanations import one_thread
         with one_thread():
             print(*{library["num_threads"] for library in threadpool_info()})
         print(max(library["num_threads"] for library in threadpool_info()))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from statistics import NormalDist
@@ -40,7 +41,6 @@ from fairbench_cli.measures.rows import (
     count_by_stratum,
     cut_into_ranges,
     estimate_propensity,
-    one_thread,
 )
 from fairbench_cli.measures.score_test import difference_interval
 from fairbench_cli.measures.significance import cochran_mantel_haenszel, cochran_mantel_haenszel_p
@@ -327,6 +327,17 @@ def _add_people(
     explanation = replace(explanation, features=features, notes=tuple(notes))
     with one_thread():  # rows are few: to wait for each other, threads would take longer than to compute
         return _add_estimates(explanation, rows, n_comparisons, rows_per_unit, config)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let scikit-learn compute with one thread in a block, whatever it has loaded by then."""
+    import sklearn.cluster
+    import sklearn.linear_model  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
 
 
 def _add_estimates(
