@@ -126,11 +126,19 @@ def stratify_means(
     of_left = np.where(~mask & has_both[rows.stratum], -pull * mass * (target - expected), of_left)
     if not has_both.any():
         left = np.nan
+    # A stratum with one row of the reference has no spread of its own: that of all strata stands for it.
+    n_reference = np.bincount(rows.stratum[~mask & (mass > 0)], minlength=n_strata)
+    is_apart = ~mask & (n_reference > 1)[rows.stratum]
+    spread = mass[is_apart] @ (target - expected)[is_apart] ** 2
+    degrees = np.maximum(n_reference - 1, 0).sum()
+    within_spread = divide(spread, mass[is_apart].sum() / max(is_apart.sum(), 1) * degrees)
+    is_alone = ~mask & (n_reference == 1)[rows.stratum]
+    alone = float(np.nan_to_num(within_spread) * ((pull * mass)[is_alone] ** 2).sum())
     mean = divide(mass @ np.asarray(outcome, dtype=np.float64), mass.sum())
     return StratifiedMeans(
         difference=_to_interval(difference, of_difference, rows, ~mask, confidence),
         explained=_to_interval(difference - left, of_difference - of_left, rows, ~mask, confidence),
-        left=_to_interval(left, of_left, rows, ~mask, confidence, is_within=True),
+        left=_to_interval(left, of_left, rows, ~mask, confidence, is_within=True, alone=alone),
         compared=float(divide(compared_weight, mass[mask].sum())),
         rows=group_weight,
         reference_rows=reference_weight,
@@ -147,11 +155,12 @@ def _to_interval(
     confidence: float,
     *,
     is_within: bool = False,
+    alone: float = 0.0,
 ) -> MeanInterval:
     """Return an estimate with limits, given what each row adds to it.
 
     Residuals of a mean of n rows are too small by n/(n − 1): of the reference's strata where an estimate is
-    within these, else of each side.
+    within these, else of each side. `alone` is the variance of what strata of one row add, which have none.
     """
     counted = rows.weight > 0
     if rows.cluster is not None:
@@ -171,8 +180,8 @@ def _to_interval(
         if is_within and (side & reference).any():  # of the reference each stratum has a mean of its own
             n = np.bincount(rows.stratum[side], minlength=rows.n_strata)
             squares = rows.sum_by_stratum(influence**2, side)
-            variances.append(float(np.where(n > 1, divide(n, n - 1) * squares, 0.0).sum()))
-            degrees.append(float((n[n > 1] - 1).sum()))
+            variances.append(float((n / np.maximum(n - 1, 1) * squares).sum()) + alone)
+            degrees.append(float(np.maximum(n - 1, 0).sum()))
         else:
             effective = divide(rows.weight[side].sum() ** 2, rows.weight[side] @ rows.weight[side])
             variances.append(float(divide(n_rows, n_rows - 1) * (influence[side] @ influence[side])))
