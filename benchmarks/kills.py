@@ -4,11 +4,12 @@ usage: python benchmarks/kills.py [--kills 200] [--chain 10] [--seed 0] [--jobs 
 
 A chain is one results folder of 300 repeats: it is started, hit at a random moment, started again, …, and
 at last left alone until it ends. What is hit, and how, is random: the parent, its whole group, a worker,
-the process that workers are forked from (KILL, STOP), or the parent with TERM, HUP or INT, also after that
-one was stopped. A third of the hits come while the run starts. Every third fit starts a program, which has
-to end with its worker. Every process is known by a variable of its environment, and every fit writes a line
-to a trace, so that the repeats that were computed and not kept can be counted. Linux only. With --private
-nobody else uses /dev/shm (`unshare -m sh -c 'mount -t tmpfs none /dev/shm && …'`): every file in it counts.
+the process that workers are forked from (KILL, STOP), its guard, or the parent with TERM, HUP or INT, also
+after that one was stopped. A third of the hits come while the run starts. Every third fit starts a program,
+which has to end with its worker. Every process is known by a variable of its environment, and every fit
+writes a line to a trace, so that the repeats that were computed and not kept can be counted. Linux only.
+With --private nobody else uses /dev/shm (`unshare -m sh -c 'mount -t tmpfs none /dev/shm && …'`): every file
+in it counts.
 """
 
 import argparse
@@ -32,7 +33,7 @@ PATIENCE = 60.0  # seconds without a new line in the journal: the run hangs
 LEFT = "fairbench", "loky", "joblib", "pymp", "sem.", "psm_", "torch"
 NUMBERS = {name: getattr(signal, f"SIG{name}") for name in ("TERM", "HUP", "INT", "KILL", "STOP", "SEGV")}
 KINDS = (
-    *("parent KILL", "group KILL", "worker KILL", "worker SEGV", "server KILL", "server STOP"),
+    *("parent KILL", "group KILL", "worker KILL", "worker SEGV", "server KILL", "server STOP", "guard KILL"),
     *("parent TERM", "parent HUP", "group INT", "stopped TERM", "stopped KILL"),
 )
 PROGRAM = "sleep"
@@ -168,6 +169,14 @@ def is_program(pid: int) -> bool:
         return False
 
 
+def leads_group(pid: int) -> bool:
+    """Return whether a process leads a group of processes: workers do, the guard of a server does not."""
+    try:
+        return os.getpgid(pid) == pid
+    except OSError:
+        return False
+
+
 def orphans(chain: Chain) -> list[int]:
     """Return the programs of techniques whose worker has ended."""
     running = marked(chain.mark)
@@ -175,7 +184,10 @@ def orphans(chain: Chain) -> list[int]:
 
 
 def target(kind: str, chain: Chain, rng: random.Random) -> int | None:
-    """Return which process is to be hit: a leaf of the tree is a worker, what is between is a server."""
+    """Return which process is to be hit.
+
+    What is between the leaves of the tree and its root is a server; a leaf is a worker, or a server's guard.
+    """
     own = chain.running.pid
     if kind.startswith(("parent", "group")):
         return own
@@ -183,7 +195,12 @@ def target(kind: str, chain: Chain, rng: random.Random) -> int | None:
     parents = {parent_of(pid) for pid in others}
     servers = [pid for pid in others if pid in parents]
     leaves = [pid for pid in others if (pid not in parents and not servers) or parent_of(pid) in servers]
-    found = (servers or others) if kind.startswith("server") else (leaves or others)
+    if kind.startswith("server"):
+        found = servers or others
+    elif kind.startswith("guard"):
+        found = [pid for pid in leaves if not leads_group(pid)] or others
+    else:
+        found = [pid for pid in leaves if leads_group(pid)] or others
     return rng.choice(sorted(found)) if found else None
 
 
@@ -249,7 +266,7 @@ def hit(chain: Chain, kind: str, rng: random.Random) -> None:
         return  # it ended just now
     chain.hits[kind] += 1
     chain.did.append(f"{kind} at {age:.2f} s, {len(before)} records")
-    if kind.startswith(("worker", "server")):
+    if kind.startswith(("worker", "server", "guard")):
         if not wait_for(lambda: not orphans(chain), calm(5)):
             chain.say(f"{len(orphans(chain))} programs of techniques live 5 s after {kind}")
         return

@@ -240,6 +240,9 @@ LAWS: dict[str, Law] = {
 }
 
 
+LARGE = World("500 v 4,500, .1", 500, 4500, 0.1)
+
+
 def slice_of(month: int, sides: list[tuple[NDArray[np.bool_], Floats]]) -> Slice:
     """Return a month of rows with weights: the reference first."""
     cells = np.zeros((3, len(sides), 2, 2))
@@ -277,7 +280,7 @@ def print_weights(runs: int) -> None:
     print_row("weights", "rows a month, rate", "alarm by 60, fair", "limits miss 1", "ratio .7: alarm")
     print_row(*["---"] * 5)
     for law, weigh in LAWS.items():
-        for world in (FAIR[0], FAIR[1], World("50 v 450, .1", 50, 450, 0.1)):
+        for world in (FAIR[0], FAIR[1], World("50 v 450, .1", 50, 450, 0.1), LARGE):
             rng = rng_of(f"{law} {world.name}")
             alarms = 0
             misses = 0
@@ -296,9 +299,8 @@ def print_weights(runs: int) -> None:
                     alarm = tests.evidence.p[:, 0] < LEVEL
                     if ratio == 1:
                         alarms += int(alarm.any())
-                        counts = [(side.numerator, side.denominator) for side in rows_and_ref]
-                        evidence = ratio_looks(*counts[0], *counts[1]).log_evidence(1.0, LEVEL)
-                        misses += int((np.abs(evidence) > math.log(1 / LEVEL)).any())
+                        low, high = tests.limits
+                        misses += int(((low > 1) | (high < 1)).any())
                     else:
                         months.append(months_until(alarm, 1))
             delay = quantiles(np.concatenate(months))

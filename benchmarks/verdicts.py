@@ -796,6 +796,56 @@ def trends(runs: int) -> None:
         )
 
 
+def margins(runs: int) -> None:
+    """Print audits by a margin of 5 points: equal rates, a gap that is the margin, and one twice as large."""
+    margin = 0.05
+    _head(
+        "rows",
+        "share of the group",
+        "rate of the reference",
+        "equal: fails",
+        "passes",
+        "5 points: passes",
+        "fails",
+        "fails clearly",
+        "10 points: fails",
+        "fails clearly",
+    )
+    rng = np.random.default_rng(12)
+    for rows, share, rate in product((100, 300, 1000, 3000, 10_000), (0.5, 0.1), (0.12, 0.3, 0.5)):
+        cells = []
+        for gap_of_world in (0.0, margin, 2 * margin):
+            tests, selected, ref_selected = _draw_with_margin(
+                rng, rows, share, (rate - gap_of_world, rate), runs
+            )
+            distance = np.abs(selected - ref_selected)
+            fails = (tests.p[:, 0] < 0.05) & (distance > margin)
+            clearly = fails & (tests.outside[:, 0] < 0.05)
+            cells.append((fails.mean(), tests.within.mean(), clearly.mean()))
+        equal, at_margin, twice = cells
+        numbers = (*equal[:2], at_margin[1], at_margin[0], at_margin[2], twice[0], twice[2])
+        print(
+            f"| {rows:,} | {share:g} | {rate:g} | {' | '.join(f'{number:.3f}' for number in numbers)} |",
+            flush=True,
+        )
+
+
+def _draw_with_margin(
+    rng: np.random.Generator, rows: int, share: float, rates: tuple[float, float], runs: int
+) -> tuple[Tests, Floats, Floats]:
+    """Draw groups with a reference each, and return their tests by a margin of 5 points and their rates."""
+    sides = []
+    for n, rate in zip((round(rows * share), rows - round(rows * share)), rates, strict=True):
+        selected = rng.binomial(n, rate, runs).astype(np.float64)[:, None]
+        total = np.full((runs, 1), float(n))
+        sides.append(RateRows(selected, total, np.zeros((runs, 1), dtype=bool), selected, total))
+    allowed = Allowed(np.array([np.nan]), np.array([0.05]))
+    compared = np.ones((runs, 1), dtype=bool)
+    tests = compute_tests(ONE, np.zeros(1, dtype=np.intp), sides[0], sides[1], compared, allowed, 0.95)
+    group_rates, ref_rates = ((side.numerator / side.denominator)[:, 0] for side in sides)
+    return tests, group_rates, ref_rates
+
+
 PARTS = {
     "fair": fair,
     "gap": gap,
@@ -809,6 +859,7 @@ PARTS = {
     "gates": gates,
     "scan": scan,
     "trends": trends,
+    "margins": margins,
 }
 
 

@@ -43,6 +43,10 @@ collect_ignore = ["plugin"]  # the misbehaving techniques belong into processes 
 
 PLUGIN = Path(__file__).parent / "plugin"
 
+# Libraries that are loaded later ask these; `one_thread` sees to those that are here by now.
+WITH_ONE_THREAD = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} - os.environ.keys()
+os.environ.update(dict.fromkeys(WITH_ONE_THREAD, "1"))
+
 SMALL = {
     "name": "small",
     "seed": 7,
@@ -104,8 +108,8 @@ def write_config(path: Path, **changes: object) -> Path:
 
 def environment(**more: str) -> dict[str, str]:
     """This environment with the misbehaving techniques registered and nothing that forces colours."""
-    colours = {"FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "CLICOLOR_FORCE"}
-    plain = {key: value for key, value in os.environ.items() if key not in colours}
+    not_theirs = {"FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "CLICOLOR_FORCE", *WITH_ONE_THREAD}
+    plain = {key: value for key, value in os.environ.items() if key not in not_theirs}
     path = os.pathsep.join(filter(None, [str(PLUGIN), os.environ.get("PYTHONPATH")]))
     return plain | {"PYTHONPATH": path} | more
 

@@ -273,8 +273,8 @@ def audit(
     **options
         As on the command line, with underscores: ``score="p"``, ``label="y"``, ``attributes=["race"]``,
         ``ref={"race": "Caucasian"}``, ``tau=0.8`` or ``tau={"default": 0.8, "fpr": 0.9}``,
-        ``top_k=[100, 200]``, ``intersect=["race,sex"]``, ``explain=["education", "education,hours"]``. The
-        baseline, ``against="old.csv"``, may be a frame, too.
+        ``margin=0.05`` or ``margin={"fpr": 0.05}``, ``top_k=[100, 200]``, ``intersect=["race,sex"]``,
+        ``explain=["education", "education,hours"]``. The baseline, ``against="old.csv"``, may be a frame.
 
     Raises
     ------

@@ -17,7 +17,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from fairbench_cli.audit.margins import Margin, read_margin, read_rate_margin, write_margin
+from fairbench_cli.audit.margins import read_margin, read_rate_margin, write_margin
 from fairbench_cli.audit.metrics import (
     COMPARED,
     INTERVENTIONS,
@@ -32,6 +32,8 @@ from fairbench_cli.base.errors import Flag, find_nearest, format_value, suggest
 from fairbench_cli.base.strict_yaml import parse_scalar
 from fairbench_cli.base.validation import StrictModel, check_encoding, mistake
 from fairbench_cli.measures.individual_fairness import MARGIN, NEIGHBOURS
+from fairbench_cli.measures.means import Margin
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.measures.significance import alpha_level
 
@@ -266,7 +268,7 @@ def _read_margins(value: Any) -> Any:
     if not isinstance(margins, dict):
         return margins
     return {
-        name: read_margin(margin) if name == DEFAULT else read_rate_margin(margin)
+        name: read_margin(margin) if name == DEFAULT or name in NUMBER_MEASURES else read_rate_margin(margin)
         for name, margin in margins.items()
     }
 

@@ -6,46 +6,18 @@ reference's mean, or in its standard deviations.
 
 import math
 import re
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from fairbench_cli.base.errors import format_value
 from fairbench_cli.base.validation import mistake
+from fairbench_cli.measures.means import Margin, MarginUnit
 
-Unit = Literal["units", "percent", "sd"]
-
-SIGNS: dict[str, Unit] = {"": "units", "%": "percent", "percent": "percent", "sd": "sd"}
+SIGNS: dict[str, MarginUnit] = {"": "units", "%": "percent", "percent": "percent", "sd": "sd"}
 POINTS = ("points", "point")  # of a rate: hundredths
 WRITE = "write 0.05 of rates; of numbers 1500, 5% of the reference's mean, or 0.2sd"
 WRITE_RATE = "write 0.05, which is 5 points"
 
 _MARGIN = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%|[A-Za-z]*)\s*")
-
-
-@dataclass(frozen=True)
-class Margin:
-    """The largest difference that is allowed, either way.
-
-    Parameters
-    ----------
-    value : float
-        Above 0; of percent below 100.
-    unit : {"units", "percent", "sd"}
-        Of the values themselves (of rates: a difference of rates); of the reference's mean; of its standard
-        deviation.
-
-    Examples
-    --------
-    >>> print(Margin(1500, "units"), Margin(5, "percent"), Margin(0.2, "sd"), sep=", or ")
-    1,500, or 5 %, or 0.2 sd
-    """
-
-    value: float
-    unit: Unit
-
-    def __str__(self) -> str:
-        value_text = f"{self.value:,.15g}"
-        return {"units": value_text, "percent": f"{value_text} %", "sd": f"{value_text} sd"}[self.unit]
 
 
 def read_margin(value: Any) -> Margin:
@@ -77,7 +49,7 @@ def read_margin(value: Any) -> Margin:
     return Margin(number, unit)
 
 
-def _read_text(value: Any) -> tuple[float, Unit]:
+def _read_text(value: Any) -> tuple[float, MarginUnit]:
     """Return the number of a text, and its unit."""
     match = None
     if isinstance(value, str):

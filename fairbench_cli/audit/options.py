@@ -39,6 +39,7 @@ from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.base.strict_yaml import KeyPath, YamlDocument, read_mapping
 from fairbench_cli.base.validation import sort_by_line, to_problems, usual_key
 from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.registry import COUNT_METRICS
 
 SMALL = 0.02  # of the data: smaller categories may be left out, in both American rules
@@ -276,7 +277,8 @@ def _check_margins(config: AuditConfig, computed: Set[str]) -> Iterator[Check]:
         yield "margin", bool(config.margin), problem, fix
     for name in names:
         fix = f"name it as a metric: {name}"
-        yield "margin", canonical(name) not in computed, f"margin of {name} has no effect", fix
+        is_idle = name not in NUMBER_MEASURES and canonical(name) not in computed
+        yield "margin", is_idle, f"margin of {name} has no effect", fix
         has_both = canonical(name) in map(canonical, config.taus)
         yield "margin", has_both, f"{name} passes by its tau or by its margin, and both are given", OUT
     # With a margin for every rate tau is left to metrics that are no differences.

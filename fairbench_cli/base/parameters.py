@@ -11,10 +11,12 @@ from typing import Any, Optional, get_type_hints
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
 
-LATER: Mapping[str, Any] = {"later": True}
-"""Metadata of a dataclass's field that came later: only values that are given are in results and keys."""
 UNWRITTEN = "unwritten"
-"""Key of such metadata, with what the default was once: this value alone is not in results and keys."""
+"""Key of the metadata of a dataclass's field that came later, or had another default once.
+
+Its value is what the default was, or what was done before there was the field: this value alone is not in
+results and keys.
+"""
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ class Parameters:
     types : dict
         The annotation of each parameter by name; `Any` where there is none.
     defaults : dict
-        Defaults of a dataclass that can be written in a config, but for those of `LATER` fields. Those of
-        other classes and functions are left to them.
+        Defaults of a dataclass that can be written in a config. Those of other classes and functions are left
+        to them.
     required : tuple of str
         The parameters without a default.
     open : bool
@@ -59,7 +61,7 @@ def inspect_parameters(thing: Callable[..., Any]) -> Parameters:
             {
                 name: parameter.default
                 for name, parameter in own_fields.items()
-                if _can_be_written(parameter.default) and "later" not in parameter.metadata
+                if _can_be_written(parameter.default)
             },
             tuple(
                 n

@@ -24,6 +24,7 @@ STEP = 38  # the height of a row
 PLOT = 200  # the height of a plot
 APART = 44  # texts at an axis need as much
 LETTER = 12  # and as much a letter, where they are long
+WIDEST_LETTER = 7.0  # a digit in a wide font
 SMALL_LETTER = 6.4  # the width of one of small print, at most
 MOST_NAME = 34  # characters of a name
 ENDING = 13  # of a name that is shortened
@@ -404,6 +405,13 @@ class ChartLine:
     limits: Sequence[Limits] = ()
 
 
+def diagonal(x: Axis, y: Axis, tooltip: str) -> str:
+    """Return a dotted line on which both coordinates are equal, from 0 to 1."""
+    start = format_numbers(x.position(0), y.position(0))
+    end = format_numbers(x.position(1), y.position(1))
+    return stroke("axis", f"M{start}L{end}", tooltip, dashes="1 4")
+
+
 def plot_lines(
     title: str,
     x: Axis,
@@ -652,7 +660,7 @@ def horizontal_axis(axis: Axis, y: float) -> str:
     labels = ""
     for x, label in ticks:
         anchor = _text_anchor(x)
-        half = LETTER / 4 * len(label)
+        half = WIDEST_LETTER / 2 * len(label)
         if axis.amounts and half <= x <= WIDTH - half:
             anchor = "middle"
         labels += text_element("tick", x, y + 15, label, anchor)

@@ -7,7 +7,7 @@ dotted one, so that a difference is seen as a distance.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 
 from fairbench_cli.base.safe_text import format_amount, format_count
@@ -58,7 +58,7 @@ DASHES = "4 3"
 DOTS = "1.5 2"
 LINE = 16.0  # of small print below
 BOX = 7.0
-INSET = 10.0  # of the axis: the texts at its ends are in the middle of their ticks
+INSET = 14.0  # of the axis: the texts at its ends are in the middle of their ticks
 MOST_LETTERS = 56  # of a line
 SHORTEST_NAME = 14
 
@@ -131,6 +131,8 @@ class Distributions:
         Rows below the first edge and beyond the last one.
     margin : float
         How far a mean may be from the reference's; NaN where nothing is said of that.
+    level_names : tuple of str
+        What the whole numbers from 1 on are called, where they stand for levels in an order.
     """
 
     groups: tuple[GroupDistribution, ...]
@@ -139,6 +141,7 @@ class Distributions:
     n_below: int = 0
     n_above: int = 0
     margin: float = math.nan
+    level_names: tuple[str, ...] = ()
 
     @property
     def has_whole_numbers(self) -> bool:
@@ -195,10 +198,10 @@ def choose_edges(
     if whole:
         width = max(1.0, width)
     # 1.1 / 0.1 is above 11 by rounding alone.
-    first = math.floor(start / width + 1e-12 * abs(start / width))
-    last = math.ceil(end / width - 1e-12 * abs(end / width))
+    first_bin = math.floor(start / width + 1e-12 * abs(start / width))
+    last_bin = math.ceil(end / width - 1e-12 * abs(end / width))
     decimals = 1 - math.floor(math.log10(width))
-    return tuple(round(i * width, decimals) for i in range(first, last + 1))
+    return tuple(round(i * width, decimals) for i in range(first_bin, last_bin + 1))
 
 
 def plot_distributions(title: str, distributions: Distributions) -> str:
@@ -300,9 +303,12 @@ def _find_axis(distributions: Distributions, groups: Sequence[GroupDistribution]
     low = distributions.edges[0]
     high = distributions.edges[-1]
     span = high - low
-    means = [group.mean for group in groups if math.isfinite(group.mean)]
-    lowest = min([low, *means])
-    highest = max([high, *means])
+    values = [low, high]
+    for group in groups:
+        if math.isfinite(group.mean):
+            values.append(group.mean)
+    lowest = min(values)
+    highest = max(values)
     if lowest < low:
         lowest = max(low - WIDER * span, lowest - span / 20)
     if highest > high:
@@ -312,7 +318,17 @@ def _find_axis(distributions: Distributions, groups: Sequence[GroupDistribution]
         # As many whole numbers as there is room for.
         n_letters = len(format_amount(-max(abs(low), abs(high))))
         step = max(1.0, round_step((highest - lowest) * (n_letters + 1) * SMALL_LETTER / (WIDTH - 2 * SIDE)))
-    return Axis(lowest, highest, SIDE + INSET, WIDTH - SIDE - INSET, amounts=True, step=step)
+    axis = Axis(lowest, highest, SIDE + INSET, WIDTH - SIDE - INSET, amounts=True, step=step)
+    if distributions.level_names and _names_fit(distributions, axis):
+        # The names of an axis begin at 0.
+        return replace(axis, names=("", *distributions.level_names))
+    return axis
+
+
+def _names_fit(distributions: Distributions, axis: Axis) -> bool:
+    """Return whether the names of levels stand beside each other under an axis; else they are listed."""
+    n_letters = max(map(len, distributions.level_names)) + 1
+    return n_letters * SMALL_LETTER < axis.position(axis.low + 1) - axis.start
 
 
 def _find_layout(
@@ -494,10 +510,10 @@ def _draw_cuts(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
         yield stroke("gap", f"M{format_numbers(x_left - 2, y + 2)}L{end}", "", PAPER, 2.5)
         share = group.shares[i]
         if order < 2 and share >= LEAST_LABEL:
-            place = (x_right + 4, "start")
+            anchor = (x_right + 4, "start")
             if x_right > WIDTH * 0.85:
-                place = (x_left - 4, "end")
-            yield text_element("tick", place[0], layout.text_height + 9, f"{100 * share:.0f} %", place[1])
+                anchor = (x_left - 4, "end")
+            yield text_element("tick", anchor[0], layout.text_height + 9, f"{100 * share:.0f} %", anchor[1])
 
 
 def _draw_box(group: GroupDistribution, layout: GroupLayout) -> Iterator[str]:
@@ -584,6 +600,9 @@ def _notes(groups: Sequence[GroupDistribution], layout: GroupLayout) -> list[str
     sentences = []
     if clauses:
         sentences.append(f"{' and '.join(clauses)}.")
+    if distributions.level_names and not layout.axis.names:
+        levels = enumerate(distributions.level_names, start=1)
+        sentences.append(f"{', '.join(f'{i}: {name}' for i, name in levels)}.")
     if any(_cut_bins(group, layout) for group in groups):
         sentences.append("Bars that are cut have their share of the rows beside them.")
     n_more = len(distributions.groups) - len(groups)
@@ -638,36 +657,44 @@ def _key(layout: GroupLayout) -> Iterator[list[str]]:
     yield [move_down(-4, *quantiles), text_element("tick", end + 6, 0, text)]
     ends = f"M{format_numbers(SIDE, -3)}v6M{format_numbers(end, -3)}v6"
     interval = stroke("whisker", f"M{format_numbers(SIDE, 0)}H{format_numbers(end)}{ends}", "", INK, 1.3)
-    means = [move_down(-4, interval, mark("mark ring", DISC, middle, 0, ""))]
-    means.append(text_element("tick", end + 6, 0, "mean, its interval"))
+    means = []
+    if any(math.isfinite(group.mean) for group in layout.distributions.groups):
+        means.append(move_down(-4, interval, mark("mark ring", DISC, middle, 0, "")))
+        means.append(text_element("tick", end + 6, 0, "mean, its interval"))
     margin = layout.distributions.margin
     if math.isfinite(margin):
         text = f"allowed: up to {_format_margin(margin, layout)} away"
         start = SECOND
-        if len(text) > HALF_LINE:
+        if means and len(text) > HALF_LINE:
             yield means
             means = []
             start = SIDE
         swatch = element("rect", "band", x=start, y=-9.5, width=22, height=11, fill=COLOURS["band"])
         means += [swatch, text_element("tick", start + 28, 0, text)]
-    yield means
+    if means:
+        yield means
     if layout.reference is not None and len(layout.distributions.groups) > 1:
         name = shorten(layout.reference.name, 14)
-        dashed = stroke("ref", f"M{format_numbers(SIDE, -4)}H{format_numbers(end)}", "", INK, 1.2, DASHES)
-        dotted = stroke("ghost", f"M{format_numbers(SECOND, -4)}h22", "", SOFT, 1, DOTS)
-        yield [
-            dashed,
-            text_element("tick", end + 6, 0, f"mean of {name}"),
-            dotted,
-            text_element("tick", SECOND + 28, 0, f"shape of {name}"),
-        ]
+        line = []
+        start = SIDE
+        if math.isfinite(layout.reference_mean):
+            start = SECOND
+            d = f"M{format_numbers(SIDE, -4)}H{format_numbers(end)}"
+            line.append(stroke("ref", d, "", INK, 1.2, DASHES))
+            line.append(text_element("tick", end + 6, 0, f"mean of {name}"))
+        line.append(stroke("ghost", f"M{format_numbers(start, -4)}h22", "", SOFT, 1, DOTS))
+        line.append(text_element("tick", start + 28, 0, f"shape of {name}"))
+        yield line
 
 
 def _describe_mean(group: GroupDistribution, layout: GroupLayout) -> str:
     """Return the mean of a group with its interval, the difference to the reference and the verdict."""
-    clauses = [f"mean {layout.format(group.mean)}"]
-    if math.isfinite(group.low) and math.isfinite(group.high):
-        clauses[0] += f" ({layout.format(group.low)} to {layout.format(group.high)})"
+    clauses = []
+    if math.isfinite(group.mean):
+        text = f"mean {layout.format(group.mean)}"
+        if math.isfinite(group.low) and math.isfinite(group.high):
+            text += f" ({layout.format(group.low)} to {layout.format(group.high)})"
+        clauses.append(text)
     if group.side_text:
         clauses.append(group.side_text)
     if group.look in VERDICTS and not group.is_reference:
@@ -690,7 +717,8 @@ def _describe_quantiles(group: GroupDistribution, layout: GroupLayout) -> str:
 
 def _describe_group(group: GroupDistribution, layout: GroupLayout) -> str:
     """Return a group in words: for those who cannot see it."""
-    texts = [_describe_mean(group, layout), format_count(group.n_rows, "row")]
+    texts = [_describe_mean(group, layout)]
     if math.isfinite(group.quantiles[3]):
-        texts.insert(1, f"median {layout.format(group.quantiles[3])}")
-    return f"{group.name}: {', '.join(texts)}"
+        texts.append(f"median {layout.format(group.quantiles[3])}")
+    texts.append(format_count(group.n_rows, "row"))
+    return f"{group.name}: {', '.join(text for text in texts if text)}"

@@ -40,6 +40,7 @@ from fairbench_cli.interventions.cells import balanced_rows, divide_rows
 from fairbench_cli.interventions.fitted import Fitted, Infeasible, check_fitted
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts, count, expected_count
+from fairbench_cli.measures.group_scores import GroupScores, sum_scores
 from fairbench_cli.measures.groups import ProtectedAttributes
 from fairbench_cli.measures.registry import distance, measure
 from fairbench_cli.measures.thresholds import swept_counts
@@ -89,6 +90,9 @@ class Repeat:
     swept : Counts or None
         The counts at every acceptance rate, shape (rates, groups, 2, 2): no rates where the model has no
         scores, None where nobody asked for them.
+    scores, recorded_scores : GroupScores or None
+        Sums of the model's scores by joint level, NaN where it has none; and the same with the labels and
+        groups of `recorded`. None where nobody asked for them.
     tuning : Curve or None
         What parameters were chosen from, where some are tuned.
     decisions : str or None
@@ -106,6 +110,8 @@ class Repeat:
     seconds: float = 0.0
     values: dict[str, float] = field(default_factory=dict)
     swept: Counts | None = None
+    scores: GroupScores | None = None
+    recorded_scores: GroupScores | None = None
     tuning: Curve | None = None
     decisions: str | None = None
     predictions: bytes | RowsPlace | None = None
@@ -189,9 +195,10 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
             order=order,
         )
 
-    # 6. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
-    needs_scores = population.sweep or population.row_metrics.metrics or population.predictions
-    if needs_scores:
+    # 6. What counts of decisions do not suffice for, if asked for: metrics of rows, sums of scores, every
+    # acceptance rate.
+    needs_scores = population.keeps_scores or population.sweep or population.row_metrics.metrics
+    if needs_scores or population.predictions:
         scores = model.scores(copy_shell(visible))
     else:
         scores = None
@@ -206,6 +213,14 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         outputs = _select_rows(included, predicted, scores, stays)
         recorded_values = population.row_metrics.measure(record.known_rows, *outputs)
         values |= {on_record(name): value for name, value in recorded_values.items()}
+    score_sums = None
+    recorded_sums = None
+    if population.keeps_scores:
+        score_sums = sum_scores(group, test.y, scores, protected.groups)
+        if record.rows is not None:
+            recorded_group = groups_of(record.rows, protected)
+            (included_scores,) = _select_rows(included, scores)
+            recorded_sums = sum_scores(recorded_group, record.rows.y, included_scores, protected.groups)
     swept = None
     if population.sweep:
         none = Counts(counts.groups, np.zeros((0, *counts.n.shape)))
@@ -225,6 +240,8 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         seconds=time.process_time() - start,
         values=values,
         swept=swept,
+        scores=score_sums,
+        recorded_scores=recorded_sums,
         predictions=stored_rows,
         controls=controls,
     )

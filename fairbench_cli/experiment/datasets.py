@@ -517,6 +517,8 @@ class Population:
         Whether to count at every acceptance rate.
     row_metrics : RequestedRowMetrics
         Metrics that need the test rows.
+    keeps_scores : bool
+        Whether to keep sums of the models' scores by group.
     predictions : bool
         Whether to keep the test rows with what was decided.
     controls : bool
@@ -543,6 +545,7 @@ class Population:
     balanced: tuple[int, int] | None
     sweep: bool
     row_metrics: RequestedRowMetrics
+    keeps_scores: bool = False
     predictions: bool = False
     controls: bool = False
     apart: Sample | None = None
@@ -599,6 +602,7 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         balanced=_balanced(balanced, prepared.size, len(dataset)) if balanced and dataset else None,
         sweep=config.sweep is not None,
         row_metrics=config.row_metrics,
+        keeps_scores=config.keeps_scores,
         predictions=config.predictions,
         controls=bool(config.controls),
         apart=_tested_rows(prepared, config),

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from scipy.sparse import csr_array, diags_array, vstack
 
-from fairbench_cli.base.parameters import LATER
+from fairbench_cli.base.parameters import UNWRITTEN
 from fairbench_cli.classifiers.encode import BinEncoding
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
@@ -456,7 +456,7 @@ class ZafarDI:
     l2: NotNegative = 1.0
     bins: BinEncoding = "one-hot"
     scale: bool = True
-    optimum: Optimum = field(default="least-loss", metadata=LATER)
+    optimum: Optimum = field(default="least-loss", metadata={UNWRITTEN: "least-loss"})
 
     def __post_init__(self) -> None:
         if self.optimum == "nearest" and self.mode in ("none", "fairness"):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.significance import FEW_EXPECTED, chi_squared_tail
+from fairbench_cli.measures.significance import FEW_EXPECTED
 
 Ints = NDArray[np.intp]
 
@@ -32,11 +32,15 @@ class EffectiveRows:
     Parameters
     ----------
     rows : float
+    degrees : float, optional
+        Of the χ² that a table's on these rows is like: fewer than (groups − 1) × (classes − 1) where a row is
+        worth more in some cells than in others. Just these where left out.
     clusters : float
         Clusters with rows; infinite where rows are independent.
     """
 
     rows: float
+    degrees: float | None = None
     clusters: float = math.inf
 
 
@@ -112,7 +116,7 @@ def compare_classes(
     rng : numpy Generator
         Of the permutations.
     effective : EffectiveRows, optional
-        What the rows are worth: `weighted_rows`, `clustered_rows`. All of `counts` where left out.
+        What the rows are worth: `weighted_rows`, `clustered_rows`. Rows of equal weight where left out.
     confidence : float
         Of the limits.
     permutations : int
@@ -135,14 +139,13 @@ def compare_classes(
     w = math.sqrt(float(_square_contingency(shares)))
     statistic = effective.rows * w**2
     smallest_expected = effective.rows * float(shares.sum(1).min() * shares.sum(0).min())
+    chance_degrees = effective.degrees or degrees
     is_permuted = smallest_expected < FEW_EXPECTED
     if is_permuted:
         p = permutation_p(shares, effective.rows, _square_contingency, rng, permutations)
-    elif math.isinf(effective.clusters):
-        p = float(chi_squared_tail(np.asarray(statistic), degrees))
     else:
-        p = _clustered_p(statistic, degrees, effective.clusters)
-    low, high = w_limits(w, effective.rows, degrees, confidence)
+        p = _chi_squared_p(statistic / degrees, chance_degrees, effective.clusters)
+    low, high = w_limits(w, effective.rows * chance_degrees / degrees, chance_degrees, confidence)
     return ClassComparison(
         rows=effective.rows,
         statistic=statistic,
@@ -222,14 +225,16 @@ def _round_to_sum(numbers: Floats, total: int) -> Ints:
     return whole.astype(np.intp)
 
 
-def _clustered_p(statistic: float, degrees: int, clusters: float) -> float:
-    """P(F ≥ χ² / degrees): the variance of few clusters is itself uncertain."""
-    from scipy.special import fdtrc
+def _chi_squared_p(per_degree: float, degrees: float, clusters: float) -> float:
+    """P(χ² / degrees ≥ per_degree); of F where few clusters leave its variance uncertain."""
+    from scipy.special import chdtrc, fdtrc
 
-    return float(fdtrc(degrees, degrees * (clusters - 1), statistic / degrees))
+    if math.isinf(clusters):
+        return float(chdtrc(degrees, degrees * per_degree))
+    return float(fdtrc(degrees, degrees * (clusters - 1), per_degree))
 
 
-def w_limits(w: float, rows: float, degrees: int, confidence: float = 0.95) -> tuple[float, float]:
+def w_limits(w: float, rows: float, degrees: float, confidence: float = 0.95) -> tuple[float, float]:
     """Return the limits of Cohen's w, by inverting the noncentral χ².
 
     Both are 0 where the table is more even than chance nearly ever has it.
@@ -250,14 +255,34 @@ def w_limits(w: float, rows: float, degrees: int, confidence: float = 0.95) -> t
     return limits[0], limits[1]
 
 
-def weighted_rows(weights: ArrayLike) -> EffectiveRows:
-    """Return Kish's number of weighted rows: (Σ w)² / Σ w².
+def weighted_rows(counts: ArrayLike, squares: ArrayLike) -> EffectiveRows:
+    """Return how many independent rows weighted ones are worth in a table: see `clustered_rows`.
 
-    >>> weighted_rows([1, 1, 2]).rows
-    2.6666666666666665
+    Parameters
+    ----------
+    counts, squares : array, shape (groups, classes)
+        Sums of weights and of squared weights.
+
+    Examples
+    --------
+    >>> effective = weighted_rows([[20, 10], [30, 20]], [[40, 20], [60, 40]])
+    >>> round(effective.rows, 6), round(effective.degrees, 6)
+    (40.0, 1.0)
     """
-    mass = np.asarray(weights, dtype=np.float64)
-    return EffectiveRows(float(divide(mass.sum() ** 2, mass @ mass)))
+    table = np.asarray(counts, dtype=np.float64)
+    square = np.asarray(squares, dtype=np.float64)
+    filled = table > 0
+    rows = filled.any(1)
+    columns = filled.any(0)
+    table = table[rows][:, columns]
+    square = square[rows][:, columns]
+    if min(table.shape) < 2:
+        return EffectiveRows(math.nan)
+    kish = float(divide(table.sum() ** 2, square.sum()))
+    shares = table / table.sum()
+    of_cells = _independence_residuals(np.eye(table.size).reshape(-1, *table.shape), shares)
+    covariance = (of_cells.T * square.ravel()) @ of_cells / table.sum() ** 2
+    return _effective_rows(shares, covariance, kish)
 
 
 def clustered_rows(
@@ -265,9 +290,10 @@ def clustered_rows(
 ) -> EffectiveRows:
     """Return how many independent rows clusters are worth in a table of groups × classes.
 
-    It is the first-order correction of Rao & Scott (1981, 1984): χ² is divided by the mean of its design
-    effects, here the sum over cells of the variance of P(g, c) − P(g) P(c), over P(g) P(c), by clusters. At
-    most Kish's number of rows.
+    That is the correction of Rao & Scott (1981, 1984) to the second order: χ² is divided by the mean of its
+    design effects, and has the fewer degrees of freedom the more these differ. They are of the departures
+    P(g, c) − P(g) P(c) of all cells: the covariance of these by clusters, over P(g) P(c). At most Kish's
+    number of rows.
 
     Parameters
     ----------
@@ -280,7 +306,7 @@ def clustered_rows(
     Twenty rows, each four times:
 
     >>> groups, classes = np.repeat([0, 0, 1, 1], 20), np.repeat([0, 1] * 10, 4)
-    >>> clustered_rows(np.repeat(np.arange(20), 4), groups, classes).rows
+    >>> round(clustered_rows(np.repeat(np.arange(20), 4), groups, classes).rows, 6)
     19.0
     """
     codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
@@ -291,42 +317,58 @@ def clustered_rows(
         mass = np.asarray(weights, dtype=np.float64)[order]
     group = np.unique(np.asarray(groups)[order], return_inverse=True)[1]
     class_ = np.unique(np.asarray(classes)[order], return_inverse=True)[1]
-    n_groups = int(group.max(initial=-1)) + 1
-    n_classes = int(class_.max(initial=-1)) + 1
+    shape = (int(group.max(initial=-1)) + 1, int(class_.max(initial=-1)) + 1)
     n_clusters = int(code.max(initial=-1)) + 1
-    cell = group * n_classes + class_
-    shape = (n_groups, n_classes)
-    n_cells = n_groups * n_classes
-    degrees = (n_groups - 1) * (n_classes - 1)
-    kish = float(divide(mass.sum() ** 2, mass @ mass))
-    if degrees < 1 or n_clusters < 2:
-        return EffectiveRows(math.nan, float(n_clusters))
+    if min(shape) < 2 or n_clusters < 2:
+        return EffectiveRows(math.nan, None, float(n_clusters))
+    n_cells = shape[0] * shape[1]
+    cell = group * shape[1] + class_
     shares = np.bincount(cell, mass, n_cells).reshape(shape) / mass.sum()
-    of_group = shares.sum(1)
-    of_class = shares.sum(0)
-    squares = np.zeros(shape)
+    covariance = np.zeros((n_cells, n_cells))
     n_at_once = max(BLOCK // n_cells, 1)
     for start in range(0, n_clusters, n_at_once):
         n_block = min(n_at_once, n_clusters - start)
         first, end = np.searchsorted(code, [start, start + n_block])
-        place = (code[first:end] - start) * n_cells + cell[first:end]
-        tables = np.bincount(place, mass[first:end], n_block * n_cells).astype(np.float64)
-        tables = tables.reshape(n_block, *shape)
-        squares += np.square(_independence_residuals(tables, of_group, of_class, shares)).sum(0)
-    variance = n_clusters / (n_clusters - 1) * squares / mass.sum() ** 2
-    design = float((variance / np.outer(of_group, of_class)).sum())
-    return EffectiveRows(min(float(divide(degrees, design)), kish), float(n_clusters))
+        table_cell = (code[first:end] - start) * n_cells + cell[first:end]
+        tables = np.bincount(table_cell, mass[first:end], n_block * n_cells).astype(np.float64)
+        residuals = _independence_residuals(tables.reshape(n_block, *shape), shares)
+        covariance += residuals.T @ residuals
+    covariance *= n_clusters / (n_clusters - 1) / mass.sum() ** 2
+    kish = float(divide(mass.sum() ** 2, mass @ mass))
+    return _effective_rows(shares, covariance, kish, float(n_clusters))
 
 
-def _independence_residuals(tables: Floats, of_group: Floats, of_class: Floats, shares: Floats) -> Floats:
-    """Return the sums of each cluster's rows to P(g, c) − P(g) P(c), shape (clusters, groups, classes)."""
+def _effective_rows(
+    shares: Floats, covariance: Floats, most: float, clusters: float = math.inf
+) -> EffectiveRows:
+    """Return the rows that a table is worth, by the covariance of its departures, (cells, cells)."""
+    expected = np.outer(shares.sum(1), shares.sum(0)).ravel()
+    effects = covariance / np.sqrt(np.outer(expected, expected))
+    total = float(np.trace(effects))
+    degrees = (shares.shape[0] - 1) * (shares.shape[1] - 1)
+    rows = min(float(divide(degrees, total)), most)
+    return EffectiveRows(rows, float(divide(total**2, np.square(effects).sum())), clusters)
+
+
+def _independence_residuals(tables: Floats, shares: Floats) -> Floats:
+    """Return the sums of some rows to P(g, c) − P(g) P(c), shape (tables, cells).
+
+    Parameters
+    ----------
+    tables : array, shape (tables, groups, classes)
+        The weights of the rows.
+    shares : array, shape (groups, classes)
+        Of all rows.
+    """
+    of_group = shares.sum(1)
+    of_class = shares.sum(0)
     weight = tables.sum((1, 2))[:, None]
     group_excess = tables.sum(2) - of_group * weight
     class_excess = tables.sum(1) - of_class * weight
     residuals: Floats = tables - shares * weight[:, None]
     residuals -= group_excess[:, :, None] * of_class
     residuals -= class_excess[:, None, :] * of_group[:, None]
-    return residuals
+    return residuals.reshape(len(tables), -1)
 
 
 def ridits(counts: ArrayLike) -> Floats:

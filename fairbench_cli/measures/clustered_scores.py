@@ -13,6 +13,7 @@ import numpy as np
 
 from fairbench_cli.measures.clusters import LEAST_CLUSTERS, ClusterSums, linear_variance, t_quantile
 from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.group_scores import sum_at
 from fairbench_cli.measures.scores import (
     CalibrationFit,
     Ints,
@@ -21,7 +22,6 @@ from fairbench_cli.measures.scores import (
     ScoreTotals,
     logit,
     lost_shares,
-    sum_at,
 )
 from fairbench_cli.measures.significance import normal_quantile
 

@@ -24,7 +24,9 @@ Bools = NDArray[np.bool_]
 
 EQUAL = 1e-9  # sums that differ by less than this part of them are equal
 DRIFT = 1e-4  # of what counts change by, beyond rounding: a group's rows do not cancel out
-MOST_UNSEEN = 3.0  # times CR2, which the sizes of clusters may make one expect
+UNEVEN_POWER = (
+    1.5  # of how uneven clusters are: with it 40 worlds, most of few heavy clusters, reject in .054 at most
+)
 LEAST_CLUSTERS = 2  # with rows of a group, and among these with and without somebody who is selected
 LEAST_DEGREES = 1.0
 TAUS_OF_RATIO = (0.0, 1.0, 2.0)  # a quadratic in τ is known from three
@@ -82,17 +84,30 @@ class ClusterSums:
     def covariance(self) -> Floats:
         """CR2 of the sides' means, shape (..., sides, sides).
 
-        Where clusters are of one side each, a few heavy ones that agree by chance leave no trace in it: a
-        variance that is less than a part of `expected_variance` is replaced by that.
+        Where clusters are of one side each, a few heavy ones that agree by chance leave no trace in it. So a
+        variance is no less than a part of `expected_variance`: none of it where all clusters weigh the same,
+        nearly all of it where a few weigh as much as all others.
         """
         influence = np.where(self.square > 0, divide(self.adjustment * self.residual, self.total), 0.0)
         covariance: Floats = influence @ np.swapaxes(influence, -1, -2)
         sides = covariance.shape[-1]
         variance = np.diagonal(covariance, axis1=-2, axis2=-1)
         is_apart = ((self.square > 0).sum(-2) <= 1).all(-1)[..., None] & (sides > 1)
-        is_far_less = is_apart & (self.expected_variance > MOST_UNSEEN * variance)
-        missing = np.where(is_far_less, self.expected_variance - variance, 0.0)
+        if not is_apart.any():
+            return covariance
+        least = self.unevenness**UNEVEN_POWER * self.expected_variance
+        missing = np.where(is_apart, np.maximum(least - variance, 0.0), 0.0)
         return covariance + missing[..., None] * np.eye(sides)
+
+    @cached_property
+    def unevenness(self) -> Floats:
+        """How much the clusters of each side differ in weight, from 0 (not at all) to 1, shape (..., sides).
+
+        It is 1 less the number of equal clusters that would say as much, over the number there is.
+        """
+        n_clusters = (self.square > 0).sum(-1)
+        equal = divide(self.total[..., 0] ** 2, (self.weight**2).sum(-1))
+        return np.clip(1.0 - np.nan_to_num(divide(equal, n_clusters), nan=1.0), 0.0, 1.0)
 
     @cached_property
     def expected_variance(self) -> Floats:

@@ -2,22 +2,23 @@
 
 One convention for all: a group g is compared with its reference r, so a difference is X(g) − X(r) and a
 ratio X(g) / X(r). In a run g is the deprived group and r the favoured one. Over many groups, those without a
-value are left out.
+value are left out. Measures of scores are compared in the same way, and under the same names.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from fairbench_cli.measures.counts import Counts, Floats, divide
+from fairbench_cli.measures.group_scores import SCORE_MEASURES, Grouped, GroupScores, ScoreMeasure
 from fairbench_cli.measures.metric import Groups, Metric
 from fairbench_cli.measures.rates import RATES, Rate, numerators_and_denominators, rate_by_group
 from fairbench_cli.measures.significance import two_proportions
 
-Values = Callable[[Counts, str], Floats]
+Values = Callable[[Any, str], Floats]
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,12 @@ class Comparison:
         """What is computed."""
         return (self.function.__doc__ or "").partition("\n")[0].removeprefix("Return ").removesuffix(".")
 
+    def farthest_names(self, rate: str) -> tuple[str, ...]:
+        """Return the name of the comparison of a rate of which it is the farthest; none if it has a sign."""
+        if not self.farthest_of:
+            return ()
+        return (f"{rate}-{self.farthest_of}",)
+
     @property
     def is_test(self) -> bool:
         """Whether it is a statistic or p-value, which shares of a whole list do not have."""
@@ -68,7 +75,14 @@ class Comparison:
         return (self.low, self.high, self.ideal) == (0, 1, None) and not self.is_test
 
 
-def difference(counts: Counts, rate: str) -> Floats:
+def values_by_group(counts: Grouped, name: str) -> Floats:
+    """Return a rate, or of scores a measure, of each group, shape (..., groups)."""
+    if isinstance(counts, GroupScores):
+        return SCORE_MEASURES[name].compute(counts)
+    return rate_by_group(counts, name)
+
+
+def difference(counts: Grouped, rate: str) -> Floats:
     """Return X(g) − X(r).
 
     >>> some = Counts(("g", "r"), np.array([[[3.0, 1], [1, 1]], [[1, 1], [1, 3]]]))
@@ -78,12 +92,12 @@ def difference(counts: Counts, rate: str) -> Floats:
     return of_group(counts, rate) - of_reference(counts, rate)
 
 
-def ratio(counts: Counts, rate: str) -> Floats:
+def ratio(counts: Grouped, rate: str) -> Floats:
     """Return X(g) / X(r)."""
     return divide(of_group(counts, rate), of_reference(counts, rate))
 
 
-def spread(counts: Counts, rate: str) -> Floats:
+def spread(counts: Grouped, rate: str) -> Floats:
     """Return max X(s) − min X(s) over the groups s.
 
     The largest difference of any two groups.
@@ -96,7 +110,7 @@ def spread(counts: Counts, rate: str) -> Floats:
     return high - low
 
 
-def worst_ratio(counts: Counts, rate: str) -> Floats:
+def worst_ratio(counts: Grouped, rate: str) -> Floats:
     """Return min X(s) / max X(s) over the groups s.
 
     The smallest ratio of any two groups.
@@ -105,42 +119,42 @@ def worst_ratio(counts: Counts, rate: str) -> Floats:
     return divide(low, high)
 
 
-def farthest_difference(counts: Counts, rate: str) -> Floats:
+def farthest_difference(counts: Grouped, rate: str) -> Floats:
     """Return the one farthest from 0 of X(s) − X(r) over the other groups s."""
     differences = _other_rates(counts, rate) - of_reference(counts, rate)[..., None]
     return _farthest(differences, np.abs(differences))
 
 
-def farthest_ratio(counts: Counts, rate: str) -> Floats:
+def farthest_ratio(counts: Grouped, rate: str) -> Floats:
     """Return the one farthest from 1 on a log scale of X(s) / X(r) over the other groups s."""
     ratios = divide(_other_rates(counts, rate), of_reference(counts, rate)[..., None])
     with np.errstate(divide="ignore"):
         return _farthest(ratios, np.abs(np.log(ratios)))
 
 
-def mean_difference(counts: Counts, rate: str) -> Floats:
+def mean_difference(counts: Grouped, rate: str) -> Floats:
     """Return the mean of X(s) − X(r) over the other groups s."""
     return _mean_of_finite(_other_rates(counts, rate) - of_reference(counts, rate)[..., None])
 
 
-def mean_ratio(counts: Counts, rate: str) -> Floats:
+def mean_ratio(counts: Grouped, rate: str) -> Floats:
     """Return the mean of X(s) / X(r) over the other groups s."""
     return _mean_of_finite(divide(_other_rates(counts, rate), of_reference(counts, rate)[..., None]))
 
 
-def mean_of_groups(counts: Counts, rate: str) -> Floats:
+def mean_of_groups(counts: Grouped, rate: str) -> Floats:
     """Return the mean of X(s) over the groups s, each counting once however large."""
-    return _mean_of_finite(rate_by_group(counts, rate))
+    return _mean_of_finite(values_by_group(counts, rate))
 
 
-def of_group(counts: Counts, rate: str) -> Floats:
+def of_group(counts: Grouped, rate: str) -> Floats:
     """Return X(g)."""
-    return rate_by_group(counts.pair, rate)[..., 0]
+    return values_by_group(counts.pair, rate)[..., 0]
 
 
-def of_reference(counts: Counts, rate: str) -> Floats:
+def of_reference(counts: Grouped, rate: str) -> Floats:
     """Return X(r)."""
-    return rate_by_group(counts.pair, rate)[..., 1]
+    return values_by_group(counts.pair, rate)[..., 1]
 
 
 def z(counts: Counts, rate: str) -> Floats:
@@ -196,11 +210,6 @@ def rate_metric(rate: Rate) -> Metric:
 def comparison_metric(rate: Rate, comparison: Comparison) -> Metric:
     """Return ``RATE-COMPARISON`` as a metric."""
     ideal = rate.ideal if comparison.of_rate else comparison.ideal
-    if comparison.groups == "pair":
-        who = "a group"
-    else:
-        who = "too few groups are left: one is left out when it"
-    undefined = rate.undefined(who)
     return Metric(
         name=f"{rate.name}-{comparison.name}",
         function=lambda counts: comparison.function(counts, rate.name),
@@ -209,13 +218,22 @@ def comparison_metric(rate: Rate, comparison: Comparison) -> Metric:
         ideal=ideal,
         formula=f"{comparison.formula}, X(s) = {rate.formula}",
         source="common",
-        undefined="; ".join(filter(None, (undefined, comparison.undefined))),
+        undefined=_undefined(rate.undefined, comparison),
         section="comparison",
         groups=comparison.groups,
         on=_speaks_of(rate),
-        farthest_of=(f"{rate.name}-{comparison.farthest_of}",) if comparison.farthest_of else (),
+        farthest_of=comparison.farthest_names(rate.name),
         equal=rate.name if comparison.name == "p" else "",
     )
+
+
+def _undefined(undefined: Callable[[str], str], comparison: Comparison) -> str:
+    """Return when a comparison is NaN, given when what it compares is, for a group."""
+    if comparison.groups == "pair":
+        who = "a group"
+    else:
+        who = "too few groups are left: one is left out when it"
+    return "; ".join(filter(None, (undefined(who), comparison.undefined)))
 
 
 def compositions() -> list[Metric]:
@@ -228,6 +246,63 @@ def compositions() -> list[Metric]:
             for comparison in COMPARISONS.values()
             if not (comparison.is_test and untested)
         ]
+    return metrics
+
+
+def score_metric(measure: ScoreMeasure) -> Metric:
+    """Return a measure of scores over all rows as a metric."""
+    return Metric(
+        name=measure.name,
+        function=lambda scores: measure.compute(scores.all_rows)[..., 0],
+        low=measure.low,
+        high=measure.high,
+        ideal=measure.ideal,
+        formula=measure.overall_formula,
+        source=measure.source,
+        undefined=measure.undefined(""),
+        section="score",
+        needs="score-sums",
+        groups="any",
+    )
+
+
+def score_comparison_metric(measure: ScoreMeasure, comparison: Comparison) -> Metric:
+    """Return ``MEASURE-COMPARISON`` as a metric."""
+    low = comparison.low
+    high = comparison.high
+    ideal = comparison.ideal
+    if comparison.of_rate:
+        low = measure.low
+        high = measure.high
+        ideal = measure.ideal
+    elif comparison.ideal == 0:  # a difference, of two values that may be further apart than rates
+        high = measure.high - measure.low
+        if low < 0:
+            low = -high
+    return Metric(
+        name=f"{measure.name}-{comparison.name}",
+        function=lambda scores: comparison.function(scores, measure.name),
+        low=low,
+        high=high,
+        ideal=ideal,
+        formula=f"{comparison.formula}, X(s) = {measure.formula}",
+        source="common",
+        undefined=_undefined(measure.undefined, comparison),
+        section="comparison",
+        needs="score-sums",
+        groups=comparison.groups,
+        farthest_of=comparison.farthest_names(measure.name),
+    )
+
+
+def score_compositions() -> list[Metric]:
+    """Return every measure of scores over all rows, and every comparison of each that it has."""
+    metrics = [score_metric(measure) for measure in SCORE_MEASURES.values()]
+    for measure in SCORE_MEASURES.values():
+        for comparison in COMPARISONS.values():
+            is_ratio = "ratio" in comparison.name
+            if not comparison.is_test and not (is_ratio and measure.is_signed):
+                metrics.append(score_comparison_metric(measure, comparison))
     return metrics
 
 
@@ -244,14 +319,14 @@ def _z_and_p(counts: Counts, rate: str) -> tuple[Floats, Floats]:
     return two_proportions(numerator[..., 0], denominator[..., 0], numerator[..., 1], denominator[..., 1])
 
 
-def _other_rates(counts: Counts, rate: str) -> Floats:
+def _other_rates(counts: Grouped, rate: str) -> Floats:
     """Return the rate of every group that is no part of the reference."""
-    return rate_by_group(counts, rate)[..., counts.outside]
+    return values_by_group(counts, rate)[..., counts.outside]
 
 
-def _lowest_and_highest(counts: Counts, rate: str) -> tuple[Floats, Floats]:
+def _lowest_and_highest(counts: Grouped, rate: str) -> tuple[Floats, Floats]:
     """Return the lowest and the highest rate; NaN when fewer than two groups have one."""
-    rates = rate_by_group(counts, rate)
+    rates = values_by_group(counts, rate)
     has_value = ~np.isnan(rates)
     enough = has_value.sum(-1) > 1
     low = np.where(has_value, rates, np.inf).min(-1)

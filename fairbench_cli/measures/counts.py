@@ -77,8 +77,7 @@ class Counts:
     @property
     def outside(self) -> NDArray[np.bool_]:
         """Which groups are no part of the reference, shape (groups,)."""
-        reference = self.reference or self.groups[1:]
-        return np.array([group not in reference for group in self.groups], dtype=bool)
+        return is_outside(self.groups, self.reference)
 
     @cached_property
     def all_rows(self) -> "Counts":
@@ -254,6 +253,12 @@ def divide(above: ArrayLike, below: ArrayLike) -> Floats:
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.true_divide(above, below), dtype=np.float64)
+
+
+def is_outside(groups: Sequence[str], reference: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which groups are no part of the reference, shape (groups,); of two without one, the first."""
+    reference = reference or groups[1:]
+    return np.array([group not in reference for group in groups], dtype=bool)
 
 
 def deprived_and_favoured(counts: Counts, values: Floats) -> tuple[Floats, Floats]:

@@ -9,21 +9,22 @@ Numbers are differences of the group less its reference.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.means import Contrast
 from fairbench_cli.measures.regression import (
     NO_ESTIMATE,
     EstimateWithLimits,
     LinearFit,
-    contrast_variance,
     estimate_contrast,
     fit_linear,
     independent_columns,
     select_rows,
+    sum_coefficients,
 )
 
 SIDES = ("group", "reference")
@@ -186,8 +187,8 @@ def decompose_difference(
     if weights is not None:
         mass = np.asarray(weights, dtype=np.float64)
     sides = [mask & (mass > 0), ~mask & (mass > 0)]
-    means = [_weighted_mean(target[side], mass[side]) for side in sides]
-    difference = means[0] - means[1]
+    outcome_means = [_weighted_mean(target[side], mass[side]) for side in sides]
+    difference = outcome_means[0] - outcome_means[1]
     # 1. The columns that both groups have rows for.
     design = _drop_columns(_to_columns(predictors), sides, mass)
     dropped = _dropped_names(predictors, design)
@@ -206,19 +207,19 @@ def decompose_difference(
     if clusters is None:
         degrees = min(group.degrees, reference.degrees)
     # 3. The parts.
-    variance = _Variances(design.matrix, sides, mass, clusters)
+    means = _ColumnMeans(design.matrix, sides, mass, clusters)
     explained = estimate_contrast(
         [reference],
         [gap],
         confidence,
-        extra_variance=variance.of_gap(reference.coefficients),
+        of_factors=means.of_gap(reference.coefficients),
         degrees=degrees,
     )
     unexplained = estimate_contrast(
         [group, reference],
         [group.means, -group.means],
         confidence,
-        extra_variance=variance.of_group_mean(change),
+        of_factors=means.of_group(change),
         degrees=degrees,
     )
     contributions = []
@@ -230,7 +231,7 @@ def decompose_difference(
             [reference],
             [np.where(in_predictor, gap, 0.0)],
             confidence,
-            extra_variance=variance.of_gap(np.where(in_predictor, reference.coefficients, 0.0)),
+            of_factors=means.of_gap(np.where(in_predictor, reference.coefficients, 0.0)),
             degrees=degrees,
         )
         left = float((group.means * change)[in_predictor].sum())
@@ -303,7 +304,7 @@ def _weighted_mean(numbers: Floats, mass: Floats) -> float:
 def _to_columns(predictors: Sequence[ExplainingColumn]) -> _Design:
     """Return predictors as columns of numbers: a 0/1 column for each level but the first."""
     columns: list[Floats] = []
-    places: list[int] = []
+    origins: list[int] = []
     names: list[str] = []
     is_level: list[bool] = []
     for i, predictor in enumerate(predictors):
@@ -314,11 +315,11 @@ def _to_columns(predictors: Sequence[ExplainingColumn]) -> _Design:
         for code, level in enumerate(predictor.levels[1:], start=1):
             columns.append((values == code).astype(np.float64))
             names.append(f"{predictor.name}={level}")
-        n_new = len(columns) - len(places)
-        places += [i] * n_new
+        n_new = len(columns) - len(origins)
+        origins += [i] * n_new
         is_level += [bool(predictor.levels)] * n_new
     matrix = np.column_stack(columns)
-    return _Design(matrix, np.array(places, dtype=np.intp), tuple(names), np.array(is_level, dtype=bool))
+    return _Design(matrix, np.array(origins, dtype=np.intp), tuple(names), np.array(is_level, dtype=bool))
 
 
 def _drop_columns(design: _Design, sides: Sequence[NDArray[np.bool_]], mass: Floats) -> _Design:
@@ -346,22 +347,22 @@ def _dropped_names(predictors: Sequence[ExplainingColumn], design: _Design) -> t
 
 
 @dataclass(frozen=True, eq=False)
-class _Variances:
-    """Of the columns' means times some coefficients."""
+class _ColumnMeans:
+    """The columns' means times some coefficients, with their variances."""
 
     matrix: Floats
     sides: Sequence[NDArray[np.bool_]]
     mass: Floats
-    clusters: ArrayLike | None = field(default=None)
+    clusters: ArrayLike | None
 
-    def of_gap(self, coefficients: Floats) -> float:
-        """Return that of the difference of both groups' means."""
+    def of_gap(self, coefficients: Floats) -> Contrast:
+        """Return the difference of both groups' means."""
         fits = [self._fit(side, coefficients) for side in self.sides]
-        return contrast_variance(fits, [MEAN, -np.array(MEAN)])[0]
+        return sum_coefficients(fits, [MEAN, -np.array(MEAN)])
 
-    def of_group_mean(self, coefficients: Floats) -> float:
-        """Return that of the group's mean."""
-        return contrast_variance([self._fit(self.sides[0], coefficients)], [MEAN])[0]
+    def of_group(self, coefficients: Floats) -> Contrast:
+        """Return the group's mean."""
+        return sum_coefficients([self._fit(self.sides[0], coefficients)], [MEAN])
 
     def _fit(self, side: NDArray[np.bool_], coefficients: Floats) -> LinearFit:
         numbers = self.matrix[side] @ coefficients[1:]

@@ -402,31 +402,42 @@ def row_shortage(group: Moments, reference: Moments, skewness: ArrayLike) -> NDA
 
 
 @dataclass(frozen=True)
-class MeanMargin:
-    """How far apart means may be: in units of the outcome, in per cent of the reference's mean, or in its sd.
+class Margin:
+    """The largest difference that is allowed, either way.
 
     Parameters
     ----------
-    size : float
-        Above 0; 5 for 5 per cent.
+    value : float
+        Above 0; of percent below 100.
     unit : {"units", "percent", "sd"}
+        Of the values themselves (of rates: a difference of rates); of the reference's mean; of its standard
+        deviation.
+
+    Examples
+    --------
+    >>> print(Margin(1500), Margin(5, "percent"), Margin(0.2, "sd"), sep=", or ")
+    1,500, or 5 %, or 0.2 sd
     """
 
-    size: float
+    value: float
     unit: MarginUnit = "units"
+
+    def __str__(self) -> str:
+        value_text = f"{self.value:,.15g}"
+        return {"units": value_text, "percent": f"{value_text} %", "sd": f"{value_text} sd"}[self.unit]
 
     def in_units(self, reference: Moments) -> Floats:
         """Return the margin in units of the outcome; NaN for per cent of a mean that is not above 0.
 
         >>> from fairbench_cli.measures.moments import sum_powers_along
-        >>> MeanMargin(5, "percent").in_units(sum_powers_along([10.0, 30.0])).tolist()
+        >>> Margin(5, "percent").in_units(sum_powers_along([10.0, 30.0])).tolist()
         1.0
         """
         if self.unit == "percent":
-            return np.asarray(np.where(reference.mean > 0, self.size / 100 * reference.mean, np.nan))
+            return np.asarray(np.where(reference.mean > 0, self.value / 100 * reference.mean, np.nan))
         if self.unit == "sd":
-            return np.asarray(self.size * reference.deviation)
-        return np.full(np.shape(reference.rows), self.size)
+            return np.asarray(self.value * reference.deviation)
+        return np.full(np.shape(reference.rows), self.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -461,7 +472,7 @@ class MarginJudgement:
 def judge_margin(
     group: Moments,
     reference: Moments,
-    margin: MeanMargin,
+    margin: Margin,
     confidence: ArrayLike = 0.95,
     ways: Ways = (),
 ) -> MarginJudgement:
@@ -472,10 +483,10 @@ def judge_margin(
     >>> from fairbench_cli.measures.moments import sum_powers
     >>> values = [*range(100), *range(1, 101), *range(0, 200, 2)]
     >>> moments = sum_powers(values, [0] * 100 + [1] * 100 + [2] * 100, 3, shift=50.0)
-    >>> judgement = judge_margin(moments[:2], moments[2], MeanMargin(20))
+    >>> judgement = judge_margin(moments[:2], moments[2], Margin(20))
     >>> judgement.is_beyond.tolist(), judgement.is_within.tolist(), judgement.is_outside.tolist()
     ([True, True], [False, False], [True, True])
-    >>> judge_margin(moments[0], moments[1], MeanMargin(0.5, "sd")).is_within.tolist()
+    >>> judge_margin(moments[0], moments[1], Margin(0.5, "sd")).is_within.tolist()
     True
     """
     plus, minus = _margin_contrasts(group, reference, margin, ways)
@@ -495,20 +506,20 @@ def judge_margin(
 
 
 def _margin_contrasts(
-    group: Moments, reference: Moments, margin: MeanMargin, ways: Ways
+    group: Moments, reference: Moments, margin: Margin, ways: Ways
 ) -> tuple[Contrast, Contrast]:
     """Return the difference plus the margin, and less the margin; NaN where there is no margin."""
     units = margin.in_units(reference)
     if margin.unit == "percent":
-        factor = margin.size / 100
+        factor = margin.value / 100
         missing = np.where(np.isnan(units), np.nan, 0.0)
         plus = _contrast(group, reference, (missing - (1 - factor), 1.0), ways)
         minus = _contrast(group, reference, (missing - (1 + factor), 1.0), ways)
         return plus, minus
     difference = _contrast(group, reference, SIGNS, ways)
     if margin.unit == "sd":
-        plus = _add_deviations(difference, group, reference, margin.size)
-        return plus, _add_deviations(difference, group, reference, -margin.size)
+        plus = _add_deviations(difference, group, reference, margin.value)
+        return plus, _add_deviations(difference, group, reference, -margin.value)
     plus = difference._replace(value=difference.value + units)
     return plus, difference._replace(value=difference.value - units)
 
@@ -525,21 +536,24 @@ def _add_deviations(difference: Contrast, group: Moments, reference: Moments, si
     extra = change**2 / 4 * (reference.fourth - second**2) - change * third
     extra = divide(extra, reference.effective_rows - 1)
     reference_variance = np.maximum(reference.variance_of_mean + extra, 0.0)
+    # The square of y makes the estimate skewed; of its third moment the term that weighs most.
+    skew = 3 * change / 2 * (reference.fourth - second**2) / reference.effective_rows**2
     plain = group.variance_of_mean + reference.variance_of_mean
     with_deviation = group.variance_of_mean + reference_variance
+    # Of rows in clusters the standard deviation is as much less certain as the means are.
+    less_certain = np.where(plain > 0, divide(with_deviation, plain), np.nan)
     return Contrast(
         difference.value + size * deviation,
-        # Of rows in clusters the standard deviation is as much less certain as the means are.
-        difference.variance * divide(with_deviation, plain),
+        difference.variance * less_certain,
         difference.degrees,
-        difference.third,
+        difference.third + skew,
     )
 
 
 def rows_to_decide(
     group: Moments,
     reference: Moments,
-    margin: MeanMargin,
+    margin: Margin,
     confidence: float = 0.95,
     power: float = 0.8,
     ways: Ways = (),
@@ -554,7 +568,7 @@ def rows_to_decide(
     --------
     >>> from fairbench_cli.measures.moments import sum_powers
     >>> moments = sum_powers([1.0, 2, 3, 4, 5, 3, 4, 5, 6, 7], [0] * 5 + [1] * 5, 2, shift=4.0)
-    >>> rows_to_decide(moments[0], moments[1], MeanMargin(1)).round().tolist()
+    >>> rows_to_decide(moments[0], moments[1], Margin(1)).round().tolist()
     60.0
     """
     from scipy.special import ndtr, ndtri

@@ -11,6 +11,7 @@ Section = Literal[
     "rate",
     "comparison",
     "accuracy",
+    "score",
     "absolute",
     "conditional",
     "situation",
@@ -19,7 +20,7 @@ Section = Literal[
     "alias",
     "legacy",
 ]
-Needs = Literal["counts", "scores", "strata", "rows", "twins"]
+Needs = Literal["counts", "score-sums", "scores", "strata", "rows", "twins"]
 Groups = Literal["pair", "reference", "any"]
 Tested = Literal["parts", "rate", "limit", "ideal", "nothing"]
 
@@ -48,8 +49,8 @@ class Metric:
     name : str
         As written in a config or on a command line.
     function : callable
-        Takes `Counts` (of two groups where `groups` is "pair") and returns one value per leading axis; or
-        takes `Rows` and returns one value.
+        Takes `Counts` (of two groups where `groups` is "pair"), or `GroupScores`, and returns one value per
+        leading axis; or takes `Rows` and returns one value.
     low, high : float
         Range.
     ideal : float or None
@@ -60,9 +61,9 @@ class Metric:
         When the value is NaN (or infinite).
     section : str
         Where it is listed.
-    needs : {"counts", "scores", "strata", "rows", "twins"}
-        What it is computed from: counts; or rows, and of these also the scores, strata to compare within, or
-        whether decisions stay the same in the other group.
+    needs : {"counts", "score-sums", "scores", "strata", "rows", "twins"}
+        What it is computed from: counts; sums of scores by group; or rows, and of these also the scores,
+        strata to compare within, or whether decisions stay the same in the other group.
     groups : {"pair", "reference", "any"}
         Whether it compares two groups, the deprived one and the reference; or any number of groups with the
         reference; or takes any number of groups.
@@ -128,11 +129,18 @@ class Metric:
         return "nearer"
 
     @property
+    def needs_rows(self) -> bool:
+        """Whether it is computed where the rows are: no sums of groups suffice."""
+        return self.needs not in ("counts", "score-sums")
+
+    @property
     def is_of_rates(self) -> bool:
         """Whether it is a rate or a difference of rates, so that 0.01 is one point.
 
         No ratio, coefficient or p-value; and no metric of somebody's own, of which nothing is known.
         """
+        if self.needs == "score-sums":
+            return False
         name = self.name.removesuffix(OF_LABELS)
         if self.section in ("absolute", "conditional"):
             return name in RATES_AMONG_OTHERS

@@ -17,7 +17,6 @@ from fairbench_cli.measures.classes import (
     clustered_rows,
     compare_classes,
     permutation_p,
-    weighted_rows,
 )
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.functions import shared_information
@@ -32,7 +31,7 @@ from fairbench_cli.measures.regression import (
     fit_linear,
     spearman,
 )
-from fairbench_cli.measures.rows import cut_into_ranges
+from fairbench_cli.measures.rows import bin_numbers, cut_into_ranges
 from fairbench_cli.measures.score_test import wilson_interval
 
 Ints = NDArray[np.intp]
@@ -102,7 +101,7 @@ def attribute_slope(
     mass = np.ones(len(numbers))
     if weights is not None:
         mass = np.asarray(weights, dtype=np.float64)
-    rows = weighted_rows(mass).rows
+    rows = _kish_rows(mass)
     low_point, high_point = weighted_quantiles(numbers[order], mass[order], SPAN, rows).value
     return AttributeSlope(
         per_step=_scale(slope, step),
@@ -188,8 +187,8 @@ def binned_information(
     mass = None
     if weights is not None:
         mass = np.asarray(weights, dtype=np.float64)
-    x_codes = _to_bins(x, bins, mass)
-    y_codes = _to_bins(y, bins, mass)
+    x_codes = bin_numbers(x, bins, mass)
+    y_codes = bin_numbers(y, bins, mass)
     shape = (int(x_codes.max(initial=-1)) + 1, int(y_codes.max(initial=-1)) + 1)
     effective = _effective_rows(x_codes, y_codes, mass, clusters)
     if min(shape) < 2:
@@ -207,24 +206,20 @@ def _bits_of_tables(tables: Floats) -> Floats:
     return shared_information(tables)[0]
 
 
-def _to_bins(values: ArrayLike, bins: int, mass: Floats | None) -> Ints:
-    """Return the bin of each number; each value's own where no more differ than there are bins."""
-    numbers = np.asarray(values, dtype=np.float64)
-    distinct, codes = np.unique(numbers, return_inverse=True)
-    if len(distinct) <= bins:
-        return codes.astype(np.intp)
-    return cut_into_ranges(numbers, bins, mass)[0]
-
-
 def _effective_rows(
     x_codes: ArrayLike, y_codes: ArrayLike, mass: Floats | None, clusters: ArrayLike | None
 ) -> EffectiveRows:
-    """Return what the rows of a table are worth."""
+    """Return the independent rows that a table is worth."""
     if clusters is not None:
         return clustered_rows(clusters, x_codes, y_codes, mass)
     if mass is not None:
-        return weighted_rows(mass)
+        return EffectiveRows(_kish_rows(mass))
     return EffectiveRows(float(np.size(x_codes)))
+
+
+def _kish_rows(mass: Floats) -> float:
+    """Return how many rows of equal weight say as much."""
+    return float(divide(mass.sum() ** 2, mass @ mass))
 
 
 @dataclass(frozen=True, eq=False)
@@ -405,7 +400,7 @@ def _means_of_clusters(moments: Moments, rows: _BinnedRows, confidence: float) -
 
     estimates = []
     terms = []
-    places = []
+    cells = []
     for code in range(rows.n_bins):
         inside = rows.bin_slice(code)
         nothing = np.empty((inside.stop - inside.start, 0))
@@ -413,12 +408,12 @@ def _means_of_clusters(moments: Moments, rows: _BinnedRows, confidence: float) -
         estimates.append(estimate_contrast([fit], [MEAN], confidence))
         bin_clusters, bin_terms = cluster_terms(fit, MEAN)
         terms.append(bin_terms)
-        places.append(np.stack([bin_clusters, np.full(len(bin_clusters), code)]))
-    matrix = coo_array((np.concatenate(terms), np.concatenate(places, axis=1))).tocsc()
+        cells.append(np.stack([bin_clusters, np.full(len(bin_clusters), code)]))
+    matrix = coo_array((np.concatenate(terms), np.concatenate(cells, axis=1))).tocsc()
     covariance = (matrix.T @ matrix).toarray()
     variance = np.diagonal(covariance)
     worth = divide(moments.mean * (1 - moments.mean), variance)
-    n_clusters = np.array([place.shape[1] for place in places], dtype=np.float64)
+    n_clusters = np.array([bin_cells.shape[1] for bin_cells in cells], dtype=np.float64)
     return _BinMeans(
         low=np.array([estimate.low for estimate in estimates]),
         high=np.array([estimate.high for estimate in estimates]),
@@ -495,7 +490,7 @@ def examine_attribute(
     confidence: float = 0.95,
     permutations: int = PERMUTATIONS,
 ) -> AttributeDependence:
-    """Return what an outcome has to do with a numeric attribute.
+    """Return the dependence of an outcome on a numeric attribute, in four ways.
 
     Parameters
     ----------

@@ -15,10 +15,11 @@ from typing import Any, Literal, get_type_hints
 
 import numpy as np
 
-from fairbench_cli.measures import conditional, functions, significance
-from fairbench_cli.measures.comparisons import compositions
+from fairbench_cli.measures import conditional, functions, score_gaps, significance
+from fairbench_cli.measures.comparisons import compositions, score_compositions
 from fairbench_cli.measures.conditional import redlining_potential
 from fairbench_cli.measures.counts import PAIR, Counts, Floats, divide
+from fairbench_cli.measures.group_scores import GroupScores, sum_scores
 from fairbench_cli.measures.individual_fairness import (
     consistency,
     find_neighbours,
@@ -31,7 +32,7 @@ from fairbench_cli.measures.individual_fairness import (
 )
 from fairbench_cli.measures.literature_names import ALIASES, alias_metric, legacy_metrics
 from fairbench_cli.measures.metric import OF_LABELS, Metric, Needs, Section
-from fairbench_cli.measures.rows import Rows, cluster_strata, count_by_stratum, propensity_strata
+from fairbench_cli.measures.rows import GROUPS, Rows, cluster_strata, count_by_stratum, propensity_strata
 
 On = Literal["predictions", "labels", "both"]
 
@@ -167,6 +168,18 @@ FUNCTIONS: tuple[Metric, ...] = (
         usual=True,
     ),
     _twins(twin_test, 0, 1, 1, "situation", "a group is empty or the model is not at hand", usual=True),
+    _scores(score_gaps.discrimination_of_scores, -_INF, _INF, 0, "absolute", f"{_NO_SCORES} or {_EMPTY}"),
+    _scores(score_gaps.phi_of_scores, -1, 1, 0, "absolute", f"{_NO_GROUP} or {_SCORES}"),
+    _scores(score_gaps.mutual_information_of_scores, 0, 1, 0, "absolute", f"{_NO_GROUP} or {_SCORES}"),
+    _scores(
+        score_gaps.balanced_residuals_of_scores,
+        -2,
+        2,
+        0,
+        "absolute",
+        f"{_NO_GROUP} or a score is outside of 0 to 1",
+        defined_by="Calders et al. 2013",
+    ),
     _scores(significance.auc_between_groups_of_scores, 0, 1, 0.5, "absolute", f"{_NO_SCORES} or {_EMPTY}"),
     # Of the data, whatever is predicted.
     _rows(
@@ -232,8 +245,8 @@ def _within(metric: Metric) -> Metric:
 
 def _list_metrics() -> dict[str, Metric]:
     """Return every metric by its name."""
-    # 1. Rates and how groups are compared in them, and the functions that are no such comparison.
-    metrics = {metric.name: metric for metric in chain(compositions(), FUNCTIONS)}
+    # 1. Rates, measures of scores and how groups are compared in them, and functions that are no comparison.
+    metrics = {metric.name: metric for metric in chain(compositions(), score_compositions(), FUNCTIONS)}
     # 2. Other names of these.
     for alias in ALIASES:
         metrics[alias.name] = alias_metric(alias, metrics)
@@ -256,7 +269,8 @@ def _list_metrics() -> dict[str, Metric]:
 
 METRICS: dict[str, Metric] = _list_metrics()
 COUNT_METRICS = {name: metric for name, metric in METRICS.items() if metric.needs == "counts"}
-ROW_METRICS = {name: metric for name, metric in METRICS.items() if metric.needs != "counts"}
+ROW_METRICS = {name: metric for name, metric in METRICS.items() if metric.needs_rows}
+SCORE_METRICS = {name: metric for name, metric in METRICS.items() if metric.needs == "score-sums"}
 
 # What a run computes when its config does not say.
 DEFAULT_METRICS = (
@@ -302,8 +316,10 @@ def find_metric(name: str) -> Metric:
     return METRICS[normalise_name(name)]
 
 
-def measure(name: str | Metric, data: Counts | Rows) -> Floats:
+def measure(name: str | Metric, data: Counts | GroupScores | Rows) -> Floats:
     """Return a metric (or its name): shape (...) for counts of shape (..., groups, 2, 2), () for rows.
+
+    Sums of scores have leading axes, too.
 
     Counts of more than two groups say which of them are the reference; metrics of two groups then compare all
     others together with it.
@@ -313,7 +329,7 @@ def measure(name: str | Metric, data: Counts | Rows) -> Floats:
     KeyError
         When there is no such metric.
     ValueError
-        When it compares two groups and the reference is unknown, or it needs rows and is given counts.
+        When it compares two groups and the reference is unknown, or it needs more than it is given.
 
     Examples
     --------
@@ -325,6 +341,10 @@ def measure(name: str | Metric, data: Counts | Rows) -> Floats:
         metric = find_metric(name)
     else:
         metric = name
+    if metric.needs == "score-sums":
+        return _measure_scores(metric, data)
+    if isinstance(data, GroupScores):
+        raise ValueError(f"{metric.name} is no measure of scores")  # noqa: TRY004 - as for counts
     if metric.needs == "counts" and isinstance(data, Rows):
         data = data.counts()
     if metric.needs != "counts" and isinstance(data, Counts):
@@ -333,6 +353,15 @@ def measure(name: str | Metric, data: Counts | Rows) -> Floats:
         data = data.pair
     if metric.name.endswith(OF_LABELS):
         data = data.of_labels()
+    return np.asarray(metric.function(data), dtype=np.float64)
+
+
+def _measure_scores(metric: Metric, data: Counts | GroupScores | Rows) -> Floats:
+    """Return a metric of scores, as `measure`."""
+    if isinstance(data, Counts):
+        raise ValueError(f"{metric.name} needs scores, not counts")  # noqa: TRY004 - as for rows
+    if isinstance(data, Rows):
+        data = sum_scores(data.s, data.y, data.score, GROUPS, data.weights)
     return np.asarray(metric.function(data), dtype=np.float64)
 
 

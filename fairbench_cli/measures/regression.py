@@ -2,7 +2,8 @@
 
 The variance is HC3 (MacKinnon & White 1985), t has rows − columns degrees of freedom; of weighted rows Kish's
 number counts. Where rows come in clusters it is CR2 of Bell & McCaffrey (2002) with Satterthwaite's degrees
-of freedom. Both are taken of one contrast of coefficients at a time: of one fit, or of fits to several groups
+of freedom. Limits are the wider of Student's and of Hall's with the skewness of what rows or clusters add, as
+of means. Both are taken of one contrast of coefficients at a time: of one fit, or of fits to several groups
 that may share clusters. Weighted rows are taken for rows of variance 1 / weight in CR2's correction, which is
 a choice of how to correct alone. Needs numpy, and scipy.special for Student's t and ranks.
 
@@ -19,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.clusters import LEAST_CLUSTERS, LEAST_DEGREES, t_quantile, t_test_p
 from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.means import Contrast, wider_interval
 from fairbench_cli.measures.significance import EXACT, SPANNED, normal_p, normal_quantile
 
 Ints = NDArray[np.intp]
@@ -40,6 +42,9 @@ class EstimateWithLimits(NamedTuple):
     low: float
     high: float
     p: float
+
+
+NO_ESTIMATE = EstimateWithLimits(math.nan, math.nan, math.nan, math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +210,7 @@ def estimate_contrast(
     contrasts: Sequence[ArrayLike],
     confidence: float = 0.95,
     *,
-    extra_variance: float = 0.0,
+    of_factors: Contrast | None = None,
     degrees: float | None = None,
 ) -> EstimateWithLimits:
     """Return a sum of coefficients, of one fit or over fits to groups that share no rows.
@@ -218,8 +223,8 @@ def estimate_contrast(
         What the coefficients of each are multiplied by.
     confidence : float
         Of the limits.
-    extra_variance : float
-        Of what is multiplied by them, where that is estimated, too.
+    of_factors : Contrast, optional
+        What is multiplied by them, where it is estimated, too: its variance and third moment are added.
     degrees : float, optional
         In the place of those of the fits: rows − columns, of several by Satterthwaite.
 
@@ -230,37 +235,44 @@ def estimate_contrast(
     >>> round(slope.value, 3), round(slope.error, 3), slope.degrees
     (1.1, 0.646, 2.0)
     """
-    value = 0.0
-    for fit, contrast in zip(fits, contrasts, strict=True):
-        value += float(fit.coefficients @ np.asarray(contrast, dtype=np.float64))
-    variance, degrees_of_fits = contrast_variance(fits, contrasts)
-    return to_estimate(value, variance + extra_variance, degrees or degrees_of_fits, confidence)
+    contrast = sum_coefficients(fits, contrasts)
+    if of_factors is not None:
+        contrast = contrast._replace(
+            variance=contrast.variance + of_factors.variance, third=contrast.third + of_factors.third
+        )
+    if degrees is not None:
+        contrast = contrast._replace(degrees=np.asarray(degrees))
+    if contrast.degrees < LEAST_DEGREES:
+        contrast = contrast._replace(variance=np.asarray(math.nan))
+    limits = wider_interval(contrast, confidence)
+    if not contrast.variance > 0:
+        return NO_ESTIMATE._replace(value=float(contrast.value))
+    numbers = (limits.value, limits.error, limits.degrees, limits.low, limits.high, limits.p)
+    return EstimateWithLimits(*map(float, numbers))
 
 
-def contrast_variance(fits: Sequence[LinearFit], contrasts: Sequence[ArrayLike]) -> tuple[float, float]:
-    """Return the variance of a sum of coefficients, see `estimate_contrast`, and its degrees of freedom.
+def sum_coefficients(fits: Sequence[LinearFit], contrasts: Sequence[ArrayLike]) -> Contrast:
+    """Return a sum of coefficients, see `estimate_contrast`, with its variance and third moment.
 
-    It is 0 where all numbers lie on the fit, and NaN where a row or cluster alone decides the sum.
+    The variance is 0 where all numbers lie on the fit, and NaN where a row or cluster alone decides the sum.
     """
+    value = 0.0
     coordinates = []
-    for fit, contrast in zip(fits, contrasts, strict=True):
-        coordinates.append(fit.coordinates(np.asarray(contrast, dtype=np.float64)))
+    for fit, factors in zip(fits, contrasts, strict=True):
+        array = np.asarray(factors, dtype=np.float64)
+        value += float(fit.coefficients @ array)
+        coordinates.append(fit.coordinates(array))
     if all(fit.is_exact() for fit in fits):
-        return 0.0, math.nan
-    if any(fit.clusters is not None for fit in fits):
-        return _clustered_variance(fits, coordinates)
-    variances = [_row_variance(fit, q) for fit, q in zip(fits, coordinates, strict=True)]
-    return sum(variances), satterthwaite(variances, [fit.degrees for fit in fits])
-
-
-def to_estimate(value: float, variance: float, degrees: float, confidence: float) -> EstimateWithLimits:
-    """Return a number with limits and p by Student's t; NaN without a variance, or with under 1 degree."""
-    if not (variance > 0 and degrees >= LEAST_DEGREES):
-        return EstimateWithLimits(value, math.nan, math.nan, math.nan, math.nan, math.nan)
-    error = math.sqrt(variance)
-    half = float(t_quantile(np.asarray(degrees), confidence)) * error
-    p = float(t_test_p(np.asarray(value / error), np.asarray(degrees)))
-    return EstimateWithLimits(value, error, float(degrees), value - half, value + half, p)
+        numbers = (value, 0.0, math.nan, 0.0)
+    elif any(fit.clusters is not None for fit in fits):
+        numbers = (value, *_sum_clustered_terms(fits, coordinates))
+    else:
+        terms = [_row_terms(fit, q) for fit, q in zip(fits, coordinates, strict=True)]
+        variances = [float(term @ term) for term in terms]
+        third = sum(float((term**3).sum()) for term in terms)
+        degrees = satterthwaite(variances, [fit.degrees for fit in fits])
+        numbers = (value, sum(variances), degrees, third)
+    return Contrast(*map(np.asarray, numbers))
 
 
 def satterthwaite(variances: Sequence[float], degrees: Sequence[float]) -> float:
@@ -276,15 +288,16 @@ def satterthwaite(variances: Sequence[float], degrees: Sequence[float]) -> float
     return float(total**2 / squares)
 
 
-def _row_variance(fit: LinearFit, coordinates: Floats) -> float:
-    """Return the HC3 variance; NaN where a row alone decides a part of it."""
+def _row_terms(fit: LinearFit, coordinates: Floats) -> Floats:
+    """Return the terms of rows, whose squares add up to the HC3 variance.
+
+    NaN where a row alone decides a part of the sum.
+    """
     pull = fit.basis @ coordinates
     room = 1 - np.square(fit.basis).sum(-1)
     is_alone = room <= ALONE
-    if (is_alone & (np.square(pull) > ALONE * (coordinates @ coordinates))).any():
-        return math.nan
-    terms = np.where(is_alone, 0.0, divide(pull * fit.residuals, room))
-    return float(terms @ terms)
+    decides = is_alone & (np.square(pull) > ALONE * (coordinates @ coordinates))
+    return np.where(decides, np.nan, np.where(is_alone, 0.0, divide(pull * fit.residuals, room)))
 
 
 def cluster_terms(fit: LinearFit, contrast: ArrayLike) -> tuple[Ints, Floats]:
@@ -305,8 +318,10 @@ def _sum_clusters(fit: LinearFit, coordinates: Floats) -> tuple[Ints, "_ClusterS
     return codes, _cluster_sums(fit.basis[order], fit.residuals[order], start, coordinates)
 
 
-def _clustered_variance(fits: Sequence[LinearFit], coordinates: Sequence[Floats]) -> tuple[float, float]:
-    """Return the CR2 variance, and Satterthwaite's degrees of freedom for independent rows."""
+def _sum_clustered_terms(
+    fits: Sequence[LinearFit], coordinates: Sequence[Floats]
+) -> tuple[float, float, float]:
+    """Return the CR2 variance, Satterthwaite's degrees of freedom for independent rows, and third moment."""
     sums = [_sum_clusters(fit, q) for fit, q in zip(fits, coordinates, strict=True)]
     distinct = np.unique(np.concatenate([codes for codes, _ in sums]))
     terms = np.zeros(len(distinct))
@@ -314,7 +329,7 @@ def _clustered_variance(fits: Sequence[LinearFit], coordinates: Sequence[Floats]
     overlaps = []
     for codes, fit_sums in sums:
         if len(codes) < LEAST_CLUSTERS or not np.isfinite(fit_sums.term).all():
-            return math.nan, math.nan
+            return math.nan, math.nan, math.nan
         position = np.searchsorted(distinct, codes)
         terms[position] += fit_sums.term
         diagonal[position] += fit_sums.diagonal
@@ -326,7 +341,7 @@ def _clustered_variance(fits: Sequence[LinearFit], coordinates: Sequence[Floats]
     lengths = np.square(between).sum(-1)
     trace_of_square = np.square(between.T @ between).sum() - lengths @ lengths + diagonal @ diagonal
     degrees = float(divide(diagonal.sum() ** 2, trace_of_square))
-    return float(terms @ terms), max(degrees, LEAST_DEGREES)
+    return float(terms @ terms), max(degrees, LEAST_DEGREES), float((terms**3).sum())
 
 
 class _ClusterSums(NamedTuple):
@@ -387,7 +402,6 @@ class Line:
     rows: float
 
 
-NO_ESTIMATE = EstimateWithLimits(math.nan, math.nan, math.nan, math.nan, math.nan, math.nan)
 NO_LINE = Line(NO_ESTIMATE, NO_ESTIMATE, 0.0)
 SLOPE = (0.0, 1.0)
 INTERCEPT = (1.0, 0.0)

@@ -3,7 +3,8 @@
 Alike by attributes, by clusters, or by how likely they are to be of the deprived group.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -163,6 +164,29 @@ def cut_into_ranges(values: ArrayLike, n_ranges: int, weights: Floats | None = N
         cuts = np.zeros(0)
     tops = np.unique(np.append(cuts, numbers.max()))
     return np.searchsorted(tops, numbers).astype(np.intp), tops
+
+
+def bin_numbers(values: ArrayLike, n_bins: int, weights: Floats | None = None) -> Ints:
+    """Return the bin of each number: its own where no more differ than there are bins, else of equal counts.
+
+    >>> bin_numbers([0, 1, 1, 1], 3).tolist(), bin_numbers([1, 2, 3, 9], 2).tolist()
+    ([0, 1, 1, 1], [0, 0, 1, 1])
+    """
+    distinct, codes = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
+    if len(distinct) <= n_bins:
+        return codes.astype(np.intp)
+    return cut_into_ranges(values, n_bins, weights)[0]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let scikit-learn compute with one thread in a block, whatever it has loaded by then."""
+    import sklearn.cluster
+    import sklearn.linear_model  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
 
 
 def find_clusters(

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.group_scores import share_of_pairs, sum_at
 from fairbench_cli.measures.score_test import wilson_interval
 from fairbench_cli.measures.significance import normal_quantile
 
@@ -240,11 +241,6 @@ def lost_shares(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals) -> Floa
     return shares
 
 
-def sum_at(index: Ints, values: Floats, n_sums: int) -> Floats:
-    """Return the sums of values by place, shape (many,)."""
-    return np.asarray(np.bincount(index, values, n_sums), dtype=np.float64)
-
-
 def _running_sums(weight: Floats, group: Ints, seen: Floats) -> Floats:
     """Return running sums within groups, shape (rows, 2), that go on from what has been seen."""
     total = np.cumsum(weight, axis=0)
@@ -293,7 +289,7 @@ def auc(
     The chance that a random positive has a higher score than a random negative, ties half. `variance` is
     that between clusters, where rows share some.
     """
-    value = divide(sums.wins, totals.weight[:, 0] * totals.weight[:, 1])
+    value = share_of_pairs(sums.wins, totals.weight[:, 0], totals.weight[:, 1])
     losses = np.moveaxis(sums.losses, -1, 0)
     of_rows = _variance(losses, totals.weight, totals.square, totals.rows).sum(-1)
     worth = np.ones(len(value))

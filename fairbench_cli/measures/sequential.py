@@ -16,7 +16,8 @@ variances as they come: asymptotic).
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -510,6 +511,81 @@ def ratio_looks(above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_be
         start_look=start_look,
         weight_sum=np.cumsum(h, axis=-1),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedRows:
+    """Sums of the weights of rows, their squares, and how many rows these are; arrays (..., months)."""
+
+    selected: Floats
+    total: Floats
+    selected_square: Floats
+    square: Floats
+    n_selected: Floats
+    n_rows: Floats
+
+
+def weighted_ratio_looks(looks: RatioLooks, rows: WeightedRows, ref_rows: WeightedRows) -> RatioLooks:
+    """Return the sums behind the limits of the ratio of two rates of weighted rows, after each month.
+
+    Σ h (x/n − τ y/m) is of weights here: at equal rates its mean is 0 by symmetry, whatever weights go with
+    decisions. By what rows of a month are worth, those with a heavy row would count for less than others.
+
+    The squares of weights, of the selected and of others, are those of the side, or of both sides together
+    where these are larger: a side with few rows may have missed its heavy ones by chance.
+
+    Parameters
+    ----------
+    looks : RatioLooks
+        By what the rows are worth: when limits begin is taken from it.
+    rows, ref_rows : WeightedRows
+    """
+    both = rows.total + ref_rows.total
+    sums = []
+    variances = []
+    scales = []
+    for side in (rows, ref_rows):
+        scales.append(divide(np.cumsum(side.n_rows, axis=-1), np.cumsum(side.total, axis=-1)))
+    squares = _pool_squares((rows, ref_rows), scales)
+    for side, other, scale in ((rows, ref_rows, scales[0]), (ref_rows, rows, scales[1])):
+        factor = np.nan_to_num(divide(other.total, both))  # h over the weight of the side
+        sums.append(np.cumsum(factor * side.selected, axis=-1))
+        mean = divide(1.0, scale)
+        rate = divide(np.cumsum(side.selected, axis=-1) + mean, np.cumsum(side.total, axis=-1) + 2 * mean)
+        variance = np.zeros_like(rate)
+        n_others = side.n_rows - side.n_selected
+        other_square = side.square - side.selected_square
+        parts = (
+            (1 - rate, side.selected_square, side.n_selected, squares[0]),
+            (rate, other_square, n_others, squares[1]),
+        )
+        for distance, side_square, n_counted, square in parts:
+            side_sum = np.cumsum(factor**2 * side_square, axis=-1)
+            pooled_sum = np.cumsum(factor**2 * n_counted, axis=-1) * divide(square, scale**2)
+            variance = variance + distance**2 * np.fmax(side_sum, pooled_sum)
+        variances.append(np.nan_to_num(variance))
+    return replace(
+        looks,
+        group_sum=sums[0],
+        reference_sum=sums[1],
+        group_variance=variances[0],
+        reference_variance=variances[1],
+        covariance=np.zeros_like(variances[0]),
+    )
+
+
+def _pool_squares(sides: Sequence[WeightedRows], scales: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """Return the mean squared weight of the selected and of others so far, of sides scaled to a mean of 1."""
+    shape = np.shape(sides[0].total)
+    selected_square, square, n_selected, n_rows = np.zeros((4, *shape))
+    for side, scale in zip(sides, scales, strict=True):
+        scale_square = np.nan_to_num(scale**2)
+        selected_square = selected_square + scale_square * np.cumsum(side.selected_square, axis=-1)
+        square = square + scale_square * np.cumsum(side.square, axis=-1)
+        n_selected = n_selected + np.cumsum(side.n_selected, axis=-1)
+        n_rows = n_rows + np.cumsum(side.n_rows, axis=-1)
+    of_selected = divide(selected_square, n_selected)
+    return of_selected, divide(square - selected_square, n_rows - n_selected)
 
 
 def looks_to_alarm(

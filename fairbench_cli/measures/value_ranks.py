@@ -143,7 +143,7 @@ class PlacementSums:
     p_more : array
         The chance that a row of the group has more than one of the reference, plus half that of as much.
     p_equal : array
-        The chance that both have as much.
+        The chance that both have as much. Of values in bins `p_more` is right to ± half of it.
     group_variance, reference_variance : array
         Of the mean placements, n/(n − 1) Σ (w(placement − mean)/W)².
     largest_distance : array

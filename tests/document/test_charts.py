@@ -41,12 +41,16 @@ def marks(svg: str) -> list[ET.Element]:
     return found
 
 
-@pytest.mark.parametrize("panel", [plot_values, plot_gaps])
-def test_every_mark_says_what_it_shows(panel):
+@pytest.mark.parametrize(
+    ("panel", "numbers"),
+    [(plot_values, (0.8,)), (plot_gaps, (0.8, None)), (plot_gaps, (NAN, 0.05))],
+    ids=["values", "ratios", "differences"],
+)
+def test_every_mark_says_what_it_shows(panel, numbers):
     looks = ("pass", "fail", "undecided", "outside", "inside", "reference")
     values = (Interval(0.5, 0.3, 0.7), Interval(0, NAN, NAN), Interval(INF, 2, INF), Interval(NAN, NAN, NAN))
     bars = [Bar(ODD, "0.5 <", of, look, "✓") for of in values for look in looks]
-    svg = panel("title", bars, 0.8)
+    svg = panel("title", bars, *numbers)
     assert len(marks(svg)) > 2 * len(bars)
     assert "<b>" not in svg
     places = [float(x) for x in re.findall(r'(?:M|translate\(| x=")(-?[\d.]+)', svg)]
@@ -351,3 +355,20 @@ def test_amounts_have_commas_a_true_minus_and_room():
         assert 2 <= len(ticks) <= 9
         for (x, label), (next_x, next_label) in pairwise(ticks):
             assert next_x - x >= 3 * (len(label) + len(next_label))
+
+
+def test_levels_have_their_names_on_the_axis_or_below_it():
+    edges = (0.5, 1.5, 2.5, 3.5)
+    rows = replace(MEN, shares=(0.2, 0.5, 0.3), mean=NAN, low=NAN, high=NAN, difference_text="")
+    svg = distribution(
+        rows, group("women", shares=(0.4, 0.4, 0.2), mean=NAN), edges=edges, level_names=("a", "b", "c")
+    )
+    texts = written_texts(svg)
+    assert {"a", "b", "c"} <= set(texts)
+    # Nothing is said of means where there are none.
+    assert "mean" not in " ".join(texts)
+    long = ("none at all that was seen", "some, but not very many", "many")
+    texts = written_texts(distribution(rows, edges=edges, level_names=long))
+    listed = f"1: {long[0]}, 2: {long[1]}, 3: {long[2]}."
+    assert {"1", "2", "3"} <= set(texts)
+    assert listed in " ".join(texts)

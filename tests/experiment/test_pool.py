@@ -301,6 +301,16 @@ def test_a_run_that_ends_leaves_nothing_also_where_its_server_is_stopped(waiting
     assert wait_for(lambda: not any(map(state_of, (server, *others))), 10)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
+def test_a_killed_server_leaves_nothing_also_where_the_run_cannot_see_to_it(waiting):
+    run, server, others = waiting
+    run.send_signal(signal.SIGSTOP)
+    assert wait_for(lambda: state_of(run.pid) == "T", 5)
+    os.kill(server, signal.SIGKILL)
+    assert wait_for(lambda: not any(map(state_of, (server, *others))), 10)
+    assert state_of(run.pid) == "T"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no fork server")
 def test_a_stopped_server_goes_on_when_a_worker_is_wanted(tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "ForkServer", ForkServer)

@@ -96,6 +96,15 @@ def test_other_data_are_named_and_an_edited_network_too(say, tmp_path):
     assert re.search(r"\d differ because of data\n", done.out)
 
 
+def test_real_rows_without_an_arc_are_the_same(say, tmp_path):
+    bare_data(tmp_path, "toy")  # no network of it has an arc that β could edit
+    real = {"datasets": ["./toy.yaml"], "sample": {"from": "data", "train_fraction": 0.5}, "test": "holdout"}
+    config = write_config(tmp_path / "split.yaml", **TREE | real)
+    done = verify(say, run(say, config))
+    assert (done.code, done.err) == (0, "")
+    assert "4 of 4 are the same, bit for bit" in done.out
+
+
 def test_code_runs_only_where_its_config_is_named_and_an_edited_plugin_is_to_blame(say, tmp_path):
     trace, plugin = tmp_path / "trace", tmp_path / "mine.py"
     plugin.write_text(PLUGIN.format(trace=str(trace), factor=1))

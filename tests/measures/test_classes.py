@@ -119,6 +119,12 @@ def test_hopeless_tables():
     apart = compare_classes([[50, 0], [0, 50]], rng())
     assert (apart.w, apart.cramers_v) == pytest.approx((1, 1))
     assert np.isnan(compare_classes([[2, 2], [2, 2]], rng(), EffectiveRows(0.5)).p)
+    for empty in ([[0, 0], [0, 0]], [[3, 4]]):
+        assert np.isnan(weighted_rows(empty, empty).rows)
+    one_cluster = clustered_rows([7, 7, 7, 7], [0, 0, 1, 1], [0, 1, 0, 1])
+    alone = compare_classes([[90, 10], [10, 90]], rng(), one_cluster)
+    assert np.isnan([alone.p, alone.low, alone.high]).all()
+    assert alone.w == pytest.approx(0.8)
 
 
 def test_verdicts():
@@ -165,11 +171,30 @@ def test_clustered_rows_are_by_the_delta_method():
     effective = clustered_rows(cluster, groups, classes, weights)
     assert effective.rows == pytest.approx(3 / (variance / expected).sum(), rel=1e-5)
     assert effective.clusters == 60
+    covariance = 60 / 59 * (by_cell @ np.array(jacobian)).T @ (by_cell @ np.array(jacobian))
+    effects = np.linalg.eigvals(covariance / expected).real
+    assert effective.degrees == pytest.approx(effects.sum() ** 2 / (effects**2).sum(), rel=1e-5)
+
+
+def test_weighted_rows_are_clusters_of_one_row():
+    _, groups, classes, weights = draw_clustered(2, 300)
+    tables = to_table(groups, classes, weights), to_table(groups, classes, weights**2)
+    by_tables = weighted_rows(*tables)
+    n = len(groups)
+    by_rows = clustered_rows(np.arange(n), groups, classes, weights)
+    assert by_tables.rows == pytest.approx(by_rows.rows, rel=2 / n)
+    assert by_tables.degrees == pytest.approx(by_rows.degrees)
+    assert by_tables.clusters == np.inf
+    padded = weighted_rows(*(np.pad(table, ((1, 0), (0, 1))) for table in tables))
+    assert padded.rows == pytest.approx(by_tables.rows)
+    independent = np.outer([10, 20], [1, 2, 3])
+    same = weighted_rows(independent, independent)
+    assert (same.rows, same.degrees) == pytest.approx((180, 2))
 
 
 def test_laws_of_clusters(monkeypatch):
     cluster, groups, classes, weights = draw_clustered(1, 300)
-    kish = weighted_rows(weights).rows
+    kish = weights.sum() ** 2 / (weights**2).sum()
     effective = clustered_rows(cluster, groups, classes, weights)
     assert effective.rows < kish < len(weights)
     assert clustered_rows(cluster, groups, classes, 5 * weights).rows == pytest.approx(effective.rows)
@@ -201,6 +226,21 @@ def test_p_is_uniform_where_nothing_differs(n_rows, margins):
     p = np.array(p)
     assert (p <= 0.05).mean() <= 0.07
     assert n_rows == 12 or kstest(p, "uniform").pvalue > 0.01
+
+
+def test_weights_of_one_group_keep_the_level():
+    drawn = rng(12)
+    rejected = []
+    for _ in range(400):
+        groups, classes = drawn.integers(0, 3, 600), drawn.integers(0, 4, 600)
+        weights = np.where(groups == 0, drawn.lognormal(0, 1, 600), 1)
+        tables = [np.bincount(groups * 4 + classes, mass, 12).reshape(3, 4) for mass in (weights, weights**2)]
+        kish = EffectiveRows(weights.sum() ** 2 / (weights**2).sum())
+        by_tables = compare_classes(tables[0], drawn, weighted_rows(*tables), permutations=99).p
+        rejected.append((by_tables < 0.05, compare_classes(tables[0], drawn, kish, permutations=99).p < 0.05))
+    by_tables, by_kish = np.mean(rejected, axis=0)
+    assert by_tables <= 0.08
+    assert by_kish > by_tables
 
 
 def test_clusters_keep_the_level():

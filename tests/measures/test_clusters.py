@@ -200,6 +200,20 @@ def test_equal_clusters_of_a_group_each_are_welchs_test_of_their_means(seed: int
     assert float(bell_mccaffrey) == pytest.approx(share.sum() ** 2 / (share**2 / [4, 7]).sum())
 
 
+def test_a_few_heavy_clusters_that_agree_by_chance_have_a_variance() -> None:
+    """Two of twelve have most rows of the group, and both its rate; those of the reference weigh the same."""
+    rows = np.concatenate([np.full(12, 10), np.full(10, 4), [100, 100]])
+    selected = np.concatenate([[1, 9] * 6, [0, 4] * 5, [50, 50]])
+    sums = counted(range(24), np.repeat([0, 1], 12), rows, selected).deviations
+    residual = sums.adjustment * sums.residual / sums.total
+    plain = (residual**2).sum(-1)
+    reference, group = np.diagonal(sums.covariance)
+    assert reference == pytest.approx(plain[0])
+    assert sums.unevenness == pytest.approx([0.0, 1 - 240**2 / 12 / (2 * 100**2 + 10 * 4**2)])
+    assert group > 2 * plain[1]
+    assert group == pytest.approx(sums.unevenness[1] ** 1.5 * sums.expected_variance[1])
+
+
 def test_one_row_a_cluster_is_hc2() -> None:
     rng = np.random.default_rng(3)
     group = rng.integers(0, 2, 50)

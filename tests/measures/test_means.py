@@ -17,7 +17,7 @@ from fairbench_cli.measures.means import (
     ENOUGH_ROWS,
     FEW_ROWS,
     FEW_SKEWED_ROWS,
-    MeanMargin,
+    Margin,
     compare_means,
     hedges_factor,
     judge_margin,
@@ -246,12 +246,12 @@ def test_comparisons_are_vectorised():
     values = np.random.default_rng(3).lognormal(size=(4, 2, 50))
     moments = sum_powers_along(values)
     together = compare_means(moments[:, 0], moments[:, 1])
-    judgement = judge_margin(moments[:, 0], moments[:, 1], MeanMargin(0.2, "sd"))
+    judgement = judge_margin(moments[:, 0], moments[:, 1], Margin(0.2, "sd"))
     for i in range(4):
         alone = compare_means(moments[i, 0], moments[i, 1])
         np.testing.assert_allclose(together.difference.low[i], alone.difference.low)
         np.testing.assert_allclose(together.bonett_high[i], alone.bonett_high)
-        alone_judgement = judge_margin(moments[i, 0], moments[i, 1], MeanMargin(0.2, "sd"))
+        alone_judgement = judge_margin(moments[i, 0], moments[i, 1], Margin(0.2, "sd"))
         assert judgement.is_within[i] == alone_judgement.is_within
 
 
@@ -259,15 +259,15 @@ def test_many_groups_are_compared_with_one_reference():
     codes = np.arange(90) % 3
     moments = sum_powers(np.random.default_rng(4).lognormal(size=90), codes, 3, shift=1.0)
     together = compare_means(moments, moments[[2]])
-    judgement = judge_margin(moments, moments[[2]], MeanMargin(10, "percent"))
-    needed = rows_to_decide(moments, moments[[2]], MeanMargin(10, "percent"))
+    judgement = judge_margin(moments, moments[[2]], Margin(10, "percent"))
+    needed = rows_to_decide(moments, moments[[2]], Margin(10, "percent"))
     for i in range(3):
         np.testing.assert_allclose(
             together.difference.high[i], compare_means(moments[i], moments[2]).difference.high
         )
-        alone = judge_margin(moments[i], moments[2], MeanMargin(10, "percent"))
+        alone = judge_margin(moments[i], moments[2], Margin(10, "percent"))
         np.testing.assert_allclose(judgement.below.low[i], alone.below.low)
-        expected = rows_to_decide(moments[i], moments[2], MeanMargin(10, "percent"))
+        expected = rows_to_decide(moments[i], moments[2], Margin(10, "percent"))
         np.testing.assert_allclose(needed[i], expected)
     assert together.hedges_g.shape == judgement.units.shape == needed.shape == (3,)
 
@@ -388,7 +388,7 @@ def test_a_margin_in_units_is_the_interval_of_the_difference():
     reference = sum_powers_along(rng.lognormal(size=300))
     difference = compare_means(group, reference).difference
     for size in (0.1, 0.4, 1.0):
-        judgement = judge_margin(group, reference, MeanMargin(size))
+        judgement = judge_margin(group, reference, Margin(size))
         assert judgement.is_within == (difference.low > -size and difference.high < size)
         assert judgement.is_outside == (difference.low > size or difference.high < -size)
         np.testing.assert_allclose(judgement.below.low - size, difference.low)
@@ -398,7 +398,7 @@ def test_a_margin_in_units_is_the_interval_of_the_difference():
 def test_a_margin_is_said_in_all_units():
     reference = sum_powers_along([10.0, 20, 30, 40, 50])
     group = sum_powers_along([12.0, 22, 31, 41])
-    for margin in (MeanMargin(3), MeanMargin(10, "percent"), MeanMargin(3 / np.sqrt(250), "sd")):
+    for margin in (Margin(3), Margin(10, "percent"), Margin(3 / np.sqrt(250), "sd")):
         judgement = judge_margin(group, reference, margin)
         numbers = (judgement.units, judgement.share, judgement.deviations)
         np.testing.assert_allclose(numbers, (3, 0.1, 3 / np.sqrt(250)))
@@ -408,7 +408,7 @@ def test_a_margin_in_per_cent_is_tested_by_its_contrast():
     rng = np.random.default_rng(9)
     group = rng.lognormal(1, 0.5, 400)
     reference = rng.lognormal(1, 0.5, 500)
-    judgement = judge_margin(sum_powers_along(group), sum_powers_along(reference), MeanMargin(5, "percent"))
+    judgement = judge_margin(sum_powers_along(group), sum_powers_along(reference), Margin(5, "percent"))
     np.testing.assert_allclose(judgement.below.value, group.mean() - 0.95 * reference.mean())
     variance = group.var(ddof=1) / 400 + 1.05**2 * reference.var(ddof=1) / 500
     np.testing.assert_allclose(judgement.above.error**2, variance)
@@ -416,17 +416,17 @@ def test_a_margin_in_per_cent_is_tested_by_its_contrast():
 
 def test_no_per_cent_of_a_mean_below_zero():
     reference = sum_powers_along([-1.0, -2, -4])
-    judgement = judge_margin(reference, reference, MeanMargin(5, "percent"))
+    judgement = judge_margin(reference, reference, Margin(5, "percent"))
     assert math.isnan(judgement.units)
     assert not (judgement.is_within | judgement.is_outside | judgement.is_beyond)
-    assert math.isnan(rows_to_decide(reference, reference, MeanMargin(5, "percent")))
+    assert math.isnan(rows_to_decide(reference, reference, Margin(5, "percent")))
 
 
 def test_the_variance_with_the_references_deviation_is_that_of_resampling():
     rng = np.random.default_rng(10)
     group = rng.normal(1, 1, 400)
     reference = rng.gamma(2, 1, 500)
-    judgement = judge_margin(sum_powers_along(group), sum_powers_along(reference), MeanMargin(0.5, "sd"))
+    judgement = judge_margin(sum_powers_along(group), sum_powers_along(reference), Margin(0.5, "sd"))
     group_means = rng.choice(group, (8_000, 400)).mean(-1)
     samples = rng.choice(reference, (8_000, 500))
     for interval, sign in ((judgement.below, 0.5), (judgement.above, -0.5)):
@@ -436,17 +436,17 @@ def test_the_variance_with_the_references_deviation_is_that_of_resampling():
 
 def test_equal_means_pass_and_far_ones_are_outside():
     equal, far = around_one_shift(shifted_sample(0, 2000), shifted_sample(3, 2000))
-    judgement = judge_margin(equal, equal, MeanMargin(0.2, "sd"))
+    judgement = judge_margin(equal, equal, Margin(0.2, "sd"))
     assert judgement.is_within
     assert not judgement.is_beyond
-    judgement = judge_margin(far, equal, MeanMargin(0.2, "sd"))
+    judgement = judge_margin(far, equal, Margin(0.2, "sd"))
     assert judgement.is_outside
     assert judgement.is_beyond
 
 
 @pytest.mark.parametrize(("gap", "unit"), [(0.0, "units"), (0.1, "sd"), (0.5, "units"), (0.5, "sd")])
 def test_so_many_rows_decide_with_the_power_that_was_asked_for(gap, unit):
-    margin = MeanMargin(0.3, unit)
+    margin = Margin(0.3, unit)
     group, reference = around_one_shift(shifted_sample(gap, 200), shifted_sample(0, 200))
     n = int(np.ceil(float(rows_to_decide(group, reference, margin)) / 2))
     rng = np.random.default_rng(11)
@@ -460,10 +460,10 @@ def test_so_many_rows_decide_with_the_power_that_was_asked_for(gap, unit):
 
 def test_no_number_of_rows_decides_at_the_margin():
     group, reference = around_one_shift(shifted_sample(0.3, 100), shifted_sample(0, 100))
-    at_margin = MeanMargin(float(group.mean - reference.mean))
+    at_margin = Margin(float(group.mean - reference.mean))
     assert math.isnan(rows_to_decide(group, reference, at_margin))
     constant = sum_powers_along([3.0, 3, 3])
-    assert math.isnan(rows_to_decide(constant, constant, MeanMargin(1)))
+    assert math.isnan(rows_to_decide(constant, constant, Margin(1)))
 
 
 def test_what_is_few():

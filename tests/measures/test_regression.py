@@ -6,14 +6,15 @@ from numbers_tables import TABLES, each_table, golden
 from scipy.stats import linregress, spearmanr
 
 from fairbench_cli.measures.clusters import ClusterSums, degrees_of_freedom, linear_variance
+from fairbench_cli.measures.means import Contrast, wider_interval
 from fairbench_cli.measures.regression import (
     compare_lines,
-    contrast_variance,
     estimate_contrast,
     fit_line,
     fit_linear,
     independent_columns,
     spearman,
+    sum_coefficients,
     weighted_ranks,
 )
 
@@ -107,16 +108,37 @@ def test_the_difference_of_two_means_is_that_of_rates_by_cluster():
     fits = [
         fit_linear(np.empty((side.sum(), 0)), numbers[side], None, clusters[side]) for side in (~mask, mask)
     ]
-    variance, degrees = contrast_variance(fits, [[-1.0], [1.0]])
+    contrast = sum_coefficients(fits, [[-1.0], [1.0]])
     sums = np.zeros((4, 2, clusters.max() + 1))
     for i, side in enumerate((~mask, mask)):
         left = numbers[side] - numbers[side].mean()
         for j, terms in enumerate((np.ones(len(left)), np.ones(len(left)), left, left**2)):
             sums[j, i] = np.bincount(clusters[side], terms, sums.shape[-1])
     by_cluster = ClusterSums(*sums)
-    assert variance == pytest.approx(float(linear_variance([by_cluster], np.array([-1.0, 1.0])).variance))
+    assert contrast.variance == pytest.approx(
+        float(linear_variance([by_cluster], np.array([-1.0, 1.0])).variance)
+    )
     independent = degrees_of_freedom(by_cluster, np.array([-1.0, 1.0]), np.array(0.0))
-    assert degrees == pytest.approx(float(independent))
+    assert contrast.degrees == pytest.approx(float(independent))
+
+
+def test_limits_are_the_wider_of_students_and_halls():
+    rng = np.random.default_rng(3)
+    x = rng.random(40)
+    y = x + x * rng.lognormal(size=40)
+    slope = fit_line(x, y).slope
+    away = x - x.mean()
+    left = y - y.mean() - slope.value * away
+    room = 1 - 1 / 40 - away**2 / (away @ away)
+    terms = away * left / room / (away @ away)
+    third = np.asarray((terms**3).sum())
+    limits = wider_interval(
+        Contrast(np.asarray(slope.value), np.asarray(slope.error**2), np.asarray(38.0), third)
+    )
+    assert slope.low == pytest.approx(float(limits.low))
+    assert slope.high == pytest.approx(float(limits.high))
+    assert slope.p == pytest.approx(float(limits.p))
+    assert slope.high > float(limits.welch_high)
 
 
 def test_laws_of_lines():

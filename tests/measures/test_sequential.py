@@ -13,6 +13,7 @@ from scipy.stats import hypergeom, nchypergeom_fisher
 from fairbench_cli.measures import sequential
 from fairbench_cli.measures.sequential import (
     LOG_ODDS,
+    WeightedRows,
     conditional_log_likelihood,
     exact_log_evidence,
     looks_to_alarm,
@@ -21,6 +22,7 @@ from fairbench_cli.measures.sequential import (
     normal_log_evidence,
     ratio_looks,
     score_and_variance,
+    weighted_ratio_looks,
 )
 
 GOLDEN = pd.read_csv(Path(__file__).parents[1] / "reference" / "inference" / "months.csv")
@@ -162,6 +164,39 @@ def test_there_are_no_limits_before_five_are_selected_in_each_group():
     assert low[:2].tolist() == [0, 0]
     assert np.isinf(high[:2]).all()
     assert 0 < low[2] < high[2] < np.inf
+
+
+def heavy_months(rng, worlds: int, n: int, rate: float) -> WeightedRows:
+    """Rows without weights, but for one of twenty selected, which weighs 20."""
+    shape = (worlds, 60)
+    n_selected = rng.binomial(n, np.full(shape, rate)).astype(float)
+    heavy = rng.binomial(n_selected.astype(int), 0.05)
+    selected = n_selected + 19 * heavy
+    square = n_selected + 399 * heavy
+    n_others = n - n_selected
+    n_rows = np.full(shape, float(n))
+    return WeightedRows(selected, selected + n_others, square, square + n_others, n_selected, n_rows)
+
+
+def test_limits_hold_where_a_few_who_are_selected_are_heavy():
+    rng = np.random.default_rng(9)
+    for n, m, rate in ((50, 450, 0.1), (60, 140, 0.2)):
+        rows = heavy_months(rng, 400, n, rate)
+        ref_rows = heavy_months(rng, 400, m, rate)
+        counts = (rows.n_selected, rows.n_rows, ref_rows.n_selected, ref_rows.n_rows)
+        looks = weighted_ratio_looks(ratio_looks(*counts), rows, ref_rows)
+        missed = np.abs(looks.log_evidence(1.0)) > np.log(20)
+        assert missed.any(-1).mean() <= 0.05
+
+
+def test_limits_of_weighted_rows_are_those_of_rows_where_weights_are_equal():
+    looks = ratio_looks(*COUNTS)
+    sides = []
+    for selected, n_rows in (COUNTS[:2], COUNTS[2:]):
+        sides.append(WeightedRows(3 * selected, 3 * n_rows, 9 * selected, 9 * n_rows, selected, n_rows))
+    weighted = weighted_ratio_looks(looks, sides[0], sides[1])
+    for limit, weighted_limit in zip(looks.limits(), weighted.limits(), strict=True):
+        np.testing.assert_allclose(weighted_limit[-3:], limit[-3:], rtol=0.02)
 
 
 def test_a_planned_delay_is_that_of_the_study():

@@ -154,8 +154,10 @@ def test_slope_without_covariates_is_the_difference_of_means(n):
         measure("difference-of-means-t", counts), rel=1e-7, abs=1e-9
     )
     # Scores of two values say what predictions say.
-    for name in ("mann-whitney-u", "mann-whitney-p", "auc-between-groups"):
-        assert measure(f"{name}-of-scores", rows) == pytest.approx(measure(name, counts), nan_ok=True)
+    ranks = ("mann-whitney-u", "mann-whitney-p", "auc-between-groups")
+    for name in (*ranks, "discrimination", "phi", "mutual-information", "balanced-residuals"):
+        theirs = pytest.approx(measure(name, rows.counts()), rel=1e-7, abs=1e-9, nan_ok=True)
+        assert measure(f"{name}-of-scores", rows) == theirs, name
 
 
 def test_every_level_but_the_first_is_a_covariate():
@@ -241,11 +243,15 @@ def test_auc_between_groups_is_scikit_learns_of_the_group():
 
 
 OF_SCORES = [name for name in ROW_METRICS if name.endswith("-of-scores")]
+TESTS_OF_SCORES = [name for name in OF_SCORES if ROW_METRICS[name].section == "test"]
 
 
 def test_only_what_says_so_is_of_scores():
-    assert len(OF_SCORES) == 5
+    assert len(OF_SCORES) == 9
+    assert len(TESTS_OF_SCORES) == 4
     scored = rows_of(9, strata=np.random.default_rng(9).integers(0, 3, 60))
+    probability = (scored.score - scored.score.min()) / np.ptp(scored.score)
+    scored = replace(scored, score=probability)
     plain = replace(scored, score=None)
     for name in ROW_METRICS:
         if name in OF_SCORES:
@@ -269,7 +275,7 @@ def test_cochran_mantel_haenszel_of_rows_counts_them_by_stratum():
         measure("cochran-mantel-haenszel", rows_of(5))
 
 
-@pytest.mark.parametrize("name", ["slope-t", "slope-p", *OF_SCORES[1:]])
+@pytest.mark.parametrize("name", ["slope-t", "slope-p", *TESTS_OF_SCORES])
 def test_tests_that_know_no_weights_refuse_them(name):
     assert name in ROW_METRICS
     with pytest.raises(ValueError, match="weights"):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairbench_cli.audit.compare.effective_sizes import is_share
-from fairbench_cli.audit.compare.references import Ints
+from fairbench_cli.audit.compare.references import Bools, Ints
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.measures.clusters import select_way
 from fairbench_cli.measures.counts import Floats, divide
@@ -65,40 +65,80 @@ def compare_pair(
     rows : two SliceSums
         Their weights.
     """
+    pair = _weigh_sides(names, *rows)
+    moments, n_clusters = _sum_clusters(slices, names, (group, reference), pair)
+    plain_variance = np.cumsum(_plain_variance(slices, names, group, reference), axis=-1)
+    is_enough = n_clusters >= LEAST_CLUSTERS
+    log_e = np.where(is_enough, _score_evidence(pair, moments, plain_variance), 0.0)
+    return PairLooks(log_e, _bound_ratios(pair, moments, n_clusters))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """A group and its reference in each slice; arrays of shape (rates, slices).
+
+    Parameters
+    ----------
+    shares : bool array, shape (rates, 1)
+        Which rates are shares of a list, whose total has no limit.
+    mine, theirs : SliceSums
+    pooled : array
+        The rates of both together.
+    factor, ref_factor : array
+        h over the weight of each side; of a share of a list one half.
+    """
+
+    shares: Bools
+    mine: SliceSums
+    theirs: SliceSums
+    pooled: Floats
+    factor: Floats
+    ref_factor: Floats
+
+
+def _weigh_sides(names: Sequence[str], mine: SliceSums, theirs: SliceSums) -> _Pair:
+    """Return a group and its reference with what their distances from the pooled rate count."""
     shares = is_share(names)[:, None]
-    mine, theirs = rows
     total = mine.total + theirs.total
     has_rows = (mine.total > 0) & (theirs.total > 0)
     pooled = np.where(shares, 0.0, divide(mine.selected + theirs.selected, total))
-    # h over the weight of a side; of a share of a list, whose total has no limit, one half.
     factor = np.where(shares, 0.5, np.where(has_rows, divide(theirs.total, total), 0.0))
     ref_factor = np.where(shares, 0.5, np.where(has_rows, divide(mine.total, total), 0.0))
-    pooled = np.nan_to_num(pooled)
+    return _Pair(shares, mine, theirs, np.nan_to_num(pooled), factor, ref_factor)
 
+
+def _sum_clusters(
+    slices: Sequence[Slice], names: Sequence[str], group_names: tuple[str, str | None], pair: _Pair
+) -> tuple[list[Floats], Floats]:
+    """Return the moments of clusters by each column, see `_cumulate`, and how many there are at each look.
+
+    Of two columns the number is that of the one with fewer.
+    """
     moments = []
     n_clusters = np.full(len(slices), np.inf)
+    factors = (pair.factor, pair.ref_factor)
     for way in range(len(slices[0].cluster_ways)):
-        steps = _steps_of_clusters(slices, way, names, (group, reference), (factor, ref_factor), pooled)
+        steps = _steps_of_clusters(slices, way, names, group_names, factors, pair.pooled)
         of_way, n_of_way = _cumulate(steps, len(names))
         moments.append(of_way)
         if way < 2:
             n_clusters = np.minimum(n_clusters, n_of_way)
-    is_enough = n_clusters >= LEAST_CLUSTERS
+    return moments, n_clusters
 
-    beyond = mine.selected - np.where(shares, 0.0, mine.total * pooled)
-    ref_beyond = theirs.selected - np.where(shares, 0.0, theirs.total * pooled)
-    score = np.cumsum(factor * beyond - ref_factor * ref_beyond, axis=-1)
+
+def _score_evidence(pair: _Pair, moments: Sequence[Floats], plain_variance: Floats) -> Floats:
+    """Return the evidence against equal rates at each look, by the score of all rows so far."""
+    beyond = pair.mine.selected - np.where(pair.shares, 0.0, pair.mine.total * pair.pooled)
+    ref_beyond = pair.theirs.selected - np.where(pair.shares, 0.0, pair.theirs.total * pair.pooled)
+    score = np.cumsum(pair.factor * beyond - pair.ref_factor * ref_beyond, axis=-1)
     by_score = [of_way[:, SCORE, SCORE] for of_way in moments]
     variance = select_way(by_score, by_score)
-    plain_variance = np.cumsum(_plain_variance(slices, names, group, reference), axis=-1)
-    log_e = np.where(is_enough, clustered_log_evidence(score, variance, plain_variance), 0.0)
+    return clustered_log_evidence(score, variance, plain_variance)
 
-    totals = [np.where(shares, np.inf, side.total) for side in rows]
-    rates = []
-    for side, total in zip(rows, totals, strict=True):
-        rates.append(divide(np.cumsum(side.selected, axis=-1), np.cumsum(total, axis=-1)))
-    rate, ref_rate = (np.nan_to_num(of_side) for of_side in rates)
-    correction = divide(n_clusters, n_clusters - 1)
+
+def _bound_ratios(pair: _Pair, moments: Sequence[Floats], n_clusters: Floats) -> RatioLooks:
+    """Return the looks at the ratio, with the variances between clusters."""
+    rate, ref_rate = (_rate_so_far(side, pair.shares) for side in (pair.mine, pair.theirs))
     by_way = []
     for of_way in moments:
         by_way.append(
@@ -110,21 +150,28 @@ def compare_pair(
         )
     # Of the ways the one with the larger variance at a ratio of 1: covariances have no order of their own.
     variances = [_at_one(*of_way) for of_way in by_way]
+    correction = divide(n_clusters, n_clusters - 1)
     group_variance, ref_variance, covariance = (
         correction * select_way([of_way[i] for of_way in by_way], variances) for i in range(3)
     )
     # `ratio_looks` takes a limitless total for rows; h x/n is x/2 there as well.
-    counts = [np.where(shares, 1e12, side.total) for side in rows]
-    looks = ratio_looks(mine.selected, counts[0], theirs.selected, counts[1])
-    start_look = np.maximum(looks.start_look, np.argmax(is_enough) if is_enough.any() else len(slices))
-    looks = replace(
+    total, ref_total = (np.where(pair.shares, 1e12, side.total) for side in (pair.mine, pair.theirs))
+    looks = ratio_looks(pair.mine.selected, total, pair.theirs.selected, ref_total)
+    is_enough = n_clusters >= LEAST_CLUSTERS
+    first_look = np.argmax(is_enough) if is_enough.any() else len(n_clusters)
+    return replace(
         looks,
         group_variance=group_variance,
         reference_variance=ref_variance,
         covariance=covariance,
-        start_look=start_look,
+        start_look=np.maximum(looks.start_look, first_look),
     )
-    return PairLooks(log_e, looks)
+
+
+def _rate_so_far(side: SliceSums, shares: Bools) -> Floats:
+    """Return the rate of a side at each look; 0 where it has no rows, and of shares of a list."""
+    total = np.where(shares, np.inf, side.total)
+    return np.nan_to_num(divide(np.cumsum(side.selected, axis=-1), np.cumsum(total, axis=-1)))
 
 
 def _steps_of_clusters(

@@ -10,7 +10,7 @@ import numpy as np
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.references import REST
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.numbers import Cells, SliceNumbers
+from fairbench_cli.audit.scan.numbers import NumberCells, SliceNumbers
 from fairbench_cli.audit.scan.readings import Ints
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.document.distributions import QUANTILES as DRAWN_QUANTILES
@@ -18,10 +18,10 @@ from fairbench_cli.document.distributions import choose_edges
 from fairbench_cli.measures.clusters import ClusterSums
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.means import (
+    Margin,
     MarginJudgement,
     MeanComparison,
     MeanInterval,
-    MeanMargin,
     compare_means,
     judge_margin,
     mean_interval,
@@ -68,7 +68,7 @@ class NumbersOfGroups:
     Parameters
     ----------
     part : Slice
-    cells : Cells
+    cells : NumberCells
     reference : int
         The place of the reference, or `REST`.
     more_variables : mapping of str to array
@@ -76,7 +76,7 @@ class NumbersOfGroups:
     """
 
     part: Slice
-    cells: Cells
+    cells: NumberCells
     reference: int
     more_variables: Mapping[str, Floats] = field(default_factory=dict)
 
@@ -256,7 +256,7 @@ class NumbersOfGroups:
         ]
 
 
-def variables_of(cells: Cells) -> dict[str, Floats]:
+def variables_of(cells: NumberCells) -> dict[str, Floats]:
     """Return the outcome of each cell, and with labels its errors."""
     if cells.truth is None:
         return {OUTCOME: cells.value}
@@ -292,8 +292,8 @@ def compare_mean(numbers: NumbersOfGroups, name: str, confidence: float) -> Mean
     return stack_groups(by_group)
 
 
-def judge_mean(numbers: NumbersOfGroups, name: str, margin: MeanMargin, confidence: float) -> MarginJudgement:
-    """Return what a margin makes of the mean of a variable in each group, arrays of shape (groups,)."""
+def judge_mean(numbers: NumbersOfGroups, name: str, margin: Margin, confidence: float) -> MarginJudgement:
+    """Return the judgement of a margin on the mean of a variable in each group, arrays of shape (groups,)."""
     moments = numbers.moments[name]
     others = numbers.of_reference(moments)
     if not numbers.cells.persons:
@@ -328,14 +328,14 @@ def describe_quantiles(numbers: NumbersOfGroups, confidence: float) -> dict[str,
     shares = tuple(QUANTILES.values())
     by_group = []
     for g in range(numbers.n_groups):
-        own = numbers.quantiles([g], shares, confidence)
-        other = numbers.quantiles(numbers.reference_groups(g), shares, confidence)
-        by_group.append((own, other, subtract_quantiles(own, other)))
-    own, other, difference = np.array(by_group, dtype=np.float64).transpose(1, 2, 3, 0)
+        group_limits = numbers.quantiles([g], shares, confidence)
+        other_limits = numbers.quantiles(numbers.reference_groups(g), shares, confidence)
+        by_group.append((group_limits, other_limits, subtract_quantiles(group_limits, other_limits)))
+    quantiles, other_quantiles, difference = np.array(by_group, dtype=np.float64).transpose(1, 2, 3, 0)
     estimates = {}
     for i, name in enumerate(QUANTILES):
-        value, low, high = own[:, i]
-        estimates[name] = QuantileEstimates(value, low, high, other[0, i], tuple(difference[:, i]))
+        value, low, high = quantiles[:, i]
+        estimates[name] = QuantileEstimates(value, low, high, other_quantiles[0, i], tuple(difference[:, i]))
     return estimates
 
 
@@ -376,8 +376,8 @@ def describe_shapes(numbers: NumbersOfGroups) -> Shapes:
     n_bins = len(edges) - 1
     bins = np.searchsorted(np.asarray(edges[1:-1]), value, side="right")
     is_inside = (value >= edges[0]) & (value <= edges[-1])
-    places = cells.group * n_bins + bins
-    weights = np.bincount(places[is_inside], cells.weight[is_inside], numbers.n_groups * n_bins)
+    group_and_bin = cells.group * n_bins + bins
+    weights = np.bincount(group_and_bin[is_inside], cells.weight[is_inside], numbers.n_groups * n_bins)
     totals = np.bincount(cells.group, cells.weight, numbers.n_groups)
     points = [point / 100 for point in DRAWN_QUANTILES]
     quantiles = [numbers.quantiles([g], points, 0.95).value for g in range(numbers.n_groups)]

@@ -30,7 +30,7 @@ from fairbench_cli.audit.compare.report import Interval, Pair
 from fairbench_cli.audit.compare.slice_order import merge_slices, parse_times
 from fairbench_cli.audit.compare.streams import are_stream
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.numbers import Cells, SliceNumbers
+from fairbench_cli.audit.scan.numbers import NumberCells, SliceNumbers
 from fairbench_cli.audit.scan.readings import Ints
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.measures.clusters import ClusterSums
@@ -190,7 +190,7 @@ def merge_numbers(slices: Sequence[SliceNumbers], names: Sequence[str]) -> tuple
     persons = []
     for of_column in zip(*(numbers.cells.persons for numbers in slices), strict=True):
         persons.append(np.concatenate(of_column)[order])
-    cells = Cells(
+    cells = NumberCells(
         value[order], truth, np.concatenate(groups)[order], rows, weight, square, cube, tuple(persons)
     )
     rounded = any(numbers.rounded for numbers in slices)

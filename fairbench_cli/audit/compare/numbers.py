@@ -38,7 +38,6 @@ from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
 from fairbench_cli.audit.compare.report import Interval, Intervals, Pair, Place, Reason, intervals
 from fairbench_cli.audit.compare.streams import are_stream
 from fairbench_cli.audit.config import DEFAULT, AuditConfig
-from fairbench_cli.audit.margins import Margin
 from fairbench_cli.audit.scan.numbers import MOST_CELLS, SliceNumbers
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.errors import Flag, format_value, user_error
@@ -49,7 +48,7 @@ from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.means import (
     FEW_ROWS,
-    MeanMargin,
+    Margin,
     row_shortage,
     rows_to_decide,
 )
@@ -259,7 +258,7 @@ class SliceEstimates:
 
 
 def estimate_slice(numbers: SliceNumbers, column: str, config: AuditConfig) -> SliceEstimates:
-    """Return what the rows of a slice say.
+    """Return the estimates of a slice of rows.
 
     Raises
     ------
@@ -368,7 +367,7 @@ def _rank_margin(config: AuditConfig) -> float:
 
 def margin_units(margin: Margin, reference: Moments) -> float:
     """Return a margin in the units of the outcome."""
-    return float(MeanMargin(margin.value, margin.unit).in_units(reference))
+    return float(margin.in_units(reference))
 
 
 def has_percent(numbers: NumbersOfGroups) -> bool:
@@ -420,14 +419,14 @@ def estimate_mean(
     )
 
 
-def margin_of(name: str, margin: StatedMargin, config: AuditConfig) -> MeanMargin:
+def margin_of(name: str, margin: StatedMargin, config: AuditConfig) -> Margin:
     """Return the margin of a variable: that of errors is in the units of the outcome's."""
     stated = config.margin.get(name)
     if stated is not None:
-        return MeanMargin(stated.value, stated.unit)
+        return stated
     if name != OUTCOME:
-        return MeanMargin(margin.units)
-    return MeanMargin(margin.stated.value, margin.stated.unit)
+        return Margin(margin.units)
+    return margin.stated
 
 
 def mean_intervals(numbers: NumbersOfGroups, name: str, confidence: float) -> Intervals:
@@ -544,11 +543,10 @@ def compare_numbers(
     Models that are compared, and slices in an order, are each a family.
     """
     judged: list[NumberSlice | None] = [None] * len(estimates)
-    places = list(enumerate(estimates))
-    is_apart = config.compares_models or are_stream(
-        [slice_estimates.part for slice_estimates in estimates], config
-    )
-    families = group_by(places, lambda place: place[1].part.model if is_apart else "")
+    parts = [slice_estimates.part for slice_estimates in estimates]
+    is_apart = config.compares_models or are_stream(parts, config)
+    numbered = list(enumerate(estimates))
+    families = group_by(numbered, lambda line: line[1].part.model if is_apart else "")
     for of_model in families.values():
         adjusted = _adjust([slice_estimates for _, slice_estimates in of_model], deciding, config)
         for (i, slice_estimates), p_holm in zip(of_model, adjusted, strict=True):
@@ -605,17 +603,19 @@ def _judge_slice(
     """Return the comparisons of a slice with their verdicts."""
     part = estimates.part
     groups = part.counts.groups
-    place = Place(*part.place)
+    attribute = Place(*part.place)
     reference = REST_NAME if estimates.reference == REST else groups[estimates.reference]
     is_compared = _are_compared(estimates, config)
     comparisons = []
     for g in np.flatnonzero(is_compared).tolist():
         for m, variable in enumerate(estimates.judged):
             comparisons.append(
-                _compare(variable, g, groups[g], reference, place, float(p_holm[g, m]), deciding, config)
+                _compare(variable, g, groups[g], reference, attribute, float(p_holm[g, m]), deciding, config)
             )
         for variable in estimates.described:
-            comparisons.append(_compare(variable, g, groups[g], reference, place, math.nan, deciding, config))
+            comparisons.append(
+                _compare(variable, g, groups[g], reference, attribute, math.nan, deciding, config)
+            )
     rows = []
     for g, group in enumerate(groups):
         n_rows = int(part.rows[g])
@@ -651,7 +651,7 @@ def _compare(
     g: int,
     group: str,
     reference: str,
-    place: Place,
+    attribute: Place,
     p_holm: float,
     deciding: Sequence[str],
     config: AuditConfig,
@@ -664,7 +664,7 @@ def _compare(
     if verdict == "undecided":
         rows_needed = float(variable.rows_needed[g])
     return NumberComparison(
-        *place.place,
+        *attribute.place,
         group,
         reference,
         metric=variable.metric,

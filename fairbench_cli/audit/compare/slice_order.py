@@ -67,15 +67,27 @@ def merge_slices(slices: Sequence[Slice], decision: str) -> Slice:
     for group_counts in slices:
         names.update(group_counts.counts.groups)
     groups = sorted(names, key=lambda group: (group == MISSING, group))
-    cells = np.zeros((3, len(groups), 2, 2))
+    index_of_group = {group: g for g, group in enumerate(groups)}
+    indices_by_slice = []
     for group_counts in slices:
-        cells[:, [groups.index(group) for group in group_counts.counts.groups]] += group_counts.cells
+        slice_indices = [index_of_group[group] for group in group_counts.counts.groups]
+        indices_by_slice.append(np.array(slice_indices, dtype=np.intp))
+    cells = np.zeros((3, len(groups), 2, 2))
+    for group_counts, indices in zip(slices, indices_by_slice, strict=True):
+        cells[:, indices] += group_counts.cells
     merged = slices[0].with_cells(cells, tuple(groups), model="", decision=decision)
     ways = []
     for clusters_of_slices in zip(*(group_counts.cluster_ways for group_counts in slices), strict=True):
         by_slice = []
-        for group_counts, clusters in zip(slices, clusters_of_slices, strict=True):
-            indices = np.array([groups.index(group) for group in group_counts.counts.groups])
+        for indices, clusters in zip(indices_by_slice, clusters_of_slices, strict=True):
             by_slice.append(replace(clusters, group=indices[clusters.group]))
         ways.append(merge_entries(by_slice))
     return merged.with_clusters(ways)
+
+
+def cumulate_slices(slices: Sequence[Slice], decision: str) -> list[Slice]:
+    """Return the slices of an attribute up to each of them as one: the first, the first two, and so on."""
+    merged = [merge_slices(slices[:1], decision)]
+    for group_counts in slices[1:]:
+        merged.append(merge_slices([merged[-1], group_counts], decision))
+    return merged

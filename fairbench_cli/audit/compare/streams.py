@@ -39,7 +39,7 @@ from fairbench_cli.audit.compare.effective_sizes import group_rate_rows, is_shar
 from fairbench_cli.audit.compare.family import family_rates, find_copies, named_rates
 from fairbench_cli.audit.compare.references import REST, Bools, Ints
 from fairbench_cli.audit.compare.report import Interval, Report, StreamLook, Streams
-from fairbench_cli.audit.compare.slice_order import merge_slices, parse_times
+from fairbench_cli.audit.compare.slice_order import cumulate_slices, parse_times
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_attributes
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, defined
@@ -50,6 +50,7 @@ from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.sequential import (
     MonthsEvidence,
     RatioLooks,
+    WeightedRows,
     conditional_log_likelihood,
     exact_log_evidence,
     mix_starts,
@@ -57,6 +58,7 @@ from fairbench_cli.measures.sequential import (
     ratio_looks,
     score_and_variance,
     start_at_first,
+    weighted_ratio_looks,
     weighted_score,
 )
 
@@ -265,7 +267,7 @@ def _read_attribute(slices: Sequence[Slice]) -> AttributeStream:
     """Return an attribute over slices, given those of its slices."""
     names = defined(COMPARED, slices[0].labelled)
     decision = _decision_of(slices)
-    so_far = [merge_slices(slices[: look + 1], decision) for look in range(len(slices))]
+    so_far = cumulate_slices(slices, decision)
     groups = so_far[-1].counts.groups
     index_of_group = {group: g for g, group in enumerate(groups)}
     shape = (len(groups), len(names), len(slices))
@@ -355,10 +357,18 @@ def stream_tests(
     log_e = np.empty((*rows.numerator.shape, looks))
     log_e[is_exact] = exact_log_evidence(conditional_log_likelihood(*(side[is_exact] for side in counts)))
     score, variance = score_and_variance(*counts)
+    ratios = ratio_looks(*counts)
     if rows.weights is not None and ref.weights is not None:
         score, variance = _weighted_scores(rows, rows.weights, ref, ref.weights)
+        if not is_exact.all():
+            is_share_of_list = (rows.weights.is_share | ref.weights.is_share).any(-1)
+            by_worth = np.asarray(is_exact | is_share_of_list)
+            by_weights = weighted_ratio_looks(
+                ratios, _weighted_rows(rows, rows.weights), _weighted_rows(ref, ref.weights)
+            )
+            ratios = _choose_looks(by_worth, ratios, by_weights)
     log_e[~is_exact] = normal_log_evidence(score[~is_exact], variance[~is_exact])
-    ratios = _weigh_shares(ratio_looks(*counts), list_totals)
+    ratios = _weigh_shares(ratios, list_totals)
     return _make_tests(mix_starts(log_e), ratios, rows, ref, allowed, alpha)
 
 
@@ -366,6 +376,26 @@ def _weigh_shares(ratios: RatioLooks, list_totals: ArrayLike) -> RatioLooks:
     """Return looks in which differences of shares are of their list, as h x/n of one is x/2."""
     halves = np.cumsum(np.broadcast_to(list_totals, ratios.weight_sum.shape) / 2, axis=-1)
     return replace(ratios, weight_sum=np.where(np.isnan(halves), ratios.weight_sum, halves))
+
+
+def _weighted_rows(rows: SliceRows, weights: WeightSums) -> WeightedRows:
+    """Return the sums of weighted rows behind the limits of a ratio."""
+    return WeightedRows(
+        rows.selected,
+        rows.total,
+        weights.selected_square,
+        weights.square,
+        weights.n_selected,
+        weights.n_rows,
+    )
+
+
+def _choose_looks(are_first: Bools, first: RatioLooks, second: RatioLooks) -> RatioLooks:
+    """Return the looks of the first where `are_first`, of shape (groups, rates), and else of the second."""
+    chosen = {}
+    for name in LOOK_NUMBERS:
+        chosen[name] = np.where(are_first[..., None], getattr(first, name), getattr(second, name))
+    return replace(first, **chosen)
 
 
 def _weighted_scores(

@@ -65,7 +65,9 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
             fix = f"give the label column, or choose another metric, such as {without}"
             problem = f"{', '.join(needing)} cannot be computed without labels"
             problems.append(Problem(problem, fix, Flag("metric")))
-    problem = rate_mistake(config.margin[DEFAULT]) if DEFAULT in config.margin else ""
+    problem = ""
+    if DEFAULT in config.margin and not config.of_numbers:
+        problem = rate_mistake(config.margin[DEFAULT])
     if problem:
         problems.append(Problem(problem, WRITE_RATE, Flag("margin")))
     attributes = {group_counts.attribute for group_counts in tally.slices}

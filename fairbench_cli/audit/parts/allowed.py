@@ -34,6 +34,14 @@ def name_gaps(rows: Iterable[Disparity]) -> str:
     return "ratio"
 
 
+def describe_against(rows: Iterable[Disparity]) -> str:
+    """Return the name of that number, and of what it is to: "ratio to the reference"."""
+    name = name_gaps(rows)
+    if name == "ratio":
+        return "ratio to the reference"
+    return f"{name} from the reference"
+
+
 def gap_cell(row: Disparity, digits: int = 3) -> TableCell:
     """Return the number that a comparison is judged by, with its interval in small print."""
     if has_margin(row.margin):
@@ -77,7 +85,7 @@ def format_margin(margin: float) -> str:
 
 
 def format_allowed(tau: float, margin: float | None) -> str:
-    """Return what is allowed, as the end of "within the …": the limits of a ratio, or the margin.
+    """Return the limits of a ratio, or the margin, as the end of "within the …".
 
     >>> format_allowed(0.8, None), format_allowed(math.nan, 0.05)
     ('0.8 to 1.25', '5 points')

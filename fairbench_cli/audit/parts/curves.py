@@ -202,7 +202,7 @@ def _estimate_measures(scores: Scores, confidence: float) -> dict[str, Estimate]
     if not scores.part.labelled:
         return {TO_REFERENCE: to_reference}
     estimates = {
-        "auc": _auc(scores, confidence),
+        "auc": _estimate_mean(measures.auc, "auc", scores, confidence),
         "ks-of-labels": measures.ks_by_label(sums, totals, confidence),
         TO_REFERENCE: to_reference,
     }
@@ -215,7 +215,7 @@ def _estimate_measures(scores: Scores, confidence: float) -> dict[str, Estimate]
     worth = totals.kish_of_groups
     rate = divide(positive, weight)
     return estimates | {
-        "brier": _brier_score(scores, confidence),
+        "brier": _estimate_mean(measures.brier_score, "brier", scores, confidence),
         "calibration-slope": slope,
         "calibration-intercept": intercept,
         "mean-score": (mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)),
@@ -239,26 +239,22 @@ def _worth_totals(scores: Scores) -> ScoreTotals:
     return replace(totals, square=np.fmax(totals.square, np.nan_to_num(least)))
 
 
-def _auc(scores: Scores, confidence: float) -> Estimate:
-    """Return AUCs with their intervals; between clusters, where rows share some, NaN where these are few."""
-    between = scores.between.get("auc")
-    if between is None:
-        return measures.auc(scores.sums, scores.totals, confidence)
-    estimate = measures.auc(scores.sums, scores.totals, confidence, between.widened(confidence))
-    return _where_known(estimate, between)
+def _estimate_mean(
+    estimate: Callable[..., Estimate], name: str, scores: Scores, confidence: float
+) -> Estimate:
+    """Return AUCs or Brier scores with their intervals.
 
-
-def _brier_score(scores: Scores, confidence: float) -> Estimate:
-    """Return Brier scores with their intervals, as `_auc`."""
-    between = scores.between.get("brier")
+    Where rows share clusters, these are of the variance between them, NaN where they are few.
+    """
+    between = scores.between.get(name)
     if between is None:
-        return measures.brier_score(scores.sums, scores.totals, confidence)
-    estimate = measures.brier_score(scores.sums, scores.totals, confidence, between.widened(confidence))
-    return _where_known(estimate, between)
+        return estimate(scores.sums, scores.totals, confidence)
+    widened = estimate(scores.sums, scores.totals, confidence, between.widened(confidence))
+    return _where_known(widened, between)
 
 
 def _slope_and_intercept(scores: Scores, confidence: float) -> tuple[Estimate, Estimate]:
-    """Return slopes and intercepts of the calibration with their intervals, as `_auc`."""
+    """Return slopes and intercepts of the calibration with their intervals, as `_estimate_mean`."""
     fit = scores.fit
     if fit is None:
         raise ValueError("no calibration was fitted")
@@ -348,11 +344,8 @@ def plot_calibration(curves: ScoreCurves) -> str:
         low = low - 0.5
         high = high + 0.5
     axis = Axis(low, high, charts.LEFT)
-    start = charts.format_numbers(axis.position(0), SHARES.position(0))
-    end = charts.format_numbers(axis.position(1), SHARES.position(1))
-    ends = f"M{start}L{end}"
     if probabilities:
-        equal = charts.stroke("axis", ends, "as many as the score says", dashes="1 4")
+        equal = charts.diagonal(axis, SHARES, "as many as the score says")
     else:
         equal = ""
     axis_label = f"mean score, of ranges with {ENOUGH} rows and more"

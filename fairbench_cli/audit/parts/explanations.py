@@ -40,6 +40,7 @@ from fairbench_cli.measures.rows import (
     count_by_stratum,
     cut_into_ranges,
     estimate_propensity,
+    one_thread,
 )
 from fairbench_cli.measures.score_test import difference_interval
 from fairbench_cli.measures.significance import cochran_mantel_haenszel, cochran_mantel_haenszel_p
@@ -323,6 +324,16 @@ def _add_people(
             why = "no column is left to describe a person"
         notes.append(f"No propensity, neighbours or redlining: {why}.")
         return replace(explanation, features=features, notes=tuple(notes))
+    explanation = replace(explanation, features=features, notes=tuple(notes))
+    with one_thread():  # rows are few: to wait for each other, threads would take longer than to compute
+        return _add_estimates(explanation, rows, n_comparisons, rows_per_unit, config)
+
+
+def _add_estimates(
+    explanation: Explanation, rows: Rows, n_comparisons: int, rows_per_unit: float, config: AuditConfig
+) -> Explanation:
+    """Return an explanation with what is estimated from the features of the rows."""
+    notes = list(explanation.notes)
     chances = estimate_propensity(rows).round(DECIMALS)
     codes, tops = cut_into_ranges(chances, RANGES, rows.weights)
     spans = ((chances[codes == i].min(), chances[codes == i].max()) for i in range(len(tops)))
@@ -345,7 +356,7 @@ def _add_people(
         replace(guessed, n=guessed.n * rows_per_unit), config.confidence
     )
     metrics["redlining-potential"] = Interval(conditional.balanced_error(guessed), *limits)
-    return replace(explanation, parts=explained_parts, metrics=metrics, features=features, notes=tuple(notes))
+    return replace(explanation, parts=explained_parts, metrics=metrics, notes=tuple(notes))
 
 
 def _compare_neighbours(

@@ -34,7 +34,7 @@ KEY = "numbers"
 
 
 def read_estimates(scan: Scan) -> tuple[SliceEstimates, ...]:
-    """Return what the rows of each slice say."""
+    """Return the estimates of each slice."""
     config = compared_by(scan)
     estimates = []
     for numbers in read_numbers(scan):
@@ -46,7 +46,7 @@ def read_estimates(scan: Scan) -> tuple[SliceEstimates, ...]:
 
 
 def column_name(scan: Scan) -> str:
-    """Return what the numbers are called."""
+    """Return the name of the numbers."""
     return scan.source.columns[scan.roles.scores[-1]] or "score"
 
 
@@ -116,7 +116,7 @@ def describe_margin(part: NumberSlice) -> str:
 
 
 def describe_kind(part: NumberSlice, report: Report) -> str:
-    """Return what the column is taken for, and how to say otherwise, in a sentence."""
+    """Return a sentence on what the column is taken for."""
     name = part.column
     if report.config.outcome == "ordinal":
         return f"{name} has levels in an order: groups are compared by their ranks."
@@ -147,7 +147,7 @@ def number_comparison_rows(slices: Sequence[NumberSlice], _: Report) -> Iterable
 
 
 def number_data(slices: Sequence[NumberSlice]) -> dict[str, Any]:
-    """Return what JSON says: all but the shapes of pictures."""
+    """Return the fields that JSON has: all but the shapes of pictures."""
     return {KEY: [{name: value for name, value in vars(part).items() if name != "shapes"} for part in slices]}
 
 
@@ -179,10 +179,12 @@ def plot_numbers(part: NumberSlice, report: Report) -> Chart:
             )
         )
     margin = part.margin.units
+    level_names: tuple[str, ...] = ()
     if report.config.outcome == "ordinal":
         margin = math.nan
+        level_names = report.config.order
     distributions = Distributions(
-        tuple(groups), shapes.edges, part.column, shapes.n_below, shapes.n_above, margin
+        tuple(groups), shapes.edges, part.column, shapes.n_below, shapes.n_above, margin, level_names
     )
     title = f"{part.attribute}: {part.column} by group"
     return Chart(title, plot_distributions(title, distributions))
@@ -230,10 +232,10 @@ def number_sections(slices: Sequence[NumberSlice], report: Report, view: View) -
 
 def _section(anchor: str, part: NumberSlice, report: Report, view: View) -> Section:
     verdict = verdict_of(part, report)
-    place = formatting.format_place(part.model, "", report.config.slice_name)
+    model_name = formatting.format_place(part.model, "", report.config.slice_name)
     name = part.attribute
-    if place:
-        name += f" ({place})"
+    if model_name:
+        name += f" ({model_name})"
     title = f"{name}: {part.column}"
     tables = (
         group_table("" if view.brief else f"{name}: groups", part, view),

@@ -17,6 +17,7 @@ from fairbench_cli.audit.compare.report import (
 from fairbench_cli.audit.config import EXCLUDING, MISSING
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.allowed import (
+    describe_against,
     draw_allowed,
     equal_gap,
     gap_axis,
@@ -231,7 +232,7 @@ def _full_section(anchor: str, verdict: AttributeVerdict, report: Report) -> Sec
     if panels:
         sections = [
             Section("Group metrics", charts=tuple(values for values, _ in panels)),
-            Section("Disparities: ratio to the reference", charts=tuple(ratios for _, ratios in panels)),
+            Section(f"Disparities: {describe_against(rows)}", charts=tuple(gaps for _, gaps in panels)),
         ]
     sections.append(Section("Tables", tables=tuple(table for table in tables if table.rows)))
     sentence = "There is nothing to compare."
@@ -280,9 +281,7 @@ def _plot_panel(
         caption = ""
     if left_out:
         caption += f" ({left_out} more groups in the table)"
-    against = "ratio to the reference"
-    if has_margin(rows[0].margin):
-        against = "difference from the reference"
+    against = describe_against(rows)
     return (
         Chart(metric, plot_values(f"{label} by group", values, line), caption.strip()),
         Chart(metric, plot_gaps(f"{label}, {against}", gaps, rows[0].tau, rows[0].margin), caption.strip()),

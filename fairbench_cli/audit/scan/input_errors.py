@@ -144,7 +144,8 @@ def refuse_scores(source: Source, column: int) -> None:
         sql.no_number(column),
         f"{{column}} has {{value}}, not a finite number up to {sql.LARGEST} (a whole one below 2^53), in "
         "{count}",
-        "write scores as numbers with a decimal point, rank whole ones that large, or leave those rows out",
+        "write numbers with a decimal point (0.5, not 0,5), ranks in the place of whole ones that large, or "
+        "leave those rows out",
     )
     _refuse_missing(source, column)
 

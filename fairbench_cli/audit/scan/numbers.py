@@ -32,7 +32,7 @@ BITS = 20  # significant ones of values that are rounded: six decimal digits
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class NumberCells:
     """Rows that are alike, the lowest values first; arrays of shape (cells,).
 
     Parameters
@@ -63,7 +63,7 @@ class Cells:
         """Whether rows have weights."""
         return self.weight is not self.rows
 
-    def select_groups(self, stays: NDArray[np.bool_]) -> "Cells":
+    def select_groups(self, stays: NDArray[np.bool_]) -> "NumberCells":
         """Return the cells of the groups that stay, which are counted anew."""
         if stays.all():
             return self
@@ -72,7 +72,7 @@ class Cells:
         weight = square = cube = rows
         if self.is_weighted:
             weight, square, cube = (column[inside] for column in (self.weight, self.square, self.cube))
-        return Cells(
+        return NumberCells(
             self.value[inside],
             None if self.truth is None else self.truth[inside],
             (np.cumsum(stays) - 1)[self.group[inside]],
@@ -92,13 +92,13 @@ class SliceNumbers:
     ----------
     part : Slice
         Its groups; of several decisions under the first.
-    cells : Cells
+    cells : NumberCells
     rounded : bool
         Whether values are rounded, as there are too many.
     """
 
     part: Slice
-    cells: Cells
+    cells: NumberCells
     rounded: bool
 
 
@@ -158,7 +158,7 @@ def _attribute_names(scan: Scan) -> list[str]:
 
 
 def score_names(scan: Scan) -> list[str]:
-    """Return what the columns of scores are called in the table."""
+    """Return the names of the columns of scores in the table."""
     return ["score", *(f"score_{side}" for side in range(1, len(scan.roles.scores)))]
 
 
@@ -198,7 +198,7 @@ def _read_columns(scan: Scan, model: int, side: int) -> dict[str, NDArray[Any]]:
 
 def _select_cells(
     scan: Scan, names: Sequence[str], columns: dict[str, NDArray[Any]], side: int, group_counts: Slice
-) -> Cells:
+) -> NumberCells:
     """Return the rows of the groups of a slice."""
     attributes = (
         group_counts.attribute.split(CROSS) if group_counts.intersection else [group_counts.attribute]
@@ -209,7 +209,7 @@ def _select_cells(
     weight, square, cube = (columns.get(name, rows) for name in SUMS_OF_WEIGHTS)
     persons = tuple(columns[person].astype(np.int64) for person in person_columns(scan))
     value = columns[score_names(scan)[side]]
-    return Cells(value, columns.get("truth"), find(codes), rows, weight, square, cube, persons)
+    return NumberCells(value, columns.get("truth"), find(codes), rows, weight, square, cube, persons)
 
 
 def _under_own_model(scan: Scan, group_counts: Slice) -> Slice:

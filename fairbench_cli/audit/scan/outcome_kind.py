@@ -72,7 +72,7 @@ def _asks_for_decisions(config: AuditConfig) -> bool:
 
 
 def _tell_kind(source: Source, config: AuditConfig) -> OutcomeKind:
-    """Return what the first rows show: numbers, unless they are few, or belong to labels of 0 and 1."""
+    """Return the kind that the first rows show: numbers, unless they are few, or their labels are 0 and 1."""
     if source.alone is not None:  # of two files the audited one says it
         source = source.alone
     column = _score_column(source, config)
@@ -208,8 +208,8 @@ def _with_levels(source: Source, config: AuditConfig) -> Source:
             fix = ("list them, the lowest first: ", Flag("order", "low,medium,high"), f"; there are {listed}")
             raise user_error(problem, fix, OUTCOME)
         text = in_sql[level_column].expression("trimmed")
-        places = "".join(f" WHEN {sql.quoted(level)} THEN {i}" for i, level in enumerate(order, start=1))
-        number = f"CASE {text}{places} END::DOUBLE"
+        ranks = "".join(f" WHEN {sql.quoted(level)} THEN {i}" for i, level in enumerate(order, start=1))
+        number = f"CASE {text}{ranks} END::DOUBLE"
         in_sql[level_column] = replace(in_sql[level_column], number=number)
     return replace(source, in_sql=tuple(in_sql))
 

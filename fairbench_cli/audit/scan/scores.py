@@ -25,6 +25,7 @@ from fairbench_cli.measures.clustered_scores import (
     score_variances,
 )
 from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.group_scores import sum_at
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.scores import (
     ScoreCells,
@@ -32,7 +33,6 @@ from fairbench_cli.measures.scores import (
     add_cells,
     empty_sums,
     fit_calibration,
-    sum_at,
 )
 
 Reference = Callable[[Slice], int]

@@ -517,7 +517,7 @@ def _name_attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> st
 
 
 def _describe_limits(report: Report) -> str:
-    """Return what is allowed: "Allowed: 0.8 to 1.25 times, false positive rate 0.9 to 1.11."."""
+    """Return a sentence on the limits: "Allowed: 0.8 to 1.25 times, false positive rate 0.9 to 1.11."."""
     config = report.config
     if config.preset == "eeoc":
         return "Allowed: four fifths of the highest rate."
@@ -530,20 +530,19 @@ def _describe_limits(report: Report) -> str:
 
 
 def _describe_margins(rows: Sequence[Disparity]) -> str:
-    """Return what is allowed where a rate goes by a margin; rates are named where they are not all alike."""
+    """Return the limits where a rate goes by a margin: of most rates, then of those that are named."""
     metrics_by_limit: dict[str, dict[str, None]] = {}
     for row in rows:
         if has_margin(row.margin):
-            limit = f"a margin of {format_margin(row.margin)} around the reference's rate"
+            limit = f"a margin of {format_margin(row.margin)} around"
         else:
-            limit = f"{format_limits(row.tau)} times the reference's rate"
+            limit = f"{format_limits(row.tau)} times"
         metrics_by_limit.setdefault(limit, {})[row.metric] = None
-    if len(metrics_by_limit) == 1:
-        return next(iter(metrics_by_limit))
-    clauses = []
-    for limit, metrics in metrics_by_limit.items():
-        labels = join_names([RATES[metric].label for metric in metrics])
-        clauses.append(f"for the {labels} {limit}")
+    usual, *others = sorted(metrics_by_limit, key=lambda limit: -len(metrics_by_limit[limit]))
+    clauses = [f"{usual} the reference's rate"]
+    for limit in others:
+        labels = [RATES[metric].label for metric in metrics_by_limit[limit]]
+        clauses.append(f"for the {join_names(labels)} {limit} it")
     return "; ".join(clauses)
 
 

@@ -227,7 +227,7 @@ def _conjugate(verdict: str, n: int) -> str:
 
 
 def _open_attribute(part: NumberSlice, rows: Sequence[NumberComparison]) -> OpenAttribute | None:
-    """Return what is not decided of an attribute, in words and by group."""
+    """Return the groups of an attribute that are not decided, in words, too."""
     sizes = {group.group: group.rows for group in part.groups}
     groups = []
     for group, group_rows in group_by(rows, lambda row: row.group).items():

@@ -316,6 +316,8 @@ def format_config(guessed: Guessed, card: str) -> str:
         "seed: 1",
         "# Random splits; 30 make narrower intervals. Another run computes only what is new.",
         "repeats: 10",
+        "# The run says how often its own words are wrong, of models that differ by chance alone.",
+        "controls: true",
         "datasets:",
         f"  - {yaml_word(card)}: {{attribute: {yaml_word(names[0])}}}",
         "sample: {from: data, train_fraction: 0.7}",

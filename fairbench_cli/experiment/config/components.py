@@ -109,7 +109,7 @@ def _tunable(metric: MetricSpec) -> MetricSpec:
         entry = None
     aspect = ""
     if entry is not None and entry.needs != "counts":
-        aspect = f"{entry.name} needs rows, and candidates have counts alone"
+        aspect = f"{entry.name} needs more than counts, and candidates have counts alone"
     elif entry is not None and entry.ideal is None:
         aspect = f"no value of {entry.name} is better than another"
     elif entry is not None and entry.on == "labels":

@@ -623,11 +623,14 @@ class ExperimentConfig(FileModel):
     def row_metrics(self) -> RequestedRowMetrics:
         """Return the metrics that need the test rows themselves, with their strata."""
         of_rows = [
-            component
-            for component in self.metrics
-            if component.is_at_hand and component.entry.needs != "counts"
+            component for component in self.metrics if component.is_at_hand and component.entry.needs_rows
         ]
         return RequestedRowMetrics(tuple(of_rows), self.strata)
+
+    @property
+    def keeps_scores(self) -> bool:
+        """Return whether sums of the models' scores are kept, as a metric is computed from them."""
+        return any(self.metric(name).needs == "score-sums" for name in self.at_hand)
 
     def to_config(self) -> dict[str, Any]:
         """Return the config as plain data, with every default spelled out; it runs as it is."""

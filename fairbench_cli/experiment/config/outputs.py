@@ -60,6 +60,7 @@ FIGURES: dict[str, ReportOutput] = {
     "ranks": ReportOutput(needs=("datasets",)),
     "sweep": ReportOutput(needs=("sweep",)),
     "frontier": ReportOutput(needs=("sweep",)),
+    "calibration": ReportOutput(needs=("scores",)),
     "oracle": ReportOutput(needs=("oracle",)),
     "tuning": ReportOutput(needs=("tune",)),
     "correlations": ReportOutput(),
@@ -84,6 +85,11 @@ def _attributes(config: Any) -> Counter[tuple[str, str]]:
 
 NEEDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     "sweep": (lambda config: config.sweep is not None, "needs a sweep", "write `sweep: acceptance-rate`"),
+    "scores": (
+        lambda config: config.keeps_scores,
+        "needs a metric of scores",
+        "add one such as calibration-gap to `metrics`",
+    ),
     "network": (
         lambda config: config.sample.source != "data",
         "has none to draw with `from: data`",

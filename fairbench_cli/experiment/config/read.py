@@ -334,10 +334,10 @@ def _margin(source: ParsedConfig) -> Iterator[Conflict]:
 
 
 def _sweep(source: ParsedConfig) -> Iterator[Conflict]:
-    """Find a sweep whose measures all need rows: it has counts alone."""
+    """Find a sweep whose measures all need more than counts, which it has alone."""
     config = source.config
     if config.sweep and all(config.metric(name).needs != "counts" for name in config.at_hand):
-        problem = f"a sweep has counts alone, and {config.metrics[0].name} needs rows"
+        problem = f"a sweep has counts alone, and {config.metrics[0].name} needs more"
         yield ("sweep",), problem, "add a metric such as accuracy"
 
 

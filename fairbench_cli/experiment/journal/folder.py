@@ -83,6 +83,8 @@ def _fault(record: Repeat, groups: int, rows: int | None) -> str | None:
         sums = record.swept.n.sum(axis=(1, 2, 3))
         if (np.abs(sums - total) > SLACK * total).any():
             return "its counts at the acceptance rates sum to other numbers of rows"
+    if record.scores is not None and abs(float(record.scores.rows.sum()) - total) > SLACK * total:
+        return "the sums of its scores are of other numbers of rows"
     if record.controls is not None:
         tables = list(record.controls.twins.n) + [counts.n for counts in record.controls.planted.values()]
         if any(abs(float(table.sum()) - total) > SLACK * total for table in tables):

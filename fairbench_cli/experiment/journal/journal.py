@@ -27,6 +27,7 @@ from fairbench_cli.base.errors import user_error
 from fairbench_cli.experiment.cell import Curve, Repeat, Status
 from fairbench_cli.experiment.controls import TWINS, ControlCounts
 from fairbench_cli.experiment.decisions import ROWS, RowsPlace, crc_of_rows
+from fairbench_cli.experiment.journal.packed_scores import pack_scores, unpack_scores
 from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.measures.counts import Counts
 
@@ -179,6 +180,7 @@ def _float(value: Number) -> float:
 
 
 _COUNTS = "counts", "swept", "recorded"  # the fields of a repeat that are `Counts`
+_SCORES = "scores", "recorded_scores"  # and those that are `GroupScores`
 
 
 def _counts(n: Any, groups: int) -> Counts | None:
@@ -254,6 +256,8 @@ class RepeatLine(BaseModel):
     seconds: FiniteFloat
     values: dict[str, Number] = {}
     swept: list[ByGroup] | None = None
+    scores: str | None = None
+    recorded_scores: str | None = None
     tuning: _Tuning | None = None
     decisions: str | None = None
     predictions: RowsPlace | None = None
@@ -285,7 +289,12 @@ class RepeatLine(BaseModel):
         controls = None
         if self.controls is not None:
             controls = self.controls.controls(size)
-        return Repeat(**row | counts | {"values": values, "tuning": tuning, "controls": controls})
+        parsed: dict[str, Any] = {"values": values, "tuning": tuning, "controls": controls}
+        for name in _SCORES:
+            parsed[name] = None
+            if row[name] is not None:
+                parsed[name] = unpack_scores(row[name], size)
+        return Repeat(**row | counts | parsed)
 
 
 def fields_of(repeat: Repeat) -> dict[str, Any]:
@@ -306,6 +315,7 @@ def fields_of(repeat: Repeat) -> dict[str, Any]:
     return {
         **row,
         **{name: None if row[name] is None else row[name].n.tolist() for name in _COUNTS},
+        **{name: None if row[name] is None else pack_scores(row[name]) for name in _SCORES},
         "seconds": round(repeat.seconds, 4),
         "values": {name: _number(value) for name, value in repeat.values.items()},
         "tuning": tuning,
@@ -714,6 +724,8 @@ def together(earlier: Repeat | None, later: Repeat) -> Repeat:
     return replace(
         earlier,
         swept=earlier.swept or later.swept,
+        scores=earlier.scores or later.scores,
+        recorded_scores=earlier.recorded_scores or later.recorded_scores,
         values={**later.values, **earlier.values},
         decisions=earlier.decisions or later.decisions,
         controls=earlier.controls or later.controls,

@@ -5,10 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+_ROUNDS = 100
+_ROUND = 0.01
+"""Seconds until one more look at whether a session is empty: what is killed may have started something."""
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _START = """import json, sys
 path, target, given = json.loads(sys.argv[1])
@@ -67,12 +71,56 @@ def die_with_parent(parent: int, number: int | None = None) -> None:
     """
     if sys.platform != "linux":
         return
+    _ask_for_signal(signal.SIGKILL if number is None else number)
+    if os.getppid() != parent:  # it has ended already
+        os._exit(1)
+
+
+def _ask_for_signal(number: int) -> None:
+    """Let Linux send this process a signal when its parent ends."""
     import ctypes
 
     set_death_signal = 1
-    ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL if number is None else number)
-    if os.getppid() != parent:  # it has ended already
-        os._exit(1)
+    ctypes.CDLL(None).prctl(set_death_signal, number)
+
+
+def end_session_after(leader: int) -> NoReturn:
+    """Wait until the parent of this process, which leads its session, has ended; then end the whole session.
+
+    A session holds what a process starts, also in groups of its own, unless it starts a session itself. Its
+    number is nobody else's while this process is in it. Linux only.
+    """
+    os.closerange(0, os.sysconf("SC_OPEN_MAX"))  # an end of a pipe here would keep others waiting
+    woken = {signal.SIGCONT}  # reaches this process also where it is stopped
+    signal.pthread_sigmask(signal.SIG_BLOCK, woken)
+    _ask_for_signal(signal.SIGCONT)
+    while os.getppid() == leader:
+        signal.sigwait(woken)
+    for _ in range(_ROUNDS):
+        members = [pid for pid in _session_members(leader) if pid != os.getpid()]
+        if not members:
+            break
+        for pid in members:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_ROUND)
+    os._exit(0)
+
+
+def _session_members(session: int) -> list[int]:
+    """Return the numbers of the processes in a session, without those that have ended."""
+    members = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            words = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+        except OSError:  # it has ended just now
+            continue
+        state = words[0]
+        if int(words[3]) == session and state not in (b"Z", b"X"):
+            members.append(int(folder.name))
+    return members
 
 
 def end_group(leader: int) -> None:

@@ -169,6 +169,11 @@ def trim_record(prepared: PreparedRun, record: Repeat, journals: Path) -> Repeat
     swept = None
     if prepared.config.sweep:
         swept = record.swept
+    scores = None
+    recorded_scores = None
+    if prepared.config.keeps_scores:
+        scores = record.scores
+        recorded_scores = record.recorded_scores
     rows: bytes | None = None
     if prepared.config.predictions and record.predictions is not None:
         rows = _read_packed_rows(record.predictions, journals)
@@ -177,7 +182,15 @@ def trim_record(prepared: PreparedRun, record: Repeat, journals: Path) -> Repeat
     controls = None
     if prepared.config.controls:
         controls = record.controls
-    return replace(record, values=values, swept=swept, predictions=rows, controls=controls)
+    return replace(
+        record,
+        values=values,
+        swept=swept,
+        scores=scores,
+        recorded_scores=recorded_scores,
+        predictions=rows,
+        controls=controls,
+    )
 
 
 def _read_packed_rows(stored_rows: RowsPlace | bytes, journals: Path) -> bytes | None:

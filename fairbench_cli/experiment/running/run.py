@@ -200,8 +200,9 @@ class PreparedRun:
         if record.key in self.controlled and record.controls is None:
             return False
         swept = not self.config.sweep or record.swept is not None
+        has_scores = not self.config.keeps_scores or record.scores is not None
         has_rows = not self.config.predictions or record.predictions is not None
-        return swept and has_rows and self.measured <= record.values.keys()
+        return swept and has_scores and has_rows and self.measured <= record.values.keys()
 
     @property
     def repeats_left(self) -> dict[str, int]:

@@ -5,6 +5,8 @@ libraries. What the techniques and classifiers of a run load is found out by usi
 
 A worker leads a group of processes, in which is what its techniques start. The server ends that group when
 the worker has ended, and all of them when the process that wants workers has ended, however that came about.
+Where the server itself is killed, workers end with it, and its guard, which it has forked, ends those groups:
+the process that wants workers does so too, but may be killed before it gets there.
 """
 
 import os
@@ -17,7 +19,13 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import NoReturn
 
-from fairbench_cli.experiment.running.processes import die_with_parent, end_group, launch, start_over
+from fairbench_cli.experiment.running.processes import (
+    die_with_parent,
+    end_group,
+    end_session_after,
+    launch,
+    start_over,
+)
 
 FORKS = sys.platform == "linux"
 PATIENCE = 1.0
@@ -88,8 +96,9 @@ def fork_workers(handle: int, parent: int, classifiers: list[str], techniques: l
             start_over(f"{__name__}:fork_workers", handle, parent, classifiers, [])
     sys.unraisablehook = hook
     die_with_parent(parent, signal.SIGCONT)  # it ends the workers before itself, also if it was stopped
-    signal.signal(signal.SIGCHLD, _reap)
     process = os.getpid()
+    guards = _fork_guard(process)
+    signal.signal(signal.SIGCHLD, _reap)
     workers = []
     with socket.socket(fileno=handle) as orders:
         while handles := socket.recv_fds(orders, 4, 1)[1]:
@@ -102,7 +111,7 @@ def fork_workers(handle: int, parent: int, classifiers: list[str], techniques: l
                 workers.append(pid)
             os.close(handles[0])
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    for pid in workers:
+    for pid in workers + guards:
         with suppress(ChildProcessError):  # it is another process by now
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             os.kill(pid, signal.SIGKILL)
@@ -110,6 +119,22 @@ def fork_workers(handle: int, parent: int, classifiers: list[str], techniques: l
     with suppress(ChildProcessError):
         while True:
             os.wait()
+
+
+def _fork_guard(server: int) -> list[int]:
+    """Fork the process that ends what a killed server leaves; return its number, or an empty list."""
+    if os.getsid(0) != server:  # the session has processes that are none of the server's
+        return []
+    try:
+        guard = os.fork()
+    except OSError:  # too many processes
+        return []
+    if guard == 0:
+        try:
+            end_session_after(server)
+        finally:
+            os._exit(1)
+    return [guard]
 
 
 def _reap(*_: object) -> None:

@@ -25,6 +25,7 @@ from fairbench_cli.experiment.running.pool import LocalPool, Pool
 from fairbench_cli.experiment.running.worker import Task
 from fairbench_cli.experiment.versions import Versions, versions_of_numbers
 from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.measures.group_scores import GroupScores
 from fairbench_cli.network.files import load
 from fairbench_cli.network.model import BayesNet
 
@@ -155,6 +156,7 @@ def verify(
     picked = pick(finished, cells, seed)
     sources = {pairs[key].source for key, _ in picked}
     swept = any(records[repeat_key].swept is not None for repeat_key in picked)
+    scores = any(records[repeat_key].scores is not None for repeat_key in picked)
     stored_rows = any(records[repeat_key].predictions is not None for repeat_key in picked)
     controls = any(records[repeat_key].controls is not None for repeat_key in picked)
     populations = {}
@@ -163,7 +165,11 @@ def verify(
             if dataset.name in sources:
                 population = populate(dataset, config_used, scratch)
                 populations[dataset.name] = replace(
-                    population, sweep=swept, predictions=stored_rows, controls=controls
+                    population,
+                    sweep=swept,
+                    keeps_scores=scores,
+                    predictions=stored_rows,
+                    controls=controls,
                 )
         networks = list(changed_networks(folder / "networks", scratch))
     tasks = [Task(pairs[key], repeat, populations[pairs[key].source]) for key, repeat in picked]
@@ -226,16 +232,17 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
     """
     before, after = (journal.fields_of(record) for record in (old, new))
     after["values"] = {name: value for name, value in after["values"].items() if name in before["values"]}
-    if before["swept"] is None:
-        after["swept"] = None
-    if before["controls"] is None:
-        after["controls"] = None
+    for field in ("swept", "scores", "recorded_scores", "controls"):
+        if before[field] is None:
+            after[field] = None
     for row, repeat in (before, old), (after, new):  # however they are compressed
         row["decisions"] = before["decisions"] and _decided(repeat)
         row["predictions"] = old.predictions and _crc(repeat)
+        row["scores"] = row["scores"] and _score_sums(repeat.scores)
+        row["recorded_scores"] = row["recorded_scores"] and _score_sums(repeat.recorded_scores)
     groups = () if new.counts is None else new.counts.groups
     fields = ["status", "reason", "counts", "facts", "values", "swept", "tuning", "decisions", "predictions"]
-    for field in fields + ["recorded", "controls"]:
+    for field in fields + ["recorded", "scores", "recorded_scores", "controls"]:
         was = dict(_leaves(before[field]))
         now = dict(_leaves(after[field]))
         changed = [leaf_path for leaf_path in was | now if was.get(leaf_path, ...) != now.get(leaf_path, ...)]
@@ -279,6 +286,17 @@ def _crc(repeat: Repeat) -> str | None:
     return stored_rows.crc
 
 
+def _score_sums(scores: GroupScores | None) -> dict[str, Any]:
+    """Return the sums of scores as plain data; NaN as text, which equals itself."""
+    if scores is None:
+        return {}
+    arrays = {"rows": scores.rows, "wins": scores.wins, "errors": scores.errors, "bins": scores.bins}
+    sums: dict[str, Any] = {}
+    for name, values in arrays.items():
+        sums[name] = "none" if np.isnan(values).any() else values.tolist()
+    return sums
+
+
 def _decided(repeat: Repeat) -> str | None:
     """Return the start of a checksum of what was decided on each row, or of the text that should say it."""
     if repeat.decisions is None or repeat.counts is None:
@@ -303,7 +321,7 @@ def _leaves(value: Any, leaf_path: tuple[str | int, ...] = ()) -> Iterator[Leaf]
 def _place_in_words(field: str, leaf_path: tuple[str | int, ...], groups: Sequence[str]) -> str:
     """Return a place in a field: of counts the group, the label and the decision."""
     match leaf_path:
-        case *lead, int(group), int(label), int(decided):
+        case *lead, int(group), int(label), int(decided) if not field.endswith("scores"):
             name = groups[group] if group < len(groups) else group
             inner = f"{name}, label {label}, decided {decided}"
             return f"{' '.join([field] + list(map(str, lead)))} ({inner})"

@@ -141,13 +141,14 @@ def fairness_metric(config: ExperimentConfig) -> Metric:
 
 
 def metric_unit(metric: Metric) -> Literal["points", "%", ""]:
-    """Return the unit of a metric: points for differences of rates, % for rates, else nothing.
+    """Return the unit of a metric: points for differences of rates, % for rates, else nothing, as of scores.
 
     >>> names = ("discrimination", "accuracy", "acceptance-rate", "impact-ratio")
     >>> [metric_unit(find_metric(name)) for name in names]
     ['points', '%', '%', '']
     """
-    if metric.is_test or metric.high != 1 or metric.low not in (0, -1):
+    is_in_per_cent = metric.needs != "score-sums" and metric.high == 1 and metric.low in (0, -1)
+    if metric.is_test or not is_in_per_cent:
         return ""
     base = metric.alias_of or metric.name
     if "difference" in base or "spread" in base:

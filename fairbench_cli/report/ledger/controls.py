@@ -4,7 +4,7 @@ Twins differ by chance alone, so every word about their difference is false. The
 everything else, about the population, each pair in a family of one. See `experiment/controls.py`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -200,22 +200,51 @@ def _lay_out(
 # The cells -------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False)
+class _ControlCell:
+    """A control as a cell: the one that it is made of, what it is called there, and its repeats."""
+
+    cell: Mapping[str, Any]
+    name: str
+    repeats: tuple[Repeat, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _CellPair:
+    """Two controls whose difference is looked at, as in `ControlPair`."""
+
+    kind: Kind
+    ours: _ControlCell
+    theirs: _ControlCell
+    technique: str = ""
+
+
 def collect_controls(plan: RunPlan, records: Records) -> ControlCells:
     """Return the controls of a run as cells with repeats, a data set after the other."""
     design = row_design(plan.config)
+    n_repeats = plan.config.repeats
     datasets: list[DatasetRepeats] = []
     pairs: list[ControlPair] = []
     trained = group_by(plan.controls, _source)
     for source, cells in group_by(plan.cells, _source).items():
+        controls = trained.get(source, [])
         plain_cells = [cell for cell in cells if is_baseline(cell["intervention"], cell["parameters"])]
-        collected = _Collected(len(datasets), plan.protected(*source), records, plan.config.repeats)
+        cell_pairs: list[_CellPair] = []
         for cell in plain_cells:
-            collected.add_untrained(cell)
-        collected.add_twins_of_bootstrap(trained.get(source, []))
-        collected.add_placebos(trained.get(source, []), plain_cells)
-        if collected.pairs:
-            datasets.append(collect_cells([(plan, collected.repeats, collected.cells)], design))
-            pairs += collected.pairs
+            cell_pairs += _pair_untrained(cell, records, n_repeats, plan.protected(*source))
+        cell_pairs += _pair_bootstrap_twins(controls, records, n_repeats)
+        cell_pairs += _pair_placebos(controls, plain_cells, records, n_repeats)
+        if not cell_pairs:
+            continue
+        control_cells: list[dict[str, Any]] = []
+        control_records: Records = {}
+        for i, cell_pair in enumerate(cell_pairs):
+            for index, control in ((2 * i, cell_pair.ours), (2 * i + 1, cell_pair.theirs)):
+                key = f"{control.cell['key']} {control.name} {index}"
+                control_cells.append({**control.cell, "key": key, "intervention": control.name})
+                control_records |= {(key, repeat.repeat): repeat for repeat in control.repeats}
+            pairs.append(ControlPair(cell_pair.kind, len(datasets), 2 * i, 2 * i + 1, cell_pair.technique))
+        datasets.append(collect_cells([(plan, control_records, control_cells)], design))
     return ControlCells(datasets, pairs)
 
 
@@ -224,87 +253,81 @@ def _source(cell: Mapping[str, Any]) -> tuple[str, str]:
     return cell["dataset"], cell["attribute"]
 
 
-class _Collected:
-    """The control cells of a data set and attribute while they are collected, with their repeats."""
+def _finished_repeats(cell: Mapping[str, Any], records: Records, n_repeats: int) -> list[Repeat]:
+    """Return the repeats of a cell that are in the journal."""
+    repeats = [records.get((cell["key"], repeat)) for repeat in range(n_repeats)]
+    return [record for record in repeats if record is not None]
 
-    def __init__(
-        self, dataset: int, protected: ProtectedAttributes, records: Records, n_repeats: int
-    ) -> None:
-        self.dataset = dataset
-        self.protected = protected
-        self.records = records
-        self.n_repeats = n_repeats
-        self.cells: list[dict[str, Any]] = []
-        self.repeats: Records = {}
-        self.pairs: list[ControlPair] = []
 
-    def add_untrained(self, cell: Mapping[str, Any]) -> None:
-        """Add the noise twins and the planted effect of a plain model, if some repeat has them."""
-        records = {}
-        for repeat in range(self.n_repeats):
-            record = self.records.get((cell["key"], repeat))
-            if record is not None and record.controls is not None:
-                records[repeat] = record
-        if not records:
-            return
-        plain = self._add(cell, "none", records.values())
-        twins = []
-        for twin, name in enumerate(TWINS):
-            repeats = [make_twin(record, twin) for record in records.values()]
-            twins.append(self._add(cell, f"noise {name}", repeats))
-        self._add_pair(NOISE_TWINS, twins)
-        planted = []
-        for record in records.values():
-            repeat_planted = make_planted(record, self.protected, cell["attribute"])
-            if repeat_planted is not None:
-                planted.append(repeat_planted)
-        if planted:
-            self._add_pair(PLANTED_EFFECT, [self._add(cell, "planted", planted), plain])
+def _pair_untrained(
+    cell: Mapping[str, Any], records: Records, n_repeats: int, protected: ProtectedAttributes
+) -> list[_CellPair]:
+    """Return the noise twins and the planted effect of a plain model; none if no repeat has them."""
+    finished = _finished_repeats(cell, records, n_repeats)
+    repeats = tuple(record for record in finished if record.controls is not None)
+    if not repeats:
+        return []
+    twins = []
+    for twin, name in enumerate(TWINS):
+        twins.append(
+            _ControlCell(cell, f"noise {name}", tuple(make_twin(record, twin) for record in repeats))
+        )
+    pairs = [_CellPair(NOISE_TWINS, twins[0], twins[1])]
+    planted = []
+    for record in repeats:
+        repeat_planted = make_planted(record, protected, cell["attribute"])
+        if repeat_planted is not None:
+            planted.append(repeat_planted)
+    if planted:
+        plain = _ControlCell(cell, "none", repeats)
+        pairs.append(_CellPair(PLANTED_EFFECT, _ControlCell(cell, "planted", tuple(planted)), plain))
+    return pairs
 
-    def add_twins_of_bootstrap(self, controls: Iterable[Mapping[str, Any]]) -> None:
-        """Add the twins that were trained, if some repeat of both is there."""
-        twins = [cell for cell in controls if cell["control"] in BOOTSTRAP]
-        for cells in group_by(twins, lambda cell: tuple(cell[column] for column in CELL_COLUMNS)).values():
-            self._add_pair(BOOTSTRAP_TWINS, self._add_trained(cells))
 
-    def add_placebos(
-        self, controls: Iterable[Mapping[str, Any]], plain_cells: Sequence[Mapping[str, Any]]
-    ) -> None:
-        """Add the techniques with the protected column shuffled, each next to its plain model."""
-        for cell in controls:
-            if cell["control"] != SHUFFLED:
-                continue
-            situation = [cell[column] for column in SITUATION]
-            matches = [plain for plain in plain_cells if [plain[column] for column in SITUATION] == situation]
-            # The plain model that sees what the technique sees, where the run has it.
-            matches.sort(key=lambda plain: plain["include_protected"] != cell["include_protected"])
-            label = technique_label(cell["intervention"], cell["parameters"], cell["include_protected"])
-            self._add_pair(PLACEBO, self._add_trained([cell] + matches[:1]), label)
+def _pair_bootstrap_twins(
+    controls: Iterable[Mapping[str, Any]], records: Records, n_repeats: int
+) -> Iterator[_CellPair]:
+    """Yield the twins that were trained, where both have some repeat."""
+    twins = [cell for cell in controls if cell["control"] in BOOTSTRAP]
+    for cells in group_by(twins, lambda cell: tuple(cell[column] for column in CELL_COLUMNS)).values():
+        pair = _pair_trained(BOOTSTRAP_TWINS, cells, records, n_repeats)
+        if pair is not None:
+            yield pair
 
-    def _add_pair(self, kind: Kind, indices: Sequence[int], technique: str = "") -> None:
-        """Add a pair of cells by their indices; nothing where one of them has no repeat."""
-        if len(indices) == 2:
-            self.pairs.append(ControlPair(kind, self.dataset, indices[0], indices[1], technique))
 
-    def _add_trained(self, cells: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Add cells of the journal; return their indices, of those that have some repeat."""
-        indices = []
-        for cell in cells:
-            repeats = [self.records.get((cell["key"], repeat)) for repeat in range(self.n_repeats)]
-            finished = [record for record in repeats if record is not None]
-            if finished:
-                name = f"{cell.get('control', 'plain')} {cell['intervention']}"
-                indices.append(self._add(cell, name, finished))
-        return indices
+def _pair_placebos(
+    controls: Iterable[Mapping[str, Any]],
+    plain_cells: Sequence[Mapping[str, Any]],
+    records: Records,
+    n_repeats: int,
+) -> Iterator[_CellPair]:
+    """Yield the techniques with the protected column shuffled, each next to its plain model."""
+    for cell in controls:
+        if cell["control"] != SHUFFLED:
+            continue
+        situation = [cell[column] for column in SITUATION]
+        matches = [plain for plain in plain_cells if [plain[column] for column in SITUATION] == situation]
+        # The plain model that sees what the technique sees, where the run has it.
+        matches.sort(key=lambda plain: plain["include_protected"] != cell["include_protected"])
+        label = technique_label(cell["intervention"], cell["parameters"], cell["include_protected"])
+        pair = _pair_trained(PLACEBO, [cell, *matches[:1]], records, n_repeats, label)
+        if pair is not None:
+            yield pair
 
-    def _add(self, cell: Mapping[str, Any], name: str, repeats: Iterable[Repeat]) -> int:
-        """Add a cell with its repeats, under a name of its own; return its index."""
-        index = len(self.cells)
-        key = f"{cell['key']} {name} {index}"
-        self.cells.append({**cell, "key": key, "intervention": name})
-        for repeat in repeats:
-            self.repeats[key, repeat.repeat] = repeat
-        return index
+
+def _pair_trained(
+    kind: Kind, cells: Sequence[Mapping[str, Any]], records: Records, n_repeats: int, technique: str = ""
+) -> _CellPair | None:
+    """Return two cells of the journal as a pair; None where they are not two that have some repeat."""
+    finished = []
+    for cell in cells:
+        repeats = _finished_repeats(cell, records, n_repeats)
+        if repeats:
+            name = f"{cell.get('control', 'plain')} {cell['intervention']}"
+            finished.append(_ControlCell(cell, name, tuple(repeats)))
+    if len(finished) != 2:
+        return None
+    return _CellPair(kind, finished[0], finished[1], technique)
 
 
 def make_twin(record: Repeat, twin: int) -> Repeat:
@@ -350,7 +373,15 @@ def _decide_otherwise(record: Repeat, counts: Counts, decide: Any) -> Repeat:
         else:
             decisions = packed(decide(chance, draw_uniforms(_controls_of(record).seed, n_rows)))
     return replace(
-        record, counts=counts, decisions=decisions, swept=None, values={}, recorded=None, controls=None
+        record,
+        counts=counts,
+        decisions=decisions,
+        swept=None,
+        scores=None,
+        recorded_scores=None,
+        values={},
+        recorded=None,
+        controls=None,
     )
 
 

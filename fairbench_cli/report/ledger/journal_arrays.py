@@ -19,6 +19,7 @@ from fairbench_cli.experiment.config.metrics import on_record
 from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.group_scores import GroupScores, no_scores
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.report.ledger.changed_rows import decision_effects
@@ -138,6 +139,19 @@ class DatasetRepeats:
         label_counts = n[first_cell, np.arange(has_counts.shape[1])]
         return Counts(self.counts.groups, label_counts).of_labels()
 
+    @cached_property
+    def scores(self) -> GroupScores:
+        """Sums of the models' scores by joint level of each cell and repeat; NaN where none were kept."""
+        scores = no_scores(self.counts.groups, self.status.shape)
+        for cell, repeats in enumerate(self.records):
+            for repeat, record in repeats.items():
+                if record.scores is not None:
+                    scores.rows[cell, repeat] = record.scores.rows
+                    scores.wins[cell, repeat] = record.scores.wins
+                    scores.errors[cell, repeat] = record.scores.errors
+                    scores.bins[cell, repeat] = record.scores.bins
+        return scores
+
     @property
     def n_constant(self) -> NDArray[np.intp]:
         """In how many repeats each cell accepts nobody, and in how many everybody; shape (cells, 2)."""
@@ -195,6 +209,20 @@ class DatasetRepeats:
     def pair(self, counts: Counts, compared: str) -> Counts:
         """Return counts of the deprived and the favoured group of an attribute or an intersection."""
         return self.protected.pair(counts, attribute_names(compared))
+
+    def score_levels(self, compared: str) -> GroupScores:
+        """Return the sums of the models' scores by the levels of an attribute or an intersection."""
+        levels = self.levels(self._unit_counts, compared)
+        members = levels.n[..., 0, 0] > 0
+        return self.scores.merge(members, levels.groups, levels.reference)
+
+    @property
+    def _unit_counts(self) -> Counts:
+        """Counts of which the i-th has rows of the i-th joint level alone: sums that are not 0 have it."""
+        groups = self.counts.groups
+        n = np.zeros((len(groups), len(groups), 2, 2))
+        n[np.arange(len(groups)), np.arange(len(groups))] = 1
+        return Counts(groups, n)
 
     def sweep_counts(self, cell: int, compared: str) -> tuple[Rows, Counts]:
         """Return the repeats of a cell that have counts at every acceptance rate, and these counts.
@@ -256,12 +284,8 @@ class DatasetRepeats:
         sum_groups : callable
             Returns the sums of counts of the joint levels, in the order of `slope`.
         """
-        groups = self.counts.groups
-        n_groups = len(groups)
-        # Counts of which the i-th has rows of the i-th joint level alone: the sum that is not 0 is its own.
-        unit_counts = np.zeros((n_groups, n_groups, 2, 2))
-        unit_counts[np.arange(n_groups), np.arange(n_groups)] = 1
-        sum_index = sum_groups(Counts(groups, unit_counts)).n[..., 0, 0].argmax(axis=1)
+        n_groups = len(self.counts.groups)
+        sum_index = sum_groups(self._unit_counts).n[..., 0, 0].argmax(axis=1)
         return slope[..., sum_index, :, :].reshape(slope.shape[:-3] + (2 * n_groups, 2))
 
     def decisions(self, cell: int, repeats: Rows) -> ModelDecisions:
@@ -419,7 +443,13 @@ def collect_cells(
                 continue
             if journal_cell.on_recorded:
                 # Its decisions, and its counts at other acceptance rates, are of true labels alone.
-                record = replace(record, counts=record.recorded, swept=None, decisions=None)
+                record = replace(
+                    record,
+                    counts=record.recorded,
+                    scores=record.recorded_scores,
+                    swept=None,
+                    decisions=None,
+                )
             repeats_by_cell[i][repeat] = record
             status[i, repeat] = record.status
             reason[i, repeat] = record.reason

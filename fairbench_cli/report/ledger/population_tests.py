@@ -159,7 +159,7 @@ class _Pairs:
         """Return the basis of a metric that is no function of counts that rows could move; else nothing."""
         if self.metrics[name].is_test:
             return TEST_STATISTIC
-        if name in self.data.row_values:
+        if self.metrics[name].needs != "counts":
             return ROW_METRIC
         return ""
 

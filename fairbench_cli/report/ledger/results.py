@@ -18,7 +18,7 @@ from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.metric import OF_LABELS, Metric
-from fairbench_cli.measures.registry import METRICS, find_metric, measure
+from fairbench_cli.measures.registry import METRICS, SCORE_METRICS, find_metric, measure
 from fairbench_cli.measures.thresholds import RATES
 from fairbench_cli.report.ledger.columns import column_metrics
 from fairbench_cli.report.ledger.journal_arrays import (
@@ -196,8 +196,13 @@ def compute_results(
         for compared in dict.fromkeys((data.attribute,) + data.compared_attributes(attributes)):
             levels = data.levels(counts, compared)
             values_by_metric = {}
+            score_metrics = [name for name in metrics if name in SCORE_METRICS]
+            if score_metrics:
+                scores = data.score_levels(compared)
             for name in metrics:
-                if name not in data.row_values:
+                if name in score_metrics:
+                    values_by_metric[name] = measure(name, scores)
+                elif name not in data.row_values:
                     values_by_metric[name] = np.full(has_counts.shape, np.nan)
                     values_by_metric[name][has_counts] = measure(custom_metrics.get(name, name), levels)
                 elif compared == data.attribute:

@@ -11,6 +11,7 @@ from fairbench_cli.report.parts.oracle import ORACLE
 from fairbench_cli.report.parts.part import RunPart
 from fairbench_cli.report.parts.ranks import RANKS
 from fairbench_cli.report.parts.remedies import REMEDIES
+from fairbench_cli.report.parts.scores import SCORES
 from fairbench_cli.report.parts.sweep import SWEEP
 from fairbench_cli.report.parts.tuning import TUNING
 from fairbench_cli.report.parts.worlds import WORLDS
@@ -21,6 +22,7 @@ PARTS: tuple[RunPart, ...] = (
     WORLDS,
     CURVES,
     SWEEP,
+    SCORES,
     MEASURED,
     FINDINGS,
     NETWORKS,

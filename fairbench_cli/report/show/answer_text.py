@@ -38,9 +38,10 @@ from fairbench_cli.report.ledger.population_tests import FRESH, SPLITS
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.ledger.run_ledger import Estimate
 from fairbench_cli.report.show import answer_worlds
-from fairbench_cli.report.show.answer_worlds import NOT_BEATEN, result_of
+from fairbench_cli.report.show.answer_worlds import NOT_BEATEN, result_cell, result_of
 from fairbench_cli.report.show.controls_text import describe_controls
 from fairbench_cli.report.show.metric_wording import MOST_NAMES, MetricWording, signed, wording_of
+from fairbench_cli.report.show.scores_text import describe_scores
 
 MOST_WORDS = 25  # of the headline
 FEW = 4  # blocks of settings that a headline speaks of one by one
@@ -67,6 +68,7 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
     wording = wording_of(answer.metric, answer.margin)
     headline = Answer(Statement(headline_of(answer, wording)))
     run_lines = describe_ranks(run, brief=brief) + describe_controls(run, brief=brief)
+    run_lines += describe_scores(run)
     notes = notes_of(answer, run.plan, run_lines, brief=brief)
     heads = summary_heads(answer)
     if brief:
@@ -482,7 +484,7 @@ def _full_table(settings: Sequence[RunSetting], answer: RunAnswer, wording: Metr
     heads["technique"] = lambda row: TableCell(row[1].technique)
     for column in columns[: MOST_HEADS - 3]:
         heads[head_of(column, wording)] = partial(_cell_of_row, column, wording)
-    heads["result"] = lambda row: TableCell(result_of(row[1]))
+    heads["result"] = lambda row: TableCell(result_cell(row[1]))
     return table_of("", heads, rows)
 
 
@@ -598,9 +600,9 @@ def notes_of(
     Parameters
     ----------
     run_lines : sequence of str
-        What is said of ranks over data sets, and of controls.
+        What is said of ranks over data sets, of controls, and of scores.
     brief : bool
-        For a console: who decides the same for everybody, ranks, controls, chance and β.
+        For a console: who decides the same for everybody, ranks, controls, scores, chance and β.
     """
     notes = [_constants(answer), _chance(plan, answer, brief=brief)]
     notes[1:1] = run_lines
@@ -674,8 +676,8 @@ def _chance(plan: RunPlan, answer: RunAnswer, *, brief: bool) -> str:
         "Narrows, widens, turns round (the gap is then the other way): shown beyond chance, for other "
         "training sets and other test rows too, at 5 % after Holm's adjustment over all "
         f"{family}.{caveat} Intervals are 95 %, of one number by itself; where one leaves out 0 and nothing "
-        f"is shown, p is after that adjustment. Hardly: the change is {negligible}less than a tenth of the "
-        "gap. "
+        "is shown, p 0.21 among 10 is p after that adjustment for 10 tests. Hardly: the change is "
+        f"{negligible}less than a tenth of the gap. "
         f"{capitalise(NOT_BEATEN)}: no other technique is better in both, on average. "
         f"What is not shown may still be there.{answer_worlds.ABOUT if answer.has_worlds else ''}"
     )

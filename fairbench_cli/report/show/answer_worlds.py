@@ -55,16 +55,33 @@ def result_of(finding: TechniqueFinding, *, brief: bool = False) -> str:
         result = f"hardly {result}"
     if finding.is_shown_alone:
         # The word is about all of the family.
-        p = math.ceil(round(100 * finding.change_p, 6)) / 100  # rounded up: none is below 0.05
-        short = f"p {p:.2f}"
+        short = _family_p(finding)
         result += f" ({short} among {finding.n_tests})"
     if brief:
         return short
     if finding.is_on_front and finding.narrows:
         result += f", {NOT_BEATEN}"
-    if finding.n < finding.n_repeats:
-        result += f" ({finding.n} of {finding.n_repeats} repeats)"
-    return result
+    return f"{result}{_describe_repeats(finding)}"
+
+
+def result_cell(finding: TechniqueFinding) -> str:
+    """Return the result of a technique for a cell of a table: "p 0.21 among 10", which needs no more."""
+    if finding.is_shown_alone and not finding.is_constant and not finding.is_baseline:
+        return f"{_family_p(finding)} among {finding.n_tests}{_describe_repeats(finding)}"
+    return result_of(finding)
+
+
+def _describe_repeats(finding: TechniqueFinding) -> str:
+    """Return how many repeats gave a value: " (4 of 5 repeats)"; nothing where all did."""
+    if finding.n == finding.n_repeats:
+        return ""
+    return f" ({finding.n} of {finding.n_repeats} repeats)"
+
+
+def _family_p(finding: TechniqueFinding) -> str:
+    """Return the p-value of a change among all of its family: "p 0.21"."""
+    p = math.ceil(round(100 * finding.change_p, 6)) / 100  # rounded up: none is below 0.05
+    return f"p {p:.2f}"
 
 
 def _describe_failure(finding: TechniqueFinding, *, brief: bool) -> str:

@@ -91,6 +91,14 @@ def draw_frontier(
     )
 
 
+def draw_calibration(title: str, lines: Sequence[ChartLine]) -> str:
+    """Return a picture of the share with label 1 over the score, a line a group, and where both are equal."""
+    score_axis = Axis(0.0, 1.0, LEFT)
+    share_axis = Axis(0.0, 1.0, 10.0 + PLOT, 10.0, percent=True)
+    equal = charts.diagonal(score_axis, share_axis, "as many as the score says")
+    return charts.plot_lines(title, score_axis, share_axis, lines, "mean score", underlay=equal)
+
+
 def answer_chart(answer: RunAnswer) -> Chart | None:
     """Return the picture of the first data set, groups and classifier; None where nothing has a value.
 
