@@ -122,7 +122,7 @@ def _describe_all(changes: NumberChanges, before: str, after: str, digits: int) 
             row = of_all[name]
             first = format_measure(name, row.value_before, digits)
             second = format_measure(name, row.value_after, digits)
-            change = f"by {format_measure(name, row.change.value, digits)}"
+            change = f"a change of {format_measure(name, row.change.value, digits)}"
             change += _limits_text(name, row.change, digits)
             if row.change.value == 0 and math.isnan(row.change.low):
                 change = "no row moved"
@@ -130,6 +130,14 @@ def _describe_all(changes: NumberChanges, before: str, after: str, digits: int) 
     if clauses:
         return (f"All rows: {'; '.join(clauses)}.",)
     return ()
+
+
+def describe_first(changes: NumberChanges, report: Report) -> str:
+    """Return the sentence on the change that is worse, else better, most surely; empty where none is."""
+    rows = [row for row in changes.changes if row.deciding and row.word in ("worse", "better")]
+    if not rows:
+        return ""
+    return describe_change(min(rows, key=_order_of), report)
 
 
 def change_sections(changes: NumberChanges, report: Report, view: View) -> tuple[Section, ...]:
@@ -287,6 +295,7 @@ NUMBER_CHANGES = Part[Sequence[NumberChanges], NumberChanges](
     sections=change_sections,
     short=short_changes,
     data=lambda changes: vars(changes) if changes.changes else {},
+    line=describe_first,
     summary=summarise_changes,
     worse=describe_worse,
 )

@@ -46,8 +46,6 @@ REASONS: dict[NoWord, str] = {
     "": "",
 }
 VERBS: dict[Word, tuple[str, str]] = {
-    "rises": ("rises", "rise"),
-    "falls": ("falls", "fall"),
     "steady": ("is steady", "are steady"),
     "undecided": ("is open", "are open"),
 }
@@ -88,23 +86,30 @@ def summarise_slices(slices: NumberSlices, report: Report) -> str:
     looks = _describe_looks(slices, report)
     if not slices.trends:
         return f"No trend is tested: {_describe_no_trend(slices, report)}. {looks}"
+    digits = {part.attribute: part.digits for part in slices.whole}
+    moving = [row for row in slices.trends if row.word in MOVES]
     clauses = []
-    if not any(row.word in MOVES for row in slices.trends):
+    if moving:
+        names = [_describe_move(row, digits[row.attribute]) for row in moving]
+        clauses.append(join_names(names, MOST_NAMED))
+    else:
         clauses.append("none is shown")
     for word, (singular, plural) in VERBS.items():
         rows = [row for row in slices.trends if row.word == word]
-        if not rows:
-            continue
-        subject = f"{len(rows):,} of {len(slices.trends):,}"
-        if word in MOVES:
-            subject = join_names([_name_difference(row) for row in rows], MOST_NAMED)
-        clauses.append(f"{subject} {singular if len(rows) == 1 else plural}")
+        if rows:
+            verb = singular if len(rows) == 1 else plural
+            clauses.append(f"{len(rows):,} of {len(slices.trends):,} {verb}")
     return f"Trend over the slices: {'; '.join(clauses)}. {looks}"
 
 
-def _name_difference(row: NumberTrend) -> str:
+def _describe_move(row: NumberTrend, digits: int) -> str:
+    """Return which difference moves: "the difference in mean of Female from Male (sex) falls from 3 to 1"."""
     group = formatting.format_group(row.group)
-    return f"difference in {NUMBER_MEASURES[row.metric].label} of {group} ({row.attribute})"
+    reference = formatting.format_group(row.reference)
+    first = format_measure(row.metric, row.difference_first, digits)
+    last = format_measure(row.metric, row.difference_last, digits)
+    subject = f"the difference in {NUMBER_MEASURES[row.metric].label} of {group} from {reference}"
+    return f"{subject} ({row.attribute}) {row.word} from {first} to {last}"
 
 
 def _describe_no_trend(slices: NumberSlices, report: Report) -> str:
