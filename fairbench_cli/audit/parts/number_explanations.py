@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
 from fairbench_cli.audit.parts.numbers import format_interval, format_measure
 from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
 from fairbench_cli.audit.scan.explained_numbers import ExplainedRows, read_explained
-from fairbench_cli.base.safe_text import format_percent
+from fairbench_cli.base.safe_text import format_percent, join_names
 from fairbench_cli.document.model import Section, TableCell, TextTable
 
 KEY = "number_explanations"
@@ -43,9 +44,16 @@ def explain_numbers(rows: ExplainedRows, base: Report) -> tuple[NumberExplanatio
     count_comparisons([pairs for _, pairs in slices], config)
     explanations = []
     for group_counts, pairs in slices:
+        names = group_counts.counts.groups
+        small = [names[g] for (g, _), n_rows in pairs.items() if min(n_rows) < config.min_group]
+        notes: tuple[str, ...] = ()
+        if small:
+            notes = (f"{join_names(small)}: fewer than {config.min_group} rows, not explained.",)
         for pair, n_rows in pairs.items():
             if min(n_rows) >= config.min_group:
-                explanations.append(explain_pair(rows, group_counts, pair, n_rows, config))
+                explanation = explain_pair(rows, group_counts, pair, n_rows, config)
+                explanations.append(replace(explanation, notes=(*notes, *explanation.notes)))
+                notes = ()
     return tuple(explanations)
 
 
