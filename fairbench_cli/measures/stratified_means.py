@@ -25,7 +25,7 @@ class StratifiedMeans:
 
     Parameters
     ----------
-    difference, explained, left : MeanInterval
+    difference, explained, unexplained : MeanInterval
         Of all rows; by the strata; within them. The first is the sum of the others.
     compared : float
         The share of the group's weight in strata that its reference has, too.
@@ -37,7 +37,7 @@ class StratifiedMeans:
 
     difference: MeanInterval
     explained: MeanInterval
-    left: MeanInterval
+    unexplained: MeanInterval
     compared: float
     rows: Floats
     reference_rows: Floats
@@ -46,7 +46,7 @@ class StratifiedMeans:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _StratifiedRows:
     """Rows of a group and its reference, with their strata, weights and clusters."""
 
     outcome: Floats
@@ -70,7 +70,7 @@ def stratify_means(
     clusters: ArrayLike | None = None,
     confidence: float = 0.95,
 ) -> StratifiedMeans:
-    """Return what strata explain of the difference of a group's mean from its reference's.
+    """Return the difference of two means taken apart by strata.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def stratify_means(
     >>> pay = [1.0, 1.2, 0.8, 2.1, 1.1, 0.9, 2.0, 2.1, 1.9, 2.0]
     >>> rank = [0, 0, 0, 1, 0, 0, 1, 1, 1, 1]
     >>> parts = stratify_means(pay, [True] * 4 + [False] * 6, rank, 2)
-    >>> [round(float(part.value), 3) for part in (parts.difference, parts.explained, parts.left)]
+    >>> [round(float(part.value), 3) for part in (parts.difference, parts.explained, parts.unexplained)]
     [-0.392, -0.417, 0.025]
     """
     target = np.asarray(outcome, dtype=np.float64)
@@ -104,7 +104,7 @@ def stratify_means(
     codes = None if clusters is None else np.asarray(clusters, dtype=np.intp)
     # Less their mean, so that large numbers keep their digits.
     target = target - divide(mass @ target, mass.sum())
-    rows = _Rows(target, mask, np.asarray(strata, dtype=np.intp), mass, codes, n_strata)
+    rows = _StratifiedRows(target, mask, np.asarray(strata, dtype=np.intp), mass, codes, n_strata)
     group_weight = rows.sum_by_stratum(mass, mask)
     reference_weight = rows.sum_by_stratum(mass, ~mask)
     group_means = divide(rows.sum_by_stratum(mass * target, mask), group_weight)
@@ -119,13 +119,13 @@ def stratify_means(
     is_compared = mask & has_both[rows.stratum]
     compared_weight = mass[is_compared].sum()
     share = divide(np.where(has_both, group_weight, 0.0), compared_weight)
-    left = float((share * np.where(has_both, group_means - reference_means, 0.0)).sum())
+    unexplained = float((share * np.where(has_both, group_means - reference_means, 0.0)).sum())
     expected = np.where(has_both, reference_means, 0.0)[rows.stratum]
-    of_left = np.where(is_compared, divide(mass, compared_weight) * (target - expected - left), 0.0)
+    of_left = np.where(is_compared, divide(mass, compared_weight) * (target - expected - unexplained), 0.0)
     pull = divide(np.where(has_both, share, 0.0), reference_weight)[rows.stratum]
     of_left = np.where(~mask & has_both[rows.stratum], -pull * mass * (target - expected), of_left)
     if not has_both.any():
-        left = np.nan
+        unexplained = np.nan
     # A stratum with one row of the reference has no spread of its own: that of all strata stands for it.
     n_reference = np.bincount(rows.stratum[~mask & (mass > 0)], minlength=n_strata)
     is_apart = ~mask & (n_reference > 1)[rows.stratum]
@@ -137,8 +137,8 @@ def stratify_means(
     mean = divide(mass @ np.asarray(outcome, dtype=np.float64), mass.sum())
     return StratifiedMeans(
         difference=_to_interval(difference, of_difference, rows, ~mask, confidence),
-        explained=_to_interval(difference - left, of_difference - of_left, rows, ~mask, confidence),
-        left=_to_interval(left, of_left, rows, ~mask, confidence, is_within=True, alone=alone),
+        explained=_to_interval(difference - unexplained, of_difference - of_left, rows, ~mask, confidence),
+        unexplained=_to_interval(unexplained, of_left, rows, ~mask, confidence, is_within=True, alone=alone),
         compared=float(divide(compared_weight, mass[mask].sum())),
         rows=group_weight,
         reference_rows=reference_weight,
@@ -150,7 +150,7 @@ def stratify_means(
 def _to_interval(
     value: float,
     influence: Floats,
-    rows: _Rows,
+    rows: _StratifiedRows,
     reference: NDArray[np.bool_],
     confidence: float,
     *,
