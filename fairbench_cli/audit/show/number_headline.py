@@ -58,7 +58,7 @@ def number_headline(report: Report) -> Headline:
 def judged_slices(report: Report) -> list[NumberSlice]:
     """Return the numbers that the answer is of: of models compared the last, of slices all together."""
     if SLICES_KEY in report.found:
-        return list(report.found[SLICES_KEY].whole)
+        return list(report.found[SLICES_KEY].together)
     return [part for part in report.found[KEY] if report.last in ("", part.model)]
 
 
