@@ -68,6 +68,7 @@ SIGNIFICANT = 3  # digits of a standard deviation
 MOST_DECIMALS = 6
 LARGEST_RANK_MARGIN = 0.5
 AMOUNTS = 0.99  # of the values of amounts are not below 0
+CUT_SHARE = 0.01  # of rows with the largest value, above which it may be a limit
 SCALE = 100.0  # what goes no higher may be a scale of points
 
 
@@ -291,9 +292,12 @@ def estimate_slice(numbers: SliceNumbers, column: str, config: AuditConfig) -> S
     if not is_ordinal:
         described += [more, *estimate_effects(of_groups, config)]
     described.append(distance)
-    remarks: tuple[str, ...] = ()
+    remarks = []
+    if margin.is_amount:
+        remarks += _describe_cut(of_groups, column)
     if numbers.rounded:
-        remarks = (f"{column}: of more than {MOST_CELLS:,} different rows values are rounded to six digits.",)
+        text = f"{column}: of more than {MOST_CELLS:,} different rows values are rounded to six digits."
+        remarks.append(text)
     return SliceEstimates(
         of_groups.part,
         column,
@@ -303,8 +307,20 @@ def estimate_slice(numbers: SliceNumbers, column: str, config: AuditConfig) -> S
         tuple(judged),
         tuple(described),
         describe_shapes(of_groups),
-        remarks,
+        tuple(remarks),
     )
+
+
+def _describe_cut(numbers: NumbersOfGroups, column: str) -> list[str]:
+    """Return a remark on amounts of which many rows have the largest, as if they were cut there."""
+    value = numbers.cells.value
+    rows = numbers.cells.rows
+    share = float(rows[value == value[-1]].sum() / rows.sum())
+    if share <= CUT_SHARE:
+        return []
+    largest = format_amount(float(value[-1]))
+    text = f"{100 * share:.2g} % of rows have the largest {column}, {largest}: it may be cut there."
+    return [f"{text} What lies above is then in no mean and no difference."]
 
 
 def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
@@ -701,4 +717,6 @@ def _decide(
         return "undecided", "chance"
     if variable.is_within[g]:
         return "pass", ""
+    if p_holm < config.alpha:
+        return "undecided", "near"
     return "undecided", "wide"

@@ -22,8 +22,9 @@ ALL = "(all)"  # the attribute and the group of everybody
 
 # Why a comparison is not decided: a rate has no rows; the gap is larger than allowed, and chance may be why;
 # it is, and weights leave too few rows to test it; its rows are of too few clusters to test it; or it is
-# allowed, and not all of its interval is. Of numbers "constant": no value differs from another.
-Reason = Literal["no rows", "chance", "few", "clusters", "wide", "constant", ""]
+# allowed, and not all of its interval is. Of numbers also "near": the same, and they are shown to differ;
+# "constant": no value differs from another.
+Reason = Literal["no rows", "chance", "few", "clusters", "wide", "near", "constant", ""]
 Test = Literal["score", "fisher", "clusters", ""]
 
 # Fields of a row that are None, and in no table, of an audit without margins.

@@ -25,6 +25,7 @@ REASONS: dict[Reason, str] = {
     "few": "too few rows",
     "clusters": "too few clusters",
     "wide": "too few rows to tell",
+    "near": LIMIT_OPEN,
     "constant": "every value is the same",
     "": "",
 }

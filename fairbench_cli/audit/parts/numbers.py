@@ -31,6 +31,7 @@ from fairbench_cli.document.model import SYMBOLS, UNTESTED, Chart, Section, Tabl
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 
 KEY = "numbers"
+SHARE_DECIMALS = 3  # of shares, and of what has no unit
 
 
 def read_estimates(scan: Scan) -> tuple[SliceEstimates, ...]:
@@ -83,7 +84,7 @@ def format_measure(name: str, value: float, digits: int) -> str:
     """Write the value of a measure: of the outcome with so many decimals, of shares and others with three."""
     if NUMBER_MEASURES[name].unit == "outcome":
         return format_amount(value, digits)
-    return formatting.number(value)
+    return format_amount(value, SHARE_DECIMALS)
 
 
 def format_interval(name: str, estimate: Interval, digits: int) -> str:
@@ -101,17 +102,18 @@ def _measure_cell(name: str, estimate: Interval, digits: int) -> TableCell:
 
 
 def describe_margin(part: NumberSlice) -> str:
-    """Return the margin of means in its three units: "5,755, 5 % of the mean of Male or 0.19 of …"."""
+    """Return the margin of means in its three units: "5,755 (5 % of the mean of Male, 0.19 of …)"."""
     margin = part.margin
     reference = formatting.format_group(part.reference)
     clauses = []
     if not math.isnan(margin.percent):
         clauses.append(f"{margin.percent:.3g} % of the mean of {reference}")
     if math.isfinite(margin.deviations):
-        clauses.append(f"{format_amount(margin.deviations, 2)} of its standard deviations")
+        deviations = f"{format_amount(margin.deviations, 2)} standard deviations"
+        clauses.append(deviations if clauses else f"{deviations} of {reference}")
     text = format_amount(margin.units, part.digits)
     if clauses:
-        text += f", {' or '.join(clauses)}"
+        text += f" ({', '.join(clauses)})"
     return text
 
 
@@ -119,12 +121,12 @@ def describe_kind(part: NumberSlice, report: Report) -> str:
     """Return a sentence on what the column is taken for."""
     name = part.column
     if report.config.outcome == "ordinal":
-        return f"{name} has levels in an order: groups are compared by their ranks."
+        return f"{name} is read as levels in an order: groups are compared by their ranks."
     if part.margin.is_amount:
-        kind = "amounts"
+        kind = "an amount"
     else:
-        kind = "numbers"
-    return f"{name} holds {kind}, compared as they are."
+        kind = "a number"
+    return f"{name} is read as {kind}, and compared as it is."
 
 
 # -- tables
@@ -197,6 +199,19 @@ def decisive_rows(part: NumberSlice) -> dict[str, NumberComparison]:
         if row.deciding and row.verdict is not None:
             decisive.setdefault(row.group, row)
     return decisive
+
+
+def _worst_rows(part: NumberSlice) -> dict[str, NumberComparison]:
+    """Return the comparison of each group with the worst verdict, of several the first measure's."""
+    severity = {"fail": 0, "undecided": 1, "pass": 2}
+    worst = decisive_rows(part)
+    for row in part.comparisons:
+        if not row.deciding or row.verdict is None:
+            continue
+        so_far = worst[row.group].verdict
+        if so_far is not None and severity[row.verdict] < severity[so_far]:
+            worst[row.group] = row
+    return worst
 
 
 def _difference_text(row: NumberComparison | None, digits: int) -> str:
@@ -311,6 +326,8 @@ def sorted_comparisons(part: NumberSlice) -> list[NumberComparison]:
 
 SHORT_MEASURES = ("mean", "median", "mean-residual", "mae")
 """Of the table of groups on a console."""
+ERRORS = ("mean-residual", "mae")
+"""Measures of predictions against labels that are numbers."""
 
 
 def short_sections(slices: Sequence[NumberSlice], report: Report) -> Iterator[Section]:
@@ -328,15 +345,22 @@ def short_sections(slices: Sequence[NumberSlice], report: Report) -> Iterator[Se
 
 
 def _short_table(part: NumberSlice) -> TextTable:
-    """Return each group with its mean, and what decides on it."""
-    decisive = decisive_rows(part)
+    """Return each group with its mean and errors, and the comparison that decides on it."""
+    decisive = _worst_rows(part)
     names = [name for name in SHORT_MEASURES if name in part.groups[0].values]
+    has_errors = any(name in names for name in ERRORS)
+    if has_errors:
+        names = [name for name in names if name != "median"]
 
     def difference(group: NumberGroup) -> TableCell:
         row = decisive.get(group.group)
         if row is None:
             return TableCell("reference" if group.is_reference else formatting.DASH)
         return _measure_cell(row.metric, row.difference, part.digits)
+
+    def measure(group: NumberGroup) -> TableCell:
+        row = decisive.get(group.group)
+        return TableCell("" if row is None else NUMBER_MEASURES[row.metric].label)
 
     def verdict(group: NumberGroup) -> TableCell:
         row = decisive.get(group.group)
@@ -346,11 +370,14 @@ def _short_table(part: NumberSlice) -> TextTable:
         "group": lambda group: formatting.group_cell(group.group, group.small),
         "rows": lambda group: formatting.count_cell(group.rows),
     }
-    for name in names[:2]:
+    for name in names:
         columns[NUMBER_MEASURES[name].label] = lambda group, name=name: TableCell(  # type: ignore[misc]
             format_measure(name, group.values[name].value, part.digits), "", group.values[name].value
         )
-    columns["difference"] = difference
+    if has_errors:
+        columns["worst"] = measure
+    is_of_ranks = any(row.metric == "more" for row in decisive.values())
+    columns["chance of more" if is_of_ranks else "difference"] = difference
     columns["verdict"] = verdict
     return SHORT.table("", columns, part.groups)
 

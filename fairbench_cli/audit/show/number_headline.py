@@ -10,6 +10,7 @@ from fairbench_cli.audit.parts import formatting, parts_of
 from fairbench_cli.audit.parts.findings import format_verdict
 from fairbench_cli.audit.parts.number_trends import KEY as SLICES_KEY
 from fairbench_cli.audit.parts.numbers import (
+    ERRORS,
     KEY,
     describe_kind,
     describe_margin,
@@ -24,10 +25,6 @@ from fairbench_cli.measures.power import round_up_count
 
 MORE = "more"
 ORDER = {"fail": 0, "undecided": 1, "pass": 2}
-ERRORS = {
-    "mean-residual": ("is overestimated", "is underestimated"),
-    "mae": ("is off by", "is off by"),
-}
 
 
 def number_headline(report: Report) -> Headline:
@@ -114,23 +111,21 @@ def describe_number(row: NumberComparison, part: NumberSlice) -> str:
     else:
         clause = _describe_mean(row, part)
     verdict = format_verdict(row.verdict or "undecided", clearly=row.shown_outside)
-    reason = ""
-    if row.reason:
-        reason = f", {formatting.REASONS[row.reason]}"
-    return f"{clause}: {verdict}{reason}, {_describe_limit(row, part)}."
+    remarks = filter(None, (formatting.REASONS[row.reason], _describe_limit(row, part)))
+    return f"{clause}: {verdict} ({'; '.join(remarks)})."
 
 
 def _describe_limit(row: NumberComparison, part: NumberSlice) -> str:
-    """Return the margin of a comparison: "the margin is 5 %"."""
+    """Return the margin of a comparison: "allowed: 5 %"."""
     if row.metric == MORE:
-        return f"the margin is {100 * row.margin:.2g} points"
+        return f"allowed: {100 * (0.5 - row.margin):.3g} to {100 * (0.5 + row.margin):.3g} %"
     if row.metric == "mean" and part.margin.stated.unit == "percent":
-        return f"the margin is {part.margin.stated}"
-    return f"the margin is {format_amount(row.margin, part.digits)}"
+        return f"allowed: {part.margin.stated}"
+    return f"allowed: {format_amount(row.margin, part.digits)}"
 
 
 def _describe_mean(row: NumberComparison, part: NumberSlice) -> str:
-    """Return two means: "Female average 101,002 in salary, Male 115,090: 14,088 less (…), or 12.2 %"."""
+    """Return two means: "The mean of salary is 101,002 for Female, 115,090 for Male: 14,088 less (…)"."""
     group = formatting.format_group(row.group)
     reference = formatting.format_group(row.reference)
     if math.isnan(row.difference.value):
@@ -142,7 +137,7 @@ def _describe_mean(row: NumberComparison, part: NumberSlice) -> str:
     share = ""
     if not math.isnan(row.ratio.value):
         share = f", or {100 * abs(row.ratio.value - 1):.3g} %"
-    means = f"{group} average {mean} in {part.column}, {reference} {reference_mean}"
+    means = f"The mean of {part.column} is {mean} for {group}, {reference_mean} for {reference}"
     return f"{means}: {size} {side}{_limits_text(row, part, 'less', 'more')}{share}"
 
 
@@ -156,11 +151,11 @@ def _describe_error(row: NumberComparison, part: NumberSlice) -> str:
     size = format_measure(row.metric, abs(value), part.digits)
     if row.metric == "mae":
         side = "more" if value > 0 else "less"
-        text = f"{part.column} misses by {size} {side} for {group} than for {reference}"
+        text = f"{part.column} is off by {size} {side} for {group} than for {reference}"
         return f"{text}{_limits_text(row, part, 'less', 'more')}"
     side = "higher" if value > 0 else "lower"
-    text = f"{group} are predicted {size} {side} than they are, beyond what {reference} are"
-    return f"{text}{_limits_text(row, part, 'lower', 'higher')}"
+    limits = _limits_text(row, part, "lower", "higher")
+    return f"The mean error of {part.column} is {size}{limits} {side} for {group} than for {reference}"
 
 
 def _describe_more(row: NumberComparison, part: NumberSlice) -> str:
@@ -173,7 +168,8 @@ def _describe_more(row: NumberComparison, part: NumberSlice) -> str:
     if not math.isnan(row.difference.low):
         limits = f" ({100 * row.difference.low:.1f} to {100 * row.difference.high:.1f} %)"
     share = f"{100 * row.difference.value:.1f} %"
-    return f"In {share} of pairs{limits} {group} have the higher {part.column}, {reference} in the others"
+    pairs = f"Of pairs of one {group} and one {reference}"
+    return f"{pairs}, {group} has the higher {part.column} in {share}{limits}, ties counted as half"
 
 
 def _limits_text(row: NumberComparison, part: NumberSlice, low_word: str, high_word: str) -> str:
@@ -204,8 +200,9 @@ def _describe_details(slices: Sequence[NumberSlice], report: Report) -> str:
     part = slices[0]
     if part.comparisons and report.config.outcome != "ordinal":
         by_default = ", by default" if part.margin.is_default else ""
-        sentences.append(f"Margin{by_default}: {describe_margin(part)}.")
+        sentences.append(f"Allowed{by_default}: {describe_margin(part)}.")
     sentences.append(describe_kind(part, report))
+    sentences += part.remarks
     return " ".join(sentences)
 
 
