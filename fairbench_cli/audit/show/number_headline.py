@@ -34,7 +34,7 @@ def number_headline(report: Report) -> Headline:
     sentences = []
     open_attributes = []
     for part in ordered:
-        rows = worst_first(part)
+        rows = worst_first_numbers(part)
         if rows:
             sentences.append(_describe_slice(part, rows, report))
         still_open = _open_attribute(part, rows)
@@ -59,7 +59,7 @@ def judged_slices(report: Report) -> list[NumberSlice]:
     return [part for part in report.found[KEY] if report.last in ("", part.model)]
 
 
-def worst_first(part: NumberSlice) -> list[NumberComparison]:
+def worst_first_numbers(part: NumberSlice) -> list[NumberComparison]:
     """Return the comparisons that decide: failures first, the largest differences for their margins first."""
     rows = [row for row in part.comparisons if row.deciding and row.verdict is not None]
     return sorted(rows, key=lambda row: (ORDER[row.verdict or "pass"], -_size(row)))
@@ -75,7 +75,7 @@ def _size(row: NumberComparison) -> float:
 
 
 def _rank(part: NumberSlice, report: Report) -> tuple[int, float]:
-    rows = worst_first(part)
+    rows = worst_first_numbers(part)
     return ORDER[verdict_of(part, report)], -max(map(_size, rows), default=0.0)
 
 
