@@ -69,7 +69,7 @@ def _size(row: NumberComparison) -> float:
     """Return how many margins the difference is at least, by its limit nearest to none."""
     none = 0.5 if row.metric == MORE else 0.0
     nearest = formatting.nearest_to(none, row.difference)
-    if math.isnan(nearest):
+    if math.isnan(nearest) or not row.margin > 0:
         return 0.0
     return abs(nearest - none) / row.margin
 
