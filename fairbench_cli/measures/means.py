@@ -532,7 +532,7 @@ def _add_deviations(difference: Contrast, group: Moments, reference: Moments, si
     deviation = reference.deviation
     second = divide(reference.central_sum(1, 2), reference.weight)
     third = divide(reference.central_sum(1, 3), reference.weight)
-    change = divide(size, deviation)
+    change = np.where(deviation > 0, divide(size, deviation), np.nan)
     extra = change**2 / 4 * (reference.fourth - second**2) - change * third
     extra = divide(extra, reference.effective_rows - 1)
     reference_variance = np.maximum(reference.variance_of_mean + extra, 0.0)
