@@ -2,7 +2,7 @@
 
 usage: python benchmarks/fuzz_options.py [--audits 2000] [--tame 500] [--pairs 1000] [--doubled 500]
                                          [--runs 500] [--seed 0] [--first 0] [--keep FOLDER]
-       python benchmarks/fuzz_options.py --list audit COUNT | --show audit NUMBER
+       python benchmarks/fuzz_options.py --list audit COUNT [--list run COUNT] | --show audit NUMBER
        python benchmarks/fuzz_options.py --compare BEFORE AFTER
 
 `fuzz.py` mutates files and keeps the options; this makes small files in which everything is well-formed and
@@ -925,15 +925,24 @@ def outcomes(kind: str, seed: int, numbers: range, keep: Path | None) -> Iterato
             waiting = [number for number in some_of if number not in done] + waiting
 
 
+LOADING = ("audit", 0), ("tame", 3), ("tame", 4)
+"""Audits that import, together, what nearly every case needs."""
+
+
+@cache
 def load() -> None:
-    """Import what an audit loads, so that every case is forked with it."""
+    """Import what audits load and make what they make once, so that every case is forked with it."""
+    from fairbench_cli.cli.app import command_tree
+    from fairbench_cli.document.html import page_parts
+
     with tempfile.TemporaryDirectory(prefix="fuzz-") as scratch:
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
             before = set(sys.modules)
-            with contextlib.suppress(BaseException):
-                run_here(case("audit", 7, 0), Path(scratch))
+            for kind, number in LOADING:
+                with contextlib.suppress(BaseException):
+                    run_here(case(kind, 5, number), Path(scratch))
             os.write(write, " ".join(sorted(set(sys.modules) - before)).encode()[:60_000])
             os._exit(0)
         os.close(write)
@@ -944,6 +953,8 @@ def load() -> None:
         with contextlib.suppress(Exception), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             __import__(name)
+    command_tree()
+    page_parts()
     gc.freeze()  # no case looks through them for garbage
 
 
@@ -1089,17 +1100,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--show", nargs=2, metavar=("audit|tame|pair|doubled|run", "NUMBER"))
-    parser.add_argument("--list", nargs=2, metavar=("audit|tame|pair|doubled|run", "COUNT"))
+    parser.add_argument("--list", nargs=2, action="append", metavar=("audit|tame|pair|doubled|run", "COUNT"))
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("BEFORE", "AFTER"))
     given = parser.parse_args()
     if given.compare:
         return compare(*given.compare)
     if given.list:
-        kind, count = given.list
-        for number in range(given.first, given.first + int(count)):
-            one = case(kind, given.seed, number)
-            content = hashlib.sha256(repr(sorted(one.files.items())).encode()).hexdigest()
-            print(json.dumps([number, *one.commands, one.stdin, content[:16]]))
+        for kind, count in given.list:
+            for number in range(given.first, given.first + int(count)):
+                one = case(kind, given.seed, number)
+                content = hashlib.sha256(repr(sorted(one.files.items())).encode()).hexdigest()
+                print(json.dumps([number, *one.commands, one.stdin, content[:16]]))
         return 0
     if given.show:
         kind, number = given.show
@@ -1118,6 +1129,8 @@ def main() -> int:
         "run": given.runs,
     }
     for kind, count in counts.items():
+        if not count:
+            continue
         codes, spent, slowest = Counter[str](), 0.0, 0.0
         for outcome in outcomes(kind, given.seed, range(given.first, given.first + count), given.keep):
             codes[" ".join(code if len(code) == 1 else "crash" for code in outcome["exits"])] += 1
@@ -1127,8 +1140,7 @@ def main() -> int:
                 print(f"{kind} {outcome['number']}: {outcome['trouble']}", flush=True)
             if codes.total() % 100 == 0:
                 print(f"… {codes.total()} of {kind}, {wrong} wrong, {spent:.0f} s", flush=True)
-        if count:
-            print(f"{count} of {kind}: exit codes {dict(codes)}; {spent:.0f} s, the slowest {slowest:.1f} s")
+        print(f"{count} of {kind}: exit codes {dict(codes)}; {spent:.0f} s, the slowest {slowest:.1f} s")
     print(f"{wrong} wrong")
     return 1 if wrong else 0
 

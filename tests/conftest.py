@@ -43,6 +43,10 @@ collect_ignore = ["plugin"]  # the misbehaving techniques belong into processes 
 
 PLUGIN = Path(__file__).parent / "plugin"
 
+# Libraries that are loaded later ask these; `one_thread` sees to those that are here by now.
+WITH_ONE_THREAD = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} - os.environ.keys()
+os.environ.update(dict.fromkeys(WITH_ONE_THREAD, "1"))
+
 SMALL = {
     "name": "small",
     "seed": 7,
@@ -68,9 +72,12 @@ def one_thread():
 # Files that take longest, whose tests begin first, so that no worker is left alone with one of them.
 LONG = """
 experiment/test_kills.py test_fuzz.py experiment/test_cluster.py test_docs.py test_extending.py
-experiment/test_run_laws.py test_architecture.py classifiers/test_c45_weka.py experiment/test_limits.py
-data/test_cards.py audit/test_read.py data/test_check.py cli/test_commands.py audit/test_cli.py
-audit/test_uncertainty.py experiment/test_runner.py test_security.py audit/test_page.py
+experiment/test_run_laws.py experiment/test_pool.py audit/test_streams.py classifiers/test_c45_weka.py
+audit/test_cli.py test_architecture.py cli/test_commands.py report/test_figures.py report/test_population.py
+audit/test_short_answer.py interventions/test_zafar_dm.py audit/test_levels_clusters.py audit/test_explain.py
+experiment/test_controls.py audit/test_read.py experiment/test_reuse.py audit/test_attacks.py
+data/test_cards.py audit/test_verdicts_simulated.py audit/test_planning.py experiment/test_limits.py
+data/test_check.py audit/test_uncertainty.py experiment/test_runner.py test_security.py audit/test_page.py
 """
 LONGEST = {Path(__file__).parent / name: place for place, name in enumerate(LONG.split())}
 
@@ -104,8 +111,8 @@ def write_config(path: Path, **changes: object) -> Path:
 
 def environment(**more: str) -> dict[str, str]:
     """This environment with the misbehaving techniques registered and nothing that forces colours."""
-    colours = {"FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "CLICOLOR_FORCE"}
-    plain = {key: value for key, value in os.environ.items() if key not in colours}
+    not_theirs = {"FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "CLICOLOR_FORCE", *WITH_ONE_THREAD}
+    plain = {key: value for key, value in os.environ.items() if key not in not_theirs}
     path = os.pathsep.join(filter(None, [str(PLUGIN), os.environ.get("PYTHONPATH")]))
     return plain | {"PYTHONPATH": path} | more
 

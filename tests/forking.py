@@ -237,17 +237,27 @@ def become(request: Mapping[str, Any], streams: Sequence[int]) -> list[str]:
 
 def load() -> None:
     """Load what command lines, runs and their workers need, most of it by a small fit of each technique."""
-    import pandas  # noqa: F401, ICN001
+    import pandas  # noqa: ICN001
     import sklearn.tree  # noqa: F401
+    import typer.rich_utils  # noqa: F401
 
     import fairbench_cli.cli.app
+    import fairbench_cli.cli.progress
+    import fairbench_cli.document.latex
+    import fairbench_cli.experiment.running.run
     import fairbench_cli.experiment.running.worker
+    import fairbench_cli.papers.pages
+    import fairbench_cli.papers.parts
     import fairbench_cli.report.write
+    from fairbench_cli.document.html import page_parts
     from fairbench_cli.experiment.running import server
 
     server.warm_up(["c45", "naive-bayes", "tree"], ["none", "massaging", "uniform-sampling"])
     server.launch = launch
     fairbench_cli.cli.app.command_tree()
+    page_parts()
+    # What pandas loads when a small file is first written.
+    pandas.DataFrame({"a": [1.5], "b": ["x"]}).to_csv()
     del fairbench_cli
 
 

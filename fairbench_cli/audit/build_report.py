@@ -9,6 +9,7 @@ from typing import Any
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.compare_rates import compare_slices
 from fairbench_cli.audit.compare.gate import decide_gate
+from fairbench_cli.audit.compare.numbers import NumberSlice
 from fairbench_cli.audit.compare.report import (
     AcceptedFailures,
     ClusteredDisparity,
@@ -25,7 +26,7 @@ from fairbench_cli.audit.compare.verdict import (
     deciding_names,
 )
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.parts import PARTS, parts_of
+from fairbench_cli.audit.parts import PARTS, number_trends, numbers, parts_of
 from fairbench_cli.audit.parts.formatting import FEW_CLUSTERS, format_degrees
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.slices import Tally
@@ -117,10 +118,26 @@ def _add_verdicts(report: Report) -> Report:
     for audit_part, finding in parts_of(report):
         for key, name, verdict in audit_part.verdicts(finding):
             verdicts_of_parts.setdefault(key, []).append((name, verdict))
-    report = replace(report, verdicts=decide_attributes(report, verdicts_of_parts))
+    report = replace(
+        report,
+        verdicts=decide_attributes(report, verdicts_of_parts),
+        judged_numbers=_judged_numbers(report),
+    )
     judged = () if report.without_verdict else report.judged
     verdict = combine_verdicts(row.verdict for row in judged)
     return replace(report, verdict=verdict, gate=judge_gate(report))
+
+
+def _judged_numbers(report: Report) -> tuple[NumberSlice, ...]:
+    """Return the numbers that the verdict and the gate go by, as `Report.judged_numbers` has them."""
+    all_slices = report.found.get(number_trends.KEY)
+    if all_slices is None or not all_slices.is_stream:
+        return tuple(part for part in report.found.get(numbers.KEY, ()) if report.last in ("", part.model))
+    parts = []
+    for whole in all_slices.whole:
+        comparisons = tuple(replace(row, model=all_slices.last) for row in whole.comparisons)
+        parts.append(replace(whole, model=all_slices.last, comparisons=comparisons))
+    return tuple(parts)
 
 
 def judge_gate(report: Report) -> Gate:

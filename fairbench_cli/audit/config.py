@@ -34,7 +34,7 @@ from fairbench_cli.base.validation import StrictModel, check_encoding, mistake
 from fairbench_cli.measures.individual_fairness import MARGIN, NEIGHBOURS
 from fairbench_cli.measures.means import Margin
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
-from fairbench_cli.measures.registry import COUNT_METRICS
+from fairbench_cli.measures.registry import COUNT_METRICS, SCORE_METRICS
 from fairbench_cli.measures.significance import alpha_level
 
 Ties = Literal["include", "exclude", "random"]
@@ -239,6 +239,9 @@ def _check_metric(text: str, common: tuple[str, ...] = tuple(COMPARED) + tuple(R
     except KeyError:
         names = common if find_nearest(name, common) else set(common) | set(COUNT_METRICS)
         raise mistake(f"no metric is called {format_value(name)}", suggest(name, names)) from None
+    if canonical(name) in SCORE_METRICS:
+        fix = ("see ", Flag("curves"), ", which measures scores by group, or a run")
+        raise mistake(f"{format_value(name)} is of scores, and decisions are counted", fix)
     if needs_rows:
         fix = ("see ", Flag("explain"), ", or a run")
         raise mistake(f"{format_value(name)} needs the rows, and these are counted", fix)

@@ -1,7 +1,7 @@
 """``fairbench audit``: who is treated how differently by scores in a file; ``fairbench power``: before."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -78,7 +78,7 @@ def _flags_of_keys(panels_of_keys: dict[str, str]) -> list[Any]:
     """Return Typer's parameters for the keys of `PlanConfig`; those without a panel are not in the help."""
     from fairbench_cli.audit.config import PlanConfig, meanings
 
-    schemas = PlanConfig.model_json_schema()["properties"]
+    schemas = _key_schemas()
     descriptions = meanings(PlanConfig)
     panels: dict[str, str] = {}
     for title, keys_of_panel in panels_of_keys.items():
@@ -110,6 +110,15 @@ def _flags_of_keys(panels_of_keys: dict[str, str]) -> list[Any]:
     app = typer.Typer(add_completion=False)
     app.command()(keys)
     return typer.main.get_command(app).params
+
+
+@cache
+def _key_schemas() -> dict[str, Any]:
+    """Return the JSON Schemas of the keys, which take longer to make than a small file to scan."""
+    from fairbench_cli.audit.config import PlanConfig
+
+    schemas: dict[str, Any] = PlanConfig.model_json_schema()["properties"]
+    return schemas
 
 
 def _kind_of(schema: dict[str, Any]) -> Any:
@@ -266,13 +275,12 @@ def _read_keys(flags: Mapping[str, Any], settings: Sequence[str]) -> dict[str, A
     UserError
         For a setting that is no key=value, and a key of one value that is given twice.
     """
-    from fairbench_cli.audit.config import PlanConfig
     from fairbench_cli.base.errors import format_value, user_error
     from fairbench_cli.base.strict_yaml import parse_scalar
     from fairbench_cli.base.validation import usual_key
 
     keys = {key: value for key, value in flags.items() if not _is_unset(value)}
-    schemas = PlanConfig.model_json_schema()["properties"]
+    schemas = _key_schemas()
     for setting in settings:
         name, sign, text = setting.partition("=")
         key = usual_key(name.strip().replace("_", "-"))

@@ -290,6 +290,8 @@ def _metric(metric: Metric) -> Section:
         inputs = metric.on
     if metric.needs == "rows":
         needs = "the rows"
+    elif metric.needs == "score-sums":
+        needs = "scores"
     else:
         needs = metric.needs
     lines = []

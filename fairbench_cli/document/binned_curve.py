@@ -102,16 +102,20 @@ def plot_curve(title: str, curve: BinnedCurve) -> str:
 
     The mean of all rows is a dashed line; bars are as high as there are rows for each unit of the number.
     """
-    drawn = [part for part in curve.ranges if math.isfinite(part.mean) and math.isfinite(part.middle)]
+    drawn = [
+        curve_range
+        for curve_range in curve.ranges
+        if math.isfinite(curve_range.mean) and math.isfinite(curve_range.middle)
+    ]
     y = _vertical_axis(drawn, curve)
     edges = _edges(drawn)
     x = _horizontal_axis(drawn, edges, y)
     points = []
     limits = []
-    for part in drawn:
-        points.append((part.middle, part.mean, _describe_range(part, curve, y)))
-        if math.isfinite(part.mean_low) and math.isfinite(part.mean_high):
-            limits.append((part.middle, part.mean_low, part.mean_high))
+    for curve_range in drawn:
+        points.append((curve_range.middle, curve_range.mean, _describe_range(curve_range, curve, y)))
+        if math.isfinite(curve_range.mean_low) and math.isfinite(curve_range.mean_high):
+            limits.append((curve_range.middle, curve_range.mean_low, curve_range.mean_high))
     kind = "mean"
     if curve.percent:
         kind = "share"
@@ -145,12 +149,13 @@ SAMPLE = f"M{SIDE} -4h34"
 def _legend_lines(sample: str, text: str) -> list[str]:
     """Return a mark and what it means, which may take several lines."""
     lines = [text_element("name", SIDE + 42, 0, line) for line in wrap(text, MOST_LETTERS) or [""]]
-    return [sample + lines[0], *lines[1:]]
+    lines[0] = sample + lines[0]
+    return lines
 
 
 def _vertical_axis(drawn: Sequence[CurveRange], curve: BinnedCurve) -> Axis:
     """Return an axis for means and their intervals; very long intervals end with it."""
-    values = [part.mean for part in drawn]
+    values = [curve_range.mean for curve_range in drawn]
     if math.isfinite(curve.overall):
         values.append(curve.overall)
     if curve.straight is not None:
@@ -162,15 +167,15 @@ def _vertical_axis(drawn: Sequence[CurveRange], curve: BinnedCurve) -> Axis:
         apart = max(0.5, abs(low) / 10)
         low -= apart
         high += apart
-    ends = []
+    ends = [low, high]
     lengths = [0.0]
-    for part in drawn:
-        if math.isfinite(part.mean_low) and math.isfinite(part.mean_high):
-            ends += [part.mean_low, part.mean_high]
-            lengths.append(part.mean_high - part.mean_low)
+    for curve_range in drawn:
+        if math.isfinite(curve_range.mean_low) and math.isfinite(curve_range.mean_high):
+            ends += [curve_range.mean_low, curve_range.mean_high]
+            lengths.append(curve_range.mean_high - curve_range.mean_low)
     room = max(AROUND * (high - low), LONGER * median(lengths))
-    lowest = max(low - room, min([low, *ends]))
-    highest = min(high + room, max([high, *ends]))
+    lowest = max(low - room, min(ends))
+    highest = min(high + room, max(ends))
     if curve.percent:
         lowest = max(0.0, lowest)
         highest = min(1.0, highest)
@@ -181,16 +186,15 @@ def _edges(drawn: Sequence[CurveRange]) -> list[float]:
     """Return where ranges begin and end: half way where two do not touch."""
     if not drawn:
         return []
-    inner = []
+    edges = [drawn[0].low]
     for i in range(len(drawn) - 1):
-        inner.append((drawn[i].high + drawn[i + 1].low) / 2)
-    first = drawn[0].low
-    last = drawn[-1].high
-    if inner:
+        edges.append((drawn[i].high + drawn[i + 1].low) / 2)
+    edges.append(drawn[-1].high)
+    if len(drawn) > 1:
         # As far from the first number as the next edge is from the last one of the range.
-        first -= inner[0] - drawn[0].high
-        last += drawn[-1].low - inner[-1]
-    return [first, *inner, last]
+        edges[0] -= edges[1] - drawn[0].high
+        edges[-1] += drawn[-1].low - edges[-2]
+    return edges
 
 
 def _horizontal_axis(drawn: Sequence[CurveRange], edges: Sequence[float], y: Axis) -> Axis:
@@ -220,9 +224,9 @@ def _draw_bars(
     """Yield a bar for each range: as high as it has rows for each unit."""
     ground = BOTTOM + FOOT
     densities = []
-    for i, part in enumerate(drawn):
+    for i, curve_range in enumerate(drawn):
         width = edges[i + 1] - edges[i]
-        densities.append(part.n_rows / width if width > 0 else 0.0)
+        densities.append(curve_range.n_rows / width if width > 0 else 0.0)
     highest = max(densities, default=0.0)
     for i, density in enumerate(densities):
         if density > 0:
@@ -231,7 +235,9 @@ def _draw_bars(
             width = max(0.5, x.position(edges[i + 1]) - x_left)
             tooltip = _describe_range(drawn[i], curve, y)
             yield element(
-                *("rect", "shape", tooltip),
+                "rect",
+                "shape",
+                tooltip,
                 x=x_left,
                 y=ground - height,
                 width=width,
@@ -262,18 +268,18 @@ def _format_mean(value: float, curve: BinnedCurve, y: Axis) -> str:
     return format_amount(value, y.digits)
 
 
-def _describe_range(part: CurveRange, curve: BinnedCurve, y: Axis) -> str:
+def _describe_range(curve_range: CurveRange, curve: BinnedCurve, y: Axis) -> str:
     """Return a range in words: its numbers, its mean with the interval, its rows."""
-    text = f"{_format_ends(part)}: {_format_mean(part.mean, curve, y)}"
-    if math.isfinite(part.mean_low) and math.isfinite(part.mean_high):
-        low = _format_mean(part.mean_low, curve, y)
-        text += f" ({low} to {_format_mean(part.mean_high, curve, y)})"
-    return f"{text}, {format_count(part.n_rows, 'row')}"
+    text = f"{_format_ends(curve_range)}: {_format_mean(curve_range.mean, curve, y)}"
+    if math.isfinite(curve_range.mean_low) and math.isfinite(curve_range.mean_high):
+        low = _format_mean(curve_range.mean_low, curve, y)
+        text += f" ({low} to {_format_mean(curve_range.mean_high, curve, y)})"
+    return f"{text}, {format_count(curve_range.n_rows, 'row')}"
 
 
-def _format_ends(part: CurveRange) -> str:
-    low = f"{part.low:,.6g}".replace("-", "−")
-    high = f"{part.high:,.6g}".replace("-", "−")
+def _format_ends(curve_range: CurveRange) -> str:
+    low = f"{curve_range.low:,.6g}".replace("-", "−")
+    high = f"{curve_range.high:,.6g}".replace("-", "−")
     if low == high:
         return low
     return f"{low} to {high}"
@@ -283,8 +289,8 @@ def _describe_curve(drawn: Sequence[CurveRange], curve: BinnedCurve, y: Axis) ->
     """Return the curve in words: its lowest and its highest range, all rows, and the slope."""
     clauses = []
     if drawn:
-        lowest = min(drawn, key=lambda part: part.mean)
-        highest = max(drawn, key=lambda part: part.mean)
+        lowest = min(drawn, key=lambda curve_range: curve_range.mean)
+        highest = max(drawn, key=lambda curve_range: curve_range.mean)
         clauses.append(f"lowest at {_describe_range(lowest, curve, y)}")
         clauses.append(f"highest at {_describe_range(highest, curve, y)}")
     if math.isfinite(curve.overall):

@@ -198,10 +198,10 @@ def choose_edges(
     if whole:
         width = max(1.0, width)
     # 1.1 / 0.1 is above 11 by rounding alone.
-    first = math.floor(start / width + 1e-12 * abs(start / width))
-    last = math.ceil(end / width - 1e-12 * abs(end / width))
+    first_bin = math.floor(start / width + 1e-12 * abs(start / width))
+    last_bin = math.ceil(end / width - 1e-12 * abs(end / width))
     decimals = 1 - math.floor(math.log10(width))
-    return tuple(round(i * width, decimals) for i in range(first, last + 1))
+    return tuple(round(i * width, decimals) for i in range(first_bin, last_bin + 1))
 
 
 def plot_distributions(title: str, distributions: Distributions) -> str:
@@ -303,9 +303,12 @@ def _find_axis(distributions: Distributions, groups: Sequence[GroupDistribution]
     low = distributions.edges[0]
     high = distributions.edges[-1]
     span = high - low
-    means = [group.mean for group in groups if math.isfinite(group.mean)]
-    lowest = min([low, *means])
-    highest = max([high, *means])
+    values = [low, high]
+    for group in groups:
+        if math.isfinite(group.mean):
+            values.append(group.mean)
+    lowest = min(values)
+    highest = max(values)
     if lowest < low:
         lowest = max(low - WIDER * span, lowest - span / 20)
     if highest > high:

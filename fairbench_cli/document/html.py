@@ -32,7 +32,7 @@ def html(document: Document, *, printed: bool = False) -> str:
     printed : bool
         Whether to leave out what needs a screen.
     """
-    template, style, script, redraw = _read_page_parts()
+    template, style, script, redraw = page_parts()
     page = template.render(
         document=document,
         verdict=document.answer and document.answer.headline.verdict,
@@ -50,7 +50,7 @@ def html(document: Document, *, printed: bool = False) -> str:
 
 
 @cache
-def _read_page_parts() -> tuple["jinja2.Template", str, str, str]:
+def page_parts() -> tuple["jinja2.Template", str, str, str]:
     """Return the template, which takes longer to compile than most pages to write, and what it lays in."""
     import jinja2
 

@@ -107,10 +107,11 @@ class Criterion:
 
     def distance(self, rate: Floats, ratio: Floats) -> tuple[Floats, float]:
         """Return how far ratios are from 1, on the log scale, or differences from 0; and what is allowed."""
-        if self.margin is None:
-            with np.errstate(divide="ignore", invalid="ignore"):
+        # A reference's rate of 0 has no finite ratio.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.margin is None:
                 return np.abs(np.log(ratio)), -math.log(self.tau)
-        return np.abs(rate * ratio - rate), self.margin
+            return np.abs(rate * ratio - rate), self.margin
 
 
 @dataclass(frozen=True, eq=False)

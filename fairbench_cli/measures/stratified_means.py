@@ -25,7 +25,7 @@ class StratifiedMeans:
 
     Parameters
     ----------
-    difference, explained, left : MeanInterval
+    difference, explained, unexplained : MeanInterval
         Of all rows; by the strata; within them. The first is the sum of the others.
     compared : float
         The share of the group's weight in strata that its reference has, too.
@@ -37,7 +37,7 @@ class StratifiedMeans:
 
     difference: MeanInterval
     explained: MeanInterval
-    left: MeanInterval
+    unexplained: MeanInterval
     compared: float
     rows: Floats
     reference_rows: Floats
@@ -46,7 +46,7 @@ class StratifiedMeans:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _StratifiedRows:
     """Rows of a group and its reference, with their strata, weights and clusters."""
 
     outcome: Floats
@@ -70,7 +70,7 @@ def stratify_means(
     clusters: ArrayLike | None = None,
     confidence: float = 0.95,
 ) -> StratifiedMeans:
-    """Return what strata explain of the difference of a group's mean from its reference's.
+    """Return the difference of two means taken apart by strata.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def stratify_means(
     >>> pay = [1.0, 1.2, 0.8, 2.1, 1.1, 0.9, 2.0, 2.1, 1.9, 2.0]
     >>> rank = [0, 0, 0, 1, 0, 0, 1, 1, 1, 1]
     >>> parts = stratify_means(pay, [True] * 4 + [False] * 6, rank, 2)
-    >>> [round(float(part.value), 3) for part in (parts.difference, parts.explained, parts.left)]
+    >>> [round(float(part.value), 3) for part in (parts.difference, parts.explained, parts.unexplained)]
     [-0.392, -0.417, 0.025]
     """
     target = np.asarray(outcome, dtype=np.float64)
@@ -104,7 +104,7 @@ def stratify_means(
     codes = None if clusters is None else np.asarray(clusters, dtype=np.intp)
     # Less their mean, so that large numbers keep their digits.
     target = target - divide(mass @ target, mass.sum())
-    rows = _Rows(target, mask, np.asarray(strata, dtype=np.intp), mass, codes, n_strata)
+    rows = _StratifiedRows(target, mask, np.asarray(strata, dtype=np.intp), mass, codes, n_strata)
     group_weight = rows.sum_by_stratum(mass, mask)
     reference_weight = rows.sum_by_stratum(mass, ~mask)
     group_means = divide(rows.sum_by_stratum(mass * target, mask), group_weight)
@@ -119,18 +119,26 @@ def stratify_means(
     is_compared = mask & has_both[rows.stratum]
     compared_weight = mass[is_compared].sum()
     share = divide(np.where(has_both, group_weight, 0.0), compared_weight)
-    left = float((share * np.where(has_both, group_means - reference_means, 0.0)).sum())
+    unexplained = float((share * np.where(has_both, group_means - reference_means, 0.0)).sum())
     expected = np.where(has_both, reference_means, 0.0)[rows.stratum]
-    of_left = np.where(is_compared, divide(mass, compared_weight) * (target - expected - left), 0.0)
+    of_left = np.where(is_compared, divide(mass, compared_weight) * (target - expected - unexplained), 0.0)
     pull = divide(np.where(has_both, share, 0.0), reference_weight)[rows.stratum]
     of_left = np.where(~mask & has_both[rows.stratum], -pull * mass * (target - expected), of_left)
     if not has_both.any():
-        left = np.nan
+        unexplained = np.nan
+    # A stratum with one row of the reference has no spread of its own: that of all strata stands for it.
+    n_reference = np.bincount(rows.stratum[~mask & (mass > 0)], minlength=n_strata)
+    is_apart = ~mask & (n_reference > 1)[rows.stratum]
+    spread = mass[is_apart] @ (target - expected)[is_apart] ** 2
+    degrees = np.maximum(n_reference - 1, 0).sum()
+    within_spread = divide(spread, mass[is_apart].sum() / max(is_apart.sum(), 1) * degrees)
+    is_alone = ~mask & (n_reference == 1)[rows.stratum]
+    alone = float(np.nan_to_num(within_spread) * ((pull * mass)[is_alone] ** 2).sum())
     mean = divide(mass @ np.asarray(outcome, dtype=np.float64), mass.sum())
     return StratifiedMeans(
         difference=_to_interval(difference, of_difference, rows, ~mask, confidence),
-        explained=_to_interval(difference - left, of_difference - of_left, rows, ~mask, confidence),
-        left=_to_interval(left, of_left, rows, ~mask, confidence, is_within=True),
+        explained=_to_interval(difference - unexplained, of_difference - of_left, rows, ~mask, confidence),
+        unexplained=_to_interval(unexplained, of_left, rows, ~mask, confidence, is_within=True, alone=alone),
         compared=float(divide(compared_weight, mass[mask].sum())),
         rows=group_weight,
         reference_rows=reference_weight,
@@ -142,16 +150,17 @@ def stratify_means(
 def _to_interval(
     value: float,
     influence: Floats,
-    rows: _Rows,
+    rows: _StratifiedRows,
     reference: NDArray[np.bool_],
     confidence: float,
     *,
     is_within: bool = False,
+    alone: float = 0.0,
 ) -> MeanInterval:
     """Return an estimate with limits, given what each row adds to it.
 
     Residuals of a mean of n rows are too small by n/(n − 1): of the reference's strata where an estimate is
-    within these, else of each side.
+    within these, else of each side. `alone` is the variance of what strata of one row add, which have none.
     """
     counted = rows.weight > 0
     if rows.cluster is not None:
@@ -171,8 +180,8 @@ def _to_interval(
         if is_within and (side & reference).any():  # of the reference each stratum has a mean of its own
             n = np.bincount(rows.stratum[side], minlength=rows.n_strata)
             squares = rows.sum_by_stratum(influence**2, side)
-            variances.append(float(np.where(n > 1, divide(n, n - 1) * squares, 0.0).sum()))
-            degrees.append(float((n[n > 1] - 1).sum()))
+            variances.append(float((n / np.maximum(n - 1, 1) * squares).sum()) + alone)
+            degrees.append(float(np.maximum(n - 1, 0).sum()))
         else:
             effective = divide(rows.weight[side].sum() ** 2, rows.weight[side] @ rows.weight[side])
             variances.append(float(divide(n_rows, n_rows - 1) * (influence[side] @ influence[side])))

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import fairbench_cli as fb
 from fairbench_cli.audit.api import AuditResult
+from fairbench_cli.audit.compare import clustered_rates
 from fairbench_cli.audit.compare.report import ClusteredDisparity, Disparity
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.parts.findings import describe_finding
@@ -60,6 +61,18 @@ def sums_by_hand(rows: pd.DataFrame, keys: list[str], metric: str, group: str, r
 
 def disparities(result: AuditResult) -> dict[tuple[str, str], Disparity]:
     return {(row.group, row.metric): row for row in result.report.disparities if not row.is_reference}
+
+
+def test_pairs_that_are_compared_at_once_are_each_alone(monkeypatch) -> None:
+    rows = schools(3)
+    rows["class"] = rows["pupil"] % 9
+
+    def compared() -> str:
+        return to_json(fb.audit(rows, attribute="class", cluster=["school"], ref_method="maximum").report)
+
+    at_once = compared()
+    monkeypatch.setattr(clustered_rates, "NUMBERS_AT_ONCE", 1)
+    assert compared() == at_once
 
 
 @pytest.mark.parametrize("weighted", [False, True])

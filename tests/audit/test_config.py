@@ -117,6 +117,11 @@ def test_every_metric_of_counts_may_be_asked_for_in_any_order():
         ({"metric": []}, "metric must not be empty", "give at least one value"),
         ({"metric": "fprs"}, 'metric: no metric is called "fprs"', 'did you mean "fpr"?'),
         ({"metric": "consistency"}, 'metric: "consistency" needs the rows, and these are counted', None),
+        (
+            {"metric": "auc-difference"},
+            'metric: "auc-difference" is of scores, and decisions are counted',
+            None,
+        ),
         ({"fail-on": "race:fpp"}, 'fail-on: no metric is called "fpp"', None),
         ({"threshold": [0.1, 0.2], "explain": "job"}, "several decisions are audited, and one can", None),
         ({"measure": "fpr"}, 'unknown key "measure"', None),

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +11,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import environment
 
 import fairbench_cli as fb
 from fairbench_cli.audit import audit
@@ -493,6 +496,21 @@ def test_mistakes_are_two_lines(table, say, flags, message):
     assert said.code == 2
     assert message in said.err
     assert len(said.err.splitlines()) == 2
+
+
+def test_what_is_estimated_of_people_is_computed_with_one_thread():
+    code = """if True:
+        from threadpoolctl import threadpool_info
+        from fairbench_cli.audit.parts.explanations import one_thread
+        with one_thread():
+            print(*{library["num_threads"] for library in threadpool_info()})
+        print(max(library["num_threads"] for library in threadpool_info()))
+    """
+    many = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "2")
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(**many), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["1", "2"]
 
 
 def test_standard_input_and_a_frame_are_explained_as_a_file_is(table, monkeypatch):

@@ -354,6 +354,11 @@ def test_so_many_rows_decide_with_the_power_asked_for(rate, difference):
     assert np.isnan(rows_needed(rate, (rate + 0.05) / rate, 0.4, rule))
 
 
+def test_no_number_of_rows_is_said_where_a_rate_is_0():
+    found = rows_needed([0.0, 0.3], [np.inf, 0.0], 0.5, Criterion(margin=0.05))
+    assert np.isnan(found).all()
+
+
 def test_a_plan_is_of_differences():
     made = plan({"white": 1000, "black": 200}, rate=0.3, margin=0.05, difference=[-0.1, 0, 0.9])
     needed = made.to_pandas("needed")

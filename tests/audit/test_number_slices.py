@@ -43,7 +43,7 @@ def test_all_slices_together_are_all_rows(more):
     slices = slices_of(rows, **more)
     whole = fb.audit(rows.drop(columns="month"), confidence=slices.confidence, **KEYS, **more)
     (expected,) = whole.report.found["numbers"]
-    (together,) = slices.whole
+    (together,) = slices.together
     for row, other in zip(together.comparisons, expected.comparisons, strict=True):
         assert row.metric == other.metric
         assert row.difference.value == pytest.approx(other.difference.value, rel=1e-9, abs=1e-9)
@@ -61,7 +61,7 @@ def test_a_look_has_its_share_of_the_level():
 def test_the_verdict_and_a_gate_go_by_all_slices_so_far():
     rows = months(3, gap=-8.0)
     result = fb.audit(rows, slice="month", **KEYS, fail=True)
-    (whole,) = result.report.found["number_slices"].whole
+    (whole,) = result.report.found["number_slices"].together
     decided = {row.metric: row.verdict for row in whole.comparisons}
     assert decided["mean"] == "fail"
     assert result.verdict == "fail"

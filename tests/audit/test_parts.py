@@ -43,15 +43,34 @@ ASKING = {  # what asks for a part, by its key
     "curves": {"curves": True, "threshold": 0.5},
     "explanations": {"explain": "hours"},
 }
+ASKING_OF_NUMBERS = {  # the same of outcomes that are numbers
+    "number_slices": {"slice": "month"},
+    "number_changes": {"score": ["score", "other"]},
+    "numbers": {},
+    "number_explanations": {"explain": "hours"},
+}
+ALL_KEYS = [
+    *("impact", "slices", "changes", "number_slices", "number_changes", "numbers", "rates", "requested"),
+    *("subgroups", "curves", "explanations", "number_explanations"),
+]
 
 
 def audited(frame: pd.DataFrame, key: str):
     scores = frame.assign(score=np.linspace(0, 1, len(frame))) if key == "curves" else frame
+    if key in ASKING_OF_NUMBERS:
+        numbers = frame.assign(
+            score=np.linspace(0, 90, len(frame)), other=np.linspace(0, 99, len(frame)) ** 0.9
+        )
+        asked = {"outcome": "number", **ASKING_OF_NUMBERS[key]}
+        return audit(numbers, label="label", **{"attributes": ["sex"], **asked}).report
     return audit(scores, label="label", **{"attributes": ["sex"], **ASKING[key]}).report
 
 
 def test_every_part_is_there_where_it_is_asked_for_and_nowhere_else(frame):
-    assert [part.key for part in PARTS] == list(ASKING)
+    assert [part.key for part in PARTS] == ALL_KEYS
+    for key in ASKING_OF_NUMBERS:
+        report = audited(frame, key)
+        assert {part.key for part, _ in parts_of(report)} == {key, "numbers", "rates"}
     for key in ASKING:
         report = audited(frame, key)
         more = {"changes"} if key == "slices" else set()  # from each slice to the next
@@ -61,7 +80,7 @@ def test_every_part_is_there_where_it_is_asked_for_and_nowhere_else(frame):
 
 
 def test_all_that_a_part_shows_is_in_the_outputs(frame):
-    for key in ASKING:
+    for key in ALL_KEYS:
         report = audited(frame, key)
         (part,) = (part for part in PARTS if part.key == key)
         found = report.found[key]
@@ -70,6 +89,8 @@ def test_all_that_a_part_shows_is_in_the_outputs(frame):
             assert section.title in titles
         tables = tables_of(report)
         optional = {*part.tables} | ({"changes"} if key == "slices" else set())
+        if key in ASKING_OF_NUMBERS:
+            optional |= {"numbers", "number_groups"}
         assert tables.keys() & {*OPTIONAL} == (optional & {*OPTIONAL} if key != "rates" else set())
         for name in part.tables:
             assert list(tables[name]()) == list(part.tables[name](found, report))

@@ -43,8 +43,14 @@ def late():
     return decisions([1.0] * 6 + [0.55] * 6)
 
 
-def test_each_look_says_what_an_audit_of_the_rows_so_far_says(late):
-    whole = looked_at(late).report
+@pytest.fixture(scope="module")
+def late_audit(late):
+    """The audit of it, for all who only read it."""
+    return looked_at(late)
+
+
+def test_each_look_says_what_an_audit_of_the_rows_so_far_says(late, late_audit):
+    whole = late_audit.report
     for look in (1, 6, 8, 11):
         so_far = looked_at(late[late.month <= MONTHS[look]]).report
         mine = [row for row in whole.disparities if row.model == MONTHS[look]]
@@ -53,8 +59,8 @@ def test_each_look_says_what_an_audit_of_the_rows_so_far_says(late):
         assert so_far.verdict == next(row.verdict for row in whole.verdicts if row.model == MONTHS[look])
 
 
-def test_the_numbers_of_looks_are_those_of_the_evidence(late):
-    report = looked_at(late).report
+def test_the_numbers_of_looks_are_those_of_the_evidence(late, late_audit):
+    report = late_audit.report
     evidence = months_evidence(*counts_of(late))
     looks = [row for row in report.streams.looks if row.metric == "selection-rate"]
     assert [row.model for row in looks] == MONTHS
@@ -68,8 +74,8 @@ def test_the_numbers_of_looks_are_those_of_the_evidence(late):
     assert together.p_holm == together.p == looks[-1].p
 
 
-def test_a_slice_keeps_its_own_p_as_a_description(late):
-    report = looked_at(late).report
+def test_a_slice_keeps_its_own_p_as_a_description(late, late_audit):
+    report = late_audit.report
     alone = audit(late[late.month == MONTHS[8]], attributes=["g"], draws=0).report
     mine, theirs = (
         next(row for row in rows if row.group == "b" and row.deciding)
@@ -88,9 +94,9 @@ def test_more_months_do_not_enlarge_the_family():
     assert found == {3}
 
 
-def test_the_order_of_rows_within_a_month_does_not_matter(late):
+def test_the_order_of_rows_within_a_month_does_not_matter(late, late_audit):
     shuffled = late.sample(frac=1, random_state=1)
-    assert looked_at(shuffled).to_json() == looked_at(late).to_json()
+    assert looked_at(shuffled).to_json() == late_audit.to_json()
 
 
 def test_the_gate_goes_by_the_stream(late):
@@ -126,37 +132,34 @@ def test_other_references(late, options):
     assert report.family == {"maximum": 3, "rest": 3}.get(options.get("ref_method"), 2)
 
 
-def test_equal_weights_change_nothing_and_unequal_ones_leave_less(late):
-    plain, equal = (
-        looked_at(frame, **how).report.streams.looks
-        for frame, how in ((late, {}), (late.assign(w=2.5), {"weight": "w"}))
-    )
+def test_equal_weights_change_nothing_and_unequal_ones_leave_less(late, late_audit):
+    plain = late_audit.report.streams.looks
+    equal = looked_at(late.assign(w=2.5), weight="w").report.streams.looks
     np.testing.assert_allclose([row.evidence for row in equal], [row.evidence for row in plain])
     rng = np.random.default_rng(0)
     uneven = looked_at(late.assign(w=rng.lognormal(0, 1, len(late))), weight="w").report.streams.looks
     assert uneven[-1].most_evidence < plain[-1].most_evidence
 
 
-def test_the_answer_says_how_often_was_looked_and_the_evidence(late):
-    result = looked_at(late)
-    text = " ".join(str(result).split())
+def test_the_answer_says_how_often_was_looked_and_the_evidence(late_audit):
+    text = " ".join(str(late_audit).split())
     assert "Looked at 12 times; no number of looks makes this say more than 5 % false alarms." in text
     assert "Since 2025-07 the selection rate of b (g) is 0.63 times that of a; evidence" in text
     assert "(alarm at 20)." in text
     fair = " ".join(str(looked_at(decisions(1.0))).split())
     assert "Most evidence, on the selection rate of b (g): " in fair
     assert " of 20." in fair
-    assert len(result.to_pandas("looks")) == len(result.report.streams.looks)
-    look, *_ = json.loads(result.to_json())["slices"]["looks"]
+    assert len(late_audit.to_pandas("looks")) == len(late_audit.report.streams.looks)
+    look, *_ = json.loads(late_audit.to_json())["slices"]["looks"]
     assert (look["looks"], look["since"]) == (12, "2025-07")
 
 
 def test_slices_without_order_and_the_rule_of_points_have_no_looks(late):
-    named = late.assign(month="m" + late.month.str[-2:])
-    assert looked_at(named).report.streams is None
+    named = looked_at(late.assign(month="m" + late.month.str[-2:]))
+    assert named.report.streams is None
     assert looked_at(late, rule="point").report.streams is None
-    assert "looks" not in json.loads(looked_at(named).to_json())["slices"]
-    assert "Looked at" not in str(looked_at(named))
+    assert "looks" not in json.loads(named.to_json())["slices"]
+    assert "Looked at" not in str(named)
 
 
 def crowded(ratio, schools, rows, seed=0, *, comes_again=False):
@@ -173,9 +176,9 @@ def crowded(ratio, schools, rows, seed=0, *, comes_again=False):
     return pd.concat(frames, ignore_index=True)
 
 
-def test_clusters_of_one_row_each_are_rows(late):
+def test_clusters_of_one_row_each_are_rows(late, late_audit):
     own = late.assign(who=np.arange(len(late)))
-    assert looked_at(own, cluster="who").report.streams.looks == looked_at(late).report.streams.looks
+    assert looked_at(own, cluster="who").report.streams.looks == late_audit.report.streams.looks
 
 
 def test_a_cluster_that_comes_again_adds_to_itself():

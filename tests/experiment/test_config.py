@@ -89,7 +89,7 @@ def test_what_no_data_set_takes(tmp_path):
 def test_a_sweep_and_a_network_must_have_something_to_show(tmp_path):
     rest = "name: x\ndatasets: [adult]\ninterventions: [none]\n"
     (error,) = errors(tmp_path, f"{rest}sweep: acceptance-rate\nmetrics: [consistency]\n")
-    assert error.startswith("f.yaml:4: error: a sweep has counts alone, and consistency needs rows")
+    assert error.startswith("f.yaml:4: error: a sweep has counts alone, and consistency needs more")
     (error,) = errors(tmp_path, f"{rest}sample: {{from: data}}\nfigures: [network]\n")
     assert error.startswith("f.yaml:5: error: the figure network has none to draw")
 

@@ -257,7 +257,7 @@ BAD = [
     ("for: [], over: {level: [0, 1]}", "repair.tune.for must not be empty", "give at least one value"),
     (
         "for: consistency, over: {level: [0, 1]}",
-        "tune: consistency needs rows, and",
+        "tune: consistency needs more than counts, and",
         "tune for a metric such",
     ),
     (

@@ -216,8 +216,8 @@ def test_the_optimum_is_named_in_a_key_where_it_is_asked_for_alone():
         {},
         context,
     )
-    assert "optimum" not in dict(plain.parameters)
-    assert dict(nearest.parameters)["optimum"] == "nearest"
+    assert "optimum" not in plain.written
+    assert nearest.written["optimum"] == "nearest"
     assert plain.build(INTERVENTIONS) == ZafarDI(mode="accuracy")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
+from fairbench_cli.audit.compare.numbers import MORE, NumberComparison
 from fairbench_cli.audit.compare.report import AcceptedFailures, AcceptedGap, Disparity, Interval, Report
 from fairbench_cli.audit.compare.verdict import TOLERANCE
 from fairbench_cli.base.errors import Flag, UserError, user_error
@@ -51,8 +52,9 @@ def read_baseline(path: str) -> AcceptedFailures:
         # Files of earlier versions have no interval, and where it is undefined it is null.
         low, high = (float(end) if isinstance(end, int | float) else math.nan for end in ends)
         difference = Interval(comparison["difference"], low, high)
+        gap = gap_size(comparison["metric"], difference)
         by_model = gaps.setdefault(key_of(comparison), {})
-        by_model[comparison["model"]] = AcceptedGap(abs(difference.value), standard_error(difference))
+        by_model[comparison["model"]] = AcceptedGap(gap, standard_error(difference))
     return AcceptedFailures(Path(path).name, gaps)
 
 
@@ -62,12 +64,23 @@ def key_of(comparison: Mapping[str, Any]) -> tuple[str, ...]:
     return (_TIES.sub("", decision), *names)
 
 
+def gap_size(metric: str, difference: Interval) -> float:
+    """Return how far a group is from its reference; the chance of more is equal at one half.
+
+    >>> gap_size("mean", Interval(-3.0, -5.0, -1.0)), gap_size("more", Interval(0.25, 0.125, 0.375))
+    (3.0, 0.25)
+    """
+    if metric == MORE:
+        return abs(difference.value - 0.5)
+    return abs(difference.value)
+
+
 def standard_error(difference: Interval, z: float = Z_95) -> float:
     """Return the standard error of a difference, from its interval of z errors to both sides."""
     return (difference.high - difference.low) / (2 * z)
 
 
-def is_accepted(row: Disparity, report: Report) -> bool:
+def is_accepted(row: Disparity | NumberComparison, report: Report) -> bool:
     """Return whether a failing comparison is let pass by the baseline: nothing worse than there is shown.
 
     What failed there, too, is not worse unless its gap has grown by more than the least change, and by more
@@ -87,8 +100,11 @@ def is_accepted(row: Disparity, report: Report) -> bool:
         earlier = by_model.get(row.model)
     if earlier is None:
         return not row.shown_outside
-    growth = abs(row.difference.value) - earlier.gap
-    if growth <= report.config.least_change(row.metric) + TOLERANCE:
+    growth = gap_size(row.metric, row.difference) - earlier.gap
+    least = report.config.least_change(row.metric)
+    if isinstance(row, NumberComparison):
+        least = 0.0  # the least change is that of a rate
+    if growth <= least + TOLERANCE:
         return True
     if math.isnan(earlier.error):
         return False

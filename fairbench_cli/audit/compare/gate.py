@@ -11,6 +11,7 @@ from typing import Literal
 
 from fairbench_cli.audit import metrics
 from fairbench_cli.audit.compare.baseline import is_accepted
+from fairbench_cli.audit.compare.numbers import NumberComparison
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import UNDECIDED, WORSE, split_gate_names
@@ -31,15 +32,15 @@ class Watched:
         "race" or "race:fpr".
     verdict : {"pass", "fail", "undecided"}
         Without the failures that a baseline has.
-    failing, accepted : tuple of Disparity
+    failing, accepted : tuple of Disparity or NumberComparison
         The comparisons that fail and are not in the baseline, and those that are. Metrics that are no rates
         have none.
     """
 
     name: str
     verdict: Verdict
-    failing: tuple[Disparity, ...] = ()
-    accepted: tuple[Disparity, ...] = ()
+    failing: tuple[Disparity | NumberComparison, ...] = ()
+    accepted: tuple[Disparity | NumberComparison, ...] = ()
 
 
 def decide_gate(report: Report, worse: str) -> Gate:
@@ -85,7 +86,7 @@ def find_undecided(report: Report) -> list[str]:
     return list(dict.fromkeys(row.name for row in watched if row.verdict == "undecided"))
 
 
-def find_severity(row: Disparity, report: Report) -> Severity:
+def find_severity(row: Disparity | NumberComparison, report: Report) -> Severity:
     """Return whether a comparison that does not pass stops, is warned of, or neither.
 
     Where there is no gate, what fails is an error.
@@ -102,22 +103,28 @@ def find_severity(row: Disparity, report: Report) -> Severity:
     return "note"
 
 
-def _concerns(row: Disparity, report: Report, texts: Sequence[str], *, all_attributes: bool = False) -> bool:
+def _concerns(
+    row: Disparity | NumberComparison,
+    report: Report,
+    texts: Sequence[str],
+    *,
+    all_attributes: bool = False,
+) -> bool:
     """Return whether a gate that names these stops, or warns, because a comparison does not pass."""
     if row.verdict == "pass" or (row.verdict == "undecided" and UNDECIDED not in texts):
         return False
     if not (all_attributes or set(texts) - {WORSE}):
         return False
     for attribute, name in split_gate_names(texts) or (("", ""),):
-        if attribute in ("", row.attribute) and row.metric in _rates_behind(name, report):
+        if attribute in ("", row.attribute) and row.metric in _metrics_behind(name, report):
             return True
     return False
 
 
-def _rates_behind(name: str, report: Report) -> tuple[str, ...]:
-    """Return the rates that a verdict on a metric is of; of an attribute those that decide."""
+def _metrics_behind(name: str, report: Report) -> tuple[str, ...]:
+    """Return what a verdict is of: the rates, or the measures of numbers, that a metric or attribute has."""
     if not name:
-        return report.deciding
+        return report.decided_by if report.of_numbers else report.deciding
     metric = metrics.canonical(name)
     return metrics.ROLL_UPS.get(metric, (metric,))
 
@@ -130,14 +137,31 @@ def _watch(row: AttributeVerdict, metric: str, report: Report) -> Watched:
     else:
         name = row.attribute
         verdict = row.verdict
-    rates = _rates_behind(metric, report)
-    comparisons = report.comparisons_at(row.place)
-    compared = [pair for pair in comparisons if pair.metric in rates and not pair.is_reference]
+    names = _metrics_behind(metric, report)
+    compared = [pair for pair in _comparisons_at(row, report) if pair.metric in names]
     failing = [pair for pair in compared if pair.verdict == "fail"]
     accepted = [pair for pair in failing if is_accepted(pair, report)]
     if failing and len(accepted) == len(failing):
-        verdict = combine_verdicts(pair.verdict if pair.verdict != "fail" else "pass" for pair in compared)
+        verdict = combine_verdicts(_accept(pair) for pair in compared)
     return Watched(name, verdict, tuple(pair for pair in failing if pair not in accepted), tuple(accepted))
+
+
+def _accept(row: Disparity | NumberComparison) -> Verdict:
+    """Return a verdict as if no failure were one."""
+    if row.verdict in (None, "fail"):
+        return "pass"
+    return row.verdict
+
+
+def _comparisons_at(verdict: AttributeVerdict, report: Report) -> list[Disparity | NumberComparison]:
+    """Return the comparisons that a verdict is of, of rates or of numbers, without the reference itself."""
+    if not report.of_numbers:
+        return [pair for pair in report.comparisons_at(verdict.place) if not pair.is_reference]
+    comparisons: list[Disparity | NumberComparison] = []
+    for part in report.judged_numbers:
+        if part.place == verdict.place:
+            comparisons += [pair for pair in part.comparisons if pair.verdict is not None]
+    return comparisons
 
 
 def _find_reason(watched: Sequence[Watched], texts: Sequence[str], report: Report, worse: str) -> str:
@@ -148,7 +172,7 @@ def _find_reason(watched: Sequence[Watched], texts: Sequence[str], report: Repor
             return _describe_failing([row for row in watched if row.verdict == "fail"], report)
         if combined == "undecided" and UNDECIDED in texts:
             return "not everything passes"
-        is_decided = any(row.deciding and row.verdict != "undecided" for row in report.judged_comparisons)
+        is_decided = any(row.verdict != "undecided" for row in report.deciding_comparisons)
         passes = any(row.verdict == "pass" for row in watched)
         if combined == "undecided" and not is_decided and not passes:
             return "nothing could be decided"

@@ -122,13 +122,13 @@ class NumberChanges:
 
 
 def estimate_changes(pair: PairedNumbers, config: AuditConfig) -> NumberChanges:
-    """Return what became of the differences of an attribute, each tested alone: nothing is decided yet.
+    """Return the changes of the differences of an attribute, each tested alone: nothing is decided yet.
 
     Groups that are left out, or not compared, have no change.
     """
     numbers = _pair_variables(pair, config)
-    part = numbers.part
-    is_compared = references.comparable(part, config)
+    group_counts = numbers.part
+    is_compared = references.comparable(group_counts, config)
     if numbers.reference != REST:
         is_compared[numbers.reference] = False
     changes: list[NumberChange] = []
@@ -174,14 +174,14 @@ def _once_of_all(means: Sequence[MeanChange] | dict[MeanChange, None]) -> Iterat
 
 
 def _name(kind: str, measure: str) -> str:
-    """Return what a variable of pairs is called among those of the second model."""
+    """Return the name of a variable of pairs among those of the second model."""
     return f"{measure} {kind}"
 
 
 def _pair_variables(pair: PairedNumbers, config: AuditConfig) -> NumbersOfGroups:
     """Return the rows under the second model, with what they were under the first, and how they changed."""
     stays = ~references.excluded(pair.after.part, config)
-    part = references.without_groups(pair.after.part, ~stays)
+    group_counts = references.without_groups(pair.after.part, ~stays)
     after = pair.after.cells.select_groups(stays)
     before_variables = variables_of(pair.before.cells.select_groups(stays))
     after_variables = variables_of(after)
@@ -189,19 +189,19 @@ def _pair_variables(pair: PairedNumbers, config: AuditConfig) -> NumbersOfGroups
     for name in MEASURES:
         if name not in after_variables:
             continue
-        first = before_variables[name]
-        second = after_variables[name]
-        variables[_name("before", name)] = first
-        variables[_name("change", name)] = second - first
-        variables[_name("total", name)] = first + second
-    return NumbersOfGroups(part, after, references.usual_reference(part, config), variables)
+        before_values = before_variables[name]
+        after_values = after_variables[name]
+        variables[_name("before", name)] = before_values
+        variables[_name("change", name)] = after_values - before_values
+        variables[_name("total", name)] = before_values + after_values
+    return NumbersOfGroups(group_counts, after, references.usual_reference(group_counts, config), variables)
 
 
 def _merge_groups(numbers: NumbersOfGroups) -> NumbersOfGroups:
     """Return everybody as one group."""
-    part = numbers.part
+    group_counts = numbers.part
     one_group = replace(
-        part.with_cells(part.cells.sum(1, keepdims=True), (ALL,), attribute=ALL),
+        group_counts.with_cells(group_counts.cells.sum(1, keepdims=True), (ALL,), attribute=ALL),
         clusters=None,
         other_clusters=(),
     )
@@ -213,18 +213,14 @@ def _compute_changes(
     pair: PairedNumbers, numbers: NumbersOfGroups, name: str, is_compared: Bools, config: AuditConfig
 ) -> Iterator[NumberChange]:
     """Yield the change of one measure for each group that is compared."""
-    part = numbers.part
-    groups = part.counts.groups
+    group_counts = numbers.part
+    groups = group_counts.counts.groups
     margins = margin_of(name, state_margin(numbers, config), config).in_units(
         numbers.of_reference(numbers.moments[name])
     )
-    difference = {
-        kind: compare_mean(numbers, variable, config.confidence).difference
-        for kind, variable in (
-            ("after", name),
-            *((kind, _name(kind, name)) for kind in ("before", "change", "total")),
-        )
-    }
+    difference = {"after": compare_mean(numbers, name, config.confidence).difference}
+    for kind in ("before", "change", "total"):
+        difference[kind] = compare_mean(numbers, _name(kind, name), config.confidence).difference
     change = difference["change"]
     p = _test_sizes(change, difference["total"])
     reasons = _find_reasons(numbers, name, change, p, config)
@@ -237,8 +233,8 @@ def _compute_changes(
         reason = reasons[g]
         yield NumberChange(
             before=pair.before.part.model,
-            after=part.model,
-            attribute=part.attribute,
+            after=group_counts.model,
+            attribute=group_counts.attribute,
             group=groups[g],
             reference=REST_NAME if numbers.reference == REST else groups[numbers.reference],
             metric=name,
@@ -279,9 +275,9 @@ def _find_reasons(
 ) -> list[NoWord]:
     """Return why each group's change is not decided, so far as it is known without the others."""
     moments = numbers.moments[_name("change", name)]
-    others = numbers.of_reference(moments)
-    is_few = row_shortage(moments, others, change.skewness) == FEW_ROWS
-    nothing_moved = (moments.power_sum(1, 2) == 0) & (others.power_sum(1, 2) == 0)
+    reference_moments = numbers.of_reference(moments)
+    is_few = row_shortage(moments, reference_moments, change.skewness) == FEW_ROWS
+    nothing_moved = (moments.power_sum(1, 2) == 0) & (reference_moments.power_sum(1, 2) == 0)
     kinds = [
         ~np.isfinite(change.value),
         nothing_moved,

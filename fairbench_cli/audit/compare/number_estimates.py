@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.references import REST
@@ -118,7 +119,10 @@ class NumbersOfGroups:
         distance = values - shift
         weights = {1: cells.weight, 2: cells.square, 3: cells.cube}
         powers = POWERS if cells.is_weighted else UNWEIGHTED_POWERS
-        sums = [np.bincount(codes, weights[a] * distance**b, n_codes) for a, b in powers]
+        products: dict[tuple[int, int], Floats] = {}
+        for a, b in powers:  # each is the one before times the distance: a power takes far longer
+            products[a, b] = weights[a] if b == 0 else products[a, b - 1] * distance
+        sums = [np.bincount(codes, products[a, b], n_codes) for a, b in powers]
         return moments_from_sums(np.bincount(codes, cells.rows, n_codes), np.stack(sums), shift)
 
     def of_reference(self, moments: Moments) -> Moments:
@@ -179,20 +183,25 @@ class NumbersOfGroups:
     # -- ranks
 
     @cached_property
-    def values_and_codes(self) -> tuple[Floats, Ints]:
-        """The values that differ, and the place of each cell among them."""
+    def _is_first(self) -> NDArray[np.bool_]:
+        """Which cells have a value that none before has."""
         value = self.cells.value
         is_first = np.ones(len(value), dtype=bool)
         is_first[1:] = value[1:] != value[:-1]
-        return value[is_first], np.cumsum(is_first) - 1
+        return is_first
+
+    @cached_property
+    def values_and_codes(self) -> tuple[Floats, Ints]:
+        """The values that differ, and the place of each cell among them."""
+        return self.cells.value[self._is_first], np.cumsum(self._is_first) - 1
 
     @cached_property
     def table(self) -> ValueTable | None:
         """How often each value comes in each group; None where there are many different ones."""
-        values, _ = self.values_and_codes
         cells = self.cells
-        if len(values) > MOST_VALUES and not (cells.is_weighted and (cells.rows > 1).any()):
+        if self._is_first.sum() > MOST_VALUES and not (cells.is_weighted and self._are_alike):
             return None
+        values, _ = self.values_and_codes
         counts = self._sum_by_value(cells.weight)
         squares = self._sum_by_value(cells.square) if cells.is_weighted else counts
         rows = np.bincount(cells.group, cells.rows, self.n_groups).astype(np.float64)
@@ -205,17 +214,40 @@ class NumbersOfGroups:
         sums = np.bincount(self.cells.group * len(values) + codes, terms, size)
         return sums.astype(np.float64).reshape(self.n_groups, -1)
 
+    @cached_property
+    def _values_by_group(self) -> list[SortedValues]:
+        """The values of each group in order, each as often as it comes."""
+        cells = self.cells
+        codes = cells.group.astype(np.int16)  # sorted by counting
+        order = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes, minlength=self.n_groups))
+        values = []
+        for rows_of_group in np.split(order, ends[:-1]):
+            value = cells.value[rows_of_group]
+            weights = None
+            if cells.is_weighted:
+                weights = cells.weight[rows_of_group]
+            elif self._are_alike:
+                value = np.repeat(value, cells.rows[rows_of_group].astype(np.int64))
+            values.append(SortedValues(value, weights))
+        return values
+
+    @cached_property
+    def _are_alike(self) -> bool:
+        """Whether some cell stands for several rows."""
+        return bool((self.cells.rows != 1).any())
+
     def sorted_values(self, groups: Sequence[int]) -> SortedValues:
         """Return the values of some groups in order, each as often as it comes."""
-        cells = self.cells
-        is_inside = np.isin(cells.group, groups)
-        value = cells.value[is_inside]
-        rows = cells.rows[is_inside]
-        if cells.is_weighted:
-            return SortedValues(value, cells.weight[is_inside])
-        if (rows != 1).any():
-            value = np.repeat(value, rows.astype(np.int64))
-        return SortedValues(value)
+        if len(groups) == 1:
+            return self._values_by_group[groups[0]]
+        several = [self._values_by_group[group] for group in groups]
+        value = np.concatenate([group.values for group in several])
+        order = np.argsort(value, kind="stable")  # which merges what is sorted
+        weights = None
+        if self.cells.is_weighted:
+            weights = np.concatenate([group.weights for group in several if group.weights is not None])[order]
+        return SortedValues(value[order], weights)
 
     def quantiles(self, groups: Sequence[int], shares: Sequence[float], confidence: float) -> QuantileLimits:
         """Return quantiles of the rows of some groups together, with their limits."""
@@ -305,11 +337,16 @@ def judge_mean(numbers: NumbersOfGroups, name: str, margin: Margin, confidence: 
 
 
 def compare_ranks(numbers: NumbersOfGroups, confidence: float) -> RankComparison:
-    """Return which of each group and its reference has more, arrays of shape (groups,)."""
-    by_group = []
+    """Return which of each group and its reference has more, arrays of shape (groups,).
+
+    Of the reference itself, which is not compared, it is that of another group.
+    """
+    by_group: dict[int, RankComparison] = {}
     for g in range(numbers.n_groups):
-        by_group.append(compare_placements(numbers.placements(g), confidence, numbers.placement_ways(g)))
-    return stack_groups(by_group)
+        if g != numbers.reference or numbers.n_groups == 1:
+            by_group[g] = compare_placements(numbers.placements(g), confidence, numbers.placement_ways(g))
+    first = next(iter(by_group.values()))
+    return stack_groups([by_group.get(g, first) for g in range(numbers.n_groups)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,21 +410,29 @@ def describe_shapes(numbers: NumbersOfGroups) -> Shapes:
     low, high = value[np.searchsorted(below, below[-1] * np.array([0.01, 0.99]))].tolist()
     n_rows = int(np.median(numbers.part.rows))
     edges = choose_edges(float(value[0]), low, high, float(value[-1]), n_rows=n_rows, whole=whole)
-    n_bins = len(edges) - 1
-    bins = np.searchsorted(np.asarray(edges[1:-1]), value, side="right")
-    is_inside = (value >= edges[0]) & (value <= edges[-1])
-    group_and_bin = cells.group * n_bins + bins
-    weights = np.bincount(group_and_bin[is_inside], cells.weight[is_inside], numbers.n_groups * n_bins)
-    totals = np.bincount(cells.group, cells.weight, numbers.n_groups)
+    shares = []
+    for g in range(numbers.n_groups):
+        shares.append(_bin_shares(numbers.sorted_values([g]), edges))
+    first, after_last = np.searchsorted(value, edges[0]), np.searchsorted(value, edges[-1], side="right")
     points = [point / 100 for point in DRAWN_QUANTILES]
     quantiles = [numbers.quantiles([g], points, 0.95).value for g in range(numbers.n_groups)]
     return Shapes(
         edges,
-        divide(weights.reshape(-1, n_bins), totals[:, None]),
+        np.array(shares, dtype=np.float64),
         np.array(quantiles, dtype=np.float64),
-        int(cells.rows[value < edges[0]].sum()),
-        int(cells.rows[value > edges[-1]].sum()),
+        int(cells.rows[:first].sum()),
+        int(cells.rows[after_last:].sum()),
     )
+
+
+def _bin_shares(values: SortedValues, edges: Sequence[float]) -> Floats:
+    """Return the share of the rows in each bin, which holds its lower edge, and the last one both."""
+    begins = np.searchsorted(values.values, edges)
+    begins[-1] = np.searchsorted(values.values, edges[-1], side="right")
+    if values.weights is None:
+        return divide(np.diff(begins), float(len(values.values)))
+    below = np.concatenate([[0.0], np.cumsum(values.weights)])
+    return divide(np.diff(below[begins]), below[-1])
 
 
 def mean_by_group(numbers: NumbersOfGroups, name: str, confidence: float) -> MeanInterval:

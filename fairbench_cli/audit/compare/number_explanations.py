@@ -40,21 +40,21 @@ class StratifiedNumbers:
 
     Parameters
     ----------
-    by : str
+    columns : str
         "rank", "rank × discipline".
-    explained, left : Interval
-        By the strata, and within those that both groups have.
-    left_p : float
+    explained, unexplained : Interval
+        By the strata, and what is left within those that both groups have.
+    unexplained_p : float
         Of "nothing is left".
     compared : float
         The share of the group's rows in strata that its reference has, too.
     strata : tuple of NumberStratum
     """
 
-    by: str
+    columns: str
     explained: Interval
-    left: Interval
-    left_p: float
+    unexplained: Interval
+    unexplained_p: float
     compared: float
     strata: tuple[NumberStratum, ...]
 
@@ -123,7 +123,7 @@ def explain_pair(
     n_rows: tuple[int, int],
     config: AuditConfig,
 ) -> NumberExplanation:
-    """Return what explains the difference of a group from its reference, by their places."""
+    """Return the explanation of the difference of a group from its reference, by their places."""
     g, reference = pair
     groups = group_counts.counts.groups
     names = rows.groups[group_counts.attribute]
@@ -137,15 +137,15 @@ def explain_pair(
     mask = is_group[is_counted]
     weights = None if rows.weights is None else rows.weights[is_counted]
     clusters = None if rows.clusters is None else rows.clusters[is_counted]
-    common = (weights, clusters, config.confidence)
+    level = config.confidence
     strata = []
     for row_strata in rows.strata:
         codes = row_strata.codes[is_counted]
-        stratified = stratify_means(outcome, mask, codes, len(row_strata.names), *common)
+        stratified = stratify_means(outcome, mask, codes, len(row_strata.names), weights, clusters, level)
         strata.append(_to_strata(row_strata, stratified))
     columns = [column.select(is_counted) for column in rows.columns]
-    parts = decompose_difference(outcome, mask, columns, *common)
-    adjusted = adjusted_difference(outcome, mask, columns, *common)
+    decomposition = decompose_difference(outcome, mask, columns, weights, clusters, level)
+    adjusted = adjusted_difference(outcome, mask, columns, weights, clusters, level)
     return NumberExplanation(
         attribute=group_counts.attribute,
         group=groups[g],
@@ -155,16 +155,17 @@ def explain_pair(
         difference=_mean_limits(stratified.difference),
         strata=tuple(strata),
         columns=names_of_columns(rows),
-        explained=_limits(parts.explained),
-        unexplained=_limits(parts.unexplained),
-        unexplained_p=parts.unexplained.p,
+        explained=_limits(decomposition.explained),
+        unexplained=_limits(decomposition.unexplained),
+        unexplained_p=decomposition.unexplained.p,
         contributions=tuple(
-            ColumnPart(part.name, _limits(part.explained), part.unexplained) for part in parts.contributions
+            ColumnPart(contribution.name, _limits(contribution.explained), contribution.unexplained)
+            for contribution in decomposition.contributions
         ),
-        constant=parts.constant,
+        constant=decomposition.constant,
         adjusted=_limits(adjusted),
         adjusted_p=adjusted.p,
-        notes=(*rows.notes, *_describe_parts(parts, adjusted, groups[g])),
+        notes=rows.notes + tuple(_describe_parts(decomposition, adjusted, groups[g])),
     )
 
 
@@ -185,10 +186,10 @@ def _to_strata(row_strata: RowStrata, stratified: StratifiedMeans) -> Stratified
             )
         )
     return StratifiedNumbers(
-        row_strata.by,
+        row_strata.columns,
         _mean_limits(stratified.explained),
-        _mean_limits(stratified.left),
-        float(stratified.left.p),
+        _mean_limits(stratified.unexplained),
+        float(stratified.unexplained.p),
         stratified.compared,
         tuple(strata),
     )
@@ -202,13 +203,13 @@ def _mean_limits(estimate: MeanInterval) -> Interval:
     return Interval(float(estimate.value), float(estimate.low), float(estimate.high))
 
 
-def _describe_parts(parts: Decomposition, adjusted: EstimateWithLimits, group: str) -> list[str]:
+def _describe_parts(decomposition: Decomposition, adjusted: EstimateWithLimits, group: str) -> list[str]:
     """Return notes on columns that say nothing, and on what could not be computed."""
     notes = []
-    if parts.dropped:
-        dropped = ", ".join(parts.dropped)
+    if decomposition.dropped:
+        dropped = ", ".join(decomposition.dropped)
         notes.append(f"{dropped}: left out of the parts of columns, as rows do not tell what they are worth.")
-    if parts.too_few:
+    if decomposition.too_few:
         notes.append("Too few rows for so many columns: no parts of columns.")
     if np.isnan(adjusted.value):
         notes.append(f"The columns tell {group} from its reference: there is no adjusted difference.")

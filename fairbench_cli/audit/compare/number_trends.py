@@ -106,22 +106,22 @@ class NumberSlices:
     last : str
     """
 
-    whole: tuple[NumberSlice, ...]
+    together: tuple[NumberSlice, ...]
     names: tuple[str, ...]
     trends: tuple[NumberTrend, ...]
     confidence: float
     is_stream: bool
-    last: str
+    last_slice: str
 
 
 def look_config(slices: Sequence[SliceNumbers], config: AuditConfig) -> AuditConfig:
     """Return the configuration of all slices together: with the level of this look, where they are looks."""
-    whole = config.model_copy(update={"sliced_by": None})
-    parts = [numbers.part for numbers in slices]
-    if not are_stream(parts, config):
-        return whole
-    n_looks = len({part.model for part in parts})
-    return whole.model_copy(update={"confidence": 1 - config.alpha / (n_looks * (n_looks + 1))})
+    together = config.model_copy(update={"sliced_by": None})
+    slice_counts = [numbers.part for numbers in slices]
+    if not are_stream(slice_counts, config):
+        return together
+    n_looks = len({merged.model for merged in slice_counts})
+    return together.model_copy(update={"confidence": 1 - config.alpha / (n_looks * (n_looks + 1))})
 
 
 def estimate_whole(
@@ -134,11 +134,11 @@ def estimate_whole(
     if len(names) >= LEAST:
         times = parse_times(names)
     for of_attribute in group_by(slices, lambda numbers: numbers.part.attribute).values():
-        whole, slice_codes = merge_numbers(of_attribute, names)
+        together, slice_codes = merge_numbers(of_attribute, names)
         trends: tuple[NumberTrend, ...] = ()
         if times is not None and config.outcome == "number":
-            trends = tuple(_compute_trends(whole, slice_codes, times, config))
-        yield WholeEstimates(estimate_slice(whole, column, whole_config), trends, whole_config)
+            trends = tuple(_compute_trends(together, slice_codes, times, config))
+        yield WholeEstimates(estimate_slice(together, column, whole_config), trends, whole_config)
 
 
 def judge_whole(
@@ -146,12 +146,12 @@ def judge_whole(
 ) -> NumberSlices:
     """Return the comparisons of all slices together, and the trends, adjusted for each other."""
     whole_config = estimates[0].config
-    whole = compare_numbers([of_attribute.estimates for of_attribute in estimates], deciding, whole_config)
+    together = compare_numbers([of_attribute.estimates for of_attribute in estimates], deciding, whole_config)
     trends: list[NumberTrend] = []
     for of_attribute in estimates:
         trends += [row for row in of_attribute.trends if row.metric in deciding]
     return NumberSlices(
-        whole,
+        together,
         names,
         tuple(_add_words(trends, config)),
         whole_config.confidence,
@@ -162,8 +162,8 @@ def judge_whole(
 
 def merge_numbers(slices: Sequence[SliceNumbers], names: Sequence[str]) -> tuple[SliceNumbers, Ints]:
     """Return the rows of several slices of an attribute as one, and the place of each cell's slice."""
-    part = merge_slices([numbers.part for numbers in slices], slices[0].part.decision)
-    index = {group: g for g, group in enumerate(part.counts.groups)}
+    merged = merge_slices([numbers.part for numbers in slices], slices[0].part.decision)
+    index = {group: g for g, group in enumerate(merged.counts.groups)}
     groups = []
     codes = []
     for numbers in slices:
@@ -194,16 +194,16 @@ def merge_numbers(slices: Sequence[SliceNumbers], names: Sequence[str]) -> tuple
         value[order], truth, np.concatenate(groups)[order], rows, weight, square, cube, tuple(persons)
     )
     rounded = any(numbers.rounded for numbers in slices)
-    return SliceNumbers(part, cells, rounded), np.concatenate(codes)[order]
+    return SliceNumbers(merged, cells, rounded), np.concatenate(codes)[order]
 
 
 def _compute_trends(
-    whole: SliceNumbers, slice_codes: Ints, times: Sequence[float], config: AuditConfig
+    together: SliceNumbers, slice_codes: Ints, times: Sequence[float], config: AuditConfig
 ) -> Iterator[NumberTrend]:
     """Yield the trend of each measure of each group that is compared, none of them adjusted."""
-    numbers = numbers_of_groups(whole, config)
-    stays = ~references.excluded(whole.part, config)
-    codes = slice_codes[stays[whole.cells.group]]
+    numbers = numbers_of_groups(together, config)
+    stays = ~references.excluded(together.part, config)
+    codes = slice_codes[stays[together.cells.group]]
     is_compared = references.comparable(numbers.part, config)
     if numbers.reference != REST:
         is_compared[numbers.reference] = False
@@ -220,8 +220,8 @@ def _compute_trends(
         moments = _reshape(by_slice, (numbers.n_groups, n_slices))
         margins = margin_of(name, margin, config).in_units(numbers.of_reference(numbers.moments[name]))
         for g in np.flatnonzero(is_compared).tolist():
-            others = numbers.reference_groups(g)
-            sides = _stack_sides(moments[np.array(others)].merge(-2), moments[g])
+            reference_groups = numbers.reference_groups(g)
+            sides = _stack_sides(moments[np.array(reference_groups)].merge(-2), moments[g])
             trend = _fit_trend(sides, when, numbers, codes, name, g, config)
             yield replace(
                 trend,
@@ -263,14 +263,14 @@ def _fit_trend(
     few_rows = sides[..., np.flatnonzero(has_both)].effective_rows.sum(-1).min() < FEWEST_ROWS
     if has_both.sum() < LEAST or few_rows:
         return trend
-    used = sides[:, np.flatnonzero(has_both)]
+    informative = sides[:, np.flatnonzero(has_both)]
     time = when[has_both]
-    reference_rows, group_rows = used.effective_rows
+    reference_rows, group_rows = informative.effective_rows
     weight = group_rows * reference_rows / (group_rows + reference_rows)
     weight = weight / weight.sum()
     away = time - weight @ time
     slope = weight * away / (weight @ away**2)
-    flat = _reshape(used, (-1,))
+    flat = _reshape(informative, (-1,))
     ways: list[ClusterSums] = []
     if numbers.cells.persons:
         clustered = _cluster_ways(numbers, codes, name, g, has_both)
@@ -278,7 +278,7 @@ def _fit_trend(
             return replace(trend, reason="clusters")
         ways = clustered
     change = combine_means(flat, np.concatenate([-slope, slope]), config.confidence, ways)
-    difference = used.mean[1] - used.mean[0]
+    difference = informative.mean[1] - informative.mean[0]
     level = float(weight @ difference) - float(change.value) * float(weight @ time)
     if np.isnan(change.p):
         reason = "clusters" if ways else "few"
@@ -310,9 +310,9 @@ def _cluster_ways(
         n_cells = 2 * n_slices * n_persons
         if n_cells > MOST_CLUSTER_CELLS:
             return None
-        places = (side * n_slices + codes) * n_persons + person
-        places = np.where(is_counted, places, n_cells)  # a last cell of all that do not count
-        moments = numbers.sum_powers(numbers.variables[name], places, n_cells + 1)
+        codes_of_cells = (side * n_slices + codes) * n_persons + person
+        codes_of_cells = np.where(is_counted, codes_of_cells, n_cells)  # a last cell of all that do not count
+        moments = numbers.sum_powers(numbers.variables[name], codes_of_cells, n_cells + 1)
         counted = moments[np.arange(n_cells)]
         by_side = _reshape(counted, (2 * n_slices, n_persons))
         ways.append(cluster_means(by_side[np.flatnonzero(np.tile(has_both, 2))]))

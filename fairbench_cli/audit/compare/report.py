@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Floats
+
+if TYPE_CHECKING:
+    from fairbench_cli.audit.compare.numbers import NumberComparison, NumberSlice
 
 ALL = "(all)"  # the attribute and the group of everybody
 
@@ -320,6 +323,9 @@ class Report:
         What an earlier audit found, where a gate accepts it.
     streams : Streams or None
         Where slices have an order.
+    judged_numbers : tuple of NumberSlice
+        Of an audit of numbers those that the verdict and the gate go by: of models or slices that are
+        compared the last, of slices that have an order all of them, under the name of the last.
     """
 
     config: AuditConfig
@@ -344,6 +350,7 @@ class Report:
     ones: tuple[str, str] = ("", "")
     baseline: AcceptedFailures | None = None
     streams: Streams | None = None
+    judged_numbers: tuple["NumberSlice", ...] = ()
 
     @cached_property
     def judged(self) -> tuple[AttributeVerdict, ...]:
@@ -362,6 +369,16 @@ class Report:
         if self.streams is not None:
             return self.streams.together.disparities
         return tuple(row for row in self.disparities if self.last in ("", row.model))
+
+    @property
+    def deciding_comparisons(self) -> list["Disparity | NumberComparison"]:
+        """The comparisons, of rates or of numbers, of what decides: those of `judged_comparisons`."""
+        if not self.of_numbers:
+            return [row for row in self.judged_comparisons if row.deciding]
+        comparisons: list[Disparity | NumberComparison] = []
+        for part in self.judged_numbers:
+            comparisons += [row for row in part.comparisons if row.deciding and row.verdict is not None]
+        return comparisons
 
     @property
     def without_verdict(self) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from statistics import NormalDist
@@ -323,6 +324,27 @@ def _add_people(
             why = "no column is left to describe a person"
         notes.append(f"No propensity, neighbours or redlining: {why}.")
         return replace(explanation, features=features, notes=tuple(notes))
+    explanation = replace(explanation, features=features, notes=tuple(notes))
+    with one_thread():  # rows are few: to wait for each other, threads would take longer than to compute
+        return _add_estimates(explanation, rows, n_comparisons, rows_per_unit, config)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let scikit-learn compute with one thread in a block, whatever it has loaded by then."""
+    import sklearn.cluster
+    import sklearn.linear_model  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
+
+
+def _add_estimates(
+    explanation: Explanation, rows: Rows, n_comparisons: int, rows_per_unit: float, config: AuditConfig
+) -> Explanation:
+    """Return an explanation with what is estimated from the features of the rows."""
+    notes = list(explanation.notes)
     chances = estimate_propensity(rows).round(DECIMALS)
     codes, tops = cut_into_ranges(chances, RANGES, rows.weights)
     spans = ((chances[codes == i].min(), chances[codes == i].max()) for i in range(len(tops)))
@@ -345,7 +367,7 @@ def _add_people(
         replace(guessed, n=guessed.n * rows_per_unit), config.confidence
     )
     metrics["redlining-potential"] = Interval(conditional.balanced_error(guessed), *limits)
-    return replace(explanation, parts=explained_parts, metrics=metrics, features=features, notes=tuple(notes))
+    return replace(explanation, parts=explained_parts, metrics=metrics, notes=tuple(notes))
 
 
 def _compare_neighbours(

@@ -41,7 +41,7 @@ PAIRED_MEASURES = ("mae", "mean")  # of everybody, in a sentence
 
 
 def read_changes(scan: Scan) -> tuple[NumberChanges, ...]:
-    """Return what the rows say of each attribute under each pair of models."""
+    """Return the changes of each attribute under each pair of models, by its rows."""
     return tuple(estimate_changes(pair, scan.config) for pair in read_pairs(scan))
 
 
@@ -66,15 +66,15 @@ def summarise_changes(changes: NumberChanges, report: Report) -> str:
     pairs = list(dict.fromkeys((row.before, row.after) for row in changes.changes))
     if not pairs:
         return ""
-    (before, after), *others = pairs
+    (before, after), *further_pairs = pairs
     where = f"From {model_name(before, report)} to {model_name(after, report)}"
-    if others:
+    if further_pairs:
         where = f"Compared with {model_name(before, report)}"
     return f"{where}: {describe_outcome([row.word for row in changes.changes if row.deciding])}."
 
 
 def describe_change(row: NumberChange, report: Report) -> str:
-    """Return what became of a difference: who is farther from whom, in what, by how much."""
+    """Return the sentence on a change: who is farther from whom, in what, by how much."""
     group = formatting.format_group(row.group)
     reference = formatting.format_group(row.reference)
     label = NUMBER_MEASURES[row.metric].label
@@ -98,7 +98,7 @@ def describe_change(row: NumberChange, report: Report) -> str:
 
 def _digits_after(model: str, report: Report) -> int:
     """Return the decimals in which the numbers of a model are written."""
-    digits: int = next(part.digits for part in report.found[NUMBERS_KEY] if part.model == model)
+    digits: int = next(numbers.digits for numbers in report.found[NUMBERS_KEY] if numbers.model == model)
     return digits
 
 
@@ -120,16 +120,24 @@ def _describe_all(changes: NumberChanges, before: str, after: str, digits: int) 
     for name in PAIRED_MEASURES:
         if name in of_all:
             row = of_all[name]
-            first = format_measure(name, row.value_before, digits)
-            second = format_measure(name, row.value_after, digits)
-            change = f"by {format_measure(name, row.change.value, digits)}"
+            before_text = format_measure(name, row.value_before, digits)
+            after_text = format_measure(name, row.value_after, digits)
+            change = f"a change of {format_measure(name, row.change.value, digits)}"
             change += _limits_text(name, row.change, digits)
             if row.change.value == 0 and math.isnan(row.change.low):
                 change = "no row moved"
-            clauses.append(f"{NUMBER_MEASURES[name].label} {first} → {second}, {change}")
+            clauses.append(f"{NUMBER_MEASURES[name].label} {before_text} → {after_text}, {change}")
     if clauses:
         return (f"All rows: {'; '.join(clauses)}.",)
     return ()
+
+
+def describe_first(changes: NumberChanges, report: Report) -> str:
+    """Return the sentence on the change that is worse, else better, most surely; empty where none is."""
+    rows = [row for row in changes.changes if row.deciding and row.word in ("worse", "better")]
+    if not rows:
+        return ""
+    return describe_change(min(rows, key=_order_of), report)
 
 
 def change_sections(changes: NumberChanges, report: Report, view: View) -> tuple[Section, ...]:
@@ -174,11 +182,11 @@ def _pair_section(before: str, after: str, changes: NumberChanges, report: Repor
         tables.append(_table(title, of_attribute, digits, view))
     if not view.brief:
         tables.append(_means_table(before, after, changes, digits, view))
-    words = [row.word for row in deciding]
-    title = f"From {model_name(before, report)} to {model_name(after, report)}: {describe_outcome(words)}"
+    outcomes = [row.word for row in deciding]
+    title = f"From {model_name(before, report)} to {model_name(after, report)}: {describe_outcome(outcomes)}"
     return Section(
         title,
-        (summarise_counts(words), *sentences, *_describe_all(changes, before, after, digits)),
+        (summarise_counts(outcomes), *sentences, *_describe_all(changes, before, after, digits)),
         tuple(tables),
     )
 
@@ -287,6 +295,7 @@ NUMBER_CHANGES = Part[Sequence[NumberChanges], NumberChanges](
     sections=change_sections,
     short=short_changes,
     data=lambda changes: vars(changes) if changes.changes else {},
+    line=describe_first,
     summary=summarise_changes,
     worse=describe_worse,
 )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
 from fairbench_cli.audit.parts.numbers import format_interval, format_measure
 from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
 from fairbench_cli.audit.scan.explained_numbers import ExplainedRows, read_explained
-from fairbench_cli.base.safe_text import format_percent
+from fairbench_cli.base.safe_text import format_percent, join_names
 from fairbench_cli.document.model import Section, TableCell, TextTable
 
 KEY = "number_explanations"
@@ -28,7 +29,7 @@ FEW_COMPARED = 0.9  # of the group's rows are in strata that its reference has: 
 
 
 def explain_numbers(rows: ExplainedRows, base: Report) -> tuple[NumberExplanation, ...]:
-    """Return what explains the difference of every group with rows enough from its reference.
+    """Return the explanation of the difference of every group with rows enough from its reference.
 
     Raises
     ------
@@ -43,9 +44,16 @@ def explain_numbers(rows: ExplainedRows, base: Report) -> tuple[NumberExplanatio
     count_comparisons([pairs for _, pairs in slices], config)
     explanations = []
     for group_counts, pairs in slices:
+        names = group_counts.counts.groups
+        small = [names[g] for (g, _), n_rows in pairs.items() if min(n_rows) < config.min_group]
+        notes: tuple[str, ...] = ()
+        if small:
+            notes = (f"{join_names(small)}: fewer than {config.min_group} rows, not explained.",)
         for pair, n_rows in pairs.items():
             if min(n_rows) >= config.min_group:
-                explanations.append(explain_pair(rows, group_counts, pair, n_rows, config))
+                explanation = explain_pair(rows, group_counts, pair, n_rows, config)
+                explanations.append(replace(explanation, notes=notes + explanation.notes))
+                notes = ()
     return tuple(explanations)
 
 
@@ -86,7 +94,7 @@ def _join_columns(names: Sequence[str]) -> str:
 
 
 def describe_explanation(explanation: NumberExplanation, report: Report) -> str:
-    """Return what is explained of a gap and what is left: by all columns, and where they are the same."""
+    """Return the sentences on a gap: its explained part, the rest, and the gap where columns are the same."""
     digits = _digits(report)
     group = formatting.format_group(explanation.group)
     reference = formatting.format_group(explanation.reference)
@@ -99,19 +107,18 @@ def describe_explanation(explanation: NumberExplanation, report: Report) -> str:
     if math.isnan(explanation.explained.value):
         return f"{text} nothing is taken apart: too few rows for so many columns."
     explained = _number(sign * explanation.explained.value, digits)
-    left = _number(sign * explanation.unexplained.value, digits)
+    left_text = _number(sign * explanation.unexplained.value, digits)
     text += (
-        f", {columns} {verb} {explained}{_limits_text(explanation.explained, digits, sign)}, and {left}"
+        f", {columns} {verb} {explained}{_limits_text(explanation.explained, digits, sign)}, and {left_text}"
         f"{_limits_text(explanation.unexplained, digits, sign)} are left (Oaxaca–Blinder)."
     )
     if not math.isnan(explanation.adjusted.value):
         side = "less" if explanation.adjusted.value < 0 else "more"
         adjusted = _number(abs(explanation.adjusted.value), digits)
         limits = _sided_limits(explanation.adjusted, digits)
-        same = "Where they are" if len(explanation.columns) > 1 else "Where it is"
-        text += (
-            f" {same} the same, {group} average {adjusted} {side} than {reference}{limits} (least squares)."
-        )
+        condition = "Where they are" if len(explanation.columns) > 1 else "Where it is"
+        clause = f"{group} average {adjusted} {side} than {reference}{limits}"
+        text += f" {condition} the same, {clause} (least squares)."
     return text
 
 
@@ -173,7 +180,7 @@ def _section(explanation: NumberExplanation, report: Report, view: View) -> Sect
 def _describe_incomplete(stratified: StratifiedNumbers, explanation: NumberExplanation) -> str:
     share = format_percent(1 - stratified.compared)
     return (
-        f"{share} of {explanation.group} are in strata of {stratified.by} without anybody of "
+        f"{share} of {explanation.group} are in strata of {stratified.columns} without anybody of "
         f"{explanation.reference}: nothing that is left is of them."
     )
 
@@ -189,7 +196,12 @@ PartRow = tuple[str, Interval | None, Interval, float]
 def _part_rows(explanation: NumberExplanation) -> Iterator[PartRow]:
     """Yield how a difference is taken apart: what by, what is explained, what is left, and its p."""
     for stratified in explanation.strata:
-        yield f"strata of {stratified.by}", stratified.explained, stratified.left, stratified.left_p
+        yield (
+            f"strata of {stratified.columns}",
+            stratified.explained,
+            stratified.unexplained,
+            stratified.unexplained_p,
+        )
     yield "Oaxaca–Blinder", explanation.explained, explanation.unexplained, explanation.unexplained_p
     yield "regression", None, explanation.adjusted, explanation.adjusted_p
 
@@ -214,7 +226,8 @@ def _contributions_table(explanation: NumberExplanation, digits: int) -> TextTab
         "unexplained": lambda row: TableCell(_number(row.unexplained, digits), "", row.unexplained),
     }
     constant = ColumnPart("(constant)", Interval(0.0, math.nan, math.nan), explanation.constant)
-    rows = [*explanation.contributions, constant]
+    rows = list(explanation.contributions)
+    rows.append(constant)
     title = "By column; the unexplained parts depend on the level that is left out, and on where 0 is"
     return View().table(title, columns, rows)
 
@@ -231,7 +244,7 @@ def _strata_table(stratified: StratifiedNumbers, digits: int, view: View) -> Tex
         "ref. mean": lambda stratum: number(stratum.reference_mean),
         "difference": lambda stratum: number(stratum.difference),
     }
-    return view.table(f"Strata of {stratified.by}", columns, stratified.strata)
+    return view.table(f"Strata of {stratified.columns}", columns, stratified.strata)
 
 
 def short_explanations(explanations: Sequence[NumberExplanation], report: Report) -> Sequence[Section]:
@@ -272,8 +285,8 @@ def _pair_key(explanation: NumberExplanation) -> Row:
 def contribution_rows(explanations: Sequence[NumberExplanation], _: Report) -> Iterator[Row]:
     """Yield what each column, and each set of strata, has to do with each difference."""
     for explanation in explanations:
-        for part in explanation.contributions:
-            yield {**_pair_key(explanation), **formatting.flatten(part)}
+        for column_part in explanation.contributions:
+            yield {**_pair_key(explanation), **formatting.flatten(column_part)}
 
 
 def stratum_rows(explanations: Sequence[NumberExplanation], _: Report) -> Iterator[Row]:
@@ -281,7 +294,7 @@ def stratum_rows(explanations: Sequence[NumberExplanation], _: Report) -> Iterat
     for explanation in explanations:
         for stratified in explanation.strata:
             for stratum in stratified.strata:
-                yield {**_pair_key(explanation), "by": stratified.by, **formatting.flatten(stratum)}
+                yield {**_pair_key(explanation), "by": stratified.columns, **formatting.flatten(stratum)}
 
 
 NUMBERS_EXPLAINED = Part[ExplainedRows, tuple[NumberExplanation, ...]](

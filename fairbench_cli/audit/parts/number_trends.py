@@ -46,8 +46,6 @@ REASONS: dict[NoWord, str] = {
     "": "",
 }
 VERBS: dict[Word, tuple[str, str]] = {
-    "rises": ("rises", "rise"),
-    "falls": ("falls", "fall"),
     "steady": ("is steady", "are steady"),
     "undecided": ("is open", "are open"),
 }
@@ -55,7 +53,7 @@ MOVES = ("rises", "falls")
 
 
 def read_whole(scan: Scan) -> tuple[WholeEstimates, ...]:
-    """Return what the rows of all slices say together."""
+    """Return the estimates of all slices together."""
     slices = list(read_numbers(scan))
     return tuple(estimate_whole(slices, column_name(scan), compared_by(scan)))
 
@@ -70,10 +68,14 @@ def verdicts_of_whole(slices: NumberSlices) -> Iterator[tuple[Place, str, Verdic
     """Yield the verdicts on all slices together as those of the last, where they are looks."""
     if not slices.is_stream:
         return
-    for part in slices.whole:
-        for row in part.comparisons:
+    for attribute_numbers in slices.together:
+        for row in attribute_numbers.comparisons:
             if row.verdict is not None:
-                yield Place(slices.last, part.decision, part.attribute), row.metric, row.verdict
+                yield (
+                    Place(slices.last_slice, attribute_numbers.decision, attribute_numbers.attribute),
+                    row.metric,
+                    row.verdict,
+                )
 
 
 def slices_name(slices: NumberSlices, report: Report) -> str:
@@ -88,23 +90,30 @@ def summarise_slices(slices: NumberSlices, report: Report) -> str:
     looks = _describe_looks(slices, report)
     if not slices.trends:
         return f"No trend is tested: {_describe_no_trend(slices, report)}. {looks}"
+    digits = {attribute_numbers.attribute: attribute_numbers.digits for attribute_numbers in slices.together}
+    moving = [row for row in slices.trends if row.word in MOVES]
     clauses = []
-    if not any(row.word in MOVES for row in slices.trends):
+    if moving:
+        names = [_describe_move(row, digits[row.attribute]) for row in moving]
+        clauses.append(join_names(names, MOST_NAMED))
+    else:
         clauses.append("none is shown")
     for word, (singular, plural) in VERBS.items():
         rows = [row for row in slices.trends if row.word == word]
-        if not rows:
-            continue
-        subject = f"{len(rows):,} of {len(slices.trends):,}"
-        if word in MOVES:
-            subject = join_names([_name_difference(row) for row in rows], MOST_NAMED)
-        clauses.append(f"{subject} {singular if len(rows) == 1 else plural}")
+        if rows:
+            verb = singular if len(rows) == 1 else plural
+            clauses.append(f"{len(rows):,} of {len(slices.trends):,} {verb}")
     return f"Trend over the slices: {'; '.join(clauses)}. {looks}"
 
 
-def _name_difference(row: NumberTrend) -> str:
+def _describe_move(row: NumberTrend, digits: int) -> str:
+    """Return which difference moves: "the difference in mean of Female from Male (sex) falls from 3 to 1"."""
     group = formatting.format_group(row.group)
-    return f"difference in {NUMBER_MEASURES[row.metric].label} of {group} ({row.attribute})"
+    reference = formatting.format_group(row.reference)
+    first_text = format_measure(row.metric, row.difference_first, digits)
+    last_text = format_measure(row.metric, row.difference_last, digits)
+    subject = f"the difference in {NUMBER_MEASURES[row.metric].label} of {group} from {reference}"
+    return f"{subject} ({row.attribute}) {row.word} from {first_text} to {last_text}"
 
 
 def _describe_no_trend(slices: NumberSlices, report: Report) -> str:
@@ -116,12 +125,12 @@ def _describe_no_trend(slices: NumberSlices, report: Report) -> str:
 
 
 def _describe_looks(slices: NumberSlices, report: Report) -> str:
-    """Return what the verdict goes by, and what looking often does to it."""
+    """Return the sentence on the verdict: its rows, and its level where one looks often."""
     name = report.config.slice_name
     level = f"{100 * report.config.alpha:.3g} %"
     if not slices.is_stream:
         verdict = combine_verdicts(row.verdict for row in report.judged)
-        return f"The last, {slices.last}, by which a gate goes, {_verdict_text(verdict)}."
+        return f"The last, {slices.last_slice}, by which a gate goes, {_verdict_text(verdict)}."
     n_looks = len(slices.names)
     return (
         f"The verdict is of all rows so far and may be read after every {name}: at this look, number "
@@ -144,12 +153,12 @@ def describe_trend(row: NumberTrend, slices: NumberSlices, digits: int) -> str:
     )
     if math.isnan(row.p):
         return f"{span} has {REASONS[row.reason]} for a trend."
-    first = format_measure(row.metric, row.difference_first, digits)
-    last = format_measure(row.metric, row.difference_last, digits)
+    first_text = format_measure(row.metric, row.difference_first, digits)
+    last_text = format_measure(row.metric, row.difference_last, digits)
     low = format_measure(row.metric, row.change.low, digits)
     high = format_measure(row.metric, row.change.high, digits)
     change = format_measure(row.metric, row.change.value, digits)
-    line = f"from {first} to {last} on the fitted line (by {change}, {low} to {high})"
+    line = f"from {first_text} to {last_text} on the fitted line (by {change}, {low} to {high})"
     if row.word in MOVES:
         return f"{span} {row.word}: it goes {line}, more than chance would do."
     if row.word == "steady":
@@ -161,14 +170,27 @@ def describe_trend(row: NumberTrend, slices: NumberSlices, digits: int) -> str:
 def slice_sections(slices: NumberSlices, report: Report, view: View) -> Sequence[Section]:
     """Return all slices together, the trends, and each slice; the slices follow in full."""
     name = report.config.slice_name
-    whole = []
-    for part in slices.whole:
+    together = []
+    for attribute_numbers in slices.together:
         tables = (
-            group_table("" if view.brief else f"{part.attribute}: groups", part, view),
-            comparison_table(f"{part.attribute}: compared with {part.reference}", part, view),
+            group_table(
+                "" if view.brief else f"{attribute_numbers.attribute}: groups", attribute_numbers, view
+            ),
+            comparison_table(
+                f"{attribute_numbers.attribute}: compared with {attribute_numbers.reference}",
+                attribute_numbers,
+                view,
+            ),
         )
-        whole.append(Section(f"{part.attribute}: {part.column}", (), tables, part.remarks))
-    grids = [_slice_table(part, slices, report) for part in slices.whole]
+        together.append(
+            Section(
+                f"{attribute_numbers.attribute}: {attribute_numbers.column}",
+                (),
+                tables,
+                attribute_numbers.remarks,
+            )
+        )
+    grids = [_slice_table(attribute_numbers, slices, report) for attribute_numbers in slices.together]
     note = "Number: the difference by the first measure that decides. Sign: the verdict on it."
     if slices.is_stream:
         note += (
@@ -176,7 +198,7 @@ def slice_sections(slices: NumberSlices, report: Report, view: View) -> Sequence
             "signs in a column fail by chance."
         )
     return [
-        Section(f"{slices_name(slices, report).capitalize()} together", sections=tuple(whole)),
+        Section(f"{slices_name(slices, report).capitalize()} together", sections=tuple(together)),
         *_trend_sections(slices, report, view),
         Section(f"Each {name}", tables=tuple(grids), notes=(note,)),
     ]
@@ -197,11 +219,11 @@ def _trend_sections(slices: NumberSlices, report: Report, view: View) -> Iterato
     )
     tables = []
     sentences = []
-    digits = {part.attribute: part.digits for part in slices.whole}
+    digits = {attribute_numbers.attribute: attribute_numbers.digits for attribute_numbers in slices.together}
     for attribute, rows in group_by(slices.trends, lambda row: row.attribute).items():
         tables.append(_trend_table(attribute, rows, slices, digits[attribute], view))
         sentences += [
-            describe_trend(row, slices, digits[attribute]) for row in rows if row.word in (*MOVES, "steady")
+            describe_trend(row, slices, digits[attribute]) for row in rows if row.word != "undecided"
         ]
     yield Section(title, tuple(sentences), tuple(tables), notes)
 
@@ -234,17 +256,21 @@ def _trend_table(
     return view.table(f"{attribute}: difference on the fitted line", columns, ordered)
 
 
-def _slice_table(whole: NumberSlice, slices: NumberSlices, report: Report) -> TextTable:
+def _slice_table(together: NumberSlice, slices: NumberSlices, report: Report) -> TextTable:
     """Return the difference of each group in each slice, with the sign of its verdict."""
-    parts = {part.model: part for part in report.found[NUMBERS_KEY] if part.attribute == whole.attribute}
-    groups = [group.group for group in whole.groups if not group.is_reference]
+    slice_numbers = {
+        attribute_numbers.model: attribute_numbers
+        for attribute_numbers in report.found[NUMBERS_KEY]
+        if attribute_numbers.attribute == together.attribute
+    }
+    groups = [group.group for group in together.groups if not group.is_reference]
 
     def cell_of(group: str) -> Callable[[str], TableCell]:
         def write_cell(name: str) -> TableCell:
-            row = decisive_rows(parts[name]).get(group) if name in parts else None
+            row = decisive_rows(slice_numbers[name]).get(group) if name in slice_numbers else None
             if row is None:
                 return TableCell(formatting.DASH)
-            return _signed_cell(row, whole.digits)
+            return _signed_cell(row, together.digits)
 
         return write_cell
 
@@ -253,7 +279,7 @@ def _slice_table(whole: NumberSlice, slices: NumberSlices, report: Report) -> Te
     }
     for group in groups:
         columns[group] = cell_of(group)
-    title = f"{whole.attribute}: difference from {formatting.format_group(whole.reference)}"
+    title = f"{together.attribute}: difference from {formatting.format_group(together.reference)}"
     return View().table(title, columns, slices.names)
 
 
@@ -267,17 +293,21 @@ def short_slices(slices: NumberSlices, report: Report) -> Sequence[Section]:
     symbols = UNTESTED if report.config.rule == "point" else SYMBOLS
     head = f"{slices.names[0]} to {slices.names[-1]}"
     rows: list[tuple[NumberSlice, NumberComparison, str]] = []
-    for whole in slices.whole:
-        parts = [part for part in report.found[NUMBERS_KEY] if part.attribute == whole.attribute]
-        for group, row in decisive_rows(whole).items():
+    for together in slices.together:
+        slice_numbers = [
+            attribute_numbers
+            for attribute_numbers in report.found[NUMBERS_KEY]
+            if attribute_numbers.attribute == together.attribute
+        ]
+        for group, row in decisive_rows(together).items():
             signs = []
-            for part in parts:
-                of_group = decisive_rows(part).get(group)
+            for attribute_numbers in slice_numbers:
+                of_group = decisive_rows(attribute_numbers).get(group)
                 verdict = of_group.verdict if of_group else None
                 signs.append(symbols[verdict] if verdict else formatting.DASH)
-            rows.append((whole, row, " ".join(signs)))
+            rows.append((together, row, " ".join(signs)))
     columns: dict[str, Callable[[tuple[NumberSlice, NumberComparison, str]], TableCell]] = {}
-    if len(slices.whole) > 1:
+    if len(slices.together) > 1:
         columns["attribute"] = lambda row: TableCell(row[0].attribute)
     columns |= {
         "group": lambda row: formatting.group_cell(row[1].group, small=False),
@@ -296,7 +326,10 @@ def trend_rows(slices: NumberSlices, _: Report) -> Iterable[Row]:
 
 
 def _select_json(slices: NumberSlices) -> dict[str, object]:
-    together = [{"attribute": part.attribute, "comparisons": part.comparisons} for part in slices.whole]
+    together = [
+        {"attribute": attribute_numbers.attribute, "comparisons": attribute_numbers.comparisons}
+        for attribute_numbers in slices.together
+    ]
     return {"number_slices": {"together": together, "confidence": slices.confidence, "trends": slices.trends}}
 
 
@@ -307,7 +340,7 @@ NUMBER_TRENDS = Part[Sequence[WholeEstimates], NumberSlices](
     judge=judge_slices,
     tables={
         "number_trends": trend_rows,
-        "numbers_together": lambda slices, report: number_comparison_rows(slices.whole, report),
+        "numbers_together": lambda slices, report: number_comparison_rows(slices.together, report),
     },
     sections=slice_sections,
     short=short_slices,

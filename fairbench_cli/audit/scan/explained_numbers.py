@@ -31,7 +31,7 @@ IS_MISSING = " (missing)"
 class RowStrata:
     """The strata of rows: what they are by, their names, and the place of each row's among them."""
 
-    by: str
+    columns: str
     names: tuple[str, ...]
     codes: Ints
 
@@ -94,23 +94,23 @@ def read_explained(scan: Scan, most: int = MOST_EXPLAINED) -> ExplainedRows:
         drawn = np.random.default_rng(scan.config.seed).choice(scan.tally.rows, most, replace=False)
         source.database.register("chosen", pd.DataFrame({"line": np.sort(drawn) + 1}))
         where = " WHERE line IN (SELECT line FROM chosen)"
-        notes = [*notes, f"Explanations are of {most:,} of {scan.tally.rows:,} rows, drawn at random."]
+        notes.append(f"Explanations are of {most:,} of {scan.tally.rows:,} rows, drawn at random.")
     numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
     with source.engine(ordered=True, threads=1):
         query = f"SELECT {', '.join(expressions)} FROM ({numbered}){where}"
         cells = source.execute(query).fetchdf()
     strata = []
-    places = {name: i for i, name in enumerate(stratum_columns)}
+    positions_of_columns = {name: i for i, name in enumerate(stratum_columns)}
     for names in scan.config.explained_by:
-        texts = [cells[f"stratum_{places[name]}"].to_numpy(dtype=object) for name in names]
+        texts = [cells[f"stratum_{positions_of_columns[name]}"].to_numpy(dtype=object) for name in names]
         strata.append(_make_strata(names, texts))
     columns: list[ExplainingColumn] = []
-    for name, i in places.items():
+    for name, i in positions_of_columns.items():
         has_words = bool(cells[f"is_word_{i}"].fillna(False).any())
         text = cells[f"text_{i}"].to_numpy(dtype=object)
         columns += _make_columns(name, text, cells[f"number_of_{i}"].to_numpy(np.float64), has_words)
     if len(roles.clusters) > 1:
-        notes = [*notes, f"Explanations go by the clusters of {source.columns[roles.clusters[0]]} alone."]
+        notes.append(f"Explanations go by the clusters of {source.columns[roles.clusters[0]]} alone.")
     return ExplainedRows(
         outcome=cells["outcome"].to_numpy(np.float64),
         groups={name: cells[f"of_{i}"].to_numpy(dtype=object) for i, name in enumerate(attributes)},
@@ -132,13 +132,13 @@ def _make_strata(names: tuple[str, ...], texts: list[NDArray[Any]]) -> RowStrata
     """
     keys = list(zip(*texts, strict=True))
     distinct = sorted(set(keys), key=lambda key: [(number_to_sort_by(name), name) for name in key])
-    by = CROSS.join(names)
+    columns_text = CROSS.join(names)
     if len(distinct) > MOST_STRATA:
-        problem = f"{by} makes {len(distinct)} strata"
+        problem = f"{columns_text} makes {len(distinct)} strata"
         raise user_error(problem, f"cross fewer columns; at most {MOST_STRATA} are compared", EXPLAIN)
     index = {key: i for i, key in enumerate(distinct)}
     codes = np.fromiter(map(index.__getitem__, keys), dtype=np.int64, count=len(keys))
-    return RowStrata(by, tuple(map(CROSS.join, distinct)), codes)
+    return RowStrata(columns_text, tuple(map(CROSS.join, distinct)), codes)
 
 
 def _make_columns(name: str, text: NDArray[Any], numbers: Floats, has_words: bool) -> list[ExplainingColumn]:

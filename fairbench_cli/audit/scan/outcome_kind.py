@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fairbench_cli.audit.config import DEFAULT, LEAST_CHANGE, WORSE, AuditConfig, OutcomeKind
+from fairbench_cli.audit.options import EXPLAINS_ROWS
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, find_usual_label
 from fairbench_cli.audit.scan.source import Source
@@ -30,6 +31,9 @@ def settle_outcome(source: Source, config: AuditConfig) -> tuple[Source, AuditCo
     """
     config = with_kind(source, config)
     if config.outcome is None:
+        if config.explained_by and config.cluster:
+            fix: MessageText = "leave out explain, or cluster"
+            raise user_error(f"explain {EXPLAINS_ROWS}", fix, Flag("explain"))
         return source, config
     _refuse_idle_options(config)
     if config.outcome == "class":

@@ -11,12 +11,15 @@ from xml.etree import ElementTree as ET
 
 from fairbench_cli import __version__
 from fairbench_cli.audit.compare.gate import Severity, find_severity
+from fairbench_cli.audit.compare.numbers import NumberComparison
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Report
 from fairbench_cli.audit.parts.rates import bracketed_place, minor_groups, rows_of_attribute, worst_first
 from fairbench_cli.audit.show.document import describe_gate, source_name
 from fairbench_cli.audit.show.headline import describe_comparison, headline, rate_meaning
+from fairbench_cli.audit.show.number_headline import describe_number, worst_first_numbers
 from fairbench_cli.audit.show.tables import json_text
 from fairbench_cli.base.safe_text import printable
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.rates import RATES
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -39,11 +42,7 @@ def to_github(report: Report) -> str:
         by_severity = {find_severity(row, report): row for row in reversed(rows)}
         severity = next(severity for severity in ORDER if severity in by_severity)
         title = f"{verdict.attribute}{bracketed_place(verdict, report)}"
-        lines.append(
-            _command(
-                severity, title, describe_comparison(by_severity[severity], _of_comparisons(report)).text
-            )
-        )
+        lines.append(_command(severity, title, _describe(by_severity[severity], report)))
     gate = describe_gate(report)
     if not lines and not gate:
         lines.append(_command("note", f"fairbench: {source_name(report)}", headline(report).sentence))
@@ -79,7 +78,7 @@ def to_junit(report: Report) -> str:
     suite = ET.Element("testsuite", name=printable(f"fairbench audit {source_name(report)}"))
     totals = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
     for verdict in _judged(report):
-        by_metric: dict[str, list[Disparity]] = {}
+        by_metric: dict[str, list[Disparity | NumberComparison]] = {}
         for row in _looked_at(verdict, report):
             by_metric.setdefault(row.metric, []).append(row)
         for metric, rows in by_metric.items():
@@ -90,10 +89,10 @@ def to_junit(report: Report) -> str:
             if not remaining:
                 continue
             worst = min(remaining, key=lambda row: ORDER.index(find_severity(row, report)))
-            sentence = printable(describe_comparison(worst, _of_comparisons(report)).text)
+            sentence = printable(_describe(worst, report))
             if find_severity(worst, report) == "error":
                 totals["failures"] += 1
-                ET.SubElement(case, "failure", message=sentence, type=worst.verdict).text = sentence
+                ET.SubElement(case, "failure", message=sentence, type=worst.verdict or "").text = sentence
             else:
                 totals["skipped"] += 1
                 ET.SubElement(case, "skipped", message=sentence)
@@ -104,11 +103,11 @@ def to_junit(report: Report) -> str:
 
 
 def to_sarif(report: Report) -> str:
-    """Return SARIF 2.1.0: the rules are rates, the results the comparisons that fail.
+    """Return SARIF 2.1.0: the rules are rates, or measures of numbers, the results the comparisons that fail.
 
     https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
     """
-    failing = []
+    failing: list[Disparity | NumberComparison] = []
     for verdict in _judged(report):
         failing += [row for row in _looked_at(verdict, report) if row.verdict == "fail"]
     names = list(dict.fromkeys(row.metric for row in failing))
@@ -121,6 +120,13 @@ def to_sarif(report: Report) -> str:
 
 
 def _rule(name: str) -> dict[str, Any]:
+    if name in NUMBER_MEASURES:
+        measure = NUMBER_MEASURES[name]
+        return {
+            "id": name,
+            "shortDescription": {"text": measure.label},
+            "fullDescription": {"text": f"{measure.label}: {measure.formula}"},
+        }
     return {
         "id": name,
         "shortDescription": {"text": RATES[name].label},
@@ -128,7 +134,7 @@ def _rule(name: str) -> dict[str, Any]:
     }
 
 
-def _sarif_result(row: Disparity, rule_index: int, report: Report) -> dict[str, Any]:
+def _sarif_result(row: Disparity | NumberComparison, rule_index: int, report: Report) -> dict[str, Any]:
     """Return a comparison; the file has no line of it, so the first one is named, which viewers need."""
     location = {"artifactLocation": {"uri": _file_uri(report)}, "region": {"startLine": 1}}
     key = "/".join((row.model, row.attribute, row.group, row.reference, row.metric))
@@ -136,7 +142,7 @@ def _sarif_result(row: Disparity, rule_index: int, report: Report) -> dict[str, 
         "ruleId": row.metric,
         "ruleIndex": rule_index,
         "level": find_severity(row, report),
-        "message": {"text": printable(describe_comparison(row, _of_comparisons(report)).text)},
+        "message": {"text": printable(_describe(row, report))},
         "locations": [{"physicalLocation": location}],
         "partialFingerprints": {"comparison/v1": key},
     }
@@ -162,8 +168,21 @@ def _of_comparisons(report: Report) -> Report:
     return report
 
 
-def _looked_at(verdict: AttributeVerdict, report: Report) -> Iterator[Disparity]:
+def _describe(row: Disparity | NumberComparison, report: Report) -> str:
+    """Return a comparison in words, of a rate or of numbers."""
+    if not isinstance(row, NumberComparison):
+        return describe_comparison(row, _of_comparisons(report)).text
+    part = next(part for part in report.judged_numbers if part.place == row.place)
+    return describe_number(row, part)
+
+
+def _looked_at(verdict: AttributeVerdict, report: Report) -> Iterator[Disparity | NumberComparison]:
     """Yield the comparisons that the verdict on an attribute, or a gate, looks at, the worst first."""
+    if report.of_numbers:
+        for part in report.judged_numbers:
+            if part.place == verdict.place:
+                yield from worst_first_numbers(part)
+        return
     together = _of_comparisons(report)
     places = [row for row in together.verdicts if row.attribute == verdict.attribute]
     place = verdict if verdict in together.verdicts else places[0]

@@ -34,7 +34,7 @@ def number_headline(report: Report) -> Headline:
     sentences = []
     open_attributes = []
     for part in ordered:
-        rows = worst_first(part)
+        rows = worst_first_numbers(part)
         if rows:
             sentences.append(_describe_slice(part, rows, report))
         still_open = _open_attribute(part, rows)
@@ -55,11 +55,11 @@ def number_headline(report: Report) -> Headline:
 def judged_slices(report: Report) -> list[NumberSlice]:
     """Return the numbers that the answer is of: of models compared the last, of slices all together."""
     if SLICES_KEY in report.found:
-        return list(report.found[SLICES_KEY].whole)
+        return list(report.found[SLICES_KEY].together)
     return [part for part in report.found[KEY] if report.last in ("", part.model)]
 
 
-def worst_first(part: NumberSlice) -> list[NumberComparison]:
+def worst_first_numbers(part: NumberSlice) -> list[NumberComparison]:
     """Return the comparisons that decide: failures first, the largest differences for their margins first."""
     rows = [row for row in part.comparisons if row.deciding and row.verdict is not None]
     return sorted(rows, key=lambda row: (ORDER[row.verdict or "pass"], -_size(row)))
@@ -69,13 +69,13 @@ def _size(row: NumberComparison) -> float:
     """Return how many margins the difference is at least, by its limit nearest to none."""
     none = 0.5 if row.metric == MORE else 0.0
     nearest = formatting.nearest_to(none, row.difference)
-    if math.isnan(nearest):
+    if math.isnan(nearest) or not row.margin > 0:
         return 0.0
     return abs(nearest - none) / row.margin
 
 
 def _rank(part: NumberSlice, report: Report) -> tuple[int, float]:
-    rows = worst_first(part)
+    rows = worst_first_numbers(part)
     return ORDER[verdict_of(part, report)], -max(map(_size, rows), default=0.0)
 
 

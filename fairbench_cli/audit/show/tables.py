@@ -14,6 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.audit.compare.baseline import CI_FORMAT
+from fairbench_cli.audit.compare.numbers import NumberComparison
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Report, shown_fields
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.parts.formatting import flat_columns, flatten
@@ -143,7 +144,7 @@ def to_ci(report: Report) -> str:
     Of models or slices that are compared it is about the last, as the verdict and the gate are; of slices
     that have an order about all of them.
     """
-    deciding = [row for row in report.judged_comparisons if row.deciding]
+    deciding = report.deciding_comparisons
     if report.without_verdict:
         deciding = []
     counts = Counter(row.verdict for row in deciding)
@@ -177,16 +178,17 @@ def _gate_fields(report: Report) -> dict[str, Any]:
 
 
 def _ci_attribute(verdict: AttributeVerdict, report: Report) -> dict[str, Any]:
+    names = report.decided_by if report.of_numbers else report.deciding
     return {
         "model": verdict.model,
         "decision": verdict.decision,
         "attribute": verdict.attribute,
         "verdict": verdict.verdict,
-        "failing": [name for name in report.deciding if verdict.by_metric.get(name) == "fail"],
+        "failing": [name for name in names if verdict.by_metric.get(name) == "fail"],
     }
 
 
-def _ci_comparison(row: Disparity) -> Row:
+def _ci_comparison(row: Disparity | NumberComparison) -> Row:
     cells = flatten(row)
     columns = [name for name in CI_COLUMNS if name in cells]
     return {name: cells[name] for name in columns}
