@@ -260,7 +260,8 @@ def _table(title: str, heads: list[str], rows: list[list[str]], footnote: str = 
 
 TOPICS = (
     *("tutorial", "howto", "concepts"),
-    *("guide", "audit", "config", "data", "results", "measures", "techniques", "api", "extending"),
+    *("guide", "audit", "numbers", "config", "data", "results", "measures"),
+    *("techniques", "api", "extending"),
     *("networks", "worlds", "standins", "clusters"),
     *("papers", "cardoso2019", "friedler2019", "zliobaite2015", "zliobaite2017", "gallery", "reference"),
     *("background", "verdicts", "stability", "performance", "audit-departures"),

@@ -1,7 +1,10 @@
 """Outcomes that are numbers, through the whole audit: against reference numbers, and laws."""
 
 import math
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,6 +12,7 @@ import pytest
 
 from fairbench_cli.audit.api import AuditResult, audit
 from fairbench_cli.base.errors import UserError
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 
 GOLDEN = Path(__file__).parents[1] / "reference" / "numbers"
 TABLES = pd.read_csv(GOLDEN / "tables.csv")
@@ -282,3 +286,28 @@ def test_levels_are_compared_by_their_ranks_in_the_order_that_is_said() -> None:
         audit(rows, order=["low", "medium"], **keys)
     with pytest.raises(UserError, match="the order of the levels"):
         audit(rows, outcome="ordinal", **keys)
+
+
+def test_the_page_of_numbers_shows_what_is_printed_and_every_measure(
+    tmp_path: Path, say: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (GOLDEN.parents[2] / "docs/numbers.md").read_text(encoding="utf-8")
+    command = page.partition("\n$ fairbench ")[2].partition("\n")[0]
+    shown = page.partition("```text\n")[2].partition("```")[0]
+    shutil.copy(GOLDEN / "salaries.csv", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert say(*command.split()).out.startswith(shown)
+    for measure in NUMBER_MEASURES.values():
+        formula = measure.formula.replace("|", "\\|")
+        has_margin = "yes" if measure.has_margin else "no"
+        row = f"| `{measure.name}` | {measure.label} | {formula} | {measure.source or '–'} | {has_margin} |"
+        assert row in page
+
+
+def test_amounts_that_are_cut_are_remarked_on() -> None:
+    rows = people(np.random.default_rng(17))
+    rows["pay"] = np.minimum(rows["pay"], rows["pay"].quantile(0.95))
+    result = audit(rows, score="pay", attribute=["sex"], outcome="number")
+    assert "% of rows have the largest pay" in result.headline
+    rows["pay"] = people(np.random.default_rng(17))["pay"]
+    assert "the largest" not in audit(rows, score="pay", attribute=["sex"], outcome="number").headline

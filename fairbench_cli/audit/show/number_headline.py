@@ -136,7 +136,7 @@ def _describe_mean(row: NumberComparison, part: NumberSlice) -> str:
     size = format_measure(row.metric, abs(row.difference.value), part.digits)
     share = ""
     if not math.isnan(row.ratio.value):
-        share = f", or {100 * abs(row.ratio.value - 1):.3g} %"
+        share = f", or {format_amount(100 * abs(row.ratio.value - 1), 1)} %"
     means = f"The mean of {part.column} is {mean} for {group}, {reference_mean} for {reference}"
     return f"{means}: {size} {side}{_limits_text(row, part, 'less', 'more')}{share}"
 
@@ -164,12 +164,12 @@ def _describe_more(row: NumberComparison, part: NumberSlice) -> str:
     reference = formatting.format_group(row.reference)
     if math.isnan(row.difference.value):
         return f"{part.column} of {group} and {reference} cannot be compared"
-    limits = ""
+    limits = "ties count half"
     if not math.isnan(row.difference.low):
-        limits = f" ({100 * row.difference.low:.1f} to {100 * row.difference.high:.1f} %)"
+        limits = f"{100 * row.difference.low:.1f} to {100 * row.difference.high:.1f} %; {limits}"
     share = f"{100 * row.difference.value:.1f} %"
-    pairs = f"Of pairs of one {group} and one {reference}"
-    return f"{pairs}, {group} has the higher {part.column} in {share}{limits}, ties counted as half"
+    pairs = f"In pairs of {group} and {reference}"
+    return f"{pairs}, {group} has the higher {part.column} in {share} ({limits})"
 
 
 def _limits_text(row: NumberComparison, part: NumberSlice, low_word: str, high_word: str) -> str:
