@@ -467,7 +467,7 @@ TauName = Annotated[str, AfterValidator(_check_metric_with_tau)]
 MarginName = Annotated[str, AfterValidator(_check_metric_with_margin)]
 MarginValue = Annotated[
     Margin,
-    PlainSerializer(write_margin, return_type=float | str),
+    PlainSerializer(write_margin, return_type=int | float | str),
     WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]}),
 ]
 RateName = Annotated[str, AfterValidator(_check_compared_rate)]
@@ -814,12 +814,15 @@ class PlanConfig(AuditConfig):
         (0.5, 0.6, 0.7, 1.0),
         description="True ratio to be found or, where it is allowed, to pass. Repeat it.",
     )
-    difference: Annotated[tuple[Annotated[float, Field(gt=-1, lt=1, allow_inf_nan=False)], ...], LISTED] = (
-        Field(
-            (),
-            description="With --margin: true difference to be found or to pass. Default: 0, and twice the "
-            "margin either way. Repeat it.",
-        )
+    difference: Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], LISTED] = Field(
+        (),
+        description="With --margin: true difference to be found or to pass. Default: 0, and twice the "
+        "margin either way. Repeat it.",
+    )
+    sd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        None,
+        description="Standard deviation of numbers in each group: differences of their means are planned, in "
+        "its units.",
     )
     power: OpenShare = Field(0.8, description="How likely that is to be.")
     comparisons: Count | None = Field(

@@ -103,7 +103,7 @@ def rate_mistake(margin: Margin) -> str:
     return ""
 
 
-def write_margin(margin: Margin) -> float | str:
+def write_margin(margin: Margin) -> int | float | str:
     """Return a margin as a file has it.
 
     >>> [write_margin(margin) for margin in (Margin(1500, "units"), Margin(5, "percent"), Margin(0.2, "sd"))]

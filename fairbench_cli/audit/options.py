@@ -306,13 +306,31 @@ def _check_plan(config: PlanConfig) -> Iterator[Check]:
     yield "tau", config.taus, "a plan has one tau", "give it alone: 0.8"
     names = [name for name in config.margin if name != DEFAULT]
     yield "margin", names, "a plan has one margin", "give it alone: 0.05"
+    if config.sd is not None:
+        yield from _check_number_plan(config)
+        return
     problem = "" if names or not config.margin else rate_mistake(config.margin[DEFAULT])
     yield "margin", problem, problem, WRITE_RATE
+    too_large = [difference for difference in config.difference if abs(difference) >= 1]
+    problem = "rates differ by less than 1"
+    yield "difference", too_large, problem, "write 0.05; of numbers give their standard deviation: sd"
     for key, name in (("tau", "tau_by_metric"), ("ratio", "ratio")):
         problem = f"{key} has no effect: with a margin differences are planned"
         yield key, config.margin and name in config.model_fields_set, problem, OUT
     problem = "difference has no effect: without a margin ratios are planned"
     yield "difference", config.difference and not config.margin, problem, "give margin, or leave it out"
+
+
+def _check_number_plan(config: PlanConfig) -> Iterator[Check]:
+    """Yield what a plan of numbers does not use, or cannot."""
+    for key, name in (("tau", "tau_by_metric"), ("rate", "rate"), ("ratio", "ratio"), ("begins", "begins")):
+        problem = f"{key} has no effect: with sd differences of means are planned"
+        yield key, name in config.model_fields_set, problem, OUT
+    yield "counted", config.counted < 1, "counted has no effect: means are of all rows", OUT
+    stated = config.margin.get(DEFAULT)
+    in_percent = stated is not None and stated.unit == "percent"
+    problem = "the margin is in percent of a mean, which is not known yet"
+    yield "margin", in_percent, problem, "write it in units, 1500, or in standard deviations, 0.2sd"
 
 
 def _check_comparison(config: AuditConfig) -> Iterator[Check]:

@@ -16,6 +16,13 @@ import numpy as np
 
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.config import DEFAULT, USED_BY_PLANS, PlanConfig
+from fairbench_cli.audit.number_planning import (
+    ALIKE,
+    ComparedNumbers,
+    NumberPlan,
+    number_plan_document,
+    number_plan_files,
+)
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.allowed import format_margin
@@ -266,8 +273,11 @@ class AuditPlan:
 
 
 def plan(
-    source: "str | Path | Mapping[str, Any] | Frame", *, config: str | Path | None = None, **options: Any
-) -> AuditPlan:
+    source: "str | Path | Mapping[str, Any] | Frame" = "",
+    *,
+    config: str | Path | None = None,
+    **options: Any,
+) -> AuditPlan | NumberPlan:
     """Plan an audit: the ratios that groups of given sizes can show, and the rows that a ratio takes.
 
     Parameters
@@ -275,13 +285,14 @@ def plan(
     source : mapping, str, Path or frame
         Rows by group, ``{"white": 1000, "black": 200}`` or ``"white=1000,black=200"``; by attribute and group
         where there are several, ``{"race": {…}, "sex": {…}}``; or a file or frame with a row per person, of
-        which the groups alone are read.
+        which the groups alone are read. With ``sd`` it may be left out: two groups of the same size.
     config : str or Path, optional
         A YAML file of options.
     **options
         As on the command line, with underscores: ``rate=0.3``, ``ratio=[0.6, 0.7]``, ``power=0.8``,
         ``comparisons=5``, ``counted=0.6``, ``begins=[1, 13]``, ``ref={"race": "white"}``,
-        ``tau=0.8``, ``attributes=["race"]``; ``margin=0.05``, ``difference=[-0.1, 0]`` for differences.
+        ``tau=0.8``, ``attributes=["race"]``; ``margin=0.05``, ``difference=[-0.1, 0]`` for differences;
+        ``sd=5000`` for differences of means of numbers.
 
     Examples
     --------
@@ -304,8 +315,21 @@ def plan(
         raise UserError(*(problem.spell("python") for problem in error.problems)) from None
 
 
-def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfig) -> AuditPlan:
-    """Count the rows of groups, and plan."""
+def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfig) -> AuditPlan | NumberPlan:
+    """Count the rows of groups, and plan.
+
+    Raises
+    ------
+    UserError
+        Where there are no groups, and rates are planned.
+    """
+    if isinstance(source, str) and not source:
+        if config.sd is None:
+            problem = "nothing says how many rows each group has"
+            fix = "write white=1000,black=200, or name a file; of numbers give their standard deviation: "
+            raise user_error(problem, (fix, Flag("sd", 5000)))
+        alike = ComparedNumbers("group", "group", "reference", 1, 1)
+        return NumberPlan(config, ALIKE, 0, (alike,), config.comparisons or 1)
     tally = _count_rows(source, config)
     references.check_references(tally, config)
     compared: list[PlannedPair] = []
@@ -325,6 +349,9 @@ def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConf
             family += len(pairs)
     if not compared:
         raise user_error("there is nothing to compare", "give two groups or more", tally.source)
+    if config.sd is not None:
+        of_numbers = tuple(ComparedNumbers(**vars(pair)) for pair in compared)
+        return NumberPlan(config, tally.source, tally.rows, of_numbers, config.comparisons or family)
     return AuditPlan(config, tally.source, tally.rows, tuple(compared), config.comparisons or family)
 
 
@@ -450,11 +477,13 @@ def _plan_delay(pair: PlannedPair, rate: float, ratio: float, begins: int, plan:
     )
 
 
-def plan_document(plan: AuditPlan, *, everything: bool = True) -> Document:
+def plan_document(plan: AuditPlan | NumberPlan, *, everything: bool = True) -> Document:
     """Return a plan as a page: what the rows show, the rows it takes, a curve for each comparison.
 
     Without `everything` it has the answer and the rows it takes for the rate that the answer is of.
     """
+    if isinstance(plan, NumberPlan):
+        return number_plan_document(plan, everything=everything)
     config = plan.config
     rule = plan.criterion
     allowed = f"{rule.tau:g} to {1 / rule.tau:.3g} times the reference's rate"
@@ -823,8 +852,10 @@ ENDINGS = {".html": "html", ".md": "markdown", ".csv": "csv", ".json": "json"}
 """The format of a file by its ending."""
 
 
-def files_of(plan: AuditPlan) -> dict[str, str]:
+def files_of(plan: AuditPlan | NumberPlan) -> dict[str, str]:
     """Return the files of a folder by name."""
+    if isinstance(plan, NumberPlan):
+        return number_plan_files(plan)
     files = {"json": "plan.json", "markdown": "plan.md", "html": "plan.html"}
     tables = {f"plan-{table}.csv": _to_csv(plan, table) for table in plan.tables}
     return tables | {file: plan.to(name) for name, file in files.items()}

@@ -36,7 +36,7 @@ PANELS = {
 """The keys of `AuditConfig` that the help of an audit shows; the others go by ``--set`` or in a file."""
 POWER_PANELS = {
     "Who is compared": "attribute bins intersect ref exclude counts table",
-    "What is to be shown": "rate ratio tau difference margin power comparisons counted begins confidence",
+    "What is to be shown": "rate ratio tau difference margin sd power comparisons counted begins confidence",
 }
 """The keys of `PlanConfig` that the help of planning shows."""
 
@@ -238,10 +238,11 @@ def power(
     groups: Annotated[
         str,
         typer.Argument(
-            help="How many rows each group has, white=1000,black=200; or a file of groups.",
+            help="How many rows each group has, white=1000,black=200; or a file of groups. With --sd it may "
+            "be left out.",
             show_default=False,
         ),
-    ],
+    ] = "",
     output: Annotated[
         list[str] | None,
         _output(

@@ -50,6 +50,7 @@ NUMBER_MEASURES: dict[str, NumberMeasure] = {
         NumberMeasure("p10", "10th percentile", "quantile .1 of x|g"),
         NumberMeasure("p90", "90th percentile", "quantile .9 of x|g"),
         NumberMeasure("sd", "standard deviation", "√Var(x|g)"),
+        NumberMeasure("share-above", "share above", "P(x above the cut|g)", unit="share"),
         NumberMeasure(
             "more",
             "chance of more",

@@ -80,3 +80,16 @@ def test_a_baseline_accepts_a_difference_that_has_not_grown(tmp_path: object) ->
 
 def test_the_chance_of_more_is_as_far_off_as_it_is_from_one_half() -> None:
     assert gap_size("more", Interval(0.5, 0.4, 0.6)) == 0
+
+
+def test_the_share_above_the_cut_is_shown_beside_and_decides_nothing() -> None:
+    result = audit_wages(0.6, threshold=1, attribute=["sex"])
+    table = result.to_pandas("number_groups").set_index(["group", "metric"])
+    frame = wages(0.6)
+    for sex, of_sex in frame.groupby("sex"):
+        row = table.loc[(sex, "share-above")]
+        assert row["value"] == pytest.approx((of_sex["wage"] >= 1).mean())
+        assert row["low"] < row["value"] < row["high"]
+    assert "share from 1 up" in result.to_html()
+    assert "share among the highest 10 %" in audit_wages(0.6).to_html()
+    assert "share-above" not in set(result.to_pandas("numbers")["metric"])

@@ -31,6 +31,9 @@ from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 
 KEY = "numbers"
 SHARE_DECIMALS = 3  # of shares, and of what has no unit
+SHARE_ABOVE = "share-above"
+HIGHEST = "top "  # of a decision that takes so many of the highest
+FROM = "score >= "  # of one that takes what is not below a threshold
 
 
 def read_estimates(scan: Scan) -> tuple[SliceEstimates, ...]:
@@ -60,10 +63,38 @@ def compared_by(scan: Scan) -> AuditConfig:
 
 def judge_numbers(estimates: Sequence[SliceEstimates], base: Report) -> tuple[NumberSlice, ...]:
     """Return the comparisons of every slice, with their verdicts."""
-    slices = compare_numbers(estimates, base.decided_by, base.config)
+    slices = tuple(
+        add_shares_above(part, base) for part in compare_numbers(estimates, base.decided_by, base.config)
+    )
     if not are_stream(base.slices, base.config):
         return slices
     return tuple(replace(part, is_last_look=part.model == base.last) for part in slices)
+
+
+def add_shares_above(part: NumberSlice, base: Report) -> NumberSlice:
+    """Add to each group the share that is above the cut, which decides nothing; levels have none."""
+    if base.config.outcome == "ordinal":
+        return part
+    shares = {row.group: row.metrics.get("selection-rate") for row in base.groups if row.place == part.place}
+    groups = []
+    for group in part.groups:
+        share = shares.get(group.group)
+        if share is not None:
+            group = replace(group, values={**group.values, SHARE_ABOVE: share})
+        groups.append(group)
+    return replace(part, groups=tuple(groups))
+
+
+def label_measure(name: str, part: NumberSlice) -> str:
+    """Return the head of a column: "share from 150,000 up", "share among the highest 10 %"."""
+    cut = part.decision
+    if name != SHARE_ABOVE:
+        return NUMBER_MEASURES[name].label
+    if cut.startswith(HIGHEST):
+        return f"share among the highest {cut.removeprefix(HIGHEST)}"
+    if cut.startswith(FROM):
+        return f"share from {float(cut.removeprefix(FROM)):,.15g} up"
+    return f"share with {cut}"
 
 
 def verdicts_of_numbers(slices: Sequence[NumberSlice]) -> Iterator[tuple[Place, str, Verdict]]:
@@ -289,7 +320,7 @@ def group_table(title: str, part: NumberSlice, view: View) -> TextTable:
         "rows": lambda group: formatting.count_cell(group.rows),
     }
     for name in shown:
-        columns[NUMBER_MEASURES[name].label] = (
+        columns[label_measure(name, part)] = (
             lambda group, name=name: _measure_cell(name, group.values[name], part.digits)  # type: ignore[misc]
         )
     return view.table(title, columns, part.groups)
