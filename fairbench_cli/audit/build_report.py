@@ -9,12 +9,12 @@ from typing import Any
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.compare_rates import compare_slices
 from fairbench_cli.audit.compare.gate import decide_gate
-from fairbench_cli.audit.compare.numbers import NumberSlice
 from fairbench_cli.audit.compare.report import (
     AcceptedFailures,
     ClusteredDisparity,
     Gate,
     GroupRow,
+    NumberComparison,
     Place,
     Report,
 )
@@ -128,16 +128,15 @@ def _add_verdicts(report: Report) -> Report:
     return replace(report, verdict=verdict, gate=judge_gate(report))
 
 
-def _judged_numbers(report: Report) -> tuple[NumberSlice, ...]:
-    """Return the numbers that the verdict and the gate go by, as `Report.judged_numbers` has them."""
+def _judged_numbers(report: Report) -> tuple[NumberComparison, ...]:
+    """Return the comparisons of numbers that the verdict and the gate go by, as the report has them."""
     all_slices = report.found.get(number_trends.KEY)
-    if all_slices is None or not all_slices.is_stream:
-        return tuple(part for part in report.found.get(numbers.KEY, ()) if report.last in ("", part.model))
-    parts = []
-    for whole in all_slices.whole:
-        comparisons = tuple(replace(row, model=all_slices.last) for row in whole.comparisons)
-        parts.append(replace(whole, model=all_slices.last, comparisons=comparisons))
-    return tuple(parts)
+    if all_slices is not None and all_slices.is_stream:
+        rows = [row for part in all_slices.whole for row in part.comparisons]
+        rows = [replace(row, model=all_slices.last) for row in rows]
+    else:
+        rows = [row for part in report.found.get(numbers.KEY, ()) for row in part.comparisons]
+    return tuple(row for row in rows if row.verdict is not None and report.last in ("", row.model))
 
 
 def judge_gate(report: Report) -> Gate:

@@ -153,7 +153,10 @@ def _short_section(kind: str) -> Section:
         rows.append([indent + entry.name, entry.summary])
     footnotes = []
     if kind == "metrics":
+        from fairbench_cli.measures.number_measures import NUMBER_MEASURES
+
         footnotes.append("And each rate, compared between groups: RATE-COMPARISON, such as tpr-difference.")
+        footnotes.append(f"Of numbers, in an audit: {', '.join(NUMBER_MEASURES)}.")
     if kind in (*COMPONENTS, "metrics"):
         footnotes.append(f"One explained: fairbench list {kind} NAME.")
     if len(listed) > len(usual):

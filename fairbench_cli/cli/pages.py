@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from fairbench_cli.base.errors import format_value, user_error
+from fairbench_cli.base.errors import find_nearest, format_value, user_error
 from fairbench_cli.base.parameters import inspect_parameters
+from fairbench_cli.base.plugins import suggest_name
 from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.experiment.config.components import word
 from fairbench_cli.experiment.config.metrics import suggest_metric
@@ -15,6 +16,7 @@ from fairbench_cli.measures.comparisons import COMPARISONS
 from fairbench_cli.measures.literature_names import SOURCE
 from fairbench_cli.measures.metric import OF_LABELS, Metric
 from fairbench_cli.measures.metric import Section as Kind
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES, NumberMeasure
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, find_metric
 
@@ -32,6 +34,12 @@ HEAD = (
     "group; y the label, ŷ the prediction, + the favourable outcome. A difference is X(g) − X(r), a ratio "
     "X(g) / X(r). π = P(ŷ=+), π₀ = P(y=+), α = P(ḡ), d = P(ŷ=+|ḡ) − P(ŷ=+|g), n(s) the rows of a group.",
 )
+
+UNITS = {
+    "outcome": "in units of the outcome",
+    "share": "a share from 0 to 1",
+    "none": "without a unit",
+}
 
 DIRECTIONS = {
     "higher": "higher is better",
@@ -194,6 +202,8 @@ def metric_tables() -> Document:
     for section, metrics in sections.items():
         rows = list(map(_function, metrics))
         listed_sections.append(_listed(section, ["name", "range", "ideal", "formula"], rows))
+    numbers = [[measure.name, measure.label, measure.formula] for measure in NUMBER_MEASURES.values()]
+    listed_sections.append(_listed("numbers, of an audit", ["name", "of a group g", "formula"], numbers))
     listed_sections.append(_listed("alias", ["name", "is"], aliases))
     listed_sections.append(_listed(f"legacy, {SOURCE}", ["name", "rules"], legacy))
     return Document("", sections=tuple(listed_sections))
@@ -219,10 +229,15 @@ def metric_page(name: str) -> Document:
     UserError
         When there is no such metric.
     """
+    if name in NUMBER_MEASURES and name not in METRICS:
+        return _page(_number_measure(NUMBER_MEASURES[name]))
     try:
         metric = find_metric(name)
     except KeyError:
-        raise user_error(f"no metric is called {format_value(name)}", suggest_metric(name)) from None
+        fix = suggest_metric(name)
+        if find_nearest(name, METRICS) is None and find_nearest(name, NUMBER_MEASURES) is not None:
+            fix = suggest_name(name, NUMBER_MEASURES)
+        raise user_error(f"no metric is called {format_value(name)}", fix) from None
     return _page(_metric(metric))
 
 
@@ -233,7 +248,25 @@ def metric_pages() -> Document:
         listed_sections.append(Section(section.upper(), sections=tuple(map(_metric, metrics))))
         if section == "rate":
             listed_sections.append(Section("COMPARISON OF A RATE X", sections=tuple(_comparisons())))
+    measures = tuple(map(_number_measure, NUMBER_MEASURES.values()))
+    listed_sections.append(Section("NUMBERS, OF AN AUDIT", sections=measures))
     return Document("", facts=HEAD, sections=tuple(listed_sections))
+
+
+def _number_measure(measure: NumberMeasure) -> Section:
+    """Return the page of a measure of numbers."""
+    needs = "needs labels; " if measure.needs_truth else ""
+    decides = "is shown, and cannot decide"
+    if measure.has_margin:
+        decides = "decides where it has a margin"
+    lines = [
+        f"{measure.label}: {measure.formula}",
+        f"{needs}{UNITS[measure.unit]}",
+        f"of fairbench audit --outcome number, where it {decides}; a run has no such outcomes",
+    ]
+    if measure.source:
+        lines.append(f"source: {measure.source}")
+    return Section(measure.name, tuple(lines))
 
 
 def _comparisons() -> Iterator[Section]:

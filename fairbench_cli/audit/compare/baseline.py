@@ -8,8 +8,15 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from fairbench_cli.audit.compare.numbers import MORE, NumberComparison
-from fairbench_cli.audit.compare.report import AcceptedFailures, AcceptedGap, Disparity, Interval, Report
+from fairbench_cli.audit.compare.numbers import MORE
+from fairbench_cli.audit.compare.report import (
+    AcceptedFailures,
+    AcceptedGap,
+    Disparity,
+    Interval,
+    NumberComparison,
+    Report,
+)
 from fairbench_cli.audit.compare.verdict import TOLERANCE
 from fairbench_cli.base.errors import Flag, UserError, user_error
 from fairbench_cli.base.files import read_text

@@ -11,8 +11,7 @@ from typing import Literal
 
 from fairbench_cli.audit import metrics
 from fairbench_cli.audit.compare.baseline import is_accepted
-from fairbench_cli.audit.compare.numbers import NumberComparison
-from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Report
+from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, NumberComparison, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import UNDECIDED, WORSE, split_gate_names
 from fairbench_cli.base.safe_text import join_names
@@ -122,7 +121,7 @@ def _concerns(
 
 
 def _metrics_behind(name: str, report: Report) -> tuple[str, ...]:
-    """Return what a verdict is of: the rates, or the measures of numbers, that a metric or attribute has."""
+    """Return the rates, or measures of numbers, that a verdict is of; of an attribute all that decide."""
     if not name:
         return report.decided_by if report.of_numbers else report.deciding
     metric = metrics.canonical(name)
@@ -157,11 +156,7 @@ def _comparisons_at(verdict: AttributeVerdict, report: Report) -> list[Disparity
     """Return the comparisons that a verdict is of, of rates or of numbers, without the reference itself."""
     if not report.of_numbers:
         return [pair for pair in report.comparisons_at(verdict.place) if not pair.is_reference]
-    comparisons: list[Disparity | NumberComparison] = []
-    for part in report.judged_numbers:
-        if part.place == verdict.place:
-            comparisons += [pair for pair in part.comparisons if pair.verdict is not None]
-    return comparisons
+    return [pair for pair in report.judged_numbers if pair.place == verdict.place]
 
 
 def _find_reason(watched: Sequence[Watched], texts: Sequence[str], report: Report, worse: str) -> str:

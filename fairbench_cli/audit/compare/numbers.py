@@ -35,7 +35,14 @@ from fairbench_cli.audit.compare.number_estimates import (
     numbers_of_groups,
 )
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
-from fairbench_cli.audit.compare.report import Interval, Intervals, Pair, Place, Reason, intervals
+from fairbench_cli.audit.compare.report import (
+    Interval,
+    Intervals,
+    NumberComparison,
+    Place,
+    Reason,
+    intervals,
+)
 from fairbench_cli.audit.compare.streams import are_stream
 from fairbench_cli.audit.config import DEFAULT, AuditConfig
 from fairbench_cli.audit.scan.numbers import MOST_CELLS, SliceNumbers
@@ -114,49 +121,6 @@ class NumberGroup(Place):
     small: bool
     is_reference: bool
     values: dict[str, Interval]
-
-
-@dataclass(frozen=True)
-class NumberComparison(Pair):
-    """One measure of the numbers of a group against its reference.
-
-    Parameters
-    ----------
-    metric : str
-    value, reference_value : float
-        NaN where the measure is of both together.
-    difference : Interval
-        value − reference_value; of a measure of both together that itself.
-    ratio : Interval
-        Of two means above 0.
-    p, p_holm : float
-        Of "there is no difference", two-sided, and adjusted over what decides; NaN where nothing is tested.
-    margin : float
-        How large a difference may be; NaN where none is stated.
-    verdict : {"pass", "fail", "undecided"} or None
-        None of what has no margin.
-    shown_outside : bool
-        Whether the difference is shown to be larger than the margin.
-    reason : str
-        Why it is not decided.
-    rows_needed : float
-        About how many rows of both groups would decide; NaN where it is decided, or no number would.
-    deciding : bool
-    """
-
-    metric: str
-    value: float
-    reference_value: float
-    difference: Interval
-    ratio: Interval
-    p: float
-    p_holm: float
-    margin: float
-    verdict: Verdict | None
-    shown_outside: bool
-    reason: Reason
-    rows_needed: float
-    deciding: bool
 
 
 @dataclass(frozen=True)

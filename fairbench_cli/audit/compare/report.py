@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Floats
-
-if TYPE_CHECKING:
-    from fairbench_cli.audit.compare.numbers import NumberComparison, NumberSlice
 
 ALL = "(all)"  # the attribute and the group of everybody
 
@@ -169,6 +166,49 @@ class ClusteredDisparity(Disparity):
     """
 
     degrees: float
+
+
+@dataclass(frozen=True)
+class NumberComparison(Pair):
+    """One measure of the numbers of a group against its reference.
+
+    Parameters
+    ----------
+    metric : str
+    value, reference_value : float
+        NaN where the measure is of both together.
+    difference : Interval
+        value − reference_value; of a measure of both together that itself.
+    ratio : Interval
+        Of two means above 0.
+    p, p_holm : float
+        Of "there is no difference", two-sided, and adjusted over what decides; NaN where nothing is tested.
+    margin : float
+        How large a difference may be; NaN where none is stated.
+    verdict : {"pass", "fail", "undecided"} or None
+        None of what has no margin.
+    shown_outside : bool
+        Whether the difference is shown to be larger than the margin.
+    reason : str
+        Why it is not decided.
+    rows_needed : float
+        About how many rows of both groups would decide; NaN where it is decided, or no number would.
+    deciding : bool
+    """
+
+    metric: str
+    value: float
+    reference_value: float
+    difference: Interval
+    ratio: Interval
+    p: float
+    p_holm: float
+    margin: float
+    verdict: Verdict | None
+    shown_outside: bool
+    reason: Reason
+    rows_needed: float
+    deciding: bool
 
 
 @dataclass(frozen=True)
@@ -323,7 +363,7 @@ class Report:
         What an earlier audit found, where a gate accepts it.
     streams : Streams or None
         Where slices have an order.
-    judged_numbers : tuple of NumberSlice
+    judged_numbers : tuple of NumberComparison
         Of an audit of numbers those that the verdict and the gate go by: of models or slices that are
         compared the last, of slices that have an order all of them, under the name of the last.
     """
@@ -350,7 +390,7 @@ class Report:
     ones: tuple[str, str] = ("", "")
     baseline: AcceptedFailures | None = None
     streams: Streams | None = None
-    judged_numbers: tuple["NumberSlice", ...] = ()
+    judged_numbers: tuple[NumberComparison, ...] = ()
 
     @cached_property
     def judged(self) -> tuple[AttributeVerdict, ...]:
@@ -371,14 +411,11 @@ class Report:
         return tuple(row for row in self.disparities if self.last in ("", row.model))
 
     @property
-    def deciding_comparisons(self) -> list["Disparity | NumberComparison"]:
+    def deciding_comparisons(self) -> list[Disparity | NumberComparison]:
         """The comparisons, of rates or of numbers, of what decides: those of `judged_comparisons`."""
         if not self.of_numbers:
             return [row for row in self.judged_comparisons if row.deciding]
-        comparisons: list[Disparity | NumberComparison] = []
-        for part in self.judged_numbers:
-            comparisons += [row for row in part.comparisons if row.deciding and row.verdict is not None]
-        return comparisons
+        return [row for row in self.judged_numbers if row.deciding]
 
     @property
     def without_verdict(self) -> bool:

@@ -62,6 +62,8 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
         ]
         if needing:
             without = " or ".join(metrics.defined(metrics.COMPARED, labelled=False))
+            if config.of_numbers:
+                without = metrics.DEFAULT_OF_NUMBERS[0]
             fix = f"give the label column, or choose another metric, such as {without}"
             problem = f"{', '.join(needing)} cannot be computed without labels"
             problems.append(Problem(problem, fix, Flag("metric")))
@@ -80,6 +82,9 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
 def _check_kinds(config: AuditConfig) -> Iterator[Problem]:
     """Yield the metrics that are of another kind of outcome: rates of decisions, or measures of numbers."""
     outcome = Flag("outcome")
+    if config.of_numbers and config.adjusted:
+        problem = "limits of numbers are each of one comparison alone, and are not widened"
+        yield Problem(problem, "leave it out: p-values and verdicts are adjusted by Holm", Flag("adjusted"))
     gate_names = [name for _, name in config.watched_metrics]
     for name in dict.fromkeys([*config.metrics, *gate_names]):
         is_of_numbers = metrics.kind(name) == "number"

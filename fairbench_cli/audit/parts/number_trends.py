@@ -13,8 +13,8 @@ from fairbench_cli.audit.compare.number_trends import (
     estimate_whole,
     judge_whole,
 )
-from fairbench_cli.audit.compare.numbers import NumberComparison, NumberSlice
-from fairbench_cli.audit.compare.report import Interval, Place, Report
+from fairbench_cli.audit.compare.numbers import NumberSlice
+from fairbench_cli.audit.compare.report import Interval, NumberComparison, Place, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from fairbench_cli.audit.compare.numbers import (
-    NumberComparison,
     NumberGroup,
     NumberSlice,
     SliceEstimates,
@@ -14,7 +13,7 @@ from fairbench_cli.audit.compare.numbers import (
     estimate_slice,
 )
 from fairbench_cli.audit.compare.references import common_references, without_excluded_groups
-from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Place, Report
+from fairbench_cli.audit.compare.report import UNDEFINED, Interval, NumberComparison, Place, Report
 from fairbench_cli.audit.compare.streams import are_stream
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import AuditConfig

@@ -177,13 +177,15 @@ def _gap_cell(attribute: AttributeVerdict, metric: str, report: Report) -> Table
 
 def place_name(place: Place, report: Report) -> str:
     """Name the model, or slice, and the decision of an attribute."""
-    return formatting.format_place(place.model, place.decision, report.config.slice_name)
+    decision = "" if report.of_numbers else place.decision  # which decides nothing of numbers
+    return formatting.format_place(place.model, decision, report.config.slice_name)
 
 
 def bracketed_place(place: Place, report: Report) -> str:
     """Name them in brackets after a blank, where there are several."""
-    if report.several:
-        return f" ({place_name(place, report)})"
+    name = place_name(place, report)
+    if report.several and name:
+        return f" ({name})"
     return ""
 
 

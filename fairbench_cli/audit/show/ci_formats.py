@@ -11,12 +11,11 @@ from xml.etree import ElementTree as ET
 
 from fairbench_cli import __version__
 from fairbench_cli.audit.compare.gate import Severity, find_severity
-from fairbench_cli.audit.compare.numbers import NumberComparison
-from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Report
+from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, NumberComparison, Report
 from fairbench_cli.audit.parts.rates import bracketed_place, minor_groups, rows_of_attribute, worst_first
 from fairbench_cli.audit.show.document import describe_gate, source_name
 from fairbench_cli.audit.show.headline import describe_comparison, headline, rate_meaning
-from fairbench_cli.audit.show.number_headline import describe_number, worst_first_numbers
+from fairbench_cli.audit.show.number_headline import describe_number, judged_slices, worst_first_numbers
 from fairbench_cli.audit.show.tables import json_text
 from fairbench_cli.base.safe_text import printable
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
@@ -172,16 +171,15 @@ def _describe(row: Disparity | NumberComparison, report: Report) -> str:
     """Return a comparison in words, of a rate or of numbers."""
     if not isinstance(row, NumberComparison):
         return describe_comparison(row, _of_comparisons(report)).text
-    part = next(part for part in report.judged_numbers if part.place == row.place)
+    slices = [part for part in judged_slices(report) if part.attribute == row.attribute]
+    part = next(part for part in slices if part.model in ("", row.model))
     return describe_number(row, part)
 
 
 def _looked_at(verdict: AttributeVerdict, report: Report) -> Iterator[Disparity | NumberComparison]:
     """Yield the comparisons that the verdict on an attribute, or a gate, looks at, the worst first."""
     if report.of_numbers:
-        for part in report.judged_numbers:
-            if part.place == verdict.place:
-                yield from worst_first_numbers(part)
+        yield from worst_first_numbers(row for row in report.judged_numbers if row.place == verdict.place)
         return
     together = _of_comparisons(report)
     places = [row for row in together.verdicts if row.attribute == verdict.attribute]

@@ -39,12 +39,15 @@ LONGEST_ENDING = 8  # longer ones, and those with other signs than letters, are 
 FILES = tuple(file for file, _ in FORMATS.values() if file is not None)
 IMPACT = "impact-ratios.csv"
 VERDICTS = ("csv", "verdicts")  # say what passes and fails
+OF_NUMBERS = {"csv": "numbers", "groups": "number_groups"}
+"""The tables of an audit of numbers that these formats are by themselves; a folder has both."""
 
 
 def write(report: "Report", name: str) -> str:
     """Return a report in the format called `name`; `KeyError` when there is none.
 
-    Where nothing passes or fails, ``csv`` has the impact ratios, and there are no verdicts to return.
+    Where nothing passes or fails, ``csv`` has the impact ratios, and there are no verdicts to return. Of an
+    audit of numbers ``csv`` has the comparisons of numbers.
 
     Raises
     ------
@@ -54,6 +57,17 @@ def write(report: "Report", name: str) -> str:
     if report.without_verdict and name == "verdicts":
         problem = f"preset {report.config.preset} has no pass mark, so there are no verdicts"
         raise user_error(problem, "print the impact ratios: --format csv", "--format")
+    if report.of_numbers and name in OF_NUMBERS:
+        from fairbench_cli.audit.show.tables import tables_of, to_csv
+
+        table = OF_NUMBERS[name]
+        if table in tables_of(report):
+            return to_csv(report, table)
+    return _render(report, name)
+
+
+def _render(report: "Report", name: str) -> str:
+    """Return a report by the function of a format."""
     text: str = resolve_name(FORMATS[name][1])(report)
     return text
 
@@ -162,7 +176,7 @@ def write_folder(report: "Report", folder: Path) -> list[str]:
     texts = {}
     for name, (file, _) in FORMATS.items():
         if file is not None and not (report.without_verdict and name in VERDICTS):
-            texts[file] = write(report, name)
+            texts[file] = _render(report, name)
     extra_tables = [name for name in tables_of(report) if name not in TABLES]
     texts |= {file_of(name): to_csv(report, name) for name in extra_tables}
     write_files(folder, texts)

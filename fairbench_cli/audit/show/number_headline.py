@@ -1,10 +1,10 @@
 """An audit of numbers in words: the largest difference of each attribute, the margin, what is not decided."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from fairbench_cli.audit.compare.numbers import NumberComparison, NumberSlice
-from fairbench_cli.audit.compare.report import Report
+from fairbench_cli.audit.compare.numbers import NumberSlice
+from fairbench_cli.audit.compare.report import NumberComparison, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.parts import formatting, parts_of
 from fairbench_cli.audit.parts.findings import format_verdict
@@ -17,6 +17,7 @@ from fairbench_cli.audit.parts.numbers import (
     format_measure,
     verdict_of,
 )
+from fairbench_cli.audit.parts.rates import bracketed_place
 from fairbench_cli.audit.show.answer_model import Headline, OpenAttribute, OpenGroup, Sentence
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_amount, join_names
@@ -34,14 +35,14 @@ def number_headline(report: Report) -> Headline:
     sentences = []
     open_attributes = []
     for part in ordered:
-        rows = worst_first_numbers(part)
+        rows = worst_first_numbers(part.comparisons)
         if rows:
             sentences.append(_describe_slice(part, rows, report))
         still_open = _open_attribute(part, rows)
         if still_open is not None:
             open_attributes.append(still_open)
     if not sentences:
-        message = "Nothing is compared: no attribute has two groups."
+        message = "Nothing is compared: no attribute has two groups that may be compared."
         return Headline(report.verdict, message, message)
     message = sentences[0].text
     part_summaries = (part.summary(findings, report) for part, findings in parts_of(report))
@@ -59,9 +60,9 @@ def judged_slices(report: Report) -> list[NumberSlice]:
     return [part for part in report.found[KEY] if report.last in ("", part.model)]
 
 
-def worst_first_numbers(part: NumberSlice) -> list[NumberComparison]:
+def worst_first_numbers(comparisons: Iterable[NumberComparison]) -> list[NumberComparison]:
     """Return the comparisons that decide: failures first, the largest differences for their margins first."""
-    rows = [row for row in part.comparisons if row.deciding and row.verdict is not None]
+    rows = [row for row in comparisons if row.deciding and row.verdict is not None]
     return sorted(rows, key=lambda row: (ORDER[row.verdict or "pass"], -_size(row)))
 
 
@@ -75,7 +76,7 @@ def _size(row: NumberComparison) -> float:
 
 
 def _rank(part: NumberSlice, report: Report) -> tuple[int, float]:
-    rows = worst_first_numbers(part)
+    rows = worst_first_numbers(part.comparisons)
     return ORDER[verdict_of(part, report)], -max(map(_size, rows), default=0.0)
 
 
@@ -89,7 +90,7 @@ def _describe_slice(part: NumberSlice, rows: Sequence[NumberComparison], report:
         noun = "comparison" if n_more == 1 else "comparisons"
         text += f" {n_more} more {noun} {verb}."
     if len(judged_slices(report)) > 1:
-        text = f"{part.attribute}: {text}"
+        text = f"{part.attribute}{bracketed_place(part, report)}: {text}"
     return Sentence(
         *part.place,
         worst.group,
@@ -193,7 +194,8 @@ def _describe_details(slices: Sequence[NumberSlice], report: Report) -> str:
         by_verdict = group_by(slices, lambda part: verdict_of(part, report))
         clauses = []
         for verdict in ("fail", "undecided", "pass"):
-            names = [part.attribute for part in by_verdict.get(verdict, [])]
+            parts = by_verdict.get(verdict, [])
+            names = [f"{part.attribute}{bracketed_place(part, report)}" for part in parts]
             if names:
                 clauses.append(f"{join_names(names, 4)} {_conjugate(VERDICTS[verdict], len(names))}")
         sentences.append(f"{'; '.join(clauses)}.")

@@ -14,8 +14,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.audit.compare.baseline import CI_FORMAT
-from fairbench_cli.audit.compare.numbers import NumberComparison
-from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Report, shown_fields
+from fairbench_cli.audit.compare.report import (
+    AttributeVerdict,
+    Disparity,
+    NumberComparison,
+    Report,
+    shown_fields,
+)
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.parts.formatting import flat_columns, flatten
 from fairbench_cli.audit.parts.part import Row, Value

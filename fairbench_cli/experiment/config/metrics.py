@@ -19,6 +19,7 @@ from fairbench_cli.base.plugins import (
 from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.registry import METRICS, custom_metric, measure, measure_rows
 from fairbench_cli.measures.rows import Rows, cross_columns
 
@@ -92,6 +93,9 @@ def find_metric(name: str, base: Path | None) -> MetricSpec:
         origin = None
     else:
         origin = find_code(name, GROUP, base)
+    if origin is None and name in NUMBER_MEASURES:
+        fix = "audit the numbers: fairbench audit FILE --outcome number; or name another metric"
+        raise user_error(f"{name} is of outcomes that are numbers, which a run does not have", fix)
     if origin is None:
         raise user_error(f'unknown metric "{name}"', suggest_metric(name))
     specs = MetricSpec(short_name(name), origin)
