@@ -298,6 +298,7 @@ def write_files_of_the_page(preds):
             [f"{head},age", *(f"{row},{'<25' if i % 3 else '>45'}" for i, row in enumerate(rows))]
         ),
         **dict.fromkeys(("old.csv", "new.csv", "people.csv"), preds.read_text()),
+        "Salaries.csv": (ROOT / "tests/reference/numbers/salaries.csv").read_text(),
     }
     for name, text in files.items():
         (folder / name).write_text(text + "\n")

@@ -50,7 +50,7 @@ def test_formats_of_ci_name_the_failing_comparison() -> None:
     run = json.loads(to_sarif(report))["runs"][0]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["mean"]
     assert [row["level"] for row in run["results"]] == ["error"]
-    assert "the margin is 0.3" in run["results"][0]["message"]["text"]
+    assert "(allowed: 0.30)" in run["results"][0]["message"]["text"]
     assert 'tests="2" failures="1" errors="0" skipped="0"' in to_junit(report)
     assert to_github(report).startswith("::error title=sex::")
 

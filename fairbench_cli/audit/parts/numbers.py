@@ -148,7 +148,7 @@ def describe_margin(part: NumberSlice) -> str:
 
 
 def describe_kind(part: NumberSlice, report: Report) -> str:
-    """Return a sentence on what the column is taken for."""
+    """Return what the column is taken for, and with labels which sign an error has."""
     name = part.column
     if report.config.outcome == "ordinal":
         return f"{name} is read as levels in an order: groups are compared by their ranks."
@@ -156,7 +156,10 @@ def describe_kind(part: NumberSlice, report: Report) -> str:
         kind = "an amount"
     else:
         kind = "a number"
-    return f"{name} is read as {kind}, and compared as it is."
+    text = f"{name} is read as {kind}, and compared as it is."
+    if any(measure in part.groups[0].values for measure in ERRORS):
+        text += " A mean error above 0 overestimates."
+    return text
 
 
 # -- tables
