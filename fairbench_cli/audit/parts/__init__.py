@@ -17,6 +17,7 @@ from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
 from fairbench_cli.audit.parts.requested_metrics import BY_NAME
 from fairbench_cli.audit.parts.subgroups import SUBGROUPS
 from fairbench_cli.audit.parts.trends import TRENDS
+from fairbench_cli.audit.parts.whole_table import WHOLE_TABLE
 
 PARTS: tuple[Part[Any, Any], ...] = (
     GUIDELINES,
@@ -25,6 +26,7 @@ PARTS: tuple[Part[Any, Any], ...] = (
     NUMBER_TRENDS,
     NUMBER_CHANGES,
     NUMBERS,
+    WHOLE_TABLE,
     RATES_OF_GROUPS,
     BY_NAME,
     SUBGROUPS,
