@@ -64,30 +64,33 @@ def compared_by(scan: Scan) -> AuditConfig:
 def judge_numbers(estimates: Sequence[SliceEstimates], base: Report) -> tuple[NumberSlice, ...]:
     """Return the comparisons of every slice, with their verdicts."""
     slices = tuple(
-        add_shares_above(part, base) for part in compare_numbers(estimates, base.decided_by, base.config)
+        add_shares_above(numbers, base)
+        for numbers in compare_numbers(estimates, base.decided_by, base.config)
     )
     if not are_stream(base.slices, base.config):
         return slices
-    return tuple(replace(part, is_last_look=part.model == base.last) for part in slices)
+    return tuple(replace(numbers, is_last_look=numbers.model == base.last) for numbers in slices)
 
 
-def add_shares_above(part: NumberSlice, base: Report) -> NumberSlice:
+def add_shares_above(numbers: NumberSlice, base: Report) -> NumberSlice:
     """Add to each group the share that is above the cut, which decides nothing; levels have none."""
     if base.config.outcome == "ordinal":
-        return part
-    shares = {row.group: row.metrics.get("selection-rate") for row in base.groups if row.place == part.place}
+        return numbers
+    shares = {
+        row.group: row.metrics.get("selection-rate") for row in base.groups if row.place == numbers.place
+    }
     groups = []
-    for group in part.groups:
+    for group in numbers.groups:
         share = shares.get(group.group)
         if share is not None:
             group = replace(group, values={**group.values, SHARE_ABOVE: share})
         groups.append(group)
-    return replace(part, groups=tuple(groups))
+    return replace(numbers, groups=tuple(groups))
 
 
-def label_measure(name: str, part: NumberSlice) -> str:
+def label_measure(name: str, numbers: NumberSlice) -> str:
     """Return the head of a column: "share from 150,000 up", "share among the highest 10 %"."""
-    cut = part.decision
+    cut = numbers.decision
     if name != SHARE_ABOVE:
         return NUMBER_MEASURES[name].label
     if cut.startswith(HIGHEST):
@@ -99,12 +102,12 @@ def label_measure(name: str, part: NumberSlice) -> str:
 
 def verdicts_of_numbers(slices: Sequence[NumberSlice]) -> Iterator[tuple[Place, str, Verdict]]:
     """Yield the verdict on each comparison that has a margin."""
-    for part in slices:
-        if part.is_last_look:
+    for numbers in slices:
+        if numbers.is_last_look:
             continue
-        for row in part.comparisons:
+        for row in numbers.comparisons:
             if row.verdict is not None:
-                yield Place(*part.place), row.metric, row.verdict
+                yield Place(*numbers.place), row.metric, row.verdict
 
 
 # -- how numbers are written
@@ -131,33 +134,33 @@ def _measure_cell(name: str, estimate: Interval, digits: int) -> TableCell:
     return TableCell(text, format_interval(name, estimate, digits), estimate.value)
 
 
-def describe_margin(part: NumberSlice) -> str:
+def describe_margin(numbers: NumberSlice) -> str:
     """Return the margin of means in its three units: "5,755 (5 % of the mean of Male, 0.19 of …)"."""
-    margin = part.margin
-    reference = formatting.format_group(part.reference)
+    margin = numbers.margin
+    reference = formatting.format_group(numbers.reference)
     clauses = []
     if not math.isnan(margin.percent):
         clauses.append(f"{margin.percent:.3g} % of the mean of {reference}")
     if math.isfinite(margin.deviations):
         deviations = f"{format_amount(margin.deviations, 2)} standard deviations"
         clauses.append(deviations if clauses else f"{deviations} of {reference}")
-    text = format_amount(margin.units, part.digits)
+    text = format_amount(margin.units, numbers.digits)
     if clauses:
         text += f" ({', '.join(clauses)})"
     return text
 
 
-def describe_kind(part: NumberSlice, report: Report) -> str:
-    """Return what the column is taken for, and with labels which sign an error has."""
-    name = part.column
+def describe_kind(numbers: NumberSlice, report: Report) -> str:
+    """Return a sentence on what the column is taken for, and with labels on which sign an error has."""
+    name = numbers.column
     if report.config.outcome == "ordinal":
         return f"{name} is read as levels in an order: groups are compared by their ranks."
-    if part.margin.is_amount:
+    if numbers.margin.is_amount:
         kind = "an amount"
     else:
         kind = "a number"
     text = f"{name} is read as {kind}, and compared as it is."
-    if any(measure in part.groups[0].values for measure in ERRORS):
+    if any(measure in numbers.groups[0].values for measure in ERRORS):
         text += " A mean error above 0 overestimates."
     return text
 
@@ -167,8 +170,8 @@ def describe_kind(part: NumberSlice, report: Report) -> str:
 
 def number_group_rows(slices: Sequence[NumberSlice], _: Report) -> Iterable[Row]:
     """Yield each measure of each group."""
-    for part in slices:
-        for group in part.groups:
+    for numbers in slices:
+        for group in numbers.groups:
             key_cells = formatting.flatten(group)
             for name, estimate in group.values.items():
                 yield {**key_cells, "metric": name, **vars(estimate)}
@@ -176,25 +179,29 @@ def number_group_rows(slices: Sequence[NumberSlice], _: Report) -> Iterable[Row]
 
 def number_comparison_rows(slices: Sequence[NumberSlice], _: Report) -> Iterable[Row]:
     """Yield each comparison; an interval takes three columns."""
-    for part in slices:
-        for row in part.comparisons:
+    for numbers in slices:
+        for row in numbers.comparisons:
             yield formatting.flatten(row) | {"verdict": row.verdict or ""}
 
 
 def number_data(slices: Sequence[NumberSlice]) -> dict[str, Any]:
     """Return the fields that JSON has: all but the shapes of pictures."""
-    return {KEY: [{name: value for name, value in vars(part).items() if name != "shapes"} for part in slices]}
+    return {
+        KEY: [
+            {name: value for name, value in vars(numbers).items() if name != "shapes"} for numbers in slices
+        ]
+    }
 
 
 # -- pictures
 
 
-def plot_numbers(part: NumberSlice, report: Report) -> Chart:
+def plot_numbers(numbers: NumberSlice, report: Report) -> Chart:
     """Return the picture of a slice: how its numbers are spread by group, and how far apart they are."""
-    shapes = part.shapes
-    decisive = decisive_rows(part)
+    shapes = numbers.shapes
+    decisive = decisive_rows(numbers)
     groups = []
-    for g, group in enumerate(part.groups):
+    for g, group in enumerate(numbers.groups):
         row = decisive.get(group.group)
         mean = group.values.get("mean", UNDEFINED)
         groups.append(
@@ -207,38 +214,38 @@ def plot_numbers(part: NumberSlice, report: Report) -> Chart:
                 mean.high,
                 tuple(shapes.quantiles[g].tolist()),
                 tuple(shapes.shares[g].tolist()),
-                difference_text=_difference_text(row, part.digits),
+                difference_text=_difference_text(row, numbers.digits),
                 look=_look(group, row, report),
                 symbol=_symbol(group, row, report),
                 reference_mean=math.nan if row is None else row.reference_value,
             )
         )
-    margin = part.margin.units
+    margin = numbers.margin.units
     level_names: tuple[str, ...] = ()
     if report.config.outcome == "ordinal":
         margin = math.nan
         level_names = report.config.order
     distributions = Distributions(
-        tuple(groups), shapes.edges, part.column, shapes.n_below, shapes.n_above, margin, level_names
+        tuple(groups), shapes.edges, numbers.column, shapes.n_below, shapes.n_above, margin, level_names
     )
-    title = f"{part.attribute}: {part.column} by group"
+    title = f"{numbers.attribute}: {numbers.column} by group"
     return Chart(title, plot_distributions(title, distributions))
 
 
-def decisive_rows(part: NumberSlice) -> dict[str, NumberComparison]:
+def decisive_rows(numbers: NumberSlice) -> dict[str, NumberComparison]:
     """Return the comparison of each group that decides, by the first measure that does."""
     decisive: dict[str, NumberComparison] = {}
-    for row in part.comparisons:
+    for row in numbers.comparisons:
         if row.deciding and row.verdict is not None:
             decisive.setdefault(row.group, row)
     return decisive
 
 
-def _worst_rows(part: NumberSlice) -> dict[str, NumberComparison]:
+def _worst_rows(numbers: NumberSlice) -> dict[str, NumberComparison]:
     """Return the comparison of each group with the worst verdict, of several the first measure's."""
     severity = {"fail": 0, "undecided": 1, "pass": 2}
-    worst = decisive_rows(part)
-    for row in part.comparisons:
+    worst = decisive_rows(numbers)
+    for row in numbers.comparisons:
         if not row.deciding or row.verdict is None:
             continue
         so_far = worst[row.group].verdict
@@ -275,42 +282,42 @@ def _symbol(group: NumberGroup, row: NumberComparison | None, report: Report) ->
 
 def number_sections(slices: Sequence[NumberSlice], report: Report, view: View) -> Sequence[Section]:
     """Return a section an attribute: its groups, and how they compare."""
-    return [_section(f"n{i}", part, report, view) for i, part in enumerate(slices, start=1)]
+    return [_section(f"n{i}", numbers, report, view) for i, numbers in enumerate(slices, start=1)]
 
 
-def _section(anchor: str, part: NumberSlice, report: Report, view: View) -> Section:
-    verdict = verdict_of(part, report)
-    model_name = formatting.format_place(part.model, "", report.config.slice_name)
-    name = part.attribute
+def _section(anchor: str, numbers: NumberSlice, report: Report, view: View) -> Section:
+    verdict = verdict_of(numbers, report)
+    model_name = formatting.format_place(numbers.model, "", report.config.slice_name)
+    name = numbers.attribute
     if model_name:
         name += f" ({model_name})"
-    title = f"{name}: {part.column}"
+    title = f"{name}: {numbers.column}"
     tables = (
-        group_table("" if view.brief else f"{name}: groups", part, view),
-        comparison_table(f"{name}: compared with {part.reference}", part, view),
+        group_table("" if view.brief else f"{name}: groups", numbers, view),
+        comparison_table(f"{name}: compared with {numbers.reference}", numbers, view),
     )
-    charts = () if view.brief else (plot_numbers(part, report),)
-    return Section(title, (), tables, part.remarks, verdict, charts, anchor=anchor)
+    charts = () if view.brief else (plot_numbers(numbers, report),)
+    return Section(title, (), tables, numbers.remarks, verdict, charts, anchor=anchor)
 
 
-def verdict_of(part: NumberSlice, report: Report) -> Verdict:
+def verdict_of(numbers: NumberSlice, report: Report) -> Verdict:
     """Return the verdict on the attribute of a slice, by its own comparisons."""
     by_metric: dict[str, list[Verdict]] = {}
-    for row in part.comparisons:
+    for row in numbers.comparisons:
         if row.verdict is not None:
             by_metric.setdefault(row.metric, []).append(row.verdict)
     return combine_verdicts(combine_verdicts(by_metric.get(name, ())) for name in report.decided_by)
 
 
-def fails_clearly(part: NumberSlice) -> bool:
+def fails_clearly(numbers: NumberSlice) -> bool:
     """Return whether a comparison is shown to be beyond its margin."""
-    return any(row.shown_outside and row.deciding for row in part.comparisons)
+    return any(row.shown_outside and row.deciding for row in numbers.comparisons)
 
 
-def group_table(title: str, part: NumberSlice, view: View) -> TextTable:
+def group_table(title: str, numbers: NumberSlice, view: View) -> TextTable:
     """Return the measures of each group."""
     names: dict[str, None] = {}
-    for group in part.groups:
+    for group in numbers.groups:
         names |= dict.fromkeys(group.values)
     shown = [name for name in names if not (view.brief and name not in SHORT_MEASURES)]
 
@@ -323,22 +330,24 @@ def group_table(title: str, part: NumberSlice, view: View) -> TextTable:
         "rows": lambda group: formatting.count_cell(group.rows),
     }
     for name in shown:
-        columns[label_measure(name, part)] = (
-            lambda group, name=name: _measure_cell(name, group.values[name], part.digits)  # type: ignore[misc]
+        columns[label_measure(name, numbers)] = (
+            lambda group, name=name: _measure_cell(name, group.values[name], numbers.digits)  # type: ignore[misc]
         )
-    return view.table(title, columns, part.groups)
+    return view.table(title, columns, numbers.groups)
 
 
-def comparison_table(title: str, part: NumberSlice, view: View) -> TextTable:
+def comparison_table(title: str, numbers: NumberSlice, view: View) -> TextTable:
     """Return the comparisons: what decides first, the largest differences first."""
-    rows = sorted_comparisons(part)
+    rows = sorted_comparisons(numbers)
     columns: dict[str, Callable[[NumberComparison], TableCell]] = {
         "group": lambda row: TableCell(row.group),
         "measure": lambda row: TableCell(NUMBER_MEASURES[row.metric].label),
-        "difference": lambda row: _measure_cell(row.metric, row.difference, part.digits),
+        "difference": lambda row: _measure_cell(row.metric, row.difference, numbers.digits),
         "ratio": lambda row: formatting.fine_cell(row.ratio),
         "p": lambda row: formatting.both_p_cell(row.p, row.p_holm),
-        "margin": lambda row: TableCell(format_measure(row.metric, row.margin, part.digits), "", row.margin),
+        "margin": lambda row: TableCell(
+            format_measure(row.metric, row.margin, numbers.digits), "", row.margin
+        ),
         "verdict": verdict_cell,
     }
     return view.table(title, columns, rows)
@@ -352,9 +361,9 @@ def verdict_cell(row: NumberComparison) -> TableCell:
     return TableCell(text, formatting.REASONS[row.reason], verdict=row.verdict)
 
 
-def sorted_comparisons(part: NumberSlice) -> list[NumberComparison]:
+def sorted_comparisons(numbers: NumberSlice) -> list[NumberComparison]:
     """Return comparisons, what decides first, and of each group together."""
-    return sorted(part.comparisons, key=lambda row: (not row.deciding,))
+    return sorted(numbers.comparisons, key=lambda row: (not row.deciding,))
 
 
 SHORT_MEASURES = ("mean", "median", "mean-residual", "mae")
@@ -368,19 +377,20 @@ def short_sections(slices: Sequence[NumberSlice], report: Report) -> Iterator[Se
 
     Of slices there is a table of its own.
     """
-    for part in slices:
-        if report.config.sliced_by or report.last not in ("", part.model):
+    for numbers in slices:
+        if report.config.sliced_by or report.last not in ("", numbers.model):
             continue
+        reference = formatting.format_group(numbers.reference)
         yield Section(
-            f"{part.attribute}: {part.column} by group, against {formatting.format_group(part.reference)}",
-            tables=(_short_table(part),),
+            f"{numbers.attribute}: {numbers.column} by group, against {reference}",
+            tables=(_short_table(numbers),),
         )
 
 
-def _short_table(part: NumberSlice) -> TextTable:
+def _short_table(numbers: NumberSlice) -> TextTable:
     """Return each group with its mean and errors, and the comparison that decides on it."""
-    decisive = _worst_rows(part)
-    names = [name for name in SHORT_MEASURES if name in part.groups[0].values]
+    decisive = _worst_rows(numbers)
+    names = [name for name in SHORT_MEASURES if name in numbers.groups[0].values]
     has_errors = any(name in names for name in ERRORS)
     if has_errors:
         names = [name for name in names if name != "median"]
@@ -389,7 +399,7 @@ def _short_table(part: NumberSlice) -> TextTable:
         row = decisive.get(group.group)
         if row is None:
             return TableCell("reference" if group.is_reference else formatting.DASH)
-        return _measure_cell(row.metric, row.difference, part.digits)
+        return _measure_cell(row.metric, row.difference, numbers.digits)
 
     def measure(group: NumberGroup) -> TableCell:
         row = decisive.get(group.group)
@@ -405,14 +415,14 @@ def _short_table(part: NumberSlice) -> TextTable:
     }
     for name in names:
         columns[NUMBER_MEASURES[name].label] = lambda group, name=name: TableCell(  # type: ignore[misc]
-            format_measure(name, group.values[name].value, part.digits), "", group.values[name].value
+            format_measure(name, group.values[name].value, numbers.digits), "", group.values[name].value
         )
     if has_errors:
         columns["worst"] = measure
     is_of_ranks = any(row.metric == "more" for row in decisive.values())
     columns["chance of more" if is_of_ranks else "difference"] = difference
     columns["verdict"] = verdict
-    return SHORT.table("", columns, part.groups)
+    return SHORT.table("", columns, numbers.groups)
 
 
 NUMBERS = Part(

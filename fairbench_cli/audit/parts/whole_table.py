@@ -127,7 +127,7 @@ def verdicts_of_tables(tables: Sequence[WholeTable]) -> Iterator[tuple[Place, st
 
 
 def describe_table(table: WholeTable) -> str:
-    """Return what the whole table shows, in a sentence."""
+    """Return a sentence on the whole table."""
     w = formatting.with_interval(table.w)
     v = formatting.number(table.cramers_v)
     p = formatting.p_value(table.p_holm)

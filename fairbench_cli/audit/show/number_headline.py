@@ -31,23 +31,23 @@ ORDER = {"fail": 0, "undecided": 1, "pass": 2}
 def number_headline(report: Report) -> Headline:
     """Return the answer of an audit of numbers."""
     slices = judged_slices(report)
-    ordered = sorted(slices, key=lambda part: _rank(part, report))
+    ordered = sorted(slices, key=lambda numbers: _rank(numbers, report))
     sentences = []
     open_attributes = []
-    for part in ordered:
-        rows = worst_first_numbers(part.comparisons)
+    for numbers in ordered:
+        rows = worst_first_numbers(numbers.comparisons)
         if rows:
-            sentences.append(_describe_slice(part, rows, report))
-        still_open = _open_attribute(part, rows)
+            sentences.append(_describe_slice(numbers, rows, report))
+        still_open = _open_attribute(numbers, rows)
         if still_open is not None:
             open_attributes.append(still_open)
     if not sentences:
         message = "Nothing is compared: no attribute has two groups that may be compared."
         return Headline(report.verdict, message, message)
     message = sentences[0].text
-    part_summaries = (part.summary(findings, report) for part, findings in parts_of(report))
+    part_summaries = (numbers.summary(findings, report) for numbers, findings in parts_of(report))
     details = " ".join(filter(None, (_describe_details(ordered, report), *part_summaries)))
-    verdict = combine_verdicts(verdict_of(part, report) for part in slices)
+    verdict = combine_verdicts(verdict_of(numbers, report) for numbers in slices)
     return Headline(
         verdict, message, f"{message} {details}".rstrip(), tuple(sentences), tuple(open_attributes)
     )
@@ -57,7 +57,7 @@ def judged_slices(report: Report) -> list[NumberSlice]:
     """Return the numbers that the answer is of: of models compared the last, of slices all together."""
     if SLICES_KEY in report.found:
         return list(report.found[SLICES_KEY].together)
-    return [part for part in report.found[KEY] if report.last in ("", part.model)]
+    return [numbers for numbers in report.found[KEY] if report.last in ("", numbers.model)]
 
 
 def worst_first_numbers(comparisons: Iterable[NumberComparison]) -> list[NumberComparison]:
@@ -75,24 +75,24 @@ def _size(row: NumberComparison) -> float:
     return abs(nearest - none) / row.margin
 
 
-def _rank(part: NumberSlice, report: Report) -> tuple[int, float]:
-    rows = worst_first_numbers(part.comparisons)
-    return ORDER[verdict_of(part, report)], -max(map(_size, rows), default=0.0)
+def _rank(numbers: NumberSlice, report: Report) -> tuple[int, float]:
+    rows = worst_first_numbers(numbers.comparisons)
+    return ORDER[verdict_of(numbers, report)], -max(map(_size, rows), default=0.0)
 
 
-def _describe_slice(part: NumberSlice, rows: Sequence[NumberComparison], report: Report) -> Sentence:
+def _describe_slice(numbers: NumberSlice, rows: Sequence[NumberComparison], report: Report) -> Sentence:
     """Return the sentence on an attribute: its worst comparison, and how many more fail."""
     worst = rows[0]
-    text = describe_number(worst, part)
+    text = describe_number(worst, numbers)
     n_more = sum(row.verdict == "fail" for row in rows[1:])
     if n_more:
         verb = "fails" if n_more == 1 else "fail"
         noun = "comparison" if n_more == 1 else "comparisons"
         text += f" {n_more} more {noun} {verb}."
     if len(judged_slices(report)) > 1:
-        text = f"{part.attribute}{bracketed_place(part, report)}: {text}"
+        text = f"{numbers.attribute}{bracketed_place(numbers, report)}: {text}"
     return Sentence(
-        *part.place,
+        *numbers.place,
         worst.group,
         worst.reference,
         worst.metric,
@@ -103,77 +103,77 @@ def _describe_slice(part: NumberSlice, rows: Sequence[NumberComparison], report:
     )
 
 
-def describe_number(row: NumberComparison, part: NumberSlice) -> str:
+def describe_number(row: NumberComparison, numbers: NumberSlice) -> str:
     """Return a comparison in words, with its verdict."""
     if row.metric == MORE:
-        clause = _describe_more(row, part)
+        clause = _describe_more(row, numbers)
     elif row.metric in ERRORS:
-        clause = _describe_error(row, part)
+        clause = _describe_error(row, numbers)
     else:
-        clause = _describe_mean(row, part)
+        clause = _describe_mean(row, numbers)
     verdict = format_verdict(row.verdict or "undecided", clearly=row.shown_outside)
-    remarks = filter(None, (formatting.REASONS[row.reason], _describe_limit(row, part)))
+    remarks = filter(None, (formatting.REASONS[row.reason], _describe_limit(row, numbers)))
     return f"{clause}: {verdict} ({'; '.join(remarks)})."
 
 
-def _describe_limit(row: NumberComparison, part: NumberSlice) -> str:
+def _describe_limit(row: NumberComparison, numbers: NumberSlice) -> str:
     """Return the margin of a comparison: "allowed: 5 %"."""
     if row.metric == MORE:
         return f"allowed: {100 * (0.5 - row.margin):.3g} to {100 * (0.5 + row.margin):.3g} %"
-    if row.metric == "mean" and part.margin.stated.unit == "percent":
-        return f"allowed: {part.margin.stated}"
-    return f"allowed: {format_amount(row.margin, part.digits)}"
+    if row.metric == "mean" and numbers.margin.stated.unit == "percent":
+        return f"allowed: {numbers.margin.stated}"
+    return f"allowed: {format_amount(row.margin, numbers.digits)}"
 
 
-def _describe_mean(row: NumberComparison, part: NumberSlice) -> str:
+def _describe_mean(row: NumberComparison, numbers: NumberSlice) -> str:
     """Return two means: "The mean of salary is 101,002 for Female, 115,090 for Male: 14,088 less (…)"."""
     group = formatting.format_group(row.group)
     reference = formatting.format_group(row.reference)
     if math.isnan(row.difference.value):
-        return f"{part.column} of {group} and {reference} cannot be compared"
-    mean = format_measure(row.metric, row.value, part.digits)
-    reference_mean = format_measure(row.metric, row.reference_value, part.digits)
+        return f"{numbers.column} of {group} and {reference} cannot be compared"
+    mean = format_measure(row.metric, row.value, numbers.digits)
+    reference_mean = format_measure(row.metric, row.reference_value, numbers.digits)
     side = "less" if row.difference.value < 0 else "more"
-    size = format_measure(row.metric, abs(row.difference.value), part.digits)
+    size = format_measure(row.metric, abs(row.difference.value), numbers.digits)
     share = ""
     if not math.isnan(row.ratio.value):
         share = f", or {format_amount(100 * abs(row.ratio.value - 1), 1)} %"
-    means = f"The mean of {part.column} is {mean} for {group}, {reference_mean} for {reference}"
-    return f"{means}: {size} {side}{_limits_text(row, part, 'less', 'more')}{share}"
+    means = f"The mean of {numbers.column} is {mean} for {group}, {reference_mean} for {reference}"
+    return f"{means}: {size} {side}{_limits_text(row, numbers, 'less', 'more')}{share}"
 
 
-def _describe_error(row: NumberComparison, part: NumberSlice) -> str:
+def _describe_error(row: NumberComparison, numbers: NumberSlice) -> str:
     """Return a difference of errors: by how much more a group is over- or underestimated."""
     group = formatting.format_group(row.group)
     reference = formatting.format_group(row.reference)
     value = row.difference.value
     if math.isnan(value):
-        return f"errors of {part.column} of {group} and {reference} cannot be compared"
-    size = format_measure(row.metric, abs(value), part.digits)
+        return f"errors of {numbers.column} of {group} and {reference} cannot be compared"
+    size = format_measure(row.metric, abs(value), numbers.digits)
     if row.metric == "mae":
         side = "more" if value > 0 else "less"
-        text = f"{part.column} is off by {size} {side} for {group} than for {reference}"
-        return f"{text}{_limits_text(row, part, 'less', 'more')}"
+        text = f"{numbers.column} is off by {size} {side} for {group} than for {reference}"
+        return f"{text}{_limits_text(row, numbers, 'less', 'more')}"
     side = "higher" if value > 0 else "lower"
-    limits = _limits_text(row, part, "lower", "higher")
-    return f"The mean error of {part.column} is {size}{limits} {side} for {group} than for {reference}"
+    limits = _limits_text(row, numbers, "lower", "higher")
+    return f"The mean error of {numbers.column} is {size}{limits} {side} for {group} than for {reference}"
 
 
-def _describe_more(row: NumberComparison, part: NumberSlice) -> str:
+def _describe_more(row: NumberComparison, numbers: NumberSlice) -> str:
     """Return how likely one of the group is at a higher level than one of the reference."""
     group = formatting.format_group(row.group)
     reference = formatting.format_group(row.reference)
     if math.isnan(row.difference.value):
-        return f"{part.column} of {group} and {reference} cannot be compared"
+        return f"{numbers.column} of {group} and {reference} cannot be compared"
     limits = "ties count half"
     if not math.isnan(row.difference.low):
         limits = f"{100 * row.difference.low:.1f} to {100 * row.difference.high:.1f} %; {limits}"
     share = f"{100 * row.difference.value:.1f} %"
     pairs = f"In pairs of {group} and {reference}"
-    return f"{pairs}, {group} has the higher {part.column} in {share} ({limits})"
+    return f"{pairs}, {group} has the higher {numbers.column} in {share} ({limits})"
 
 
-def _limits_text(row: NumberComparison, part: NumberSlice, low_word: str, high_word: str) -> str:
+def _limits_text(row: NumberComparison, numbers: NumberSlice, low_word: str, high_word: str) -> str:
     """Return the interval of a difference in brackets: " (5,138 to 23,038)", or with its sides."""
     low = row.difference.low
     high = row.difference.high
@@ -181,30 +181,29 @@ def _limits_text(row: NumberComparison, part: NumberSlice, low_word: str, high_w
         return ""
     if low >= 0 or high <= 0:
         nearest, farthest = sorted((abs(low), abs(high)))
-        return f" ({format_amount(nearest, part.digits)} to {format_amount(farthest, part.digits)})"
-    return (
-        f" ({format_amount(-low, part.digits)} {low_word} to {format_amount(high, part.digits)} {high_word})"
-    )
+        return f" ({format_amount(nearest, numbers.digits)} to {format_amount(farthest, numbers.digits)})"
+    low_text = format_amount(-low, numbers.digits)
+    return f" ({low_text} {low_word} to {format_amount(high, numbers.digits)} {high_word})"
 
 
 def _describe_details(slices: Sequence[NumberSlice], report: Report) -> str:
     """Return how many attributes fail, what the margin is, and what the column is taken for."""
     sentences = []
     if len(slices) > 1:
-        by_verdict = group_by(slices, lambda part: verdict_of(part, report))
+        by_verdict = group_by(slices, lambda numbers: verdict_of(numbers, report))
         clauses = []
         for verdict in ("fail", "undecided", "pass"):
             parts = by_verdict.get(verdict, [])
-            names = [f"{part.attribute}{bracketed_place(part, report)}" for part in parts]
+            names = [f"{numbers.attribute}{bracketed_place(numbers, report)}" for numbers in parts]
             if names:
                 clauses.append(f"{join_names(names, 4)} {_conjugate(VERDICTS[verdict], len(names))}")
         sentences.append(f"{'; '.join(clauses)}.")
-    part = slices[0]
-    if part.comparisons and report.config.outcome != "ordinal":
-        by_default = ", by default" if part.margin.is_default else ""
-        sentences.append(f"Allowed{by_default}: {describe_margin(part)}.")
-    sentences.append(describe_kind(part, report))
-    sentences += part.remarks
+    numbers = slices[0]
+    if numbers.comparisons and report.config.outcome != "ordinal":
+        by_default = ", by default" if numbers.margin.is_default else ""
+        sentences.append(f"Allowed{by_default}: {describe_margin(numbers)}.")
+    sentences.append(describe_kind(numbers, report))
+    sentences += numbers.remarks
     return " ".join(sentences)
 
 
@@ -225,15 +224,15 @@ def _conjugate(verdict: str, n: int) -> str:
     return verdict
 
 
-def _open_attribute(part: NumberSlice, rows: Sequence[NumberComparison]) -> OpenAttribute | None:
+def _open_attribute(numbers: NumberSlice, rows: Sequence[NumberComparison]) -> OpenAttribute | None:
     """Return the groups of an attribute that are not decided, in words, too."""
-    sizes = {group.group: group.rows for group in part.groups}
+    sizes = {group.group: group.rows for group in numbers.groups}
     groups = []
     for group, group_rows in group_by(rows, lambda row: row.group).items():
         still = [row for row in group_rows if row.verdict == "undecided"]
         if not still:
             continue
-        share = sizes[group] / (sizes[group] + sizes.get(part.reference, 0))
+        share = sizes[group] / (sizes[group] + sizes.get(numbers.reference, 0))
         needed = [_round_rows(row.rows_needed * share) for row in still]
         finite = [n for n in needed if not math.isnan(n)]
         most = math.nan if len(finite) < len(needed) else max(finite)
@@ -256,7 +255,7 @@ def _open_attribute(part: NumberSlice, rows: Sequence[NumberComparison]) -> Open
         if needed_text:
             rows_text += f"; {needed_text} would decide"
         clauses.append(f"{formatting.format_group(open_group.group)} ({rows_text})")
-    return OpenAttribute(*part.place, tuple(groups), f"{part.attribute}: {join_names(clauses, 6)}.")
+    return OpenAttribute(*numbers.place, tuple(groups), f"{numbers.attribute}: {join_names(clauses, 6)}.")
 
 
 def _round_rows(rows: float) -> float:
