@@ -18,7 +18,7 @@ from fairbench_cli.measures.clusters import ClusterSums
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.means import (
     MeanComparison,
-    MeanMargin,
+    Margin,
     compare_means,
     judge_margin,
     row_shortage,
@@ -351,7 +351,7 @@ def clustered(
 
 
 EDGE = tuple(
-    (Design(law, rows), MeanMargin(size, unit))
+    (Design(law, rows), Margin(size, unit))
     for law, rows in (
         ("normal", (300, 300)),
         ("lognormal", (100, 100)),

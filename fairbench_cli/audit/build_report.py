@@ -132,7 +132,7 @@ def _judged_numbers(report: Report) -> tuple[NumberComparison, ...]:
     """Return the comparisons of numbers that the verdict and the gate go by, as the report has them."""
     all_slices = report.found.get(number_trends.KEY)
     if all_slices is not None and all_slices.is_stream:
-        rows = [row for part in all_slices.whole for row in part.comparisons]
+        rows = [row for part in all_slices.together for row in part.comparisons]
         rows = [replace(row, model=all_slices.last) for row in rows]
     else:
         rows = [row for part in report.found.get(numbers.KEY, ()) for row in part.comparisons]

@@ -255,9 +255,11 @@ def test_a_row_of_nobody_is_refused(tmp_path) -> None:
 
 
 def test_what_does_not_go_with_clusters() -> None:
-    for keys in ({"ties": "random", "top_k": 5}, {"explain": "education"}):
-        with pytest.raises(UserError):
-            read_config({"cluster": "id", **keys})
+    with pytest.raises(UserError):
+        read_config({"cluster": "id", "ties": "random", "top_k": 5})
+    rows = pd.DataFrame({"score": [0, 1] * 20, "sex": ["f", "m", "m", "f"] * 10, "id": range(40), "years": 1})
+    with pytest.raises(UserError, match="takes each row for a person"):
+        fb.audit(rows, cluster="id", attributes=["sex"], explain=["years"])
 
 
 def test_a_group_that_is_left_out_takes_its_rows_of_people_with_it() -> None:

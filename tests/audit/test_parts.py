@@ -42,6 +42,7 @@ ASKING = {  # what asks for a part, by its key
     "subgroups": {"scan": True},
     "curves": {"curves": True, "threshold": 0.5},
     "explanations": {"explain": "hours"},
+    "classes": {"score": "grade", "favourable": ["a", "b", "c"]},
 }
 ASKING_OF_NUMBERS = {  # the same of outcomes that are numbers
     "number_slices": {"slice": "month"},
@@ -50,8 +51,8 @@ ASKING_OF_NUMBERS = {  # the same of outcomes that are numbers
     "number_explanations": {"explain": "hours"},
 }
 ALL_KEYS = [
-    *("impact", "slices", "changes", "number_slices", "number_changes", "numbers", "rates", "requested"),
-    *("subgroups", "curves", "explanations", "number_explanations"),
+    *("impact", "slices", "changes", "number_slices", "number_changes", "numbers", "classes", "rates"),
+    *("requested", "subgroups", "curves", "explanations", "number_explanations"),
 ]
 
 
@@ -63,6 +64,9 @@ def audited(frame: pd.DataFrame, key: str):
         )
         asked = {"outcome": "number", **ASKING_OF_NUMBERS[key]}
         return audit(numbers, label="label", **{"attributes": ["sex"], **asked}).report
+    if key == "classes":
+        scores = frame.assign(grade=np.resize(["a", "b", "c", "a"], len(frame)))
+        return audit(scores, **{"attributes": ["sex"], **ASKING[key]}).report
     return audit(scores, label="label", **{"attributes": ["sex"], **ASKING[key]}).report
 
 

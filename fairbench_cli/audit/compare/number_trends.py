@@ -94,7 +94,7 @@ class NumberSlices:
 
     Parameters
     ----------
-    whole : tuple of NumberSlice
+    together : tuple of NumberSlice
         Of each attribute, all slices as one.
     names : tuple of str
     trends : tuple of NumberTrend
@@ -103,7 +103,7 @@ class NumberSlices:
         Of the intervals and tests of all slices together, whose verdicts hold at all looks.
     is_stream : bool
         Whether slices are looks, and all of them together are what the verdict goes by.
-    last : str
+    last_slice : str
     """
 
     together: tuple[NumberSlice, ...]
