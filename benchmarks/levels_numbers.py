@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from fairbench_cli.measures.clusters import ClusterSums
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.means import (
-    MeanComparison,
     Margin,
+    MeanComparison,
     compare_means,
     judge_margin,
     row_shortage,

@@ -133,7 +133,7 @@ def _judged_numbers(report: Report) -> tuple[NumberComparison, ...]:
     all_slices = report.found.get(number_trends.KEY)
     if all_slices is not None and all_slices.is_stream:
         rows = [row for part in all_slices.together for row in part.comparisons]
-        rows = [replace(row, model=all_slices.last) for row in rows]
+        rows = [replace(row, model=all_slices.last_slice) for row in rows]
     else:
         rows = [row for part in report.found.get(numbers.KEY, ()) for row in part.comparisons]
     return tuple(row for row in rows if row.verdict is not None and report.last in ("", row.model))
