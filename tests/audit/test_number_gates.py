@@ -91,5 +91,5 @@ def test_the_share_above_the_cut_is_shown_beside_and_decides_nothing() -> None:
         assert row["value"] == pytest.approx((of_sex["wage"] >= 1).mean())
         assert row["low"] < row["value"] < row["high"]
     assert "share from 1 up" in result.to_html()
-    assert "share among the highest 10 %" in audit_wages(0.6).to_html()
+    assert "in the highest 10 %" in audit_wages(0.6).to_html()
     assert "share-above" not in set(result.to_pandas("numbers")["metric"])

@@ -48,10 +48,12 @@ ASKING_OF_NUMBERS = {  # the same of outcomes that are numbers
     "number_slices": {"slice": "month"},
     "number_changes": {"score": ["score", "other"]},
     "numbers": {},
+    "numeric_attributes": {"bins": {"hour": 3}},
     "number_explanations": {"explain": "hours"},
 }
 ALL_KEYS = [
-    *("impact", "slices", "changes", "number_slices", "number_changes", "numbers", "classes", "rates"),
+    *("impact", "slices", "changes", "number_slices", "number_changes", "numbers"),
+    *("numeric_attributes", "classes", "rates"),
     *("requested", "subgroups", "curves", "explanations", "number_explanations"),
 ]
 
@@ -60,7 +62,9 @@ def audited(frame: pd.DataFrame, key: str):
     scores = frame.assign(score=np.linspace(0, 1, len(frame))) if key == "curves" else frame
     if key in ASKING_OF_NUMBERS:
         numbers = frame.assign(
-            score=np.linspace(0, 90, len(frame)), other=np.linspace(0, 99, len(frame)) ** 0.9
+            score=np.linspace(0, 90, len(frame)),
+            other=np.linspace(0, 99, len(frame)) ** 0.9,
+            hour=np.arange(len(frame)) % 24,
         )
         asked = {"outcome": "number", **ASKING_OF_NUMBERS[key]}
         return audit(numbers, label="label", **{"attributes": ["sex"], **asked}).report

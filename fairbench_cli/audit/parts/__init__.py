@@ -12,6 +12,7 @@ from fairbench_cli.audit.parts.number_changes import NUMBER_CHANGES
 from fairbench_cli.audit.parts.number_explanations import NUMBERS_EXPLAINED
 from fairbench_cli.audit.parts.number_trends import NUMBER_TRENDS
 from fairbench_cli.audit.parts.numbers import NUMBERS
+from fairbench_cli.audit.parts.numeric_attributes import NUMERIC_ATTRIBUTES
 from fairbench_cli.audit.parts.part import AllRows, Part
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
 from fairbench_cli.audit.parts.requested_metrics import BY_NAME
@@ -26,6 +27,7 @@ PARTS: tuple[Part[Any, Any], ...] = (
     NUMBER_TRENDS,
     NUMBER_CHANGES,
     NUMBERS,
+    NUMERIC_ATTRIBUTES,
     WHOLE_TABLE,
     RATES_OF_GROUPS,
     BY_NAME,

@@ -94,7 +94,8 @@ def label_measure(name: str, numbers: NumberSlice) -> str:
     if name != SHARE_ABOVE:
         return NUMBER_MEASURES[name].label
     if cut.startswith(HIGHEST):
-        return f"share among the highest {cut.removeprefix(HIGHEST)}"
+        share, _, _ = cut.removeprefix(HIGHEST).partition(" (")  # without what ties did to it
+        return f"in the highest {share}"
     if cut.startswith(FROM):
         return f"share from {float(cut.removeprefix(FROM)):,.15g} up"
     return f"share with {cut}"
