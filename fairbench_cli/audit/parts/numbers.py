@@ -89,7 +89,7 @@ def add_shares_above(numbers: NumberSlice, base: Report) -> NumberSlice:
 
 
 def label_measure(name: str, numbers: NumberSlice) -> str:
-    """Return the head of a column: "share from 150,000 up", "share among the highest 10 %"."""
+    """Return the head of a column: "share from 150,000 up", "in the highest 10 %"."""
     cut = numbers.decision
     if name != SHARE_ABOVE:
         return NUMBER_MEASURES[name].label
