@@ -381,7 +381,7 @@ def margin_rows(runs: int) -> Iterator[list[str]]:
             equal_passes.append(judge_margin(sum_powers_along(group), reference_moments, margin).is_within)
         needed = float(rows_to_decide(sum_powers_along(many), sum_powers_along(many), margin))
         yield [
-            f"{design.name}, margin {margin.size:g} {margin.unit}",
+            f"{design.name}, margin {margin.value:g} {margin.unit}",
             share(np.concatenate(passes[::2])),
             share(np.concatenate(passes[1::2])),
             share(np.concatenate(outside)),

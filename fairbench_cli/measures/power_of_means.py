@@ -38,7 +38,7 @@ class TwoMeans:
     >>> round(design.chance_of_failure(1500), 3), round(design.chance_to_pass(0.0), 3)
     (0.972, 0.0)
     >>> round(design.least_failing(0.8)), round(design.with_total(12_000).most_passing(0.8))
-    (1085, 405)
+    (1085, 407)
     """
 
     rows: float
