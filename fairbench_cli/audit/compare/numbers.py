@@ -52,6 +52,7 @@ from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_amount
 from fairbench_cli.data.recognise import named_like_amounts, named_like_scores
 from fairbench_cli.document.model import Verdict
+from fairbench_cli.measures.classes import MORE_MARGIN
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.means import (
     FEW_ROWS,
@@ -70,7 +71,6 @@ DISTANCE = "distance"
 POWER_QUANTILE = 0.8416  # of the normal distribution at a power of .8
 SPREAD_MARGIN = 0.2  # standard deviations of the reference: "small" by Cohen (1988)
 PAY_MARGIN = 5.0  # per cent, from which a gap in pay has to be justified (Directive (EU) 2023/970, Art. 10)
-RANK_MARGIN = 0.056  # of P(more) from one half: that of two normal groups .2 standard deviations apart
 SIGNIFICANT = 3  # digits of a standard deviation
 MOST_DECIMALS = 6
 LARGEST_RANK_MARGIN = 0.5
@@ -338,7 +338,7 @@ def _rank_margin(config: AuditConfig) -> float:
     if stated is None and config.outcome == "ordinal":
         stated = config.margin.get(DEFAULT)
     if stated is None:
-        return RANK_MARGIN
+        return MORE_MARGIN
     if stated.unit != "units" or stated.value >= LARGEST_RANK_MARGIN:
         problem = f"levels are compared by the chance of the higher one, and {stated} is no distance from 0.5"
         raise user_error(problem, "say it as a share below 0.5: 0.056", Flag("margin"))
