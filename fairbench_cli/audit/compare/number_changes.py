@@ -127,10 +127,7 @@ def estimate_changes(pair: PairedNumbers, config: AuditConfig) -> NumberChanges:
     Groups that are left out, or not compared, have no change.
     """
     numbers = _pair_variables(pair, config)
-    group_counts = numbers.part
-    is_compared = references.comparable(group_counts, config)
-    if numbers.reference != REST:
-        is_compared[numbers.reference] = False
+    is_compared = numbers.are_compared(config)
     changes: list[NumberChange] = []
     means: list[MeanChange] = []
     everybody = _merge_groups(numbers)

@@ -1,6 +1,6 @@
 """What the rows of a slice of numbers say of each group: means, quantiles, ranks and errors, with limits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.references import REST
+from fairbench_cli.audit.compare.references import REST, Bools
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.numbers import NumberCells, SliceNumbers
 from fairbench_cli.audit.scan.readings import Ints
@@ -23,6 +23,7 @@ from fairbench_cli.measures.means import (
     MarginJudgement,
     MeanComparison,
     MeanInterval,
+    Ways,
     compare_means,
     judge_margin,
     mean_interval,
@@ -80,6 +81,10 @@ class NumbersOfGroups:
     cells: NumberCells
     reference: int
     more_variables: Mapping[str, Floats] = field(default_factory=dict)
+
+    def are_compared(self, config: AuditConfig) -> Bools:
+        """Return which groups are compared: those that may be, but for the reference itself."""
+        return references.are_compared(self.part, self.reference, config)
 
     @property
     def n_groups(self) -> int:
@@ -314,25 +319,29 @@ Estimates = TypeVar("Estimates", MeanComparison, MeanInterval, MarginJudgement, 
 
 def compare_mean(numbers: NumbersOfGroups, name: str, confidence: float) -> MeanComparison:
     """Return the comparison of the mean of a variable in each group, arrays of shape (groups,)."""
-    moments = numbers.moments[name]
-    others = numbers.of_reference(moments)
-    if not numbers.cells.persons:
-        return compare_means(moments, others, confidence)
-    by_group = []
-    for g in range(numbers.n_groups):
-        by_group.append(compare_means(moments[g], others[g], confidence, numbers.ways(name, g)))
-    return stack_groups(by_group)
+    return _estimate_groups(
+        numbers, name, lambda group, reference, ways: compare_means(group, reference, confidence, ways)
+    )
 
 
 def judge_mean(numbers: NumbersOfGroups, name: str, margin: Margin, confidence: float) -> MarginJudgement:
     """Return the judgement of a margin on the mean of a variable in each group, arrays of shape (groups,)."""
+    return _estimate_groups(
+        numbers, name, lambda group, reference, ways: judge_margin(group, reference, margin, confidence, ways)
+    )
+
+
+def _estimate_groups(
+    numbers: NumbersOfGroups, name: str, estimate: Callable[[Moments, Moments, Ways], Estimates]
+) -> Estimates:
+    """Return an estimate of each group's mean and its reference's; one by one where rows share clusters."""
     moments = numbers.moments[name]
     others = numbers.of_reference(moments)
     if not numbers.cells.persons:
-        return judge_margin(moments, others, margin, confidence)
+        return estimate(moments, others, ())
     by_group = []
     for g in range(numbers.n_groups):
-        by_group.append(judge_margin(moments[g], others[g], margin, confidence, numbers.ways(name, g)))
+        by_group.append(estimate(moments[g], others[g], numbers.ways(name, g)))
     return stack_groups(by_group)
 
 
@@ -363,10 +372,13 @@ class QuantileEstimates:
 def describe_quantiles(numbers: NumbersOfGroups, confidence: float) -> dict[str, QuantileEstimates]:
     """Return the quantiles of each group by name, each against its reference's."""
     shares = tuple(QUANTILES.values())
+    limits = [numbers.quantiles([g], shares, confidence) for g in range(numbers.n_groups)]
     by_group = []
-    for g in range(numbers.n_groups):
-        group_limits = numbers.quantiles([g], shares, confidence)
-        other_limits = numbers.quantiles(numbers.reference_groups(g), shares, confidence)
+    for g, group_limits in enumerate(limits):
+        if numbers.reference == REST:
+            other_limits = numbers.quantiles(numbers.reference_groups(g), shares, confidence)
+        else:
+            other_limits = limits[numbers.reference]
         by_group.append((group_limits, other_limits, subtract_quantiles(group_limits, other_limits)))
     quantiles, other_quantiles, difference = np.array(by_group, dtype=np.float64).transpose(1, 2, 3, 0)
     estimates = {}

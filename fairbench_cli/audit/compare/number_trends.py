@@ -204,9 +204,7 @@ def _compute_trends(
     numbers = numbers_of_groups(together, config)
     stays = ~references.excluded(together.part, config)
     codes = slice_codes[stays[together.cells.group]]
-    is_compared = references.comparable(numbers.part, config)
-    if numbers.reference != REST:
-        is_compared[numbers.reference] = False
+    is_compared = numbers.are_compared(config)
     margin = state_margin(numbers, config)
     when = np.asarray(times)
     when = (when - when[0]) / (when[-1] - when[0])

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.family import adjust_family, find_copies
+from fairbench_cli.audit.compare.family import adjust_family, are_named, find_copies, named_rates
 from fairbench_cli.audit.compare.number_estimates import (
     ABSOLUTE_ERROR,
     OUTCOME,
@@ -57,6 +57,7 @@ from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.means import (
     FEW_ROWS,
     Margin,
+    MeanComparison,
     row_shortage,
     rows_to_decide,
 )
@@ -101,6 +102,11 @@ class StatedMargin:
     stated: Margin
     is_default: bool
     is_amount: bool
+
+    @property
+    def deviation(self) -> float:
+        """The reference's standard deviation; NaN where it has none."""
+        return float(divide(np.asarray(self.units), np.asarray(self.deviations)))
 
 
 @dataclass(frozen=True)
@@ -243,18 +249,20 @@ def estimate_slice(numbers: SliceNumbers, column: str, config: AuditConfig) -> S
     else:
         values[OUTCOME] = mean_intervals(of_groups, OUTCOME, config.confidence)
         values["sd"] = without_limits(moments.deviation)
-        judged.append(estimate_mean(of_groups, OUTCOME, margin, config))
+        comparison = compare_mean(of_groups, OUTCOME, config.confidence)
+        judged.append(estimate_mean(of_groups, OUTCOME, comparison, margin, config))
     for name, quantiles in describe_quantiles(of_groups, config.confidence).items():
         values[name] = intervals(quantiles.value, quantiles.low, quantiles.high)
         if not is_ordinal:
             described.append(_compare_quantiles(name, quantiles, of_groups))
     if not is_ordinal and of_groups.cells.truth is not None:
         for name in (RESIDUAL, ABSOLUTE_ERROR):
-            judged.append(estimate_mean(of_groups, name, margin, config))
+            of_error = compare_mean(of_groups, name, config.confidence)
+            judged.append(estimate_mean(of_groups, name, of_error, margin, config))
             values[name] = mean_intervals(of_groups, name, config.confidence)
         values |= error_values(of_groups, config.confidence)
     if not is_ordinal:
-        described += [more, *estimate_effects(of_groups, config)]
+        described += [more, estimate_effect(comparison, of_groups)]
     described.append(distance)
     remarks = []
     if margin.is_amount:
@@ -366,7 +374,11 @@ def are_amounts(numbers: NumbersOfGroups, config: AuditConfig) -> bool:
 
 
 def estimate_mean(
-    numbers: NumbersOfGroups, name: str, margin: StatedMargin, config: AuditConfig
+    numbers: NumbersOfGroups,
+    name: str,
+    comparison: MeanComparison,
+    margin: StatedMargin,
+    config: AuditConfig,
 ) -> VariableEstimates:
     """Return the mean of a variable in each group against its reference's.
 
@@ -375,12 +387,10 @@ def estimate_mean(
     moments = numbers.moments[name]
     others = numbers.of_reference(moments)
     limit = margin_of(name, margin, config)
-    comparison = compare_mean(numbers, name, config.confidence)
     judgement = judge_mean(numbers, name, limit, config.confidence)
     difference = comparison.difference
     shortage = row_shortage(moments, others, difference.skewness)
-    no_ratio = np.full(numbers.n_groups, np.nan)
-    ratio = intervals(no_ratio, no_ratio, no_ratio)
+    ratio = without_limits(np.full(numbers.n_groups, np.nan))
     if name == OUTCOME and has_percent(numbers):
         ratio = intervals(comparison.ratio, comparison.ratio_low, comparison.ratio_high)
     return VariableEstimates(
@@ -433,15 +443,14 @@ def _describe_both(
     )
 
 
-def estimate_effects(numbers: NumbersOfGroups, config: AuditConfig) -> list[VariableEstimates]:
-    """Return the standardised differences: Hedges' g, with Bonett's limits, which need no equal spread."""
-    comparison = compare_mean(numbers, OUTCOME, config.confidence)
+def estimate_effect(comparison: MeanComparison, numbers: NumbersOfGroups) -> VariableEstimates:
+    """Return the standardised difference: Hedges' g, with Bonett's limits, which need no equal spread."""
     # Bonett's d has the mean of both variances below it; its limits are moved onto g.
     with np.errstate(invalid="ignore"):  # without spread d is infinite, or there is none
         scale = divide(comparison.hedges_g, comparison.bonett_d)
         limits = (comparison.bonett_low * scale, comparison.bonett_high * scale)
     g = intervals(comparison.hedges_g, *limits)
-    return [_describe_both("hedges-g", g, np.full(numbers.n_groups, np.nan), numbers)]
+    return _describe_both("hedges-g", g, np.full(numbers.n_groups, np.nan), numbers)
 
 
 def estimate_ranks(
@@ -546,35 +555,18 @@ def _adjust(
     copies = find_copies(parts, references_of)
     for slice_estimates, copied in zip(estimates, copies, strict=True):
         p = np.stack([variable.p for variable in slice_estimates.judged], axis=-1)
-        p[~_are_compared(slice_estimates, config)] = np.nan
+        p[~references.are_compared(slice_estimates.part, slice_estimates.reference, config)] = np.nan
         p[list(copied)] = np.nan  # the same test as of an earlier column
         tables.append(p)
         names = [variable.metric for variable in slice_estimates.judged]
-        decide.append(np.array([name in deciding for name in names]))
-        gate_names = named_measures(slice_estimates.part, deciding, config)
-        named.append(np.array([name in gate_names for name in names]))
+        decide.append(are_named(names, deciding))
+        gate_names = named_rates(slice_estimates.part, names, deciding, config)
+        named.append(are_named(names, gate_names))
     adjusted = adjust_family(tables, decide, named=named).adjusted
     for i, copied in enumerate(copies):
         for group, (first, original) in copied.items():
             adjusted[i][group] = adjusted[first][original]
     return adjusted
-
-
-def named_measures(part: Slice, deciding: Sequence[str], config: AuditConfig) -> frozenset[str]:
-    """Return the measures of a slice that a gate names: by itself, of this attribute, or the attribute."""
-    names: set[str] = set()
-    for attribute, name in config.fail_on + config.warn_on:
-        if attribute in ("", part.attribute):
-            names.update([name] if name else deciding)
-    return frozenset(names)
-
-
-def _are_compared(estimates: SliceEstimates, config: AuditConfig) -> Bools:
-    """Return which groups are compared: those that may be, but for the reference itself."""
-    is_compared = references.comparable(estimates.part, config)
-    if estimates.reference != REST:
-        is_compared[estimates.reference] = False
-    return is_compared
 
 
 def _judge_slice(
@@ -585,7 +577,7 @@ def _judge_slice(
     groups = part.counts.groups
     attribute = Place(*part.place)
     reference = REST_NAME if estimates.reference == REST else groups[estimates.reference]
-    is_compared = _are_compared(estimates, config)
+    is_compared = references.are_compared(part, estimates.reference, config)
     comparisons = []
     for g in np.flatnonzero(is_compared).tolist():
         for m, variable in enumerate(estimates.judged):
@@ -608,7 +600,7 @@ def _judge_slice(
     return NumberSlice(
         *part.place,
         estimates.column,
-        _decimals(estimates.margin),
+        find_decimals(estimates.margin.deviation),
         reference,
         estimates.margin,
         tuple(rows),
@@ -618,12 +610,15 @@ def _judge_slice(
     )
 
 
-def _decimals(margin: StatedMargin) -> int:
-    """Return the decimals that tell numbers apart: those that a standard deviation has with three digits."""
-    deviation = divide(np.asarray(margin.units), np.asarray(margin.deviations))
-    if not (np.isfinite(deviation) and deviation > 0):
+def find_decimals(deviation: float) -> int:
+    """Return the decimals that tell numbers apart: those that a standard deviation has with three digits.
+
+    >>> [find_decimals(deviation) for deviation in (30436.9, 7.089, 0.43)]
+    [0, 2, 3]
+    """
+    if not (math.isfinite(deviation) and deviation > 0):
         return MOST_DECIMALS
-    return int(np.clip(SIGNIFICANT - 1 - np.floor(np.log10(deviation)), 0, MOST_DECIMALS))
+    return min(max(SIGNIFICANT - 1 - math.floor(math.log10(deviation)), 0), MOST_DECIMALS)
 
 
 def _compare(

@@ -134,6 +134,14 @@ def comparable(group_counts: Slice, config: AuditConfig) -> Bools:
     return np.asarray(inside & np.array(enough, dtype=bool))
 
 
+def are_compared(group_counts: Slice, reference: int, config: AuditConfig) -> Bools:
+    """Return which groups are compared with a reference: those that may be, but for itself."""
+    is_compared = comparable(group_counts, config)
+    if reference != REST:
+        is_compared[reference] = False
+    return is_compared
+
+
 def without_excluded_groups(group_counts: Slice, config: AuditConfig) -> Slice:
     """Return a slice without the groups that are left out."""
     return without_groups(group_counts, excluded(group_counts, config))

@@ -30,6 +30,7 @@ from fairbench_cli.document.model import SYMBOLS, UNTESTED, Chart, Section, Tabl
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 
 KEY = "numbers"
+SEVERITY: dict[Verdict, int] = {"fail": 0, "undecided": 1, "pass": 2}
 SHARE_DECIMALS = 3  # of shares, and of what has no unit
 SHARE_ABOVE = "share-above"
 HIGHEST = "top "  # of a decision that takes so many of the highest
@@ -244,13 +245,12 @@ def decisive_rows(numbers: NumberSlice) -> dict[str, NumberComparison]:
 
 def _worst_rows(numbers: NumberSlice) -> dict[str, NumberComparison]:
     """Return the comparison of each group with the worst verdict, of several the first measure's."""
-    severity = {"fail": 0, "undecided": 1, "pass": 2}
     worst = decisive_rows(numbers)
     for row in numbers.comparisons:
         if not row.deciding or row.verdict is None:
             continue
         so_far = worst[row.group].verdict
-        if so_far is not None and severity[row.verdict] < severity[so_far]:
+        if so_far is not None and SEVERITY[row.verdict] < SEVERITY[so_far]:
             worst[row.group] = row
     return worst
 

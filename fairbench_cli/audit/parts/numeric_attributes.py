@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairbench_cli.audit.compare.numbers import find_decimals
 from fairbench_cli.audit.compare.report import Interval, Report
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
@@ -28,7 +29,6 @@ from fairbench_cli.measures.regression import EstimateWithLimits
 KEY = "numeric_attributes"
 FEWEST_ROWS = 30  # with a number in both columns
 MOST_ROWS = 1_000_000  # of more the first are looked at
-SIGNIFICANT = 3  # digits of a standard deviation
 
 
 @dataclass(frozen=True)
@@ -115,13 +115,12 @@ def _describe(
     name: str, column: str, dependence: AttributeDependence, y: Floats, overall: float, *, is_cut_short: bool
 ) -> NumericAttribute:
     line = dependence.line
-    digits = max(0, SIGNIFICANT - 1 - math.floor(math.log10(float(np.std(y)))))
     return NumericAttribute(
         attribute=name,
         column=column,
         rows=len(y),
         is_cut_short=is_cut_short,
-        digits=digits,
+        digits=find_decimals(float(np.std(y))),
         step=line.step,
         slope=_interval(line.per_step),
         effect=_interval(line.effect),

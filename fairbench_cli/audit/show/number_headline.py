@@ -12,6 +12,7 @@ from fairbench_cli.audit.parts.number_trends import KEY as SLICES_KEY
 from fairbench_cli.audit.parts.numbers import (
     ERRORS,
     KEY,
+    SEVERITY,
     describe_kind,
     describe_margin,
     format_measure,
@@ -25,7 +26,6 @@ from fairbench_cli.document.model import VERDICTS
 from fairbench_cli.measures.power import round_up_count
 
 MORE = "more"
-ORDER = {"fail": 0, "undecided": 1, "pass": 2}
 
 
 def number_headline(report: Report) -> Headline:
@@ -45,7 +45,7 @@ def number_headline(report: Report) -> Headline:
         message = "Nothing is compared: no attribute has two groups that may be compared."
         return Headline(report.verdict, message, message)
     message = sentences[0].text
-    part_summaries = (numbers.summary(findings, report) for numbers, findings in parts_of(report))
+    part_summaries = (audit_part.summary(findings, report) for audit_part, findings in parts_of(report))
     details = " ".join(filter(None, (_describe_details(ordered, report), *part_summaries)))
     verdict = combine_verdicts(verdict_of(numbers, report) for numbers in slices)
     return Headline(
@@ -63,7 +63,7 @@ def judged_slices(report: Report) -> list[NumberSlice]:
 def worst_first_numbers(comparisons: Iterable[NumberComparison]) -> list[NumberComparison]:
     """Return the comparisons that decide: failures first, the largest differences for their margins first."""
     rows = [row for row in comparisons if row.deciding and row.verdict is not None]
-    return sorted(rows, key=lambda row: (ORDER[row.verdict or "pass"], -_size(row)))
+    return sorted(rows, key=lambda row: (SEVERITY[row.verdict or "pass"], -_size(row)))
 
 
 def _size(row: NumberComparison) -> float:
@@ -77,7 +77,7 @@ def _size(row: NumberComparison) -> float:
 
 def _rank(numbers: NumberSlice, report: Report) -> tuple[int, float]:
     rows = worst_first_numbers(numbers.comparisons)
-    return ORDER[verdict_of(numbers, report)], -max(map(_size, rows), default=0.0)
+    return SEVERITY[verdict_of(numbers, report)], -max(map(_size, rows), default=0.0)
 
 
 def _describe_slice(numbers: NumberSlice, rows: Sequence[NumberComparison], report: Report) -> Sentence:
