@@ -178,6 +178,28 @@ def test_households_of_both_groups_share_what_they_have() -> None:
     assert together.loc["mean", "p"] < 1e-6
 
 
+def test_rows_of_weight_0_are_no_rows() -> None:
+    rng = np.random.default_rng(17)
+    rows = pd.DataFrame({"grade": rng.integers(0, 21, 600), "sex": rng.choice(["f", "m"], 600)})
+    rows["w"] = rng.choice([0, 1, 2], 600)  # grades of one group and weight 0 stand beside others
+    keys = {"score": "grade", "outcome": "number", "attribute": ["sex"], "ref": {"sex": "m"}, "weight": "w"}
+    # The words of the cut say how many rows are tied there, whatever they weigh.
+    left = audit(rows, **keys).to_pandas("numbers").drop(columns="decision")
+    right = audit(rows[rows["w"] > 0], **keys).to_pandas("numbers").drop(columns="decision")
+    pd.testing.assert_frame_equal(left, right, rtol=1e-9)
+
+
+def test_the_rows_that_would_decide_know_that_rows_are_alike() -> None:
+    rng = np.random.default_rng(18)
+    rows = people(rng, 200).assign(person=range(200), pay=rng.normal(1000, 300, 200))
+    thrice = pd.concat([rows] * 3)
+    keys = {"score": "pay", "attribute": ["sex"], "ref": {"sex": "m"}, "margin": 100}
+    alone = compared(audit(rows, **keys)).loc["mean"]
+    together = compared(audit(thrice, cluster="person", **keys)).loc["mean"]
+    assert alone["verdict"] == together["verdict"] == "undecided"
+    assert together["rows_needed"] == pytest.approx(3 * alone["rows_needed"], rel=0.05)
+
+
 def test_a_wider_margin_never_turns_passing_into_failing() -> None:
     rng = np.random.default_rng(10)
     rows = people(rng)

@@ -27,6 +27,7 @@ from fairbench_cli.measures.means import (
     compare_means,
     judge_margin,
     mean_interval,
+    rows_to_decide,
 )
 from fairbench_cli.measures.moments import (
     POWERS,
@@ -329,6 +330,19 @@ def judge_mean(numbers: NumbersOfGroups, name: str, margin: Margin, confidence: 
     return _estimate_groups(
         numbers, name, lambda group, reference, ways: judge_margin(group, reference, margin, confidence, ways)
     )
+
+
+def estimate_rows_needed(numbers: NumbersOfGroups, name: str, margin: Margin, confidence: float) -> Floats:
+    """Return how many rows of each group and its reference would decide on a mean, shape (groups,)."""
+    moments = numbers.moments[name]
+    others = numbers.of_reference(moments)
+    if not numbers.cells.persons:
+        return rows_to_decide(moments, others, margin, confidence)
+    by_group = []
+    for g in range(numbers.n_groups):
+        ways = numbers.ways(name, g)
+        by_group.append(rows_to_decide(moments[g], others[g], margin, confidence, ways=ways))
+    return np.stack(by_group)
 
 
 def _estimate_groups(

@@ -30,6 +30,7 @@ from fairbench_cli.audit.compare.number_estimates import (
     compare_ranks,
     describe_quantiles,
     describe_shapes,
+    estimate_rows_needed,
     judge_mean,
     mean_by_group,
     numbers_of_groups,
@@ -59,7 +60,6 @@ from fairbench_cli.measures.means import (
     Margin,
     MeanComparison,
     row_shortage,
-    rows_to_decide,
 )
 from fairbench_cli.measures.moments import Moments
 from fairbench_cli.measures.prediction_errors import explained_share, root_mean_square
@@ -405,7 +405,7 @@ def estimate_mean(
         is_within=judgement.is_within,
         is_outside=judgement.is_outside,
         is_few=shortage == FEW_ROWS,
-        rows_needed=rows_to_decide(moments, others, limit, config.confidence),
+        rows_needed=estimate_rows_needed(numbers, name, limit, config.confidence),
     )
 
 

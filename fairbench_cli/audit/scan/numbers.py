@@ -170,7 +170,9 @@ def _make_table(scan: Scan, names: Sequence[str]) -> bool:
         labels.append("truth")
         more_keys.append(f"number_{scan.roles.truth} AS truth")
     labels += score_names(scan)[1:]
-    sql = alike_rows(scan, names, labels, labels, powers=len(SUMS_OF_WEIGHTS), more_keys=more_keys)
+    powers = len(SUMS_OF_WEIGHTS)
+    where = "weight > 0" if scan.weighted else ""  # a row of weight 0 says nothing, and is no row
+    sql = alike_rows(scan, names, labels, labels, powers=powers, more_keys=more_keys, where=where)
     scan.source.execute(f"CREATE OR REPLACE TEMP TABLE numbers AS {sql}")
     (n_cells,) = scan.source.row("SELECT count(*) FROM numbers")
     if n_cells <= MOST_CELLS:
@@ -189,8 +191,6 @@ def _make_table(scan: Scan, names: Sequence[str]) -> bool:
 def _read_columns(scan: Scan, model: int, side: int) -> dict[str, NDArray[Any]]:
     """Return the columns of the table for one model, the lowest values of one column of scores first."""
     query = f"SELECT * EXCLUDE (model) FROM numbers WHERE model = {model}"
-    if scan.weighted:
-        query += " AND weight > 0"
     columns = scan.source.execute(query).fetchnumpy()
     # Not a stable order, which takes five times as long: equal values are alike wherever they stand.
     order = np.argsort(np.asarray(columns[score_names(scan)[side]]))

@@ -805,6 +805,7 @@ def alike_rows(
     *,
     powers: int,
     more_keys: Sequence[str] = (),
+    where: str = "",
 ) -> str:
     """Write a query of rows that are alike: model, score, labels, codes of groups and of persons; and sums.
 
@@ -822,6 +823,8 @@ def alike_rows(
         Of weights that are summed.
     more_keys : sequence of str
         What the keys of a row lack for that.
+    where : str
+        What is asked of a row that counts.
     """
     people = person_columns(scan)
     keys = ["model", "score", *labels, *(f"of_{i}" for i in range(len(names))), *people]
@@ -840,6 +843,8 @@ def alike_rows(
             for name, order in zip(people, orders, strict=False)
         ]
         rows = f"SELECT * EXCLUDE ({', '.join(people_names)}), {', '.join(ranks)} FROM ({rows})"
+    if where:
+        rows = f"SELECT * FROM ({rows}) WHERE {where}"
     told_apart = ["model", "score_0", *labels, *(f"attribute_{i}" for i in range(len(names)))]
     counts = f"count(*), count(DISTINCT ({', '.join(told_apart)}))"
     in_sample = scan.keys(names, "sample", more_keys=more_keys)
