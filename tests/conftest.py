@@ -25,6 +25,7 @@ import duckdb
 import numpy as np
 import pytest
 import yaml
+from browser import browser_page, chromium, console  # noqa: F401
 from forking import Nursery
 from hypothesis import settings
 from threadpoolctl import threadpool_limits

@@ -1,10 +1,13 @@
 """A document as one HTML page that needs nothing from elsewhere, and as that page printed: a PDF."""
 
+import base64
+import hashlib
 import math
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +26,7 @@ CLOCK = "SOURCE_DATE_EPOCH"  # seconds; what many programs write as the date of 
 
 
 def html(document: Document, *, printed: bool = False) -> str:
-    """Return the page; the same document gives the same bytes.
+    """Return the page, which stands alone; the same document gives the same bytes.
 
     Parameters
     ----------
@@ -32,6 +35,35 @@ def html(document: Document, *, printed: bool = False) -> str:
     printed : bool
         Whether to leave out what needs a screen.
     """
+    return _render(document, printed=printed, policy=page_policy())
+
+
+def render_served_page(
+    document: Document, *, bar: str = "", stylesheets: Sequence[str] = (), scripts: Sequence[str] = ()
+) -> str:
+    """Return the page for a server, which sends the policy as a header: two policies would both hold.
+
+    Parameters
+    ----------
+    document : Document
+        What to show.
+    bar : str
+        HTML that stands above the page's header; nothing in it is escaped.
+    stylesheets, scripts : sequence of str
+        Addresses of what the page loads after its own style and script.
+    """
+    return _render(document, bar=bar, stylesheets=stylesheets, scripts=scripts)
+
+
+def _render(
+    document: Document,
+    *,
+    printed: bool = False,
+    policy: str = "",
+    bar: str = "",
+    stylesheets: Sequence[str] = (),
+    scripts: Sequence[str] = (),
+) -> str:
     template, style, script, redraw = page_parts()
     page = template.render(
         document=document,
@@ -41,6 +73,10 @@ def html(document: Document, *, printed: bool = False) -> str:
         verdicts=VERDICTS,
         isnan=math.isnan,
         printed=printed,
+        policy=policy,
+        bar=bar,
+        stylesheets=stylesheets,
+        scripts=scripts,
         style=style,
         script=script,
         redraw=redraw,
@@ -51,7 +87,10 @@ def html(document: Document, *, printed: bool = False) -> str:
 
 @cache
 def page_parts() -> tuple["jinja2.Template", str, str, str]:
-    """Return the template, which takes longer to compile than most pages to write, and what it lays in."""
+    """Return the template, which takes longer to compile than most pages to write, and what it lays in.
+
+    The style and the scripts are as they stand between their tags: browsers hash every letter there.
+    """
     import jinja2
 
     environment = jinja2.Environment(
@@ -61,7 +100,41 @@ def page_parts() -> tuple["jinja2.Template", str, str, str]:
         (HERE / name).read_text(encoding="utf-8")
         for name in ("page.html.j2", "page.css", "page.js", "redraw.js")
     )
-    return environment.from_string(template), style, script, redraw
+    return environment.from_string(template), f"\n{style}", f"\n{script}", f"\n{redraw}"
+
+
+@dataclass(frozen=True)
+class PageHashes:
+    """What a policy allows of pages: sources such as 'sha256-…', in their quotes.
+
+    Parameters
+    ----------
+    styles, scripts : tuple of str
+        Those of the style, and of the scripts that some page has.
+    """
+
+    styles: tuple[str, ...]
+    scripts: tuple[str, ...]
+
+
+@cache
+def page_hashes() -> PageHashes:
+    """Return the hashes of what every page has within it, for the policies `style-src` and `script-src`."""
+    _, style, script, redraw = page_parts()
+    return PageHashes(styles=(_hash_source(style),), scripts=(_hash_source(script), _hash_source(redraw)))
+
+
+def _hash_source(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def page_policy() -> str:
+    """Return the policy of a page that stands alone: it loads nothing, and runs no script but its own."""
+    hashes = page_hashes()
+    styles = " ".join(hashes.styles)
+    scripts = " ".join(hashes.scripts)
+    return f"default-src 'none'; style-src {styles}; script-src {scripts}; img-src data:"
 
 
 def write_pdf(document: Document, path: Path) -> None:

@@ -35,28 +35,25 @@ function sort(button) {
   body.append(sorted);
   said.textContent = `${table.caption.textContent.trim()}: sorted by ${button.textContent.trim()}, ${down ? "descending" : "ascending"}`;
 }
-function addFilter(table) {
+function addFilter(box) {
   const label = document.createElement("label");
   const input = document.createElement("input");
   label.className = "filter";
   input.type = "search";
-  input.addEventListener("input", () => {
-    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
-    for (const row of table.tBodies[0].rows) {
-      const text = row.textContent.toLowerCase();
-      row.hidden = !words.every((word) => text.includes(word));
-      shown += row.hidden ? 0 : 1;
-    }
-    said.textContent = `${table.caption.textContent.trim()}: ${shown} of ${table.tBodies[0].rows.length} rows`;
-  });
   label.append("Rows with ", input);
-  table.parentElement.before(label);
+  box.before(label);
 }
-for (const button of document.querySelectorAll("th > button"))
-  button.addEventListener("click", () => sort(button));
-for (const table of document.querySelectorAll(":not(.tiles *) > .box > table"))
-  if (table.tBodies[0].rows.length > FEW) addFilter(table);
+function filter(input) {
+  const table = input.closest(".filter").nextElementSibling.querySelector("table");
+  const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let shown = 0;
+  for (const row of table.tBodies[0].rows) {
+    const text = row.textContent.toLowerCase();
+    row.hidden = !words.every((word) => text.includes(word));
+    shown += row.hidden ? 0 : 1;
+  }
+  said.textContent = `${table.caption.textContent.trim()}: ${shown} of ${table.tBodies[0].rows.length} rows`;
+}
 // Marks of charts say what they show: to a pointer, to the arrow keys, and to a screen reader.
 const tip = document.createElement("div");
 tip.id = "tip";
@@ -83,29 +80,57 @@ function hide() {
   document.querySelector(".on")?.classList.remove("on");
   tip.hidden = true;
 }
-for (const figure of document.querySelectorAll("figure:not(:has(> .key))")) {
-  figure.tabIndex = 0;
-  const name = () =>
+const CHART = "figure:not(:has(> .key))";
+function nameFigure(figure) {
+  const name =
     [figure.querySelector("figcaption"), figure.querySelector("caption")].find(Boolean)?.textContent ??
     figure.querySelector("svg")?.getAttribute("aria-label") ??
     "chart";
-  figure.setAttribute("aria-label", `${name().trim()}; arrow keys go through its marks`);
-  figure.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (event.key === "Escape") hide();
-    if (!step) return;
-    const marks = [
-      ...figure.querySelectorAll("svg :not(.area):not(.line):not(.way) > title, svg .dot > title"),
-    ].map((title) => title.parentElement);
-    if (!marks.length) return;
-    event.preventDefault();
-    const now = marks.findIndex((mark) => mark.classList.contains("on"));
-    show(marks[(now + step + marks.length) % marks.length], true);
-  });
-  figure.addEventListener("blur", hide);
-  figure.addEventListener("pointerover", (event) => {
-    const mark = event.target.closest?.("svg *:has(> title)");
-    if (mark && told(mark)) show(mark, false);
-  });
-  figure.addEventListener("pointerout", hide);
+  figure.tabIndex = 0;
+  figure.setAttribute("aria-label", `${name.trim()}; arrow keys go through its marks`);
 }
+function goThroughMarks(figure, event) {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  if (event.key === "Escape") hide();
+  if (!step) return;
+  const marks = [
+    ...figure.querySelectorAll("svg :not(.area):not(.line):not(.way) > title, svg .dot > title"),
+  ].map((title) => title.parentElement);
+  if (!marks.length) return;
+  event.preventDefault();
+  const now = marks.findIndex((mark) => mark.classList.contains("on"));
+  show(marks[(now + step + marks.length) % marks.length], true);
+}
+// What a page needs besides listeners. These are the document's, so that they still hold when the header and the
+// main part have been exchanged for another page's, which the event `fairbench:replaced` says.
+function setUp() {
+  hide();
+  for (const box of document.querySelectorAll(":not(.tiles *) > .box:has(> table)")) {
+    const hasFilter = box.previousElementSibling?.matches(".filter");
+    if (!hasFilter && box.querySelector("table").tBodies[0].rows.length > FEW) addFilter(box);
+  }
+  document.querySelectorAll(CHART).forEach(nameFigure);
+}
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("th > button");
+  if (button) sort(button);
+});
+document.addEventListener("input", (event) => {
+  if (event.target.matches(".filter input")) filter(event.target);
+});
+document.addEventListener("keydown", (event) => {
+  const figure = event.target.closest?.(CHART);
+  if (figure) goThroughMarks(figure, event);
+});
+document.addEventListener("focusout", (event) => {
+  if (event.target.matches(CHART)) hide();
+});
+document.addEventListener("pointerover", (event) => {
+  const mark = event.target.closest?.("figure svg *:has(> title)");
+  if (mark && told(mark)) show(mark, false);
+});
+document.addEventListener("pointerout", (event) => {
+  if (event.target.closest?.(CHART)) hide();
+});
+document.addEventListener("fairbench:replaced", setUp);
+setUp();

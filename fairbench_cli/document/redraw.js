@@ -1,10 +1,16 @@
 "use strict";
 // Draws the figures of a run's page, and the tables that follow its switches, from the numbers in the page: at
-// load and after each switch. Numbers are whole numbers of `data.fixed_point_one` to 1, null where there is none. Those of
+// load, after each switch, and when the page's parts have been exchanged. Numbers are whole numbers of `data.fixed_point_one` to 1, null where there is none. Those of
 // a metric of a panel are a list over techniques and, within, β.
 {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const form = document.querySelector(".switches");
+  // Of the page that is shown; `begin` sets them, at load and after its parts were exchanged for another page's.
+  let data = null;
+  let form = null;
+  let selects = {};
+  let firstChoices = {};
+  let columns = []; // of the table of numbers
+  let tables = [];
+  let drawnPanels = new Map(); // by figure, of planes: they hang on nothing but the panel
 
   // Texts and numbers.
   const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;" };
@@ -236,7 +242,7 @@
     const headCells = heads.map((head) => `<th scope="col" class="n">${head}</th>`).join("");
     const ticks = multiples(low, high, step).map((value) => {
       const text = written(scale, value).replace(/\.?0+$/, "");
-      return `<span class="tick" style="left:${short(percentOfAxis(scale, value))}%">${text}</span>`;
+      return `<text class="tick" x="${short(percentOfAxis(scale, value))}%" y="50%" text-anchor="middle">${text}</text>`;
     });
     const hasLongWord = rows.some(({ name }) => name.split(/[ -]/).some((word) => word.length > 13));
     return [
@@ -245,7 +251,7 @@
       `<colgroup>${"<col>".repeat(2 + heads.length)}</colgroup>`,
       `<thead><tr><th scope="col" colspan="2">${escaped(nameWithUnit(scale))}</th>${headCells}</tr></thead>`,
       `<tbody>${rows.map((row) => drawRow(row, ideal)).join("")}</tbody>`,
-      `<tfoot aria-hidden="true"><tr><td></td><td class="plot"><div>${ticks.join("")}</div></td>`,
+      `<tfoot aria-hidden="true"><tr><td></td><td class="plot"><svg>${ticks.join("")}</svg></td>`,
       `<td colspan="${heads.length}"></td></tr></tfoot></table>`,
     ].join("");
   }
@@ -537,11 +543,6 @@
   }
 
   // What the switches choose.
-  const selects = {};
-  for (const select of form.elements) if (select.name) selects[select.name] = select;
-  const firstChoices = Object.fromEntries(
-    Object.entries(selects).map(([name, select]) => [name, select.value]),
-  );
   function chosen(name) {
     return selects[name] ? selects[name].value : (data.first_choices[name] ?? "");
   }
@@ -641,27 +642,29 @@
     const n = atBeta(panel.n_values[m], i);
     return numberCell(`${n} of ${panel.n_repeats}`, n);
   }
-  const COLUMNS = [
-    ...data.table_heads.panel.map((head, j) => ({
-      head,
-      isNumber: false,
-      cell: ({ panel }) => wordCell(panel.row_heads[j]),
-    })),
-    {
-      head: data.table_heads.strength,
-      isNumber: true,
-      cell: ({ panel, k }) => numberCell(panel.beta_texts[k], panel.betas[k]),
-    },
-    { head: "technique", isNumber: false, cell: ({ panel, t }) => wordCell(panel.technique_names[t]) },
-    { head: "value", isNumber: true, cell: valueCell },
-    { head: "difference", isNumber: true, cell: differenceCell },
-    { head: "verdict", isNumber: false, cell: verdictCell },
-    { head: "accuracy", isNumber: true, cell: accuracyCell },
-    { head: "repeats", isNumber: true, cell: repeatsCell },
-  ];
+  function columnsOf({ panel: panelHeads, strength }) {
+    return [
+      ...panelHeads.map((head, j) => ({
+        head,
+        isNumber: false,
+        cell: ({ panel }) => wordCell(panel.row_heads[j]),
+      })),
+      {
+        head: strength,
+        isNumber: true,
+        cell: ({ panel, k }) => numberCell(panel.beta_texts[k], panel.betas[k]),
+      },
+      { head: "technique", isNumber: false, cell: ({ panel, t }) => wordCell(panel.technique_names[t]) },
+      { head: "value", isNumber: true, cell: valueCell },
+      { head: "difference", isNumber: true, cell: differenceCell },
+      { head: "verdict", isNumber: false, cell: verdictCell },
+      { head: "accuracy", isNumber: true, cell: accuracyCell },
+      { head: "repeats", isNumber: true, cell: repeatsCell },
+    ];
+  }
   function makeHeads(table) {
     const row = table.createTHead().insertRow();
-    for (const { head, isNumber } of COLUMNS) {
+    for (const { head, isNumber } of columns) {
       const cell = document.createElement("th");
       cell.scope = "col";
       cell.innerHTML = `<button type="button">${escaped(head)}</button>`;
@@ -681,7 +684,7 @@
     const numbers = { panel, scale: data.scales[m], against, m, t, k, i, mean, difference };
     const row = document.createElement("tr");
     row.classList.toggle("off", isHidden(panel.switch_values));
-    COLUMNS.forEach(({ isNumber, cell }, j) => {
+    columns.forEach(({ isNumber, cell }, j) => {
       const element = document.createElement(j === 0 ? "th" : "td");
       if (j === 0) element.scope = "row";
       if (isNumber) element.className = "n";
@@ -728,13 +731,6 @@
     },
   };
 
-  const tables = [];
-  for (const table of document.querySelectorAll("table[data-key]")) {
-    const [kind, slot] = table.dataset.key.split("-");
-    if (kind === "numbers") makeHeads(table);
-    tables.push({ table, kind, slot, rows: [...table.tBodies[0].rows] });
-  }
-  const drawnPanels = new Map(); // by figure, of planes: they hang on nothing but the panel
   function draw() {
     for (const section of document.querySelectorAll(".of"))
       section.classList.toggle("off", isHidden(section.dataset));
@@ -742,7 +738,7 @@
     for (const head of document.querySelectorAll("table[data-key] [aria-sort]"))
       head.removeAttribute("aria-sort");
     for (const input of document.querySelectorAll(".filter input")) {
-      if (input.value) input.dispatchEvent(new Event("input"));
+      if (input.value) input.dispatchEvent(new Event("input", { bubbles: true }));
     }
     for (const figure of document.querySelectorAll("figure[data-key]")) {
       const [kind, slot, ...rest] = figure.dataset.key.split("-");
@@ -768,8 +764,9 @@
     }
     history.replaceState(null, "", `#${address}`);
   }
-  form.addEventListener("change", (event) => {
+  document.addEventListener("change", (event) => {
     const { name, value } = event.target;
+    if (event.target.form !== form || !selects[name]) return;
     // Where nothing is of all that is chosen, the other switches go back to all.
     if (data.panels.every((panel) => isHidden(panel.switch_values))) {
       const { switch_values } = data.panels.find((panel) => panel.switch_values[name] === value);
@@ -784,11 +781,37 @@
     const title = event.target.parentElement.textContent.trim().split("\n")[0].trim();
     said.textContent = `${title}: ${event.target.selectedOptions[0].textContent}`;
   });
-  form.addEventListener("submit", (event) => event.preventDefault());
+  document.addEventListener("submit", (event) => {
+    if (event.target === form) event.preventDefault();
+  });
   addEventListener("hashchange", () => {
     // A link to a part of the page is no choice.
-    if (/=|^#?$/.test(location.hash)) readAddress();
+    if (data && /=|^#?$/.test(location.hash)) readAddress();
   });
-  readAddress();
+  // Take up the page that is shown now; that of an audit has nothing to draw.
+  function begin() {
+    const block = document.getElementById("data");
+    data = block && JSON.parse(block.textContent);
+    form = document.querySelector("header .switches");
+    selects = {};
+    firstChoices = {};
+    tables = [];
+    drawnPanels = new Map();
+    if (!data) return;
+    for (const select of form.elements) {
+      if (!select.name) continue;
+      selects[select.name] = select;
+      firstChoices[select.name] = select.value;
+    }
+    columns = columnsOf(data.table_heads);
+    for (const table of document.querySelectorAll("table[data-key]")) {
+      const [kind, slot] = table.dataset.key.split("-");
+      if (kind === "numbers") makeHeads(table);
+      tables.push({ table, kind, slot, rows: [...table.tBodies[0].rows] });
+    }
+    readAddress();
+  }
+  document.addEventListener("fairbench:replaced", begin);
+  begin();
   window.redraw = draw;
 }

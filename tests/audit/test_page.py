@@ -122,7 +122,7 @@ window.onload = () => {
   found.said = frame.getElementById("said").textContent;
   const filter = table.parentElement.previousElementSibling.querySelector("input");
   filter.value = "african FPR";
-  filter.dispatchEvent(new Event("input"));
+  filter.dispatchEvent(new Event("input", { bubbles: true }));  // as a key does
   found.kept = [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.textContent);
   found.counted = frame.getElementById("said").textContent;
   found.scripts = frame.scripts.length;

@@ -1,0 +1,381 @@
+"""The pages and what they send: addresses to functions. Whoever gets here has passed `guard`."""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from fairbench_cli.web import pages, runs, uploads
+from fairbench_cli.web.guard import App, common_headers, guarded
+from fairbench_cli.web.uploads import UploadRefused, check_length, ending_of, shown_name, store
+from fairbench_cli.web.worker import Mistake, Worker, WorkFailed
+
+MOST_FILES = 6  # open at the same time, a process each
+MOST_JSON = 100_000  # bytes of a form
+EXAMPLE = "5,000 invented defendants.csv"
+MEDIA = {
+    "html": ("text/html; charset=utf-8", ".html"),
+    "json": ("application/json", ".json"),
+    "csv": ("text/csv; charset=utf-8", ".csv"),
+    "yaml": ("application/yaml", ".yaml"),
+    "markdown": ("text/markdown; charset=utf-8", ".md"),
+}
+"""What can be downloaded, with its type and its ending."""
+
+
+@dataclass(frozen=True)
+class OpenFile:
+    """A file that somebody sent, and the process that has it open.
+
+    Parameters
+    ----------
+    number : str
+        A random one, in addresses.
+    name : str
+        What it is called for people; it is never opened under this name.
+    path : Path
+        Where it is kept.
+    worker : Worker
+        Reads and audits it.
+    choices : dict
+        Options of `fb.audit` that were chosen so far, before the questions.
+    answers : dict
+        To the questions, by their ids.
+    views : list of dict
+        The options of each audit that was made; its place in the list is in the address.
+    """
+
+    number: str
+    name: str
+    path: Path
+    worker: Worker
+    choices: dict[str, Any] = field(default_factory=dict)
+    answers: dict[str, Any] = field(default_factory=dict)
+    views: list[dict[str, Any]] = field(default_factory=list)
+
+    def view_of(self, options: dict[str, Any]) -> int:
+        """Return the number of the view with these options, a new one where there is none."""
+        if options not in self.views:
+            self.views.append(options)
+        return self.views.index(options)
+
+
+@dataclass(eq=False)
+class Site:
+    """All that a server has: its key, its names, its folder, the files that are open.
+
+    Parameters
+    ----------
+    key : str
+        The first part of every address.
+    hosts : tuple of str
+        What the server is called, with the port.
+    folder : Path
+        Private; everything in it is removed at the end.
+    results : Path, optional
+        A folder of results of runs.
+    most_bytes : int
+        Of a file.
+    """
+
+    key: str
+    hosts: tuple[str, ...]
+    folder: Path
+    results: Path | None = None
+    most_bytes: int = uploads.MOST_BYTES
+
+    def __post_init__(self) -> None:
+        self.files: dict[str, OpenFile] = {}
+        self.receiving = asyncio.Lock()
+        self._spare = Worker(self.folder)  # has loaded what it needs when the first file comes
+
+    def address(self, *parts: str) -> str:
+        """Return an address of this site, with the key."""
+        return "/".join(("", self.key, *parts))
+
+    def open(self, path: Path, name: str) -> OpenFile:
+        """Give a file a process; of too many the oldest is closed."""
+        while len(self.files) >= MOST_FILES:
+            self.forget(next(iter(self.files)))
+        opened = OpenFile(secrets.token_urlsafe(12), name, path, self._spare)
+        self.files[opened.number] = opened
+        self._spare = Worker(self.folder)
+        return opened
+
+    def forget(self, number: str) -> None:
+        """End the process of a file and remove it."""
+        opened = self.files.pop(number)
+        opened.worker.close()
+        opened.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """End all processes and remove all files."""
+        for number in list(self.files):
+            self.forget(number)
+        self._spare.close()
+
+
+def make_app(site: Site) -> App:
+    """Return the application of a site, behind its guard."""
+
+    def route(path: str, work: Callable[..., Awaitable[Response]], method: str = "GET") -> Route:
+        async def answer(request: Request) -> Response:
+            return await work(site, request)
+
+        return Route(f"/{site.key}{path}", answer, methods=[method])
+
+    file = "/files/{number}"
+    routes = [
+        route("/", _start),
+        route("/data", _about_data),
+        route("/assets/{name}", _asset),
+        route("/files", _receive, "POST"),
+        route("/example", _example, "POST"),
+        route(f"{file}/", _what_was_read),
+        route(f"{file}/choices", _choose, "POST"),
+        route(f"{file}/questions", _questions),
+        route(f"{file}/questions", _answer_questions, "POST"),
+        route(f"{file}/answer/{{view:int}}", _answer),
+        route(f"{file}/answer/{{view:int}}", _switch, "POST"),
+        route(f"{file}/answer/{{view:int}}/download/{{kind}}", _download),
+        route(f"{file}/activity", _activity),
+        route(f"{file}/stop", _stop, "POST"),
+        route(f"{file}/close", _close, "POST"),
+        route("/runs/", _runs),
+        route("/runs/compare", _compare_runs),
+        route("/runs/{folder}/", _run_page),
+    ]
+    handlers: Mapping[Any, Any] = {
+        HTTPException: _no_page,
+        WorkFailed: partial(_failed, site),
+        UploadRefused: _refused,
+        ClientDisconnect: _gone,
+    }
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    headers = common_headers(*pages.hashes())
+    return guarded(app, site.key, site.hosts, headers)
+
+
+async def _ask(opened: OpenFile, verb: str, **arguments: Any) -> Any:
+    """Ask the process of a file in a thread; other requests are answered meanwhile."""
+    return await asyncio.to_thread(partial(opened.worker.ask, verb, path=str(opened.path), name=opened.name, **arguments))
+
+
+def _find_file(site: Site, request: Request) -> OpenFile:
+    opened = site.files.get(request.path_params["number"])
+    if opened is None:
+        raise HTTPException(404, "the file is closed: send it again")
+    return opened
+
+
+def _find_view(opened: OpenFile, request: Request) -> dict[str, Any]:
+    view = request.path_params["view"]
+    if view >= len(opened.views):
+        raise HTTPException(404, "there is no such audit: go back to the file")
+    return opened.views[view]
+
+
+async def _form(request: Request) -> dict[str, Any]:
+    """Return what a form sent, as JSON of names and values."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MOST_JSON:
+            raise UploadRefused(413, "the form is too long", "send less")
+    try:
+        values = pages.read_json(body)
+    except ValueError:
+        raise UploadRefused(400, "the form is no JSON object", "load the page again") from None
+    return values
+
+
+def _go(address: str) -> Response:
+    """Tell the page where to go."""
+    return JSONResponse({"go": address})
+
+
+async def _start(site: Site, _request: Request) -> Response:
+    return HTMLResponse(pages.start_page(site.address(), list(site.files.values()), site.most_bytes, has_results=site.results is not None))
+
+
+async def _about_data(site: Site, _request: Request) -> Response:
+    return HTMLResponse(pages.data_page(site.address(), site.most_bytes))
+
+
+async def _asset(_site: Site, request: Request) -> Response:
+    asset = pages.assets().get(request.path_params["name"])
+    if asset is None:
+        raise HTTPException(404)
+    text, media_type = asset
+    return Response(text, media_type=media_type)
+
+
+async def _receive(site: Site, request: Request) -> Response:
+    name = shown_name(request.query_params.get("name", ""))
+    check_length(request.headers.get("content-length"), site.most_bytes, site.folder)
+    ending = ending_of(name)
+    if site.receiving.locked():
+        raise UploadRefused(409, "another file is being sent", "wait until it is there")
+    async with site.receiving:
+        path = await store(request.stream(), site.folder, ending, site.most_bytes)
+    return await _open(site, path, name)
+
+
+async def _open(site: Site, path: Path, name: str) -> Response:
+    """Open a file that is there; of what cannot be read nothing is kept."""
+    opened = await asyncio.to_thread(site.open, path, name)
+    try:
+        await _ask(opened, "look", options=opened.choices)
+    except WorkFailed:
+        await asyncio.to_thread(site.forget, opened.number)
+        raise
+    return _go(site.address("files", opened.number, ""))
+
+
+async def _example(site: Site, _request: Request) -> Response:
+    path = site.folder / f"{secrets.token_hex(8)}.csv"
+    opened = await asyncio.to_thread(site.open, path, EXAMPLE)
+    await _ask(opened, "write_example")
+    return _go(site.address("files", opened.number, ""))
+
+
+async def _what_was_read(site: Site, request: Request) -> Response:
+    opened = _find_file(site, request)
+    understood = await _ask(opened, "look", options=opened.choices)
+    return HTMLResponse(pages.read_page(site.address(), opened, understood))
+
+
+async def _choose(site: Site, request: Request) -> Response:
+    """Take options from the page of what was read: a remedy, or what a column is taken for."""
+    opened = _find_file(site, request)
+    form = await _form(request)
+    changed = await _ask(opened, "change", options=opened.choices, form=form)
+    opened.choices.clear()
+    opened.choices.update(changed)
+    return _go(site.address("files", opened.number, ""))
+
+
+async def _questions(site: Site, request: Request) -> Response:
+    opened = _find_file(site, request)
+    asked = await _ask(opened, "questions", options=opened.choices, answers=opened.answers)
+    return HTMLResponse(pages.questions_page(site.address(), opened, asked))
+
+
+async def _answer_questions(site: Site, request: Request) -> Response:
+    """Take answers; with the last button the audit is made, too."""
+    opened = _find_file(site, request)
+    form = await _form(request)
+    is_last = form.pop("do", "") == "audit"
+    opened.answers.clear()
+    opened.answers.update(form)
+    if not is_last:
+        return _go(site.address("files", opened.number, "questions"))
+    asked = await _ask(opened, "questions", options=opened.choices, answers=opened.answers)
+    await _ask(opened, "audit", options=asked["options"])
+    view = opened.view_of(asked["options"])
+    return _go(site.address("files", opened.number, "answer", str(view)))
+
+
+async def _answer(site: Site, request: Request) -> Response:
+    opened = _find_file(site, request)
+    options = _find_view(opened, request)
+    audited = await _ask(opened, "audit", options=options)
+    view = request.path_params["view"]
+    bar = pages.answer_bar(site.address(), opened, view, audited)
+    page = await _ask(
+        opened,
+        "page",
+        options=options,
+        bar=bar,
+        assets=site.address("assets", ""),
+    )
+    return HTMLResponse(page)
+
+
+async def _switch(site: Site, request: Request) -> Response:
+    """Audit again with other switches; nothing is changed in the audit that is shown."""
+    opened = _find_file(site, request)
+    options = _find_view(opened, request)
+    form = await _form(request)
+    changed = await _ask(opened, "switch", options=options, form=form)
+    await _ask(opened, "audit", options=changed)
+    return _go(site.address("files", opened.number, "answer", str(opened.view_of(changed))))
+
+
+async def _download(site: Site, request: Request) -> Response:
+    opened = _find_file(site, request)
+    options = _find_view(opened, request)
+    kind = request.path_params["kind"]
+    if kind not in MEDIA:
+        raise HTTPException(404)
+    media_type, ending = MEDIA[kind]
+    text = await _ask(opened, "write", options=options, kind=kind)
+    headers = {
+        "Content-Disposition": f"attachment; filename=audit{ending}",
+        "Content-Security-Policy": "sandbox",
+    }
+    return Response(text, media_type=media_type, headers=headers)
+
+
+async def _activity(site: Site, request: Request) -> Response:
+    activity = _find_file(site, request).worker.activity
+    return JSONResponse({"text": activity.text, "percent": activity.percent})
+
+
+async def _stop(site: Site, request: Request) -> Response:
+    await asyncio.to_thread(_find_file(site, request).worker.interrupt)
+    return JSONResponse({})
+
+
+async def _close(site: Site, request: Request) -> Response:
+    await asyncio.to_thread(site.forget, _find_file(site, request).number)
+    return _go(site.address(""))
+
+
+async def _runs(site: Site, _request: Request) -> Response:
+    listed = await asyncio.to_thread(runs.list_runs, site.results)
+    return HTMLResponse(pages.runs_page(site.address(), listed))
+
+
+async def _run_page(site: Site, request: Request) -> Response:
+    text = await asyncio.to_thread(runs.page_of, site.results, request.path_params["folder"])
+    if text is None:
+        raise HTTPException(404, "there is no such run, or it has no page yet")
+    return HTMLResponse(text)
+
+
+async def _compare_runs(site: Site, request: Request) -> Response:
+    folders = request.query_params.getlist("run")
+    bar = pages.run_bar(site.address())
+    text = await asyncio.to_thread(runs.compare_page, site.results, folders, bar, site.address("assets", ""))
+    return HTMLResponse(text)
+
+
+async def _failed(site: Site, request: Request, error: WorkFailed) -> Response:
+    """Say what was wrong: to a script as data, to a reader as a page."""
+    if request.method == "POST":
+        return JSONResponse({"mistakes": [pages.plain_mistake(mistake) for mistake in error.mistakes]}, 422)
+    return HTMLResponse(pages.mistakes_page(site.address(), error.mistakes), 422)
+
+
+async def _refused(_request: Request, error: UploadRefused) -> Response:
+    mistake = pages.plain_mistake(Mistake(error.what, error.fix))
+    # What is still being sent is not read.
+    return JSONResponse({"mistakes": [mistake]}, error.status, headers={"Connection": "close"})
+
+
+async def _no_page(_request: Request, error: HTTPException) -> Response:
+    return PlainTextResponse(f"{error.detail}\n", error.status_code)
+
+
+async def _gone(_request: Request, _error: ClientDisconnect) -> Response:
+    return Response(status_code=400)

@@ -1,0 +1,206 @@
+"""A process that has one file open: it reads, audits and writes, within limits, and ends with the server."""
+
+import contextlib
+import multiprocessing
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+SECONDS = 120.0  # for one request
+MEMORY = 4 * 2**30  # bytes of address space, beyond what the libraries take
+LOOKED = 0.05  # seconds between two looks at a process that works
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A problem of the user's, as plain text, with the options that mend it.
+
+    Parameters
+    ----------
+    what, fix, where : str
+        What is wrong, what to do, and where.
+    remedy : tuple of (key, value)
+        Options as `fb.audit` takes them, with values as in a file.
+    """
+
+    what: str
+    fix: str
+    where: str = ""
+    remedy: tuple[tuple[str, Any], ...] = ()
+
+
+class WorkFailed(Exception):  # noqa: N818 - it reads as a sentence after `raise`
+    """What was asked for cannot be done; `mistakes` says why."""
+
+    def __init__(self, *mistakes: Mistake) -> None:
+        self.mistakes = mistakes
+        super().__init__("; ".join(mistake.what for mistake in mistakes))
+
+
+@dataclass
+class Activity:
+    """What a worker says it is doing; it changes while it works."""
+
+    text: str = ""
+    percent: float | None = None
+
+
+@dataclass(eq=False)
+class Worker:
+    """The server's end of a worker. One request at a time; several threads may ask.
+
+    Parameters
+    ----------
+    folder : Path
+        What the process removes when the server has ended without doing so.
+    seconds, memory : float, int
+        For a request, and of address space.
+    """
+
+    folder: Path
+    seconds: float = SECONDS
+    memory: int = MEMORY
+    activity: Activity = field(default_factory=Activity)
+
+    def __post_init__(self) -> None:
+        self._turn = threading.Lock()
+        self._stopped = threading.Event()
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        arguments = (theirs, str(self.folder), self.memory)
+        self._process = context.Process(target=serve, args=arguments, daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def ask(self, verb: str, **arguments: Any) -> Any:
+        """Return what the process answers.
+
+        Raises
+        ------
+        WorkFailed
+            For a mistake of the user's, when a limit was reached, and when it was stopped.
+        """
+        with self._turn:
+            self._stopped.clear()
+            self.activity = Activity("working")
+            try:
+                self._connection.send((verb, arguments))
+                return self._answer()
+            except (EOFError, OSError):
+                self._start_again()
+                if self._stopped.is_set():
+                    raise WorkFailed(Mistake("it was stopped", "start it again")) from None
+                problem = "the audit ended unexpectedly; it may have needed more memory than it may use"
+                fix = f"use a smaller file, or fairbench audit in a terminal, which may use more than {self.memory / 2**30:.0f} GB"
+                raise WorkFailed(Mistake(problem, fix)) from None
+            finally:
+                self.activity = Activity()
+
+    def _answer(self) -> Any:
+        """Return the answer to what was sent, listening to what is being done meanwhile."""
+        waited = 0.0
+        while True:
+            if not self._connection.poll(LOOKED):
+                waited += LOOKED
+                if waited > self.seconds:
+                    self._process.kill()
+                    self._process.join()
+                    self._start_again()
+                    problem = f"it took longer than {self.seconds:.0f} seconds, and was stopped"
+                    raise WorkFailed(Mistake(problem, "ask for less, or use fairbench audit in a terminal"))
+                continue
+            kind, content = self._connection.recv()
+            if kind == "activity":
+                self.activity = Activity(*content)
+            elif kind == "mistakes":
+                raise WorkFailed(*content)
+            else:
+                return content
+
+    def _start_again(self) -> None:
+        self._connection.close()
+        self._process.kill()
+        self._process.join()
+        self._start()
+
+    def interrupt(self) -> None:
+        """Stop what it is doing; the process starts anew."""
+        self._stopped.set()
+        self._process.kill()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+
+
+def serve(connection: Connection, folder: str, memory: int) -> None:
+    """Answer requests until the server closes the pipe or ends."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's, which ends this one
+    _end_with_parent(folder)
+    from fairbench_cli.web import desk  # loads what audits need, before the first file comes
+
+    _limit_memory(memory)
+    verbs: Mapping[str, Callable[..., Any]] = desk.Desk(lambda *content: connection.send(("activity", content))).verbs
+    while True:
+        try:
+            verb, arguments = connection.recv()
+        except EOFError:
+            return
+        connection.send(_answer(verbs[verb], arguments))
+
+
+def _answer(work: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[str, Any]:
+    """Return what the work gives, or the mistakes that it names."""
+    import fairbench_cli as fb
+
+    try:
+        return "answer", work(**arguments)
+    except fb.UserError as error:
+        return "mistakes", [_plain(problem) for problem in error.problems]
+    except MemoryError:
+        fix = "use a smaller file, or fairbench audit in a terminal"
+        return "mistakes", [Mistake("it needs more memory than it may use", fix)]
+
+
+def _plain(problem: Any) -> Mistake:
+    remedy = tuple((flag.key, flag.value) for flag in problem.remedy)
+    spelled = problem.spell("file")
+    return Mistake(str(spelled.what), str(spelled.fix), str(spelled.where), remedy)
+
+
+def _end_with_parent(folder: str) -> None:
+    """End when the server does, in the middle of whatever is done, and remove what it left."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "a worker has a parent"
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _limit_memory(memory: int) -> None:
+    """Limit the address space to what the process has now and so much more."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    with contextlib.suppress(OSError, ValueError):
+        pages = int(Path("/proc/self/statm").read_bytes().split()[0])
+        allowed = pages * resource.getpagesize() + memory
+        resource.setrlimit(resource.RLIMIT_AS, (allowed, allowed))
