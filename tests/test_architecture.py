@@ -36,7 +36,8 @@ FLOORS = {
     "papers": 6,
     "simulate": 6,
     "api": 7,
-    "cli": 8,
+    "web": 8,
+    "cli": 9,
 }
 
 

@@ -35,6 +35,7 @@ from fairbench_cli.cli import (
     results,
     run_command,
     simulate,
+    web,
 )
 from fairbench_cli.cli.command import Command
 from fairbench_cli.cli.streams import widen
@@ -96,6 +97,7 @@ app.command("run")(run_command.run)
 app.command("init")(init.init)
 app.command("audit", cls=audit.AuditCommand)(audit.audit)
 app.command("power", cls=audit.PowerCommand)(audit.power)
+app.command("web")(web.web)
 app.command("plan")(plan.plan)
 app.command("report")(results.report)
 app.command("compare")(results.compare)

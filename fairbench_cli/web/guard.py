@@ -136,7 +136,6 @@ def common_headers(style_hashes: Sequence[str], script_hashes: Sequence[str]) ->
 def guarded(app: App, key: str, hosts: Sequence[str], headers: dict[str, str]) -> App:
     """Return an application that lets in what `find_refusal` does, and adds headers to each answer."""
     added = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    names = {name for name, _ in added}
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -149,7 +148,7 @@ def guarded(app: App, key: str, hosts: Sequence[str], headers: dict[str, str]) -
             if message["type"] == "http.response.start":
                 # An answer may have a stricter policy of its own.
                 theirs = [name.lower() for name, _ in message["headers"]]
-                extra = [(name, value) for name, value in added if name not in theirs or name not in names]
+                extra = [(name, value) for name, value in added if name not in theirs]
                 message = {**message, "headers": [*message["headers"], *extra]}
             await send(message)
 

@@ -1,0 +1,113 @@
+"""What the pages show: templates and what is put into them. Every text is escaped where it is put in."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairbench_cli.document.html import page_hashes, page_parts
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from fairbench_cli.web.app import OpenFile
+    from fairbench_cli.web.runs import ListedRun
+    from fairbench_cli.web.worker import Mistake
+
+_ASSETS = Path(__file__).parent / "assets"
+
+
+def hashes() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the hashes of the styles and the scripts that stand in an audit's own page."""
+    page = page_hashes()
+    return page.styles, page.scripts
+
+
+@cache
+def assets() -> dict[str, tuple[str, str]]:
+    """Return the text and the media type of each file that pages load, by its name."""
+    _, page_style, _, _ = page_parts()
+    return {
+        "page.css": (page_style, "text/css"),
+        "web.css": ((_ASSETS / "web.css").read_text(encoding="utf-8"), "text/css"),
+        "web.js": ((_ASSETS / "web.js").read_text(encoding="utf-8"), "text/javascript"),
+    }
+
+
+@cache
+def _templates() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(_ASSETS),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+
+
+def _render(template: str, home: str, **content: Any) -> str:
+    return _templates().get_template(template).render(home=home, **content)
+
+
+def read_json(body: bytes) -> dict[str, Any]:
+    """Return what a form sent.
+
+    Raises
+    ------
+    ValueError
+        For anything but a JSON object.
+    """
+    values = json.loads(body)
+    if not isinstance(values, dict):
+        raise ValueError("no object")
+    return values
+
+
+def plain_mistake(mistake: "Mistake") -> dict[str, Any]:
+    """Return a mistake as a script takes it."""
+    return asdict(mistake)
+
+
+def start_page(home: str, files: Sequence["OpenFile"], most_bytes: int, *, has_results: bool) -> str:
+    """Return the page where a file is dropped."""
+    gigabytes = f"{most_bytes / 2**30:g}"
+    return _render("start.html.j2", home, files=files, gigabytes=gigabytes, has_results=has_results)
+
+
+def data_page(home: str, most_bytes: int) -> str:
+    """Return the page that says how data are kept."""
+    return _render("data.html.j2", home, gigabytes=f"{most_bytes / 2**30:g}")
+
+
+def mistakes_page(home: str, mistakes: Sequence["Mistake"]) -> str:
+    """Return a page that says what was wrong, where a page was asked for that cannot be made."""
+    return _render("mistakes.html.j2", home, mistakes=mistakes)
+
+
+def read_page(home: str, opened: "OpenFile", understood: Mapping[str, Any]) -> str:
+    """Return the page of what was read of a file."""
+    return _render("read.html.j2", home, opened=opened, understood=understood)
+
+
+def questions_page(home: str, opened: "OpenFile", asked: Mapping[str, Any]) -> str:
+    """Return the page of questions."""
+    return _render("questions.html.j2", home, opened=opened, asked=asked)
+
+
+def answer_bar(home: str, opened: "OpenFile", view: int, audited: Mapping[str, Any]) -> str:
+    """Return what stands above the audit's own page: switches, downloads and the command line."""
+    return _render("answer_bar.html.j2", home, opened=opened, view=view, audited=audited)
+
+
+def runs_page(home: str, listed: Sequence["ListedRun"]) -> str:
+    """Return the page that lists results of runs."""
+    return _render("runs.html.j2", home, listed=listed)
+
+
+def run_bar(home: str) -> str:
+    """Return what stands above the comparison of two runs."""
+    return _render("run_bar.html.j2", home)
