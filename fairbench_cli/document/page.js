@@ -126,8 +126,8 @@ document.addEventListener("focusout", (event) => {
   if (event.target.matches(CHART)) hide();
 });
 document.addEventListener("pointerover", (event) => {
-  const mark = event.target.closest?.("figure svg *:has(> title)");
-  if (mark && told(mark)) show(mark, false);
+  const mark = event.target.closest?.("svg *:has(> title)");
+  if (mark?.closest(CHART) && told(mark)) show(mark, false);
 });
 document.addEventListener("pointerout", (event) => {
   if (event.target.closest?.(CHART)) hide();

@@ -14,7 +14,7 @@ class Desk:
 
     @property
     def verbs(self) -> Mapping[str, Callable[..., Any]]:
-        return {"look": self.look, "audit": self.audit, "page": self.page, "write": self.write}
+        return {"look": self.look, "audit": self.audit}
 
     def look(self, path, name, options):
         fb.audit(path, **options)

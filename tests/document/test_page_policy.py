@@ -4,12 +4,14 @@ import base64
 import hashlib
 import html.parser
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from audit_sample import sample_audit
 from report.worlds_data import known_run
 
+import fairbench_cli
 from fairbench_cli.audit.show.document import audit_document
 from fairbench_cli.document.html import html as to_page
 from fairbench_cli.document.html import page_hashes, render_served_page
@@ -68,6 +70,16 @@ def test_the_policy_has_the_hashes_of_what_the_page_has_within_it(documents):
         for tag, text in inline.texts:
             assert source(text) in rules[f"{tag}-src"].split()
         assert inline.attributes == []
+
+
+def test_no_writer_of_pages_and_charts_has_style_or_code_in_attributes():
+    room = Path(fairbench_cli.__file__).parent
+    sources = [path for path in (room / "document").iterdir() if path.suffix in {".py", ".j2", ".js"}]
+    sources += [*(room / "report" / "show").glob("page*.py"), *room.glob("audit/parts/*chart*.py")]
+    assert len(sources) > 10
+    for path in sources:
+        if path.name != "notebook.py":  # a part of another page, which may have no style sheet
+            assert not re.search(r"""[\s'"](style|on[a-z]+)=\\?["']""", path.read_text()), path.name
 
 
 def test_a_page_for_a_server_has_a_bar_and_no_policy_of_its_own(documents):
@@ -164,3 +176,43 @@ def test_labels_below_a_forest_stand_where_their_values_are(documents, browser_p
     assert np.ptp(steps) < 0.05
     row = forest.locator("td.plot").first.bounding_box()
     assert all(row["x"] - 1 <= place <= row["x"] + row["width"] + 1 for place in places)
+
+
+def test_a_served_page_works_under_the_policy_of_its_server(documents, browser_page):
+    hashes = page_hashes()
+    policy = (
+        f"default-src 'none'; style-src 'self' {' '.join(hashes.styles)}; "
+        f"script-src 'self' {' '.join(hashes.scripts)}; img-src data: 'self'; connect-src 'self'; "
+        "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+    )
+    # As a server does: fetches the same page, and exchanges its parts.
+    exchange = """
+      document.getElementById("again").addEventListener("click", async () => {
+        const text = await (await fetch(location.href)).text();
+        const parsed = new DOMParser().parseFromString(text, "text/html");
+        for (const name of ["header", "main"])
+          document.querySelector(name).replaceWith(parsed.querySelector(name));
+        document.dispatchEvent(new Event("fairbench:replaced"));
+        document.getElementById("said").textContent = "audited again";
+      });
+    """
+    bar = '<nav id="bar" aria-label="Steps"><button id="again">Again</button></nav>'
+    page = render_served_page(documents[0], bar=bar, stylesheets=["/web.css"], scripts=["/web.js"])
+    bodies = {"/web.css": ("text/css", "#bar { order: 7 }"), "/web.js": ("text/javascript", exchange)}
+
+    def answer(route):
+        path = route.request.url.partition("fairbench.test")[2]
+        kind, body = bodies.get(path, ("text/html", page))
+        route.fulfill(body=body, content_type=kind, headers={"Content-Security-Policy": policy})
+
+    browser_page.route("http://fairbench.test/**", answer)
+    browser_page.goto("http://fairbench.test/page")
+    assert browser_page.locator("#bar").evaluate("(bar) => getComputedStyle(bar).order") == "7"
+    browser_page.locator("#again").click()
+    browser_page.locator("#said").get_by_text("audited again").wait_for(state="attached")
+    head = browser_page.locator("main th > button").first
+    head.click()
+    assert browser_page.locator("main th[aria-sort=ascending]").count() == 1
+    lead = browser_page.locator("header .lead")
+    # The page's own style holds.
+    assert lead.evaluate("(lead) => getComputedStyle(lead).borderLeftWidth") == "6px"
