@@ -47,7 +47,7 @@ nitpick_ignore_regex = [("py:.*", ".*")]  # classes and errors in docstrings are
 CONTENTS = {
     "index": ["tutorial", "howto", "concepts", "guide", "papers", "gallery", "reference", "background"],
     "guide": [
-        "audit", "numbers", "config", "data", "results", "measures", "techniques", "api", "extending",
+        "audit", "web", "web-data", "numbers", "config", "data", "results", "measures", "techniques", "api", "extending",
         "networks", "worlds", "standins", "clusters",
     ],
     "reference": [

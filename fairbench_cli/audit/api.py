@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairbench_cli.audit.compare.report import Gate, Report
     from fairbench_cli.audit.config import AuditConfig
     from fairbench_cli.audit.scan.source import Frame
-    from fairbench_cli.document.model import Verdict
+    from fairbench_cli.document.model import Document, Verdict
     from fairbench_cli.document.notebook import ShownChart
 
 PLURALS = {"attributes": "attribute", "metrics": "metric", "thresholds": "threshold", **SPELLINGS}
@@ -52,6 +52,13 @@ class AuditResult:
         from fairbench_cli.audit.show.headline import headline
 
         return headline(self.report).sentence
+
+    @property
+    def document(self) -> "Document":
+        """What the page shows: answer, sections, tables and charts, for any writer of `fairbench_cli.document`."""
+        from fairbench_cli.audit.show.document import audit_page
+
+        return audit_page(self.report)
 
     def gate(
         self,

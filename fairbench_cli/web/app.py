@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.web import pages, runs, uploads
 from fairbench_cli.web.guard import App, common_headers, guarded
 from fairbench_cli.web.uploads import UploadRefused, check_length, ending_of, shown_name, store
@@ -157,6 +158,7 @@ def make_app(site: Site) -> App:
     handlers: Mapping[Any, Any] = {
         HTTPException: _no_page,
         WorkFailed: partial(_failed, site),
+        UserError: partial(_wrong, site),
         UploadRefused: _refused,
         ClientDisconnect: _gone,
     }
@@ -204,11 +206,11 @@ def _go(address: str) -> Response:
 
 
 async def _start(site: Site, _request: Request) -> Response:
-    return HTMLResponse(pages.start_page(site.address(), list(site.files.values()), site.most_bytes, has_results=site.results is not None))
+    return HTMLResponse(pages.start_page(site.address(""), list(site.files.values()), site.most_bytes, has_results=site.results is not None))
 
 
 async def _about_data(site: Site, _request: Request) -> Response:
-    return HTMLResponse(pages.data_page(site.address(), site.most_bytes))
+    return HTMLResponse(pages.data_page(site.address(""), site.most_bytes))
 
 
 async def _asset(_site: Site, request: Request) -> Response:
@@ -251,7 +253,7 @@ async def _example(site: Site, _request: Request) -> Response:
 async def _what_was_read(site: Site, request: Request) -> Response:
     opened = _find_file(site, request)
     understood = await _ask(opened, "look", options=opened.choices)
-    return HTMLResponse(pages.read_page(site.address(), opened, understood))
+    return HTMLResponse(pages.read_page(site.address(""), opened, understood))
 
 
 async def _choose(site: Site, request: Request) -> Response:
@@ -267,7 +269,7 @@ async def _choose(site: Site, request: Request) -> Response:
 async def _questions(site: Site, request: Request) -> Response:
     opened = _find_file(site, request)
     asked = await _ask(opened, "questions", options=opened.choices, answers=opened.answers)
-    return HTMLResponse(pages.questions_page(site.address(), opened, asked))
+    return HTMLResponse(pages.questions_page(site.address(""), opened, asked))
 
 
 async def _answer_questions(site: Site, request: Request) -> Response:
@@ -290,7 +292,7 @@ async def _answer(site: Site, request: Request) -> Response:
     options = _find_view(opened, request)
     audited = await _ask(opened, "audit", options=options)
     view = request.path_params["view"]
-    bar = pages.answer_bar(site.address(), opened, view, audited)
+    bar = pages.answer_bar(site.address(""), opened, view, audited)
     page = await _ask(
         opened,
         "page",
@@ -343,19 +345,21 @@ async def _close(site: Site, request: Request) -> Response:
 
 async def _runs(site: Site, _request: Request) -> Response:
     listed = await asyncio.to_thread(runs.list_runs, site.results)
-    return HTMLResponse(pages.runs_page(site.address(), listed))
+    return HTMLResponse(pages.runs_page(site.address(""), listed))
 
 
 async def _run_page(site: Site, request: Request) -> Response:
     text = await asyncio.to_thread(runs.page_of, site.results, request.path_params["folder"])
     if text is None:
         raise HTTPException(404, "there is no such run, or it has no page yet")
-    return HTMLResponse(text)
+    # It has a policy of its own, of the version that wrote it, and no way to this site's pages.
+    policy = "sandbox allow-scripts allow-modals; frame-ancestors 'none'"
+    return HTMLResponse(text, headers={"Content-Security-Policy": policy})
 
 
 async def _compare_runs(site: Site, request: Request) -> Response:
     folders = request.query_params.getlist("run")
-    bar = pages.run_bar(site.address())
+    bar = pages.run_bar(site.address(""))
     text = await asyncio.to_thread(runs.compare_page, site.results, folders, bar, site.address("assets", ""))
     return HTMLResponse(text)
 
@@ -364,7 +368,12 @@ async def _failed(site: Site, request: Request, error: WorkFailed) -> Response:
     """Say what was wrong: to a script as data, to a reader as a page."""
     if request.method == "POST":
         return JSONResponse({"mistakes": [pages.plain_mistake(mistake) for mistake in error.mistakes]}, 422)
-    return HTMLResponse(pages.mistakes_page(site.address(), error.mistakes), 422)
+    return HTMLResponse(pages.mistakes_page(site.address(""), error.mistakes), 422)
+
+
+async def _wrong(site: Site, request: Request, error: UserError) -> Response:
+    mistakes = [Mistake(str(problem.what), str(problem.fix)) for problem in error.problems]
+    return await _failed(site, request, WorkFailed(*mistakes))
 
 
 async def _refused(_request: Request, error: UploadRefused) -> Response:

@@ -1,25 +1,439 @@
-"""What the process of a file does: it calls what ``import fairbench_cli as fb`` gives, and lays out the answers."""
+"""What the process of a file does: it calls what ``import fairbench_cli as fb`` gives, and lays out what comes back."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import fairbench_cli as fb
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.safe_text import format_count, join_names
+from fairbench_cli.document.html import render_served_page
+
+Options = dict[str, Any]
+
+ROLES = {
+    "score": "the decision or score",
+    "label": "the outcome that shows who was right",
+    "attribute": "a group to compare",
+    "weight": "a weight",
+    "cluster": "rows that belong together",
+    "unused": "not used",
+}
+"""What a column may be taken for, in words."""
+SINGLE = ("score", "label", "weight")
+OTHER_ROLES = {
+    "date": "a date",
+    "left out": "left out",
+    "model": "a model",
+    "slice": "what splits the rows",
+    "id": "who it is",
+    "counts": "how many people a row stands for",
+}
+ALLOWED = frozenset(
+    "score label attribute bins spellings recode drop_missing favourable favourable_label weight cluster "
+    "exclude ref ref_method tau margin metric decision slice threshold top_k top_share table encoding outcome "
+    "order intersect counts fill_merged".split()
+)
+"""Options that a page may set: none that names a file."""
+TAUS = {"": "as answered", "0.8": "four fifths (0.8)", "0.9": "nine tenths (0.9)", "0.95": "0.95", "0.7": "0.7"}
+METRICS = {
+    "": "as answered",
+    "selection-rate": "who is selected",
+    "fpr": "wrongly selected (fpr)",
+    "fnr": "wrongly passed over (fnr)",
+    "fdr": "of those selected, wrong (fdr)",
+    "for": "of those passed over, wrong (for)",
+    "accuracy": "right at all (accuracy)",
+}
+MOST_COLUMNS_SHOWN = 200
+MOST_COLUMNS = 2000
+MOST_VALUES_SHOWN = 5
+MOST_AUDITS = 12  # that are kept, to go back to
+FEW_VALUES = 40  # of a column that rows are split by
 
 
 class Desk:
-    """One file, what was understood of it and the last audit."""
+    """One file, what was understood of it, and the last audits.
+
+    Parameters
+    ----------
+    tell : callable
+        Called with what is being done and how far it is, per cent.
+    """
 
     def __init__(self, tell: Callable[[str, float | None], None]) -> None:
         self._tell = tell
+        self._stack = ExitStack()
+        self._opened: Any = None
+        self._audits: dict[str, Any] = {}
 
     @property
     def verbs(self) -> Mapping[str, Callable[..., Any]]:
-        return {"look": self.look, "audit": self.audit}
+        """What can be asked for, by name."""
+        return {
+            "look": self.look,
+            "change": self.change,
+            "questions": self.questions,
+            "audit": self.audit,
+            "switch": self.switch,
+            "page": self.page,
+            "write": self.write,
+            "write_example": self.write_example,
+        }
 
-    def look(self, path, name, options):
-        fb.audit(path, **options)
-        return {"name": name, "title": name, "notes": [], "remarks": [], "columns": [], "unshown": 0, "roles": []}
+    def write_example(self, path: str, name: str) -> str:
+        """Write the example into the file, and return what is to be said of it."""
+        people = fb.example_people()
+        people.to_csv(path)
+        return str(people.note)
 
-    def audit(self, path, name, options):
-        fb.audit(path, **options)
-        return {}
+    def look(self, path: str, name: str, options: Options) -> dict[str, Any]:
+        """Return what was understood of the file, with these options, as the page shows it."""
+        self._tell("looking at the columns", None)
+        understood = fb.look(path, **options).to_plain()
+        columns = understood["columns"]
+        if len(columns) > MOST_COLUMNS:
+            problem = f"the file has {format_count(len(columns), 'column')}"
+            raise user_error(problem, f"keep those that matter, at most {MOST_COLUMNS:,}")
+        return {
+            "name": name,
+            "title": f"{name}: {understood['table']['said']}",
+            "notes": understood["table"]["notes"],
+            "remarks": [*_taken(options), *map(_lay_out_remark, understood["remarks"])],
+            "columns": [_lay_out_column(column) for column in columns[:MOST_COLUMNS_SHOWN]],
+            "unshown": max(0, len(columns) - MOST_COLUMNS_SHOWN),
+            "roles": list(ROLES.items()),
+        }
+
+    def change(self, path: str, name: str, options: Options, form: Options) -> Options:
+        """Return the options after a remedy was taken or taken back, or a column is taken for something else.
+
+        Raises
+        ------
+        UserError
+            For an option that a page may not set, and what the file does not allow.
+        """
+        changed = dict(options)
+        for field, value in form.items():
+            kind, _, column = field.partition(":")
+            if kind == "remedy":
+                remedy = json.loads(value)
+                _refuse_unknown(remedy)
+                changed = fb.merge_options(changed, remedy)
+            elif kind == "undo":
+                changed.pop(value, None)
+            elif kind == "role":
+                changed |= self._take_for(path, changed, column, value)
+        fb.look(path, **changed)
+        return changed
+
+    def _take_for(self, path: str, options: Options, column: str, role: str) -> Options:
+        """Return the options by which a column has a role."""
+        role_of = {}
+        for plain_column in fb.look(path, **options).to_plain()["columns"]:
+            role_of[plain_column["name"]] = plain_column["role"]
+        if column not in role_of or role not in ROLES:
+            raise user_error("the file has no such column", "load the page again")
+        if role in SINGLE:
+            role_of = {name: "unused" if other == role else other for name, other in role_of.items()}
+        role_of[column] = role
+        changed: Options = {
+            "attribute": [name for name, other in role_of.items() if other == "attribute"],
+            "cluster": [name for name, other in role_of.items() if other == "cluster"],
+        }
+        for single in SINGLE:
+            changed[single] = next((name for name, other in role_of.items() if other == single), None)
+        without_empty = {key: value for key, value in changed.items() if value}
+        for key in changed.keys() - without_empty.keys():
+            options.pop(key, None)
+        return without_empty
+
+    def questions(self, path: str, name: str, options: Options, answers: Options) -> dict[str, Any]:
+        """Return the questions that are asked of the file, with what was answered, and what follows."""
+        understood = fb.look(path, **options)
+        asked = fb.questions(understood)
+        choice = fb.choose(_join_fields(answers, asked), understood)
+        questions = [_lay_out_question(question.to_plain(), answers) for question in asked]
+        plain_choice = choice.to_plain()
+        return {
+            "title": f"{format_count(len(questions), 'question')}, each with an answer already chosen",
+            "questions": questions,
+            "reasons": [reason["why"] for reason in plain_choice["reasons"]],
+            "options": plain_choice["options"],
+        }
+
+    def _result(self, path: str, name: str, options: Options) -> Any:
+        """Return the audit with these options, one that was made or a new one."""
+        _refuse_unknown(options)
+        key = json.dumps(options, sort_keys=True)
+        if key not in self._audits:
+            self._tell("auditing", None)
+            if self._opened is None:
+                self._opened = self._stack.enter_context(fb.opened(path, name=name))
+            result = self._opened.audit(**options)
+            while len(self._audits) >= MOST_AUDITS:
+                del self._audits[next(iter(self._audits))]
+            self._audits[key] = result
+        return self._audits[key]
+
+    def audit(self, path: str, name: str, options: Options) -> dict[str, Any]:
+        """Audit, and return what the bar above the answer shows."""
+        result = self._result(path, name, options)
+        columns = fb.look(path, **options).to_plain()["columns"]
+        return {
+            "headline": result.headline,
+            "command": result.command,
+            "switches": list(_switches(result.report, options, columns)),
+        }
+
+    def switch(self, path: str, name: str, options: Options, form: Options) -> Options:
+        """Return the options of an audit after its switches were set.
+
+        Raises
+        ------
+        UserError
+            For a switch that is none, and bins that are no numbers.
+        """
+        changed = dict(options)
+        for field, value in form.items():
+            kind, _, attribute = field.partition(":")
+            if kind == "ref":
+                changed["ref"] = _without_empty({**changed.get("ref", {}), attribute: value})
+            elif kind == "bins":
+                changed["bins"] = {**changed.get("bins", {}), attribute: _read_edges(attribute, str(value))}
+            elif kind in ("metric", "attribute"):
+                changed[kind] = [value] if value else options.get(kind)
+            elif kind in ("tau", "margin", "slice"):
+                changed[kind] = value or None
+            else:
+                raise user_error("the page has no such switch", "load it again")
+        if changed.get("ref"):
+            changed.pop("ref_method", None)
+        if "tau" in form and form["tau"]:
+            changed["tau"] = float(form["tau"])
+            changed.pop("margin", None)
+        return _without_empty(changed)
+
+    def page(self, path: str, name: str, options: Options, bar: str, assets: str) -> str:
+        """Return the audit's own page, with a bar above it."""
+        document = self._result(path, name, options).document
+        return render_served_page(
+            document, bar=bar, stylesheets=[f"{assets}web.css"], scripts=[f"{assets}web.js"]
+        )
+
+    def write(self, path: str, name: str, options: Options, kind: str) -> str:
+        """Return the audit in a format, or the configuration by which it is made again."""
+        result = self._result(path, name, options)
+        if kind == "yaml":
+            return str(result.config_yaml)
+        return str(result.to(kind))
+
+
+def _refuse_unknown(options: Mapping[str, Any]) -> None:
+    """Refuse options that are not on the list; some name files of the machine."""
+    others = sorted(set(options) - ALLOWED)
+    if others:
+        raise user_error(f"a page may not set {join_names(others)}", "use fairbench audit in a terminal")
+
+
+def _without_empty(options: Mapping[str, Any]) -> Options:
+    return {key: value for key, value in options.items() if value not in (None, "", [], {})}
+
+
+def _read_edges(attribute: str, text: str) -> list[float]:
+    """Return where a column of numbers is cut, as somebody wrote it."""
+    try:
+        return sorted({float(part) for part in text.replace(";", ",").split(",") if part.strip()})
+    except ValueError:
+        raise user_error(f"{attribute} is cut at numbers, such as 30, 50", "separate them by commas") from None
+
+
+def _lay_out_column(column: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a column's card."""
+    role = column["role"]
+    return {
+        "name": column["name"],
+        "role": role if role in ROLES else "unused",
+        "role_words": ROLES.get(role) or OTHER_ROLES.get(role, role),
+        "used": role not in ("unused", "left out"),
+        "why": column["why"],
+        "values": _describe_values(column),
+    }
+
+
+def _describe_values(column: Mapping[str, Any]) -> str:
+    """Return what stands in a column, in a line."""
+    parts = []
+    if column["smallest"] is not None and column["distinct"] > MOST_VALUES_SHOWN:
+        parts.append(f"{column['smallest']} to {column['largest']}")
+    else:
+        values = column["values"][:MOST_VALUES_SHOWN]
+        parts += [f"{value['value']} ({value['rows']:,})" for value in values]
+        if column["distinct"] > len(values):
+            parts.append(f"{column['distinct'] - len(values):,} more")
+    if column["missing"]:
+        parts.append(f"{column['missing']:,} empty")
+    return ", ".join(parts) or "nothing"
+
+
+def _lay_out_remark(remark: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a remark with a button for each remedy, the proposed one first."""
+    remedies = sorted(remark["remedies"], key=lambda remedy: not remedy.get("proposed"))
+    buttons = []
+    for remedy in remedies:
+        words = remedy["text"][:1].upper() + remedy["text"][1:]
+        buttons.append({"name": "remedy", "value": json.dumps(remedy["options"]), "words": words})
+    return {**remark, "buttons": buttons, "done": False}
+
+
+_CHOSEN = {
+    "spellings": "spellings",
+    "recode": "values that are put together",
+    "drop_missing": "rows that lack something are left out",
+    "favourable": "the good value",
+    "favourable_label": "the good outcome",
+    "bins": "numbers that are cut into groups",
+    "encoding": "encoding",
+    "exclude": "left out",
+    "table": "sheet or table",
+    "fill_merged": "merged cells are filled",
+}
+
+
+def _taken(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what was chosen, each with the way back."""
+    for key, words in _CHOSEN.items():
+        if key in options:
+            undo = {"name": "undo", "value": key, "words": "Undo"}
+            yield {
+                "what": f"You chose: {words}{_describe_option(options[key])}",
+                "fix": "",
+                "stops": False,
+                "done": True,
+                "buttons": [undo],
+            }
+
+
+def _describe_option(value: Any) -> str:
+    if value is True:
+        return ""
+    if isinstance(value, Mapping):
+        parts = [f"{name}: {_describe_list(chosen)}" for name, chosen in value.items()]
+        return f": {'; '.join(parts)}"
+    return f": {_describe_list(value)}"
+
+
+def _describe_list(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} for {_describe_list(others)}" for name, others in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+def _join_fields(answers: Mapping[str, Any], asked: Sequence[Any]) -> dict[str, str]:
+    """Return answers as `fb.choose` takes them: those that take a value with it, ``share:0.9``.
+
+    A page sends the value as a field of its own, ``allowed:share``; of groups one a column.
+    """
+    joined = {}
+    for question in asked:
+        plain_question = question.to_plain()
+        identifier = plain_question["id"]
+        if identifier not in answers:
+            continue
+        chosen = str(answers[identifier])
+        takes = {answer["id"]: answer["takes"] for answer in plain_question["answers"]}
+        if takes.get(chosen) == "group":
+            prefix = f"{identifier}:{chosen}:"
+            groups = [f"{field.removeprefix(prefix)}={value}" for field, value in answers.items() if field.startswith(prefix)]
+            chosen = f"{chosen}:{';'.join(groups)}"
+        elif takes.get(chosen):
+            chosen = f"{chosen}:{answers.get(f'{identifier}:{chosen}', '')}"
+        joined[identifier] = chosen
+    return joined
+
+
+_FIELDS = {"share": "0.9", "points": "5", "units": "", "value": "", "column": "", "group": ""}
+_FIELD_WORDS = {
+    "share": "at least this share of the other’s rate",
+    "points": "at most so many percentage points",
+    "units": "at most so much, in the column’s units",
+    "value": "value",
+    "column": "column",
+    "group": "group",
+}
+
+
+def _lay_out_question(question: Mapping[str, Any], answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a question with the chosen answer marked and the fields that it takes."""
+    identifier = question["id"]
+    chosen = answers.get(identifier, question["default"])
+    laid_out = []
+    for answer in question["answers"]:
+        is_chosen = answer["id"] == chosen
+        laid_out.append(
+            {
+                "id": answer["id"],
+                "text": answer["text"],
+                "about": answer["means"],
+                "chosen": is_chosen,
+                "fields": list(_fields_of(identifier, answer, answers)) if is_chosen else [],
+            }
+        )
+    return {"id": identifier, "text": question["text"], "answers": laid_out}
+
+
+def _fields_of(identifier: str, answer: Mapping[str, Any], answers: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the fields of an answer that takes a value."""
+    takes = answer["takes"]
+    if not takes:
+        return
+    base = f"{identifier}:{answer['id']}"
+    if takes == "group":
+        for attribute, groups in answer.get("choices", {}).items():
+            field = f"{base}:{attribute}"
+            yield {"words": attribute, "name": field, "choices": groups, "value": answers.get(field, groups[0])}
+        return
+    yield {
+        "words": _FIELD_WORDS[takes],
+        "name": base,
+        "choices": answer.get("choices", []),
+        "value": answers.get(base, _FIELDS[takes]),
+    }
+
+
+def _switches(report: Any, options: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield what can be changed of an audit while it is looked at."""
+    groups: dict[str, dict[str, None]] = {}
+    for row in report.groups:
+        groups.setdefault(row.attribute, {})[row.group] = None
+    if len(groups) > 1 or "attribute" in options:
+        audited = [column["name"] for column in columns if column["role"] == "attribute"]
+        chosen = options.get("attribute", [])
+        choices = [("", "all")] + [(name, name) for name in audited]
+        yield {"words": "Groups of", "name": "attribute", "choices": choices, "value": chosen[0] if len(chosen) == 1 else ""}
+    references = options.get("ref", {})
+    for attribute, names in groups.items():
+        choices = [("", "as answered")] + [(name, name) for name in names]
+        value = references.get(attribute, "")
+        yield {"words": f"{attribute}: compared with", "name": f"ref:{attribute}", "choices": choices, "value": value}
+    if report.of_numbers:
+        yield {"words": "Allowed (1500, 5%, 0.2sd)", "name": "margin", "choices": [], "value": options.get("margin", "")}
+    else:
+        tau = options.get("tau", "")
+        taus = dict(TAUS) if str(tau) in TAUS else {**TAUS, str(tau): str(tau)}
+        yield {"words": "Allowed", "name": "tau", "choices": list(taus.items()), "value": str(tau)}
+        metrics = options.get("metric", [])
+        chosen_metric = metrics[0] if len(metrics) == 1 else ""
+        words = dict(METRICS) if chosen_metric in METRICS else {**METRICS, chosen_metric: chosen_metric}
+        yield {"words": "Compare", "name": "metric", "choices": list(words.items()), "value": chosen_metric}
+    for attribute, edges in options.get("bins", {}).items():
+        text = ", ".join(f"{edge:g}" for edge in edges) if isinstance(edges, list | tuple) else str(edges)
+        yield {"words": f"{attribute}: cut at", "name": f"bins:{attribute}", "choices": [], "value": text}
+    splits = [column["name"] for column in columns if column["role"] in ("unused", "slice", "date") and 1 < column["distinct"] <= FEW_VALUES]
+    if splits:
+        choices = [("", "nothing")] + [(name, name) for name in splits]
+        yield {"words": "Split by", "name": "slice", "choices": choices, "value": options.get("slice", "")}
