@@ -47,8 +47,8 @@ nitpick_ignore_regex = [("py:.*", ".*")]  # classes and errors in docstrings are
 CONTENTS = {
     "index": ["tutorial", "howto", "concepts", "guide", "papers", "gallery", "reference", "background"],
     "guide": [
-        "audit", "web", "web-data", "numbers", "config", "data", "results", "measures", "techniques", "api", "extending",
-        "networks", "worlds", "standins", "clusters",
+        "audit", "web", "web-data", "numbers", "config", "data", "results", "measures", "techniques", "api",
+        "extending", "networks", "worlds", "standins", "clusters",
     ],
     "reference": [
         "reference/commands", "reference/python", "reference/metrics", "reference/interventions",

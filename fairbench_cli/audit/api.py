@@ -55,7 +55,7 @@ class AuditResult:
 
     @property
     def document(self) -> "Document":
-        """What the page shows: answer, sections, tables and charts, for any writer of `fairbench_cli.document`."""
+        """What the page shows: answer, sections, tables and charts, for a writer of `document`."""
         from fairbench_cli.audit.show.document import audit_page
 
         return audit_page(self.report)

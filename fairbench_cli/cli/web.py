@@ -26,16 +26,14 @@ def web(
     host: Annotated[
         str,
         typer.Option(
-            help="Another address than this machine's own lets others in the network read what you do, without "
-            "encryption; it needs --share as well."
+            help="Another address than this machine's own lets others in the network read what you do, "
+            "without encryption; it needs --share as well."
         ),
     ] = "127.0.0.1",
     share: Annotated[
         bool, typer.Option("--share", help="Others in the network may use it: see --host.")
     ] = False,
-    max_size: Annotated[
-        float, typer.Option(min=0.001, max=64, help="Gigabytes that a file may have.")
-    ] = 2.0,
+    max_size: Annotated[float, typer.Option(min=0.001, max=64, help="Gigabytes that a file may have.")] = 2.0,
 ) -> None:
     """Audit a file in the browser, without a terminal: drop it, answer four questions, read.
 
@@ -45,16 +43,24 @@ def web(
 
     is_loopback = host in (LOOPBACK, "localhost")
     if not is_loopback and not share:
-        problem = f"on {host} everybody in the network who has the address reads your data, without encryption"
+        problem = (
+            f"on {host} everybody in the network who has the address reads your data, without encryption"
+        )
         raise user_error(problem, "add --share if that is what you want, or leave --host out", "--host")
     if share and is_loopback:
-        raise user_error("--share is given, and only this machine is reached", "name this machine's address: --host", "--share")
+        raise user_error(
+            "--share is given, and only this machine is reached",
+            "name this machine's address: --host",
+            "--share",
+        )
     if results is not None and not results.is_dir():
         raise user_error(f"there is no folder {results}", "name a folder of results, or none", "RESULTS")
     names = (LOOPBACK, "localhost") if is_loopback else (host,)
     listener = listen(host, port)
     if share:
-        console.talk(f"Everybody in the network who has the address reads what is done here; nothing is encrypted.")
+        console.talk(
+            "Everybody in the network who has the address reads what is done here; nothing is encrypted."
+        )
     serve(
         results,
         listener,

@@ -1,1 +1,1 @@
-"""``fairbench web``: an audit in a browser, on this machine alone. Pages around what `fb` gives, no audit logic."""
+"""``fairbench web``: an audit in a browser, on this machine alone; pages around what `fb` gives."""

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -169,7 +169,7 @@ def make_app(site: Site) -> App:
 
 async def _ask(opened: OpenFile, verb: str, **arguments: Any) -> Any:
     """Ask the process of a file in a thread; other requests are answered meanwhile."""
-    return await asyncio.to_thread(partial(opened.worker.ask, verb, path=str(opened.path), name=opened.name, **arguments))
+    return await asyncio.to_thread(partial(opened.worker.ask, verb, opened.path, opened.name, **arguments))
 
 
 def _find_file(site: Site, request: Request) -> OpenFile:
@@ -183,7 +183,8 @@ def _find_view(opened: OpenFile, request: Request) -> dict[str, Any]:
     view = request.path_params["view"]
     if view >= len(opened.views):
         raise HTTPException(404, "there is no such audit: go back to the file")
-    return opened.views[view]
+    options: dict[str, Any] = opened.views[view]
+    return options
 
 
 async def _form(request: Request) -> dict[str, Any]:
@@ -206,7 +207,11 @@ def _go(address: str) -> Response:
 
 
 async def _start(site: Site, _request: Request) -> Response:
-    return HTMLResponse(pages.start_page(site.address(""), list(site.files.values()), site.most_bytes, has_results=site.results is not None))
+    return HTMLResponse(
+        pages.start_page(
+            site.address(""), list(site.files.values()), site.most_bytes, has_results=site.results is not None
+        )
+    )
 
 
 async def _about_data(site: Site, _request: Request) -> Response:

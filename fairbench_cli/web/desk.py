@@ -1,9 +1,8 @@
-"""What the process of a file does: it calls what ``import fairbench_cli as fb`` gives, and lays out what comes back."""
+"""What the process of a file does: it calls what `fb` gives, and lays out what comes back."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import fairbench_cli as fb
@@ -32,12 +31,21 @@ OTHER_ROLES = {
     "counts": "how many people a row stands for",
 }
 ALLOWED = frozenset(
-    "score label attribute bins spellings recode drop_missing favourable favourable_label weight cluster "
-    "exclude ref ref_method tau margin metric decision slice threshold top_k top_share table encoding outcome "
-    "order intersect counts fill_merged".split()
+    (
+        *("score", "label", "attribute", "bins", "spellings", "recode", "drop_missing", "favourable"),
+        *("favourable_label", "weight", "cluster", "exclude", "ref", "ref_method", "tau", "margin", "metric"),
+        *("decision", "slice", "threshold", "top_k", "top_share", "table", "encoding", "outcome", "order"),
+        *("intersect", "counts", "fill_merged"),
+    )
 )
 """Options that a page may set: none that names a file."""
-TAUS = {"": "as answered", "0.8": "four fifths (0.8)", "0.9": "nine tenths (0.9)", "0.95": "0.95", "0.7": "0.7"}
+TAUS = {
+    "": "as answered",
+    "0.8": "four fifths (0.8)",
+    "0.9": "nine tenths (0.9)",
+    "0.95": "0.95",
+    "0.7": "0.7",
+}
 METRICS = {
     "": "as answered",
     "selection-rate": "who is selected",
@@ -66,8 +74,15 @@ class Desk:
     def __init__(self, tell: Callable[[str, float | None], None]) -> None:
         self._tell = tell
         self._stack = ExitStack()
+        self._path = ""
+        self._name = ""
         self._opened: Any = None
         self._audits: dict[str, Any] = {}
+
+    def use(self, path: str, name: str) -> None:
+        """Say which file it is, and what it is called; a process has one file as long as it lives."""
+        self._path = path
+        self._name = name
 
     @property
     def verbs(self) -> Mapping[str, Callable[..., Any]]:
@@ -83,23 +98,23 @@ class Desk:
             "write_example": self.write_example,
         }
 
-    def write_example(self, path: str, name: str) -> str:
+    def write_example(self) -> str:
         """Write the example into the file, and return what is to be said of it."""
         people = fb.example_people()
-        people.to_csv(path)
+        people.to_csv(self._path)
         return str(people.note)
 
-    def look(self, path: str, name: str, options: Options) -> dict[str, Any]:
+    def look(self, options: Options) -> dict[str, Any]:
         """Return what was understood of the file, with these options, as the page shows it."""
         self._tell("looking at the columns", None)
-        understood = fb.look(path, **options).to_plain()
+        understood = fb.look(self._path, **options).to_plain()
         columns = understood["columns"]
         if len(columns) > MOST_COLUMNS:
             problem = f"the file has {format_count(len(columns), 'column')}"
             raise user_error(problem, f"keep those that matter, at most {MOST_COLUMNS:,}")
         return {
-            "name": name,
-            "title": f"{name}: {understood['table']['said']}",
+            "name": self._name,
+            "title": f"{self._name}: {understood['table']['said']}",
             "notes": understood["table"]["notes"],
             "remarks": [*_taken(options), *map(_lay_out_remark, understood["remarks"])],
             "columns": [_lay_out_column(column) for column in columns[:MOST_COLUMNS_SHOWN]],
@@ -107,7 +122,7 @@ class Desk:
             "roles": list(ROLES.items()),
         }
 
-    def change(self, path: str, name: str, options: Options, form: Options) -> Options:
+    def change(self, options: Options, form: Options) -> Options:
         """Return the options after a remedy was taken or taken back, or a column is taken for something else.
 
         Raises
@@ -125,14 +140,14 @@ class Desk:
             elif kind == "undo":
                 changed.pop(value, None)
             elif kind == "role":
-                changed |= self._take_for(path, changed, column, value)
-        fb.look(path, **changed)
+                changed |= self._take_for(changed, column, value)
+        fb.look(self._path, **changed)
         return changed
 
-    def _take_for(self, path: str, options: Options, column: str, role: str) -> Options:
+    def _take_for(self, options: Options, column: str, role: str) -> Options:
         """Return the options by which a column has a role."""
         role_of = {}
-        for plain_column in fb.look(path, **options).to_plain()["columns"]:
+        for plain_column in fb.look(self._path, **options).to_plain()["columns"]:
             role_of[plain_column["name"]] = plain_column["role"]
         if column not in role_of or role not in ROLES:
             raise user_error("the file has no such column", "load the page again")
@@ -150,9 +165,9 @@ class Desk:
             options.pop(key, None)
         return without_empty
 
-    def questions(self, path: str, name: str, options: Options, answers: Options) -> dict[str, Any]:
+    def questions(self, options: Options, answers: Options) -> dict[str, Any]:
         """Return the questions that are asked of the file, with what was answered, and what follows."""
-        understood = fb.look(path, **options)
+        understood = fb.look(self._path, **options)
         asked = fb.questions(understood)
         choice = fb.choose(_join_fields(answers, asked), understood)
         questions = [_lay_out_question(question.to_plain(), answers) for question in asked]
@@ -164,31 +179,31 @@ class Desk:
             "options": plain_choice["options"],
         }
 
-    def _result(self, path: str, name: str, options: Options) -> Any:
+    def _result(self, options: Options) -> Any:
         """Return the audit with these options, one that was made or a new one."""
         _refuse_unknown(options)
         key = json.dumps(options, sort_keys=True)
         if key not in self._audits:
             self._tell("auditing", None)
             if self._opened is None:
-                self._opened = self._stack.enter_context(fb.opened(path, name=name))
+                self._opened = self._stack.enter_context(fb.opened(self._path, name=self._name))
             result = self._opened.audit(**options)
             while len(self._audits) >= MOST_AUDITS:
                 del self._audits[next(iter(self._audits))]
             self._audits[key] = result
         return self._audits[key]
 
-    def audit(self, path: str, name: str, options: Options) -> dict[str, Any]:
+    def audit(self, options: Options) -> dict[str, Any]:
         """Audit, and return what the bar above the answer shows."""
-        result = self._result(path, name, options)
-        columns = fb.look(path, **options).to_plain()["columns"]
+        result = self._result(options)
+        columns = fb.look(self._path, **options).to_plain()["columns"]
         return {
             "headline": result.headline,
             "command": result.command,
             "switches": list(_switches(result.report, options, columns)),
         }
 
-    def switch(self, path: str, name: str, options: Options, form: Options) -> Options:
+    def switch(self, options: Options, form: Options) -> Options:
         """Return the options of an audit after its switches were set.
 
         Raises
@@ -211,21 +226,21 @@ class Desk:
                 raise user_error("the page has no such switch", "load it again")
         if changed.get("ref"):
             changed.pop("ref_method", None)
-        if "tau" in form and form["tau"]:
+        if form.get("tau"):
             changed["tau"] = float(form["tau"])
             changed.pop("margin", None)
         return _without_empty(changed)
 
-    def page(self, path: str, name: str, options: Options, bar: str, assets: str) -> str:
+    def page(self, options: Options, bar: str, assets: str) -> str:
         """Return the audit's own page, with a bar above it."""
-        document = self._result(path, name, options).document
+        document = self._result(options).document
         return render_served_page(
             document, bar=bar, stylesheets=[f"{assets}web.css"], scripts=[f"{assets}web.js"]
         )
 
-    def write(self, path: str, name: str, options: Options, kind: str) -> str:
+    def write(self, options: Options, kind: str) -> str:
         """Return the audit in a format, or the configuration by which it is made again."""
-        result = self._result(path, name, options)
+        result = self._result(options)
         if kind == "yaml":
             return str(result.config_yaml)
         return str(result.to(kind))
@@ -247,7 +262,9 @@ def _read_edges(attribute: str, text: str) -> list[float]:
     try:
         return sorted({float(part) for part in text.replace(";", ",").split(",") if part.strip()})
     except ValueError:
-        raise user_error(f"{attribute} is cut at numbers, such as 30, 50", "separate them by commas") from None
+        raise user_error(
+            f"{attribute} is cut at numbers, such as 30, 50", "separate them by commas"
+        ) from None
 
 
 def _lay_out_column(column: Mapping[str, Any]) -> dict[str, Any]:
@@ -348,7 +365,11 @@ def _join_fields(answers: Mapping[str, Any], asked: Sequence[Any]) -> dict[str, 
         takes = {answer["id"]: answer["takes"] for answer in plain_question["answers"]}
         if takes.get(chosen) == "group":
             prefix = f"{identifier}:{chosen}:"
-            groups = [f"{field.removeprefix(prefix)}={value}" for field, value in answers.items() if field.startswith(prefix)]
+            groups = [
+                f"{field.removeprefix(prefix)}={value}"
+                for field, value in answers.items()
+                if field.startswith(prefix)
+            ]
             chosen = f"{chosen}:{';'.join(groups)}"
         elif takes.get(chosen):
             chosen = f"{chosen}:{answers.get(f'{identifier}:{chosen}', '')}"
@@ -386,7 +407,9 @@ def _lay_out_question(question: Mapping[str, Any], answers: Mapping[str, Any]) -
     return {"id": identifier, "text": question["text"], "answers": laid_out}
 
 
-def _fields_of(identifier: str, answer: Mapping[str, Any], answers: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _fields_of(
+    identifier: str, answer: Mapping[str, Any], answers: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
     """Yield the fields of an answer that takes a value."""
     takes = answer["takes"]
     if not takes:
@@ -395,7 +418,12 @@ def _fields_of(identifier: str, answer: Mapping[str, Any], answers: Mapping[str,
     if takes == "group":
         for attribute, groups in answer.get("choices", {}).items():
             field = f"{base}:{attribute}"
-            yield {"words": attribute, "name": field, "choices": groups, "value": answers.get(field, groups[0])}
+            yield {
+                "words": attribute,
+                "name": field,
+                "choices": groups,
+                "value": answers.get(field, groups[0]),
+            }
         return
     yield {
         "words": _FIELD_WORDS[takes],
@@ -405,7 +433,9 @@ def _fields_of(identifier: str, answer: Mapping[str, Any], answers: Mapping[str,
     }
 
 
-def _switches(report: Any, options: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _switches(
+    report: Any, options: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
     """Yield what can be changed of an audit while it is looked at."""
     groups: dict[str, dict[str, None]] = {}
     for row in report.groups:
@@ -414,14 +444,29 @@ def _switches(report: Any, options: Mapping[str, Any], columns: Sequence[Mapping
         audited = [column["name"] for column in columns if column["role"] == "attribute"]
         chosen = options.get("attribute", [])
         choices = [("", "all")] + [(name, name) for name in audited]
-        yield {"words": "Groups of", "name": "attribute", "choices": choices, "value": chosen[0] if len(chosen) == 1 else ""}
+        yield {
+            "words": "Groups of",
+            "name": "attribute",
+            "choices": choices,
+            "value": chosen[0] if len(chosen) == 1 else "",
+        }
     references = options.get("ref", {})
     for attribute, names in groups.items():
         choices = [("", "as answered")] + [(name, name) for name in names]
         value = references.get(attribute, "")
-        yield {"words": f"{attribute}: compared with", "name": f"ref:{attribute}", "choices": choices, "value": value}
+        yield {
+            "words": f"{attribute}: compared with",
+            "name": f"ref:{attribute}",
+            "choices": choices,
+            "value": value,
+        }
     if report.of_numbers:
-        yield {"words": "Allowed (1500, 5%, 0.2sd)", "name": "margin", "choices": [], "value": options.get("margin", "")}
+        yield {
+            "words": "Allowed (1500, 5%, 0.2sd)",
+            "name": "margin",
+            "choices": [],
+            "value": options.get("margin", ""),
+        }
     else:
         tau = options.get("tau", "")
         taus = dict(TAUS) if str(tau) in TAUS else {**TAUS, str(tau): str(tau)}
@@ -433,7 +478,11 @@ def _switches(report: Any, options: Mapping[str, Any], columns: Sequence[Mapping
     for attribute, edges in options.get("bins", {}).items():
         text = ", ".join(f"{edge:g}" for edge in edges) if isinstance(edges, list | tuple) else str(edges)
         yield {"words": f"{attribute}: cut at", "name": f"bins:{attribute}", "choices": [], "value": text}
-    splits = [column["name"] for column in columns if column["role"] in ("unused", "slice", "date") and 1 < column["distinct"] <= FEW_VALUES]
+    splits = [
+        column["name"]
+        for column in columns
+        if column["role"] in ("unused", "slice", "date") and 1 < column["distinct"] <= FEW_VALUES
+    ]
     if splits:
         choices = [("", "nothing")] + [(name, name) for name in splits]
         yield {"words": "Split by", "name": "slice", "choices": choices, "value": options.get("slice", "")}

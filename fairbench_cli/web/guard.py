@@ -159,7 +159,11 @@ def guarded(app: App, key: str, hosts: Sequence[str], headers: dict[str, str]) -
         body = f"{refusal.reason}\n".encode()
         content = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body))]
         await send_with_headers(
-            {"type": "http.response.start", "status": refusal.status, "headers": [*content, (b"connection", b"close")]}
+            {
+                "type": "http.response.start",
+                "status": refusal.status,
+                "headers": [*content, (b"connection", b"close")],
+            }
         )
         await send_with_headers({"type": "http.response.body", "body": body})
 

@@ -1,4 +1,4 @@
-"""Folders that runs wrote, under one folder that was named on the command line: listed and read, never started."""
+"""Folders that runs wrote, below one that the command line named: listed and read, never started."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -49,8 +49,10 @@ class UploadRefused(Exception):  # noqa: N818 - it reads as a sentence after `ra
 def shown_name(name: str) -> str:
     r"""Return what a file is called for people: no folders, no control characters, not too long.
 
-    >>> shown_name("../../etc/evil.csv"), shown_name(r"C:\data\x.csv"), shown_name("a\x00\n.csv"), shown_name("")
-    ('evil.csv', 'x.csv', 'a.csv', 'table')
+    >>> shown_name("../../etc/evil.csv"), shown_name(r"C:\data\x.csv"), shown_name("a\x00\n.csv")
+    ('evil.csv', 'x.csv', 'a.csv')
+    >>> shown_name("")
+    'table'
     """
     last_part = re.split(r"[/\\]", name)[-1]
     printable_text = "".join(letter for letter in last_part if letter.isprintable()).strip()
@@ -85,13 +87,24 @@ def check_length(length: str | None, most: int, folder: Path) -> None:
         return
     if not length.isdecimal():
         raise UploadRefused(400, "the length of the file is no number", "send it again")
-    if int(length) > most:
-        raise UploadRefused(413, f"the file is larger than {most / 2**30:g} GB", "audit it in a terminal: fairbench audit FILE")
+    _check_size(int(length), most)
     if int(length) + LEFT_FREE > shutil.disk_usage(folder).free:
-        raise UploadRefused(507, "there is too little room on the disk for the file", "make room, and send it again")
+        raise UploadRefused(
+            507, "there is too little room on the disk for the file", "make room, and send it again"
+        )
 
 
-async def store(body: AsyncIterator[bytes], folder: Path, ending: str, most: int, silence: float = SILENCE) -> Path:
+def _check_size(size: int, most: int, least: int = 0) -> None:
+    if size > most:
+        problem = f"the file is larger than {most / 2**30:g} GB"
+        raise UploadRefused(413, problem, "audit it in a terminal: fairbench audit FILE")
+    if size < least:
+        raise UploadRefused(400, "the file is empty", "choose another file")
+
+
+async def store(
+    body: AsyncIterator[bytes], folder: Path, ending: str, most: int, silence: float = SILENCE
+) -> Path:
     """Write what comes into a new file, which nobody else may read, and return its path.
 
     Raises
@@ -115,13 +128,10 @@ async def store(body: AsyncIterator[bytes], folder: Path, ending: str, most: int
                     problem = f"nothing came for {silence:g} seconds"
                     raise UploadRefused(408, problem, "send the file again") from None
                 stored += len(chunk)
-                if stored > most:
-                    problem = f"the file is larger than {most / 2**30:g} GB"
-                    raise UploadRefused(413, problem, "audit it in a terminal: fairbench audit FILE")
+                _check_size(stored, most)
                 # The disk may be slow; other requests are answered meanwhile.
                 await asyncio.to_thread(file.write, chunk)
-        if not stored:
-            raise UploadRefused(400, "the file is empty", "choose another file")
+        _check_size(stored, most, least=1)
     except BaseException:
         path.unlink(missing_ok=True)
         raise

@@ -7,7 +7,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,10 @@ class Worker:
         self._stopped = threading.Event()
         self._start()
 
+    @property
+    def _gigabytes(self) -> str:
+        return f"{self.memory / 2**30:.0f} GB"
+
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
@@ -81,7 +85,7 @@ class Worker:
         self._process.start()
         theirs.close()
 
-    def ask(self, verb: str, **arguments: Any) -> Any:
+    def ask(self, verb: str, path: Path, name: str, **arguments: Any) -> Any:
         """Return what the process answers.
 
         Raises
@@ -93,14 +97,14 @@ class Worker:
             self._stopped.clear()
             self.activity = Activity("working")
             try:
-                self._connection.send((verb, arguments))
+                self._connection.send((verb, str(path), name, arguments))
                 return self._answer()
             except (EOFError, OSError):
                 self._start_again()
                 if self._stopped.is_set():
                     raise WorkFailed(Mistake("it was stopped", "start it again")) from None
                 problem = "the audit ended unexpectedly; it may have needed more memory than it may use"
-                fix = f"use a smaller file, or fairbench audit in a terminal, which may use more than {self.memory / 2**30:.0f} GB"
+                fix = f"use a smaller file, or fairbench audit in a terminal: here {self._gigabytes} are allowed"
                 raise WorkFailed(Mistake(problem, fix)) from None
             finally:
                 self.activity = Activity()
@@ -153,13 +157,14 @@ def serve(connection: Connection, folder: str, memory: int) -> None:
     from fairbench_cli.web import desk  # loads what audits need, before the first file comes
 
     _limit_memory(memory)
-    verbs: Mapping[str, Callable[..., Any]] = desk.Desk(lambda *content: connection.send(("activity", content))).verbs
+    clerk = desk.Desk(lambda *content: connection.send(("activity", content)))
     while True:
         try:
-            verb, arguments = connection.recv()
+            verb, path, name, arguments = connection.recv()
         except EOFError:
             return
-        connection.send(_answer(verbs[verb], arguments))
+        clerk.use(path, name)
+        connection.send(_answer(clerk.verbs[verb], arguments))
 
 
 def _answer(work: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[str, Any]:
@@ -184,7 +189,8 @@ def _plain(problem: Any) -> Mistake:
 def _end_with_parent(folder: str) -> None:
     """End when the server does, in the middle of whatever is done, and remove what it left."""
     parent = multiprocessing.parent_process()
-    assert parent is not None, "a worker has a parent"
+    if parent is None:
+        return
 
     def watch() -> None:
         wait([parent.sentinel])

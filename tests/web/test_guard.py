@@ -26,13 +26,27 @@ def test_own_pages_are_let_in():
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "", "/wrong/", f"/x{KEY}/", f"/{KEY[:-1]}/", f"/?k={KEY}", f"/{KEY.upper()}x/", f"//{KEY}/", "/%00/", "/é/"]
+    "path",
+    [
+        "/",
+        "",
+        "/wrong/",
+        f"/x{KEY}/",
+        f"/{KEY[:-1]}/",
+        f"/?k={KEY}",
+        f"/{KEY.upper()}x/",
+        f"//{KEY}/",
+        "/%00/",
+        "/é/",
+    ],
 )
 def test_without_the_key_there_is_nothing(path):
     assert status(path) == 404
 
 
-@pytest.mark.parametrize("host", ["evil.test:8000", "127.0.0.1:8001", "127.0.0.1", "", "127.0.0.1:8000.evil.test", "[::1]:8000"])
+@pytest.mark.parametrize(
+    "host", ["evil.test:8000", "127.0.0.1:8001", "127.0.0.1", "", "127.0.0.1:8000.evil.test", "[::1]:8000"]
+)
 def test_another_name_is_another_server(host):
     assert status(host=host) == 421
 
@@ -49,7 +63,14 @@ def test_other_methods_are_refused(method):
 
 @pytest.mark.parametrize(
     "origin",
-    [None, b"null", b"http://evil.test", b"http://127.0.0.1:8001", b"https://127.0.0.1:8000", b"http://127.0.0.1:8000.evil.test"],
+    [
+        None,
+        b"null",
+        b"http://evil.test",
+        b"http://127.0.0.1:8001",
+        b"https://127.0.0.1:8000",
+        b"http://127.0.0.1:8000.evil.test",
+    ],
 )
 def test_what_is_sent_comes_from_an_own_page(origin):
     extra = [] if origin is None else [(b"origin", origin)]

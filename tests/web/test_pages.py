@@ -1,16 +1,10 @@
 """The whole way in a real browser: from a file to the answer, and back."""
 
 import csv
-import json
 import random
-import re
-import zipfile
-from urllib.parse import urlsplit
 
 import pytest
 from web_server import started
-
-import fairbench_cli as fb
 
 pytest.importorskip("starlette", reason="needs the extra web: pip install 'fairbench[web]'")
 
@@ -33,7 +27,9 @@ def applicants(tmp_path):
             gender = rng.choice(["Female", "Male", "Male", "female "])
             chance = 0.2 if gender.strip().lower() == "female" else 0.45
             hired = rng.choices(["yes", "no"], [chance, 1 - chance])[0]
-            writer.writerow([f"{number:05}", gender, rng.randint(19, 66), rng.choice(["BA", "MA", "none"]), hired])
+            writer.writerow(
+                [f"{number:05}", gender, rng.randint(19, 66), rng.choice(["BA", "MA", "none"]), hired]
+            )
     return path
 
 
