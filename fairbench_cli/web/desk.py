@@ -22,6 +22,7 @@ ROLES = {
 }
 """What a column may be taken for, in words."""
 SINGLE = ("score", "label", "weight")
+USED = ("score", "label", "attribute", "weight", "cluster", "model", "slice", "id", "counts")
 OTHER_ROLES = {
     "date": "a date",
     "left out": "left out",
@@ -78,6 +79,7 @@ class Desk:
         self._name = ""
         self._opened: Any = None
         self._audits: dict[str, Any] = {}
+        self._looks: dict[str, Any] = {}
 
     def use(self, path: str, name: str) -> None:
         """Say which file it is, and what it is called; a process has one file as long as it lives."""
@@ -104,10 +106,17 @@ class Desk:
         people.to_csv(self._path)
         return str(people.note)
 
+    def _understood(self, options: Options) -> Any:
+        """Return what `fb.look` says of the file with these options."""
+        key = json.dumps(options, sort_keys=True)
+        if key not in self._looks:
+            self._tell("looking at the columns", None)
+            self._looks = {key: fb.look(self._path, **options)}  # pages ask for the last ones again
+        return self._looks[key]
+
     def look(self, options: Options) -> dict[str, Any]:
         """Return what was understood of the file, with these options, as the page shows it."""
-        self._tell("looking at the columns", None)
-        understood = fb.look(self._path, **options).to_plain()
+        understood = self._understood(options).to_plain()
         columns = understood["columns"]
         if len(columns) > MOST_COLUMNS:
             problem = f"the file has {format_count(len(columns), 'column')}"
@@ -141,13 +150,13 @@ class Desk:
                 changed.pop(value, None)
             elif kind == "role":
                 changed |= self._take_for(changed, column, value)
-        fb.look(self._path, **changed)
+        self._understood(changed)
         return changed
 
     def _take_for(self, options: Options, column: str, role: str) -> Options:
         """Return the options by which a column has a role."""
         role_of = {}
-        for plain_column in fb.look(self._path, **options).to_plain()["columns"]:
+        for plain_column in self._understood(options).to_plain()["columns"]:
             role_of[plain_column["name"]] = plain_column["role"]
         if column not in role_of or role not in ROLES:
             raise user_error("the file has no such column", "load the page again")
@@ -167,7 +176,7 @@ class Desk:
 
     def questions(self, options: Options, answers: Options) -> dict[str, Any]:
         """Return the questions that are asked of the file, with what was answered, and what follows."""
-        understood = fb.look(self._path, **options)
+        understood = self._understood(options)
         asked = fb.questions(understood)
         choice = fb.choose(_join_fields(answers, asked), understood)
         questions = [_lay_out_question(question.to_plain(), answers) for question in asked]
@@ -196,7 +205,7 @@ class Desk:
     def audit(self, options: Options) -> dict[str, Any]:
         """Audit, and return what the bar above the answer shows."""
         result = self._result(options)
-        columns = fb.look(self._path, **options).to_plain()["columns"]
+        columns = self._understood(options).to_plain()["columns"]
         return {
             "headline": result.headline,
             "command": result.command,
@@ -274,9 +283,9 @@ def _lay_out_column(column: Mapping[str, Any]) -> dict[str, Any]:
         "name": column["name"],
         "role": role if role in ROLES else "unused",
         "role_words": ROLES.get(role) or OTHER_ROLES.get(role, role),
-        "used": role not in ("unused", "left out"),
+        "used": role in USED,
         "why": column["why"],
-        "values": _describe_values(column),
+        "content": _describe_values(column),
     }
 
 

@@ -40,13 +40,24 @@ def assets() -> dict[str, tuple[str, str]]:
 def _templates() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(_ASSETS),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
+    environment.filters["sentence"] = to_sentence
+    return environment
+
+
+def to_sentence(text: str) -> str:
+    """Return a message as a sentence of a page.
+
+    >>> to_sentence("no column is called score")
+    'No column is called score.'
+    """
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def _render(template: str, home: str, **content: Any) -> str:

@@ -5,6 +5,10 @@ const said = () => document.getElementById("said");
 
 // --- what the server says -------------------------------------------------------------------------------------------
 
+function sentence(text) {
+  return text[0].toUpperCase() + text.slice(1).replace(/\.$/, "") + ".";
+}
+
 function showMistakes(form, mistakes) {
   const box = form.querySelector(".error") || document.createElement("div");
   box.className = "error";
@@ -12,8 +16,9 @@ function showMistakes(form, mistakes) {
   box.replaceChildren(...mistakes.map((mistake) => {
     const line = document.createElement("p");
     const strong = document.createElement("strong");
-    strong.textContent = (mistake.where ? mistake.where + ": " : "") + mistake.what + ". ";
-    line.append(strong, mistake.fix + ".");
+    const what = mistake.where ? `${mistake.where}: ${mistake.what}` : mistake.what;
+    strong.textContent = sentence(what) + " ";
+    line.append(strong, sentence(mistake.fix));
     return line;
   }));
   form.append(box);
@@ -89,7 +94,7 @@ function valuesOf(form, button) {
 
 function watchActivity(form) {
   const place = form.querySelector(".busy");
-  if (!place) return () => {};
+  if (!place || !form.dataset.activity) return () => {};
   const address = form.dataset.activity;
   let words = "working";
   const show = () => { place.textContent = words; place.hidden = false; };
