@@ -336,6 +336,7 @@ def _taken(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {
                 "what": f"You chose: {words}{_describe_option(options[key])}",
                 "fix": "",
+                "column": "",
                 "stops": False,
                 "done": True,
                 "buttons": [undo],

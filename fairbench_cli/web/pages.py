@@ -51,13 +51,16 @@ def _templates() -> "Environment":
     return environment
 
 
-def to_sentence(text: str) -> str:
-    """Return a message as a sentence of a page.
+def to_sentence(text: str, name: str = "") -> str:
+    """Return a message as a sentence of a page; a column that it begins with keeps its name.
 
-    >>> to_sentence("no column is called score")
-    'No column is called score.'
+    >>> to_sentence("no column is called score"), to_sentence("age has 40 values", "age")
+    ('No column is called score.', 'age has 40 values.')
     """
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+    first = text.partition(" ")[0]
+    if first.isalpha() and first != name:
+        text = text[:1].upper() + text[1:]
+    return f"{text.rstrip('.')}."
 
 
 def _render(template: str, home: str, **content: Any) -> str:

@@ -6,7 +6,9 @@ const said = () => document.getElementById("said");
 // --- what the server says -------------------------------------------------------------------------------------------
 
 function sentence(text) {
-  return text[0].toUpperCase() + text.slice(1).replace(/\.$/, "") + ".";
+  const first = text.split(" ", 1)[0];
+  const whole = /^[a-z]+$/.test(first) ? text[0].toUpperCase() + text.slice(1) : text;
+  return whole.replace(/\.$/, "") + ".";
 }
 
 function showMistakes(form, mistakes) {
