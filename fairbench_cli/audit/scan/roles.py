@@ -251,7 +251,9 @@ def _no_attribute_error(
     fix: MessageText = ("add a column such as race or sex, or name one with ", Flag("attribute"))
     assumed: tuple[Flag, ...] = ()
     if quantities:
-        cut = Flag("bins", (source.columns[quantities[0]], 4))
+        names = [source.columns[i] for i in quantities]
+        likely = next(filter(recognise.named_like_protected, names), names[0])
+        cut = Flag("bins", (likely, 4))
         fix = ("cut a numeric column, as in ", cut, ", or name it with ", Flag("attribute"))
         assumed = (cut,)
     problem = "no attribute column is left to audit"
