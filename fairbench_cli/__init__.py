@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from fairbench_cli.audit.api import AuditFailed as AuditFailed
     from fairbench_cli.audit.api import audit as audit
     from fairbench_cli.audit.planning import plan as plan
+    from fairbench_cli.audit.understood import look as look
+    from fairbench_cli.audit.understood import merge_options as merge_options
     from fairbench_cli.base.errors import UserError as UserError
     from fairbench_cli.classifiers.fit import Classifier as Classifier
     from fairbench_cli.data.table import Sample as Sample
@@ -42,7 +44,9 @@ _TARGETS = {
     "load": "api.data:load",
     "load_network": "api.network:load_network",
     "load_results": "api.run:load_results",
+    "look": "audit.understood:look",
     "measure": "api.measures:measure",
+    "merge_options": "audit.understood:merge_options",
     "plan": "audit.planning:plan",
     "run": "api.run:run",
     "technique": "api.technique:technique",

@@ -306,7 +306,7 @@ def audit(
         arrays = True
     else:
         arrays = y_pred is not None or groups is not None
-    keys = _values_by_key(options)
+    keys = values_by_key(options)
     against = keys.get("against")
     if against is None or isinstance(against, str | Path):
         baseline = None
@@ -348,7 +348,7 @@ def audit(
         raise UserError(*problems, surface="python", remedies=error.remedies) from None
 
 
-def _values_by_key(options: Mapping[str, Any]) -> dict[str, Any]:
+def values_by_key(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options by the names of their keys; refuse those that are none, and one given twice."""
     from fairbench_cli.audit.config import meanings
 

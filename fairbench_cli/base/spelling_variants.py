@@ -11,6 +11,11 @@ from decimal import Decimal
 from fairbench_cli.base.errors import format_value
 
 MOST_NAMED = 5
+FEW = 6  # values, of which first letters may be a short form
+MOST_LETTERS = 4  # of a short form
+FEWEST_LEFT = 2  # letters that it leaves out
+WORDS = frozenset(("yes", "no", "not", "non", "old", "man"))  # which are short for nothing
+ENDINGS = frozenset(("er", "est", "ly", "ing", "en"))
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
 # The letters of Unicode's confusables (UTS 39) that names are likely to be typed with.
@@ -86,20 +91,37 @@ def has_plain_letters(value: str) -> bool:
 
 
 def find_abbreviations(values: Iterable[str]) -> list[tuple[str, str]]:
-    """Return each single letter that may be short for the one value that begins with it, and that value.
+    """Return each value that may be short for the one other value that begins with it, and that value.
+
+    It is a single letter, or of few values (`FEW`) the first letters of a longer word.
 
     >>> find_abbreviations(["F", "Female", "M", "Male", "Married"])
     [('F', 'Female')]
+    >>> find_abbreviations(["fem", "Female", "m", "Male"])
+    [('fem', 'Female'), ('m', 'Male')]
+    >>> find_abbreviations(["no", "not sure", "low", "lowest"])
+    []
     """
     all_values = list(values)
     abbreviations = []
-    for letter in (value for value in all_values if len(value) == 1 and value.isalpha()):
-        longer = [
-            value for value in all_values if value != letter and value[:1].casefold() == letter.casefold()
-        ]
-        if len(longer) == 1 and len(longer[0]) > 1:
-            abbreviations.append((letter, longer[0]))
+    for short in all_values:
+        same = [value for value in all_values if value.casefold() == short.casefold()]
+        longer = [value for value in all_values if _may_be_short_for(short, value)]
+        is_letter = len(short) == 1
+        if len(longer) == 1 and len(same) == 1 and (is_letter or len(all_values) <= FEW):
+            abbreviations.append((short, longer[0]))
     return abbreviations
+
+
+def _may_be_short_for(short: str, value: str) -> bool:
+    """Return whether a value begins with a letter, or with few letters that are no word of their own."""
+    if not short.isalpha() or not value.casefold().startswith(short.casefold()):
+        return False
+    if len(short) == 1:
+        return len(value) > 1
+    rest = value[len(short) :].casefold()
+    is_word = short.casefold() in WORDS or rest in ENDINGS
+    return len(short) <= MOST_LETTERS and rest[:1].isalpha() and len(rest) >= FEWEST_LEFT and not is_word
 
 
 def _difference(values: list[str]) -> str:

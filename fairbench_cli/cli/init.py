@@ -132,6 +132,7 @@ def _roles(
 
 def _ask_for_roles(table: "RawCells", outcome: "Group | None", groups: "list[Group]") -> "GivenRoles":
     """Return label and groups; what is missing is asked for."""
+    from fairbench_cli.data import recognise
     from fairbench_cli.data.guess import roles
 
     is_all_given = not roles.find_open_roles(table, outcome, groups)
@@ -144,7 +145,7 @@ def _ask_for_roles(table: "RawCells", outcome: "Group | None", groups: "list[Gro
     column = outcome.column
     if not outcome.levels:
         talk(f"{column}: {roles.describe_shares(table, column)}")
-        guess = roles.guess_favourable(table.cells[column].unique())
+        guess = recognise.guess_favourable(table.cells[column].unique())
         question = "Which value is favourable? (of numbers a side, such as >=600)"
         outcome = _ask(question, lambda text: roles.parse_label(table, text, column), guess)
     good = outcome.members(table)

@@ -41,6 +41,13 @@ _DECISION = re.compile(
     r"selected|offered|shortlisted|invited|entscheid(ung)?|ergebnis|decisione|resultado|resultat|esito)$"
 )
 
+# What a word of a column's name begins with, or is ($), that is the outcome of a table.
+_LABEL = re.compile(
+    r"label|target|class|outcome|approv|accept|grant|hired|default|y$|income|result|decision|response|recid|admit"
+)
+_TRUTH = frozenset("actual true truth observed label labels target ytrue repaid".split())  # noqa: SIM905
+_FAVOURABLE = "yes true 1 good approved accepted granted hired pass positive y + t".split()  # noqa: SIM905
+
 # What a value is where it says that something good was decided or is so.
 _GOOD = re.compile(
     r"(yes|y|true|ja|oui|si|accept(ed)?|approved?|admit(ted)?|hired?|granted?|select(ed)?|offer(ed)?|passed|pass|"
@@ -176,6 +183,34 @@ def find_good_value(values: Iterable[str]) -> str | None:
     if len(good) == 1:
         return next(iter(good.values()))
     return None
+
+
+def named_like_labels(name: str) -> bool:
+    """Return whether a column is called like the outcome of a table.
+
+    >>> [named_like_labels(name) for name in ("two_year_recid", "income", "target", "sex")]
+    [True, True, True, False]
+    """
+    return any(map(_LABEL.match, split_words(name)))
+
+
+def named_like_truths(name: str) -> bool:
+    """Return whether a column is called like one of what came true, whatever was decided.
+
+    >>> [named_like_truths(name) for name in ("actual", "y_true", "observed outcome", "label", "truck")]
+    [True, True, True, True, False]
+    """
+    return not _TRUTH.isdisjoint(split_words(name))
+
+
+def guess_favourable(values: Iterable[str]) -> str | None:
+    """Return the value that is probably the favourable one, if any looks like it.
+
+    >>> guess_favourable(["no", "Yes"]), guess_favourable(["a", "b"])
+    ('Yes', None)
+    """
+    lower = {value.lower(): value for value in values}
+    return next((lower[good] for good in _FAVOURABLE if good in lower), None)
 
 
 def is_date(text: str) -> bool:

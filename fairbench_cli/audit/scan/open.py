@@ -204,6 +204,90 @@ def _watch_progress(database: "DuckDBPyConnection", tell: ProgressCallback) -> I
         tell("computing intervals and tests", None)
 
 
+LOOKED_AT = "looked_at"
+LOOKED_AT_CELLS = 1_000_000  # of a wide table fewer rows are looked at
+
+
+@dataclass(frozen=True)
+class FirstRows:
+    """The first rows of a table, kept apart: whatever is asked of them, the rest is not read.
+
+    Parameters
+    ----------
+    source : Source
+        These rows.
+    n_looked_at : int
+        How many they are.
+    n_rows : int or None
+        How many the table has, where that is known without reading it.
+    """
+
+    source: Source
+    n_looked_at: int
+    n_rows: int | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all rows of the table."""
+        return self.n_looked_at == self.n_rows
+
+    @contextmanager
+    def scan(self, attempt: Attempt) -> Iterator[Scan]:
+        """Scan these rows as an audit does all of them, see `open_scan`; the first stop is raised."""
+        with self._connect() as rows:
+            if attempt.first_copies:
+                rows = rows.with_first_copies()
+            if attempt.without_scores:
+                rows = rows.with_scores_of_1()
+            rows = _with_counts(rows, attempt.config)
+            yield from _settle_guesses(clean_rows(rows, attempt.config), attempt.config)
+
+    @contextmanager
+    def clean(self, config: AuditConfig) -> Iterator[Source]:
+        """Return these rows with values recoded and decimal commas read."""
+        plain = AuditConfig(recode=config.recode)
+        with self._connect() as rows:
+            yield clean_rows(rows, plain)
+
+    @contextmanager
+    def _connect(self) -> Iterator[Source]:
+        """Return the rows for one use, with temporary tables of its own."""
+        cursor = self.source.database.cursor()
+        try:
+            with input_errors.reading_rows(self.source), self.source.engine(memory=self.source.memory):
+                yield replace(self.source, database=cursor)
+        finally:
+            cursor.close()
+
+
+@contextmanager
+def open_first_rows(
+    source: "str | Path | Frame", config: AuditConfig, *, frame_name: str = FRAME
+) -> Iterator[FirstRows]:
+    """Open a file or a frame to look at its first rows; how many there are is known of short texts only.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read.
+    """
+    with _start_database() as (database, folder):
+        rows = _open_table(database, source, folder, config)
+        if rows.format == "frame":
+            rows = replace(rows, name=frame_name)
+        n_most = max(1, min(rows.first_rows, LOOKED_AT_CELLS // max(1, len(rows.columns))))
+        with input_errors.reading_rows(rows):
+            rows.database.execute(f"CREATE TABLE {LOOKED_AT} AS SELECT * FROM {rows.table} LIMIT {n_most}")
+            (n_looked_at,) = rows.row(f"SELECT count(*) FROM {LOOKED_AT}")
+            n_rows = None
+            if n_looked_at < n_most:
+                n_rows = n_looked_at
+            elif rows.format in ("parquet", "sqlite", "frame"):  # which know it
+                (n_rows,) = rows.row(f"SELECT count(*) FROM {rows.table}")
+        first_table = LOOKED_AT if rows.format == "frame" else rows.first_table
+        yield FirstRows(replace(rows, table=LOOKED_AT, first_table=first_table), n_looked_at, n_rows)
+
+
 def count_groups(source: "str | Path | Frame", config: AuditConfig) -> Tally:
     """Count the rows of groups in what need have no scores; see `open_scan`.
 
@@ -248,15 +332,28 @@ def _open_source(
     config: AuditConfig,
     tell: ProgressCallback = ignore_progress,
 ) -> Source:
+    return _with_counts(_open_table(database, source, folder, config, tell), config)
+
+
+def _open_table(
+    database: "DuckDBPyConnection",
+    source: "str | Path | Frame",
+    folder: Path,
+    config: AuditConfig,
+    tell: ProgressCallback = ignore_progress,
+) -> Source:
     if isinstance(source, str | Path):
-        opened = open_file(database, str(source), folder, config.table, config.encoding, tell)
-    elif config.table is not None:
+        return open_file(database, str(source), folder, config.table, config.encoding, tell)
+    if config.table is not None:
         raise user_error("a data frame has no tables", ("leave out ", Flag("table")), Flag("table"))
-    elif config.encoding is not None:
+    if config.encoding is not None:
         problem = "a data frame has no encoding"
         raise user_error(problem, ("leave out ", Flag("encoding")), Flag("encoding"))
-    else:
-        opened = open_frame(database, source)
+    return open_frame(database, source)
+
+
+def _with_counts(opened: Source, config: AuditConfig) -> Source:
+    """Return the rows with one for each person, where a column says how many a row stands for."""
     if config.counts is None:
         return opened
     column = find_column(opened, config.counts, "counts")

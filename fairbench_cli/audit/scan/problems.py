@@ -54,12 +54,46 @@ def collect_problems(
     try_scan : callable
         Scans the rows otherwise.
     """
-    problems: list[Problem] = list(error.problems)
+    everything = go_past(error.problems, Attempt(config), try_scan)
+    if len(everything.problems) == len(error.problems) == 1:
+        return error
+    return UserError(*everything.problems, remedies=_join_remedies(everything.problems, config))
+
+
+@dataclass(frozen=True)
+class AllProblems:
+    """What stops an audit, and the attempt that is not stopped.
+
+    Parameters
+    ----------
+    problems : tuple of Problem
+        In the order in which they stop it.
+    attempt : Attempt
+        With the remedies of those that have some.
+    is_past : bool
+        Whether it runs with these.
+    """
+
+    problems: tuple[Problem, ...]
+    attempt: Attempt
+    is_past: bool
+
+
+def go_past(
+    first_problems: Sequence[Problem],
+    attempt: Attempt,
+    try_scan: Callable[[Attempt], AbstractContextManager[Scan]],
+) -> AllProblems:
+    """Return all that stops an audit, as far as remedies, or what is assumed, go past it.
+
+    `first_problems` stop the attempt; see `collect_problems`.
+    """
+    problems: list[Problem] = list(first_problems)
     newest: Sequence[Problem] = problems
-    attempt = Attempt(config)
+    is_past = False
     for _ in range(MOST_ROUNDS):
         remedies = [problem.assumed or problem.remedy for problem in newest]
-        if not newest or not all(remedies) or not _is_allowed(remedies, config):
+        if not newest or not all(remedies) or not _is_allowed(remedies, attempt.config):
             break
         attempt = _with_options(attempt, chain.from_iterable(remedies))
         try:
@@ -70,10 +104,9 @@ def collect_problems(
             problems += newest
         else:
             problems += newest
+            is_past = True
             break
-    if len(problems) == len(error.problems) == 1:
-        return error
-    return UserError(*problems, remedies=_join_remedies(problems, config))
+    return AllProblems(tuple(problems), attempt, is_past)
 
 
 def _is_allowed(remedies: Iterable[Iterable[Flag]], config: AuditConfig) -> bool:
@@ -84,7 +117,11 @@ def _is_allowed(remedies: Iterable[Iterable[Flag]], config: AuditConfig) -> bool
 def _with_options(attempt: Attempt, flags: Iterable[Flag]) -> Attempt:
     """Return an attempt with further options."""
     config = attempt.config
-    changed: dict[str, Any] = {"spellings": dict(config.spellings), "favourable": config.favourable}
+    changed: dict[str, Any] = {
+        "spellings": dict(config.spellings),
+        "favourable": config.favourable,
+        "bins": dict(config.bins),
+    }
     without_scores = attempt.without_scores
     first_copies = attempt.first_copies
     for flag in flags:
@@ -97,6 +134,11 @@ def _with_options(attempt: Attempt, flags: Iterable[Flag]) -> Attempt:
             changed["encoding"] = str(flag.value)
         elif flag.key == "drop-missing":
             changed["drop_missing"] = True
+        elif flag.key == "bins" and isinstance(flag.value, tuple):
+            name, n_bins = flag.value
+            changed["bins"][name] = n_bins
+        elif flag.key == "attribute":
+            changed["attributes"] = (str(flag.value),)
         elif flag == FIRST_COPIES:
             first_copies = True
         elif flag.key == "score" and flag.value == OPEN:

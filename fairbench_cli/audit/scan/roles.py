@@ -95,6 +95,8 @@ class ColumnRoles:
         Columns left out because they hold dates, which are called like birth dates.
     notes : tuple of str
         What a reader should know.
+    left_out : dict of name to (str, str)
+        Why each other column is not audited, of those that might be: of one column, and of several.
     """
 
     role_of: dict[int, str]
@@ -111,6 +113,7 @@ class ColumnRoles:
     quantities: tuple[int, ...]
     birth_dates: tuple[int, ...]
     notes: tuple[str, ...]
+    left_out: dict[str, tuple[str, str]]
 
     @property
     def score(self) -> int:
@@ -179,7 +182,8 @@ def assign_roles(
     # 3. The attributes: those that are named or look like some; then those that are cut or crossed.
     quantities: tuple[int, ...] = ()
     birth_dates: tuple[int, ...] = ()
-    left_out: tuple[str, ...] = ()
+    left_out: dict[str, tuple[str, str]] = {}
+    left_out_notes: tuple[str, ...] = ()
     if config.attributes is None:
         for name in source.doubled:
             if name in _attributes_in_options(config) or recognise.named_like_protected(name):
@@ -192,12 +196,15 @@ def assign_roles(
         attributes, quantities, birth_dates, left_out = _select_default_attributes(
             source, free, frozenset(config.bins), rejected
         )
+        left_out_notes = _describe_all_left_out(left_out)
         if config.preset != "aequitas":  # which audits them all
-            attributes, unlikely_notes = _select_likely(
+            likely, likely_notes = _select_likely(
                 source, attributes, quantities, _attributes_in_options(config)
             )
-            left_out = unlikely_notes + left_out
-        notes += left_out
+            left_out |= {name: UNLIKELY for name in attributes if name not in likely}
+            attributes = likely
+            left_out_notes = likely_notes + left_out_notes
+        notes += left_out_notes
     else:
         attributes = {name: find_column(source, name, "attribute", role_of) for name in config.attributes}
         notes += _note_unused_weights(source, config, set(role_of) | set(attributes.values()))
@@ -207,7 +214,7 @@ def assign_roles(
     crossed_alone = [name for name in crossed if name not in attributes]
     crossed_columns = {name: find_column(source, name, "intersect", role_of) for name in crossed_alone}
     if not attributes and not config.intersections:
-        raise _no_attribute_error(source, quantities, left_out)
+        raise _no_attribute_error(source, quantities, left_out_notes)
     # 4. Models, and which scores are compared with which.
     if "model" in columns:
         single = None
@@ -233,6 +240,7 @@ def assign_roles(
         quantities=quantities,
         birth_dates=birth_dates,
         notes=tuple(notes),
+        left_out=left_out,
     )
 
 
@@ -241,13 +249,17 @@ def _no_attribute_error(
 ) -> UserError:
     """Return the error for a table without a column of groups: cut a quantity, where there is one."""
     fix: MessageText = ("add a column such as race or sex, or name one with ", Flag("attribute"))
+    assumed: tuple[Flag, ...] = ()
     if quantities:
-        cut = Flag("bins", (source.columns[quantities[0]], 4))
+        names = [source.columns[i] for i in quantities]
+        likely = next(filter(recognise.named_like_protected, names), names[0])
+        cut = Flag("bins", (likely, 4))
         fix = ("cut a numeric column, as in ", cut, ", or name it with ", Flag("attribute"))
+        assumed = (cut,)
     problem = "no attribute column is left to audit"
     if left_out_notes:
         problem += f". {left_out_notes[0].rstrip('.')}"
-    return user_error(problem, fix, source.name)
+    return user_error(problem, fix, source.name, assumed=assumed)
 
 
 def _note_unused_weights(source: Source, config: AuditConfig, used_columns: set[int]) -> list[str]:
@@ -345,15 +357,15 @@ def too_many_groups(source: Source, names: tuple[str, ...], count: str) -> UserE
 
 def _select_default_attributes(
     source: Source, free: list[int], binned: frozenset[str], rejected: RejectedGuesses
-) -> tuple[dict[str, int], tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
-    """Return which of the columns `free` are audited, hold quantities or birth dates, and notes on others.
+) -> tuple[dict[str, int], tuple[int, ...], tuple[int, ...], dict[str, tuple[str, str]]]:
+    """Return which of the columns `free` are audited, hold quantities or birth dates, and why others are not.
 
     `binned` are the names of those to be cut into bins.
     """
     (rows,) = source.row("SELECT count(*) FROM sample")
     is_complete = rows < source.first_rows
     attributes: dict[str, int] = {}
-    left_out: dict[tuple[str, str], list[str]] = {}
+    left_out: dict[str, tuple[str, str]] = {}
     quantities: list[int] = []
     birth_dates: list[int] = []
     for i, distinct, n_words, example in _look_at_first_rows(source, free):
@@ -381,13 +393,12 @@ def _select_default_attributes(
         if why is None:
             attributes[name] = i
         else:
-            left_out.setdefault(why, []).append(name)
+            left_out[name] = why
         if why in (WEIGHTS, NUMBERS):
             quantities.append(i)
         if why == DATES and recognise.named_like_protected(name):
             birth_dates.append(i)
-    notes = tuple(_describe_left_out(why, names) for why, names in left_out.items())
-    return attributes, tuple(quantities), tuple(birth_dates), notes
+    return attributes, tuple(quantities), tuple(birth_dates), left_out
 
 
 def _attributes_in_options(config: AuditConfig) -> frozenset[str]:
@@ -423,9 +434,10 @@ def _select_likely(
         numbers = [source.columns[i] for i in quantities if recognise.named_like_protected(source.columns[i])]
         cut = (", or cut a number: ", Flag("bins", (numbers[0], "25,45,65"))) if numbers else ()
         listed = ", ".join(list(attributes)[:MOST_LISTED]) + (", …" if len(attributes) > MOST_LISTED else "")
-        fix = ("name those to audit, ", Flag("attribute", next(iter(attributes))), f"; there are {listed}")
+        example = Flag("attribute", next(iter(attributes)))
+        fix = ("name those to audit, ", example, f"; there are {listed}")
         problem = f"none of {len(attributes)} columns of groups is called like a protected attribute"
-        raise user_error(problem, fix + cut, source.name)
+        raise user_error(problem, fix + cut, source.name, assumed=(example,))
     unlikely = [name for name in attributes if name not in likely]
     audited_note = f"Audited of {len(attributes)} columns of groups: {', '.join(likely)}."
     return likely, (audited_note, _describe_left_out(UNLIKELY, unlikely))
@@ -434,6 +446,14 @@ def _select_likely(
 def ages_on_a_day(name: str) -> str:
     """Return the options that audit ages by a column of birth dates."""
     return f"{Flag('bins', (name, '25,45,65')).spell()} {Flag('as-of', '2024-12-31').spell()}"
+
+
+def _describe_all_left_out(left_out: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
+    """Return a note for each reason why columns are not audited."""
+    names_by_reason: dict[tuple[str, str], list[str]] = {}
+    for name, why in left_out.items():
+        names_by_reason.setdefault(why, []).append(name)
+    return tuple(_describe_left_out(why, names) for why, names in names_by_reason.items())
 
 
 def _describe_left_out(why: tuple[str, str], names: list[str]) -> str:

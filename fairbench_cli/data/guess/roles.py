@@ -14,18 +14,13 @@ from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import Cells, bin_numbers, format_edge, is_number, parse_numbers
 from fairbench_cli.data.guess.read_raw import Mask, RawCells
-from fairbench_cli.data.recognise import named_like_protected, split_words
+from fairbench_cli.data.recognise import guess_favourable, named_like_labels, named_like_protected
 
 LABEL = "--label"
 FAVOURABLE = "--favourable"
 PROTECTED = "--protected"
 
 _CUT = re.compile(r"(<=|>=|<|>)\s*(\S+)")
-# What a word of a column's name begins with, or is ($).
-_LABELS = re.compile(
-    r"label|target|class|outcome|approv|accept|grant|hired|default|y$|income|result|decision|response|recid|admit"
-)
-_GOOD = ("yes", "true", "1", "good", "approved", "accepted", "granted", "hired", "pass", "positive", "y", "+")
 MOST_SHOWN = 6  # values or columns in a message
 
 
@@ -190,7 +185,7 @@ def label_candidates(table: RawCells) -> list[str]:
     last_column = table.cells.columns[-1]
 
     def rank(name: str) -> tuple[bool, bool]:
-        return not any(map(_LABELS.match, split_words(name))), name != last_column
+        return not named_like_labels(name), name != last_column
 
     return sorted(two, key=rank)
 
@@ -201,16 +196,6 @@ def protected_candidates(table: RawCells, label: str | None) -> list[str]:
     likely = [name for name in names if named_like_protected(name)]
     with_few_levels = [name for name in names if 2 <= table.present_cells(name).nunique() <= MOST_SHOWN]
     return likely or with_few_levels
-
-
-def guess_favourable(values: Iterable[str]) -> str | None:
-    """Return the value that is probably the favourable one, if any looks like it.
-
-    >>> guess_favourable(["no", "Yes"]), guess_favourable(["a", "b"])
-    ('Yes', None)
-    """
-    lower = {value.lower(): value for value in values}
-    return next((lower[good] for good in _GOOD if good in lower), None)
 
 
 def describe_shares(table: RawCells, name: str, favourable: Mask | None = None) -> str:

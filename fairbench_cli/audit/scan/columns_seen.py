@@ -1,0 +1,349 @@
+"""What the columns of a table look like, and which may hold what was decided, or what came true."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal
+
+from fairbench_cli.audit.scan.roles import LABELS, MOST_CODES, RESERVED, ColumnRoles
+from fairbench_cli.audit.scan.source import Source
+from fairbench_cli.base.spelling_variants import find_abbreviations, find_spelling_variants, has_plain_letters
+from fairbench_cli.data import recognise
+
+MOST_SHOWN = 12  # values of a column
+MOST_SPELLED = 100  # values of a column that are looked at for spellings
+TWO = 2
+
+Kind = Literal["0/1", "number", "whole numbers", "date", "words", "constant", "identifier-like", "empty"]
+What = Literal["decision", "score", "number", "classes"]
+NUMERIC: tuple[Kind, ...] = ("number", "whole numbers")
+SOME_NUMBERS = "numbers"
+SOME_VALUES = "few values"
+UNLIKELY_REASONS = (SOME_NUMBERS, SOME_VALUES)
+NO_OUTCOME: tuple[Kind, ...] = ("date", "constant", "identifier-like", "empty")
+
+
+@dataclass(frozen=True)
+class ValueCount:
+    """A value, and how many of the rows that were looked at have it."""
+
+    value: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class ColumnSeen:
+    """What a column holds in the rows that were looked at.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"0/1", "number", "whole numbers", "date", "words", "constant", "identifier-like", "empty"}
+    values : tuple of ValueCount
+        The commonest first, `MOST_SHOWN` at most.
+    distinct, missing : int
+        How many different values there are, and how many empty cells.
+    smallest, largest : float, str or None
+        Of numbers and dates.
+    counts : dict of str to int
+        The rows of every value, the commonest first.
+    middle : float or None
+        Of numbers the median.
+    """
+
+    name: str
+    kind: Kind
+    values: tuple[ValueCount, ...]
+    distinct: int
+    missing: int
+    smallest: float | str | None
+    largest: float | str | None
+    counts: dict[str, int]
+    middle: float | None = None
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether it holds numbers other than 0 and 1."""
+        return self.kind in NUMERIC
+
+    @property
+    def has_two_values(self) -> bool:
+        """Whether it holds two values, which may be 0 and 1; several spellings of one value count once."""
+        return self.distinct - sum(map(len, self.same_values.values())) == TWO
+
+    @property
+    def same_values(self) -> dict[str, list[str]]:
+        """The values that are likely another one, in another spelling or short for it, by that one."""
+        if self.kind != "words" or self.distinct > MOST_SPELLED:
+            return {}
+        return find_same_values(self.counts)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A column that may hold what was decided of people, or what came true.
+
+    Parameters
+    ----------
+    column : str
+    what : {"decision", "score", "number", "classes"}
+        Two values; numbers that are cut; numbers that are compared as they are; more than two words.
+    values : tuple of str
+        The commonest first, `MOST_SHOWN` at most.
+    favourable : str or None
+        The value that says that something good is so, as far as words say it.
+    why : str
+        Why it is one.
+    is_likely : bool
+        Whether it is taken where nobody names a column.
+    """
+
+    column: str
+    what: What
+    values: tuple[str, ...]
+    favourable: str | None
+    why: str
+    is_likely: bool = True
+
+
+def find_same_values(counts: dict[str, int]) -> dict[str, list[str]]:
+    """Return the values that are likely another one, by that other value.
+
+    >>> find_same_values({"Female": 9, "F": 8, "f": 2, "male": 7, "M": 5, "x": 1})
+    {'Female': ['F', 'f'], 'male': ['M']}
+    """
+    spelling_of: dict[str, str] = {}
+    for variants in find_spelling_variants(counts):  # the commonest first
+        spelling = next(filter(has_plain_letters, variants.values), variants.values[0])
+        spelling_of |= {value: spelling for value in variants.values if value != spelling}
+    distinct_values = [value for value in counts if value not in spelling_of]
+    long_form = dict(find_abbreviations(distinct_values))
+    same_values: dict[str, list[str]] = {}
+    for value in counts:
+        spelling = spelling_of.get(value, value)
+        spelling = long_form.get(spelling, spelling)
+        if spelling != value:
+            same_values.setdefault(spelling, []).append(value)
+    return same_values
+
+
+def see_columns(source: Source) -> list[ColumnSeen]:
+    """Return what each column that has a name looks like in the rows of a source."""
+    return [_see_column(source, name, column) for name, column in source.column_index.items()]
+
+
+def _see_column(source: Source, name: str, column: int) -> ColumnSeen:
+    cells = source.rows(
+        f"SELECT coalesce(trimmed_{column}, '') AS value, any_value(number_{column}), "
+        f"bool_and(code_{column} IS NOT NULL), count(*) FROM predictions GROUP BY value ORDER BY 4 DESC, 1"
+    )
+    filled = [cell for cell in cells if cell[0] != ""]
+    counts = {value: rows for value, _, _, rows in filled}
+    numbers = [number for _, number, _, _ in filled if number is not None]
+    all_codes = all(is_code for _, _, is_code, _ in filled)
+    kind = _tell_kind(name, list(counts), numbers if len(numbers) == len(filled) else [], all_codes=all_codes)
+    if len(counts) == sum(counts.values()) and _are_numbered(list(counts), kind):
+        kind = "identifier-like"
+    smallest: float | str | None = None
+    largest: float | str | None = None
+    middle = None
+    if kind == "date":
+        smallest = min(counts)
+        largest = max(counts)
+    elif numbers and len(numbers) == len(filled):
+        smallest = min(numbers)
+        largest = max(numbers)
+        middle = _median([(number, rows) for _, number, _, rows in filled])
+    return ColumnSeen(
+        name=name,
+        kind=kind,
+        values=tuple(ValueCount(value, rows) for value, rows in list(counts.items())[:MOST_SHOWN]),
+        distinct=len(counts),
+        missing=sum(rows for value, _, _, rows in cells if value == ""),
+        smallest=smallest,
+        largest=largest,
+        counts=counts,
+        middle=middle,
+    )
+
+
+def _tell_kind(name: str, values: list[str], numbers: list[float], *, all_codes: bool) -> Kind:
+    """Return what values are; `numbers` are those of all of them, or none."""
+    if not values:
+        return "empty"
+    if len(values) == 1:
+        return "constant"
+    if all_codes:
+        return "0/1"
+    if len(values) > MOST_CODES and recognise.named_like_identifiers(name):
+        return "identifier-like"
+    if all(map(recognise.is_date, values)):
+        return "date"
+    if not numbers:
+        return "words"
+    if all(number == int(number) for number in numbers if abs(number) < float("inf")):
+        return "whole numbers"
+    return "number"
+
+
+def _are_numbered(values: Sequence[str], kind: Kind) -> bool:
+    """Return whether values that no two rows share name the rows: many texts, or numbers such as 007."""
+    if len(values) <= MOST_CODES:
+        return False
+    return kind == "words" or any(
+        value.startswith("0") and value.isdigit() and len(value) > 1 for value in values
+    )
+
+
+def _median(rows_of_numbers: Sequence[tuple[float, int]]) -> float:
+    """Return the lower median of numbers with the rows of each."""
+    n_rows = sum(rows for _, rows in rows_of_numbers)
+    n_below = 0
+    ordered = sorted(rows_of_numbers)
+    for number, rows in ordered:
+        n_below += rows
+        if 2 * n_below >= n_rows:
+            return float(number)
+    return float(ordered[-1][0])
+
+
+def find_decisions(columns: Sequence[ColumnSeen]) -> list[Candidate]:
+    """Return the columns that may hold what was decided of people, or their scores, the likeliest first."""
+    ranked: list[tuple[int, Candidate]] = []
+    for position, column in enumerate(columns):
+        if not _may_be_outcome(column):
+            continue
+        is_last = position == len(columns) - 1
+        for rank, (what, why, holds) in enumerate(_reasons_of_decisions(column, is_last=is_last)):
+            if holds:
+                is_likely = why not in UNLIKELY_REASONS
+                ranked.append((rank, _make_candidate(column, what, why, is_likely=is_likely)))
+                break
+    return [candidate for _, candidate in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _may_be_outcome(column: ColumnSeen) -> bool:
+    """Return whether a column may hold a decision or an outcome of people."""
+    name = column.name
+    if column.kind in NO_OUTCOME or (name.lower() in RESERVED and name.lower() not in ("score", *LABELS)):
+        return False
+    return not recognise.named_like_protected(name) and not recognise.named_like_weights(name)
+
+
+def _reasons_of_decisions(column: ColumnSeen, *, is_last: bool) -> Iterator[tuple[What, str, bool]]:
+    """Yield what a column may be of a decision, why, and whether that holds; the strongest reason first."""
+    name = column.name
+    two = column.has_two_values
+    decision = recognise.named_like_decisions(name)
+    few_words = column.kind == "words" and column.distinct <= MOST_CODES
+    many = column.distinct > MOST_CODES
+    what: What = "decision"
+    if not two:
+        what = "score" if column.is_numeric else "classes"
+    yield what, "the column is called score", name == "score"
+    yield "decision", "two values, and it is called like a decision", two and decision
+    yield "score", "numbers, and it is called like a score", column.is_numeric and decision and not two
+    yield "classes", "words, and it is called like a decision", few_words and decision
+    outcome = two and recognise.named_like_labels(name) and name not in LABELS
+    yield "decision", "two values, and it is called like an outcome", outcome
+    yield "decision", "two values, and it is the last column", two and is_last and name not in LABELS
+    amounts = column.is_numeric and many and recognise.named_like_amounts(name)
+    yield "number", "numbers, and it is called like an amount", amounts
+    yield "decision", "two values", two and name not in LABELS
+    yield "decision", "the labels themselves, as nothing else says what was decided", two
+    yield "score", "numbers from 0 to 1", column.kind == "number" and _is_share(column) and many
+    yield "number", SOME_NUMBERS, column.is_numeric and many
+    yield what, SOME_VALUES, few_words or column.is_numeric
+
+
+def _is_share(column: ColumnSeen) -> bool:
+    if isinstance(column.smallest, float) and isinstance(column.largest, float):
+        return column.smallest >= 0 and column.largest <= 1
+    return False
+
+
+def _make_candidate(column: ColumnSeen, what: What, why: str, *, is_likely: bool = True) -> Candidate:
+    favourable = None
+    if what in ("decision", "classes") and column.kind != "0/1":
+        # Of several spellings the one that stands for all.
+        written_otherwise = set(chain.from_iterable(column.same_values.values()))
+        values = [value for value in column.counts if value not in written_otherwise]
+        favourable = recognise.find_good_value(values) or recognise.guess_favourable(values)
+    shown = tuple(count.value for count in column.values)
+    return Candidate(column.name, what, shown, favourable, why, is_likely)
+
+
+def find_labels(columns: Sequence[ColumnSeen], score: ColumnSeen, *, of_numbers: bool) -> list[Candidate]:
+    """Return the columns that may say who was right, of a score that is known, the likeliest first."""
+    ranked: list[tuple[int, bool, Candidate]] = []
+    for position, column in enumerate(columns):
+        if column.name == score.name or not _may_be_outcome(column):
+            continue
+        is_last = position == len(columns) - 1
+        reasons = _reasons_of_labels(column, score, of_numbers=of_numbers)
+        for rank, (why, is_likely, holds) in enumerate(reasons):
+            if holds:
+                what: What = "decision"
+                if of_numbers:
+                    what = "number"
+                elif not column.has_two_values:
+                    what = "classes"
+                candidate = _make_candidate(column, what, why, is_likely=is_likely)
+                ranked.append((rank, not is_last, candidate))
+                break
+    return [candidate for *_, candidate in sorted(ranked, key=lambda entry: entry[:2])]
+
+
+def _reasons_of_labels(
+    column: ColumnSeen, score: ColumnSeen, *, of_numbers: bool
+) -> Iterator[tuple[str, bool, bool]]:
+    """Yield why a column may be the label, whether that makes it likely, and whether it holds."""
+    name = column.name
+    if of_numbers:
+        numbers = column.is_numeric and column.distinct > MOST_CODES
+        yield f"the column is called {name}", True, numbers and name in LABELS
+        truths = numbers and recognise.named_like_truths(name)
+        yield "numbers, and it is called like what came true", True, truths
+        yield "numbers", False, numbers
+        return
+    same_words = column.kind == "words" and set(column.counts) <= set(score.counts)
+    fits = column.has_two_values or same_words
+    decision = recognise.named_like_decisions(name)
+    yield f"the column is called {name}", True, fits and name in LABELS
+    yield "it is called like what came true", True, fits and recognise.named_like_truths(name)
+    outcome = recognise.named_like_labels(name) and not decision
+    yield "two values, and it is called like an outcome", True, fits and outcome
+    yield "two values", False, fits
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Whom a decision selects.
+
+    Parameters
+    ----------
+    share : float or None
+        Of all rows; None where nothing is decided.
+    runs_against : bool
+        Whether fewer are selected of those with label 1 than of the others.
+    """
+
+    share: float | None
+    runs_against: bool
+
+
+NO_SELECTION = Selection(None, runs_against=False)
+
+
+def count_selection(source: Source, roles: ColumnRoles, is_selected: str) -> Selection:
+    """Return whom `is_selected`, in SQL, selects."""
+    rate = f"avg(({is_selected})::INTEGER)"
+    (share,) = source.row(f"SELECT {rate} FROM predictions")
+    if roles.label is None:
+        return Selection(share, runs_against=False)
+    label = f"code_{roles.label}"
+    rate_of_1, rate_of_0 = source.row(
+        f"SELECT {rate} FILTER ({label} = 1), {rate} FILTER ({label} = 0) FROM predictions"
+    )
+    has_both = rate_of_1 is not None and rate_of_0 is not None
+    return Selection(share, runs_against=has_both and rate_of_1 < rate_of_0)
