@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fairbench_cli.api.technique import technique as technique
     from fairbench_cli.audit.api import AuditFailed as AuditFailed
     from fairbench_cli.audit.api import audit as audit
+    from fairbench_cli.audit.opened import opened as opened
     from fairbench_cli.audit.planning import plan as plan
     from fairbench_cli.base.errors import UserError as UserError
     from fairbench_cli.classifiers.fit import Classifier as Classifier
@@ -43,6 +44,7 @@ _TARGETS = {
     "load_network": "api.network:load_network",
     "load_results": "api.run:load_results",
     "measure": "api.measures:measure",
+    "opened": "audit.opened:opened",
     "plan": "audit.planning:plan",
     "run": "api.run:run",
     "technique": "api.technique:technique",

@@ -182,7 +182,7 @@ def assign_roles(
     left_out: tuple[str, ...] = ()
     if config.attributes is None:
         for name in source.doubled:
-            if name in _attributes_in_options(config) or recognise.named_like_protected(name):
+            if name in attributes_in_options(config) or recognise.named_like_protected(name):
                 raise _unknown_column(source, name, "attribute", [])
         free = [
             i
@@ -194,7 +194,7 @@ def assign_roles(
         )
         if config.preset != "aequitas":  # which audits them all
             attributes, unlikely_notes = _select_likely(
-                source, attributes, quantities, _attributes_in_options(config)
+                source, attributes, quantities, attributes_in_options(config)
             )
             left_out = unlikely_notes + left_out
         notes += left_out
@@ -390,7 +390,7 @@ def _select_default_attributes(
     return attributes, tuple(quantities), tuple(birth_dates), notes
 
 
-def _attributes_in_options(config: AuditConfig) -> frozenset[str]:
+def attributes_in_options(config: AuditConfig) -> frozenset[str]:
     """Return the attributes that options name, in whatever place."""
     names = set(config.bins) | set(config.references)
     names.update(attribute for attribute, _ in (*config.fail_on, *config.warn_on))
