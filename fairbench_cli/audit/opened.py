@@ -1,7 +1,6 @@
 """An audit that stays open, and is judged again without reading its rows again, for notebooks and pages."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OpenedAudit:
-    """Rows that are read once, and judged as often as options change.
+    """Rows that are read once, and judged as often as options change; a context manager.
 
     Parameters
     ----------
@@ -45,6 +44,12 @@ class OpenedAudit:
         self._tell = tell
         self._rows: ReadRows | None = None
         self._against: Frame | None = None
+
+    def __enter__(self) -> "OpenedAudit":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def audit(self, **options: Any) -> AuditResult:
         """Audit as ``fb.audit(source, **options)`` does; the rows are read where that is needed.
@@ -106,14 +111,13 @@ class OpenedAudit:
         return UserError(*problems, remedies=error.remedies)
 
 
-@contextmanager
 def opened(
     source: "str | Path | Frame",
     name: str = "",
     *,
     tell: ProgressCallback = ignore_progress,
     **options: Any,
-) -> Iterator[OpenedAudit]:
+) -> OpenedAudit:
     """Open a file or a frame to be audited by several sets of options; it is read when it has to be.
 
     Parameters
@@ -135,8 +139,4 @@ def opened(
     ...     people.audit(tau=0.8).verdict, people.reads_again(tau=0.9), people.reads_again(score="sex")
     ('undecided', False, True)
     """
-    opened_audit = OpenedAudit(source, name, options, tell)
-    try:
-        yield opened_audit
-    finally:
-        opened_audit.close()
+    return OpenedAudit(source, name, options, tell)
