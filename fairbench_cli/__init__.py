@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fairbench_cli.api.technique import technique as technique
     from fairbench_cli.audit.api import AuditFailed as AuditFailed
     from fairbench_cli.audit.api import audit as audit
+    from fairbench_cli.audit.opened import opened as opened
     from fairbench_cli.audit.planning import plan as plan
     from fairbench_cli.audit.understood import look as look
     from fairbench_cli.audit.understood import merge_options as merge_options
@@ -47,6 +48,7 @@ _TARGETS = {
     "look": "audit.understood:look",
     "measure": "api.measures:measure",
     "merge_options": "audit.understood:merge_options",
+    "opened": "audit.opened:opened",
     "plan": "audit.planning:plan",
     "run": "api.run:run",
     "technique": "api.technique:technique",

@@ -296,8 +296,6 @@ def audit(
     >>> result.verdict, result.to_pandas("groups").query("metric == 'tpr'")["value"].tolist()
     ('undecided', [1.0, 1.0, 1.0])
     """
-    from fairbench_cli.audit.options import read_config
-
     if "y_true" in options:
         if source is not None:
             message = "y_true= is given, and so are labels or a table in the first place"
@@ -306,14 +304,6 @@ def audit(
         arrays = True
     else:
         arrays = y_pred is not None or groups is not None
-    keys = values_by_key(options)
-    against = keys.get("against")
-    if against is None or isinstance(against, str | Path):
-        baseline = None
-    else:
-        baseline = against
-    if against is not None:
-        keys["against"] = str(against) if baseline is None else FRAME
     if arrays and (y_pred is None or groups is None):
         if y_pred is None:
             missing = "y_pred"
@@ -328,24 +318,52 @@ def audit(
             message = "weights= is for arrays"
         fix = "call audit(frame_or_path), or audit(y_true, y_pred, groups)"
         raise ArgumentError(Problem(message, fix if source is None else 'name the column: weight="w"'))
-    if arrays and against is not None:
+    if arrays and options.get("against") is not None:
         message = "against= is a file or frame, and arrays are audited"
         fix = 'give a frame with both columns of scores: audit(frame, score=["old", "new"])'
         raise ArgumentError(Problem(message, fix))
     try:
-        if config is not None:
-            path = Path(config)
-        else:
-            path = None
-        settings: AuditConfig = read_config(keys, path)
+        settings, baseline = read_options(options, config)
         rows: Any = source
         if arrays:
             rows, settings = frame_of_arrays(source, y_pred, groups, weights, settings)
         filters = (only,) if isinstance(only, str) else tuple(only)
         return AuditResult(run(rows, settings, baseline, filters, repeat))
     except UserError as error:
-        problems = [problem.spell("python") for problem in error.problems]
-        raise UserError(*problems, surface="python", remedies=error.remedies) from None
+        raise spelled_for_python(error) from None
+
+
+def spelled_for_python(error: UserError) -> UserError:
+    """Return an error whose text has options as keywords; of a keyword that is none the error itself."""
+    if isinstance(error, ArgumentError):
+        return error
+    problems = [problem.spell("python") for problem in error.problems]
+    return UserError(*problems, surface="python", remedies=error.remedies)
+
+
+def read_options(
+    options: Mapping[str, Any], path: str | Path | None = None
+) -> "tuple[AuditConfig, Frame | None]":
+    """Return the configuration of keywords, laid over a file of options; and a baseline that is a frame.
+
+    Raises
+    ------
+    UserError
+        Listing every mistake.
+    ArgumentError
+        For a keyword that is no option.
+    """
+    from fairbench_cli.audit.options import read_config
+
+    keys = values_by_key(options)
+    against = keys.get("against")
+    if against is None or isinstance(against, str | Path):
+        baseline = None
+    else:
+        baseline = against
+    if against is not None:
+        keys["against"] = str(against) if baseline is None else FRAME
+    return read_config(keys, None if path is None else Path(path)), baseline
 
 
 def values_by_key(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -380,29 +398,13 @@ def run(
     Of a run's results `only` and `repeat` say which cell and which repeat is meant. `tell` is called with
     what is being done.
     """
-    from fairbench_cli.audit.build_report import judge, read_parts
     from fairbench_cli.audit.compare.baseline import read_baseline
-    from fairbench_cli.audit.compare.verdict import check_names
-    from fairbench_cli.audit.scan.from_run import rows_of_run
-    from fairbench_cli.audit.scan.open import open_scan
+    from fairbench_cli.audit.reading import judge_rows, read_rows
 
-    baseline = None
     if config.baseline is not None:
-        baseline = read_baseline(config.baseline)
-    rows = rows_of_run(source, config, only, repeat)
-    frame_name = FRAME
-    if rows is not None:
-        source = rows.frame
-        config = rows.config
-        frame_name = rows.name
-    with open_scan(source, config, against=against, frame_name=frame_name, tell=tell) as scan:
-        tally = scan.tally
-        config = scan.config
-        check_names(tally, config)  # before the parts read, which may take long
-        seen = read_parts(scan)
-    if rows is not None:
-        tally = replace(tally, source=rows.name, notes=rows.notes + tally.notes)
-    return judge(tally, config, seen, baseline)
+        read_baseline(config.baseline)  # before the rows, which may take long
+    rows = read_rows(source, config, against, only, repeat, tell=tell)
+    return judge_rows(rows, config)
 
 
 def frame_of_arrays(

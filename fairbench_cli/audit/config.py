@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from itertools import chain, pairwise
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, get_args
@@ -473,6 +474,19 @@ MarginValue = Annotated[
 RateName = Annotated[str, AfterValidator(_check_compared_rate)]
 
 
+class Use(Enum):
+    """What of an audit a key is used by."""
+
+    READING = "reading"
+    JUDGING = "judging"
+
+
+READ = Use.READING
+"""Of keys by which rows are read: where one changes, they are read again."""
+JUDGED = Use.JUDGING
+"""Of keys by which what was read is judged."""
+
+
 class AuditConfig(StrictModel):
     """What an audit is asked to do.
 
@@ -486,105 +500,116 @@ class AuditConfig(StrictModel):
         alias_generator=lambda name: name.replace("_", "-"),
     )
 
-    scores: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None = Field(
+    scores: Annotated[Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None, READ] = Field(
         None,
         alias="score",
         description="Column of scores. Default: score. Repeat it: each is compared with the first.",
     )
-    table: str | None = Field(None, description="Table of an SQLite file to read. Default: the only one.")
-    encoding: Annotated[str, AfterValidator(check_encoding)] | None = Field(
+    table: Annotated[str | None, READ] = Field(
+        None, description="Table of an SQLite file to read. Default: the only one."
+    )
+    encoding: Annotated[Annotated[str, AfterValidator(check_encoding)] | None, READ] = Field(
         None, description="Encoding of a text file: latin-1, cp1252 (of Windows), utf-16. Default: utf-8."
     )
-    against: str | None = Field(
+    against: Annotated[str | None, READ] = Field(
         None, description="The baseline: a file about the same rows, with whose scores these are compared."
     )
-    identifier: str | None = Field(
+    identifier: Annotated[str | None, READ] = Field(
         None, alias="id", description="With --against: column of persons that pairs the rows of both files."
     )
-    sliced_by: str | None = Field(
+    sliced_by: Annotated[str | None, READ] = Field(
         None,
         alias="slice",
         description="Column that divides the rows, such as month or date:month (week, quarter, year). Slices "
         "in an order are looks at one stream: however many, at most 5 % false alarms.",
     )
-    label: str | None = Field(None, description="Column of true labels. Default: label_value or label.")
-    attributes: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None = Field(
+    label: Annotated[str | None, READ] = Field(
+        None, description="Column of true labels. Default: label_value or label."
+    )
+    attributes: Annotated[Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None, READ] = Field(
         None,
         alias="attribute",
         description="Column to audit, or 'age<40'. Default: those called like protected attributes.",
     )
-    weight: str | None = Field(None, description="Column of weights.")
-    counts: str | None = Field(None, description="Column that says how many people a row stands for.")
-    cluster: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None = Field(
+    weight: Annotated[str | None, READ] = Field(None, description="Column of weights.")
+    counts: Annotated[str | None, READ] = Field(
+        None, description="Column that says how many people a row stands for."
+    )
+    cluster: Annotated[Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None, READ] = Field(
         None,
         description="Column of what rows have in common: person, school, household. Give it twice for rows "
         "that share either, such as prompts and names.",
     )
-    model_column: str | None = Field(None, description="Column of the models' names; each is audited.")
-    bins: Annotated[dict[str, Bins], BeforeValidator(READERS["bins"])] = Field(
+    model_column: Annotated[str | None, READ] = Field(
+        None, description="Column of the models' names; each is audited."
+    )
+    bins: Annotated[dict[str, Bins], BeforeValidator(READERS["bins"]), READ] = Field(
         {},
         description="Cut a numeric attribute into bins of equal counts, --bins age=4, or at edges, "
         "--bins age=25,45,65",
     )
-    as_of: str | None = Field(
+    as_of: Annotated[str | None, READ] = Field(
         None,
         description="The day on which ages are counted, where a column of birth dates is cut: 2024-12-31, or "
         "a column of days.",
     )
-    intersections: Annotated[ColumnSets, BeforeValidator(_intersections)] = Field(
+    intersections: Annotated[ColumnSets, BeforeValidator(_intersections), READ] = Field(
         (), alias="intersect", description="Audit a combination: --intersect race,sex"
     )
-    favourable: Annotated[tuple[str, ...], BeforeValidator(_list_texts)] = Field(
+    favourable: Annotated[tuple[str, ...], BeforeValidator(_list_texts), READ] = Field(
         (),
         description="Value of words in score and label that counts as 1, or several of one outcome: "
         "'yes|Yes'; repeat it: each is audited.",
     )
-    favourable_label: str | None = Field(
+    favourable_label: Annotated[str | None, READ] = Field(
         None, description="Value of the label that counts as 1, where its good value is another: 0."
     )
-    recode: Annotated[dict[str, dict[str, tuple[str, ...]]], BeforeValidator(READERS["recode"])] = Field(
-        {}, description="Values that count as another: --recode 'sex: F = Female, female; M = Male'"
+    recode: Annotated[dict[str, dict[str, tuple[str, ...]]], BeforeValidator(READERS["recode"]), READ] = (
+        Field({}, description="Values that count as another: --recode 'sex: F = Female, female; M = Male'")
     )
-    drop_missing: bool = Field(
+    drop_missing: Annotated[bool, READ] = Field(
         False, description="Leave out rows without a score or label; how many of each group is said."
     )
-    spellings: Annotated[dict[str, Spelling], BeforeValidator(READERS["spellings"])] = Field(
+    spellings: Annotated[dict[str, Spelling], BeforeValidator(READERS["spellings"]), READ] = Field(
         {},
         description="Values that differ in capitals, blanks or accents only: merge, or keep apart; of one "
         "column: --spellings sex=merge",
     )
-    outcome: OutcomeKind | None = Field(
+    outcome: Annotated[OutcomeKind | None, READ] = Field(
         None,
         description="What scores are: decision, number (salaries, grades), ordinal (ranks) or class. "
         "Default: as the column says.",
     )
-    order: Annotated[tuple[str, ...], BeforeValidator(_read_order)] = Field(
+    order: Annotated[tuple[str, ...], BeforeValidator(_read_order), READ] = Field(
         (), description="Levels of an ordinal outcome, the lowest first: --order low,medium,high"
     )
-    threshold: Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], LISTED] = Field(
+    threshold: Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], LISTED, READ] = Field(
         (), description="Selected: score >= this."
     )
-    top_k: Annotated[tuple[Count, ...], LISTED] = Field((), description="Selected: the k highest scores.")
-    top_share: Annotated[tuple[Share, ...], LISTED] = Field(
+    top_k: Annotated[tuple[Count, ...], LISTED, READ] = Field(
+        (), description="Selected: the k highest scores."
+    )
+    top_share: Annotated[tuple[Share, ...], LISTED, READ] = Field(
         (), description="Selected: the highest share, such as 0.1."
     )
-    ties: Ties = Field(
+    ties: Annotated[Ties, READ] = Field(
         "include", description=f"Equal scores at the cut of a top list: {', '.join(get_args(Ties))}."
     )
-    references: Annotated[dict[str, str], BeforeValidator(READERS["ref"])] = Field(
+    references: Annotated[dict[str, str], BeforeValidator(READERS["ref"]), JUDGED] = Field(
         {}, alias="ref", description="Reference group: --ref race=Caucasian --ref 'age>=40'"
     )
-    ref_method: RefMethod = Field(
+    ref_method: Annotated[RefMethod, JUDGED] = Field(
         "majority", description=f"Reference without --ref: {', '.join(get_args(RefMethod)[1:])}."
     )
     tau_by_metric: Annotated[
         dict[TauName, Share],
         BeforeValidator(READERS["tau"]),
         AfterValidator(lambda taus: {DEFAULT: TAU, **taus}),
+        JUDGED,
     ] = Field(
         {DEFAULT: TAU}, alias="tau", description="Ratios pass from tau to 1/tau: --tau 0.8 --tau fpr=0.9"
     )
-    margin: Annotated[dict[MarginName, MarginValue], BeforeValidator(_read_margins)] = Field(
+    margin: Annotated[dict[MarginName, MarginValue], BeforeValidator(_read_margins), JUDGED] = Field(
         {},
         description="Differences pass within it, in the place of tau: --margin fpr=0.05 --margin 0.05",
     )
@@ -592,77 +617,84 @@ class AuditConfig(StrictModel):
         dict[RateName, Annotated[float, Field(ge=0, lt=1)]],
         BeforeValidator(READERS["least-change"]),
         AfterValidator(lambda changes: {DEFAULT: LEAST_CHANGE, **changes}),
+        JUDGED,
     ] = Field(
         {DEFAULT: LEAST_CHANGE},
         alias="least-change",
         description="A gap that changed by less is neither better nor worse: --least-change 0.02 "
         "--least-change fpr=0.01",
     )
-    metrics: Annotated[tuple[MetricName, ...], LISTED, Field(min_length=1)] = Field(
+    metrics: Annotated[tuple[MetricName, ...], LISTED, Field(min_length=1), JUDGED] = Field(
         (),
         alias="metric",
         description="Metric or roll-up that decides; any other of `fairbench list metrics` is shown, and "
         "decides with --fail-on alone.",
     )
-    effect: Effect | None = Field(
+    effect: Annotated[Effect | None, JUDGED] = Field(
         None,
         alias="decision",
         description="Being selected helps (assistive) or harms (punitive); decides by for and fnr, or fdr "
         "and fpr, unless --metric says.",
     )
-    rule: Rule = Field(
+    rule: Annotated[Rule, JUDGED] = Field(
         "evidence",
         description="What fails: a gap that is too large and beyond chance (evidence), or any that is too "
         "large (point).",
     )
-    preset: Preset | None = Field(
+    preset: Annotated[Preset | None, READ] = Field(
         None, description=f"Rules of others: {', '.join(get_args(Preset))}; see `fairbench docs audit`."
     )
-    min_group: int = Field(30, ge=1, description="Groups with fewer rows are marked, and no reference.")
-    min_share: float = Field(
+    min_group: Annotated[int, JUDGED] = Field(
+        30, ge=1, description="Groups with fewer rows are marked, and no reference."
+    )
+    min_share: Annotated[float, JUDGED] = Field(
         0.0, ge=0, lt=1, description="Groups with a smaller share of the rows are not compared."
     )
-    exclude: Annotated[tuple[str, ...], LISTED] = Field(
+    exclude: Annotated[tuple[str, ...], LISTED, JUDGED] = Field(
         (), description="Leave out a group: --exclude '(missing)' --exclude race=Other"
     )
-    fail: bool = Field(False, description="Exit 1 when the verdict is fail, or nothing could be decided.")
-    failing_metrics: Annotated[tuple[GateName, ...], LISTED] = Field(
+    fail: Annotated[bool, JUDGED] = Field(
+        False, description="Exit 1 when the verdict is fail, or nothing could be decided."
+    )
+    failing_metrics: Annotated[tuple[GateName, ...], LISTED, JUDGED] = Field(
         (),
         alias="fail-on",
         description="Exit 1 when this fails: fpr, race:fpr or race; undecided: unless all pass; worse: when "
         "a disparity became larger.",
     )
-    warning_metrics: Annotated[tuple[GateName, ...], LISTED] = Field(
+    warning_metrics: Annotated[tuple[GateName, ...], LISTED, JUDGED] = Field(
         (), alias="warn-on", description="Warn, and exit 0, when this fails; what --fail-on takes."
     )
-    baseline: str | None = Field(
+    baseline: Annotated[str | None, JUDGED] = Field(
         None, description="The ci.json of an earlier audit: what fails there stops no gate, if not larger."
     )
-    draws: int = Field(
+    draws: Annotated[int, JUDGED] = Field(
         1000,
         ge=0,
         le=1_000_000,
         description="Bootstrap draws, for metrics without a closed form; deals of a scan.",
     )
-    seed: int = Field(0, ge=0, description="Of draws, deals and random ties.")
-    confidence: Annotated[float, AfterValidator(_check_confidence)] = Field(
+    seed: Annotated[int, READ] = Field(0, ge=0, description="Of draws, deals and random ties.")
+    confidence: Annotated[float, AfterValidator(_check_confidence), JUDGED] = Field(
         0.95, gt=0, lt=1, description="Of intervals and tests."
     )
-    adjusted: bool = Field(
+    adjusted: Annotated[bool, JUDGED] = Field(
         False, description="Widen the intervals of ratios and differences for all that is compared at once."
     )
-    title: str | None = Field(None, min_length=1, description="What the page and its file are headed by.")
-    curves: bool = Field(
+    title: Annotated[str | None, JUDGED] = Field(
+        None, min_length=1, description="What the page and its file are headed by."
+    )
+    curves: Annotated[bool, READ] = Field(
         False, description="Also AUC, calibration and more of the scores, and selection rates by threshold."
     )
-    scan: bool = Field(
+    scan: Annotated[bool, READ] = Field(
         False, description="Also the subgroup that stands out most, of all combinations of attributes."
     )
-    explained_by: Annotated[ColumnSets, BeforeValidator(_explained)] = Field(
+    explained_by: Annotated[ColumnSets, BeforeValidator(_explained), READ] = Field(
         (), alias="explain", description="Column to explain differences by; a,b crosses two."
     )
-    neighbours: Count = Field(NEIGHBOURS, description="People to compare each with.")
-    neighbour_margin: Share = Field(MARGIN, description="Least difference of these.")
+    neighbours: Annotated[Count, JUDGED] = Field(NEIGHBOURS, description="People to compare each with.")
+    neighbour_margin: Annotated[Share, JUDGED] = Field(MARGIN, description="Least difference of these.")
 
     @property
     def score(self) -> str | None:
@@ -837,6 +869,15 @@ class PlanConfig(AuditConfig):
         description="The rows are of one month of --slice: how many months until the alarm, for a gap that "
         "begins in month 1, 13 … Repeat it.",
     )
+
+
+def fields_used_by(use: Use) -> tuple[str, ...]:
+    """Return the fields of `AuditConfig` that are used by reading, or by judging.
+
+    >>> "bins" in fields_used_by(Use.READING), "margin" in fields_used_by(Use.JUDGING)
+    (True, True)
+    """
+    return tuple(name for name, field in AuditConfig.model_fields.items() if use in field.metadata)
 
 
 def split_gate_names(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:

@@ -104,7 +104,7 @@ class Worker:
                 if self._stopped.is_set():
                     raise WorkFailed(Mistake("it was stopped", "start it again")) from None
                 problem = "the audit ended unexpectedly; it may have needed more memory than it may use"
-                fix = f"use a smaller file, or fairbench audit in a terminal: here {self._gigabytes} are allowed"
+                fix = f"here {self._gigabytes} are allowed: use a smaller file, or fairbench audit"
                 raise WorkFailed(Mistake(problem, fix)) from None
             finally:
                 self.activity = Activity()

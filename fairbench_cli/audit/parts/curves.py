@@ -18,7 +18,7 @@ from fairbench_cli.audit.compare.references import (
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
+from fairbench_cli.audit.parts.part import BY_REFERENCE, SHORT, Part, Row, View
 from fairbench_cli.audit.parts.requested_metrics import ENOUGH
 from fairbench_cli.audit.scan.scores import read_scores
 from fairbench_cli.audit.scan.slices import Scores, Slice
@@ -603,6 +603,7 @@ CURVES = Part[Sequence[Scores], tuple[ScoreCurves, ...]](
     "curves",
     is_requested=lambda config: config.curves,
     read=lambda scan: read_scores(scan, lambda group_counts: usual_reference(group_counts, scan.config)),
+    read_by=BY_REFERENCE,
     judge=judge_curves,
     tables={"scores": score_rows, "calibration": calibration_rows, "thresholds": threshold_rows},
     sections=curve_sections,

@@ -18,7 +18,7 @@ from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.changes import LOOKS, WORDS, describe_outcome, model_name, summarise_counts
 from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
 from fairbench_cli.audit.parts.numbers import format_interval, format_measure
-from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
+from fairbench_cli.audit.parts.part import BY_ESTIMATE, SHORT, Part, Row, View
 from fairbench_cli.audit.scan.numbers import read_pairs
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.base.grouping import group_by, keep_together
@@ -290,6 +290,7 @@ NUMBER_CHANGES = Part[Sequence[NumberChanges], NumberChanges](
     KEY,
     is_requested=_is_requested,
     read=read_changes,
+    read_by=BY_ESTIMATE,
     judge=judge_changes,
     tables={"number_changes": change_rows, "number_mean_changes": mean_change_rows},
     sections=change_sections,

@@ -18,7 +18,7 @@ from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.explanations import count_comparisons, find_pairs
 from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
 from fairbench_cli.audit.parts.numbers import format_interval, format_measure
-from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
+from fairbench_cli.audit.parts.part import BY_ESTIMATE, SHORT, Part, Row, View
 from fairbench_cli.audit.scan.explained_numbers import ExplainedRows, read_explained
 from fairbench_cli.base.safe_text import format_percent, join_names
 from fairbench_cli.document.model import Section, TableCell, TextTable
@@ -301,6 +301,7 @@ NUMBERS_EXPLAINED = Part[ExplainedRows, tuple[NumberExplanation, ...]](
     KEY,
     is_requested=lambda config: bool(config.explained_by) and config.outcome == "number",
     read=read_explained,
+    read_by=BY_ESTIMATE,
     judge=explain_numbers,
     tables={
         "number_explanations": explanation_rows,

@@ -16,6 +16,7 @@ from fairbench_cli.audit.compare.number_trends import (
 from fairbench_cli.audit.compare.numbers import NumberSlice
 from fairbench_cli.audit.compare.report import Interval, NumberComparison, Place, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts
+from fairbench_cli.audit.config import JUDGED, fields_used_by
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
 from fairbench_cli.audit.parts.numbers import (
@@ -337,6 +338,7 @@ NUMBER_TRENDS = Part[Sequence[WholeEstimates], NumberSlices](
     KEY,
     is_requested=lambda config: config.sliced_by is not None and config.of_numbers,
     read=read_whole,
+    read_by=fields_used_by(JUDGED),
     judge=judge_slices,
     tables={
         "number_trends": trend_rows,

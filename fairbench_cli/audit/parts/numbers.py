@@ -19,7 +19,7 @@ from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.findings import format_verdict
-from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
+from fairbench_cli.audit.parts.part import BY_ESTIMATE, SHORT, Part, Row, View
 from fairbench_cli.audit.parts.rates import LOOKS
 from fairbench_cli.audit.scan.numbers import read_numbers
 from fairbench_cli.audit.scan.scan import Scan
@@ -430,6 +430,7 @@ NUMBERS = Part(
     KEY,
     is_requested=lambda config: config.of_numbers,
     read=read_estimates,
+    read_by=BY_ESTIMATE,
     judge=judge_numbers,
     tables={"numbers": number_comparison_rows, "number_groups": number_group_rows},
     sections=number_sections,

@@ -62,6 +62,11 @@ class View:
         return table_of(title, columns, shown_rows, remark)
 
 
+BY_REFERENCE = ("references", "ref_method", "min_group", "min_share", "exclude")
+"""Of a part that looks at the reference while it reads."""
+BY_ESTIMATE = (*BY_REFERENCE, "margin", "confidence", "draws")
+"""Of a part that estimates differences while it reads."""
+
 SHORT = View(5, brief=True)
 """Of the tables of a short answer."""
 
@@ -112,6 +117,8 @@ class Part(Generic[Seen, Found]):
         What it finds, given what it has read.
     read : callable
         What it needs of the rows beyond their counts.
+    read_by : tuple of str
+        The fields of a configuration by which it reads, apart from those by which all rows are read.
     tables : dict of str to callable
         Rows of text and numbers by name of a table, for CSV files, databases and frames; a table without
         rows is left out.
@@ -138,6 +145,7 @@ class Part(Generic[Seen, Found]):
     is_requested: Callable[[AuditConfig], bool]
     judge: Callable[[Seen, Report], Found]
     read: Callable[[Scan], Seen] = _return_nothing
+    read_by: tuple[str, ...] = ()
     tables: Mapping[str, Callable[[Found, Report], Iterable[Row]]] = field(default_factory=dict)
     sections: Callable[[Found, Report, View], Sequence[Section]] = _return_nothing
     short: Callable[[Found, Report], Sequence[Section]] = _return_nothing
@@ -147,3 +155,8 @@ class Part(Generic[Seen, Found]):
     verdicts: Callable[[Found], Iterable[tuple[Place, str, Verdict]]] = _return_nothing
     worse: Callable[[Found, Report], str] = lambda _findings, _report: ""
     all_rows: Callable[[Found, Report], AllRows | None] = lambda _findings, _report: None
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether it needs more of the rows than their counts."""
+        return self.read is not _return_nothing

@@ -93,7 +93,7 @@ def open_scan(
     config: AuditConfig,
     *,
     against: "Frame | None" = None,
-    frame_name: str = FRAME,
+    name: str = "",
     tell: ProgressCallback = ignore_progress,
 ) -> Iterator[Scan]:
     """Open a file or a frame, count its rows by what every audit needs, and let parts read more of them.
@@ -107,8 +107,8 @@ def open_scan(
         Columns, decisions, attributes, and what to explain by.
     against : frame, optional
         The baseline: scores of the same rows, in place of the file that the configuration names.
-    frame_name : str
-        What a frame is called in messages.
+    name : str
+        What the rows are called in messages; by default as the file is, or a data frame.
     tell : callable
         Called with what is being done.
 
@@ -126,7 +126,7 @@ def open_scan(
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
-    scan_rows = partial(_scan_rows, frame_name=frame_name)
+    scan_rows = partial(_scan_rows, name=name)
     with ExitStack() as stack:
         try:
             scan = stack.enter_context(scan_rows(source, Attempt(config), against, tell))
@@ -159,14 +159,15 @@ def _scan_rows(
     against: "Frame | None" = None,
     tell: ProgressCallback = ignore_progress,
     *,
-    frame_name: str = FRAME,
+    name: str = "",
 ) -> Iterator[Scan]:
     """Open a file or a frame and count its rows, see `open_scan`; the first stop is raised."""
     config = attempt.config
     with _start_database() as (database, folder), _watch_progress(database, tell) as far:
         rows = _open_source(database, source, folder, config, tell)
-        if rows.format == "frame":
-            rows = replace(rows, name=frame_name)
+        is_standard_input = rows.name == "-"
+        if name:
+            rows = replace(rows, name=name)
         if attempt.first_copies:
             rows = rows.with_first_copies()
         if attempt.without_scores:
@@ -177,7 +178,7 @@ def _scan_rows(
                 with rows.engine(memory=rows.memory):
                     yield from _settle_guesses(clean_rows(rows, config), config)
                 return
-            if rows.name == config.against == "-":
+            if is_standard_input and config.against == "-":
                 fix = "name one of the files"
                 raise user_error("standard input cannot be both files", fix, Flag("against"))
             baseline_folder = folder / "baseline"

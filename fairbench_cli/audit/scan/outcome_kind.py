@@ -35,7 +35,8 @@ def settle_outcome(source: Source, config: AuditConfig) -> tuple[Source, AuditCo
             fix: MessageText = "leave out explain, or cluster"
             raise user_error(f"explain {EXPLAINS_ROWS}", fix, Flag("explain"))
         return source, config
-    _refuse_idle_options(config)
+    if problems := find_idle_options(config):
+        raise UserError(*problems)
     if config.outcome == "class":
         return source, _with_classes(source, config)
     if config.outcome == "ordinal":
@@ -53,7 +54,7 @@ def with_kind(source: Source, config: AuditConfig) -> AuditConfig:
     return config.model_copy(update={"outcome": kind})
 
 
-def _asks_for_decisions(config: AuditConfig) -> bool:
+def asks_for_decisions(config: AuditConfig) -> bool:
     """Return whether an option has a sense for decisions alone."""
     options = (
         config.threshold,
@@ -78,7 +79,7 @@ def _tell_kind(source: Source, config: AuditConfig) -> OutcomeKind:
     column = _score_column(source, config)
     if config.order:
         return "ordinal"
-    if column is None or _asks_for_decisions(config):
+    if column is None or asks_for_decisions(config):
         return "decision"
     if not _holds_numbers(source, column) or named_like_weights(source.columns[column]):
         return "decision"
@@ -111,8 +112,8 @@ def _holds_numbers(source: Source, column: int) -> bool:
     return bool(n_words <= FEW_WORDS * n_cells and n_values > MOST_CODES)
 
 
-def _refuse_idle_options(config: AuditConfig) -> None:
-    """Refuse options that have no sense for a kind of outcome."""
+def find_idle_options(config: AuditConfig) -> list[Problem]:
+    """Return the options that have no sense for the kind of outcome."""
     problems = []
     if config.order and config.outcome != "ordinal":
         problem = f"levels have an order, and the outcome is said to be {config.outcome}"
@@ -131,12 +132,11 @@ def _refuse_idle_options(config: AuditConfig) -> None:
             if value:
                 fix = ("leave it out, or say how scores become decisions: ", Flag("threshold", 0.5))
                 problems.append(Problem(f"{key} is of decisions, and numbers are audited", fix, Flag(key)))
-        problems += _refuse_idle_changes(config)
-    if problems:
-        raise UserError(*problems)
+        problems += _find_idle_changes(config)
+    return problems
 
 
-def _refuse_idle_changes(config: AuditConfig) -> Iterator[Problem]:
+def _find_idle_changes(config: AuditConfig) -> Iterator[Problem]:
     """Yield what options on changes ask for that numbers, or slices of them, do not have."""
     for key, names in (("fail-on", config.failing_metrics), ("warn-on", config.warning_metrics)):
         if WORSE in names and config.sliced_by:

@@ -186,7 +186,7 @@ def assign_roles(
     left_out_notes: tuple[str, ...] = ()
     if config.attributes is None:
         for name in source.doubled:
-            if name in _attributes_in_options(config) or recognise.named_like_protected(name):
+            if name in attributes_in_options(config) or recognise.named_like_protected(name):
                 raise _unknown_column(source, name, "attribute", [])
         free = [
             i
@@ -199,7 +199,7 @@ def assign_roles(
         left_out_notes = _describe_all_left_out(left_out)
         if config.preset != "aequitas":  # which audits them all
             likely, likely_notes = _select_likely(
-                source, attributes, quantities, _attributes_in_options(config)
+                source, attributes, quantities, attributes_in_options(config)
             )
             left_out |= {name: UNLIKELY for name in attributes if name not in likely}
             attributes = likely
@@ -401,7 +401,7 @@ def _select_default_attributes(
     return attributes, tuple(quantities), tuple(birth_dates), left_out
 
 
-def _attributes_in_options(config: AuditConfig) -> frozenset[str]:
+def attributes_in_options(config: AuditConfig) -> frozenset[str]:
     """Return the attributes that options name, in whatever place."""
     names = set(config.bins) | set(config.references)
     names.update(attribute for attribute, _ in (*config.fail_on, *config.warn_on))
