@@ -1,6 +1,8 @@
 // Sends files and forms, exchanges pages in place, and says what is being done. No page is made here: the server's are.
 "use strict";
 
+(() => {  // an audit's own script is on the same page
+
 const said = () => document.getElementById("said");
 
 // --- what the server says -------------------------------------------------------------------------------------------
@@ -230,3 +232,4 @@ document.addEventListener("change", (event) => {
   if (file) sendFile(document.getElementById("drop"), file);
   event.target.value = "";  // the same file may be chosen again
 });
+})();
