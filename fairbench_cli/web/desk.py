@@ -205,7 +205,10 @@ class Desk:
     def audit(self, options: Options) -> dict[str, Any]:
         """Audit, and return what the bar above the answer shows."""
         result = self._result(options)
-        columns = self._understood(options).to_plain()["columns"]
+        if not self._looks:
+            self._understood(options)
+        (understood,) = self._looks.values()  # what columns are does not change with what is compared
+        columns = understood.to_plain()["columns"]
         return {
             "headline": result.headline,
             "command": result.command,
