@@ -347,6 +347,93 @@ def sorted_placements(group: SortedValues, reference: SortedValues) -> Placement
     return sum_placements(_merge(group, reference), group.totals, reference.totals)
 
 
+def ordered_placements(is_group: Bools) -> PlacementSums:
+    """Return the sums of placements of rows without weights from the order of their values, which all differ.
+
+    Parameters
+    ----------
+    is_group : bool array, shape (rows,)
+        Whether each is of the group or of the reference, the lowest value first.
+
+    Examples
+    --------
+    >>> sums = ordered_placements(np.array([True, False, True]))
+    >>> float(sums.p_more), float(sums.largest_distance)
+    (0.5, 0.5)
+    """
+    group = _place_ordered(is_group)
+    reference = _place_ordered(~is_group)
+    group_rows = np.asarray(float(group.rows))
+    reference_rows = np.asarray(float(reference.rows))
+    p_more = np.asarray(divide(np.asarray(group.mean), reference_rows))
+    is_separate = np.asarray(bool(p_more == 0 or p_more == 1))
+    group_totals = GroupTotals(group_rows, group_rows, group_rows)
+    reference_totals = GroupTotals(reference_rows, reference_rows, reference_rows)
+    # The squares of placements, which are shares of the other side.
+    group_squares = divide(np.asarray(group.squares), reference_rows**2)
+    reference_squares = divide(np.asarray(reference.squares), group_rows**2)
+    return PlacementSums(
+        group_totals,
+        reference_totals,
+        p_more=p_more,
+        p_equal=np.asarray(0.0),
+        group_variance=_variance_of_mean(group_squares, group_totals),
+        reference_variance=_variance_of_mean(reference_squares, reference_totals),
+        largest_distance=np.asarray(group.largest_distance),
+        tie_sum=np.asarray(0.0),
+        is_separate=is_separate,
+    )
+
+
+class _OrderedSide(NamedTuple):
+    """The rows of a side, and how many rows of the other are below each.
+
+    Parameters
+    ----------
+    rows : int
+    mean, squares : float
+        Of these counts; squared distances from the mean.
+    largest_distance : float
+        Of the two distributions.
+    """
+
+    rows: int
+    mean: float
+    squares: float
+    largest_distance: float
+
+
+def _place_ordered(is_side: Bools) -> _OrderedSide:
+    """Return where the rows of one of two sides are among those of the other, a block at a time."""
+    n_rows = int(np.count_nonzero(is_side))
+    n_others = len(is_side) - n_rows
+    counts = []
+    means = []
+    squares = 0.0
+    distance = 0.0
+    n_seen = 0
+    for start in range(0, len(is_side), BLOCK):
+        index = np.flatnonzero(is_side[start : start + BLOCK])
+        if not len(index):
+            continue
+        rank = np.arange(n_seen, n_seen + len(index))
+        n_below = index + start - rank
+        mean = float(n_below.mean())
+        from_mean = n_below - mean
+        squares += float(np.einsum("i,i->", from_mean, from_mean))
+        # Shares differ most just below a row or at it.
+        difference = rank * (1 / n_rows) - n_below * (1 / max(n_others, 1))
+        distance = max(distance, -float(difference.min()), float(difference.max()) + 1 / n_rows)
+        counts.append(len(index))
+        means.append(mean)
+        n_seen += len(index)
+    if not n_rows:
+        return _OrderedSide(0, np.nan, 0.0, np.nan)
+    mean_of_all = float(np.average(means, weights=counts))
+    squares += float((np.array(counts) * (np.array(means) - mean_of_all) ** 2).sum())
+    return _OrderedSide(n_rows, mean_of_all, squares, distance)
+
+
 def _merge(group: SortedValues, reference: SortedValues) -> Iterator[PairedCounts]:
     """Yield the counts of two groups by value, of a block of the larger group at a time."""
     is_larger = len(group.values) >= len(reference.values)
