@@ -347,91 +347,93 @@ def sorted_placements(group: SortedValues, reference: SortedValues) -> Placement
     return sum_placements(_merge(group, reference), group.totals, reference.totals)
 
 
-def ordered_placements(is_group: Bools) -> PlacementSums:
+def ordered_placements(groups: Ints, group: int, reference: int | None = None) -> PlacementSums:
     """Return the sums of placements of rows without weights from the order of their values, which all differ.
 
     Parameters
     ----------
-    is_group : bool array, shape (rows,)
-        Whether each is of the group or of the reference, the lowest value first.
+    groups : int array, shape (rows,)
+        The group of each row, the lowest value first.
+    group : int
+    reference : int or None
+        None for all other groups.
 
     Examples
     --------
-    >>> sums = ordered_placements(np.array([True, False, True]))
+    >>> sums = ordered_placements(np.array([0, 1, 2, 0]), 0, 1)
     >>> float(sums.p_more), float(sums.largest_distance)
     (0.5, 0.5)
     """
-    group = _place_ordered(is_group)
-    reference = _place_ordered(~is_group)
-    group_rows = np.asarray(float(group.rows))
-    reference_rows = np.asarray(float(reference.rows))
-    p_more = np.asarray(divide(np.asarray(group.mean), reference_rows))
-    is_separate = np.asarray(bool(p_more == 0 or p_more == 1))
-    group_totals = GroupTotals(group_rows, group_rows, group_rows)
-    reference_totals = GroupTotals(reference_rows, reference_rows, reference_rows)
-    # The squares of placements, which are shares of the other side.
-    group_squares = divide(np.asarray(group.squares), reference_rows**2)
-    reference_squares = divide(np.asarray(reference.squares), group_rows**2)
+    n_group = int(np.count_nonzero(groups == group))
+    if reference is None:
+        n_reference = len(groups) - n_group
+    else:
+        n_reference = int(np.count_nonzero(groups == reference))
+    group_blocks: list[_BlockOfSide] = []
+    reference_blocks: list[_BlockOfSide] = []
+    group_seen = 0
+    reference_seen = 0
+    distance = 0.0
+    for start in range(0, len(groups), BLOCK):
+        block = groups[start : start + BLOCK]
+        if reference is not None:
+            block = block[(block == group) | (block == reference)]
+        is_group = block == group
+        # How many rows of the other side are below each row.
+        index = np.flatnonzero(is_group)
+        rank = np.arange(len(index))
+        below = index - rank + reference_seen
+        other_index = np.flatnonzero(~is_group)
+        other_below = other_index - np.arange(len(other_index)) + group_seen
+        if len(index):
+            # Shares differ most just below a row of the group, or at it.
+            difference = (rank + group_seen) * (1 / n_group) - below * (1 / max(n_reference, 1))
+            distance = max(distance, -float(difference.min()), float(difference.max()) + 1 / n_group)
+        group_blocks.append(_sum_block(below))
+        reference_blocks.append(_sum_block(other_below))
+        group_seen += len(index)
+        reference_seen += len(other_index)
+    group_totals = GroupTotals(*(np.asarray(float(n_group)) for _ in range(3)))
+    reference_totals = GroupTotals(*(np.asarray(float(n_reference)) for _ in range(3)))
+    mean_below, squares = _add_blocks(group_blocks)
+    _, other_squares = _add_blocks(reference_blocks)
+    p_more = divide(mean_below, reference_totals.rows)
+    has_rows = n_group > 0 and n_reference > 0
     return PlacementSums(
         group_totals,
         reference_totals,
-        p_more=p_more,
-        p_equal=np.asarray(0.0),
-        group_variance=_variance_of_mean(group_squares, group_totals),
-        reference_variance=_variance_of_mean(reference_squares, reference_totals),
-        largest_distance=np.asarray(group.largest_distance),
+        p_more=np.where(has_rows, p_more, np.nan),
+        p_equal=divide(np.asarray(0.0), group_totals.rows * reference_totals.rows),
+        # Placements are shares of the other side.
+        group_variance=_variance_of_mean(squares / max(n_reference, 1) ** 2, group_totals),
+        reference_variance=_variance_of_mean(other_squares / max(n_group, 1) ** 2, reference_totals),
+        largest_distance=np.where(has_rows, distance, np.nan),
         tie_sum=np.asarray(0.0),
-        is_separate=is_separate,
+        is_separate=has_rows & np.isin(p_more, (0.0, 1.0)),
     )
 
 
-class _OrderedSide(NamedTuple):
-    """The rows of a side, and how many rows of the other are below each.
-
-    Parameters
-    ----------
-    rows : int
-    mean, squares : float
-        Of these counts; squared distances from the mean.
-    largest_distance : float
-        Of the two distributions.
-    """
+class _BlockOfSide(NamedTuple):
+    """Rows of one side: how many; of the other how many are below on average; squared distances from that."""
 
     rows: int
     mean: float
     squares: float
-    largest_distance: float
 
 
-def _place_ordered(is_side: Bools) -> _OrderedSide:
-    """Return where the rows of one of two sides are among those of the other, a block at a time."""
-    n_rows = int(np.count_nonzero(is_side))
-    n_others = len(is_side) - n_rows
-    counts = []
-    means = []
-    squares = 0.0
-    distance = 0.0
-    n_seen = 0
-    for start in range(0, len(is_side), BLOCK):
-        index = np.flatnonzero(is_side[start : start + BLOCK])
-        if not len(index):
-            continue
-        rank = np.arange(n_seen, n_seen + len(index))
-        n_below = index + start - rank
-        mean = float(n_below.mean())
-        from_mean = n_below - mean
-        squares += float(np.einsum("i,i->", from_mean, from_mean))
-        # Shares differ most just below a row or at it.
-        difference = rank * (1 / n_rows) - n_below * (1 / max(n_others, 1))
-        distance = max(distance, -float(difference.min()), float(difference.max()) + 1 / n_rows)
-        counts.append(len(index))
-        means.append(mean)
-        n_seen += len(index)
-    if not n_rows:
-        return _OrderedSide(0, np.nan, 0.0, np.nan)
-    mean_of_all = float(np.average(means, weights=counts))
-    squares += float((np.array(counts) * (np.array(means) - mean_of_all) ** 2).sum())
-    return _OrderedSide(n_rows, mean_of_all, squares, distance)
+def _sum_block(below: Ints) -> _BlockOfSide:
+    if not len(below):
+        return _BlockOfSide(0, 0.0, 0.0)
+    mean = float(below.mean())
+    distance = (below - mean).astype(np.float64, copy=False)
+    return _BlockOfSide(len(below), mean, float(_sum_products(distance, distance)))
+
+
+def _add_blocks(blocks: Sequence[_BlockOfSide]) -> tuple[Floats, Floats]:
+    """Return the mean of all rows, and their squared distances from it."""
+    rows, means, squares = np.array(blocks, dtype=np.float64).reshape(-1, 3).T
+    mean = divide(_sum_products(rows, means), rows.sum())
+    return mean, squares.sum() + _sum_products(rows, (means - mean) ** 2)
 
 
 def _merge(group: SortedValues, reference: SortedValues) -> Iterator[PairedCounts]:

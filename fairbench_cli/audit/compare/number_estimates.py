@@ -279,11 +279,8 @@ class NumbersOfGroups:
         if self.table is not None:
             return table_placements(self.table, group, others)
         if self.cells.values_by_group and self._is_first.all():
-            group_in_order = self.cells.group
-            if self.reference != REST:
-                is_either = (group_in_order == group) | (group_in_order == self.reference)
-                group_in_order = group_in_order[is_either]
-            return ordered_placements(group_in_order == group)
+            reference = None if self.reference == REST else self.reference
+            return ordered_placements(self.cells.group, group, reference)
         return sorted_placements(self.sorted_values([group]), self.sorted_values(others))
 
     def placement_ways(self, group: int) -> list[ClusterSums]:

@@ -172,19 +172,27 @@ def _read_plain_rows(scan: Scan, names: Sequence[str]) -> Iterator[SliceNumbers]
     rows = coded_rows(scan, scan.keys(names), names, ["score_0 AS score"])
     fetched = scan.source.execute(f"SELECT score, {', '.join(codes)} FROM ({rows})").fetchnumpy()
     columns = {name: np.asarray(values) for name, values in fetched.items()}
-    for slices in _slices_by_model(scan).values():
-        for group_counts in slices:
-            group = _find_groups(scan, names, columns, group_counts)
-            cells = _sort_rows(columns["score"].copy(), group, len(group_counts.counts.groups))
-            yield SliceNumbers(group_counts, cells, rounded=False)
+    value = columns.pop("score")
+    del fetched
+    slices = list(chain.from_iterable(_slices_by_model(scan).values()))
+    for group_counts in slices:
+        group = _find_groups(scan, names, columns, group_counts, np.int16)
+        if group_counts is not slices[-1]:
+            cells = _sort_rows(value.copy(), group, len(group_counts.counts.groups))
+        else:
+            columns.clear()
+            cells = _sort_rows(value, group, len(group_counts.counts.groups))
+        yield SliceNumbers(group_counts, cells, rounded=False)
 
 
 def _sort_rows(value: Floats, group: Ints, n_groups: int) -> NumberCells:
     """Return the cells of rows, each of which is one; `value` is sorted itself."""
+    group_in_order = _groups_in_order(value, group, n_groups)
     values_by_group = []
     for g in range(n_groups):
-        values_by_group.append(np.sort(value[group == g]))
-    group_in_order = _groups_in_order(value, group, n_groups)
+        values = value[group == g]
+        values.sort()
+        values_by_group.append(values)
     for g, values in enumerate(values_by_group):
         value[group_in_order == g] = values
     if (value[1:] < value[:-1]).any():  # two values of two groups differ in those bits alone
@@ -285,14 +293,18 @@ def _select_cells(
 
 
 def _find_groups(
-    scan: Scan, names: Sequence[str], columns: dict[str, NDArray[Any]], group_counts: Slice
+    scan: Scan,
+    names: Sequence[str],
+    columns: dict[str, NDArray[Any]],
+    group_counts: Slice,
+    kind: type[np.signedinteger[Any]] = np.int64,
 ) -> Ints:
     """Return the group of each row among those of a slice."""
     attributes = (
         group_counts.attribute.split(CROSS) if group_counts.intersection else [group_counts.attribute]
     )
     codes = [np.asarray(columns[f"of_{names.index(name)}"]) for name in attributes]
-    return group_finder(scan, _under_own_model(scan, group_counts), attributes)(codes)
+    return group_finder(scan, _under_own_model(scan, group_counts), attributes, kind)(codes)
 
 
 def _under_own_model(scan: Scan, group_counts: Slice) -> Slice:

@@ -532,11 +532,11 @@ def _make_slice(
 
 
 def group_finder(
-    scan: CountedRows, group_counts: Slice, names: Sequence[str]
+    scan: CountedRows, group_counts: Slice, names: Sequence[str], kind: type[np.signedinteger[Any]] = np.int64
 ) -> Callable[[Sequence[Ints]], Ints]:
     """Return the function that finds the groups of rows by the codes of their attributes, see `coded_rows`.
 
-    A group is its position in the slice `group_counts`; each row counted has one.
+    A group is its position in the slice `group_counts`, of a kind of integer; each row counted has one.
     """
     codes_by_attribute = [_code_names(_groups_by_value(scan, name).values()) for name in names]
 
@@ -553,12 +553,12 @@ def group_finder(
     keys = as_number(codes)
     n_keys = math.prod(map(len, codes_by_attribute))
     if n_keys <= MOST_FOUND:  # looking a code up takes a tenth of searching for it
-        index_of_key = np.zeros(n_keys, dtype=np.int64)  # of keys that no group has, too
+        index_of_key = np.zeros(n_keys, dtype=kind)  # of keys that no group has, too
         index_of_key[keys] = np.arange(len(keys))
         return lambda codes: index_of_key[as_number(codes)]
     order = np.argsort(keys)
     rising = keys[order]
-    return lambda codes: order[np.searchsorted(rising, as_number(codes))]
+    return lambda codes: order[np.searchsorted(rising, as_number(codes))].astype(kind)
 
 
 def coded_rows(scan: CountedRows, rows: str, attributes: Sequence[str], columns: Sequence[str]) -> str:
