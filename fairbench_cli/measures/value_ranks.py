@@ -413,6 +413,48 @@ def ordered_placements(groups: Ints, group: int, reference: int | None = None) -
     )
 
 
+def tied_placements(values: Floats, groups: Ints, group: int, reference: int | None = None) -> PlacementSums:
+    """Return the sums of placements of rows without weights in the order of their values, which may be equal.
+
+    Parameters
+    ----------
+    values : array, shape (rows,)
+    groups, group, reference
+        As in `ordered_placements`.
+
+    Examples
+    --------
+    >>> sums = tied_placements(np.array([1.0, 2, 3, 3]), np.array([0, 1, 0, 1]), 0, 1)
+    >>> float(sums.p_more), float(sums.p_equal), float(sums.largest_distance)
+    (0.375, 0.25, 0.5)
+    """
+    n_group = np.count_nonzero(groups == group)
+    if reference is None:
+        n_reference = len(groups) - n_group
+    else:
+        n_reference = np.count_nonzero(groups == reference)
+    totals = [GroupTotals(*(np.asarray(float(n)) for _ in range(3))) for n in (n_group, n_reference)]
+    return sum_placements(_count_runs(values, groups, group, reference), totals[0], totals[1])
+
+
+def _count_runs(values: Floats, groups: Ints, group: int, reference: int | None) -> Iterator[PairedCounts]:
+    """Yield the counts of two groups by value, of a block of rows at a time."""
+    start = 0
+    while start < len(values):
+        stop = min(start + BLOCK, len(values))
+        stop = int(np.searchsorted(values, values[stop - 1], "right"))  # equal values stay together
+        block_values = values[start:stop]
+        block = groups[start:stop]
+        is_first = np.ones(len(block), dtype=bool)
+        is_first[1:] = block_values[1:] != block_values[:-1]
+        is_group = block == group
+        is_reference = ~is_group if reference is None else block == reference
+        begins = np.flatnonzero(is_first)
+        counts = [np.add.reduceat(is_side, begins, dtype=np.float64) for is_side in (is_group, is_reference)]
+        yield PairedCounts(*counts, *counts)
+        start = stop
+
+
 class _BlockOfSide(NamedTuple):
     """Rows of one side: how many; of the other how many are below on average; squared distances from that."""
 

@@ -56,6 +56,7 @@ from fairbench_cli.measures.value_ranks import (
     pair_counts,
     sorted_placements,
     table_placements,
+    tied_placements,
 )
 
 MOST_VALUES = 100_000  # different ones in a table of values; of more, rows are sorted by group
@@ -278,9 +279,11 @@ class NumbersOfGroups:
         others = self.reference_groups(group)
         if self.table is not None:
             return table_placements(self.table, group, others)
-        if self.cells.values_by_group and self._is_first.all():
+        if self.cells.values_by_group:
             reference = None if self.reference == REST else self.reference
-            return ordered_placements(self.cells.group, group, reference)
+            if self._is_first.all():
+                return ordered_placements(self.cells.group, group, reference)
+            return tied_placements(self.cells.value, self.cells.group, group, reference)
         return sorted_placements(self.sorted_values([group]), self.sorted_values(others))
 
     def placement_ways(self, group: int) -> list[ClusterSums]:
