@@ -23,7 +23,7 @@ ATTRIBUTES = ", ".join(f"{picked(values)} AS {name}" for name, values in GROUPS.
 
 
 def write(path: Path, select: str) -> None:
-    """Write the rows of a query as CSV, in a process of its own.
+    """Write the rows of a query as CSV, or Parquet by the name, in a process of its own.
 
     A command that is measured starts with the peak memory of the process that starts it: keep that small.
     """
@@ -50,4 +50,7 @@ def _write(path: str, select: str) -> None:
 
     with duckdb.connect(config={"threads": "1"}) as engine:
         engine.execute("SELECT setseed(0.4)").fetchall()
-        engine.sql(select).write_csv(path)
+        if path.endswith(".parquet"):
+            engine.sql(select).write_parquet(path)
+        else:
+            engine.sql(select).write_csv(path)

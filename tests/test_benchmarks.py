@@ -123,6 +123,10 @@ def run_audit_libraries(small: Small) -> None:
     small.main("audit_libraries", "--rounds", "1", "--rows", "1000")
 
 
+def run_audit_numbers(small: Small) -> None:
+    small.main("audit_numbers", "2000", "1")
+
+
 def run_audit_scan(small: Small) -> None:
     small.main("audit_scan", "1000", "1")
 
@@ -186,6 +190,7 @@ def run_words(small: Small) -> None:
 
 RUNS: dict[str, tuple[Callable[[Small], None], int]] = {
     "audit_libraries": (run_audit_libraries, 8),
+    "audit_numbers": (run_audit_numbers, 5),
     "audit_scan": (run_audit_scan, 6),
     "c45": (run_c45, 3),
     "growth rows": (run_growth_rows, 5),

@@ -21,6 +21,7 @@ Index = int | slice | EllipsisType | Ints | list[int]
 UNWEIGHTED_POWERS = ((1, 0), (1, 1), (1, 2), (1, 3), (1, 4))
 POWERS = (*UNWEIGHTED_POWERS, (2, 0), (2, 1), (2, 2), (3, 0), (3, 1), (3, 2), (3, 3))
 """Of each sum Σ wᵃ zᵇ a and b; z is the value less the shift. Without weights those with a = 1 will do."""
+BLOCK = 1 << 15  # rows that are summed at a time
 ROUNDING = 4 * float(np.finfo(np.float64).eps)  # times the rows: what adding them up may lose of a sum
 
 
@@ -187,6 +188,26 @@ def sum_powers(
     w = np.asarray(weights, dtype=np.float64)
     sums = [add_up(w**weight * z**value) for weight, value in POWERS]
     return Moments(add_up((w > 0).astype(np.float64)), np.stack(sums), shift)
+
+
+def sum_powers_of_groups(values_by_group: Sequence[Floats], *, shift: float = 0.0) -> Moments:
+    """Return the moments of rows without weights that are apart by group already.
+
+    >>> moments = sum_powers_of_groups([np.array([1.0, 2, 6]), np.array([5.0, 7])], shift=3.0)
+    >>> moments.mean.tolist(), moments.variance.tolist()
+    ([3.0, 6.0], [7.0, 2.0])
+    """
+    sums = np.zeros((len(UNWEIGHTED_POWERS), len(values_by_group)))
+    for g, values in enumerate(values_by_group):
+        sums[0, g] = len(values)
+        for start in range(0, len(values), BLOCK):  # which stays in the processor's cache
+            z = values[start : start + BLOCK] - shift
+            square = z * z
+            sums[1, g] += z.sum()
+            sums[2, g] += square.sum()
+            sums[3, g] += np.einsum("i,i->", square, z)
+            sums[4, g] += np.einsum("i,i->", square, square)
+    return moments_from_sums(sums[0], sums, shift)
 
 
 def sum_powers_along(values: ArrayLike, weights: ArrayLike | None = None, *, shift: float = 0.0) -> Moments:

@@ -347,6 +347,137 @@ def sorted_placements(group: SortedValues, reference: SortedValues) -> Placement
     return sum_placements(_merge(group, reference), group.totals, reference.totals)
 
 
+def ordered_placements(groups: Ints, group: int, reference: int | None = None) -> PlacementSums:
+    """Return the sums of placements of rows without weights from the order of their values, which all differ.
+
+    Parameters
+    ----------
+    groups : int array, shape (rows,)
+        The group of each row, the lowest value first.
+    group : int
+    reference : int or None
+        None for all other groups.
+
+    Examples
+    --------
+    >>> sums = ordered_placements(np.array([0, 1, 2, 0]), 0, 1)
+    >>> float(sums.p_more), float(sums.largest_distance)
+    (0.5, 0.5)
+    """
+    n_group = int(np.count_nonzero(groups == group))
+    if reference is None:
+        n_reference = len(groups) - n_group
+    else:
+        n_reference = int(np.count_nonzero(groups == reference))
+    group_blocks: list[_BlockOfSide] = []
+    reference_blocks: list[_BlockOfSide] = []
+    group_seen = 0
+    reference_seen = 0
+    distance = 0.0
+    for start in range(0, len(groups), BLOCK):
+        block = groups[start : start + BLOCK]
+        if reference is not None:
+            block = block[(block == group) | (block == reference)]
+        is_group = block == group
+        # How many rows of the other side are below each row.
+        index = np.flatnonzero(is_group)
+        rank = np.arange(len(index))
+        below = index - rank + reference_seen
+        other_index = np.flatnonzero(~is_group)
+        other_below = other_index - np.arange(len(other_index)) + group_seen
+        if len(index):
+            # Shares differ most just below a row of the group, or at it.
+            difference = (rank + group_seen) * (1 / n_group) - below * (1 / max(n_reference, 1))
+            distance = max(distance, -float(difference.min()), float(difference.max()) + 1 / n_group)
+        group_blocks.append(_sum_block(below))
+        reference_blocks.append(_sum_block(other_below))
+        group_seen += len(index)
+        reference_seen += len(other_index)
+    group_totals = GroupTotals(*(np.asarray(float(n_group)) for _ in range(3)))
+    reference_totals = GroupTotals(*(np.asarray(float(n_reference)) for _ in range(3)))
+    mean_below, squares = _add_blocks(group_blocks)
+    _, other_squares = _add_blocks(reference_blocks)
+    p_more = divide(mean_below, reference_totals.rows)
+    has_rows = n_group > 0 and n_reference > 0
+    return PlacementSums(
+        group_totals,
+        reference_totals,
+        p_more=np.where(has_rows, p_more, np.nan),
+        p_equal=divide(np.asarray(0.0), group_totals.rows * reference_totals.rows),
+        # Placements are shares of the other side.
+        group_variance=_variance_of_mean(squares / max(n_reference, 1) ** 2, group_totals),
+        reference_variance=_variance_of_mean(other_squares / max(n_group, 1) ** 2, reference_totals),
+        largest_distance=np.where(has_rows, distance, np.nan),
+        tie_sum=np.asarray(0.0),
+        is_separate=has_rows & np.isin(p_more, (0.0, 1.0)),
+    )
+
+
+def tied_placements(values: Floats, groups: Ints, group: int, reference: int | None = None) -> PlacementSums:
+    """Return the sums of placements of rows without weights in the order of their values, which may be equal.
+
+    Parameters
+    ----------
+    values : array, shape (rows,)
+    groups, group, reference
+        As in `ordered_placements`.
+
+    Examples
+    --------
+    >>> sums = tied_placements(np.array([1.0, 2, 3, 3]), np.array([0, 1, 0, 1]), 0, 1)
+    >>> float(sums.p_more), float(sums.p_equal), float(sums.largest_distance)
+    (0.375, 0.25, 0.5)
+    """
+    n_group = np.count_nonzero(groups == group)
+    if reference is None:
+        n_reference = len(groups) - n_group
+    else:
+        n_reference = np.count_nonzero(groups == reference)
+    totals = [GroupTotals(*(np.asarray(float(n)) for _ in range(3))) for n in (n_group, n_reference)]
+    return sum_placements(_count_runs(values, groups, group, reference), totals[0], totals[1])
+
+
+def _count_runs(values: Floats, groups: Ints, group: int, reference: int | None) -> Iterator[PairedCounts]:
+    """Yield the counts of two groups by value, of a block of rows at a time."""
+    start = 0
+    while start < len(values):
+        stop = min(start + BLOCK, len(values))
+        stop = int(np.searchsorted(values, values[stop - 1], "right"))  # equal values stay together
+        block_values = values[start:stop]
+        block = groups[start:stop]
+        is_first = np.ones(len(block), dtype=bool)
+        is_first[1:] = block_values[1:] != block_values[:-1]
+        is_group = block == group
+        is_reference = ~is_group if reference is None else block == reference
+        begins = np.flatnonzero(is_first)
+        counts = [np.add.reduceat(is_side, begins, dtype=np.float64) for is_side in (is_group, is_reference)]
+        yield PairedCounts(*counts, *counts)
+        start = stop
+
+
+class _BlockOfSide(NamedTuple):
+    """Rows of one side: how many; of the other how many are below on average; squared distances from that."""
+
+    rows: int
+    mean: float
+    squares: float
+
+
+def _sum_block(below: Ints) -> _BlockOfSide:
+    if not len(below):
+        return _BlockOfSide(0, 0.0, 0.0)
+    mean = float(below.mean())
+    distance = (below - mean).astype(np.float64, copy=False)
+    return _BlockOfSide(len(below), mean, float(_sum_products(distance, distance)))
+
+
+def _add_blocks(blocks: Sequence[_BlockOfSide]) -> tuple[Floats, Floats]:
+    """Return the mean of all rows, and their squared distances from it."""
+    rows, means, squares = np.array(blocks, dtype=np.float64).reshape(-1, 3).T
+    mean = divide(_sum_products(rows, means), rows.sum())
+    return mean, squares.sum() + _sum_products(rows, (means - mean) ** 2)
+
+
 def _merge(group: SortedValues, reference: SortedValues) -> Iterator[PairedCounts]:
     """Yield the counts of two groups by value, of a block of the larger group at a time."""
     is_larger = len(group.values) >= len(reference.values)

@@ -36,6 +36,7 @@ from fairbench_cli.measures.moments import (
     cluster_means,
     moments_from_sums,
     select_sides,
+    sum_powers_of_groups,
 )
 from fairbench_cli.measures.quantiles import (
     QuantileLimits,
@@ -51,12 +52,15 @@ from fairbench_cli.measures.value_ranks import (
     ValueTable,
     cluster_placements,
     compare_placements,
+    ordered_placements,
     pair_counts,
     sorted_placements,
     table_placements,
+    tied_placements,
 )
 
 MOST_VALUES = 100_000  # different ones in a table of values; of more, rows are sorted by group
+FIRST = 1000  # values that are looked at before all of them are
 OUTCOME = "mean"
 RESIDUAL = "mean-residual"
 ABSOLUTE_ERROR = "mae"
@@ -102,8 +106,9 @@ class NumbersOfGroups:
     def shift(self) -> float:
         """A number near the mean of all values."""
         value = self.cells.value
-        weight = self.cells.weight
-        return float(np.average(value, weights=weight))
+        if self.cells.values_by_group:
+            return float(value.mean())
+        return float(np.average(value, weights=self.cells.weight))
 
     @cached_property
     def variables(self) -> dict[str, Floats]:
@@ -113,10 +118,13 @@ class NumbersOfGroups:
     @cached_property
     def moments(self) -> dict[str, Moments]:
         """The moments of each variable by group."""
-        return {
-            name: self.sum_powers(values, self.cells.group, self.n_groups)
-            for name, values in self.variables.items()
-        }
+        moments = {}
+        for name, values in self.variables.items():
+            if values is self.cells.value and self.cells.values_by_group:
+                moments[name] = sum_powers_of_groups(self.cells.values_by_group, shift=self.shift)
+            else:
+                moments[name] = self.sum_powers(values, self.cells.group, self.n_groups)
+        return moments
 
     def sum_powers(self, values: Floats, codes: Ints, n_codes: int) -> Moments:
         """Return the moments of values by code, of rows of which several may be alike."""
@@ -217,13 +225,16 @@ class NumbersOfGroups:
         """Return sums over the rows of each group and value, shape (groups, values)."""
         values, codes = self.values_and_codes
         size = self.n_groups * len(values)
-        sums = np.bincount(self.cells.group * len(values) + codes, terms, size)
+        group = self.cells.group.astype(np.int64)
+        sums = np.bincount(group * len(values) + codes, terms, size)
         return sums.astype(np.float64).reshape(self.n_groups, -1)
 
     @cached_property
     def _values_by_group(self) -> list[SortedValues]:
         """The values of each group in order, each as often as it comes."""
         cells = self.cells
+        if cells.values_by_group:
+            return [SortedValues(values) for values in cells.values_by_group]
         codes = cells.group.astype(np.int16)  # sorted by counting
         order = np.argsort(codes, kind="stable")
         ends = np.cumsum(np.bincount(codes, minlength=self.n_groups))
@@ -247,6 +258,8 @@ class NumbersOfGroups:
         """Return the values of some groups in order, each as often as it comes."""
         if len(groups) == 1:
             return self._values_by_group[groups[0]]
+        if self.cells.values_by_group:
+            return SortedValues(self.cells.value[np.isin(self.cells.group, groups)])
         several = [self._values_by_group[group] for group in groups]
         value = np.concatenate([group.values for group in several])
         order = np.argsort(value, kind="stable")  # which merges what is sorted
@@ -266,6 +279,11 @@ class NumbersOfGroups:
         others = self.reference_groups(group)
         if self.table is not None:
             return table_placements(self.table, group, others)
+        if self.cells.values_by_group:
+            reference = None if self.reference == REST else self.reference
+            if self._is_first.all():
+                return ordered_placements(self.cells.group, group, reference)
+            return tied_placements(self.cells.value, self.cells.group, group, reference)
         return sorted_placements(self.sorted_values([group]), self.sorted_values(others))
 
     def placement_ways(self, group: int) -> list[ClusterSums]:
@@ -431,9 +449,15 @@ def describe_shapes(numbers: NumbersOfGroups) -> Shapes:
     value = cells.value
     if not len(value):
         return Shapes((0.0, 1.0), np.zeros((0, 1)), np.zeros((0, len(DRAWN_QUANTILES))), 0, 0)
-    whole = bool((value == np.round(value)).all())
-    below = np.cumsum(cells.rows)
-    low, high = value[np.searchsorted(below, below[-1] * np.array([0.01, 0.99]))].tolist()
+    # Of most numbers the first few say that they are not whole.
+    whole = all(bool((values == np.round(values)).all()) for values in (value[:FIRST], value))
+    shares_below = np.array([0.01, 0.99])
+    if cells.values_by_group:
+        index = np.maximum(np.ceil(len(value) * shares_below) - 1, 0).astype(np.int64)
+    else:
+        below = np.cumsum(cells.rows)
+        index = np.searchsorted(below, below[-1] * shares_below)
+    low, high = value[index].tolist()
     n_rows = int(np.median(numbers.part.rows))
     edges = choose_edges(float(value[0]), low, high, float(value[-1]), n_rows=n_rows, whole=whole)
     shares = []

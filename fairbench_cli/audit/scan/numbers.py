@@ -3,6 +3,9 @@
 The rows are scanned once, into a table of score, label, codes of groups and sums of weights. Rows that are
 alike are one cell of it, so that grades, deciles and amounts in tens take little room. `MOST_CELLS` are held
 in memory; where there are more, values are rounded to `BITS` significant bits, and that is said.
+
+Rows that have nothing but a number and a group, and are hardly alike, need no such table: they are sorted as
+whole numbers of 64 bits that hold both, which takes a sixth of the time that sorting their places does.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,6 +21,8 @@ from fairbench_cli.audit.scan.scan import (
     SUMS_OF_WEIGHTS,
     Scan,
     alike_rows,
+    are_different_rows,
+    coded_rows,
     group_finder,
     models_of,
     person_columns,
@@ -47,6 +52,9 @@ class NumberCells:
         How many rows there are, and sums of their weights, squared and cubed; without weights all the same.
     persons : tuple of int arrays
         The cluster of each, by each column of clusters, and by both together.
+    values_by_group : tuple of arrays
+        The values of each group in order, where each cell is a row without a weight; empty where that is not
+        known.
     """
 
     value: Floats
@@ -57,6 +65,7 @@ class NumberCells:
     square: Floats
     cube: Floats
     persons: tuple[Ints, ...] = ()
+    values_by_group: tuple[Floats, ...] = ()
 
     @property
     def is_weighted(self) -> bool:
@@ -81,6 +90,7 @@ class NumberCells:
             square,
             cube,
             tuple(person[inside] for person in self.persons),
+            tuple(values for values, is_kept in zip(self.values_by_group, stays, strict=False) if is_kept),
         )
 
 
@@ -113,6 +123,9 @@ class PairedNumbers:
 def read_numbers(scan: Scan) -> Iterator[SliceNumbers]:
     """Yield the rows of each slice of a scan, those of a model or column of scores together."""
     names = _attribute_names(scan)
+    if _are_plain_rows(scan, names):
+        yield from _read_plain_rows(scan, names)
+        return
     rounded = _make_table(scan, names)
     models = models_of(scan)
     for i, (model, model_slices) in enumerate(_slices_by_model(scan).items()):
@@ -142,6 +155,71 @@ def read_pairs(scan: Scan) -> Iterator[PairedNumbers]:
                 SliceNumbers(before, cells_before, rounded), SliceNumbers(after, cells_after, rounded)
             )
     scan.source.execute("DROP TABLE numbers")
+
+
+def _are_plain_rows(scan: Scan, names: Sequence[str]) -> bool:
+    """Return whether rows have a number and groups and nothing more, and are few enough and hardly alike."""
+    roles = scan.roles
+    has_more = scan.weighted or roles.truth is not None or roles.clusters or roles.model is not None
+    if has_more or len(roles.scores) > 1 or scan.tally.rows > MOST_CELLS:
+        return False
+    return are_different_rows(scan, names, [])
+
+
+def _read_plain_rows(scan: Scan, names: Sequence[str]) -> Iterator[SliceNumbers]:
+    """Yield the rows of each slice, where they have a number and groups and nothing more."""
+    codes = [f"of_{i}" for i in range(len(names))]
+    rows = coded_rows(scan, scan.keys(names), names, ["score_0 AS score"])
+    fetched = scan.source.execute(f"SELECT score, {', '.join(codes)} FROM ({rows})").fetchnumpy()
+    columns = {name: np.asarray(values) for name, values in fetched.items()}
+    value = columns.pop("score")
+    del fetched
+    slices = list(chain.from_iterable(_slices_by_model(scan).values()))
+    for group_counts in slices:
+        group = _find_groups(scan, names, columns, group_counts, np.int16)
+        if group_counts is not slices[-1]:
+            cells = _sort_rows(value.copy(), group, len(group_counts.counts.groups))
+        else:
+            columns.clear()
+            cells = _sort_rows(value, group, len(group_counts.counts.groups))
+        yield SliceNumbers(group_counts, cells, rounded=False)
+
+
+def _sort_rows(value: Floats, group: Ints, n_groups: int) -> NumberCells:
+    """Return the cells of rows, each of which is one; `value` is sorted itself."""
+    group_in_order = _groups_in_order(value, group, n_groups)
+    values_by_group = []
+    for g in range(n_groups):
+        values = value[group == g]
+        values.sort()
+        values_by_group.append(values)
+    for g, values in enumerate(values_by_group):
+        value[group_in_order == g] = values
+    if (value[1:] < value[:-1]).any():  # two values of two groups differ in those bits alone
+        value = np.concatenate(values_by_group)
+        sizes = [len(values) for values in values_by_group]
+        order = np.argsort(value)
+        value = value[order]
+        group_in_order = np.repeat(np.arange(n_groups), sizes)[order]
+    rows = np.broadcast_to(np.ones(1), value.shape)  # takes no room
+    return NumberCells(
+        value, None, group_in_order, rows, rows, rows, rows, values_by_group=tuple(values_by_group)
+    )
+
+
+def _groups_in_order(value: Floats, group: Ints, n_groups: int) -> Ints:
+    """Return the groups of rows in the order of their values without the last bits, which hold the group."""
+    n_bits = (n_groups - 1).bit_length()
+    smallest = np.min_scalar_type(-n_groups)
+    keys = np.array(value).view(np.int64)
+    if value.min(initial=0.0) < 0:  # the bits of numbers below 0 rise as these fall
+        keys ^= (keys >> 63) & np.int64(2**63 - 1)
+    keys &= np.int64(-(1 << n_bits))
+    keys |= group
+    keys.sort()
+    groups = np.empty(len(keys), dtype=smallest)
+    np.bitwise_and(keys, (1 << n_bits) - 1, out=groups, casting="unsafe")
+    return groups
 
 
 def _slices_by_model(scan: Scan) -> dict[str, list[Slice]]:
@@ -206,16 +284,27 @@ def _select_cells(
     scan: Scan, names: Sequence[str], columns: dict[str, NDArray[Any]], side: int, group_counts: Slice
 ) -> NumberCells:
     """Return the rows of the groups of a slice."""
-    attributes = (
-        group_counts.attribute.split(CROSS) if group_counts.intersection else [group_counts.attribute]
-    )
-    codes = [columns[f"of_{names.index(name)}"].astype(np.int64) for name in attributes]
-    find = group_finder(scan, _under_own_model(scan, group_counts), attributes)
     rows = columns["n"]
     weight, square, cube = (columns.get(name, rows) for name in SUMS_OF_WEIGHTS)
     persons = tuple(columns[person].astype(np.int64) for person in person_columns(scan))
     value = columns[score_names(scan)[side]]
-    return NumberCells(value, columns.get("truth"), find(codes), rows, weight, square, cube, persons)
+    group = _find_groups(scan, names, columns, group_counts)
+    return NumberCells(value, columns.get("truth"), group, rows, weight, square, cube, persons)
+
+
+def _find_groups(
+    scan: Scan,
+    names: Sequence[str],
+    columns: dict[str, NDArray[Any]],
+    group_counts: Slice,
+    kind: type[np.signedinteger[Any]] = np.int64,
+) -> Ints:
+    """Return the group of each row among those of a slice."""
+    attributes = (
+        group_counts.attribute.split(CROSS) if group_counts.intersection else [group_counts.attribute]
+    )
+    codes = [np.asarray(columns[f"of_{names.index(name)}"]) for name in attributes]
+    return group_finder(scan, _under_own_model(scan, group_counts), attributes, kind)(codes)
 
 
 def _under_own_model(scan: Scan, group_counts: Slice) -> Slice:

@@ -532,18 +532,18 @@ def _make_slice(
 
 
 def group_finder(
-    scan: CountedRows, group_counts: Slice, names: Sequence[str]
+    scan: CountedRows, group_counts: Slice, names: Sequence[str], kind: type[np.signedinteger[Any]] = np.int64
 ) -> Callable[[Sequence[Ints]], Ints]:
     """Return the function that finds the groups of rows by the codes of their attributes, see `coded_rows`.
 
-    A group is its position in the slice `group_counts`; each row counted has one.
+    A group is its position in the slice `group_counts`, of a kind of integer; each row counted has one.
     """
     codes_by_attribute = [_code_names(_groups_by_value(scan, name).values()) for name in names]
 
     def as_number(codes: Sequence[Ints]) -> Ints:
-        key = np.zeros(len(codes[0]), dtype=np.int64)
-        for code, code_of in zip(codes, codes_by_attribute, strict=True):
-            key = key * len(code_of) + code
+        key = codes[0]
+        for code, code_of in zip(codes[1:], codes_by_attribute[1:], strict=True):
+            key = key.astype(np.int64) * len(code_of) + code
         return key
 
     columns = zip(*parts_of_groups(scan, group_counts, names), strict=True)
@@ -551,9 +551,14 @@ def group_finder(
     for code_of, column in zip(codes_by_attribute, columns, strict=True):
         codes.append(np.array([code_of[name] for name in column]))
     keys = as_number(codes)
+    n_keys = math.prod(map(len, codes_by_attribute))
+    if n_keys <= MOST_FOUND:  # looking a code up takes a tenth of searching for it
+        index_of_key = np.zeros(n_keys, dtype=kind)  # of keys that no group has, too
+        index_of_key[keys] = np.arange(len(keys))
+        return lambda codes: index_of_key[as_number(codes)]
     order = np.argsort(keys)
     rising = keys[order]
-    return lambda codes: order[np.searchsorted(rising, as_number(codes))]
+    return lambda codes: order[np.searchsorted(rising, as_number(codes))].astype(kind)
 
 
 def coded_rows(scan: CountedRows, rows: str, attributes: Sequence[str], columns: Sequence[str]) -> str:
@@ -845,13 +850,9 @@ def alike_rows(
         rows = f"SELECT * EXCLUDE ({', '.join(people_names)}), {', '.join(ranks)} FROM ({rows})"
     if where:
         rows = f"SELECT * FROM ({rows}) WHERE {where}"
-    told_apart = ["model", "score_0", *labels, *(f"attribute_{i}" for i in range(len(names)))]
-    counts = f"count(*), count(DISTINCT ({', '.join(told_apart)}))"
-    in_sample = scan.keys(names, "sample", more_keys=more_keys)
-    n_rows, different = scan.source.row(f"SELECT {counts} FROM ({in_sample})")
     products = ["weight", "weight * weight", "weight * weight * weight"][:powers]
     products_named = list(zip(products, SUMS_OF_WEIGHTS, strict=False))
-    if 2 * different > n_rows or people:  # nearly every row would be a cell of its own
+    if people or are_different_rows(scan, names, labels, more_keys):
         sums = ["1::DOUBLE AS n"]
         if scan.weighted:
             sums += [f"{product} AS {name}" for product, name in products_named]
@@ -860,6 +861,17 @@ def alike_rows(
     if scan.weighted:
         sums += [f"sum({product}) AS {name}" for product, name in products_named]
     return group_by(rows, keys, sums)
+
+
+def are_different_rows(
+    scan: Scan, names: Sequence[str], labels: Sequence[str], more_keys: Sequence[str] = ()
+) -> bool:
+    """Return whether the first rows are hardly alike: nearly every row would be a cell of its own."""
+    told_apart = ["model", "score_0", *labels, *(f"attribute_{i}" for i in range(len(names)))]
+    counts = f"count(*), count(DISTINCT ({', '.join(told_apart)}))"
+    in_sample = scan.keys(names, "sample", more_keys=more_keys)
+    n_rows, n_different = scan.source.row(f"SELECT {counts} FROM ({in_sample})")
+    return bool(2 * n_different > n_rows)
 
 
 def person_columns(scan: Scan) -> list[str]:
