@@ -506,7 +506,8 @@ class AuditConfig(StrictModel):
         description="Column of scores. Default: score. Repeat it: each is compared with the first.",
     )
     table: Annotated[str | None, READ] = Field(
-        None, description="Table of an SQLite file to read. Default: the only one."
+        None,
+        description="Table of an SQLite file (default: the only one), or sheet of a workbook (the largest).",
     )
     encoding: Annotated[Annotated[str, AfterValidator(check_encoding)] | None, READ] = Field(
         None, description="Encoding of a text file: latin-1, cp1252 (of Windows), utf-16. Default: utf-8."

@@ -36,7 +36,7 @@ ALLOWED = frozenset(
         *("score", "label", "attribute", "bins", "spellings", "recode", "drop_missing", "favourable"),
         *("favourable_label", "weight", "cluster", "exclude", "ref", "ref_method", "tau", "margin", "metric"),
         *("decision", "slice", "threshold", "top_k", "top_share", "table", "encoding", "outcome", "order"),
-        *("intersect", "counts", "fill_merged"),
+        *("intersect", "counts"),
     )
 )
 """Options that a page may set: none that names a file."""
@@ -327,7 +327,6 @@ _CHOSEN = {
     "encoding": "encoding",
     "exclude": "left out",
     "table": "sheet or table",
-    "fill_merged": "merged cells are filled",
 }
 
 

@@ -61,7 +61,7 @@ def reading_error(source: Source, error: Exception) -> UserError:
             return user_error(problem, "save the file again as plain UTF-8 CSV", source.name)
     first_line = text.splitlines()[0][:200]
     called = {"csv": "CSV", "ndjson": "NDJSON", "parquet": "Parquet", "sqlite": "SQLite", "frame": FRAME}
-    kind = called[source.format]
+    kind = called.get(source.format, source.format)
     return user_error(f"cannot be read as {kind}: {first_line}", "write the file again", source.name)
 
 
@@ -233,6 +233,10 @@ def _refuse_missing(source: Source, column: int) -> None:
 
 def _position_of_row(source: Source, row: int) -> str:
     """Write a data row (from 1) as ``file:line``; Parquet and frames have rows only."""
+    if source.format == "workbook":
+        if source.rows_above is None:
+            return f"{source.name}:row {row} of the data"
+        return f"{source.name}:row {source.rows_above + row}"
     if source.format in ("parquet", "sqlite", "frame"):
         return f"{source.name}:row {row}"
     if source.format == "ndjson":

@@ -101,8 +101,8 @@ def open_scan(
     Parameters
     ----------
     source : str, Path or frame
-        A CSV, TSV, NDJSON (each perhaps gzip), Parquet or SQLite file, or "-" for standard input; or a pandas
-        or Polars frame, an Arrow table or whatever else gives an Arrow stream, with a row per person.
+        A CSV, TSV, NDJSON (each perhaps gzip), Parquet, Excel or SQLite file, or "-" for standard input; or
+        a pandas or Polars frame, an Arrow table or whatever else gives an Arrow stream, with a row per person.
     config : AuditConfig
         Columns, decisions, attributes, and what to explain by.
     against : frame, optional
@@ -283,7 +283,7 @@ def open_first_rows(
             n_rows = None
             if n_looked_at < n_most:
                 n_rows = n_looked_at
-            elif rows.format in ("parquet", "sqlite", "frame"):  # which know it
+            elif rows.format in ("parquet", "sqlite", "workbook", "frame"):  # which know it
                 (n_rows,) = rows.row(f"SELECT count(*) FROM {rows.table}")
         first_table = LOOKED_AT if rows.format == "frame" else rows.first_table
         yield FirstRows(replace(rows, table=LOOKED_AT, first_table=first_table), n_looked_at, n_rows)
@@ -647,7 +647,7 @@ def _repeated_people(rows: CountedRows) -> list[str]:
         if i not in used_columns and named_like_identifiers(name)
     }
     large = n_rows > MOST_IDENTIFIERS
-    estimated = large and source.format in ("parquet", "sqlite", "frame")
+    estimated = large and source.format in ("parquet", "sqlite", "workbook", "frame")
     if large and not estimated:
         table = "sample"
     else:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeVar, cast, runtime_checkable
 
 from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.spreadsheets import copy_sheet, is_workbook
 from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table
 from fairbench_cli.base.encodings import (
     ADVICE,
@@ -72,7 +73,7 @@ NAMES = re.compile(r"\b(text|trimmed|number|code|group)_(\d+)\b")  # of columns 
 FRAME = "data frame"  # in messages, instead of a file
 
 Value = TypeVar("Value")
-Format = Literal["csv", "ndjson", "parquet", "sqlite", "frame"]
+Format = Literal["csv", "ndjson", "parquet", "sqlite", "workbook", "frame"]
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Source:
         The names that several columns have: nobody can say which is meant.
     copies : tuple of (str, int)
         These names with each column that has them.
-    format : {"csv", "ndjson", "parquet", "sqlite", "frame"}
+    format : {"csv", "ndjson", "parquet", "sqlite", "workbook", "frame"}
         How the rows are written.
     path : Path
         Where the bytes are.
@@ -119,6 +120,8 @@ class Source:
         What to read the rows from that are left out, in SQL; empty where none is.
     dropped_by : tuple of str
         The columns in one of which these have no value.
+    rows_above : int or None
+        How many rows of a sheet stand above the first person's; None where that is not known.
     """
 
     database: "DuckDBPyConnection"
@@ -138,6 +141,7 @@ class Source:
     copies: tuple[tuple[str, int], ...] = ()
     dropped: str = ""
     dropped_by: tuple[str, ...] = ()
+    rows_above: int | None = None
 
     @property
     def column_index(self) -> dict[str, int]:
@@ -330,7 +334,7 @@ def open_file(
     folder : Path
         Where what can be read only once is kept.
     sql_table : str, optional
-        Which table of an SQLite file is meant.
+        Which table of an SQLite file, or sheet of a workbook, is meant.
     encoding : str, optional
         Of a text file; one that is not UTF-8 is copied in UTF-8 to the folder.
     tell : callable
@@ -356,9 +360,15 @@ def open_file(
             table, names = copy_table(database, path, name, sql_table, tell)
             columns = [sql.text_column(f"x{i}") for i in range(len(names))]
             return _with_table(Source(database, name, (), "sqlite", path), table, names, columns)
+        if not zipped and is_workbook(path, head):
+            sheet = copy_sheet(database, path, name, sql_table, tell)
+            workbook = Source(database, name, (), "workbook", path, notes=sheet.notes)
+            workbook = replace(workbook, rows_above=sheet.rows_above)
+            columns = [sql.text_column(f"x{i}") for i in range(len(sheet.names))]
+            return _with_table(workbook, sheet.table, sheet.names, columns)
         if sql_table is not None or source.startswith(ADDRESS):
             fix: MessageText = ("leave out ", f'"{ADDRESS}"' if sql_table is None else Flag("table"))
-            raise user_error("it is no SQLite file", fix, name)
+            raise user_error("it is no SQLite file and no workbook", fix, name)
         kind = _detect_format(name, zipped, head)
         source_file = Source(database, name, (), kind, path, zipped, notes=notes)
         if source_file.format == "parquet":
@@ -622,7 +632,7 @@ def _detect_format(name: str, zipped: bool, head: bytes) -> Format:
             raise user_error(problem, "decompress it first: Parquet is packed", name)
         return "parquet"
     kinds = {
-        b"PK\x03\x04": "a zip archive or Excel workbook",
+        b"PK\x03\x04": "a zip archive",
         b"\x28\xb5\x2f\xfd": "zstd data",
         b"BZh": "bzip2 data",
     }
@@ -635,6 +645,9 @@ def _detect_format(name: str, zipped: bool, head: bytes) -> Format:
         remedy = (utf16,) if head[:1] in (b"\xff", b"\xfe") else ()
         raise user_error("this is UTF-16 or binary, not UTF-8 text", fix, name, remedy=remedy)
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start[:15].lower().startswith((b"<html", b"<!doctype", b"<table", b"<?xml")):
+        problem = "this is a web page or XML, whatever its name says"
+        raise user_error(problem, "open it in the program that it is from, and save it as .xlsx or CSV", name)
     if start.startswith((b"[{", b"[\n", b"[\r", b"[ ")):
         raise user_error("this is a JSON array", "write one JSON object per line (.ndjson)", name)
     if name.lower().removesuffix(".gz").endswith((".parquet", ".pq")) and head:
