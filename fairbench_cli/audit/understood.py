@@ -554,19 +554,11 @@ def _with_cut(draft: _Draft, score: ColumnSeen) -> _Draft:
 
 def _likely_threshold(score: ColumnSeen) -> float:
     """Return one half of shares, else the lowest number above the median."""
-    numbers = sorted({float(value) for value in score.counts if _is_number(value)})
-    if score.largest is not None and numbers and numbers[0] >= 0 and HALF < numbers[-1] <= 1:
+    if score.is_share and isinstance(score.largest, float) and score.largest > HALF:
         return HALF
-    above = [number for number in numbers if score.middle is not None and number > score.middle]
-    return next(iter(above), score.middle or 0.0)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    if score.above_middle is not None:
+        return score.above_middle
+    return score.middle or 0.0
 
 
 @dataclass(frozen=True)

@@ -275,7 +275,7 @@ def _read_decimal_commas(source: Source) -> Source:
     ]
     decimal: list[int] = []
     unclear: list[int] = []
-    for some_columns in in_batches(_columns_with(source, texts, "contains({cell}, ',')"), source.at_once):
+    for some_columns in in_batches(columns_with(source, texts, "contains({cell}, ',')"), source.at_once):
         cells = [f"trimmed_{column}" for column in some_columns]
         expressions = []
         for cell in cells:
@@ -301,7 +301,7 @@ def _read_decimal_commas(source: Source) -> Source:
     return replace(source, in_sql=tuple(in_sql), notes=source.notes + tuple(notes))
 
 
-def _columns_with(source: Source, columns: Sequence[int], condition: str) -> list[int]:
+def columns_with(source: Source, columns: Sequence[int], condition: str) -> list[int]:
     """Return the columns of which a cell among the first rows meets a condition on ``{cell}``."""
     found: list[int] = []
     for some_columns in in_batches(columns, source.at_once):

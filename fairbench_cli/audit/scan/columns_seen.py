@@ -47,8 +47,8 @@ class ColumnSeen:
         Of numbers and dates.
     counts : dict of str to int
         The rows of every value, the commonest first.
-    middle : float or None
-        Of numbers the median.
+    middle, above_middle : float or None
+        Of numbers the median, and the lowest above it.
     """
 
     name: str
@@ -60,11 +60,19 @@ class ColumnSeen:
     largest: float | str | None
     counts: dict[str, int]
     middle: float | None = None
+    above_middle: float | None = None
 
     @property
     def is_numeric(self) -> bool:
         """Whether it holds numbers other than 0 and 1."""
         return self.kind in NUMERIC
+
+    @property
+    def is_share(self) -> bool:
+        """Whether its numbers are from 0 to 1."""
+        low = self.smallest
+        high = self.largest
+        return isinstance(low, float) and isinstance(high, float) and 0 <= low <= high <= 1
 
     @property
     def has_two_values(self) -> bool:
@@ -147,6 +155,7 @@ def _see_column(source: Source, name: str, column: int) -> ColumnSeen:
     smallest: float | str | None = None
     largest: float | str | None = None
     middle = None
+    above_middle = None
     if kind == "date":
         smallest = min(counts)
         largest = max(counts)
@@ -154,6 +163,7 @@ def _see_column(source: Source, name: str, column: int) -> ColumnSeen:
         smallest = min(numbers)
         largest = max(numbers)
         middle = _median([(number, rows) for _, number, _, rows in filled])
+        above_middle = min((number for number in numbers if number > middle), default=None)
     return ColumnSeen(
         name=name,
         kind=kind,
@@ -164,6 +174,7 @@ def _see_column(source: Source, name: str, column: int) -> ColumnSeen:
         largest=largest,
         counts=counts,
         middle=middle,
+        above_middle=above_middle,
     )
 
 
@@ -251,15 +262,9 @@ def _reasons_of_decisions(column: ColumnSeen, *, is_last: bool) -> Iterator[tupl
     yield "number", "numbers, and it is called like an amount", amounts
     yield "decision", "two values", two and name not in LABELS
     yield "decision", "the labels themselves, as nothing else says what was decided", two
-    yield "score", "numbers from 0 to 1", column.kind == "number" and _is_share(column) and many
+    yield "score", "numbers from 0 to 1", column.kind == "number" and column.is_share and many
     yield "number", SOME_NUMBERS, column.is_numeric and many
     yield what, SOME_VALUES, few_words or column.is_numeric
-
-
-def _is_share(column: ColumnSeen) -> bool:
-    if isinstance(column.smallest, float) and isinstance(column.largest, float):
-        return column.smallest >= 0 and column.largest <= 1
-    return False
 
 
 def _make_candidate(column: ColumnSeen, what: What, why: str, *, is_likely: bool = True) -> Candidate:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
 from fairbench_cli.audit.scan import input_errors, readings
-from fairbench_cli.audit.scan.cleaning import clean_rows, describe_dropped
+from fairbench_cli.audit.scan.cleaning import clean_rows, columns_with, describe_dropped
 from fairbench_cli.audit.scan.outcome_kind import settle_outcome
 from fairbench_cli.audit.scan.pairing import names_of_files, pair_rows, side_slices
 from fairbench_cli.audit.scan.problems import Attempt, collect_problems
@@ -245,10 +245,14 @@ class FirstRows:
 
     @contextmanager
     def clean(self, config: AuditConfig) -> Iterator[Source]:
-        """Return these rows with values recoded and decimal commas read."""
+        """Return these rows with values recoded, and decimal commas and percents read."""
         plain = AuditConfig(recode=config.recode)
         with self._connect() as rows:
-            yield clean_rows(rows, plain)
+            cleaned = clean_rows(rows, plain)
+            columns = list(cleaned.column_index.values())
+            percents = columns_with(cleaned, columns, "ends_with({cell}, '%')")
+            with_percents, _ = readings.read_percent(cleaned, percents)
+            yield with_percents
 
     @contextmanager
     def _connect(self) -> Iterator[Source]:
@@ -278,7 +282,9 @@ def open_first_rows(
             rows = replace(rows, name=frame_name)
         n_most = max(1, min(rows.first_rows, LOOKED_AT_CELLS // max(1, len(rows.columns))))
         with input_errors.reading_rows(rows):
-            rows.database.execute(f"CREATE TABLE {LOOKED_AT} AS SELECT * FROM {rows.table} LIMIT {n_most}")
+            # No temporary one: each use of the rows has a connection of its own, which would not see it.
+            first = f"SELECT * FROM {rows.table} LIMIT {n_most}"
+            rows.database.execute(f"CREATE OR REPLACE TABLE {LOOKED_AT} AS {first}")
             (n_looked_at,) = rows.row(f"SELECT count(*) FROM {LOOKED_AT}")
             n_rows = None
             if n_looked_at < n_most:
@@ -286,7 +292,10 @@ def open_first_rows(
             elif rows.format in ("parquet", "sqlite", "workbook", "frame"):  # which know it
                 (n_rows,) = rows.row(f"SELECT count(*) FROM {rows.table}")
         first_table = LOOKED_AT if rows.format == "frame" else rows.first_table
-        yield FirstRows(replace(rows, table=LOOKED_AT, first_table=first_table), n_looked_at, n_rows)
+        try:
+            yield FirstRows(replace(rows, table=LOOKED_AT, first_table=first_table), n_looked_at, n_rows)
+        finally:
+            database.execute(f"DROP TABLE {LOOKED_AT}")
 
 
 def count_groups(source: "str | Path | Frame", config: AuditConfig) -> Tally:

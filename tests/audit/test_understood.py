@@ -1,0 +1,301 @@
+"""What `fb.look` understands of tables, as a person would say it; an audit runs with what it proposes."""
+
+import csv
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairbench_cli as fb
+from fairbench_cli.audit.scan.columns_seen import find_same_values
+from fairbench_cli.base.spelling_variants import find_abbreviations
+
+DATA = os.environ.get("FAIRBENCH_DATA", "")
+needs_files = pytest.mark.skipif(not DATA, reason="needs the official files: set FAIRBENCH_DATA")
+
+
+def people(n_rows, **columns):
+    """Return a frame of so many rows; a list is drawn from, a function makes each value."""
+    rng = np.random.default_rng(1)
+    made = {}
+    for name, values in columns.items():
+        made[name.replace("_", " ")] = [
+            values(i) if callable(values) else values[rng.integers(len(values))] for i in range(n_rows)
+        ]
+    return pd.DataFrame(made)
+
+
+def hiring():
+    return people(
+        800,
+        staff_no=lambda i: f"{i + 7:04}",
+        gender=["F", "Female", "f", "M", "male", "Male"],
+        age=list(range(19, 68)),
+        degree=["none", "BA", "MA", "PhD"],
+        ethnic_group=["White", "white", "Black", "Asian", ""],
+        salary=list(range(20_000, 90_000, 7)),
+        hired=lambda i: "" if i % 40 == 0 else ["yes", "no", "no", "Yes"][i % 7 % 4],
+    )
+
+
+def scores():
+    return people(
+        500,
+        id=lambda i: i,
+        risk_score=[i / 997 for i in range(997)],
+        defaulted=[0, 1],
+        group=["A", "B"],
+        zip=list(range(10_000, 99_999, 11)),
+    )
+
+
+MESSY = {
+    "hiring": hiring(),
+    "scores": scores(),
+    "salaries": people(400, sex=["f", "m"], salary=list(range(20_000, 90_000, 7))),
+    "no protected names": people(
+        400,
+        car=["r", "g", "b"],
+        town=["x", "y", "z"],
+        school=["p", "q"],
+        house=["u", "v"],
+        approved=["y", "n"],
+    ),
+    "an age alone": people(400, age=list(range(18, 81)), accepted=["t", "f"]),
+    "labels alone": people(400, sex=["f", "m"], label=[0, 1]),
+    "one and two": people(400, sex=["f", "m"], credit=[1, 2]),
+    "levels of words": people(400, sex=["f", "m"], score=["low", "high", "medium", "Low"]),
+    "words in both": people(
+        400, sex=["f", "m"], decision=["accept", "reject"], outcome_true=["good", "bad"], town=["a", "b"]
+    ),
+    "percents": people(400, sex=["f", "m"], score=[f"{i} %" for i in range(101)], label=[0, 1]),
+    "empty cells everywhere": people(400, sex=["f", "m", ""], score=[0, 1, ""], label=["yes", "no", ""]),
+    "decimal commas": people(400, sex=["f", "m"], score=[f"0,{i}" for i in range(10, 100)], label=[0, 1]),
+}
+
+
+def write(frame, folder, name="table.csv", **options):
+    path = folder / name
+    frame.to_csv(path, index=False, **options)
+    return path
+
+
+def roles(understood):
+    return {column.name: column.role for column in understood.columns}
+
+
+@pytest.mark.parametrize("name", MESSY)
+def test_an_audit_runs_with_what_is_proposed(name, tmp_path):
+    path = write(MESSY[name], tmp_path)
+    understood = fb.look(path)
+    assert fb.audit(path, **understood.options(), draws=0).headline
+    json.dumps(understood.to_plain())
+    # Of a frame the same is understood.
+    assert fb.look(MESSY[name]).options() == understood.options()
+
+
+@pytest.mark.parametrize("name", MESSY)
+def test_what_stops_an_audit_has_a_remark_with_the_remedy(name, tmp_path):
+    path = write(MESSY[name], tmp_path)
+    understood = fb.look(path)
+    try:
+        fb.audit(path, draws=0)
+    except fb.UserError:
+        stops = [remark for remark in understood.remarks if remark.stops]
+        assert stops
+        assert all(any(remedy.proposed for remedy in remark.remedies) for remark in stops)
+    else:
+        assert not any(remark.stops for remark in understood.remarks)
+
+
+@pytest.mark.parametrize("name", MESSY)
+def test_looking_again_with_what_is_proposed_leaves_nothing_that_stops(name):
+    options = fb.look(MESSY[name]).options()
+    again = fb.look(MESSY[name], **options)
+    assert not [remark for remark in again.remarks if remark.stops]
+    assert again.options() == options
+
+
+def test_the_columns_of_a_messy_file_are_what_a_person_says():
+    understood = fb.look(hiring())
+    assert roles(understood) == {
+        "staff no": "unused",
+        "gender": "attribute",
+        "age": "attribute",
+        "degree": "left out",
+        "ethnic group": "attribute",
+        "salary": "left out",
+        "hired": "score",
+    }
+    why = {column.name: column.why for column in understood.columns}
+    assert why["gender"] == "named like a protected attribute, 2 groups"
+    assert why["hired"] == "two values, and it is called like a decision"
+    assert why["degree"] == "it is not called like a protected attribute"
+    kinds = {column.name: column.kind for column in understood.columns}
+    assert kinds["staff no"] == "identifier-like"
+    assert kinds["age"] == "whole numbers"
+    (gender,) = (column for column in understood.columns if column.name == "gender")
+    assert (gender.distinct, gender.missing, sum(value.rows for value in gender.values)) == (6, 0, 800)
+    options = understood.options()
+    assert {name: set(others) for name, others in options["recode"]["gender"].items()} in (
+        {"Female": {"F", "f"}, "Male": {"M", "male"}},
+        {"Female": {"F", "f"}, "male": {"M", "Male"}},
+    )
+    assert options["bins"] == {"age": [25, 45, 65]}
+    assert options["drop_missing"] is True
+    assert {remark.kind for remark in understood.remarks} == {
+        *("score", "spellings", "favourable", "missing", "bins")
+    }
+
+
+def test_a_label_that_runs_against_the_score_is_a_remark():
+    approved = [1, 1, 1, 0, 0, 0] * 50
+    default = [0, 0, 0, 1, 1, 0] * 50
+    table = pd.DataFrame({"sex": ["f", "m"] * 150, "approved": approved, "default": default})
+    understood = fb.look(table)
+    assert roles(understood) == {"sex": "attribute", "approved": "score", "default": "label"}
+    (turned,) = (remark for remark in understood.remarks if remark.kind == "turned")
+    (remedy,) = turned.remedies
+    assert remedy.options == {"favourable_label": "0"}
+    again = fb.look(table, **fb.merge_options(understood.options(), remedy.options))
+    assert "turned" not in {remark.kind for remark in again.remarks}
+
+
+def test_two_columns_of_one_name_are_left_out_with_a_remark(tmp_path):
+    path = tmp_path / "doubled.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["sex", "sex", "race", "score"])
+        writer.writerows(["f", "m", race, score] for race in "ab" for score in (0, 1) for _ in range(50))
+    understood = fb.look(path)
+    assert understood.options() == {"attribute": ["race"]}
+    assert fb.audit(path, **understood.options(), draws=0).verdict
+
+
+def test_a_text_that_is_not_utf_8_is_read_in_its_likely_encoding(tmp_path):
+    table = people(300, Geschlecht=["männlich", "weiblich"], Entscheidung=["ja", "nein"])
+    path = write(table, tmp_path, encoding="cp1252")
+    understood = fb.look(path)
+    assert understood.options() == {"score": "Entscheidung", "favourable": "ja", "encoding": "cp1252"}
+    assert understood.columns[0].values[0].value in ("männlich", "weiblich")
+
+
+def test_what_cannot_be_read_is_refused(tmp_path):
+    with pytest.raises(fb.UserError, match="no such file"):
+        fb.look(tmp_path / "none.csv")
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(fb.UserError, match="empty"):
+        fb.look(tmp_path / "empty.csv")
+
+
+def test_a_table_without_decisions_has_a_remark_and_no_proposal():
+    table = pd.DataFrame({"a": range(100), "b": [i * 2.5 for i in range(100)]})
+    understood = fb.look(table)
+    (remark,) = (remark for remark in understood.remarks if remark.kind == "score")
+    assert remark.stops
+    assert [remedy.options for remedy in remark.remedies] == [{"score": "a"}, {"score": "b"}]
+    assert not any(remedy.proposed for remedy in remark.remedies)
+
+
+def test_choices_of_a_person_come_before_guesses():
+    understood = fb.look(hiring(), score="salary", attribute=["degree"])
+    assert roles(understood)["salary"] == "score"
+    assert roles(understood)["degree"] == "attribute"
+    assert roles(understood)["gender"] == "unused"
+    assert understood.of_numbers
+    kept = fb.look(hiring(), spellings={"gender": "keep"})
+    assert "gender" not in kept.options()["recode"]
+
+
+def test_options_are_laid_over_options():
+    options = {"recode": {"sex": {"f": ["F"]}}, "exclude": "a", "score": "x"}
+    more = {"recode": {"race": {"b": ["B"]}}, "exclude": ["b"], "score": None}
+    assert fb.merge_options(options, more) == {
+        "recode": {"sex": {"f": ["F"]}, "race": {"b": ["B"]}},
+        "exclude": ["a", "b"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["F", "Female", "Male"], [("F", "Female")]),
+        (["Fem", "Female", "m", "Male"], [("Fem", "Female"), ("m", "Male")]),
+        (["w", "weiblich", "m", "männlich"], [("w", "weiblich"), ("m", "männlich")]),
+        (["M", "Male", "Married"], []),
+        (["no", "not sure", "yes"], []),
+        (["low", "lower", "lowest"], []),
+        (["1", "10", "100"], []),
+        (["Black", "Black or mixed"], []),
+        (["Afr", "African", "a1", "b1", "c1", "d1", "e1"], []),
+    ],
+)
+def test_short_forms(values, expected):
+    assert find_abbreviations(values) == expected
+
+
+def test_spellings_and_short_forms_of_one_value_are_counted_together():
+    assert find_same_values({"y": 3, "Yes": 9, "yes": 8, "n": 2, "No": 7}) == {
+        "yes": ["y", "Yes"],
+        "No": ["n"],
+    } or find_same_values({"y": 3, "Yes": 9, "yes": 8, "n": 2, "No": 7}) == {
+        "Yes": ["y", "yes"],
+        "No": ["n"],
+    }
+
+
+def test_a_large_file_is_not_read(tmp_path):
+    path = tmp_path / "large.csv"
+    block = "".join(f"{18 + i % 61},{'fm'[i % 2]},{i % 3 % 2}\n" for i in range(100_000))
+    with path.open("w") as file:
+        file.write("age,sex,score\n")
+        for _ in range(20):
+            file.write(block)
+        file.write("bad,row\n")  # which an audit refuses
+    before = time.process_time()
+    understood = fb.look(path)
+    assert time.process_time() - before < 3
+    assert (understood.table.rows, understood.table.rows_looked_at) == (None, 10_000)
+    assert not understood.table.whole
+    assert "of the first 10,000 rows" in understood.table.said
+
+
+def test_the_rows_of_a_parquet_file_are_known(tmp_path):
+    path = tmp_path / "table.parquet"
+    pd.DataFrame({"sex": ["f", "m"] * 10_000, "score": [0, 1] * 10_000}).to_parquet(path)
+    understood = fb.look(path, name="people.parquet")
+    assert (understood.table.name, understood.table.rows) == ("people.parquet", 20_000)
+    assert not understood.options()
+
+
+@needs_files
+def test_compas():
+    understood = fb.look(Path(DATA) / "compas-scores-two-years.csv")
+    assert understood.columns_with_role("attribute") == ["sex", "age_cat", "race"]
+    assert understood.columns_with_role("label") == ["two_year_recid"]
+    assert understood.columns_with_role("score") == ["v_decile_score"]
+    assert {candidate.column for candidate in understood.decisions[:2]} == {"v_decile_score", "score_text"}
+    assert "dob" in understood.columns_with_role("date")
+
+
+@needs_files
+@pytest.mark.parametrize(
+    ("name", "attributes", "score", "favourable"),
+    [
+        ("german", ["sex", "age", "foreign_worker"], "credit", "1"),
+        ("adult", ["age", "marital_status", "race", "sex", "native_country"], "income", None),
+    ],
+)
+def test_german_and_adult(name, attributes, score, favourable, tmp_path):
+    path = write(fb.load(name).to_pandas(), tmp_path)
+    understood = fb.look(path)
+    assert understood.columns_with_role("score") == [score]
+    assert set(attributes) <= set(understood.columns_with_role("attribute"))
+    assert understood.columns_with_role("label") == []
+    if favourable:
+        assert understood.options()["favourable"] == favourable
+    assert fb.audit(path, **understood.options(), draws=0).verdict
