@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
+    from fairbench_cli.audit.command import WrittenCall
     from fairbench_cli.audit.compare.report import Gate, Report
     from fairbench_cli.audit.config import AuditConfig
     from fairbench_cli.audit.scan.source import Frame
@@ -37,9 +38,22 @@ class AuditResult:
     ----------
     report : Report
         Everything that was found: `groups`, `disparities`, `verdicts`, `explanations` and more.
+    call : WrittenCall
+        What was asked.
     """
 
     report: "Report"
+    call: "WrittenCall"
+
+    @property
+    def command(self) -> str:
+        """The command line that makes the same audit; of a frame or arrays it is that of a ``FILE``."""
+        return self.call.command
+
+    @property
+    def config_yaml(self) -> str:
+        """The options that differ from the usual ones as a file for ``--config``, ``audit.yaml``."""
+        return self.call.options_file
 
     @property
     def verdict(self) -> "Verdict":
@@ -322,13 +336,17 @@ def audit(
         message = "against= is a file or frame, and arrays are audited"
         fix = 'give a frame with both columns of scores: audit(frame, score=["old", "new"])'
         raise ArgumentError(Problem(message, fix))
+    from fairbench_cli.audit.command import NO_FILE, WrittenCall
+
     try:
         settings, baseline = read_options(options, config)
         rows: Any = source
         if arrays:
             rows, settings = frame_of_arrays(source, y_pred, groups, weights, settings)
         filters = (only,) if isinstance(only, str) else tuple(only)
-        return AuditResult(run(rows, settings, baseline, filters, repeat))
+        file = str(source) if isinstance(source, str | Path) else NO_FILE
+        report = run(rows, settings, baseline, filters, repeat)
+        return AuditResult(report, WrittenCall(settings, file, filters, repeat))
     except UserError as error:
         raise spelled_for_python(error) from None
 

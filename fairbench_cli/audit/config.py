@@ -192,7 +192,7 @@ def side_of(text: str) -> NumberSide | None:
     return None
 
 
-def _read_bins(value: Any) -> int | Edges:
+def read_bins(value: Any) -> int | Edges:
     """Return a number of bins; or edges, which may be given as "25,45,65", a list or a mapping."""
     if isinstance(value, Edges):
         return value
@@ -386,7 +386,7 @@ def _read_recodes(value: Any) -> Any:
     {'sex': {'F': ('Female', 'female'), 'M': ('Male',)}}
     """
     recodes: dict[str, dict[str, tuple[str, ...]]] = {}
-    for name, new_value, old_values in _split_recodes(value):
+    for name, new_value, old_values in split_recodes(value):
         by_value = recodes.setdefault(name, {})
         for text in old_values:
             if any(text in old for other, old in by_value.items() if other != new_value):
@@ -395,11 +395,11 @@ def _read_recodes(value: Any) -> Any:
     return recodes
 
 
-def _split_recodes(value: Any) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def split_recodes(value: Any) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Yield each column, a value and those that count as it."""
     if isinstance(value, list | tuple):
         for entry in value:
-            yield from _split_recodes(entry)
+            yield from split_recodes(entry)
         return
     if isinstance(value, str):
         name, _, text = value.partition(":")
@@ -456,7 +456,7 @@ def _check_confidence(value: float) -> float:
 
 
 Bins = Annotated[
-    Any, BeforeValidator(_read_bins), PlainSerializer(_write_bins, return_type=Any), WithJsonSchema({})
+    Any, BeforeValidator(read_bins), PlainSerializer(_write_bins, return_type=Any), WithJsonSchema({})
 ]
 ColumnSets = tuple[tuple[str, ...], ...]
 Count = Annotated[int, Field(ge=1)]

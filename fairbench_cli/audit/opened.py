@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.audit.api import AuditResult, read_options, spelled_for_python
+from fairbench_cli.audit.command import NO_FILE, WrittenCall
 from fairbench_cli.audit.compare.baseline import read_baseline
 from fairbench_cli.audit.reading import ReadRows, judge_rows, needs_reading, read_rows
 from fairbench_cli.base.errors import Problem, UserError
@@ -68,7 +69,7 @@ class OpenedAudit:
                 rows = read_rows(self.source, config, against, name=self.name, tell=self._tell)
                 self._rows = rows
                 self._against = against
-            return AuditResult(judge_rows(rows, config))
+            return AuditResult(judge_rows(rows, config), WrittenCall(config, self._file))
         except UserError as error:
             raise spelled_for_python(self._with_name(error)) from None
 
@@ -90,6 +91,12 @@ class OpenedAudit:
         """Forget what was read."""
         self._rows = None
         self._against = None
+
+    @property
+    def _file(self) -> str:
+        if self.name:
+            return self.name
+        return str(self.source) if isinstance(self.source, str | Path) else NO_FILE
 
     def _read_options(self, options: Mapping[str, Any]) -> "tuple[AuditConfig, Frame | None]":
         return read_options({**self._options, **options})
