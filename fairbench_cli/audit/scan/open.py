@@ -101,8 +101,8 @@ def open_scan(
     Parameters
     ----------
     source : str, Path or frame
-        A CSV, TSV, NDJSON (each perhaps gzip), Parquet, Excel or SQLite file, or "-" for standard input; or
-        a pandas or Polars frame, an Arrow table or whatever else gives an Arrow stream, with a row per person.
+        A CSV, TSV, NDJSON (each perhaps gzip), Parquet, Excel or SQLite file, "-" for standard input; or a
+        pandas or Polars frame, an Arrow table or whatever else gives an Arrow stream, with a row per person.
     config : AuditConfig
         Columns, decisions, attributes, and what to explain by.
     against : frame, optional
