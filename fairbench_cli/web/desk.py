@@ -56,6 +56,8 @@ METRICS = {
     "for": "of those passed over, wrong (for)",
     "accuracy": "right at all (accuracy)",
 }
+OF_SCORE = ("threshold", "top_k", "top_share", "favourable", "outcome", "order")
+"""Options that are about one column of scores."""
 MOST_COLUMNS_SHOWN = 200
 MOST_COLUMNS = 2000
 MOST_VALUES_SHOWN = 5
@@ -129,6 +131,7 @@ class Desk:
             "columns": [_lay_out_column(column) for column in columns[:MOST_COLUMNS_SHOWN]],
             "unshown": max(0, len(columns) - MOST_COLUMNS_SHOWN),
             "roles": list(ROLES.items()),
+            "is_stuck": any(remark["stops"] and not remark["remedies"] for remark in understood["remarks"]),
         }
 
     def change(self, options: Options, form: Options) -> Options:
@@ -176,16 +179,24 @@ class Desk:
 
     def questions(self, options: Options, answers: Options) -> dict[str, Any]:
         """Return the questions that are asked of the file, with what was answered, and what follows."""
-        understood = self._understood(options)
-        asked = fb.questions(understood)
-        choice = fb.choose(_join_fields(answers, asked), understood)
-        questions = [_lay_out_question(question.to_plain(), answers) for question in asked]
-        plain_choice = choice.to_plain()
+        joined = _join_fields(answers)
+        if answers.get("shown:score", joined.get("score")) != joined.get("score"):
+            for key in ("favourable", "label"):  # answered of another column
+                joined.pop(key, None)
+        looked_with = dict(options)
+        if joined.get("score", options.get("score")) != options.get("score"):
+            for key in OF_SCORE:
+                looked_with.pop(key, None)
+        understood = self._understood(fb.merge_options(looked_with, fb.table_options(joined)))
+        asked = fb.questions(understood, joined)
+        choice = fb.choose(joined, understood)
+        groups = _groups_by_attribute(understood.to_plain(), choice.options)
+        questions = [_lay_out_question(question.to_plain(), answers, groups) for question in asked]
         return {
             "title": f"{format_count(len(questions), 'question')}, each with an answer already chosen",
             "questions": questions,
-            "reasons": [reason["why"] for reason in plain_choice["reasons"]],
-            "options": plain_choice["options"],
+            "reasons": list(choice.reasons),
+            "options": choice.options,
         }
 
     def _result(self, options: Options) -> Any:
@@ -362,48 +373,74 @@ def _describe_list(value: Any) -> str:
     return str(value)
 
 
-def _join_fields(answers: Mapping[str, Any], asked: Sequence[Any]) -> dict[str, str]:
+def _join_fields(answers: Mapping[str, Any]) -> dict[str, str]:
     """Return answers as `fb.choose` takes them: those that take a value with it, ``share:0.9``.
 
-    A page sends the value as a field of its own, ``allowed:share``; of groups one a column.
+    A page sends the value as a field of its own, ``allowed:share``; of groups one an attribute,
+    ``compared:given:sex``.
     """
+    takes = {
+        (question.id, answer.id): answer.takes for question in fb.questions() for answer in question.answers
+    }
     joined = {}
-    for question in asked:
-        plain_question = question.to_plain()
-        identifier = plain_question["id"]
-        if identifier not in answers:
+    for question, chosen in answers.items():
+        if ":" in question:
             continue
-        chosen = str(answers[identifier])
-        takes = {answer["id"]: answer["takes"] for answer in plain_question["answers"]}
-        if takes.get(chosen) == "group":
-            prefix = f"{identifier}:{chosen}:"
+        value = str(chosen)
+        taken = takes.get((question, value), "")
+        field = f"{question}:{value}"
+        if taken == "groups":
+            prefix = f"{field}:"
             groups = [
-                f"{field.removeprefix(prefix)}={value}"
-                for field, value in answers.items()
-                if field.startswith(prefix)
+                f"{name.removeprefix(prefix)}={group}"
+                for name, group in answers.items()
+                if name.startswith(prefix)
             ]
-            chosen = f"{chosen}:{';'.join(groups)}"
-        elif takes.get(chosen):
-            chosen = f"{chosen}:{answers.get(f'{identifier}:{chosen}', '')}"
-        joined[identifier] = chosen
+            if not groups:  # just chosen: the page asks for them now
+                continue
+            value = f"{value}:{';'.join(groups)}"
+        elif taken:
+            value = f"{value}:{answers.get(field) or FIRST_VALUES[taken]}"
+        joined[question] = value
     return joined
 
 
-_FIELDS = {"share": "0.9", "points": "5", "units": "", "value": "", "column": "", "group": ""}
-_FIELD_WORDS = {
-    "share": "at least this share of the other’s rate",
-    "points": "at most so many percentage points",
-    "units": "at most so much, in the column’s units",
-    "value": "value",
-    "column": "column",
-    "group": "group",
+FIRST_VALUES = {"share": "0.9", "points": "5", "units": "1000", "percent": "5"}
+FIELD_WORDS = {
+    "share": "at least this share of the other group’s rate",
+    "points": "percentage points at most",
+    "units": "at most, in the column’s units",
+    "percent": "per cent of the other group’s mean at most",
 }
 
 
-def _lay_out_question(question: Mapping[str, Any], answers: Mapping[str, Any]) -> dict[str, Any]:
+def _groups_by_attribute(understood: Mapping[str, Any], options: Options) -> dict[str, list[str]]:
+    """Return the groups of each attribute that is compared, by their names after values were put together.
+
+    Columns that are cut have no names of groups yet; they are chosen above the answer.
+    """
+    groups = {}
+    for column in understood["columns"]:
+        name = column["name"]
+        if column["role"] != "attribute" or name in options.get("bins", {}):
+            continue
+        name_of: dict[str, str] = {}
+        for group, values in options.get("recode", {}).get(name, {}).items():
+            name_of |= dict.fromkeys(values, group)
+        values = [value["value"] for value in column["values"]]
+        groups[name] = list(dict.fromkeys(name_of.get(value, value) for value in values))
+    return groups
+
+
+def _lay_out_question(
+    question: Mapping[str, Any], answers: Mapping[str, Any], groups: Mapping[str, list[str]]
+) -> dict[str, Any]:
     """Return a question with the chosen answer marked and the fields that it takes."""
     identifier = question["id"]
-    chosen = answers.get(identifier, question["default"])
+    ids = [answer["id"] for answer in question["answers"]]
+    chosen = answers.get(identifier)
+    if chosen not in ids:
+        chosen = question["default"]
     laid_out = []
     for answer in question["answers"]:
         is_chosen = answer["id"] == chosen
@@ -413,36 +450,25 @@ def _lay_out_question(question: Mapping[str, Any], answers: Mapping[str, Any]) -
                 "text": answer["text"],
                 "about": answer["means"],
                 "chosen": is_chosen,
-                "fields": list(_fields_of(identifier, answer, answers)) if is_chosen else [],
+                "fields": list(_fields_of(identifier, answer, answers, groups)) if is_chosen else [],
             }
         )
-    return {"id": identifier, "text": question["text"], "answers": laid_out}
+    return {"id": identifier, "text": question["text"], "chosen": chosen, "answers": laid_out}
 
 
 def _fields_of(
-    identifier: str, answer: Mapping[str, Any], answers: Mapping[str, Any]
+    identifier: str, answer: Mapping[str, Any], answers: Mapping[str, Any], groups: Mapping[str, list[str]]
 ) -> Iterator[dict[str, Any]]:
     """Yield the fields of an answer that takes a value."""
     takes = answer["takes"]
-    if not takes:
-        return
-    base = f"{identifier}:{answer['id']}"
-    if takes == "group":
-        for attribute, groups in answer.get("choices", {}).items():
-            field = f"{base}:{attribute}"
-            yield {
-                "words": attribute,
-                "name": field,
-                "choices": groups,
-                "value": answers.get(field, groups[0]),
-            }
-        return
-    yield {
-        "words": _FIELD_WORDS[takes],
-        "name": base,
-        "choices": answer.get("choices", []),
-        "value": answers.get(base, _FIELDS[takes]),
-    }
+    field = f"{identifier}:{answer['id']}"
+    if takes == "groups":
+        for attribute, names in groups.items():
+            name = f"{field}:{attribute}"
+            yield {"words": attribute, "name": name, "choices": names, "value": answers.get(name, names[0])}
+    elif takes:
+        value = answers.get(field) or FIRST_VALUES[takes]
+        yield {"words": FIELD_WORDS[takes], "name": field, "choices": [], "value": value}
 
 
 def _switches(

@@ -6,8 +6,9 @@ import os
 import shutil
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,11 @@ class Mistake:
     fix: str
     where: str = ""
     remedy: tuple[tuple[str, Any], ...] = ()
+
+    def called(self, path: str, name: str) -> "Mistake":
+        """Return it with the file's own name in the place of where it is kept."""
+        texts = {key: getattr(self, key).replace(path, name) for key in ("what", "fix", "where")}
+        return replace(self, **texts)
 
 
 class WorkFailed(Exception):  # noqa: N818 - it reads as a sentence after `raise`
@@ -164,7 +170,10 @@ def serve(connection: Connection, folder: str, memory: int) -> None:
         except EOFError:
             return
         clerk.use(path, name)
-        connection.send(_answer(clerk.verbs[verb], arguments))
+        kind, content = _answer(clerk.verbs[verb], arguments)
+        if kind == "mistakes":
+            content = [mistake.called(path, name) for mistake in content]
+        connection.send((kind, content))
 
 
 def _answer(work: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[str, Any]:
@@ -178,6 +187,12 @@ def _answer(work: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[str
     except MemoryError:
         fix = "use a smaller file, or fairbench audit in a terminal"
         return "mistakes", [Mistake("it needs more memory than it may use", fix)]
+    except Exception as error:  # the page says so, and the file stays open
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        # The kind and the place: its text may have cells of the file.
+        kind = f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
+        fix = "try fairbench audit in a terminal, and report it"
+        return "mistakes", [Mistake(f"fairbench made a mistake ({kind})", fix)]
 
 
 def _plain(problem: Any) -> Mistake:
