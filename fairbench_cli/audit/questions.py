@@ -238,7 +238,6 @@ QUESTIONS = (
         ),
         "majority",
         (DECISION,),
-        "majority",
     ),
     Question(
         "compared-number",
@@ -300,8 +299,8 @@ RULES = (
         {"fair-in": "mistakes", "harm": "help", "few": "both"},
         {"metric": ["for", "fnr"]},
         "Missed people count in two ways: of those passed over, how many were missed, and of those who "
-        "should be selected, how many are missed. Where groups deserve it unequally often, both are equal by chance "
-        "only.",
+        "should be selected, how many are missed. Where groups deserve it unequally often, both are equal "
+        "by chance only.",
     ),
     Rule(
         {"fair-in": "mistakes", "harm": "harm", "few": "both"},
