@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fairbench_cli.api.data import load as load
+    from fairbench_cli.api.examples import example_people as example_people
     from fairbench_cli.api.measures import measure as measure
     from fairbench_cli.api.network import learn as learn
     from fairbench_cli.api.network import load_network as load_network
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from fairbench_cli.audit.api import audit as audit
     from fairbench_cli.audit.opened import opened as opened
     from fairbench_cli.audit.planning import plan as plan
+    from fairbench_cli.audit.questions import choose as choose
+    from fairbench_cli.audit.questions import questions as questions
+    from fairbench_cli.audit.questions import table_options as table_options
     from fairbench_cli.audit.understood import look as look
     from fairbench_cli.audit.understood import merge_options as merge_options
     from fairbench_cli.base.errors import UserError as UserError
@@ -41,6 +45,8 @@ _TARGETS = {
     "Sample": "data.table:Sample",
     "UserError": "base.errors:UserError",
     "audit": "audit",  # the package of that name, which can be called
+    "choose": "audit.questions:choose",
+    "example_people": "api.examples:example_people",
     "learn": "api.network:learn",
     "load": "api.data:load",
     "load_network": "api.network:load_network",
@@ -50,7 +56,9 @@ _TARGETS = {
     "merge_options": "audit.understood:merge_options",
     "opened": "audit.opened:opened",
     "plan": "audit.planning:plan",
+    "questions": "audit.questions:questions",
     "run": "api.run:run",
+    "table_options": "audit.questions:table_options",
     "technique": "api.technique:technique",
 }
 __all__ = [*_TARGETS]

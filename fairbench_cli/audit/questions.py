@@ -1,0 +1,597 @@
+"""What a person is asked before an audit, without names of measures; and which options follow, with reasons.
+
+The questions, when they are asked and what follows are tables. They go back to the fairness tree of Aequitas
+(Saleiro et al. 2018, §3.2), and add what is decided, who is compared and how much is allowed.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from fairbench_cli.audit.scan.columns_seen import Candidate
+from fairbench_cli.audit.understood import Understood, merge_options
+from fairbench_cli.base.errors import ArgumentError, Problem, suggest
+from fairbench_cli.base.safe_text import format_percent
+from fairbench_cli.data.recognise import named_like_harm
+
+VERY_FEW = 0.05  # of all: so few selected are very few
+KIND = "kind"  # what is compared: "decision" or "number"; told by the table, and no question
+HAS_LABELS = "has-labels"  # whether a column may be the label: "yes" or "no"
+MOST_ANSWERS = 12
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer to a question.
+
+    Parameters
+    ----------
+    id, text, means : str
+        Its name, what a person reads, and what it means in plain words.
+    takes : {"", "share", "points", "units", "percent", "groups"}
+        What is given with it, as ``id:value``.
+    options : dict
+        Of an answer about the table: what to look again with.
+    """
+
+    id: str
+    text: str
+    means: str = ""
+    takes: str = ""
+    options: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question.
+
+    Parameters
+    ----------
+    id, text, why : str
+        Its name, what a person reads, and why it is asked.
+    answers : tuple of Answer
+    default : str
+        The answer of somebody who gives none.
+    needs : tuple of (str, tuple of str)
+        Questions with the answers that they must have had for this one to be asked; or what the table tells.
+    unasked : str
+        The answer where it is not asked.
+    """
+
+    id: str
+    text: str
+    why: str
+    answers: tuple[Answer, ...]
+    default: str
+    needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    unasked: str = ""
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return it as JSON takes it."""
+        plain = asdict(self)
+        plain["needs"] = [[question, list(answers)] for question, answers in self.needs]
+        for answer in plain["answers"]:
+            answer["options"] = dict(answer["options"] or {})
+        return plain
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What follows from answers: options of an audit, and why.
+
+    Parameters
+    ----------
+    answers : dict of question to answer
+        All of which must have been given.
+    options : dict
+        A text ``{value}`` in them is what was given with the answer.
+    reason : str
+        One sentence.
+    without : tuple of str
+        Options that are taken away.
+    """
+
+    answers: Mapping[str, str]
+    options: Mapping[str, Any]
+    reason: str
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen.
+
+    Parameters
+    ----------
+    options : dict
+        Keywords of `audit`.
+    reasons : tuple of str
+        A sentence for each thing that was chosen.
+    answers : dict of question to answer
+        Those that were given, and the defaults of the others.
+    """
+
+    options: dict[str, Any]
+    reasons: tuple[str, ...]
+    answers: dict[str, str]
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return it as JSON takes it."""
+        return {"options": self.options, "reasons": list(self.reasons), "answers": self.answers}
+
+    def yaml(self) -> str:
+        """Return the configuration for `audit` as YAML, with the reasons as comments.
+
+        >>> print(Choice({"score": "hired", "ref_method": "rest"}, ("All others.",), {}).yaml())
+        # All others.
+        score: "hired"
+        ref-method: "rest"
+        <BLANKLINE>
+        """
+        lines = [f"# {' '.join(reason.split())}" for reason in self.reasons]
+        for key, value in self.options.items():
+            lines.append(f"{key.replace('_', '-')}: {json.dumps(value, ensure_ascii=False)}")
+        return "\n".join(lines) + "\n"
+
+
+DECISION = (KIND, ("decision",))
+NUMBER = (KIND, ("number",))
+
+QUESTIONS = (
+    Question(
+        "score",
+        "Which column says what was decided?",
+        "Groups are compared on it.",
+        (),
+        "",
+    ),
+    Question(
+        "favourable",
+        "Which value is the good one for the person?",
+        "How many of each group have it is what is compared.",
+        (),
+        "",
+        (DECISION,),
+    ),
+    Question(
+        "outcome",
+        "Is there an outcome that shows who was right?",
+        "Mistakes can be counted only where it is known what came true.",
+        (
+            Answer("none", "No", "Only what was decided is known."),
+            Answer("all", "Yes, of everybody", "A column says of each person what came true."),
+            Answer(
+                "selected",
+                "Yes, but only of those who were selected",
+                "Of those who were passed over nobody knows what would have come true.",
+            ),
+        ),
+        "none",
+        ((HAS_LABELS, ("yes",)),),
+        "none",
+    ),
+    Question(
+        "label",
+        "Which column says what came true?",
+        "Decisions, or numbers, are compared with it.",
+        (),
+        "",
+        (("outcome", ("all", "selected")),),
+    ),
+    Question(
+        "harm",
+        "Does being selected help or harm?",
+        "Of help nobody should be left out; harm should not come to the wrong people.",
+        (
+            Answer("help", "It helps", "A job, a loan, a place, support."),
+            Answer("harm", "It harms", "Detention, an inspection, a refusal, a suspicion."),
+        ),
+        "help",
+        (DECISION,),
+    ),
+    Question(
+        "fair-in",
+        "Fair in who is selected, or in mistakes?",
+        "Equal shares and equal mistakes are two aims, which seldom hold together.",
+        (
+            Answer("selected", "In who is selected", "Whoever deserves what."),
+            Answer("mistakes", "In mistakes", "Among people who deserve the same."),
+        ),
+        "mistakes",
+        (DECISION, ("outcome", ("all",))),
+        "selected",
+    ),
+    Question(
+        "share",
+        "As many from each group, or by their share?",
+        "Groups are seldom of one size.",
+        (
+            Answer("share", "By their share", "Of each group, how many are selected."),
+            Answer("number", "As many from each", "Of those selected, how many are of each group."),
+        ),
+        "share",
+        (DECISION, ("outcome", ("none", "all")), ("fair-in", ("selected",))),
+    ),
+    Question(
+        "few",
+        "Are only very few selected?",
+        f"Very few are {VERY_FEW:.0%} or less.",
+        (
+            Answer("both", "Look at both kinds of mistakes", "Nothing is left out."),
+            Answer("no", "No", "The mistakes among all who deserve the same."),
+            Answer("yes", "Yes", "The mistakes among all who were decided on alike."),
+        ),
+        "both",
+        (DECISION, ("outcome", ("all",)), ("fair-in", ("mistakes",))),
+    ),
+    Question(
+        "compared",
+        "Who is compared with whom?",
+        "A gap is one between two groups.",
+        (
+            Answer("majority", "Each group with the largest"),
+            Answer("maximum", "Each group with the one that has most of it"),
+            Answer("minimum", "Each group with the one that has least of it"),
+            Answer("rest", "Each group with all others together"),
+            Answer("given", "With a group that I name", takes="groups"),
+        ),
+        "majority",
+        (DECISION,),
+    ),
+    Question(
+        "compared-number",
+        "Who is compared with whom?",
+        "A gap is one between two groups.",
+        (
+            Answer("majority", "Each group with the largest"),
+            Answer("rest", "Each group with all others together"),
+            Answer("given", "With a group that I name", takes="groups"),
+        ),
+        "majority",
+        (NUMBER,),
+    ),
+    Question(
+        "allowed",
+        "How much difference is allowed?",
+        "No two groups are exactly alike.",
+        (
+            Answer("four-fifths", "Four fifths", "At least 80 % of the other group's rate, 125 % at most."),
+            Answer("share", "Another share of the other group's rate", "0.9 is 90 %.", "share"),
+            Answer("points", "So many percentage points", "30 % against 35 % are 5 points.", "points"),
+        ),
+        "four-fifths",
+        (DECISION,),
+    ),
+    Question(
+        "allowed-number",
+        "How much difference is allowed?",
+        "No two groups are exactly alike.",
+        (
+            Answer("usual", "5 % of the other group's mean"),
+            Answer("units", "So much of what is measured", "Such as 1,000 a year.", "units"),
+            Answer("percent", "Another share of the other group's mean", "10 is 10 %.", "percent"),
+        ),
+        "usual",
+        (NUMBER,),
+    ),
+)
+
+RULES = (
+    Rule(
+        {"outcome": "none", KIND: "decision"}, {}, "No outcome shows who was right, so no mistake is counted."
+    ),
+    Rule(
+        {"harm": "help"}, {"decision": "assistive"}, "Being selected helps: what counts is who is left out."
+    ),
+    Rule({"harm": "harm"}, {"decision": "punitive"}, "Being selected harms: what counts is who is hit."),
+    Rule(
+        {"fair-in": "selected", "share": "share"},
+        {"metric": ["selection-rate"]},
+        "Who is selected is compared by share: of each group, how many are selected.",
+    ),
+    Rule(
+        {"fair-in": "selected", "share": "number"},
+        {"metric": ["selected-share"]},
+        "Who is selected is compared by number: of those selected, how many are of each group.",
+    ),
+    Rule(
+        {"fair-in": "mistakes", "harm": "help", "few": "both"},
+        {"metric": ["for", "fnr"]},
+        "Missed people count in two ways: of those passed over, how many were missed, and of those who "
+        "should be selected, how many are missed. Where groups deserve it unequally often, both are equal "
+        "by chance only.",
+    ),
+    Rule(
+        {"fair-in": "mistakes", "harm": "harm", "few": "both"},
+        {"metric": ["fdr", "fpr"]},
+        "Wrongly selected people count in two ways: of those selected, how many should not have been, and of "
+        "those who should not be, how many are selected. Where groups deserve it unequally often, both are "
+        "equal by chance only.",
+    ),
+    Rule(
+        {"fair-in": "mistakes", "harm": "help", "few": "no"},
+        {"metric": ["fnr"]},
+        "Not only very few are selected: of those who should be, how many are missed.",
+    ),
+    Rule(
+        {"fair-in": "mistakes", "harm": "help", "few": "yes"},
+        {"metric": ["for"]},
+        "Very few are selected, and most who should be are missed anyway: of those passed over, how many "
+        "were missed.",
+    ),
+    Rule(
+        {"fair-in": "mistakes", "harm": "harm", "few": "no"},
+        {"metric": ["fpr"]},
+        "Not only very few are selected: of those who should not be, how many are selected.",
+    ),
+    Rule(
+        {"fair-in": "mistakes", "harm": "harm", "few": "yes"},
+        {"metric": ["fdr"]},
+        "Very few are selected, so that hardly anybody is wrongly: of those selected, how many should not "
+        "have been.",
+    ),
+    Rule(
+        {"outcome": "selected", KIND: "decision"},
+        {"metric": ["ppv", "ppv-difference"]},
+        "The outcome is known only of those who were selected: of these, how many were selected rightly.",
+    ),
+    Rule({KIND: "number"}, {}, "Numbers are compared as they are, by their means."),
+    Rule(
+        {KIND: "number", "outcome": "all"},
+        {},
+        "The outcome says how far each number is off, which is compared, too.",
+    ),
+    Rule({"compared": "majority"}, {"ref_method": "majority"}, "Each group is compared with the largest."),
+    Rule(
+        {"compared": "maximum"},
+        {"ref_method": "maximum"},
+        "Each group is compared with the one of the highest rate.",
+    ),
+    Rule(
+        {"compared": "minimum"},
+        {"ref_method": "minimum"},
+        "Each group is compared with the one of the lowest rate.",
+    ),
+    Rule({"compared": "rest"}, {"ref_method": "rest"}, "Each group is compared with all others together."),
+    Rule({"compared": "given"}, {"ref": "{value}"}, "The groups to compare with are named."),
+    Rule(
+        {"compared-number": "majority"},
+        {"ref_method": "majority"},
+        "Each group is compared with the largest.",
+    ),
+    Rule(
+        {"compared-number": "rest"},
+        {"ref_method": "rest"},
+        "Each group is compared with all others together.",
+    ),
+    Rule({"compared-number": "given"}, {"ref": "{value}"}, "The groups to compare with are named."),
+    Rule(
+        {"allowed": "four-fifths"},
+        {"tau": 0.8},
+        "Four fifths are allowed: a rate from 80 % to 125 % of the other group's.",
+    ),
+    Rule({"allowed": "share"}, {"tau": "{value}"}, "Another share is allowed: {value} of the other rate."),
+    Rule({"allowed": "points"}, {"margin": "{value}"}, "{value} percentage points are allowed."),
+    Rule({"allowed-number": "units"}, {"margin": "{value}"}, "A difference of {value} is allowed."),
+    Rule(
+        {"allowed-number": "percent"},
+        {"margin": "{value}"},
+        "A difference of {value} % of the other group's mean is allowed.",
+    ),
+)
+"""What follows from answers. Those on who is selected and on mistakes are the tree of Aequitas."""
+
+EXAMPLES = {"share": "0.9", "points": "5", "units": "1000", "percent": "10", "groups": "sex=Male;race=White"}
+"""What is given with an answer that takes something."""
+
+
+def questions(
+    understood: Understood | None = None, answers: Mapping[str, str] | None = None
+) -> list[Question]:
+    """Return the questions: all of them, or those that are asked of a table, with answers of its columns.
+
+    Parameters
+    ----------
+    understood : Understood, optional
+        What `look` gives.
+    answers : dict of question to answer, optional
+        Those that were given: which further questions are asked depends on them.
+
+    Examples
+    --------
+    >>> [question.id for question in questions()][:4]
+    ['score', 'favourable', 'outcome', 'label']
+    """
+    if understood is None:
+        return list(QUESTIONS)
+    asked, _ = _ask(answers or {}, understood)
+    return asked
+
+
+def table_options(answers: Mapping[str, str]) -> dict[str, Any]:
+    """Return what answers say of the table: the options to look again with, before the others are asked.
+
+    >>> table_options({"score": "hired", "favourable": "yes", "harm": "help"})
+    {'score': 'hired', 'favourable': 'yes'}
+    """
+    options: dict[str, Any] = {}
+    for key in ("score", "favourable", "label"):
+        if answers.get(key):
+            options[key] = answers[key]
+    return options
+
+
+def choose(answers: Mapping[str, str], understood: Understood) -> Choice:
+    """Return the options that follow from answers, and why.
+
+    Parameters
+    ----------
+    answers : dict of question to answer
+        By their ids; what an answer takes stands behind a colon, ``{"allowed": "share:0.9"}``. Of a question
+        that is not answered the default holds.
+    understood : Understood
+        What `look` gives, with the options that answers about the table make (`table_options`).
+
+    Raises
+    ------
+    ArgumentError
+        For an answer that there is not.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairbench_cli.audit.understood import look
+    >>> understood = look(pd.DataFrame({"hired": ["yes", "no"] * 4, "sex": ["f", "f", "m", "m"] * 2}))
+    >>> choose({"allowed": "points:5"}, understood).options["margin"]
+    0.05
+    """
+    _, effective = _ask(answers, understood)
+    options = understood.options()
+    reasons: list[str] = []
+    if effective["outcome"] == "none":
+        for key in ("label", "favourable_label"):
+            if options.get("label") != options.get("score"):
+                options.pop(key, None)
+    plain = {question: answer.partition(":")[0] for question, answer in effective.items()}
+    for rule in RULES:
+        if any(plain.get(question) != answer for question, answer in rule.answers.items()):
+            continue
+        (question, *_) = rule.answers
+        text = effective[question].partition(":")[2]
+        takes = _takes(question, plain[question])
+        for key, value in rule.options.items():
+            options = merge_options(options, {key: _read_value(text, takes) if value == "{value}" else value})
+        reasons.append(rule.reason.replace("{value}", text))
+    return Choice(options, tuple(reasons), {key: effective[key] for key in effective if key in IDS})
+
+
+IDS = frozenset(question.id for question in QUESTIONS)
+
+
+def _ask(answers: Mapping[str, str], understood: Understood) -> tuple[list[Question], dict[str, str]]:
+    """Return the questions that are asked, in order, and the answer to each; of others what holds unasked."""
+    unknown = [question for question in answers if question not in IDS]
+    if unknown:
+        raise ArgumentError(Problem(f'there is no question "{unknown[0]}"', suggest(unknown[0], IDS)))
+    effective = {
+        KIND: "number" if understood.of_numbers else "decision",
+        HAS_LABELS: "yes" if understood.labels or understood.columns_with_role("label") else "no",
+    }
+    asked = []
+    for plain_question in QUESTIONS:
+        needs_met = all(
+            effective.get(question, "").partition(":")[0] in allowed
+            for question, allowed in plain_question.needs
+        )
+        question = _of_table(plain_question, understood)
+        if not needs_met or not question.answers:
+            effective[question.id] = question.unasked
+            continue
+        asked.append(question)
+        answer = answers.get(question.id) or question.default
+        _check_answer(question, answer)
+        effective[question.id] = answer
+    return asked, effective
+
+
+def _check_answer(question: Question, answer: str) -> None:
+    """Refuse an answer that there is not, and one without what it takes."""
+    of_table = question.id in ("score", "favourable", "label")
+    answer_id, _, value = answer.partition(":")
+    ids = [each.id for each in question.answers]
+    if of_table and answer in ids:
+        return
+    if of_table or answer_id not in ids:
+        problem = f'"{answer}" is no answer to "{question.text}"'
+        raise ArgumentError(Problem(problem, suggest(answer, ids)))
+    takes = _takes(question.id, answer_id)
+    if takes and not value:
+        example = f"{answer_id}:{EXAMPLES[takes]}"
+        raise ArgumentError(Problem(f'"{answer}" needs a value', f'write "{example}"', question.id))
+
+
+def _takes(question_id: str, answer_id: str) -> str:
+    """Return what an answer takes; empty where that is nothing."""
+    for question in QUESTIONS:
+        if question.id == question_id:
+            return next((answer.takes for answer in question.answers if answer.id == answer_id), "")
+    return ""
+
+
+def _read_value(text: str, takes: str) -> Any:
+    """Return the value of an option that is given with an answer."""
+    if takes == "groups":
+        pairs = [pair.partition("=") for pair in text.split(";") if pair.strip()]
+        return {name.strip(): group.strip() for name, _, group in pairs}
+    if takes == "percent":
+        return f"{text.strip()}%"
+    try:
+        number = float(text)
+    except ValueError:
+        problem = f'"{text}" is no number'
+        raise ArgumentError(Problem(problem, f"write one, such as {EXAMPLES[takes]}")) from None
+    if takes == "points":
+        return number / 100
+    return number
+
+
+def _of_table(question: Question, understood: Understood) -> Question:
+    """Return a question with answers and the default that a table gives."""
+    scores = understood.columns_with_role("score")
+    labels = understood.columns_with_role("label")
+    options = understood.options()
+    if question.id == "score":
+        default = scores[0] if scores else ""
+        return _with_candidates(question, understood.decisions, default)
+    if question.id == "label":
+        return _with_candidates(question, understood.labels, labels[0] if labels else "")
+    if question.id == "favourable":
+        default = options.get("favourable", "")
+        column = next((column for column in understood.columns if column.name in scores[:1]), None)
+        if column is None or not isinstance(default, str) or not default:
+            return question
+        values = dict.fromkeys((default, *(count.value for count in column.values)))
+        recoded: set[str] = set()
+        for others in options.get("recode", {}).get(column.name, {}).values():
+            recoded |= set(others)
+        answers = tuple(
+            Answer(value, value, options={"favourable": value}) for value in values if value not in recoded
+        )
+        return replace(question, answers=answers, default=default)
+    if question.id == "outcome" and labels:
+        return replace(question, default="all")
+    if question.id == "harm" and any(map(named_like_harm, (*scores, *labels))):
+        return replace(question, default=_default_harm(understood, scores))
+    if question.id == "few" and understood.share_selected is not None:
+        share = format_percent(understood.share_selected)
+        so_few = "very few" if understood.share_selected <= VERY_FEW else "not very few"
+        return replace(question, why=f"{question.why} Here {share} are selected, which is {so_few}.")
+    return question
+
+
+def _default_harm(understood: Understood, scores: list[str]) -> str:
+    """Return whether being selected likely harms, by the names of score and label."""
+    favourable = str(understood.options().get("favourable", ""))
+    if any(map(named_like_harm, scores)):
+        return "harm"
+    label_is_bad = any(map(named_like_harm, understood.columns_with_role("label")))
+    runs_against = any(remark.kind == "turned" for remark in understood.remarks)
+    if label_is_bad and not favourable and not runs_against:
+        return "harm"
+    return "help"
+
+
+def _with_candidates(question: Question, candidates: tuple[Candidate, ...], default: str) -> Question:
+    """Return a question with a column for each answer."""
+    answers = list(_answers_of(question.id, candidates))
+    if default and default not in [answer.id for answer in answers]:
+        answers.insert(0, Answer(default, default, options={question.id: default}))
+    if not default and answers:
+        default = answers[0].id
+    return replace(question, answers=tuple(answers[:MOST_ANSWERS]), default=default)
+
+
+def _answers_of(key: str, candidates: tuple[Candidate, ...]) -> Iterator[Answer]:
+    for candidate in candidates:
+        yield Answer(candidate.column, candidate.column, candidate.why, options={key: candidate.column})
