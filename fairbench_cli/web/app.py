@@ -53,6 +53,8 @@ class OpenFile:
         To the questions, by their ids.
     views : list of dict
         The options of each audit that was made; its place in the list is in the address.
+    origins : list of dict
+        The options that followed from the questions, of each view.
     """
 
     number: str
@@ -62,12 +64,16 @@ class OpenFile:
     choices: dict[str, Any] = field(default_factory=dict)
     answers: dict[str, Any] = field(default_factory=dict)
     views: list[dict[str, Any]] = field(default_factory=list)
+    origins: list[dict[str, Any]] = field(default_factory=list)
 
-    def view_of(self, options: dict[str, Any]) -> int:
+    def view_of(self, options: dict[str, Any], origin: dict[str, Any]) -> int:
         """Return the number of the view with these options, a new one where there is none."""
-        if options not in self.views:
-            self.views.append(options)
-        return self.views.index(options)
+        for number, view in enumerate(zip(self.views, self.origins, strict=True)):
+            if view == (options, origin):
+                return number
+        self.views.append(options)
+        self.origins.append(origin)
+        return len(self.views) - 1
 
 
 @dataclass(eq=False)
@@ -287,16 +293,16 @@ async def _answer_questions(site: Site, request: Request) -> Response:
     if not is_last:
         return _go(site.address("files", opened.number, "questions"))
     asked = await _ask(opened, "questions", options=opened.choices, answers=opened.answers)
-    await _ask(opened, "audit", options=asked["options"])
-    view = opened.view_of(asked["options"])
+    await _ask(opened, "audit", options=asked["options"], answered=asked["options"])
+    view = opened.view_of(asked["options"], asked["options"])
     return _go(site.address("files", opened.number, "answer", str(view)))
 
 
 async def _answer(site: Site, request: Request) -> Response:
     opened = _find_file(site, request)
     options = _find_view(opened, request)
-    audited = await _ask(opened, "audit", options=options)
     view = request.path_params["view"]
+    audited = await _ask(opened, "audit", options=options, answered=opened.origins[view])
     bar = pages.answer_bar(site.address(""), opened, view, audited)
     page = await _ask(
         opened,
@@ -313,9 +319,10 @@ async def _switch(site: Site, request: Request) -> Response:
     opened = _find_file(site, request)
     options = _find_view(opened, request)
     form = await _form(request)
-    changed = await _ask(opened, "switch", options=options, form=form)
-    await _ask(opened, "audit", options=changed)
-    return _go(site.address("files", opened.number, "answer", str(opened.view_of(changed))))
+    answered = opened.origins[request.path_params["view"]]
+    changed = await _ask(opened, "switch", options=options, answered=answered, form=form)
+    await _ask(opened, "audit", options=changed, answered=answered)
+    return _go(site.address("files", opened.number, "answer", str(opened.view_of(changed, answered))))
 
 
 async def _download(site: Site, request: Request) -> Response:

@@ -40,21 +40,22 @@ ALLOWED = frozenset(
     )
 )
 """Options that a page may set: none that names a file."""
-TAUS = {
-    "": "as answered",
-    "0.8": "four fifths (0.8)",
-    "0.9": "nine tenths (0.9)",
-    "0.95": "0.95",
-    "0.7": "0.7",
-}
+TAUS = {"0.8": "four fifths (0.8)", "0.9": "nine tenths (0.9)", "0.95": "0.95", "0.7": "0.7"}
 METRICS = {
-    "": "as answered",
     "selection-rate": "who is selected",
+    "selected-share": "of those selected, how many are of each",
     "fpr": "wrongly selected (fpr)",
     "fnr": "wrongly passed over (fnr)",
     "fdr": "of those selected, wrong (fdr)",
     "for": "of those passed over, wrong (for)",
     "accuracy": "right at all (accuracy)",
+}
+METHODS = {
+    "majority": "the largest group",
+    "minimum": "the group with the least",
+    "maximum": "the group with the most",
+    "rest": "all others together",
+    "given": "the largest group",
 }
 OF_SCORE = ("threshold", "top_k", "top_share", "favourable", "outcome", "order")
 """Options that are about one column of scores."""
@@ -213,8 +214,14 @@ class Desk:
             self._audits[key] = result
         return self._audits[key]
 
-    def audit(self, options: Options) -> dict[str, Any]:
-        """Audit, and return what the bar above the answer shows."""
+    def audit(self, options: Options, answered: Options) -> dict[str, Any]:
+        """Audit, and return what the bar above the answer shows.
+
+        Parameters
+        ----------
+        options, answered : dict
+            Of the audit, and those that followed from the questions, to which a switch can go back.
+        """
         result = self._result(options)
         if not self._looks:
             self._understood(options)
@@ -223,11 +230,11 @@ class Desk:
         return {
             "headline": result.headline,
             "command": result.command,
-            "switches": list(_switches(result.report, options, columns)),
+            "switches": list(_switches(result.report, options, answered, columns)),
         }
 
-    def switch(self, options: Options, form: Options) -> Options:
-        """Return the options of an audit after its switches were set.
+    def switch(self, options: Options, answered: Options, form: Options) -> Options:
+        """Return the options of an audit after its switches were set; an empty one is as answered.
 
         Raises
         ------
@@ -235,23 +242,28 @@ class Desk:
             For a switch that is none, and bins that are no numbers.
         """
         changed = dict(options)
+        references: dict[str, str] = {}
         for field, value in form.items():
             kind, _, attribute = field.partition(":")
             if kind == "ref":
-                changed["ref"] = _without_empty({**changed.get("ref", {}), attribute: value})
+                reference = value or answered.get("ref", {}).get(attribute)
+                references |= {attribute: reference} if reference else {}
             elif kind == "bins":
                 changed["bins"] = {**changed.get("bins", {}), attribute: _read_edges(attribute, str(value))}
             elif kind in ("metric", "attribute"):
-                changed[kind] = [value] if value else options.get(kind)
-            elif kind in ("tau", "margin", "slice"):
-                changed[kind] = value or None
+                changed[kind] = [value] if value else answered.get(kind)
+            elif kind == "slice":
+                changed[kind] = value or answered.get(kind)
+            elif kind == "tau":
+                changed["tau"] = float(value) if value else answered.get("tau")
+                changed["margin"] = None if value else answered.get("margin")
+            elif kind == "margin":
+                changed[kind] = value or answered.get(kind)
             else:
                 raise user_error("the page has no such switch", "load it again")
-        if changed.get("ref"):
-            changed.pop("ref_method", None)
-        if form.get("tau"):
-            changed["tau"] = float(form["tau"])
-            changed.pop("margin", None)
+        changed["ref"] = references
+        # A method is of all attributes: one that is named a group of its own ends it.
+        changed["ref_method"] = None if references else answered.get("ref_method")
         return _without_empty(changed)
 
     def page(self, options: Options, bar: str, assets: str) -> str:
@@ -471,56 +483,71 @@ def _fields_of(
         yield {"words": FIELD_WORDS[takes], "name": field, "choices": [], "value": value}
 
 
+Switch = dict[str, Any]
+
+
 def _switches(
-    report: Any, options: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]
-) -> Iterator[dict[str, Any]]:
+    report: Any, options: Options, answered: Options, columns: Sequence[Mapping[str, Any]]
+) -> Iterator[Switch]:
     """Yield what can be changed of an audit while it is looked at."""
     groups: dict[str, dict[str, None]] = {}
     for row in report.groups:
         groups.setdefault(row.attribute, {})[row.group] = None
-    if len(groups) > 1 or "attribute" in options:
-        audited = [column["name"] for column in columns if column["role"] == "attribute"]
-        chosen = options.get("attribute", [])
+    audited = [column["name"] for column in columns if column["role"] == "attribute"]
+    if len(audited) > 1:
+        names = options.get("attribute", [])
         choices = [("", "all")] + [(name, name) for name in audited]
-        yield {
-            "words": "Groups of",
-            "name": "attribute",
-            "choices": choices,
-            "value": chosen[0] if len(chosen) == 1 else "",
-        }
-    references = options.get("ref", {})
+        chosen = names[0] if len(names) == 1 else ""
+        yield {"words": "Groups of", "name": "attribute", "choices": choices, "value": chosen}
+    method = METHODS[options.get("ref_method", "majority")]
     for attribute, names in groups.items():
-        choices = [("", "as answered")] + [(name, name) for name in names]
-        value = references.get(attribute, "")
-        yield {
-            "words": f"{attribute}: compared with",
-            "name": f"ref:{attribute}",
-            "choices": choices,
-            "value": value,
-        }
+        usual = answered.get("ref", {}).get(attribute, method)
+        choices = [("", usual)] + [(name, name) for name in names if name != usual]
+        chosen = options.get("ref", {}).get(attribute, "")
+        if chosen == usual:
+            chosen = ""
+        words = f"{attribute}: compared with"
+        yield {"words": words, "name": f"ref:{attribute}", "choices": choices, "value": chosen}
     if report.of_numbers:
-        yield {
-            "words": "Allowed (1500, 5%, 0.2sd)",
-            "name": "margin",
-            "choices": [],
-            "value": options.get("margin", ""),
-        }
+        chosen = options.get("margin", "")
+        yield {"words": "Allowed: 1500, 5%, 0.2sd", "name": "margin", "choices": [], "value": chosen}
     else:
-        tau = options.get("tau", "")
-        taus = dict(TAUS) if str(tau) in TAUS else {**TAUS, str(tau): str(tau)}
-        yield {"words": "Allowed", "name": "tau", "choices": list(taus.items()), "value": str(tau)}
-        metrics = options.get("metric", [])
-        chosen_metric = metrics[0] if len(metrics) == 1 else ""
-        words = dict(METRICS) if chosen_metric in METRICS else {**METRICS, chosen_metric: chosen_metric}
-        yield {"words": "Compare", "name": "metric", "choices": list(words.items()), "value": chosen_metric}
+        yield _switch_of_limit(options, answered)
+        yield _switch_of_metric(options, answered)
     for attribute, edges in options.get("bins", {}).items():
         text = ", ".join(f"{edge:g}" for edge in edges) if isinstance(edges, list | tuple) else str(edges)
         yield {"words": f"{attribute}: cut at", "name": f"bins:{attribute}", "choices": [], "value": text}
-    splits = [
-        column["name"]
-        for column in columns
-        if column["role"] in ("unused", "slice", "date") and 1 < column["distinct"] <= FEW_VALUES
-    ]
+    splits = [column["name"] for column in columns if _can_split(column)]
     if splits:
         choices = [("", "nothing")] + [(name, name) for name in splits]
         yield {"words": "Split by", "name": "slice", "choices": choices, "value": options.get("slice", "")}
+
+
+def _switch_of_limit(options: Options, answered: Options) -> Switch:
+    """Return how much difference is allowed: as answered, or another share."""
+    margin = answered.get("margin")
+    if isinstance(margin, float):
+        usual = f"{100 * margin:g} points"
+    elif margin:
+        usual = str(margin)
+    else:
+        usual = TAUS.get(str(answered.get("tau", 0.8)), str(answered.get("tau")))
+    choices = [("", usual)] + [(tau, words) for tau, words in TAUS.items() if words != usual]
+    is_as_answered = all(options.get(key) == answered.get(key) for key in ("tau", "margin"))
+    chosen = "" if is_as_answered else str(options.get("tau", ""))
+    return {"words": "Allowed", "name": "tau", "choices": choices, "value": chosen}
+
+
+def _switch_of_metric(options: Options, answered: Options) -> Switch:
+    """Return what is compared: as answered, or another rate."""
+    names = answered.get("metric", [])
+    usual = " and ".join(METRICS.get(name, name) for name in names) or "the usual rates"
+    choices = [("", usual)] + [(name, words) for name, words in METRICS.items() if words != usual]
+    chosen = options.get("metric", [])
+    value = chosen[0] if chosen != names and len(chosen) == 1 else ""
+    return {"words": "Compare", "name": "metric", "choices": choices, "value": value}
+
+
+def _can_split(column: Mapping[str, Any]) -> bool:
+    """Return whether rows can be split by a column: few values, and not one that is compared."""
+    return column["role"] in ("unused", "left out", "slice") and 1 < column["distinct"] <= FEW_VALUES
