@@ -257,7 +257,7 @@ async def _open(site: Site, path: Path, name: str) -> Response:
 async def _example(site: Site, _request: Request) -> Response:
     path = site.folder / f"{secrets.token_hex(8)}.csv"
     opened = await asyncio.to_thread(site.open, path, EXAMPLE)
-    await _ask(opened, "write_example")
+    opened.choices.update(await _ask(opened, "write_example"))
     return _go(site.address("files", opened.number, ""))
 
 

@@ -103,11 +103,11 @@ class Desk:
             "write_example": self.write_example,
         }
 
-    def write_example(self) -> str:
-        """Write the example into the file, and return what is to be said of it."""
+    def write_example(self) -> Options:
+        """Write the example into the file, and return its options."""
         people = fb.example_people()
         people.to_csv(self._path)
-        return str(people.note)
+        return dict(people.options)
 
     def _understood(self, options: Options) -> Any:
         """Return what `fb.look` says of the file with these options."""
@@ -319,7 +319,7 @@ def _describe_values(column: Mapping[str, Any]) -> str:
     """Return what stands in a column, in a line."""
     parts = []
     if column["smallest"] is not None and column["distinct"] > MOST_VALUES_SHOWN:
-        parts.append(f"{column['smallest']} to {column['largest']}")
+        parts.append(f"{_format_end(column['smallest'])} to {_format_end(column['largest'])}")
     else:
         values = column["values"][:MOST_VALUES_SHOWN]
         parts += [f"{value['value']} ({value['rows']:,})" for value in values]
@@ -328,6 +328,13 @@ def _describe_values(column: Mapping[str, Any]) -> str:
     if column["missing"]:
         parts.append(f"{column['missing']:,} empty")
     return ", ".join(parts) or "nothing"
+
+
+def _format_end(value: Any) -> str:
+    """Return the smallest or largest value of a column as it would be written."""
+    if isinstance(value, float):
+        return f"{value:.15g}"
+    return str(value)
 
 
 def _lay_out_remark(remark: Mapping[str, Any]) -> dict[str, Any]:
