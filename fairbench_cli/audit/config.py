@@ -692,7 +692,7 @@ class AuditConfig(StrictModel):
     )
     mitigate: Annotated[bool, READ] = Field(
         False,
-        description="Also what a threshold for each group would do, to rates beyond their limits and to accuracy.",
+        description="Also what a threshold for each group would do to rates that differ, and to accuracy.",
     )
     explained_by: Annotated[ColumnSets, BeforeValidator(_explained), READ] = Field(
         (), alias="explain", description="Column to explain differences by; a,b crosses two."

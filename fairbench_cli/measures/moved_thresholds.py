@@ -16,7 +16,7 @@ from fairbench_cli.measures.significance import normal_quantile
 
 Ints = NDArray[np.int64]
 
-FOLDS = 5
+FOLDS = 20
 ROUNDING = 1e-9  # of ratios and differences at a limit
 
 
@@ -71,24 +71,28 @@ class TriedThresholds:
         Rows by label and decision; each was decided by thresholds that the rows of other folds chose.
     better, worse : float
         Rows that are decided rightly where they were not, and the other way round.
+    spread : float
+        The variance of the accuracy of what the folds choose, each on all rows: thresholds that other rows
+        would choose are others.
     """
 
     chosen: Ints
     n: Floats
     better: float
     worse: float
+    spread: float
 
     def accuracy_change(self, confidence: float) -> tuple[float, float, float]:
         """Return how much the share of correct decisions changes, with its interval.
 
-        >>> tried = TriedThresholds(np.array([0]), np.full((1, 2, 2), 25.0), 10, 20)
+        >>> tried = TriedThresholds(np.array([0]), np.full((1, 2, 2), 25.0), 10, 20, 0.0)
         >>> [round(limit, 3) for limit in tried.accuracy_change(0.95)]
         [-0.1, -0.206, 0.006]
         """
         rows = float(self.n.sum())
         change = (self.better - self.worse) / rows
-        variance = (self.better + self.worse) / rows - change**2
-        half = normal_quantile(confidence) * float(np.sqrt(variance / rows))
+        variance = ((self.better + self.worse) / rows - change**2) / rows + self.spread
+        half = normal_quantile(confidence) * float(np.sqrt(variance))
         return change, change - half, change + half
 
 
@@ -175,6 +179,8 @@ def try_thresholds(
         return None
     folds = rng.multinomial(n.astype(np.int64), np.full(FOLDS, 1 / FOLDS)).astype(np.float64)
     groups = np.arange(len(n))
+    counts_of_all = decided_counts(n)
+    accuracies = []
     decided = np.zeros((len(n), 2, 2))
     better = 0.0
     worse = 0.0
@@ -184,6 +190,8 @@ def try_thresholds(
         if thresholds is None:
             return None
         decided += decided_counts(rows)[groups, thresholds]
+        of_all = counts_of_all[groups, thresholds]
+        accuracies.append((of_all[:, 0, 0] + of_all[:, 1, 1]).sum() / n.sum())
         for group, threshold in enumerate(thresholds.tolist()):
             between = slice(min(threshold, present), max(threshold, present))
             of_label_0, of_label_1 = rows[group, :, between].sum(axis=1)
@@ -193,4 +201,4 @@ def try_thresholds(
             else:
                 better += of_label_1
                 worse += of_label_0
-    return TriedThresholds(chosen, decided, float(better), float(worse))
+    return TriedThresholds(chosen, decided, float(better), float(worse), float(np.var(accuracies)))

@@ -94,7 +94,7 @@ class MovedThreshold(Pair):
 
 
 @dataclass(frozen=True, eq=False)
-class MovedThresholds:
+class ThresholdsByGroup:
     """The thresholds of all groups, by attribute and rate; and the rates without any, as "race: fpr"."""
 
     thresholds: tuple[MovedThreshold, ...] = ()
@@ -143,7 +143,7 @@ def _read_attribute(scan: Scan, group_counts: Slice) -> ScoresOfGroups:
     return ScoresOfGroups(group_counts, candidates, int(np.searchsorted(candidates, threshold)), n)
 
 
-def move_thresholds(read: Sequence[ScoresOfGroups], base: Report) -> MovedThresholds:
+def move_thresholds(read: Sequence[ScoresOfGroups], base: Report) -> ThresholdsByGroup:
     """Return the best thresholds for each rate that decides and is beyond its limit for some group."""
     thresholds: list[MovedThreshold] = []
     impossible: list[str] = []
@@ -174,7 +174,7 @@ def move_thresholds(read: Sequence[ScoresOfGroups], base: Report) -> MovedThresh
                 continue
             moved = _Moved(scores, names, place, limit, present_counts, tried)
             thresholds += _make_rows(moved, base.config.confidence)
-    return MovedThresholds(tuple(thresholds), tuple(impossible))
+    return ThresholdsByGroup(tuple(thresholds), tuple(impossible))
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +246,7 @@ def _estimate(moved: _Moved, group: int, confidence: float) -> tuple[Interval, I
 
 
 def describe_moved(rows: Sequence[MovedThreshold], report: Report) -> str:
-    """Return what the thresholds of one attribute would do to a rate, in sentences."""
+    """Describe in sentences how the thresholds of one attribute would change a rate, and at which cost."""
     metric = rows[0].metric
     moves = [
         f"that of {formatting.format_group(row.group)} were {row.moved_threshold:.6g} instead of "
@@ -266,19 +266,19 @@ def describe_moved(rows: Sequence[MovedThreshold], report: Report) -> str:
     condition = f"If the threshold {join_names(moves).removeprefix('that ')}, " if moves else ""
     label = RATES[metric].label
     return (
-        f"{condition}the {label} of each group ({rows[0].attribute}) would be {within}; accuracy would change "
-        f"from {before} to {after} ({points[0]} to {points[1]} points). {WARNING}"
+        f"{condition}the {label} of each group ({rows[0].attribute}) would be {within}; accuracy would "
+        f"change from {before} to {after} ({points[0]} to {points[1]} points). {WARNING}"
     )
 
 
-def _by_rate(found: MovedThresholds) -> list[list[MovedThreshold]]:
+def _by_rate(found: ThresholdsByGroup) -> list[list[MovedThreshold]]:
     grouped: dict[tuple[str, str, str, str], list[MovedThreshold]] = {}
     for row in found.thresholds:
         grouped.setdefault((*row.place, row.metric), []).append(row)
     return list(grouped.values())
 
 
-def moved_sections(found: MovedThresholds, report: Report, view: View) -> Iterator[Section]:
+def moved_sections(found: ThresholdsByGroup, report: Report, view: View) -> Iterator[Section]:
     """Yield what moved thresholds would do: a table for each attribute and rate."""
     sentences = [describe_moved(rows, report) for rows in _by_rate(found)]
     tables = []
@@ -312,12 +312,12 @@ TABLE: dict[str, Callable[[MovedThreshold], TableCell]] = {
 }
 
 
-def moved_rows(found: MovedThresholds, _: Report) -> Iterator[Row]:
+def moved_rows(found: ThresholdsByGroup, _: Report) -> Iterator[Row]:
     """Yield each threshold; an interval takes three columns."""
     yield from map(formatting.flatten, found.thresholds)
 
 
-MOVED_THRESHOLDS = Part[Sequence[ScoresOfGroups], MovedThresholds](
+MOVED_THRESHOLDS = Part[Sequence[ScoresOfGroups], ThresholdsByGroup](
     KEY,
     is_requested=lambda config: config.mitigate,
     read=read_scores_of_groups,
