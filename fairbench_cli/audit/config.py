@@ -691,6 +691,10 @@ class AuditConfig(StrictModel):
     scan: Annotated[bool, READ] = Field(
         False, description="Also the subgroup that stands out most, of all combinations of attributes."
     )
+    mitigate: Annotated[bool, READ] = Field(
+        False,
+        description="Also what a threshold for each group would do to rates that differ, and to accuracy.",
+    )
     explained_by: Annotated[ColumnSets, BeforeValidator(_explained), READ] = Field(
         (), alias="explain", description="Column to explain differences by; a,b crosses two."
     )
@@ -821,6 +825,8 @@ class AuditConfig(StrictModel):
             unused |= {"adjusted"}
         if not self.scan:
             unused |= {"scan"}
+        if not self.mitigate:
+            unused |= {"mitigate"}
         if not self.explained_by:
             unused |= {"neighbours", "neighbour_margin"}
         if not (self.top_k or self.top_share):

@@ -250,6 +250,8 @@ def _check_options(config: AuditConfig) -> Iterator[Check]:
     yield from _check_gate(config)
     problem = "curves say at which thresholds an audit would pass, and Local Law 144 has no pass mark"
     yield "curves", config.curves and config.preset == "ll144", problem, "leave curves out, or the preset"
+    if config.mitigate:
+        yield from _check_mitigation(config)
     if config.cluster is not None:
         yield from _check_clusters(config)
     several = len(config.decisions) > 1 or len(config.favourable) > 1
@@ -266,6 +268,25 @@ def _check_options(config: AuditConfig) -> Iterator[Check]:
         unused = key.replace("-", "_") in keys_set and not config.explained_by
         yield key, unused, f"{key} has no effect", "give explain, or leave it out"
     yield from _check_margins(config, computed)
+
+
+def _check_mitigation(config: AuditConfig) -> Iterator[Check]:
+    """Yield what moved thresholds cannot be estimated with."""
+    problem = "mitigate moves one threshold, and which is not said"
+    yield "mitigate", len(config.decisions) != 1 or not config.threshold, problem, "give one threshold: 0.5"
+    not_combined = {
+        "weight": config.weight,
+        "counts": config.counts,
+        "cluster": config.cluster,
+        "model-column": config.model_column,
+        "against": config.against,
+        "slice": config.sliced_by,
+        "score": len(config.scores or ()) > 1,
+        "ref-method": config.ref_method == "rest",
+        "preset": config.preset == "ll144",
+    }
+    for key, is_given in not_combined.items():
+        yield key, is_given, f"{key} cannot be combined with mitigate", OUT
 
 
 def _check_margins(config: AuditConfig, computed: Set[str]) -> Iterator[Check]:

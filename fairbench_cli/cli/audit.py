@@ -30,7 +30,7 @@ PANELS = {
     "Decisions": "favourable favourable-label threshold top-k top-share",
     "Two models, two dates": "against slice",
     "Comparison and verdict": "ref tau margin metric decision preset",
-    "More to know": "curves scan explain",
+    "More to know": "curves scan mitigate explain",
     "In CI": "fail fail-on warn-on",
 }
 """The keys of `AuditConfig` that the help of an audit shows; the others go by ``--set`` or in a file."""

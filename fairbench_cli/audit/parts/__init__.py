@@ -8,6 +8,7 @@ from fairbench_cli.audit.parts.changes import CHANGES
 from fairbench_cli.audit.parts.curves import CURVES
 from fairbench_cli.audit.parts.explanations import EXPLAINED
 from fairbench_cli.audit.parts.guidelines import GUIDELINES
+from fairbench_cli.audit.parts.moved_thresholds import MOVED_THRESHOLDS
 from fairbench_cli.audit.parts.number_changes import NUMBER_CHANGES
 from fairbench_cli.audit.parts.number_explanations import NUMBERS_EXPLAINED
 from fairbench_cli.audit.parts.number_trends import NUMBER_TRENDS
@@ -33,6 +34,7 @@ PARTS: tuple[Part[Any, Any], ...] = (
     BY_NAME,
     SUBGROUPS,
     CURVES,
+    MOVED_THRESHOLDS,
     EXPLAINED,
     NUMBERS_EXPLAINED,
 )

@@ -66,6 +66,7 @@ def asks_for_decisions(config: AuditConfig) -> bool:
         config.effect,
         config.curves,
         config.scan,
+        config.mitigate,
         config.requested,
         config.measures,
     )
@@ -126,6 +127,7 @@ def find_idle_options(config: AuditConfig) -> list[Problem]:
             "decision": config.effect,
             "curves": config.curves,
             "scan": config.scan,
+            "mitigate": config.mitigate,
             "tau": config.taus,
         }
         for key, value in used.items():
