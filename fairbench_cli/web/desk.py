@@ -36,7 +36,7 @@ ALLOWED = frozenset(
         *("score", "label", "attribute", "bins", "spellings", "recode", "drop_missing", "favourable"),
         *("favourable_label", "weight", "cluster", "exclude", "ref", "ref_method", "tau", "margin", "metric"),
         *("decision", "slice", "threshold", "top_k", "top_share", "table", "encoding", "outcome", "order"),
-        *("intersect", "counts"),
+        *("intersect", "counts", "mitigate"),
     )
 )
 """Options that a page may set: none that names a file."""
@@ -259,6 +259,8 @@ class Desk:
                 changed["margin"] = None if value else answered.get("margin")
             elif kind == "margin":
                 changed[kind] = value or answered.get(kind)
+            elif kind == "mitigate":
+                changed[kind] = bool(value)
             else:
                 raise user_error("the page has no such switch", "load it again")
         changed["ref"] = references
@@ -289,7 +291,7 @@ def _refuse_unknown(options: Mapping[str, Any]) -> None:
 
 
 def _without_empty(options: Mapping[str, Any]) -> Options:
-    return {key: value for key, value in options.items() if value not in (None, "", [], {})}
+    return {key: value for key, value in options.items() if value not in (None, False, "", [], {})}
 
 
 def _read_edges(attribute: str, text: str) -> list[float]:
@@ -524,6 +526,11 @@ def _switches(
     for attribute, edges in options.get("bins", {}).items():
         text = ", ".join(f"{edge:g}" for edge in edges) if isinstance(edges, list | tuple) else str(edges)
         yield {"words": f"{attribute}: cut at", "name": f"bins:{attribute}", "choices": [], "value": text}
+    has_labels = any(column["role"] == "label" for column in columns)
+    if has_labels and ("threshold" in options or "top_share" in options):
+        choices = [("", "not looked for"), ("yes", "moved thresholds")]
+        chosen = "yes" if options.get("mitigate") else ""
+        yield {"words": "What would mitigate it", "name": "mitigate", "choices": choices, "value": chosen}
     splits = [column["name"] for column in columns if _can_split(column)]
     if splits:
         choices = [("", "nothing")] + [(name, name) for name in splits]
