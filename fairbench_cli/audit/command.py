@@ -53,12 +53,12 @@ class WrittenCall:
         file = self.file
         if file.startswith("-") and file != "-":
             file = f"./{file}"
-        words = ["fairbench", "audit", file, *flags]
+        arguments = ["fairbench", "audit", file, *flags]
         for condition in self.only:
-            words += ["--only", condition]
+            arguments += ["--only", condition]
         if self.repeat is not None:
-            words += ["--repeat", str(self.repeat)]
-        return shlex.join(words)
+            arguments += ["--repeat", str(self.repeat)]
+        return shlex.join(arguments)
 
     @property
     def options_file(self) -> str:
@@ -92,7 +92,7 @@ def _shorten(options: Mapping[str, Any], key: str, config: AuditConfig) -> Any:
     """Return the values of a key without those that are added anyway, alone where there is one."""
     values = list(options[key])
     for value in options[key]:
-        fewer = [kept for kept in values if kept != value]
+        fewer = [value_kept for value_kept in values if value_kept != value]
         if fewer and _gives({**options, key: fewer}, config):
             values = fewer
     return values
@@ -117,14 +117,14 @@ def list_flags(options: Mapping[str, Any]) -> list[str]:
     >>> list_flags({"fail": True, "tau": {"default": 0.8, "fpr": 0.9}, "intersect": [["race", "sex"]]})
     ['--fail', '--tau', '0.8', '--tau', 'fpr=0.9', '--intersect', 'race,sex']
     """
-    words: list[str] = []
+    arguments: list[str] = []
     for key, value in _with_sides(options).items():
         if value is True:
-            words.append(f"--{key}")
+            arguments.append(f"--{key}")
             continue
         for text in _write_values(key, value):
-            words += [f"--{key}", text]
-    return words
+            arguments += [f"--{key}", text]
+    return arguments
 
 
 def _with_sides(options: Mapping[str, Any]) -> dict[str, Any]:

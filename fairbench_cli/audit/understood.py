@@ -235,14 +235,14 @@ class Understood:
 
 
 def options_of(config: AuditConfig) -> dict[str, Any]:
-    """Return what differs from the defaults as keywords of `audit`.
+    """Return the options that differ from the defaults as keywords of `audit`.
 
     >>> options_of(AuditConfig(scores=("hired",), bins={"age": 4}))
     {'score': 'hired', 'bins': {'age': 4}}
     """
-    plain = config.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    values_by_key = config.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     options: dict[str, Any] = {}
-    for key, value in plain.items():
+    for key, value in values_by_key.items():
         is_single = key in ("score", "cluster", "favourable") and len(value) == 1
         options[key.replace("-", "_")] = value[0] if is_single else value
     return options
@@ -273,7 +273,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def look(source: "str | Path | Frame", *, name: str = "", **options: Any) -> Understood:
-    """Return what is understood of a table, with options of `audit` that say some of it.
+    """Look at a table, with options of `audit` that say some of it.
 
     The first rows are looked at, 10,000 at most: a file of any size takes less than a second.
 
@@ -310,7 +310,7 @@ def look(source: "str | Path | Frame", *, name: str = "", **options: Any) -> Und
 
 
 def look_at(source: "str | Path | Frame", config: AuditConfig, name: str = "") -> Understood:
-    """Return what is understood of a table with a configuration that is checked; see `look`."""
+    """Look at a table with a configuration that is checked; see `look`."""
     config = config.model_copy(update=dict.fromkeys(OF_FILES))
     with _open_in_some_encoding(source, config, name) as (rows, config, remarks):
         given = config
@@ -385,7 +385,7 @@ def _open_in_some_encoding(
 
 
 def _see(rows: FirstRows, config: AuditConfig) -> list[ColumnSeen]:
-    """Return what the columns look like, values recoded if these rows have them all."""
+    """Look at the columns, values recoded if these rows have them all."""
     try:
         with rows.clean(config) as source:
             return see_columns(source)
@@ -401,8 +401,8 @@ def _remedy_of(flag: Flag, *, proposed: bool = False, text: str = "") -> Remedy:
         value = dict([value])
     elif value is None:
         value = True
-    words = text or TEXT_OF_KEY.get(flag.key, flag.spell()).format(value=format_value(flag.value))
-    return Remedy(words, {flag.key.replace("-", "_"): value}, proposed)
+    label_text = text or TEXT_OF_KEY.get(flag.key, flag.spell()).format(value=format_value(flag.value))
+    return Remedy(label_text, {flag.key.replace("-", "_"): value}, proposed)
 
 
 def _with_score(draft: _Draft, decisions: Sequence[Candidate]) -> _Draft:
@@ -436,27 +436,27 @@ def _with_same_values(draft: _Draft, column: ColumnSeen) -> _Draft:
     is_said = is_said or (is_outcome and bool(draft.given.favourable or draft.given.favourable_label))
     if not same_values or is_said or column.name in config.bins:
         return draft
-    recode = {spelling: tuple(others) for spelling, others in same_values.items()}
+    recode = {spelling: tuple(spellings) for spelling, spellings in same_values.items()}
     texts = []
-    for spelling, others in same_values.items():
-        listed = join_names([format_value(value) for value in (spelling, *others)])
-        n_rows = sum(column.counts.get(value, 0) for value in (spelling, *others))
+    for spelling, spellings in same_values.items():
+        listed = join_names([format_value(value) for value in (spelling, *spellings)])
+        n_rows = sum(column.counts.get(value, 0) for value in (spelling, *spellings))
         texts.append(f"{listed} ({format_count(n_rows, 'row')})")
     n_spellings = sum(map(len, same_values.values())) + len(same_values)
-    what = f"{column.name}: {n_spellings} spellings of {format_count(len(same_values), 'value')}: "
-    what += "; ".join(texts)
-    problem = Problem(what, "count the spellings of a value as one, or keep them apart")
+    problem_text = f"{column.name}: {n_spellings} spellings of {format_count(len(same_values), 'value')}: "
+    problem_text += "; ".join(texts)
+    problem = Problem(problem_text, "count the spellings of a value as one, or keep them apart")
     merged = Remedy(
         f"count them as {join_names(list(recode))}", {"recode": {column.name: _lists(recode)}}, proposed=True
     )
-    kept = Remedy("keep them apart", {"spellings": {column.name: "keep"}})
+    apart = Remedy("keep them apart", {"spellings": {column.name: "keep"}})
     stops = _differ_in_spelling(column)
-    remark = Remark("spellings" if stops else "short forms", column.name, stops, problem, (merged, kept))
+    remark = Remark("spellings" if stops else "short forms", column.name, stops, problem, (merged, apart))
     return draft.with_config(recode={**config.recode, column.name: recode}).with_remark(remark)
 
 
 def _lists(recode: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    return {value: list(others) for value, others in recode.items()}
+    return {value: list(spellings) for value, spellings in recode.items()}
 
 
 def _differ_in_spelling(column: ColumnSeen) -> bool:
@@ -467,8 +467,8 @@ def _differ_in_spelling(column: ColumnSeen) -> bool:
 def _meanings(draft: _Draft, column: ColumnSeen) -> list[str]:
     """Return the values of a column, the commonest first, each in the spelling that counts."""
     recoded: set[str] = set()
-    for others in draft.config.recode.get(column.name, {}).values():
-        recoded |= set(others)
+    for spellings in draft.config.recode.get(column.name, {}).values():
+        recoded |= set(spellings)
     return [value for value in column.counts if value not in recoded]
 
 
@@ -606,7 +606,7 @@ def _try_audit(rows: FirstRows, config: AuditConfig) -> _Tried:
 
 
 def _read_scan(scan: "Scan", problems: tuple[Problem, ...], attempt: Attempt) -> _Tried:
-    """Return what is needed of a scan."""
+    """Keep of a scan what is needed."""
     roles = scan.roles
     selection = NO_SELECTION
     if not scan.config.of_numbers and not scan.classes and not attempt.without_scores:
@@ -684,10 +684,10 @@ def _with_bins(draft: _Draft, column: ColumnSeen, *, stops: bool) -> _Draft:
         bins = list(edges)
         text = f"cut it at {', '.join(map(str, edges))}"
     proposed = Remedy(text, {"bins": {column.name: bins}}, proposed=True)
-    other = Remedy("cut it into 2 groups of the same size", {"bins": {column.name: 2}})
-    what = f"{column.name} is a number of {column.distinct} different values, which is no group"
-    problem = Problem(what, "cut it into groups, or leave it out")
-    remark = Remark("bins", column.name, stops, problem, (proposed, other))
+    halves = Remedy("cut it into 2 groups of the same size", {"bins": {column.name: 2}})
+    problem_text = f"{column.name} is a number of {column.distinct} different values, which is no group"
+    problem = Problem(problem_text, "cut it into groups, or leave it out")
+    remark = Remark("bins", column.name, stops, problem, (proposed, halves))
     cut = AuditConfig.model_validate({"bins": {column.name: bins}}).bins
     return draft.with_config(bins={**draft.config.bins, **cut}).with_remark(remark)
 
@@ -711,15 +711,15 @@ def _ask_for_turn(draft: _Draft, config: AuditConfig) -> Remark:
     values = _meanings(draft, label)
     good = str(config.favourable_label or (config.favourable[0] if label.kind == "words" else "1"))
     if label.kind == "0/1":
-        others = ["0"] if good == "1" else ["1"]
+        spellings = ["0"] if good == "1" else ["1"]
     else:
-        others = [value for value in values if value != good]
+        spellings = [value for value in values if value != good]
     problem = Problem(
         f"{name} runs against {draft.score}: fewer of those with {format_value(good)} are selected",
         "look which value of each is the good one",
     )
     remedies = []
-    for value in others[:MOST_REMEDIES]:
+    for value in spellings[:MOST_REMEDIES]:
         text = f"{format_value(value)} of {name} is the good one"
         remedies.append(_remedy_of(Flag("favourable-label", value), text=text))
     return Remark("turned", name, False, problem, tuple(remedies))
@@ -741,8 +741,8 @@ def _remark_of(draft: _Draft, problem: Problem) -> Remark:
             remedies += _attribute_remedies(draft, str(flag.value))
         elif flag.key == "spellings" and isinstance(flag.value, tuple):
             remedies.append(_remedy_of(flag, proposed=True))
-            kept = Flag("spellings", (flag.value[0], "keep"))
-            remedies.append(_remedy_of(kept, text="keep them apart"))
+            apart = Flag("spellings", (flag.value[0], "keep"))
+            remedies.append(_remedy_of(apart, text="keep them apart"))
         elif flag == OPEN_SCORE:
             for candidate in draft.decisions[:MOST_REMEDIES]:
                 remedies.append(_remedy_of(Flag("score", candidate.column)))
@@ -753,10 +753,10 @@ def _remark_of(draft: _Draft, problem: Problem) -> Remark:
 
 def _attribute_remedies(draft: _Draft, likely: str) -> Iterator[Remedy]:
     """Yield each column of groups that may be audited, the likeliest first."""
-    used = {draft.score, draft.config.label}
+    used_columns = {draft.score, draft.config.label}
     names = [column.name for column in draft.columns.values() if _may_be_groups(column)]
     for name in list(dict.fromkeys((likely, *names)))[:MOST_REMEDIES]:
-        if name not in used:
+        if name not in used_columns:
             yield Remedy(f"audit {format_value(name)}", {"attribute": [name]}, proposed=name == likely)
 
 
@@ -772,24 +772,25 @@ def _with_missing_groups(draft: _Draft) -> _Draft:
         column = draft.columns.get(name)
         if column is None or not column.missing or draft.config.leaves_out(name, MISSING):
             continue
-        what = f"{name} is empty in {format_count(column.missing, 'row')}"
-        problem = Problem(what, f"these are a group of their own, {MISSING}; or leave that group out")
-        kept = Remedy("keep them as a group", {}, proposed=True)
+        problem_text = f"{name} is empty in {format_count(column.missing, 'row')}"
+        problem = Problem(problem_text, f"these are a group of their own, {MISSING}; or leave that group out")
+        apart = Remedy("keep them as a group", {}, proposed=True)
         left_out = Remedy("leave them out", {"exclude": [f"{name}={MISSING}"]})
-        draft = draft.with_remark(Remark("missing", name, False, problem, (kept, left_out)))
+        draft = draft.with_remark(Remark("missing", name, False, problem, (apart, left_out)))
     return draft
 
 
 def _describe(draft: _Draft, name: str) -> Understood:
-    """Return what is understood, written out."""
+    """Write out what is understood."""
     rows = draft.rows
     source = rows.source
     if rows.is_whole:
         said = f"{format_count(rows.n_looked_at, 'row')}, {format_count(len(draft.columns), 'column')}"
     else:
-        size = "more rows" if rows.n_rows is None else format_count(rows.n_rows, "row")
-        said = f"{size}, {format_count(len(draft.columns), 'column')}; what is said of them is of the first "
-        said += format_count(rows.n_looked_at, "row")
+        looked_at = format_count(rows.n_looked_at, "row")
+        size = f"more than {looked_at}" if rows.n_rows is None else format_count(rows.n_rows, "row")
+        n_columns = format_count(len(draft.columns), "column")
+        said = f"{size}, {n_columns}; what is said of them is of the first {looked_at}"
     table = TableSeen(
         name=name or source.name,
         format=source.format,
@@ -849,7 +850,7 @@ WHY_OF_KIND = {
 
 
 def _role_of(draft: _Draft, roles: ColumnRoles | None, column: ColumnSeen) -> tuple[str, str]:
-    """Return what a column is taken for, and why."""
+    """Return the role of a column, and why it has it."""
     given = draft.given
     name = column.name
     position = draft.rows.source.column_index[name]
@@ -864,12 +865,13 @@ def _role_of(draft: _Draft, roles: ColumnRoles | None, column: ColumnSeen) -> tu
         role = roles.role_of[position].partition(" ")[0]
         if position in roles.scores:
             role = "score"
-        named = {*(given.scores or ()), given.label, given.weight, given.model_column, given.identifier}
-        named |= {*(given.cluster or ()), given.sliced_by}
+        named_columns = {*(given.scores or ()), given.label, given.weight}
+        named_columns |= {given.model_column, given.identifier}
+        named_columns |= {*(given.cluster or ()), given.sliced_by}
         why_of = {candidate.column: candidate.why for candidate in draft.labels}
         if role == "score":
             why_of = {candidate.column: candidate.why for candidate in draft.decisions}
-        if name in named:
+        if name in named_columns:
             return role, NAMED
         return role, why_of.get(name, f"the column is called {name}")
     if name in roles.attributes:

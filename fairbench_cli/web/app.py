@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ from starlette.routing import Route
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.web import pages, runs, uploads
 from fairbench_cli.web.guard import App, common_headers, guarded
+from fairbench_cli.web.open_file import OpenFile
 from fairbench_cli.web.uploads import UploadRefused, check_length, ending_of, shown_name, store
-from fairbench_cli.web.worker import Mistake, Worker, WorkFailed
+from fairbench_cli.web.worker import FileWorker, Mistake, WorkFailed
 
 MOST_FILES = 6  # open at the same time, a process each
 MOST_JSON = 100_000  # bytes of a form
@@ -31,49 +32,6 @@ MEDIA = {
     "markdown": ("text/markdown; charset=utf-8", ".md"),
 }
 """What can be downloaded, with its type and its ending."""
-
-
-@dataclass(frozen=True)
-class OpenFile:
-    """A file that somebody sent, and the process that has it open.
-
-    Parameters
-    ----------
-    number : str
-        A random one, in addresses.
-    name : str
-        What it is called for people; it is never opened under this name.
-    path : Path
-        Where it is kept.
-    worker : Worker
-        Reads and audits it.
-    choices : dict
-        Options of `fb.audit` that were chosen so far, before the questions.
-    answers : dict
-        To the questions, by their ids.
-    views : list of dict
-        The options of each audit that was made; its place in the list is in the address.
-    origins : list of dict
-        The options that followed from the questions, of each view.
-    """
-
-    number: str
-    name: str
-    path: Path
-    worker: Worker
-    choices: dict[str, Any] = field(default_factory=dict)
-    answers: dict[str, Any] = field(default_factory=dict)
-    views: list[dict[str, Any]] = field(default_factory=list)
-    origins: list[dict[str, Any]] = field(default_factory=list)
-
-    def view_of(self, options: dict[str, Any], origin: dict[str, Any]) -> int:
-        """Return the number of the view with these options, a new one where there is none."""
-        for number, view in enumerate(zip(self.views, self.origins, strict=True)):
-            if view == (options, origin):
-                return number
-        self.views.append(options)
-        self.origins.append(origin)
-        return len(self.views) - 1
 
 
 @dataclass(eq=False)
@@ -103,7 +61,7 @@ class Site:
     def __post_init__(self) -> None:
         self.files: dict[str, OpenFile] = {}
         self.receiving = asyncio.Lock()
-        self._spare = Worker(self.folder)  # has loaded what it needs when the first file comes
+        self._spare = FileWorker(self.folder)  # has loaded what it needs when the first file comes
 
     def address(self, *parts: str) -> str:
         """Return an address of this site, with the key."""
@@ -115,7 +73,7 @@ class Site:
             self.forget(next(iter(self.files)))
         opened = OpenFile(secrets.token_urlsafe(12), name, path, self._spare)
         self.files[opened.number] = opened
-        self._spare = Worker(self.folder)
+        self._spare = FileWorker(self.folder)
         return opened
 
     def forget(self, number: str) -> None:
@@ -194,7 +152,7 @@ def _find_view(opened: OpenFile, request: Request) -> dict[str, Any]:
 
 
 async def _form(request: Request) -> dict[str, Any]:
-    """Return what a form sent, as JSON of names and values."""
+    """Return the names and values that a form sent."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -279,8 +237,8 @@ async def _choose(site: Site, request: Request) -> Response:
 
 async def _questions(site: Site, request: Request) -> Response:
     opened = _find_file(site, request)
-    asked = await _ask(opened, "questions", options=opened.choices, answers=opened.answers)
-    return HTMLResponse(pages.questions_page(site.address(""), opened, asked))
+    questions = await _ask(opened, "questions", options=opened.choices, answers=opened.answers)
+    return HTMLResponse(pages.questions_page(site.address(""), opened, questions))
 
 
 async def _answer_questions(site: Site, request: Request) -> Response:
@@ -292,9 +250,9 @@ async def _answer_questions(site: Site, request: Request) -> Response:
     opened.answers.update(form)
     if not is_last:
         return _go(site.address("files", opened.number, "questions"))
-    asked = await _ask(opened, "questions", options=opened.choices, answers=opened.answers)
-    await _ask(opened, "audit", options=asked["options"], answered=asked["options"])
-    view = opened.view_of(asked["options"], asked["options"])
+    questions = await _ask(opened, "questions", options=opened.choices, answers=opened.answers)
+    await _ask(opened, "audit", options=questions["options"], answered=questions["options"])
+    view = opened.view_of(questions["options"], questions["options"])
     return _go(site.address("files", opened.number, "answer", str(view)))
 
 

@@ -110,7 +110,7 @@ class Desk:
         return dict(people.options)
 
     def _understood(self, options: Options) -> Any:
-        """Return what `fb.look` says of the file with these options."""
+        """Ask `fb.look` of the file with these options, and keep its answer."""
         key = json.dumps(options, sort_keys=True)
         if key not in self._looks:
             self._tell("looking at the columns", None)
@@ -118,7 +118,7 @@ class Desk:
         return self._looks[key]
 
     def look(self, options: Options) -> dict[str, Any]:
-        """Return what was understood of the file, with these options, as the page shows it."""
+        """Lay out the columns of the file and the remarks on it, as these options read it."""
         understood = self._understood(options).to_plain()
         columns = understood["columns"]
         if len(columns) > MOST_COLUMNS:
@@ -165,14 +165,17 @@ class Desk:
         if column not in role_of or role not in ROLES:
             raise user_error("the file has no such column", "load the page again")
         if role in SINGLE:
-            role_of = {name: "unused" if other == role else other for name, other in role_of.items()}
+            for name, other_role in role_of.items():
+                if other_role == role:
+                    role_of[name] = "unused"
         role_of[column] = role
         changed: Options = {
-            "attribute": [name for name, other in role_of.items() if other == "attribute"],
-            "cluster": [name for name, other in role_of.items() if other == "cluster"],
+            "attribute": [name for name, other_role in role_of.items() if other_role == "attribute"],
+            "cluster": [name for name, other_role in role_of.items() if other_role == "cluster"],
         }
         for single in SINGLE:
-            changed[single] = next((name for name, other in role_of.items() if other == single), None)
+            names = [name for name, other_role in role_of.items() if other_role == single]
+            changed[single] = names[0] if names else None
         without_empty = {key: value for key, value in changed.items() if value}
         for key in changed.keys() - without_empty.keys():
             options.pop(key, None)
@@ -189,10 +192,10 @@ class Desk:
             for key in OF_SCORE:
                 looked_with.pop(key, None)
         understood = self._understood(fb.merge_options(looked_with, fb.table_options(joined)))
-        asked = fb.questions(understood, joined)
+        asked_questions = fb.questions(understood, joined)
         choice = fb.choose(joined, understood)
         groups = _groups_by_attribute(understood.to_plain(), choice.options)
-        questions = [_lay_out_question(question.to_plain(), answers, groups) for question in asked]
+        questions = [_lay_out_question(question.to_plain(), answers, groups) for question in asked_questions]
         return {
             "title": f"{format_count(len(questions), 'question')}, each with an answer already chosen",
             "questions": questions,
@@ -285,9 +288,9 @@ class Desk:
 
 def _refuse_unknown(options: Mapping[str, Any]) -> None:
     """Refuse options that are not on the list; some name files of the machine."""
-    others = sorted(set(options) - ALLOWED)
-    if others:
-        raise user_error(f"a page may not set {join_names(others)}", "use fairbench audit in a terminal")
+    refused = sorted(set(options) - ALLOWED)
+    if refused:
+        raise user_error(f"a page may not set {join_names(refused)}", "use fairbench audit in a terminal")
 
 
 def _without_empty(options: Mapping[str, Any]) -> Options:
@@ -297,7 +300,7 @@ def _without_empty(options: Mapping[str, Any]) -> Options:
 def _read_edges(attribute: str, text: str) -> list[float]:
     """Return where a column of numbers is cut, as somebody wrote it."""
     try:
-        return sorted({float(part) for part in text.replace(";", ",").split(",") if part.strip()})
+        return sorted({float(number) for number in text.replace(";", ",").split(",") if number.strip()})
     except ValueError:
         raise user_error(
             f"{attribute} is cut at numbers, such as 30, 50", "separate them by commas"
@@ -318,18 +321,18 @@ def _lay_out_column(column: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _describe_values(column: Mapping[str, Any]) -> str:
-    """Return what stands in a column, in a line."""
-    parts = []
+    """Return the commonest values of a column, or its ends, in a line."""
+    texts = []
     if column["smallest"] is not None and column["distinct"] > MOST_VALUES_SHOWN:
-        parts.append(f"{_format_end(column['smallest'])} to {_format_end(column['largest'])}")
+        texts.append(f"{_format_end(column['smallest'])} to {_format_end(column['largest'])}")
     else:
         values = column["values"][:MOST_VALUES_SHOWN]
-        parts += [f"{value['value']} ({value['rows']:,})" for value in values]
+        texts += [f"{value['value']} ({value['rows']:,})" for value in values]
         if column["distinct"] > len(values):
-            parts.append(f"{column['distinct'] - len(values):,} more")
+            texts.append(f"{column['distinct'] - len(values):,} more")
     if column["missing"]:
-        parts.append(f"{column['missing']:,} empty")
-    return ", ".join(parts) or "nothing"
+        texts.append(f"{column['missing']:,} empty")
+    return ", ".join(texts) or "nothing"
 
 
 def _format_end(value: Any) -> str:
@@ -344,8 +347,8 @@ def _lay_out_remark(remark: Mapping[str, Any]) -> dict[str, Any]:
     remedies = sorted(remark["remedies"], key=lambda remedy: not remedy.get("proposed"))
     buttons = []
     for remedy in remedies:
-        words = remedy["text"][:1].upper() + remedy["text"][1:]
-        buttons.append({"name": "remedy", "value": json.dumps(remedy["options"]), "words": words})
+        title = remedy["text"][:1].upper() + remedy["text"][1:]
+        buttons.append({"name": "remedy", "value": json.dumps(remedy["options"]), "words": title})
     return {**remark, "buttons": buttons, "done": False}
 
 
@@ -364,11 +367,11 @@ _CHOSEN = {
 
 def _taken(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield what was chosen, each with the way back."""
-    for key, words in _CHOSEN.items():
+    for key, title in _CHOSEN.items():
         if key in options:
             undo = {"name": "undo", "value": key, "words": "Undo"}
             yield {
-                "what": f"You chose: {words}{_describe_option(options[key])}",
+                "what": f"You chose: {title}{_describe_option(options[key])}",
                 "fix": "",
                 "column": "",
                 "stops": False,
@@ -381,14 +384,14 @@ def _describe_option(value: Any) -> str:
     if value is True:
         return ""
     if isinstance(value, Mapping):
-        parts = [f"{name}: {_describe_list(chosen)}" for name, chosen in value.items()]
-        return f": {'; '.join(parts)}"
+        texts = [f"{name}: {_describe_list(chosen)}" for name, chosen in value.items()]
+        return f": {'; '.join(texts)}"
     return f": {_describe_list(value)}"
 
 
 def _describe_list(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} for {_describe_list(others)}" for name, others in value.items())
+        return ", ".join(f"{name} for {_describe_list(values)}" for name, values in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
     return str(value)
@@ -408,9 +411,9 @@ def _join_fields(answers: Mapping[str, Any]) -> dict[str, str]:
         if ":" in question:
             continue
         value = str(chosen)
-        taken = takes.get((question, value), "")
+        value_kind = takes.get((question, value), "")
         field = f"{question}:{value}"
-        if taken == "groups":
+        if value_kind == "groups":
             prefix = f"{field}:"
             groups = [
                 f"{name.removeprefix(prefix)}={group}"
@@ -420,8 +423,8 @@ def _join_fields(answers: Mapping[str, Any]) -> dict[str, str]:
             if not groups:  # just chosen: the page asks for them now
                 continue
             value = f"{value}:{';'.join(groups)}"
-        elif taken:
-            value = f"{value}:{answers.get(field) or FIRST_VALUES[taken]}"
+        elif value_kind:
+            value = f"{value}:{answers.get(field) or FIRST_VALUES[value_kind]}"
         joined[question] = value
     return joined
 
@@ -515,8 +518,8 @@ def _switches(
         chosen = options.get("ref", {}).get(attribute, "")
         if chosen == usual:
             chosen = ""
-        words = f"{attribute}: compared with"
-        yield {"words": words, "name": f"ref:{attribute}", "choices": choices, "value": chosen}
+        title = f"{attribute}: compared with"
+        yield {"words": title, "name": f"ref:{attribute}", "choices": choices, "value": chosen}
     if report.of_numbers:
         chosen = options.get("margin", "")
         yield {"words": "Allowed: 1500, 5%, 0.2sd", "name": "margin", "choices": [], "value": chosen}
@@ -546,17 +549,17 @@ def _switch_of_limit(options: Options, answered: Options) -> Switch:
         usual = str(margin)
     else:
         usual = TAUS.get(str(answered.get("tau", 0.8)), str(answered.get("tau")))
-    choices = [("", usual)] + [(tau, words) for tau, words in TAUS.items() if words != usual]
+    choices = [("", usual)] + [(tau, title) for tau, title in TAUS.items() if title != usual]
     is_as_answered = all(options.get(key) == answered.get(key) for key in ("tau", "margin"))
     chosen = "" if is_as_answered else str(options.get("tau", ""))
     return {"words": "Allowed", "name": "tau", "choices": choices, "value": chosen}
 
 
 def _switch_of_metric(options: Options, answered: Options) -> Switch:
-    """Return what is compared: as answered, or another rate."""
+    """Return the switch of the rate that is compared: as answered, or another."""
     names = answered.get("metric", [])
     usual = " and ".join(METRICS.get(name, name) for name in names) or "the usual rates"
-    choices = [("", usual)] + [(name, words) for name, words in METRICS.items() if words != usual]
+    choices = [("", usual)] + [(name, title) for name, title in METRICS.items() if title != usual]
     chosen = options.get("metric", [])
     value = chosen[0] if chosen != names and len(chosen) == 1 else ""
     return {"words": "Compare", "name": "metric", "choices": choices, "value": value}

@@ -74,24 +74,24 @@ def find_refusal(
         return Refusal(405, "only GET, HEAD and POST are answered")
     if values_of(headers, b"content-length") and values_of(headers, b"transfer-encoding"):
         return Refusal(400, "the request has two lengths")
-    first_part, _, rest = path.removeprefix("/").partition("/")
+    first_part, _, page_path = path.removeprefix("/").partition("/")
     if len(path) > LONGEST_PATH or not secrets.compare_digest(first_part.encode(), key.encode()):
         return NO_PAGE
     if method == "POST":
         origins = values_of(headers, b"origin")
         if origins != [f"http://{named_hosts[0]}"]:
             return Refusal(403, "the request comes from another page")
-    return _refuse_site(method, rest, headers)
+    return _refuse_site(method, page_path, headers)
 
 
-def _refuse_site(method: str, rest: str, headers: Sequence[tuple[bytes, bytes]]) -> Refusal | None:
+def _refuse_site(method: str, page_path: str, headers: Sequence[tuple[bytes, bytes]]) -> Refusal | None:
     """Refuse what the browser says comes from another site; the start page may be opened by a link."""
     for site in values_of(headers, b"sec-fetch-site"):
         if site in ("same-origin", "none"):
             continue
         is_opened = (
             method == "GET"
-            and rest == ""
+            and page_path == ""
             and site == "cross-site"
             and values_of(headers, b"sec-fetch-mode") == ["navigate"]
             and values_of(headers, b"sec-fetch-dest") == ["document"]

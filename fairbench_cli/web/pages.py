@@ -12,7 +12,7 @@ from fairbench_cli.document.html import page_hashes, page_parts
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from fairbench_cli.web.app import OpenFile
+    from fairbench_cli.web.open_file import OpenFile
     from fairbench_cli.web.runs import ListedRun
     from fairbench_cli.web.worker import Mistake
 
@@ -57,8 +57,8 @@ def to_sentence(text: str, name: str = "") -> str:
     >>> to_sentence("no column is called score"), to_sentence("age has 40 values", "age")
     ('No column is called score.', 'age has 40 values.')
     """
-    first = text.partition(" ")[0]
-    if first.isalpha() and first != name:
+    first_word = text.partition(" ")[0]
+    if first_word.isalpha() and first_word != name:
         text = text[:1].upper() + text[1:]
     return f"{text.rstrip('.')}."
 
@@ -68,7 +68,7 @@ def _render(template: str, home: str, **content: Any) -> str:
 
 
 def read_json(body: bytes) -> dict[str, Any]:
-    """Return what a form sent.
+    """Return the names and values that a form sent.
 
     Raises
     ------
@@ -107,13 +107,13 @@ def read_page(home: str, opened: "OpenFile", understood: Mapping[str, Any]) -> s
     return _render("read.html.j2", home, opened=opened, understood=understood)
 
 
-def questions_page(home: str, opened: "OpenFile", asked: Mapping[str, Any]) -> str:
+def questions_page(home: str, opened: "OpenFile", questions: Mapping[str, Any]) -> str:
     """Return the page of questions."""
-    return _render("questions.html.j2", home, opened=opened, asked=asked)
+    return _render("questions.html.j2", home, opened=opened, asked=questions)
 
 
 def answer_bar(home: str, opened: "OpenFile", view: int, audited: Mapping[str, Any]) -> str:
-    """Return what stands above the audit's own page: switches, downloads and the command line."""
+    """Return the bar above the audit's own page: switches, downloads and the command line."""
     return _render("answer_bar.html.j2", home, opened=opened, view=view, audited=audited)
 
 
@@ -123,5 +123,5 @@ def runs_page(home: str, listed: Sequence["ListedRun"]) -> str:
 
 
 def run_bar(home: str) -> str:
-    """Return what stands above the comparison of two runs."""
+    """Return the bar above the comparison of two runs."""
     return _render("run_bar.html.j2", home)

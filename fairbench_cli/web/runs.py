@@ -126,9 +126,9 @@ def _folder_of(results: Path | None, address: str) -> Path | None:
     """Return the folder of an address, if it is one of those that are listed."""
     if results is None:
         return None
-    wanted = unquote(address)
+    wanted_name = unquote(address)
     for folder in _find_folders(results, DEEPEST):
-        if folder.relative_to(results).as_posix() == wanted:
+        if folder.relative_to(results).as_posix() == wanted_name:
             return folder
     return None
 
@@ -157,9 +157,11 @@ def compare_page(results: Path | None, addresses: Sequence[str], bar: str, asset
     if len(listed) != 2 or len(folders) != 2:
         problem = f"{format_count(len(listed), 'run')} of the list: a comparison is of two"
         raise user_error(problem, "go back and tick two")
-    first, second = listed
-    names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
-    compared = compare_runs((first, second), names)
+    first_run, second_run = listed
+    names = (first_run.name, second_run.name)
+    if first_run.name == second_run.name:
+        names = (str(first_run), str(second_run))
+    compared = compare_runs((first_run, second_run), names)
     return render_served_page(
         compared.document, bar=bar, stylesheets=[f"{assets}web.css"], scripts=[f"{assets}web.js"]
     )

@@ -47,7 +47,7 @@ class UploadRefused(Exception):  # noqa: N818 - it reads as a sentence after `ra
 
 
 def shown_name(name: str) -> str:
-    r"""Return what a file is called for people: no folders, no control characters, not too long.
+    r"""Return the name of a file for people: no folders, no control characters, not too long.
 
     >>> shown_name("../../etc/evil.csv"), shown_name(r"C:\data\x.csv"), shown_name("a\x00\n.csv")
     ('evil.csv', 'x.csv', 'a.csv')

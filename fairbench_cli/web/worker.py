@@ -50,7 +50,7 @@ class WorkFailed(Exception):  # noqa: N818 - it reads as a sentence after `raise
 
 
 @dataclass
-class Activity:
+class WorkerActivity:
     """What a worker says it is doing; it changes while it works."""
 
     text: str = ""
@@ -58,7 +58,7 @@ class Activity:
 
 
 @dataclass(eq=False)
-class Worker:
+class FileWorker:
     """The server's end of a worker. One request at a time; several threads may ask.
 
     Parameters
@@ -72,7 +72,7 @@ class Worker:
     folder: Path
     seconds: float = SECONDS
     memory: int = MEMORY
-    activity: Activity = field(default_factory=Activity)
+    activity: WorkerActivity = field(default_factory=WorkerActivity)
 
     def __post_init__(self) -> None:
         self._turn = threading.Lock()
@@ -92,7 +92,7 @@ class Worker:
         theirs.close()
 
     def ask(self, verb: str, path: Path, name: str, **arguments: Any) -> Any:
-        """Return what the process answers.
+        """Send a request, and return the answer of the process.
 
         Raises
         ------
@@ -101,7 +101,7 @@ class Worker:
         """
         with self._turn:
             self._stopped.clear()
-            self.activity = Activity("working")
+            self.activity = WorkerActivity("working")
             try:
                 self._connection.send((verb, str(path), name, arguments))
                 return self._answer()
@@ -113,7 +113,7 @@ class Worker:
                 fix = f"here {self._gigabytes} are allowed: use a smaller file, or fairbench audit"
                 raise WorkFailed(Mistake(problem, fix)) from None
             finally:
-                self.activity = Activity()
+                self.activity = WorkerActivity()
 
     def _answer(self) -> Any:
         """Return the answer to what was sent, listening to what is being done meanwhile."""
@@ -130,7 +130,7 @@ class Worker:
                 continue
             kind, content = self._connection.recv()
             if kind == "activity":
-                self.activity = Activity(*content)
+                self.activity = WorkerActivity(*content)
             elif kind == "mistakes":
                 raise WorkFailed(*content)
             else:
@@ -177,7 +177,7 @@ def serve(connection: Connection, folder: str, memory: int) -> None:
 
 
 def _answer(work: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return what the work gives, or the mistakes that it names."""
+    """Do the work, and return its answer or its mistakes."""
     import fairbench_cli as fb
 
     try:
@@ -188,9 +188,9 @@ def _answer(work: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[str
         fix = "use a smaller file, or fairbench audit in a terminal"
         return "mistakes", [Mistake("it needs more memory than it may use", fix)]
     except Exception as error:  # the page says so, and the file stays open
-        last = traceback.extract_tb(error.__traceback__)[-1]
+        frame = traceback.extract_tb(error.__traceback__)[-1]
         # The kind and the place: its text may have cells of the file.
-        kind = f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
+        kind = f"{type(error).__name__} in {Path(frame.filename).name}, line {frame.lineno}"
         fix = "try fairbench audit in a terminal, and report it"
         return "mistakes", [Mistake(f"fairbench made a mistake ({kind})", fix)]
 

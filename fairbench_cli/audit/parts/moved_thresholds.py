@@ -135,8 +135,8 @@ def _read_attribute(scan: Scan, group_counts: Slice) -> ScoresOfGroups:
         weights = np.asarray(columns["n"], dtype=np.float64)
         order = np.argsort(scores, kind="stable")
         upto = np.cumsum(weights[order]) / weights.sum()
-        places = np.searchsorted(upto, np.arange(MOST_SCORES - 1) / (MOST_SCORES - 1))
-        candidates = np.unique([*scores[order][places].tolist(), float(scores.min()), threshold])
+        positions = np.searchsorted(upto, np.arange(MOST_SCORES - 1) / (MOST_SCORES - 1))
+        candidates = np.unique([*scores[order][positions].tolist(), float(scores.min()), threshold])
     reached = np.maximum(np.searchsorted(candidates, scores, side="right") - 1, 0)
     n = np.zeros((len(group_counts.counts.groups), 2, len(candidates)))
     np.add.at(n, (group, label, reached), np.asarray(columns["n"], dtype=np.float64))
@@ -155,24 +155,25 @@ def move_thresholds(read: Sequence[ScoresOfGroups], base: Report) -> ThresholdsB
         compared[reference] = True
         if compared.sum() < 2:
             continue
-        kept = np.flatnonzero(compared)
-        names = tuple(group_counts.counts.groups[i] for i in kept)
-        place = int(np.flatnonzero(kept == reference)[0])
-        n = scores.n[kept]
+        compared_groups = np.flatnonzero(compared)
+        names = tuple(group_counts.counts.groups[i] for i in compared_groups)
+        reference_index = int(np.flatnonzero(compared_groups == reference)[0])
+        n = scores.n[compared_groups]
         present_counts = decided_counts(n)[:, scores.present]
         for metric in base.decided_by:
             if metric not in RATES or RATES[metric].of_all or RATES[metric].mean_of:
                 continue
             limit = RateLimit(metric, tau_of(metric, base.config), margin_of(metric, base.config))
             rates = limit.of_counts(present_counts)
-            if np.isnan(rates).any() or np.delete(limit.allows(rates, rates[place]), place).all():
+            allowed = limit.allows(rates, rates[reference_index])
+            if np.isnan(rates).any() or np.delete(allowed, reference_index).all():
                 continue
             rng = stream(base.config.seed, KEY, group_counts.attribute)
-            tried = try_thresholds(n, place, limit, scores.present, rng)
+            tried = try_thresholds(n, reference_index, limit, scores.present, rng)
             if tried is None:
                 impossible.append(f"{group_counts.attribute}: {metric}")
                 continue
-            moved = _Moved(scores, names, place, limit, present_counts, tried)
+            moved = _Moved(scores, names, reference_index, limit, present_counts, tried)
             thresholds += _make_rows(moved, base.config.confidence)
     return ThresholdsByGroup(tuple(thresholds), tuple(impossible))
 
@@ -234,10 +235,10 @@ def _estimate(moved: _Moved, group: int, confidence: float) -> tuple[Interval, I
     rate = RATES[moved.limit.rate]
     cells = moved.tried.n.reshape(-1, 4)
     names = ("tn", "fp", "fn", "tp")
-    over = cells[:, [names.index(cell) for cell in rate.numerator]].sum(axis=1)
-    under = cells[:, [names.index(cell) for cell in rate.denominator]].sum(axis=1)
-    above = over[[group, moved.reference]]
-    all_rows = under[[group, moved.reference]]
+    numerator = cells[:, [names.index(cell) for cell in rate.numerator]].sum(axis=1)
+    denominator = cells[:, [names.index(cell) for cell in rate.denominator]].sum(axis=1)
+    above = numerator[[group, moved.reference]]
+    all_rows = denominator[[group, moved.reference]]
     ratio, difference = _compare(above[0] / all_rows[0], above[1] / all_rows[1])
     counts = (above[0], all_rows[0], above[1], all_rows[1])
     low, high = (float(limit) for limit in ratio_interval(*counts, confidence))
@@ -271,24 +272,25 @@ def describe_moved(rows: Sequence[MovedThreshold], report: Report) -> str:
     )
 
 
-def _by_rate(found: ThresholdsByGroup) -> list[list[MovedThreshold]]:
+def _by_rate(moved: ThresholdsByGroup) -> list[list[MovedThreshold]]:
     grouped: dict[tuple[str, str, str, str], list[MovedThreshold]] = {}
-    for row in found.thresholds:
+    for row in moved.thresholds:
         grouped.setdefault((*row.place, row.metric), []).append(row)
     return list(grouped.values())
 
 
-def moved_sections(found: ThresholdsByGroup, report: Report, view: View) -> Iterator[Section]:
+def moved_sections(moved: ThresholdsByGroup, report: Report, view: View) -> Iterator[Section]:
     """Yield what moved thresholds would do: a table for each attribute and rate."""
-    sentences = [describe_moved(rows, report) for rows in _by_rate(found)]
+    sentences = [describe_moved(rows, report) for rows in _by_rate(moved)]
     tables = []
-    for rows in _by_rate(found):
-        shown, remark = view.cut(rows)
-        tables.append(table_of(f"{rows[0].attribute}: {RATES[rows[0].metric].label}", TABLE, shown, remark))
-    if not sentences and not found.impossible:
+    for rows in _by_rate(moved):
+        shown_rows, remark = view.cut(rows)
+        title = f"{rows[0].attribute}: {RATES[rows[0].metric].label}"
+        tables.append(table_of(title, TABLE, shown_rows, remark))
+    if not sentences and not moved.impossible:
         sentences = ["No threshold has to move: every rate that decides is within its limit."]
-    if found.impossible:
-        sentences.append(f"No thresholds by group keep to the limit: {join_names(found.impossible)}.")
+    if moved.impossible:
+        sentences.append(f"No thresholds by group keep to the limit: {join_names(moved.impossible)}.")
     note = (
         f"The thresholds are the best on all rows. What they do is estimated on other rows: of {FOLDS} parts "
         "each is decided by the thresholds that the others choose. Groups that are marked * keep theirs."
@@ -312,9 +314,9 @@ TABLE: dict[str, Callable[[MovedThreshold], TableCell]] = {
 }
 
 
-def moved_rows(found: ThresholdsByGroup, _: Report) -> Iterator[Row]:
+def moved_rows(moved: ThresholdsByGroup, _: Report) -> Iterator[Row]:
     """Yield each threshold; an interval takes three columns."""
-    yield from map(formatting.flatten, found.thresholds)
+    yield from map(formatting.flatten, moved.thresholds)
 
 
 MOVED_THRESHOLDS = Part[Sequence[ScoresOfGroups], ThresholdsByGroup](
@@ -323,7 +325,7 @@ MOVED_THRESHOLDS = Part[Sequence[ScoresOfGroups], ThresholdsByGroup](
     read=read_scores_of_groups,
     judge=move_thresholds,
     tables={KEY: moved_rows},
-    sections=lambda found, report, view: tuple(moved_sections(found, report, view)),
-    short=lambda found, report: tuple(moved_sections(found, report, View(5, brief=True))),
-    data=lambda found: {KEY: found.thresholds} if found.thresholds else {},
+    sections=lambda moved, report, view: tuple(moved_sections(moved, report, view)),
+    short=lambda moved, report: tuple(moved_sections(moved, report, View(5, brief=True))),
+    data=lambda moved: {KEY: moved.thresholds} if moved.thresholds else {},
 )

@@ -136,7 +136,7 @@ def find_same_values(counts: dict[str, int]) -> dict[str, list[str]]:
 
 
 def see_columns(source: Source) -> list[ColumnSeen]:
-    """Return what each column that has a name looks like in the rows of a source."""
+    """Look at each column that has a name, in the rows of a source."""
     return [_see_column(source, name, column) for name, column in source.column_index.items()]
 
 
@@ -179,7 +179,7 @@ def _see_column(source: Source, name: str, column: int) -> ColumnSeen:
 
 
 def _tell_kind(name: str, values: list[str], numbers: list[float], *, all_codes: bool) -> Kind:
-    """Return what values are; `numbers` are those of all of them, or none."""
+    """Return the kind of some values; `numbers` are those of all of them, or none."""
     if not values:
         return "empty"
     if len(values) == 1:

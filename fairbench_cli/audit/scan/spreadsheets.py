@@ -63,10 +63,10 @@ def is_workbook(path: Path, head: bytes) -> bool:
         return False
     try:
         with zipfile.ZipFile(path) as archive:
-            parts = set(archive.namelist())
+            entries = set(archive.namelist())
     except (zipfile.BadZipFile, OSError):
         return path.suffix.lower() in ENDINGS
-    return "[Content_Types].xml" in parts or "content.xml" in parts
+    return "[Content_Types].xml" in entries or "content.xml" in entries
 
 
 def copy_sheet(
@@ -128,14 +128,14 @@ def copy_sheet(
     body = rows[header + 1 :]
     while body and _is_blank(body[-1]):
         body.pop()
-    kept = [row for row in body if not _is_blank(row)]
-    notes += _describe_rows(first_row + header, rows[:header], len(body) - len(kept))
+    data_rows = [row for row in body if not _is_blank(row)]
+    notes += _describe_rows(first_row + header, rows[:header], len(body) - len(data_rows))
     inside = [column for column in filled if column in columns]
     if inside:
         called = join_names([names[columns.index(column)] for column in inside[:MOST_NAMED]])
         notes.append(f"Merged cells of {called}: the value is that of all their rows.")
-    _copy_rows(database, kept, columns, tell)
-    above = first_row + header + 1 if len(kept) == len(body) else None
+    _copy_rows(database, data_rows, columns, tell)
+    above = first_row + header + 1 if len(data_rows) == len(body) else None
     return CopiedSheet("copied", names, tuple(notes), above)
 
 
@@ -143,17 +143,17 @@ def _refuse_bombs(path: Path, name: str) -> None:
     """Refuse an archive that unpacks to far more than it is, before anything is unpacked."""
     try:
         with zipfile.ZipFile(path) as archive:
-            parts = archive.infolist()
+            entries = archive.infolist()
     except (zipfile.BadZipFile, OSError):
         return  # an older workbook, or one that calamine refuses
-    unpacked = sum(part.file_size for part in parts)
+    unpacked = sum(entry.file_size for entry in entries)
     grows = [
-        part
-        for part in parts
-        if part.file_size > LARGE_PART and part.file_size > MOST_TIMES * max(1, part.compress_size)
+        entry
+        for entry in entries
+        if entry.file_size > LARGE_PART and entry.file_size > MOST_TIMES * max(1, entry.compress_size)
     ]
-    if unpacked > MOST_UNPACKED or grows or len(parts) > MOST_PARTS:
-        problem = f"the workbook unpacks to {unpacked / 1e6:,.0f} MB in {format_count(len(parts), 'part')}"
+    if unpacked > MOST_UNPACKED or grows or len(entries) > MOST_PARTS:
+        problem = f"the workbook unpacks to {unpacked / 1e6:,.0f} MB in {format_count(len(entries), 'part')}"
         raise user_error(problem, "save the sheet as CSV", name)
 
 
@@ -187,9 +187,9 @@ def _choose_sheet(workbook: Any, sheet_name: str | None, name: str) -> tuple[str
     largest = max(with_cells, key=sizes.__getitem__)
     notes = []
     if len(with_cells) > 1:
-        others = [format_value(other) for other in with_cells if other != largest]
+        unread = [format_value(sheet_title) for sheet_title in with_cells if sheet_title != largest]
         notes.append(
-            f"Read is the largest sheet, {format_value(largest)}; {_list_some(others)} not: "
+            f"Read is the largest sheet, {format_value(largest)}; {_list_some(unread)} not: "
             "another is named as the table."
         )
     if hidden:
@@ -213,8 +213,8 @@ def _fill_merged(
 ) -> list[int]:
     """Give all rows of merged cells their value, and return the columns where there are such."""
     filled = {}
-    for (top, left), (bottom, _right) in merged:
-        column = left - first_column
+    for (top, left_column), (bottom, _right) in merged:
+        column = left_column - first_column
         if bottom == top or not 0 <= top - first_row < len(rows) or not 0 <= column < len(rows[0]):
             continue
         value = rows[top - first_row][column]
@@ -236,19 +236,19 @@ def _find_header(rows: Sequence[Row]) -> int | None:
     >>> _find_header([["Staff of 2024", "", ""], ["", "", ""], ["sex", "age", "hired"], ["f", 30.0, "yes"]])
     2
     """
-    first = None
+    first_filled = None
     for number, row in enumerate(islice(rows, MOST_ABOVE)):
         if _is_blank(row):
             continue
-        if first is None:
-            first = number
-        filled = [place for place, cell in enumerate(row) if cell not in ("", None)]
+        if first_filled is None:
+            first_filled = number
+        filled = [column for column, cell in enumerate(row) if cell not in ("", None)]
         cells = row[filled[0] : filled[-1] + 1]
-        words = [cell for cell in cells if isinstance(cell, str) and cell != ""]
-        is_whole = len(cells) == len(filled) and len(set(words)) == len(words)
-        if is_whole and 2 * len(words) >= len(row) and 2 * len(words) >= len(cells):
+        texts = [cell for cell in cells if isinstance(cell, str) and cell != ""]
+        is_whole = len(cells) == len(filled) and len(set(texts)) == len(texts)
+        if is_whole and 2 * len(texts) >= len(row) and 2 * len(texts) >= len(cells):
             return number
-    return first
+    return first_filled
 
 
 def _read_names(row: Row) -> tuple[list[str], list[int]]:
@@ -268,8 +268,8 @@ def _describe_rows(header: int, above: Sequence[Row], n_blank: int) -> list[str]
     notes = []
     if header:
         titles = [to_text(cell) for row in above for cell in row if cell not in ("", None)]
-        shown = f" ({printable(str(titles[0]))[:60]})" if titles else ""
-        notes.append(f"The names of columns are in row {header + 1}; what stands above is left out{shown}.")
+        title = f" ({printable(str(titles[0]))[:60]})" if titles else ""
+        notes.append(f"The names of columns are in row {header + 1}; what stands above is left out{title}.")
     if n_blank:
         notes.append(f"{format_count(n_blank, 'blank row')} between others left out.")
     return notes
