@@ -41,6 +41,7 @@ ASKING = {  # what asks for a part, by its key
     "requested": {"metric": ["fpr", "phi"]},
     "subgroups": {"scan": True},
     "curves": {"curves": True, "threshold": 0.5},
+    "moved_thresholds": {"mitigate": True, "threshold": 0.5, "tau": 0.99},
     "explanations": {"explain": "hours"},
     "classes": {"score": "grade", "favourable": ["a", "b", "c"]},
 }
@@ -51,15 +52,16 @@ ASKING_OF_NUMBERS = {  # the same of outcomes that are numbers
     "numeric_attributes": {"bins": {"hour": 3}},
     "number_explanations": {"explain": "hours"},
 }
+OF_SCORES = ("curves", "moved_thresholds")
 ALL_KEYS = [
     *("impact", "slices", "changes", "number_slices", "number_changes", "numbers"),
     *("numeric_attributes", "classes", "rates"),
-    *("requested", "subgroups", "curves", "explanations", "number_explanations"),
+    *("requested", "subgroups", "curves", "moved_thresholds", "explanations", "number_explanations"),
 ]
 
 
 def audited(frame: pd.DataFrame, key: str):
-    scores = frame.assign(score=np.linspace(0, 1, len(frame))) if key == "curves" else frame
+    scores = frame.assign(score=np.linspace(0, 1, len(frame))) if key in OF_SCORES else frame
     if key in ASKING_OF_NUMBERS:
         numbers = frame.assign(
             score=np.linspace(0, 90, len(frame)),
