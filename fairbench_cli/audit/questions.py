@@ -332,7 +332,14 @@ RULES = (
         "have been.",
     ),
     Rule(
-        {"outcome": "selected", KIND: "decision"},
+        {"outcome": "selected", "harm": "help"},
+        {"metric": ["ppv", "ppv-difference"]},
+        "The outcome is known only of those who were selected: of these, how many were selected rightly.",
+        # A share of right selections harms no group for certain where being selected helps.
+        without=("decision",),
+    ),
+    Rule(
+        {"outcome": "selected", "harm": "harm"},
         {"metric": ["ppv", "ppv-difference"]},
         "The outcome is known only of those who were selected: of these, how many were selected rightly.",
     ),
@@ -462,6 +469,8 @@ def choose(answers: Mapping[str, str], understood: Understood) -> Choice:
         takes = _takes(question, plain[question])
         for key, value in rule.options.items():
             options = merge_options(options, {key: _read_value(text, takes) if value == "{value}" else value})
+        for key in rule.without:
+            options.pop(key, None)
         reasons.append(rule.reason.replace("{value}", text))
     return Choice(options, tuple(reasons), {key: effective[key] for key in effective if key in IDS})
 
