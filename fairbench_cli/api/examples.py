@@ -62,7 +62,7 @@ def example_people(rows: int = 5000, seed: int = 1) -> ExamplePeople:
     from fairbench_cli.api.network import load_network
 
     frame = load_network(NETWORK).dataset(rows, seed=seed).to_pandas()
-    kept = frame[list(COLUMNS)].assign(people="invented")
+    people = frame[list(COLUMNS)].assign(people="invented")
     source = "drawn from a network that was learned from COMPAS: no row is a person"
     options = {"score": "decile_score", "threshold": 5, "label": "two_year_recid", "decision": "punitive"}
-    return ExamplePeople(kept, "invented-defendants.csv", f"{rows:,} invented people, {source}.", options)
+    return ExamplePeople(people, "invented-defendants.csv", f"{rows:,} invented people, {source}.", options)

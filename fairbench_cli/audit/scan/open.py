@@ -245,9 +245,9 @@ class FirstRows:
     @contextmanager
     def clean(self, config: AuditConfig) -> Iterator[Source]:
         """Return these rows with values recoded, and decimal commas and percents read."""
-        plain = AuditConfig(recode=config.recode)
+        recoding = AuditConfig(recode=config.recode)
         with self._connect() as rows:
-            cleaned = clean_rows(rows, plain)
+            cleaned = clean_rows(rows, recoding)
             columns = list(cleaned.column_index.values())
             percents = columns_with(cleaned, columns, "ends_with({cell}, '%')")
             with_percents, _ = readings.read_percent(cleaned, percents)
@@ -282,8 +282,8 @@ def open_first_rows(
         n_most = max(1, min(rows.first_rows, LOOKED_AT_CELLS // max(1, len(rows.columns))))
         with input_errors.reading_rows(rows):
             # No temporary one: each use of the rows has a connection of its own, which would not see it.
-            first = f"SELECT * FROM {rows.table} LIMIT {n_most}"
-            rows.database.execute(f"CREATE OR REPLACE TABLE {LOOKED_AT} AS {first}")
+            first_rows = f"SELECT * FROM {rows.table} LIMIT {n_most}"
+            rows.database.execute(f"CREATE OR REPLACE TABLE {LOOKED_AT} AS {first_rows}")
             (n_looked_at,) = rows.row(f"SELECT count(*) FROM {LOOKED_AT}")
             n_rows = None
             if n_looked_at < n_most:
