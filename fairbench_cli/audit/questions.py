@@ -22,7 +22,7 @@ MOST_ANSWERS = 12
 
 
 @dataclass(frozen=True)
-class Choosable:
+class AnswerOption:
     """An answer to a question.
 
     Parameters
@@ -50,7 +50,7 @@ class Question:
     ----------
     id, text, why : str
         Its name, what a person reads, and why it is asked.
-    answers : tuple of Choosable
+    answers : tuple of AnswerOption
     default : str
         The answer of somebody who gives none.
     needs : tuple of (str, tuple of str)
@@ -62,18 +62,18 @@ class Question:
     id: str
     text: str
     why: str
-    answers: tuple[Choosable, ...]
+    answers: tuple[AnswerOption, ...]
     default: str
     needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
     unasked: str = ""
 
     def to_plain(self) -> dict[str, Any]:
         """Return it as JSON takes it."""
-        answer_ids = asdict(self)
-        answer_ids["needs"] = [[question, list(answers)] for question, answers in self.needs]
-        for answer in answer_ids["answers"]:
+        fields = asdict(self)
+        fields["needs"] = [[question, list(answers)] for question, answers in self.needs]
+        for answer in fields["answers"]:
             answer["options"] = dict(answer["options"] or {})
-        return answer_ids
+        return fields
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,9 @@ QUESTIONS = (
         "Is there an outcome that shows who was right?",
         "Mistakes can be counted only where it is known what came true.",
         (
-            Choosable("none", "No", "Only what was decided is known."),
-            Choosable("all", "Yes, of everybody", "A column says of each person what came true."),
-            Choosable(
+            AnswerOption("none", "No", "Only what was decided is known."),
+            AnswerOption("all", "Yes, of everybody", "A column says of each person what came true."),
+            AnswerOption(
                 "selected",
                 "Yes, but only of those who were selected",
                 "Of those who were passed over nobody knows what would have come true.",
@@ -184,8 +184,8 @@ QUESTIONS = (
         "Does being selected help or harm?",
         "Of help nobody should be left out; harm should not come to the wrong people.",
         (
-            Choosable("help", "It helps", "A job, a loan, a place, support."),
-            Choosable("harm", "It harms", "Detention, an inspection, a refusal, a suspicion."),
+            AnswerOption("help", "It helps", "A job, a loan, a place, support."),
+            AnswerOption("harm", "It harms", "Detention, an inspection, a refusal, a suspicion."),
         ),
         "help",
         (DECISION,),
@@ -195,8 +195,8 @@ QUESTIONS = (
         "Fair in who is selected, or in mistakes?",
         "Equal shares and equal mistakes are two aims, which seldom hold together.",
         (
-            Choosable("selected", "In who is selected", "Whoever deserves what."),
-            Choosable("mistakes", "In mistakes", "Among people who deserve the same."),
+            AnswerOption("selected", "In who is selected", "Whoever deserves what."),
+            AnswerOption("mistakes", "In mistakes", "Among people who deserve the same."),
         ),
         "mistakes",
         (DECISION, ("outcome", ("all",))),
@@ -207,8 +207,8 @@ QUESTIONS = (
         "As many from each group, or by their share?",
         "Groups are seldom of one size.",
         (
-            Choosable("share", "By their share", "Of each group, how many are selected."),
-            Choosable("number", "As many from each", "Of those selected, how many are of each group."),
+            AnswerOption("share", "By their share", "Of each group, how many are selected."),
+            AnswerOption("number", "As many from each", "Of those selected, how many are of each group."),
         ),
         "share",
         (DECISION, ("outcome", ("none", "all")), ("fair-in", ("selected",))),
@@ -218,9 +218,9 @@ QUESTIONS = (
         "Are only very few selected?",
         f"Very few are {VERY_FEW:.0%} or less.",
         (
-            Choosable("both", "Look at both kinds of mistakes", "Nothing is left out."),
-            Choosable("no", "No", "The mistakes among all who deserve the same."),
-            Choosable("yes", "Yes", "The mistakes among all who were decided on alike."),
+            AnswerOption("both", "Look at both kinds of mistakes", "Nothing is left out."),
+            AnswerOption("no", "No", "The mistakes among all who deserve the same."),
+            AnswerOption("yes", "Yes", "The mistakes among all who were decided on alike."),
         ),
         "both",
         (DECISION, ("outcome", ("all",)), ("fair-in", ("mistakes",))),
@@ -230,11 +230,11 @@ QUESTIONS = (
         "Who is compared with whom?",
         "A gap is one between two groups.",
         (
-            Choosable("majority", "Each group with the largest"),
-            Choosable("maximum", "Each group with the one that has most of it"),
-            Choosable("minimum", "Each group with the one that has least of it"),
-            Choosable("rest", "Each group with all others together"),
-            Choosable("given", "With a group that I name", takes="groups"),
+            AnswerOption("majority", "Each group with the largest"),
+            AnswerOption("maximum", "Each group with the one that has most of it"),
+            AnswerOption("minimum", "Each group with the one that has least of it"),
+            AnswerOption("rest", "Each group with all others together"),
+            AnswerOption("given", "With a group that I name", takes="groups"),
         ),
         "majority",
         (DECISION,),
@@ -244,9 +244,9 @@ QUESTIONS = (
         "Who is compared with whom?",
         "A gap is one between two groups.",
         (
-            Choosable("majority", "Each group with the largest"),
-            Choosable("rest", "Each group with all others together"),
-            Choosable("given", "With a group that I name", takes="groups"),
+            AnswerOption("majority", "Each group with the largest"),
+            AnswerOption("rest", "Each group with all others together"),
+            AnswerOption("given", "With a group that I name", takes="groups"),
         ),
         "majority",
         (NUMBER,),
@@ -256,11 +256,11 @@ QUESTIONS = (
         "How much difference is allowed?",
         "No two groups are exactly alike.",
         (
-            Choosable(
+            AnswerOption(
                 "four-fifths", "Four fifths", "At least 80 % of the other group's rate, 125 % at most."
             ),
-            Choosable("share", "Another share of the other group's rate", "0.9 is 90 %.", "share"),
-            Choosable("points", "So many percentage points", "30 % against 35 % are 5 points.", "points"),
+            AnswerOption("share", "Another share of the other group's rate", "0.9 is 90 %.", "share"),
+            AnswerOption("points", "So many percentage points", "30 % against 35 % are 5 points.", "points"),
         ),
         "four-fifths",
         (DECISION,),
@@ -270,9 +270,9 @@ QUESTIONS = (
         "How much difference is allowed?",
         "No two groups are exactly alike.",
         (
-            Choosable("usual", "5 % of the other group's mean"),
-            Choosable("units", "So much of what is measured", "Such as 1,000 a year.", "units"),
-            Choosable("percent", "Another share of the other group's mean", "10 is 10 %.", "percent"),
+            AnswerOption("usual", "5 % of the other group's mean"),
+            AnswerOption("units", "So much of what is measured", "Such as 1,000 a year.", "units"),
+            AnswerOption("percent", "Another share of the other group's mean", "10 is 10 %.", "percent"),
         ),
         "usual",
         (NUMBER,),
@@ -334,7 +334,14 @@ RULES = (
         "have been.",
     ),
     Rule(
-        {"outcome": "selected", KIND: "decision"},
+        {"outcome": "selected", "harm": "help"},
+        {"metric": ["ppv", "ppv-difference"]},
+        "The outcome is known only of those who were selected: of these, how many were selected rightly.",
+        # A share of right selections harms no group for certain where being selected helps.
+        without=("decision",),
+    ),
+    Rule(
+        {"outcome": "selected", "harm": "harm"},
         {"metric": ["ppv", "ppv-difference"]},
         "The outcome is known only of those who were selected: of these, how many were selected rightly.",
     ),
@@ -407,12 +414,12 @@ def questions(
     """
     if understood is None:
         return list(QUESTIONS)
-    asked_questions, _ = _ask(answers or {}, understood)
-    return asked_questions
+    questions_asked, _ = _ask(answers or {}, understood)
+    return questions_asked
 
 
 def table_options(answers: Mapping[str, str]) -> dict[str, Any]:
-    """Return the options of answers about the table: those to look again with, before the others are asked.
+    """Return the options to look again with that follow from answers about the table.
 
     >>> table_options({"score": "hired", "favourable": "yes", "harm": "help"})
     {'score': 'hired', 'favourable': 'yes'}
@@ -464,6 +471,8 @@ def choose(answers: Mapping[str, str], understood: Understood) -> Choice:
         takes = _takes(question, answer_ids[question])
         for key, value in rule.options.items():
             options = merge_options(options, {key: _read_value(text, takes) if value == "{value}" else value})
+        for key in rule.without:
+            options.pop(key, None)
         reasons.append(rule.reason.replace("{value}", text))
     return Choice(options, tuple(reasons), {key: effective[key] for key in effective if key in IDS})
 
@@ -480,7 +489,7 @@ def _ask(answers: Mapping[str, str], understood: Understood) -> tuple[list[Quest
         KIND: "number" if understood.of_numbers else "decision",
         HAS_LABELS: "yes" if understood.labels or understood.columns_with_role("label") else "no",
     }
-    asked_questions = []
+    questions_asked = []
     for plain_question in QUESTIONS:
         needs_met = all(
             effective.get(question, "").partition(":")[0] in allowed
@@ -490,18 +499,18 @@ def _ask(answers: Mapping[str, str], understood: Understood) -> tuple[list[Quest
         if not needs_met or not question.answers:
             effective[question.id] = question.unasked
             continue
-        asked_questions.append(question)
+        questions_asked.append(question)
         answer = answers.get(question.id) or question.default
         _check_answer(question, answer)
         effective[question.id] = answer
-    return asked_questions, effective
+    return questions_asked, effective
 
 
 def _check_answer(question: Question, answer: str) -> None:
     """Refuse an answer that there is not, and one without what it takes."""
     of_table = question.id in ("score", "favourable", "label")
     answer_id, _, value = answer.partition(":")
-    ids = [answer.id for answer in question.answers]
+    ids = [possible_answer.id for possible_answer in question.answers]
     if of_table and answer in ids:
         return
     if of_table or answer_id not in ids:
@@ -558,7 +567,9 @@ def _of_table(question: Question, understood: Understood) -> Question:
         for spellings in options.get("recode", {}).get(column.name, {}).values():
             recoded |= set(spellings)
         answers = tuple(
-            Choosable(value, value, options={"favourable": value}) for value in values if value not in recoded
+            AnswerOption(value, value, options={"favourable": value})
+            for value in values
+            if value not in recoded
         )
         return replace(question, answers=answers, default=default)
     if question.id == "outcome" and labels:
@@ -588,12 +599,12 @@ def _with_candidates(question: Question, candidates: tuple[Candidate, ...], defa
     """Return a question with a column for each answer."""
     answers = list(_answers_of(question.id, candidates))
     if default and default not in [answer.id for answer in answers]:
-        answers.insert(0, Choosable(default, default, options={question.id: default}))
+        answers.insert(0, AnswerOption(default, default, options={question.id: default}))
     if not default and answers:
         default = answers[0].id
     return replace(question, answers=tuple(answers[:MOST_ANSWERS]), default=default)
 
 
-def _answers_of(key: str, candidates: tuple[Candidate, ...]) -> Iterator[Choosable]:
+def _answers_of(key: str, candidates: tuple[Candidate, ...]) -> Iterator[AnswerOption]:
     for candidate in candidates:
-        yield Choosable(candidate.column, candidate.column, candidate.why, options={key: candidate.column})
+        yield AnswerOption(candidate.column, candidate.column, candidate.why, options={key: candidate.column})

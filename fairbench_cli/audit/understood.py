@@ -235,27 +235,27 @@ class Understood:
 
 
 def options_of(config: AuditConfig) -> dict[str, Any]:
-    """Return the options that differ from the defaults as keywords of `audit`.
+    """Return the options that differ from the defaults, as keywords of `audit`.
 
     >>> options_of(AuditConfig(scores=("hired",), bins={"age": 4}))
     {'score': 'hired', 'bins': {'age': 4}}
     """
-    values_by_key = config.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    values = config.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     options: dict[str, Any] = {}
-    for key, value in values_by_key.items():
+    for key, value in values.items():
         is_single = key in ("score", "cluster", "favourable") and len(value) == 1
         options[key.replace("-", "_")] = value[0] if is_single else value
     return options
 
 
-def merge_options(options: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def merge_options(options: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
     """Return options with others laid over them; values by name are joined, None takes an option away.
 
     >>> merge_options({"bins": {"age": 4}, "score": "a"}, {"bins": {"pay": 3}, "score": None})
     {'bins': {'age': 4, 'pay': 3}}
     """
     merged = dict(options)
-    for key, value in more.items():
+    for key, value in upper.items():
         before = merged.get(key)
         if value is None:
             merged.pop(key, None)
@@ -313,9 +313,8 @@ def look_at(source: "str | Path | Frame", config: AuditConfig, name: str = "") -
     """Look at a table with a configuration that is checked; see `look`."""
     config = config.model_copy(update=dict.fromkeys(OF_FILES))
     with _open_in_some_encoding(source, config, name) as (rows, config, remarks):
-        given = config
         columns = _see(rows, config)
-        draft = _Draft(rows, {column.name: column for column in columns}, given, config, remarks)
+        draft = _Draft(rows, {column.name: column for column in columns}, config, config, remarks)
         draft = _with_score(draft, find_decisions(columns))
         draft = _with_label(draft)
         draft = _past_all_stops(draft)
@@ -330,7 +329,7 @@ class _Draft:
     ----------
     rows : FirstRows
     columns : dict of name to ColumnSeen
-    given : AuditConfig
+    asked_for : AuditConfig
         What was asked for.
     config : AuditConfig
         With what is proposed so far.
@@ -340,7 +339,7 @@ class _Draft:
 
     rows: FirstRows
     columns: dict[str, ColumnSeen]
-    given: AuditConfig
+    asked_for: AuditConfig
     config: AuditConfig
     remarks: tuple[Remark, ...]
     decisions: tuple[Candidate, ...] = ()
@@ -401,8 +400,8 @@ def _remedy_of(flag: Flag, *, proposed: bool = False, text: str = "") -> Remedy:
         value = dict([value])
     elif value is None:
         value = True
-    label_text = text or TEXT_OF_KEY.get(flag.key, flag.spell()).format(value=format_value(flag.value))
-    return Remedy(label_text, {flag.key.replace("-", "_"): value}, proposed)
+    usual_text = TEXT_OF_KEY.get(flag.key, flag.spell()).format(value=format_value(flag.value))
+    return Remedy(text or usual_text, {flag.key.replace("-", "_"): value}, proposed)
 
 
 def _with_score(draft: _Draft, decisions: Sequence[Candidate]) -> _Draft:
@@ -433,7 +432,7 @@ def _with_same_values(draft: _Draft, column: ColumnSeen) -> _Draft:
     config = draft.config
     is_outcome = column.name in (draft.score, config.label)
     is_said = config.spelling(column.name) is not None or column.name in config.recode
-    is_said = is_said or (is_outcome and bool(draft.given.favourable or draft.given.favourable_label))
+    is_said = is_said or (is_outcome and bool(draft.asked_for.favourable or draft.asked_for.favourable_label))
     if not same_values or is_said or column.name in config.bins:
         return draft
     recode = {spelling: tuple(spellings) for spelling, spellings in same_values.items()}
@@ -449,9 +448,9 @@ def _with_same_values(draft: _Draft, column: ColumnSeen) -> _Draft:
     merged = Remedy(
         f"count them as {join_names(list(recode))}", {"recode": {column.name: _lists(recode)}}, proposed=True
     )
-    apart = Remedy("keep them apart", {"spellings": {column.name: "keep"}})
+    keep = Remedy("keep them apart", {"spellings": {column.name: "keep"}})
     stops = _differ_in_spelling(column)
-    remark = Remark("spellings" if stops else "short forms", column.name, stops, problem, (merged, apart))
+    remark = Remark("spellings" if stops else "short forms", column.name, stops, problem, (merged, keep))
     return draft.with_config(recode={**config.recode, column.name: recode}).with_remark(remark)
 
 
@@ -606,7 +605,7 @@ def _try_audit(rows: FirstRows, config: AuditConfig) -> _Tried:
 
 
 def _read_scan(scan: "Scan", problems: tuple[Problem, ...], attempt: Attempt) -> _Tried:
-    """Keep of a scan what is needed."""
+    """Return the outcome of an attempt from its scan."""
     roles = scan.roles
     selection = NO_SELECTION
     if not scan.config.of_numbers and not scan.classes and not attempt.without_scores:
@@ -684,10 +683,10 @@ def _with_bins(draft: _Draft, column: ColumnSeen, *, stops: bool) -> _Draft:
         bins = list(edges)
         text = f"cut it at {', '.join(map(str, edges))}"
     proposed = Remedy(text, {"bins": {column.name: bins}}, proposed=True)
-    halves = Remedy("cut it into 2 groups of the same size", {"bins": {column.name: 2}})
+    in_halves = Remedy("cut it into 2 groups of the same size", {"bins": {column.name: 2}})
     problem_text = f"{column.name} is a number of {column.distinct} different values, which is no group"
     problem = Problem(problem_text, "cut it into groups, or leave it out")
-    remark = Remark("bins", column.name, stops, problem, (proposed, halves))
+    remark = Remark("bins", column.name, stops, problem, (proposed, in_halves))
     cut = AuditConfig.model_validate({"bins": {column.name: bins}}).bins
     return draft.with_config(bins={**draft.config.bins, **cut}).with_remark(remark)
 
@@ -711,15 +710,15 @@ def _ask_for_turn(draft: _Draft, config: AuditConfig) -> Remark:
     values = _meanings(draft, label)
     good = str(config.favourable_label or (config.favourable[0] if label.kind == "words" else "1"))
     if label.kind == "0/1":
-        spellings = ["0"] if good == "1" else ["1"]
+        others = ["0"] if good == "1" else ["1"]
     else:
-        spellings = [value for value in values if value != good]
+        others = [value for value in values if value != good]
     problem = Problem(
         f"{name} runs against {draft.score}: fewer of those with {format_value(good)} are selected",
         "look which value of each is the good one",
     )
     remedies = []
-    for value in spellings[:MOST_REMEDIES]:
+    for value in others[:MOST_REMEDIES]:
         text = f"{format_value(value)} of {name} is the good one"
         remedies.append(_remedy_of(Flag("favourable-label", value), text=text))
     return Remark("turned", name, False, problem, tuple(remedies))
@@ -753,10 +752,10 @@ def _remark_of(draft: _Draft, problem: Problem) -> Remark:
 
 def _attribute_remedies(draft: _Draft, likely: str) -> Iterator[Remedy]:
     """Yield each column of groups that may be audited, the likeliest first."""
-    used_columns = {draft.score, draft.config.label}
+    outcomes = {draft.score, draft.config.label}
     names = [column.name for column in draft.columns.values() if _may_be_groups(column)]
     for name in list(dict.fromkeys((likely, *names)))[:MOST_REMEDIES]:
-        if name not in used_columns:
+        if name not in outcomes:
             yield Remedy(f"audit {format_value(name)}", {"attribute": [name]}, proposed=name == likely)
 
 
@@ -774,23 +773,26 @@ def _with_missing_groups(draft: _Draft) -> _Draft:
             continue
         problem_text = f"{name} is empty in {format_count(column.missing, 'row')}"
         problem = Problem(problem_text, f"these are a group of their own, {MISSING}; or leave that group out")
-        apart = Remedy("keep them as a group", {}, proposed=True)
+        keep = Remedy("keep them as a group", {}, proposed=True)
         left_out = Remedy("leave them out", {"exclude": [f"{name}={MISSING}"]})
-        draft = draft.with_remark(Remark("missing", name, False, problem, (apart, left_out)))
+        draft = draft.with_remark(Remark("missing", name, False, problem, (keep, left_out)))
     return draft
 
 
 def _describe(draft: _Draft, name: str) -> Understood:
-    """Write out what is understood."""
+    """Return the finished draft, with sizes and roles in words."""
     rows = draft.rows
     source = rows.source
     if rows.is_whole:
-        said = f"{format_count(rows.n_looked_at, 'row')}, {format_count(len(draft.columns), 'column')}"
+        size_text = f"{format_count(rows.n_looked_at, 'row')}, {format_count(len(draft.columns), 'column')}"
     else:
-        looked_at = format_count(rows.n_looked_at, "row")
-        size = f"more than {looked_at}" if rows.n_rows is None else format_count(rows.n_rows, "row")
-        n_columns = format_count(len(draft.columns), "column")
-        said = f"{size}, {n_columns}; what is said of them is of the first {looked_at}"
+        size = f"{rows.n_looked_at:,} rows or more"
+        if rows.n_rows is not None:
+            size = format_count(rows.n_rows, "row")
+        size_text = (
+            f"{size}, {format_count(len(draft.columns), 'column')}; what is said of them is of the first "
+        )
+        size_text += format_count(rows.n_looked_at, "row")
     table = TableSeen(
         name=name or source.name,
         format=source.format,
@@ -799,7 +801,7 @@ def _describe(draft: _Draft, name: str) -> Understood:
         whole=rows.is_whole,
         columns=len(draft.columns),
         notes=source.notes,
-        said=said,
+        said=size_text,
     )
     roles = draft.roles
     if roles is None:
@@ -850,11 +852,11 @@ WHY_OF_KIND = {
 
 
 def _role_of(draft: _Draft, roles: ColumnRoles | None, column: ColumnSeen) -> tuple[str, str]:
-    """Return the role of a column, and why it has it."""
-    given = draft.given
+    """Return the role of a column, and why."""
+    options = draft.asked_for
     name = column.name
     position = draft.rows.source.column_index[name]
-    if given.counts == name:
+    if options.counts == name:
         return "counts", NAMED
     candidates = {candidate.column: candidate.why for candidate in (*draft.labels, *draft.decisions)}
     if roles is None:
@@ -865,13 +867,18 @@ def _role_of(draft: _Draft, roles: ColumnRoles | None, column: ColumnSeen) -> tu
         role = roles.role_of[position].partition(" ")[0]
         if position in roles.scores:
             role = "score"
-        named_columns = {*(given.scores or ()), given.label, given.weight}
-        named_columns |= {given.model_column, given.identifier}
-        named_columns |= {*(given.cluster or ()), given.sliced_by}
+        names_given = {
+            *(options.scores or ()),
+            options.label,
+            options.weight,
+            options.model_column,
+            options.identifier,
+        }
+        names_given |= {*(options.cluster or ()), options.sliced_by}
         why_of = {candidate.column: candidate.why for candidate in draft.labels}
         if role == "score":
             why_of = {candidate.column: candidate.why for candidate in draft.decisions}
-        if name in named_columns:
+        if name in names_given:
             return role, NAMED
         return role, why_of.get(name, f"the column is called {name}")
     if name in roles.attributes:
@@ -897,7 +904,7 @@ def _why_attribute(draft: _Draft, column: ColumnSeen) -> str:
         groups = "cut into groups"
     else:
         groups = format_count(len(_meanings(draft, column)), "group")
-    if column.name in (draft.given.attributes or ()):
+    if column.name in (draft.asked_for.attributes or ()):
         return f"{NAMED}, {groups}"
     if recognise.named_like_protected(column.name):
         return f"named like a protected attribute, {groups}"

@@ -179,7 +179,7 @@ def _see_column(source: Source, name: str, column: int) -> ColumnSeen:
 
 
 def _tell_kind(name: str, values: list[str], numbers: list[float], *, all_codes: bool) -> Kind:
-    """Return the kind of some values; `numbers` are those of all of them, or none."""
+    """Return the kind of values; `numbers` are those of all of them, or none."""
     if not values:
         return "empty"
     if len(values) == 1:
@@ -225,10 +225,10 @@ def find_decisions(columns: Sequence[ColumnSeen]) -> list[Candidate]:
         if not _may_be_outcome(column):
             continue
         is_last = position == len(columns) - 1
-        for rank, (what, why, holds) in enumerate(_reasons_of_decisions(column, is_last=is_last)):
+        for rank, (outcome_kind, why, holds) in enumerate(_reasons_of_decisions(column, is_last=is_last)):
             if holds:
                 is_likely = why not in UNLIKELY_REASONS
-                ranked.append((rank, _make_candidate(column, what, why, is_likely=is_likely)))
+                ranked.append((rank, _make_candidate(column, outcome_kind, why, is_likely=is_likely)))
                 break
     return [candidate for _, candidate in sorted(ranked, key=lambda pair: pair[0])]
 
@@ -247,35 +247,35 @@ def _reasons_of_decisions(column: ColumnSeen, *, is_last: bool) -> Iterator[tupl
     two = column.has_two_values
     decision = recognise.named_like_decisions(name)
     few_words = column.kind == "words" and column.distinct <= MOST_CODES
-    many = column.distinct > MOST_CODES
-    what: What = "decision"
+    has_many = column.distinct > MOST_CODES
+    outcome_kind: What = "decision"
     if not two:
-        what = "score" if column.is_numeric else "classes"
-    yield what, "the column is called score", name == "score"
+        outcome_kind = "score" if column.is_numeric else "classes"
+    yield outcome_kind, "the column is called score", name == "score"
     yield "decision", "two values, and it is called like a decision", two and decision
     yield "score", "numbers, and it is called like a score", column.is_numeric and decision and not two
     yield "classes", "words, and it is called like a decision", few_words and decision
     outcome = two and recognise.named_like_labels(name) and name not in LABELS
     yield "decision", "two values, and it is called like an outcome", outcome
     yield "decision", "two values, and it is the last column", two and is_last and name not in LABELS
-    amounts = column.is_numeric and many and recognise.named_like_amounts(name)
+    amounts = column.is_numeric and has_many and recognise.named_like_amounts(name)
     yield "number", "numbers, and it is called like an amount", amounts
     yield "decision", "two values", two and name not in LABELS
     yield "decision", "the labels themselves, as nothing else says what was decided", two
-    yield "score", "numbers from 0 to 1", column.kind == "number" and column.is_share and many
-    yield "number", SOME_NUMBERS, column.is_numeric and many
-    yield what, SOME_VALUES, few_words or column.is_numeric
+    yield "score", "numbers from 0 to 1", column.kind == "number" and column.is_share and has_many
+    yield "number", SOME_NUMBERS, column.is_numeric and has_many
+    yield outcome_kind, SOME_VALUES, few_words or column.is_numeric
 
 
-def _make_candidate(column: ColumnSeen, what: What, why: str, *, is_likely: bool = True) -> Candidate:
+def _make_candidate(column: ColumnSeen, outcome_kind: What, why: str, *, is_likely: bool = True) -> Candidate:
     favourable = None
-    if what in ("decision", "classes") and column.kind != "0/1":
+    if outcome_kind in ("decision", "classes") and column.kind != "0/1":
         # Of several spellings the one that stands for all.
         written_otherwise = set(chain.from_iterable(column.same_values.values()))
         values = [value for value in column.counts if value not in written_otherwise]
         favourable = recognise.find_good_value(values) or recognise.guess_favourable(values)
-    shown = tuple(count.value for count in column.values)
-    return Candidate(column.name, what, shown, favourable, why, is_likely)
+    values_shown = tuple(count.value for count in column.values)
+    return Candidate(column.name, outcome_kind, values_shown, favourable, why, is_likely)
 
 
 def find_labels(columns: Sequence[ColumnSeen], score: ColumnSeen, *, of_numbers: bool) -> list[Candidate]:
@@ -288,12 +288,12 @@ def find_labels(columns: Sequence[ColumnSeen], score: ColumnSeen, *, of_numbers:
         reasons = _reasons_of_labels(column, score, of_numbers=of_numbers)
         for rank, (why, is_likely, holds) in enumerate(reasons):
             if holds:
-                what: What = "decision"
+                outcome_kind: What = "decision"
                 if of_numbers:
-                    what = "number"
+                    outcome_kind = "number"
                 elif not column.has_two_values:
-                    what = "classes"
-                candidate = _make_candidate(column, what, why, is_likely=is_likely)
+                    outcome_kind = "classes"
+                candidate = _make_candidate(column, outcome_kind, why, is_likely=is_likely)
                 ranked.append((rank, not is_last, candidate))
                 break
     return [candidate for *_, candidate in sorted(ranked, key=lambda entry: entry[:2])]

@@ -283,8 +283,8 @@ def open_first_rows(
         n_most = max(1, min(rows.first_rows, LOOKED_AT_CELLS // max(1, len(rows.columns))))
         with input_errors.reading_rows(rows):
             # No temporary one: each use of the rows has a connection of its own, which would not see it.
-            first_query = f"SELECT * FROM {rows.table} LIMIT {n_most}"
-            rows.database.execute(f"CREATE OR REPLACE TABLE {LOOKED_AT} AS {first_query}")
+            first_rows = f"SELECT * FROM {rows.table} LIMIT {n_most}"
+            rows.database.execute(f"CREATE OR REPLACE TABLE {LOOKED_AT} AS {first_rows}")
             (n_looked_at,) = rows.row(f"SELECT count(*) FROM {LOOKED_AT}")
             n_rows = None
             if n_looked_at < n_most:
