@@ -122,6 +122,8 @@ class Source:
         The columns in one of which these have no value.
     rows_above : int or None
         How many rows of a sheet stand above the first person's; None where that is not known.
+    other_sheets : tuple of str
+        Sheets of the workbook that are not read, and could be.
     """
 
     database: "DuckDBPyConnection"
@@ -142,6 +144,7 @@ class Source:
     dropped: str = ""
     dropped_by: tuple[str, ...] = ()
     rows_above: int | None = None
+    other_sheets: tuple[str, ...] = ()
 
     @property
     def column_index(self) -> dict[str, int]:
@@ -363,7 +366,7 @@ def open_file(
         if not zipped and is_workbook(path, head):
             sheet = copy_sheet(database, path, name, sql_table, tell)
             workbook = Source(database, name, (), "workbook", path, notes=sheet.notes)
-            workbook = replace(workbook, rows_above=sheet.rows_above)
+            workbook = replace(workbook, rows_above=sheet.rows_above, other_sheets=sheet.unread)
             columns = [sql.text_column(f"x{i}") for i in range(len(sheet.names))]
             return _with_table(workbook, sheet.table, sheet.names, columns)
         if sql_table is not None or source.startswith(ADDRESS):

@@ -47,12 +47,15 @@ class CopiedSheet:
         What a reader should know of how it was read.
     rows_above : int or None
         How many rows of the sheet stand above the first person's; None where rows between are left out.
+    unread : tuple of str
+        Other sheets that can be seen and have cells.
     """
 
     table: str
     names: list[str]
     notes: tuple[str, ...]
     rows_above: int | None
+    unread: tuple[str, ...]
 
 
 def is_workbook(path: Path, head: bytes) -> bool:
@@ -109,7 +112,7 @@ def copy_sheet(
     tell(f"reading {name}", None)
     try:
         workbook = python_calamine.CalamineWorkbook.from_path(str(path))
-        chosen, notes = _choose_sheet(workbook, sheet_name, name)
+        chosen, unread, notes = _choose_sheet(workbook, sheet_name, name)
         sheet = workbook.get_sheet_by_name(chosen)
         rows: list[list[Cell]] = sheet.to_python(skip_empty_area=True)
         merged = sheet.merged_cell_ranges or ()
@@ -136,7 +139,7 @@ def copy_sheet(
         notes.append(f"Merged cells of {called}: the value is that of all their rows.")
     _copy_rows(database, data_rows, columns, tell)
     above = first_row + header + 1 if len(data_rows) == len(body) else None
-    return CopiedSheet("copied", names, tuple(notes), above)
+    return CopiedSheet("copied", names, tuple(notes), above, unread)
 
 
 def _refuse_bombs(path: Path, name: str) -> None:
@@ -157,8 +160,10 @@ def _refuse_bombs(path: Path, name: str) -> None:
         raise user_error(problem, "save the sheet as CSV", name)
 
 
-def _choose_sheet(workbook: Any, sheet_name: str | None, name: str) -> tuple[str, list[str]]:
-    """Return the sheet that is meant, and notes on the others."""
+def _choose_sheet(
+    workbook: Any, sheet_name: str | None, name: str
+) -> tuple[str, tuple[str, ...], list[str]]:
+    """Return the sheet that is meant, the others that can be seen and have cells, and notes on all others."""
     visible = []
     hidden = []
     for sheet in workbook.sheets_metadata:
@@ -171,7 +176,7 @@ def _choose_sheet(workbook: Any, sheet_name: str | None, name: str) -> tuple[str
     if sheet_name is not None:
         if sheet_name not in visible + hidden:
             raise user_error(f"no sheet {format_value(sheet_name)}", suggest(sheet_name, visible), name)
-        return sheet_name, []
+        return sheet_name, tuple(title for title in visible if title != sheet_name), []
     sizes = {}
     for visible_name in visible:
         sheet = workbook.get_sheet_by_name(visible_name)
@@ -194,7 +199,7 @@ def _choose_sheet(workbook: Any, sheet_name: str | None, name: str) -> tuple[str
         )
     if hidden:
         notes.append(f"Hidden sheets are not read: {_list_some(list(map(format_value, hidden)))}.")
-    return largest, notes
+    return largest, tuple(title for title in with_cells if title != largest), notes
 
 
 def _list_some(names: Sequence[str]) -> str:
