@@ -75,6 +75,7 @@ TEXT_OF_KEY = {
     "attribute": "audit {value}",
     "favourable": "{value} is the good one",
     "bins": "cut it",
+    "model-column": "audit each model apart",
 }
 
 
@@ -190,7 +191,7 @@ class Understood:
     ----------
     table : TableSeen
     columns : tuple of ColumnRole
-        In the order of the table.
+        In the order of the table; of a very wide one not all.
     decisions, labels : tuples of Candidate
         The columns that may hold what was decided, and who was right, the likeliest first.
     remarks : tuple of Remark
@@ -635,6 +636,8 @@ def _past_all_stops(draft: _Draft) -> _Draft:
                 draft = _with_same_values(draft, draft.columns[name])
         cut = [name for name in tried.attempt.config.bins if name not in draft.config.bins]
         for name in (*tried.uncut, *cut):
+            if name not in draft.columns:
+                continue
             draft = _with_bins(draft, draft.columns[name], stops=name in cut)
         for name in tried.birth_dates:
             draft = draft.with_remark(_ask_for_a_day(name))
@@ -783,15 +786,14 @@ def _describe(draft: _Draft, name: str) -> Understood:
     """Return the finished draft, with sizes and roles in words."""
     rows = draft.rows
     source = rows.source
+    n_columns = format_count(len(source.column_index), "column")
     if rows.is_whole:
-        size_text = f"{format_count(rows.n_looked_at, 'row')}, {format_count(len(draft.columns), 'column')}"
+        size_text = f"{format_count(rows.n_looked_at, 'row')}, {n_columns}"
     else:
         size = f"{rows.n_looked_at:,} rows or more"
         if rows.n_rows is not None:
             size = format_count(rows.n_rows, "row")
-        size_text = (
-            f"{size}, {format_count(len(draft.columns), 'column')}; what is said of them is of the first "
-        )
+        size_text = f"{size}, {n_columns}; what is said of them is of the first "
         size_text += format_count(rows.n_looked_at, "row")
     table = TableSeen(
         name=name or source.name,
@@ -799,7 +801,7 @@ def _describe(draft: _Draft, name: str) -> Understood:
         rows=rows.n_rows,
         rows_looked_at=rows.n_looked_at,
         whole=rows.is_whole,
-        columns=len(draft.columns),
+        columns=len(source.column_index),
         notes=source.notes,
         said=size_text,
     )

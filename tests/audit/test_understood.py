@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from messy_tables import MESSY, hiring, people
@@ -139,6 +140,25 @@ def test_a_table_without_decisions_has_a_remark_and_no_proposal():
     assert remark.stops
     assert [remedy.options for remedy in remark.remedies] == [{"score": "a"}, {"score": "b"}]
     assert not any(remedy.proposed for remedy in remark.remedies)
+
+
+def test_several_models_in_one_column_are_audited_apart():
+    table = pd.DataFrame(
+        {"model_id": ["a", "b"] * 50, "sex": ["f", "f", "m", "m"] * 25, "score": [0, 1] * 50}
+    )
+    understood = fb.look(table)
+    assert understood.options() == {"model_column": "model_id"}
+    assert roles(understood)["model_id"] == "model"
+    assert fb.audit(table, **understood.options(), draws=0).verdict
+
+
+def test_fewer_rows_of_a_wide_table_are_looked_at(tmp_path):
+    columns = {f"c{i}": np.arange(500) % 7 for i in range(400)}
+    path = write(pd.DataFrame({**columns, "sex": ["f", "m"] * 250, "score": [0, 1] * 250}), tmp_path)
+    understood = fb.look(path)
+    assert (understood.table.columns, len(understood.columns)) == (402, 200)
+    assert understood.columns_with_role("attribute") == ["sex"]
+    assert understood.columns_with_role("score") == ["score"]
 
 
 def test_choices_of_a_person_come_before_guesses():

@@ -12,6 +12,7 @@ from fairbench_cli.data import recognise
 
 MOST_SHOWN = 12  # values of a column
 MOST_SPELLED = 100  # values of a column that are looked at for spellings
+MOST_SEEN = 200  # columns
 TWO = 2
 
 Kind = Literal["0/1", "number", "whole numbers", "date", "words", "constant", "identifier-like", "empty"]
@@ -136,8 +137,27 @@ def find_same_values(counts: dict[str, int]) -> dict[str, list[str]]:
 
 
 def see_columns(source: Source) -> list[ColumnSeen]:
-    """Look at each column that has a name, in the rows of a source."""
-    return [_see_column(source, name, column) for name, column in source.column_index.items()]
+    """Look at each column that has a name, in the rows of a source.
+
+    Of a very wide table these are `MOST_SEEN`: those whose names say something, and the first ones.
+    """
+    names = list(source.column_index)
+    if len(names) > MOST_SEEN:
+        by_name = [name for name in names if _says_something(name)]
+        chosen = set(list(dict.fromkeys((*by_name, *names)))[:MOST_SEEN])
+        names = [name for name in names if name in chosen]
+    return [_see_column(source, name, source.column_index[name]) for name in names]
+
+
+def _says_something(name: str) -> bool:
+    """Return whether a name is that of a score, a label or a protected attribute."""
+    tests = (
+        recognise.named_like_protected,
+        recognise.named_like_decisions,
+        recognise.named_like_labels,
+        recognise.named_like_truths,
+    )
+    return name in ("score", *LABELS) or any(test(name) for test in tests)
 
 
 def _see_column(source: Source, name: str, column: int) -> ColumnSeen:

@@ -207,6 +207,7 @@ def _watch_progress(database: "DuckDBPyConnection", tell: ProgressCallback) -> I
 
 LOOKED_AT = "looked_at"
 LOOKED_AT_CELLS = 1_000_000  # of a wide table fewer rows are looked at
+FEWEST_LOOKED_AT = 200  # rows
 
 
 @dataclass(frozen=True)
@@ -280,8 +281,8 @@ def open_first_rows(
         rows = _open_table(database, source, folder, config)
         if rows.format == "frame":
             rows = replace(rows, name=frame_name)
-        n_most = max(1, min(rows.first_rows, LOOKED_AT_CELLS // max(1, len(rows.columns))))
-        with input_errors.reading_rows(rows):
+        n_most = max(FEWEST_LOOKED_AT, min(rows.first_rows, LOOKED_AT_CELLS // max(1, len(rows.columns))))
+        with input_errors.reading_rows(rows), rows.engine(memory=rows.memory):
             # No temporary one: each use of the rows has a connection of its own, which would not see it.
             first_rows = f"SELECT * FROM {rows.table} LIMIT {n_most}"
             rows.database.execute(f"CREATE OR REPLACE TABLE {LOOKED_AT} AS {first_rows}")
@@ -509,8 +510,9 @@ def _refuse_cells(rows: OpenedRows, cells: Cells) -> None:
     if len(cells.single) > 1:
         models = sorted(model or MISSING for model in cells.single)
         problem = f"model_id has several values ({', '.join(map(format_value, models[:3]))})"
-        fix = ("keep the rows of one, or audit each apart with ", Flag("model-column", "model_id"))
-        raise user_error(problem, fix, source.name)
+        each_model = Flag("model-column", "model_id")
+        fix = ("keep the rows of one, or audit each apart with ", each_model)
+        raise user_error(problem, fix, source.name, assumed=(each_model,))
 
 
 def _quantities_with_words(rows: CountedRows) -> frozenset[int]:

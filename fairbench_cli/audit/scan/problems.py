@@ -137,6 +137,8 @@ def _with_options(attempt: Attempt, flags: Iterable[Flag]) -> Attempt:
         elif flag.key == "bins" and isinstance(flag.value, tuple):
             name, n_bins = flag.value
             changed["bins"][name] = n_bins
+        elif flag.key == "model-column":
+            changed["model_column"] = str(flag.value)
         elif flag.key == "attribute":
             changed["attributes"] = (str(flag.value),)
         elif flag == FIRST_COPIES:
