@@ -37,7 +37,7 @@ from fairbench_cli.audit.scan.roles import (
     ColumnRoles,
     assign_roles,
 )
-from fairbench_cli.audit.scan.source import FRAME
+from fairbench_cli.audit.scan.source import FRAME, Source
 from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, spell
 from fairbench_cli.base.safe_text import format_count, join_names, printable
 from fairbench_cli.base.spelling_variants import find_spelling_variants
@@ -154,7 +154,7 @@ class Remark:
     ----------
     kind : str
         "spellings", "short forms", "missing", "favourable", "turned", "bins", "decision", "attribute",
-        "score", "encoding" or "other".
+        "score", "encoding", "sheet" or "other".
     column : str
         Empty where it is of none.
     stops : bool
@@ -814,11 +814,24 @@ def _describe(draft: _Draft, name: str) -> Understood:
         columns=columns,
         decisions=draft.decisions,
         labels=draft.labels,
-        remarks=tuple(sorted(draft.remarks, key=lambda remark: not remark.stops)),
+        remarks=(*_sheet_remarks(source), *sorted(draft.remarks, key=lambda remark: not remark.stops)),
         config=draft.config,
         share_selected=draft.share_selected,
         of_numbers=draft.of_numbers,
     )
+
+
+def _sheet_remarks(source: Source) -> Iterator[Remark]:
+    """Yield that a workbook has other sheets, if it has, each with the option that reads it instead."""
+    if not source.other_sheets:
+        return
+    size = format_count(len(source.other_sheets), "other sheet")
+    problem = Problem(f"the workbook has {size} that can be seen", "read another in the place of this one")
+    remedies = [
+        Remedy(f"read {format_value(sheet)}", {"table": sheet})
+        for sheet in source.other_sheets[:MOST_REMEDIES]
+    ]
+    yield Remark("sheet", "", stops=False, problem=problem, remedies=tuple(remedies))
 
 
 def _guess_roles(draft: _Draft) -> ColumnRoles | None:

@@ -165,3 +165,13 @@ def test_a_sheet_that_there_is_not_is_refused(tmp_path):
     book = write_workbook(tmp_path / "a.xlsx", Sheet("Staff", [NAMES, *people(50)]))
     with pytest.raises(fb.UserError, match=r'no sheet "Staf"[\s\S]*Staff'):
         fb.audit(book, table="Staf")
+
+
+def test_another_sheet_is_offered(tmp_path):
+    book = write_workbook(
+        tmp_path / "a.xlsx", Sheet("A", [NAMES, *people(50)]), Sheet("B", [NAMES, *people(9)])
+    )
+    understood = fb.look(book)
+    (remark,) = [remark for remark in understood.remarks if remark.kind == "sheet"]
+    assert [remedy.options for remedy in remark.remedies] == [{"table": "B"}]
+    assert fb.look(book, table="B").table.rows == 9

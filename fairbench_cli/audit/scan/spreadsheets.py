@@ -160,9 +160,7 @@ def _refuse_bombs(path: Path, name: str) -> None:
         raise user_error(problem, "save the sheet as CSV", name)
 
 
-def _choose_sheet(
-    workbook: Any, sheet_name: str | None, name: str
-) -> tuple[str, tuple[str, ...], list[str]]:
+def _choose_sheet(workbook: Any, sheet_name: str | None, name: str) -> tuple[str, tuple[str, ...], list[str]]:
     """Return the sheet that is meant, the others that can be seen and have cells, and notes on all others."""
     visible = []
     hidden = []
