@@ -9,12 +9,14 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
 SECONDS = 120.0  # for one request
 MEMORY = 4 * 2**30  # bytes of address space, beyond what the libraries take
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # of libraries for arrays
 LOOKED = 0.05  # seconds between two looks at a process that works
 
 
@@ -84,7 +86,7 @@ class FileWorker:
         return f"{self.memory / 2**30:.0f} GB"
 
     def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = _warm_context()
         self._connection, theirs = context.Pipe()
         arguments = (theirs, str(self.folder), self.memory)
         self._process = context.Process(target=serve, args=arguments, daemon=True)
@@ -152,6 +154,18 @@ class FileWorker:
         self._process.kill()
         self._process.join()
         self._connection.close()
+
+
+@cache
+def _warm_context() -> Any:
+    """Return how processes are started: forked from one that has loaded what they need, where that can be."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    for name in ONE_THREAD:
+        os.environ.setdefault(name, "1")  # threads of a process are not in one that is forked from it
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["fairbench_cli.web.warm"])
+    return context
 
 
 def serve(connection: Connection, folder: str, memory: int) -> None:

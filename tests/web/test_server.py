@@ -107,7 +107,9 @@ def test_nothing_and_too_much_are_refused(server, body, extra, code):
     assert server.kept() == kept
 
 
-@pytest.mark.parametrize("body", [b"\x00\x01\x02" * 1000, b"no table at all", b"a,b\n", b"%PDF-1.7"])
+@pytest.mark.parametrize(
+    "body", [b"\x00\x01\x02" * 1000, b"%PDF-1.7\n\xe2\xe3\xcf\xd3\x00", b"PK\x03\x04", b"<html></html>"]
+)
 def test_what_is_no_table_is_refused_and_not_kept(server, body):
     kept = server.kept()
     assert send(server, "a.csv", body) == 422
