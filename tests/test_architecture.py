@@ -67,6 +67,13 @@ def room(module: str) -> str | None:
     return parts[1] if len(parts) > 1 and (ROOT / parts[1]).is_dir() else None
 
 
+def test_the_web_page_has_no_audit_of_its_own():
+    """It asks `fb`, as scripts do."""
+    for file in FILES:
+        if file.startswith("web/"):
+            assert not [module for module, _ in imports(file) if module.startswith("fairbench_cli.audit")]
+
+
 def test_every_room_has_a_floor():
     assert {Path(file).parts[0] for file in FILES if "/" in file} <= set(FLOORS)
 

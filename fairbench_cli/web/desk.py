@@ -183,7 +183,8 @@ class Desk:
 
     def questions(self, options: Options, answers: Options) -> dict[str, Any]:
         """Return the questions that are asked of the file, with what was answered, and what follows."""
-        joined = _join_fields(answers)
+        units = _guess_units(self._understood(options).to_plain(), answers.get("score"))
+        joined = _join_fields(answers, units)
         if answers.get("shown:score", joined.get("score")) != joined.get("score"):
             for key in ("favourable", "label"):  # answered of another column
                 joined.pop(key, None)
@@ -195,7 +196,9 @@ class Desk:
         asked_questions = fb.questions(understood, joined)
         choice = fb.choose(joined, understood)
         groups = _groups_by_attribute(understood.to_plain(), choice.options)
-        questions = [_lay_out_question(question.to_plain(), answers, groups) for question in asked_questions]
+        questions = [
+            _lay_out_question(question.to_plain(), answers, groups, units) for question in asked_questions
+        ]
         return {
             "title": f"{format_count(len(questions), 'question')}, each with an answer already chosen",
             "questions": questions,
@@ -353,6 +356,7 @@ def _lay_out_remark(remark: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _CHOSEN = {
+    "score": "the column of what was decided",
     "spellings": "spellings",
     "recode": "values that are put together",
     "drop_missing": "rows that lack something are left out",
@@ -397,11 +401,11 @@ def _describe_list(value: Any) -> str:
     return str(value)
 
 
-def _join_fields(answers: Mapping[str, Any]) -> dict[str, str]:
+def _join_fields(answers: Mapping[str, Any], units: str) -> dict[str, str]:
     """Return answers as `fb.choose` takes them: those that take a value with it, ``share:0.9``.
 
     A page sends the value as a field of its own, ``allowed:share``; of groups one an attribute,
-    ``compared:given:sex``.
+    ``compared:given:sex``. `units` is what is allowed where nothing was written yet.
     """
     takes = {
         (question.id, answer.id): answer.takes for question in fb.questions() for answer in question.answers
@@ -424,12 +428,22 @@ def _join_fields(answers: Mapping[str, Any]) -> dict[str, str]:
                 continue
             value = f"{value}:{';'.join(groups)}"
         elif value_kind:
-            value = f"{value}:{answers.get(field) or FIRST_VALUES[value_kind]}"
+            value = f"{value}:{answers.get(field) or FIRST_VALUES.get(value_kind, units)}"
         joined[question] = value
     return joined
 
 
-FIRST_VALUES = {"share": "0.9", "points": "5", "units": "1000", "percent": "5"}
+def _guess_units(understood: Mapping[str, Any], score: str | None) -> str:
+    """Return a difference in units to begin with: a twentieth of the range of the column of scores."""
+    for column in understood["columns"]:
+        is_score = column["name"] == score if score else column["role"] == "score"
+        if is_score and isinstance(column["largest"], int | float):
+            twentieth = (column["largest"] - column["smallest"]) / 20
+            return f"{float(f'{twentieth:.2g}'):.15g}"
+    return "1"
+
+
+FIRST_VALUES = {"share": "0.9", "points": "5", "percent": "5"}
 FIELD_WORDS = {
     "share": "at least this share of the other group’s rate",
     "points": "percentage points at most",
@@ -457,7 +471,7 @@ def _groups_by_attribute(understood: Mapping[str, Any], options: Options) -> dic
 
 
 def _lay_out_question(
-    question: Mapping[str, Any], answers: Mapping[str, Any], groups: Mapping[str, list[str]]
+    question: Mapping[str, Any], answers: Mapping[str, Any], groups: Mapping[str, list[str]], units: str
 ) -> dict[str, Any]:
     """Return a question with the chosen answer marked and the fields that it takes."""
     identifier = question["id"]
@@ -474,14 +488,18 @@ def _lay_out_question(
                 "text": answer["text"],
                 "about": answer["means"],
                 "chosen": is_chosen,
-                "fields": list(_fields_of(identifier, answer, answers, groups)) if is_chosen else [],
+                "fields": list(_fields_of(identifier, answer, answers, groups, units)) if is_chosen else [],
             }
         )
     return {"id": identifier, "text": question["text"], "chosen": chosen, "answers": laid_out}
 
 
 def _fields_of(
-    identifier: str, answer: Mapping[str, Any], answers: Mapping[str, Any], groups: Mapping[str, list[str]]
+    identifier: str,
+    answer: Mapping[str, Any],
+    answers: Mapping[str, Any],
+    groups: Mapping[str, list[str]],
+    units: str,
 ) -> Iterator[dict[str, Any]]:
     """Yield the fields of an answer that takes a value."""
     takes = answer["takes"]
@@ -491,7 +509,7 @@ def _fields_of(
             name = f"{field}:{attribute}"
             yield {"words": attribute, "name": name, "choices": names, "value": answers.get(name, names[0])}
     elif takes:
-        value = answers.get(field) or FIRST_VALUES[takes]
+        value = answers.get(field) or FIRST_VALUES.get(takes, units)
         yield {"words": FIELD_WORDS[takes], "name": field, "choices": [], "value": value}
 
 
