@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fairbench_cli.api.technique import technique as technique
     from fairbench_cli.audit.api import AuditFailed as AuditFailed
     from fairbench_cli.audit.api import audit as audit
+    from fairbench_cli.audit.finished import read_audit as read_audit
     from fairbench_cli.audit.opened import opened as opened
     from fairbench_cli.audit.planning import plan as plan
     from fairbench_cli.audit.questions import choose as choose
@@ -56,6 +57,7 @@ _TARGETS = {
     "merge_options": "audit.understood:merge_options",
     "opened": "audit.opened:opened",
     "plan": "audit.planning:plan",
+    "read_audit": "audit.finished:read_audit",
     "questions": "audit.questions:questions",
     "run": "api.run:run",
     "table_options": "audit.questions:table_options",

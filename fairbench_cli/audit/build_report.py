@@ -121,14 +121,14 @@ def _add_verdicts(report: Report) -> Report:
     report = replace(
         report,
         verdicts=decide_attributes(report, verdicts_of_parts),
-        judged_numbers=_judged_numbers(report),
+        judged_numbers=find_judged_numbers(report),
     )
     judged = () if report.without_verdict else report.judged
     verdict = combine_verdicts(row.verdict for row in judged)
     return replace(report, verdict=verdict, gate=judge_gate(report))
 
 
-def _judged_numbers(report: Report) -> tuple[NumberComparison, ...]:
+def find_judged_numbers(report: Report) -> tuple[NumberComparison, ...]:
     """Return the comparisons of numbers that the verdict and the gate go by, as the report has them."""
     all_slices = report.found.get(number_trends.KEY)
     if all_slices is not None and all_slices.is_stream:

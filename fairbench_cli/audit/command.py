@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairbench_cli.audit.config import AuditConfig, Edges, read_bins, split_recodes
-from fairbench_cli.audit.options import read_config
+from fairbench_cli.audit.options import changed_options, read_config
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.strict_yaml import dump_yaml
 
@@ -75,9 +75,7 @@ def least_options(config: AuditConfig) -> dict[str, Any]:
     >>> least_options(read_config({"preset": "eeoc", "tau": 0.8, "exclude": ["Other"]}))
     {'preset': 'eeoc', 'exclude': ['Other']}
     """
-    usual = AuditConfig()
-    changed = {name for name in AuditConfig.model_fields if getattr(config, name) != getattr(usual, name)}
-    options: dict[str, Any] = config.model_dump(mode="json", by_alias=True, include=changed)
+    options = changed_options(config)
     for key in list(options):
         fewer = {name: value for name, value in options.items() if name != key}
         if _gives(fewer, config):

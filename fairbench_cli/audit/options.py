@@ -64,6 +64,17 @@ Config = TypeVar("Config", bound=AuditConfig)
 Check = tuple[str, object, str, MessageText]  # key, whether it is wrong, what is wrong with it, what to do
 
 
+def changed_options(config: AuditConfig) -> dict[str, Any]:
+    """Return the keys and values, as in a file of options, that differ from the usual ones.
+
+    >>> changed_options(AuditConfig(tau=0.9))
+    {'tau': 0.9}
+    """
+    usual = AuditConfig()
+    changed = {name for name in AuditConfig.model_fields if getattr(config, name) != getattr(usual, name)}
+    return config.model_dump(mode="json", by_alias=True, include=changed)
+
+
 def read_config(
     options: Mapping[str, Any],
     path: Path | None = None,

@@ -42,12 +42,16 @@ class ReadRows:
         By which the rows were read.
     config : AuditConfig
         The same, with what the rows say of outcomes and columns.
+    only, repeat
+        Of a run: the filters that left one cell, and the repeat.
     """
 
     tally: Tally
     data_of_parts: Mapping[str, Any]
     asked: AuditConfig
     config: AuditConfig
+    only: tuple[str, ...] = ()
+    repeat: int | None = None
 
 
 def read_rows(
@@ -77,7 +81,7 @@ def read_rows(
         data_of_parts = read_parts(scan)
     if rows is not None:
         tally = replace(tally, source=name or rows.name, notes=rows.notes + tally.notes)
-    return ReadRows(tally, data_of_parts, config, scan.config)
+    return ReadRows(tally, data_of_parts, config, scan.config, tuple(only), repeat)
 
 
 def judge_rows(rows: ReadRows, config: AuditConfig) -> Report:
@@ -93,7 +97,8 @@ def judge_rows(rows: ReadRows, config: AuditConfig) -> Report:
         baseline = read_baseline(config.baseline)
     settled = _settle_again(rows, config)
     check_names(rows.tally, settled)
-    return judge(rows.tally, settled, rows.data_of_parts, baseline)
+    report = judge(rows.tally, settled, rows.data_of_parts, baseline)
+    return replace(report, asked=config, only=rows.only, repeat=rows.repeat)
 
 
 def needs_reading(rows: ReadRows, config: AuditConfig) -> bool:

@@ -139,7 +139,7 @@ def audit(
         str,
         typer.Argument(
             help="CSV, TSV, Parquet or NDJSON, also gzipped; SQLite; - is stdin. Or a cell of a run: "
-            "results/mine#intervention=massaging,beta=0.5",
+            "results/mine#intervention=massaging,beta=0.5. Or the audit.json of a finished audit.",
             show_default=False,
         ),
     ],
@@ -181,6 +181,7 @@ def audit(
     """Audit a file of scores: group metrics, disparities with intervals, a verdict for each attribute."""
     from fairbench_cli.audit.api import run
     from fairbench_cli.audit.config import PLANNED
+    from fairbench_cli.audit.finished import is_audit, read_audit
     from fairbench_cli.audit.options import read_config
     from fairbench_cli.base.errors import format_value, suggest, user_error
     from fairbench_cli.cli.activity import Activity
@@ -218,10 +219,19 @@ def audit(
     outputs = output or []
     _check_outputs(outputs, list_kinds())
     _keep_inputs(inputs, outputs, pdf, to_db, settings.preset)
+    is_finished = is_audit(preds)
+    if is_finished and (keys or config or only or repeat is not None):
+        names = [*keys, *(["config"] if config else []), *(["only"] if only else []), "repeat"]
+        problem = f"a finished audit takes no --{names[0]}"
+        fix = "audit the file of people again, or ask for --output, --format and --all alone"
+        raise user_error(problem, fix, format_path(preds))
     with stoppable() as stopped:
         try:
             with Activity(f"reading {preds}") as activity:
-                report = run(preds, settings, None, only or (), repeat, activity.tell)
+                if is_finished:
+                    report = read_audit(preds).report
+                else:
+                    report = run(preds, settings, None, only or (), repeat, activity.tell)
             with Activity("writing"):
                 _write(report, outputs, pdf, to_db)
             _print(report, format_, everything)

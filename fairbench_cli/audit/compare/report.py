@@ -366,6 +366,10 @@ class Report:
     judged_numbers : tuple of NumberComparison
         Of an audit of numbers those that the verdict and the gate go by: of models or slices that are
         compared the last, of slices that have an order all of them, under the name of the last.
+    asked : AuditConfig or None
+        The options as they were given, before the rows said what they are.
+    only, repeat
+        Of a run: the filters that left one cell, and the repeat.
     """
 
     config: AuditConfig
@@ -391,6 +395,9 @@ class Report:
     baseline: AcceptedFailures | None = None
     streams: Streams | None = None
     judged_numbers: tuple[NumberComparison, ...] = ()
+    asked: AuditConfig | None = None
+    only: tuple[str, ...] = ()
+    repeat: int | None = None
 
     @cached_property
     def judged(self) -> tuple[AttributeVerdict, ...]:

@@ -901,6 +901,7 @@ CHANGES = Part[Sequence[BeforeAfter], Changes](
     is_requested=lambda config: config.compares and not config.of_numbers,
     read=read_sides,
     judge=find_changes,
+    found_type=Changes,
     tables={"changes": change_rows},
     sections=change_sections,
     short=short_changes,

@@ -605,6 +605,7 @@ CURVES = Part[Sequence[Scores], tuple[ScoreCurves, ...]](
     read=lambda scan: read_scores(scan, lambda group_counts: usual_reference(group_counts, scan.config)),
     read_by=BY_REFERENCE,
     judge=judge_curves,
+    found_type=tuple[ScoreCurves, ...],
     tables={"scores": score_rows, "calibration": calibration_rows, "thresholds": threshold_rows},
     sections=curve_sections,
     short=short_curves,

@@ -775,6 +775,7 @@ EXPLAINED = Part[StrataAndPeople, tuple[Explanation, ...]](
     is_requested=lambda config: bool(config.explained_by) and not config.of_numbers,
     read=read_behind,
     judge=explain,
+    found_type=tuple[Explanation, ...],
     sections=lambda explanations, report, view: [
         explanation_section(explanation, report.config, view) for explanation in explanations
     ],

@@ -560,6 +560,7 @@ GUIDELINES = Part[tuple[()], tuple[ImpactTable, ...]](
     "impact",
     is_requested=lambda config: config.preset in EXCLUDING,
     judge=compute_impact,
+    found_type=tuple[ImpactTable, ...],
     tables={"impact": impact_rows},
     sections=impact_sections,
     short=short_impact,

@@ -324,6 +324,7 @@ MOVED_THRESHOLDS = Part[Sequence[ScoresOfGroups], ThresholdsByGroup](
     is_requested=lambda config: config.mitigate,
     read=read_scores_of_groups,
     judge=move_thresholds,
+    found_type=ThresholdsByGroup,
     tables={KEY: moved_rows},
     sections=lambda moved, report, view: tuple(moved_sections(moved, report, view)),
     short=lambda moved, report: tuple(moved_sections(moved, report, View(5, brief=True))),

@@ -292,6 +292,7 @@ NUMBER_CHANGES = Part[Sequence[NumberChanges], NumberChanges](
     read=read_changes,
     read_by=BY_ESTIMATE,
     judge=judge_changes,
+    found_type=NumberChanges,
     tables={"number_changes": change_rows, "number_mean_changes": mean_change_rows},
     sections=change_sections,
     short=short_changes,

@@ -303,6 +303,7 @@ NUMBERS_EXPLAINED = Part[ExplainedRows, tuple[NumberExplanation, ...]](
     read=read_explained,
     read_by=BY_ESTIMATE,
     judge=explain_numbers,
+    found_type=tuple[NumberExplanation, ...],
     tables={
         "number_explanations": explanation_rows,
         "number_contributions": contribution_rows,

@@ -340,6 +340,7 @@ NUMBER_TRENDS = Part[Sequence[WholeEstimates], NumberSlices](
     read=read_whole,
     read_by=fields_used_by(JUDGED),
     judge=judge_slices,
+    found_type=NumberSlices,
     tables={
         "number_trends": trend_rows,
         "numbers_together": lambda slices, report: number_comparison_rows(slices.together, report),

@@ -186,15 +186,6 @@ def number_comparison_rows(slices: Sequence[NumberSlice], _: Report) -> Iterable
             yield formatting.flatten(row) | {"verdict": row.verdict or ""}
 
 
-def number_data(slices: Sequence[NumberSlice]) -> dict[str, Any]:
-    """Return the fields that JSON has: all but the shapes of pictures."""
-    return {
-        KEY: [
-            {name: value for name, value in vars(numbers).items() if name != "shapes"} for numbers in slices
-        ]
-    }
-
-
 # -- pictures
 
 
@@ -432,9 +423,9 @@ NUMBERS = Part(
     read=read_estimates,
     read_by=BY_ESTIMATE,
     judge=judge_numbers,
+    found_type=tuple[NumberSlice, ...],
     tables={"numbers": number_comparison_rows, "number_groups": number_group_rows},
     sections=number_sections,
-    data=number_data,
     short=lambda slices, report: tuple(short_sections(slices, report)),
     verdicts=verdicts_of_numbers,
 )

@@ -234,6 +234,7 @@ NUMERIC_ATTRIBUTES = Part(
     read=read_attributes,
     read_by=("confidence",),
     judge=lambda attributes, _: attributes,
+    found_type=tuple[NumericAttribute, ...],
     tables={"numeric_attributes": attribute_rows},
     sections=lambda attributes, report, view: tuple(attribute_sections(attributes, report, view)),
     summary=lambda attributes, _: " ".join(map(describe_attribute, attributes)),

@@ -115,6 +115,8 @@ class Part(Generic[Seen, Found]):
         Whether a configuration asks for it.
     judge : callable
         What it finds, given what it has read.
+    found_type : type
+        Of what it finds, by which an audit is read from its JSON.
     read : callable
         What it needs of the rows beyond their counts.
     read_by : tuple of str
@@ -144,6 +146,7 @@ class Part(Generic[Seen, Found]):
     key: str
     is_requested: Callable[[AuditConfig], bool]
     judge: Callable[[Seen, Report], Found]
+    found_type: Any
     read: Callable[[Scan], Seen] = _return_nothing
     read_by: tuple[str, ...] = ()
     tables: Mapping[str, Callable[[Found, Report], Iterable[Row]]] = field(default_factory=dict)

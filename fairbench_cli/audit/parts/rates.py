@@ -609,6 +609,7 @@ RATES_OF_GROUPS = Part[tuple[()], None](
     "rates",
     is_requested=lambda _: True,
     judge=lambda _seen, _base: None,
+    found_type=None,
     tables={"groups": group_table_rows, "disparities": disparity_rows, "verdicts": verdict_rows},
     sections=rate_sections,
     data=lambda _: {},

@@ -704,6 +704,7 @@ BY_NAME = Part[tuple[()], Requested](
     "requested",
     is_requested=lambda config: bool(requested_names(config)),
     judge=compute_requested,
+    found_type=Requested,
     sections=requested_sections,
     short=short_requested,
     data=_select_json,

@@ -431,6 +431,7 @@ SUBGROUPS = Part[Sequence[Joint], tuple[Subgroup, ...]](
     is_requested=lambda config: config.scan,
     read=read_joint,
     judge=lambda read, base: find_subgroups(read, base.deciding, base.config),
+    found_type=tuple[Subgroup, ...],
     tables={"subgroups": subgroup_rows},
     sections=subgroup_sections,
     short=short_subgroups,

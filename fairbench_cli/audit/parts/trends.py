@@ -588,6 +588,7 @@ TRENDS = Part[tuple[()], SliceTrends](
     "slices",
     is_requested=lambda config: config.sliced_by is not None and not config.of_numbers,
     judge=find_trends,
+    found_type=SliceTrends,
     tables={"trends": trend_rows, "looks": lambda _, report: look_rows(report)},
     sections=trend_sections,
     short=short_trends,

@@ -191,6 +191,7 @@ WHOLE_TABLE = Part[object, tuple[WholeTable, ...]](
     KEY,
     is_requested=lambda config: not config.of_numbers and len(config.favourable) > 1,
     judge=judge_tables,
+    found_type=tuple[WholeTable, ...],
     tables={"classes": table_rows},
     sections=lambda tables, report, view: tuple(table_sections(tables, report, view)),
     summary=lambda tables, _: " ".join(map(describe_table, tables)),

@@ -8,7 +8,6 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import is_dataclass
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ from fairbench_cli.audit.compare.report import (
     Disparity,
     NumberComparison,
     Report,
-    shown_fields,
 )
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.parts.formatting import flat_columns, flatten
@@ -27,6 +25,7 @@ from fairbench_cli.audit.parts.part import Row, Value
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
 from fairbench_cli.audit.show.document import source_name
 from fairbench_cli.audit.show.headline import headline
+from fairbench_cli.audit.show.whole_report import KEY, missing_fields, to_plain
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.safe_text import disarm_formula, escape_unseen, format_path, printable
 
@@ -135,7 +134,8 @@ def to_document(report: Report) -> dict[str, Any]:
             content |= {part.key: findings}
         else:
             content |= {}
-    return {key: _to_plain(value) for key, value in content.items()}
+    plain: dict[str, Any] = to_plain(content)
+    return {**plain, KEY: missing_fields(report, plain)}
 
 
 def to_json(report: Report) -> str:
@@ -201,26 +201,7 @@ def _ci_comparison(row: Disparity | NumberComparison) -> Row:
 
 def json_text(content: Mapping[str, Any]) -> str:
     """Write data as JSON, NaN as null."""
-    return escape_unseen(json.dumps(_to_plain(content), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
-
-
-def _to_plain(value: Any) -> Any:
-    """Return a value without NaN and infinity; tuples become lists, data classes mappings."""
-    if is_dataclass(value):
-        value = shown_fields(value)
-    if isinstance(value, dict):
-        return {key: _to_plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_to_plain(inner) for inner in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        if math.isnan(value):
-            return None
-        if value > 0:
-            return "inf"
-        return "-inf"
-    if isinstance(value, float):
-        return float(value)
-    return value
+    return escape_unseen(json.dumps(to_plain(content), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
 def audit_id(report: Report) -> str:

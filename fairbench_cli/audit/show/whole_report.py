@@ -1,0 +1,224 @@
+"""A report as plain data, whole; and a report from such data: no row is read, and nothing is computed again.
+
+JSON has most of a report under keys that other programs read. What only a report needs stands apart there,
+under `KEY`: the fields that the other keys do not have as they are.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.audit.compare.report import AcceptedFailures, AcceptedGap, Report, shown_fields
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.options import changed_options
+from fairbench_cli.audit.parts import PARTS, parts_of
+from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.base.plain_data import from_plain
+from fairbench_cli.measures.counts import Counts, Floats
+
+KEY = "report"
+CHECKSUM = "sha256"
+Plain = dict[str, Any]
+
+
+def to_plain(value: Any) -> Any:
+    """Return a value as JSON has it: NaN is None, infinity a text; tuples are lists, data classes mappings."""
+    if isinstance(value, Report):
+        value = _fields_of_report(value)
+    elif isinstance(value, AuditConfig):
+        value = _fields_of_config(value)
+    elif isinstance(value, Slice):
+        value = _fields_of_slice(value)
+    elif isinstance(value, AcceptedFailures):
+        value = _fields_of_baseline(value)
+    elif is_dataclass(value):
+        value = shown_fields(value)
+    if isinstance(value, Mapping):
+        return {key: to_plain(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [to_plain(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        if math.isnan(value):
+            return None
+        if value > 0:
+            return "inf"
+        return "-inf"
+    if isinstance(value, float):
+        return float(value)
+    return value
+
+
+def _fields_of_report(report: Report) -> Plain:
+    """Return the fields of a report that do not follow from others, files without their folders."""
+    plain = {field.name: getattr(report, field.name) for field in fields(Report)}
+    del plain["judged_numbers"]
+    source = report.source
+    if source != "-":
+        source = PurePath(source).name  # no folder of this machine
+    found = {part.key: findings for part, findings in parts_of(report) if part.found_type is not None}
+    return {**plain, "source": source, "found": found}
+
+
+def _fields_of_config(config: AuditConfig) -> Plain:
+    """Return the options that differ from the usual ones, files without their folders."""
+    options = changed_options(config)
+    for key in ("against", "baseline"):
+        if key in options:
+            options[key] = PurePath(options[key]).name
+    return options
+
+
+def _fields_of_slice(group_counts: Slice) -> Plain:
+    """Return what is needed of a slice once it is judged."""
+    return {
+        "model": group_counts.model,
+        "decision": group_counts.decision,
+        "attribute": group_counts.attribute,
+        "groups": group_counts.counts.groups,
+        "n": group_counts.counts.n,
+        "cell_rows": group_counts.cell_rows,
+        "squares": group_counts.squares,
+        "labelled": group_counts.labelled,
+        "intersection": group_counts.intersection,
+    }
+
+
+@dataclass(frozen=True)
+class _SliceFields:
+    """The fields of a slice in JSON."""
+
+    model: str
+    decision: str
+    attribute: str
+    groups: tuple[str, ...]
+    n: Floats
+    cell_rows: NDArray[np.int64]
+    squares: Floats
+    labelled: bool
+    intersection: bool
+
+
+def _read_slice(plain: Any) -> Slice:
+    read = from_plain(_SliceFields, plain)
+    return Slice(
+        read.model,
+        read.decision,
+        read.attribute,
+        Counts(read.groups, read.n),
+        read.cell_rows,
+        read.squares,
+        read.labelled,
+        read.intersection,
+    )
+
+
+def _fields_of_baseline(baseline: AcceptedFailures) -> Plain:
+    gaps = [{"comparison": key, "by_model": by_model} for key, by_model in baseline.gaps.items()]
+    return {"file": baseline.file, "gaps": gaps}
+
+
+@dataclass(frozen=True)
+class _GapFields:
+    """The gaps of a comparison in JSON."""
+
+    comparison: tuple[str, ...]
+    by_model: dict[str, AcceptedGap]
+
+
+@dataclass(frozen=True)
+class _BaselineFields:
+    """The fields of a baseline in JSON."""
+
+    file: str
+    gaps: tuple[_GapFields, ...]
+
+
+def _read_baseline(plain: Any) -> AcceptedFailures:
+    read = from_plain(_BaselineFields, plain)
+    return AcceptedFailures(read.file, {gap.comparison: gap.by_model for gap in read.gaps})
+
+
+def missing_fields(report: Report, content: Plain) -> Plain:
+    """Return the fields of a report that its JSON does not have as they are, as plain data.
+
+    Parameters
+    ----------
+    report : Report
+    content : dict
+        The other keys of its JSON, as plain data.
+
+    Returns
+    -------
+    dict
+        By name; what parts found by the parts' keys, under "found"; and a checksum of all of the JSON.
+    """
+    plain: Plain = to_plain(report)
+    found = {}
+    for key, findings in plain.pop("found").items():
+        if isinstance(findings, dict):
+            found[key] = _without_shown(findings, content)
+        elif content.get(key, []) != findings:
+            found[key] = findings
+    missing = {**_without_shown(plain, content), "found": found}
+    return {**missing, CHECKSUM: _checksum({**content, KEY: missing})}
+
+
+def _checksum(content: Plain) -> str:
+    """Return the SHA-256 of plain data, however they are laid out as JSON."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _without_shown(plain: Plain, content: Plain) -> Plain:
+    return {key: value for key, value in plain.items() if key not in content or content[key] != value}
+
+
+def report_of(content: Plain) -> Report:
+    """Return the report of JSON's content, which has the fields that only a report needs.
+
+    Raises
+    ------
+    ValueError
+        For what was changed since it was written, and what does not fit: it is of another version.
+    """
+    rest = dict(content[KEY])
+    checksum = rest.pop(CHECKSUM, "")
+    if _checksum({**content, KEY: rest}) != checksum:
+        raise ValueError("it was changed since it was written")
+    report = _read_report({**content, **rest})
+    found: dict[str, Any] = {}
+    for part in PARTS:
+        if not part.is_requested(report.config):
+            continue
+        findings = rest["found"].get(part.key, content.get(part.key, []))
+        if is_dataclass(part.found_type):
+            findings = {**content, **rest["found"].get(part.key, {})}
+        found[part.key] = None
+        if part.found_type is not None:
+            found[part.key] = from_plain(part.found_type, findings, READERS)
+    return replace(report, found=found)
+
+
+def _read_report(plain: Any) -> Report:
+    """Return a report without what its parts found."""
+    readers = {kind: read for kind, read in READERS.items() if kind is not Report}
+    without_found = {key: value for key, value in plain.items() if key != "found"}
+    report: Report = from_plain(Report, without_found, readers)
+    return report
+
+
+READERS: Mapping[Any, Callable[[Any], Any]] = {
+    Report: _read_report,
+    AuditConfig: AuditConfig.model_validate,
+    Slice: _read_slice,
+    AcceptedFailures: _read_baseline,
+}
