@@ -263,7 +263,7 @@ def _table(title: str, heads: list[str], rows: list[list[str]], footnote: str = 
 
 TOPICS = (
     *("tutorial", "howto", "concepts"),
-    *("guide", "audit", "numbers", "config", "data", "results", "measures"),
+    *("guide", "audit", "web", "web-data", "numbers", "config", "data", "results", "measures"),
     *("techniques", "api", "extending"),
     *("networks", "worlds", "standins", "clusters"),
     *("papers", "cardoso2019", "friedler2019", "zliobaite2015", "zliobaite2017", "gallery", "reference"),

@@ -135,7 +135,7 @@ def copy_sheet(
     notes += _describe_rows(first_row + header, rows[:header], len(body) - len(data_rows))
     inside = [column for column in filled if column in columns]
     if inside:
-        called = join_names([names[columns.index(column)] for column in inside[:MOST_NAMED]])
+        called = join_names([names[columns.index(column)] for column in inside], MOST_NAMED)
         notes.append(f"Merged cells of {called}: the value is that of all their rows.")
     _copy_rows(database, data_rows, columns, tell)
     above = first_row + header + 1 if len(data_rows) == len(body) else None
@@ -183,7 +183,7 @@ def _choose_sheet(workbook: Any, sheet_name: str | None, name: str) -> tuple[str
     if not with_cells:
         problem = "no sheet that can be seen has cells"
         if hidden:
-            fix = f"hidden ones are {_list_some(hidden)}: name one with "
+            fix = f"hidden ones are {join_names(hidden, MOST_NAMED)}: name one with "
         else:
             fix = "write a table in one, or name "
         raise user_error(problem, (fix, Flag("table")), name)
@@ -192,23 +192,14 @@ def _choose_sheet(workbook: Any, sheet_name: str | None, name: str) -> tuple[str
     if len(with_cells) > 1:
         unread = [format_value(sheet_title) for sheet_title in with_cells if sheet_title != largest]
         notes.append(
-            f"Read is the largest sheet, {format_value(largest)}; {_list_some(unread)} not: "
+            f"Read is the largest sheet, {format_value(largest)}; {join_names(unread, MOST_NAMED)} not: "
             "another is named as the table."
         )
     if hidden:
-        notes.append(f"Hidden sheets are not read: {_list_some(list(map(format_value, hidden)))}.")
+        notes.append(
+            f"Hidden sheets are not read: {join_names(list(map(format_value, hidden)), MOST_NAMED)}."
+        )
     return largest, tuple(title for title in with_cells if title != largest), notes
-
-
-def _list_some(names: Sequence[str]) -> str:
-    """Return some names, and how many more there are.
-
-    >>> _list_some(["a", "b"]), _list_some(list("abcdefg"))
-    ('a and b', 'a, b, c, d, e and 2 more')
-    """
-    if len(names) <= MOST_NAMED:
-        return join_names(names)
-    return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
 
 
 def _fill_merged(
