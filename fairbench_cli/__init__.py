@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fairbench_cli.api.technique import technique as technique
     from fairbench_cli.audit.api import AuditFailed as AuditFailed
     from fairbench_cli.audit.api import audit as audit
+    from fairbench_cli.audit.finished import is_audit as is_audit
     from fairbench_cli.audit.finished import read_audit as read_audit
     from fairbench_cli.audit.opened import opened as opened
     from fairbench_cli.audit.planning import plan as plan
@@ -48,6 +49,7 @@ _TARGETS = {
     "audit": "audit",  # the package of that name, which can be called
     "choose": "audit.questions:choose",
     "example_people": "api.examples:example_people",
+    "is_audit": "audit.finished:is_audit",
     "learn": "api.network:learn",
     "load": "api.data:load",
     "load_network": "api.network:load_network",

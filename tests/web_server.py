@@ -6,7 +6,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,3 +86,12 @@ def started(folder: Path, *arguments: str) -> Iterator[Server]:
             process.send_signal(signal.SIGINT)
         process.wait(20)
         process.stderr.close()
+
+
+def wait_until(holds: Callable[[], object]) -> None:
+    """Wait until something holds, twenty seconds at most."""
+    for _ in range(400):
+        if holds():
+            return
+        time.sleep(0.05)
+    assert holds()

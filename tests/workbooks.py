@@ -98,3 +98,12 @@ def write_workbook(path: Path, *sheets: Sheet) -> Path:
         for name, text in texts.items():
             archive.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>{text}')
     return path
+
+
+def write_bomb(path: Path) -> None:
+    """Write a workbook of 120 kB that unpacks to 120 MB."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        with archive.open("xl/worksheets/sheet1.xml", "w") as part:
+            for _ in range(120):
+                part.write(b"0" * 1_000_000)

@@ -1,4 +1,4 @@
-"""A finished audit that was written as JSON, opened again: its page, its tables, its gate, without its rows."""
+"""A finished audit that was written as JSON, opened again: its page, tables and gate, without its rows."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fairbench_cli.audit.api import AuditResult
 from fairbench_cli.audit.build_report import find_judged_numbers
-from fairbench_cli.audit.command import NO_FILE, WrittenCall
+from fairbench_cli.audit.command import WrittenCall
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.show.tables import FORMAT
 from fairbench_cli.audit.show.whole_report import KEY, report_of
@@ -25,7 +25,9 @@ FIRST = 1000  # bytes of a file, in which that stands
 def read_audit(path: str | Path) -> AuditResult:
     """Read a finished audit from the JSON that ``fairbench audit -o audit.json`` writes, without its rows.
 
-    It shows, writes and judges as the audit itself did: pages, tables, JSON and gates are the same bytes.
+    It shows, writes and judges as the audit itself did: pages, tables, JSON and gates are the same bytes. Its
+    command and its file of options give the same audit of the same rows, and name also what the audit found
+    by itself; of a run's cell the command is the one that shows the JSON.
 
     Parameters
     ----------
@@ -74,8 +76,10 @@ def parse_audit(text: str, name: str) -> AuditResult:
     except (ValueError, TypeError, KeyError):
         problem = "it is damaged, was changed by hand, or is of another version of fairbench"
         raise user_error(problem, WRITE_AGAIN, name) from None
-    asked = report.asked or AuditConfig()
-    call = WrittenCall(asked, report.source or NO_FILE, report.only, report.repeat)
+    if report.is_of_run:
+        call = WrittenCall(AuditConfig(), name)
+    else:
+        call = WrittenCall(report.config, report.source)
     return AuditResult(report, call)
 
 

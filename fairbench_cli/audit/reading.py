@@ -42,16 +42,15 @@ class ReadRows:
         By which the rows were read.
     config : AuditConfig
         The same, with what the rows say of outcomes and columns.
-    only, repeat
-        Of a run: the filters that left one cell, and the repeat.
+    is_of_run : bool
+        Whether they are those of a run's cell.
     """
 
     tally: Tally
     data_of_parts: Mapping[str, Any]
     asked: AuditConfig
     config: AuditConfig
-    only: tuple[str, ...] = ()
-    repeat: int | None = None
+    is_of_run: bool = False
 
 
 def read_rows(
@@ -81,7 +80,7 @@ def read_rows(
         data_of_parts = read_parts(scan)
     if rows is not None:
         tally = replace(tally, source=name or rows.name, notes=rows.notes + tally.notes)
-    return ReadRows(tally, data_of_parts, config, scan.config, tuple(only), repeat)
+    return ReadRows(tally, data_of_parts, config, scan.config, is_of_run=rows is not None)
 
 
 def judge_rows(rows: ReadRows, config: AuditConfig) -> Report:
@@ -98,7 +97,7 @@ def judge_rows(rows: ReadRows, config: AuditConfig) -> Report:
     settled = _settle_again(rows, config)
     check_names(rows.tally, settled)
     report = judge(rows.tally, settled, rows.data_of_parts, baseline)
-    return replace(report, asked=config, only=rows.only, repeat=rows.repeat)
+    return replace(report, is_of_run=rows.is_of_run)
 
 
 def needs_reading(rows: ReadRows, config: AuditConfig) -> bool:

@@ -7,6 +7,7 @@ that go past it. Whoever shows this can offer them as a click.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -273,7 +274,9 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def look(source: "str | Path | Frame", *, name: str = "", **options: Any) -> Understood:
+def look(
+    source: "str | Path | Frame", *, name: str = "", most_columns: int | None = None, **options: Any
+) -> Understood:
     """Look at a table, with options of `audit` that say some of it.
 
     The first rows are looked at, 10,000 at most: a file of any size takes less than a second.
@@ -284,13 +287,15 @@ def look(source: "str | Path | Frame", *, name: str = "", **options: Any) -> Und
         As of `audit`.
     name : str
         What the table is called; by default as its file.
+    most_columns : int, optional
+        A wider table is refused before its rows are looked at; by default none is.
     **options
         As of `audit`.
 
     Raises
     ------
     UserError
-        When it cannot be read, or an option is wrong.
+        When it cannot be read, is too wide, or an option is wrong.
 
     Examples
     --------
@@ -304,16 +309,18 @@ def look(source: "str | Path | Frame", *, name: str = "", **options: Any) -> Und
     from fairbench_cli.audit.options import read_config
 
     try:
-        return look_at(source, read_config(values_by_key(options)), name)
+        return look_at(source, read_config(values_by_key(options)), name, most_columns)
     except UserError as error:
         problems = [problem.spell("python") for problem in error.problems]
         raise UserError(*problems, surface="python", remedies=error.remedies) from None
 
 
-def look_at(source: "str | Path | Frame", config: AuditConfig, name: str = "") -> Understood:
+def look_at(
+    source: "str | Path | Frame", config: AuditConfig, name: str = "", most_columns: int | None = None
+) -> Understood:
     """Look at a table with a configuration that is checked; see `look`."""
     config = config.model_copy(update=dict.fromkeys(OF_FILES))
-    with _open_in_some_encoding(source, config, name) as (rows, config, remarks):
+    with _open_in_some_encoding(source, config, name, most_columns) as (rows, config, remarks):
         columns = _see(rows, config)
         draft = _Draft(rows, {column.name: column for column in columns}, config, config, remarks)
         draft = _with_score(draft, find_decisions(columns))
@@ -365,20 +372,20 @@ class _Draft:
 
 @contextmanager
 def _open_in_some_encoding(
-    source: "str | Path | Frame", config: AuditConfig, name: str
+    source: "str | Path | Frame", config: AuditConfig, name: str, most_columns: int | None
 ) -> Iterator[tuple[FirstRows, AuditConfig, tuple[Remark, ...]]]:
     """Open the table; in the likely encoding where it is not UTF-8, with a remark."""
-    frame_name = name or FRAME
+    open_rows = partial(open_first_rows, frame_name=name or FRAME, most_columns=most_columns)
     remarks: tuple[Remark, ...] = ()
     with ExitStack() as stack:
         try:
-            rows = stack.enter_context(open_first_rows(source, config, frame_name=frame_name))
+            rows = stack.enter_context(open_rows(source, config))
         except UserError as error:
             flags = [flag for problem in error.problems for flag in problem.remedy if flag.key == "encoding"]
             if not flags:
                 raise
             config = config.model_copy(update={"encoding": str(flags[0].value)})
-            rows = stack.enter_context(open_first_rows(source, config, frame_name=frame_name))
+            rows = stack.enter_context(open_rows(source, config))
             remedy = _remedy_of(flags[0], proposed=True)
             remarks = (Remark("encoding", "", True, error.problems[0], (remedy,)),)
         yield rows, config, remarks

@@ -11,7 +11,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from fairbench_cli.base.errors import UserError
@@ -205,6 +205,11 @@ async def _open(site: Site, path: Path, name: str) -> Response:
     """Open a file that is there; of what cannot be read nothing is kept."""
     opened = await asyncio.to_thread(site.open, path, name)
     try:
+        opened.is_finished = await _ask(opened, "is_finished")
+        if opened.is_finished:
+            view = opened.view_of({}, {})
+            await _ask(opened, "audit", options={}, answered={})
+            return _go(site.address("files", opened.number, "answer", str(view)))
         await _ask(opened, "look", options=opened.choices)
     except WorkFailed:
         await asyncio.to_thread(site.forget, opened.number)
@@ -215,12 +220,16 @@ async def _open(site: Site, path: Path, name: str) -> Response:
 async def _example(site: Site, _request: Request) -> Response:
     path = site.folder / f"{secrets.token_hex(8)}.csv"
     opened = await asyncio.to_thread(site.open, path, EXAMPLE)
-    opened.choices.update(await _ask(opened, "write_example"))
+    example = await _ask(opened, "write_example")
+    opened.choices.update(example["options"])
+    opened.note = example["note"]
     return _go(site.address("files", opened.number, ""))
 
 
 async def _what_was_read(site: Site, request: Request) -> Response:
     opened = _find_file(site, request)
+    if opened.is_finished:
+        return RedirectResponse(site.address("files", opened.number, "answer", "0"))
     understood = await _ask(opened, "look", options=opened.choices)
     return HTMLResponse(pages.read_page(site.address(""), opened, understood))
 

@@ -93,6 +93,7 @@ class Desk:
     def verbs(self) -> Mapping[str, Callable[..., Any]]:
         """What can be asked for, by name."""
         return {
+            "is_finished": self.is_finished,
             "look": self.look,
             "change": self.change,
             "questions": self.questions,
@@ -103,34 +104,38 @@ class Desk:
             "write_example": self.write_example,
         }
 
-    def write_example(self) -> Options:
-        """Write the example into the file, and return its options."""
+    def write_example(self) -> dict[str, Any]:
+        """Write the example into the file, and return its options, and what people should know of it."""
         people = fb.example_people()
         people.to_csv(self._path)
-        return dict(people.options)
+        return {"options": dict(people.options), "note": people.note}
+
+    def is_finished(self) -> bool:
+        """Return whether the file is a finished audit: it has an answer, and no rows."""
+        return self._path.endswith(".json") and fb.is_audit(self._path)
 
     def _understood(self, options: Options) -> Any:
         """Ask `fb.look` of the file with these options, and keep its answer."""
         key = json.dumps(options, sort_keys=True)
+        if self.is_finished():
+            raise user_error("a finished audit has no rows to look at", "open the file of people")
         if key not in self._looks:
             self._tell("looking at the columns", None)
-            self._looks = {key: fb.look(self._path, **options)}  # pages ask for the last ones again
+            looked = fb.look(self._path, most_columns=MOST_COLUMNS, **options)
+            self._looks = {key: looked}  # pages ask for the last ones again
         return self._looks[key]
 
     def look(self, options: Options) -> dict[str, Any]:
         """Lay out the columns of the file and the remarks on it, as these options read it."""
         understood = self._understood(options).to_plain()
-        columns = understood["columns"]
-        if len(columns) > MOST_COLUMNS:
-            problem = f"the file has {format_count(len(columns), 'column')}"
-            raise user_error(problem, f"keep those that matter, at most {MOST_COLUMNS:,}")
+        columns = understood["columns"][:MOST_COLUMNS_SHOWN]
         return {
             "name": self._name,
             "title": f"{self._name}: {understood['table']['said']}",
             "notes": understood["table"]["notes"],
             "remarks": [*_taken(options), *map(_lay_out_remark, understood["remarks"])],
-            "columns": [_lay_out_column(column) for column in columns[:MOST_COLUMNS_SHOWN]],
-            "unshown": max(0, len(columns) - MOST_COLUMNS_SHOWN),
+            "columns": [_lay_out_column(column) for column in columns],
+            "unshown": understood["table"]["columns"] - len(columns),
             "roles": list(ROLES.items()),
             "is_stuck": any(remark["stops"] and not remark["remedies"] for remark in understood["remarks"]),
         }
@@ -212,9 +217,12 @@ class Desk:
         key = json.dumps(options, sort_keys=True)
         if key not in self._audits:
             self._tell("auditing", None)
-            if self._opened is None:
-                self._opened = self._stack.enter_context(fb.opened(self._path, name=self._name))
-            result = self._opened.audit(**options)
+            if self.is_finished():
+                result = fb.read_audit(self._path)
+            else:
+                if self._opened is None:
+                    self._opened = self._stack.enter_context(fb.opened(self._path, name=self._name))
+                result = self._opened.audit(**options)
             while len(self._audits) >= MOST_AUDITS:
                 del self._audits[next(iter(self._audits))]
             self._audits[key] = result
@@ -229,15 +237,14 @@ class Desk:
             Of the audit, and those that followed from the questions, to which a switch can go back.
         """
         result = self._result(options)
+        audited = {"headline": result.headline, "command": result.command, "switches": []}
+        if self.is_finished():
+            return audited
         if not self._looks:
             self._understood(options)
         (understood,) = self._looks.values()  # what columns are does not change with what is compared
         columns = understood.to_plain()["columns"]
-        return {
-            "headline": result.headline,
-            "command": result.command,
-            "switches": list(_switches(result.report, options, answered, columns)),
-        }
+        return {**audited, "switches": list(_switches(result.report, options, answered, columns))}
 
     def switch(self, options: Options, answered: Options, form: Options) -> Options:
         """Return the options of an audit after its switches were set; an empty one is as answered.
@@ -245,8 +252,10 @@ class Desk:
         Raises
         ------
         UserError
-            For a switch that is none, and bins that are no numbers.
+            For a switch that is none, bins that are no numbers, and any switch of a finished audit.
         """
+        if self.is_finished():
+            raise user_error("a finished audit cannot be made again", "open the file of people")
         changed = dict(options)
         references: dict[str, str] = {}
         for field, value in form.items():

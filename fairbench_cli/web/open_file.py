@@ -7,7 +7,7 @@ from typing import Any
 from fairbench_cli.web.worker import FileWorker
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class OpenFile:
     """A file that somebody sent, and the process that has it open.
 
@@ -21,6 +21,10 @@ class OpenFile:
         Where it is kept.
     worker : FileWorker
         Reads and audits it.
+    is_finished : bool
+        Whether it is a finished audit, which has an answer and no rows.
+    note : str
+        What people should know of it, in a sentence.
     choices : dict
         Options of `fb.audit` that were chosen so far, before the questions.
     answers : dict
@@ -35,6 +39,8 @@ class OpenFile:
     name: str
     path: Path
     worker: FileWorker
+    is_finished: bool = False
+    note: str = ""
     choices: dict[str, Any] = field(default_factory=dict)
     answers: dict[str, Any] = field(default_factory=dict)
     views: list[dict[str, Any]] = field(default_factory=list)

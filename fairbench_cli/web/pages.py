@@ -89,7 +89,8 @@ def plain_mistake(mistake: "Mistake") -> dict[str, Any]:
 def start_page(home: str, files: Sequence["OpenFile"], most_bytes: int, *, has_results: bool) -> str:
     """Return the page where a file is dropped."""
     gigabytes = f"{most_bytes / 2**30:g}"
-    return _render("start.html.j2", home, files=files, gigabytes=gigabytes, has_results=has_results)
+    limits = {"most_bytes": most_bytes, "gigabytes": gigabytes}
+    return _render("start.html.j2", home, files=files, has_results=has_results, **limits)
 
 
 def data_page(home: str, most_bytes: int) -> str:

@@ -1,6 +1,7 @@
 """A finished audit, read from its JSON: the same bytes as the audit itself, in every medium."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,10 @@ KINDS: dict[str, Options] = {
 }
 
 
+AGAIN = ("with a margin and a gate", "by columns' names", "eeoc", "numbers", "ranks", "two scores")
+"""Kinds that are audited again by the options that a JSON gives."""
+
+
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file of 900 people with outcomes of each kind."""
@@ -89,10 +94,12 @@ def test_an_audit_from_its_json_writes_the_same_bytes(people: Path, tmp_path: Pa
             continue
         assert finished.to(name) == audited.to(name), name
     assert finished._repr_html_() == audited._repr_html_()
-    assert finished.config_yaml == audited.config_yaml
-    # A JSON names no folder of the machine.
-    assert finished.command.replace(people.name, str(people)) == audited.command
-    assert str(people.parent) not in finished.to_json()
+    assert str(people.parent) not in finished.to_json()  # no folder of the machine
+    if kind in AGAIN:
+        (tmp_path / "audit.yaml").write_text(finished.config_yaml or "{}")
+        assert fb.audit(people, config=tmp_path / "audit.yaml").to_json() == audited.to_json()
+        words = shlex.split(finished.command)
+        assert words[:3] == ["fairbench", "audit", people.name]
     if not audited.report.without_verdict:
         assert finished.gate(fail_on=["undecided"]) == audited.gate(fail_on=["undecided"])
     folders = (tmp_path / "one", tmp_path / "two")
@@ -161,7 +168,8 @@ def test_what_is_no_finished_audit_is_said_in_two_lines(people: Path, tmp_path: 
     assert "another version" in mistake_of(write(format="3"))
     del content["report"]
     assert "another version" in mistake_of(write())
-    assert "no such file" in str(pytest.raises(fb.UserError, fb.read_audit, tmp_path / "none.json").value)
+    with pytest.raises(fb.UserError, match="no such file"):
+        fb.read_audit(tmp_path / "none.json")
 
 
 def test_what_was_changed_by_hand_is_refused(people: Path, tmp_path: Path):

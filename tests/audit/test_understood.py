@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import random
 import time
 from pathlib import Path
 
@@ -259,3 +260,42 @@ def test_german_and_adult(name, attributes, score, favourable, tmp_path):
     if favourable:
         assert understood.options()["favourable"] == favourable
     assert fb.audit(path, **understood.options(), draws=0).verdict
+
+
+def test_a_column_of_a_wide_table_is_seen_as_in_a_narrow_one(tmp_path):
+    rng = random.Random(3)  # noqa: S311 - a table, not secrets
+    kinds = (
+        lambda: str(rng.randint(0, 1)),
+        lambda: rng.choice(["f", "m ", " m", "", "F"]),
+        lambda: f"{rng.randint(0, 99)},{rng.randint(0, 9)}",
+        lambda: rng.choice(["1,234", "2,500"]),
+        lambda: f"2026-01-{rng.randint(1, 28):02}",
+        lambda: repr(rng.random()),
+        lambda: rng.choice(["3", "x", "\u00a07"]),
+        lambda: f"{rng.randint(0, 9)} %",
+        lambda: "",
+    )
+    names = [f"v{i}" for i in range(150)]
+    rows = [[kinds[i % len(kinds)]() for i in range(150)] for _ in range(80)]
+
+    def look_at_columns(numbers):
+        path = tmp_path / f"{len(numbers)}.csv"
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow([names[i] for i in numbers])
+            writer.writerows([row[i] for i in numbers] for row in rows)
+        return fb.look(path).to_plain()["columns"]
+
+    wide = look_at_columns(range(150))
+    narrow = [column for start in (0, 50, 100) for column in look_at_columns(range(start, start + 50))]
+    for column, alone in zip(wide, narrow, strict=True):
+        for key in ("name", "kind", "values", "distinct", "missing", "smallest", "largest"):
+            assert column[key] == alone[key], (column["name"], key)
+
+
+def test_a_table_that_is_too_wide_is_refused(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{i}" for i in range(30)) + "\n")
+    assert len(fb.look(path, most_columns=30).columns) == 30
+    with pytest.raises(fb.UserError, match="30 columns\n  fix: keep those that matter, at most 29"):
+        fb.look(path, most_columns=29)

@@ -5,7 +5,7 @@ import random
 import zipfile
 
 import pytest
-from workbooks import Day, Sheet, write_workbook
+from workbooks import Day, Sheet, write_bomb, write_workbook
 
 import fairbench_cli as fb
 from fairbench_cli.cli.app import run
@@ -115,14 +115,6 @@ def test_messages_name_the_row_of_the_sheet(tmp_path):
         fb.audit(book)
 
 
-def bomb(path):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("[Content_Types].xml", "<Types/>")
-        with archive.open("xl/worksheets/sheet1.xml", "w") as part:
-            for _ in range(120):
-                part.write(b"0" * 1_000_000)
-
-
 def many_parts(path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
@@ -142,7 +134,7 @@ def with_password(path):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (bomb, "unpacks to 120 MB"),
+        (write_bomb, "unpacks to 120 MB"),
         (many_parts, "1,002 parts"),
         (broken, "cannot be read as a workbook"),
         (with_password, "cannot be read as a workbook"),

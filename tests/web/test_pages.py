@@ -2,14 +2,20 @@
 
 import csv
 import json
+import os
 import random
 import re
 import shlex
+import signal
+from contextlib import suppress
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from web_server import started
+from web_server import started, wait_until
+from workbooks import write_bomb
 
+import fairbench_cli as fb
 from fairbench_cli.cli.app import run
 
 pytest.importorskip("starlette", reason="needs the extra web: pip install 'fairbench-cli[web]'")
@@ -121,6 +127,48 @@ def test_the_command_and_the_page_say_the_same(server, browser_page, applicants,
     assert json.loads(capsys.readouterr().out) == saved
 
 
+def test_a_finished_audit_is_opened_from_its_json(server, browser_page, console, decisions):
+    page = browser_page
+    send(page, server, decisions)
+    audit(page)
+    shown = page.locator("main").inner_html()
+    texts = {kind: saved_text(page, kind) for kind in ("html", "csv", "json")}
+    saved = decisions.parent / "audit.json"
+    saved.write_text(texts["json"])
+    page.goto(server.address)
+    drop(page, saved)
+    page.wait_for_url("**/answer/0")
+    assert page.locator("main").inner_html() == shown
+    assert page.locator("#command").text_content().startswith("fairbench audit decisions.csv")
+    assert {kind: saved_text(page, kind) for kind in texts} == texts
+    expect(page.get_by_text("The data are not here")).to_be_visible()
+    assert page.locator("#web-top select, #web-top input").count() == 0
+    page.goto(page.url.replace("answer/0", ""))  # there is nothing else to see of it
+    page.wait_for_url("**/answer/0")
+
+    cut_short = decisions.parent / "cut.json"
+    cut_short.write_text(texts["json"][:3000])
+    of_ci = decisions.parent / "ci.json"
+    of_ci.write_text(fb.audit(decisions).to("ci"))
+    changed = decisions.parent / "changed.json"
+    changed.write_text(texts["json"].replace('"weighted": false', '"weighted": true'))
+    page.goto(server.address)
+    for path, words in ((cut_short, "beginning"), (of_ci, "not the JSON of an audit"), (changed, "changed")):
+        page.set_input_files("#file", path)
+        error = page.locator(".error")
+        expect(error).to_contain_text(words)
+        expect(error).to_contain_text(path.name)
+        assert str(server.folder) not in error.inner_text()
+    console.clear()  # the browser names the refused requests
+
+
+def saved_text(page, kind):
+    """Return what a link of the bar above an answer saves."""
+    with page.expect_download() as download:
+        page.locator(f'a[href$="download/{kind}"]').evaluate("link => link.click()")
+    return download.value.path().read_text()
+
+
 def test_switches_audit_again_in_place_and_back_goes_back(server, browser_page, decisions):
     page = browser_page
     send(page, server, decisions)
@@ -185,8 +233,10 @@ def test_the_example_needs_no_file(server, browser_page):
     page.goto(server.address)
     page.get_by_role("button", name="Try it").click()
     page.wait_for_url("**/files/*/")
-    assert "invented" in page.locator("main").inner_text()
+    note = fb.example_people(5000).note
+    expect(page.get_by_text(note)).to_be_visible()
     audit(page)
+    expect(page.get_by_text(note)).to_be_visible()
     assert page.locator("p.lead").inner_text()
 
 
@@ -213,25 +263,101 @@ def press_until_focused(page, target):
     pytest.fail("the tab key does not get there")
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
-        ("empty.csv", b"", "empty"),
-        ("picture.png", b"\x89PNG", "no table"),
-        ("half.parquet", b"PAR1 and then nothing", "half.parquet"),
-    ],
-)
-def test_what_is_no_table_is_said_in_place(server, browser_page, console, tmp_path, name, content, words):
+def write_nothing(path):
+    path.touch()
+
+
+def write_picture(path):
+    path.write_bytes(b"\x89PNG")
+
+
+def write_half(path):
+    path.write_bytes(b"PAR1 and then nothing")
+
+
+def write_10_000_columns(path):
+    names = ",".join(f"c{i}" for i in range(10_000))
+    path.write_text(f"{names}\n{'1,' * 9_999}1\n")
+
+
+def write_2_gigabytes(path):
+    with path.open("wb") as file:
+        file.truncate(2 * 2**30 + 1)  # of which the disk keeps nothing
+
+
+def test_what_cannot_be_audited_is_said_in_place(server, browser_page, console, tmp_path):
     page = browser_page
-    path = tmp_path / name
-    path.write_bytes(content)
     page.goto(server.address)
-    page.set_input_files("#file", path)
-    error = page.locator(".error")
-    expect(error).to_contain_text(words)
-    assert str(server.folder) not in error.inner_text()
-    assert page.url == server.address
-    console.clear()  # the browser names the refused request
+    kept = server.kept()
+    for name, write, words in (
+        ("empty.csv", write_nothing, "empty"),
+        ("picture.png", write_picture, "no table"),
+        ("half.parquet", write_half, "half.parquet"),
+        ("bomb.xlsx", write_bomb, "unpacks to 120 MB"),
+        ("wide.csv", write_10_000_columns, "10,000 columns. Keep those that matter, at most 2,000."),
+        ("large.csv", write_2_gigabytes, "large.csv: the file is larger than 2 GB"),
+    ):
+        path = tmp_path / name
+        write(path)
+        page.set_input_files("#file", path)
+        error = page.locator(".error")
+        expect(error).to_contain_text(words)
+        assert str(server.folder) not in error.inner_text()
+        assert page.url == server.address
+    assert server.kept() == kept
+    console.clear()  # the browser names the refused requests
+
+
+def workers_of(server):
+    """Return the processes that have a file open or wait for one: those that the fork server has started."""
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = status.read_text().rpartition(")")[2].split()
+            parents[int(status.parent.name)] = int(fields[1])
+    children = {process for process, parent in parents.items() if parent == server.process.pid}
+    return [process for process, parent in parents.items() if parent in children]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+def test_an_audit_that_takes_long_is_stopped_and_the_file_stays(server, browser_page, console, decisions):
+    page = browser_page
+    send(page, server, decisions)
+    page.get_by_role("link", name="These are right: go on").click()
+    page.wait_for_url("**/questions")
+    for process in workers_of(server):  # none gets on, as in an audit that takes long
+        os.kill(process, signal.SIGSTOP)
+    page.get_by_role("button", name="Audit", exact=True).click()
+    stop = page.get_by_role("button", name="Stop")
+    expect(stop).to_be_visible()
+    stop.click()
+    expect(page.locator(".error")).to_contain_text("It was stopped. Start it again.")
+    expect(stop).to_be_hidden()
+    for process in workers_of(server):
+        os.kill(process, signal.SIGCONT)
+    page.get_by_role("button", name="Audit", exact=True).click()
+    page.wait_for_url("**/answer/0")
+    assert "decisions.csv" in page.locator("h1").inner_text()
+    console.clear()  # the browser names the stopped request
+
+
+def test_a_server_that_is_killed_while_a_browser_sends_leaves_nothing(browser_page, console, tmp_path):
+    page = browser_page
+    large = tmp_path / "large.csv"
+    with large.open("wb") as file:
+        file.truncate(2**30)
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    with started(folder) as own_server:
+        page.goto(own_server.address)
+        page.set_input_files("#file", large)
+        expect(page.get_by_text("Sending large.csv")).to_be_visible()
+        wait_until(own_server.kept)
+        own_server.process.kill()
+        own_server.process.wait(20)
+        expect(page.locator(".error")).to_contain_text("the file was not taken")
+    wait_until(lambda: not list(folder.glob("fairbench-*")))
+    console.clear()  # the browser says that the connection ended
 
 
 def test_without_rows_there_is_no_way_on(server, browser_page, tmp_path):

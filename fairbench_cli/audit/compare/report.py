@@ -366,10 +366,8 @@ class Report:
     judged_numbers : tuple of NumberComparison
         Of an audit of numbers those that the verdict and the gate go by: of models or slices that are
         compared the last, of slices that have an order all of them, under the name of the last.
-    asked : AuditConfig or None
-        The options as they were given, before the rows said what they are.
-    only, repeat
-        Of a run: the filters that left one cell, and the repeat.
+    is_of_run : bool
+        Whether the rows are those of a run's cell, which no file has.
     """
 
     config: AuditConfig
@@ -395,9 +393,7 @@ class Report:
     baseline: AcceptedFailures | None = None
     streams: Streams | None = None
     judged_numbers: tuple[NumberComparison, ...] = ()
-    asked: AuditConfig | None = None
-    only: tuple[str, ...] = ()
-    repeat: int | None = None
+    is_of_run: bool = False
 
     @cached_property
     def judged(self) -> tuple[AttributeVerdict, ...]:

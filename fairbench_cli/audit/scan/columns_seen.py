@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal
 
 from fairbench_cli.audit.scan.roles import LABELS, MOST_CODES, RESERVED, ColumnRoles
 from fairbench_cli.audit.scan.source import Source
@@ -22,6 +22,10 @@ SOME_NUMBERS = "numbers"
 SOME_VALUES = "few values"
 UNLIKELY_REASONS = (SOME_NUMBERS, SOME_VALUES)
 NO_OUTCOME: tuple[Kind, ...] = ("date", "constant", "identifier-like", "empty")
+
+
+CountedValue = tuple[Any, ...]
+"""A value of a column, its number if it is one, whether it is 0 or 1, and how many rows have it."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,24 @@ def see_columns(source: Source) -> list[ColumnSeen]:
         by_name = [name for name in names if _says_something(name)]
         chosen = set(list(dict.fromkeys((*by_name, *names)))[:MOST_SEEN])
         names = [name for name in names if name in chosen]
-    return [_see_column(source, name, source.column_index[name]) for name in names]
+    column_of = source.column_index
+    counted = "any_value({number}), bool_and({code} IS NOT NULL), count(*)"
+    cells_by_column: dict[int, list[CountedValue]] = {}
+    texts = source.texts_of([column_of[name] for name in names])
+    if texts:
+        cells_by_column = {i: [] for i in texts}
+        cells = source.cells_of(texts, "predictions")
+        counts = counted.format(number="number", code="code")
+        query = f"SELECT place, coalesce(trimmed, '') AS value, {counts} FROM {cells} GROUP BY place, value"
+        for i, *cell in source.rows(f"{query} ORDER BY 5 DESC, 2"):
+            cells_by_column[i].append(tuple(cell))
+    for name in names:
+        i = column_of[name]
+        if i not in cells_by_column:
+            counts = counted.format(number=f"number_{i}", code=f"code_{i}")
+            query = f"SELECT coalesce(trimmed_{i}, '') AS value, {counts} FROM predictions GROUP BY value"
+            cells_by_column[i] = source.rows(f"{query} ORDER BY 4 DESC, 1")
+    return [_see_column(name, cells_by_column[column_of[name]]) for name in names]
 
 
 def _says_something(name: str) -> bool:
@@ -160,11 +181,8 @@ def _says_something(name: str) -> bool:
     return name in ("score", *LABELS) or any(test(name) for test in tests)
 
 
-def _see_column(source: Source, name: str, column: int) -> ColumnSeen:
-    cells = source.rows(
-        f"SELECT coalesce(trimmed_{column}, '') AS value, any_value(number_{column}), "
-        f"bool_and(code_{column} IS NOT NULL), count(*) FROM predictions GROUP BY value ORDER BY 4 DESC, 1"
-    )
+def _see_column(name: str, cells: Sequence[CountedValue]) -> ColumnSeen:
+    """Return what a column holds, given its values, the commonest first."""
     filled = [cell for cell in cells if cell[0] != ""]
     counts = {value: rows for value, _, _, rows in filled}
     numbers = [number for _, number, _, _ in filled if number is not None]

@@ -268,17 +268,24 @@ class FirstRows:
 
 @contextmanager
 def open_first_rows(
-    source: "str | Path | Frame", config: AuditConfig, *, frame_name: str = FRAME
+    source: "str | Path | Frame",
+    config: AuditConfig,
+    *,
+    frame_name: str = FRAME,
+    most_columns: int | None = None,
 ) -> Iterator[FirstRows]:
     """Open a file or a frame to look at its first rows; how many there are is known of short texts only.
 
     Raises
     ------
     UserError
-        When it cannot be read.
+        When it cannot be read, or has more columns than are looked at.
     """
     with _start_database() as (database, folder):
         rows = _open_table(database, source, folder, config)
+        if most_columns is not None and len(rows.columns) > most_columns:
+            problem = f"the table has {format_count(len(rows.columns), 'column')}"
+            raise user_error(problem, f"keep those that matter, at most {most_columns:,}")
         if rows.format == "frame":
             rows = replace(rows, name=frame_name)
         n_most = max(FEWEST_LOOKED_AT, min(rows.first_rows, LOOKED_AT_CELLS // max(1, len(rows.columns))))

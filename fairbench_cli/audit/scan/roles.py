@@ -480,13 +480,24 @@ def find_words_below(source: Source, quantities: tuple[int, ...]) -> frozenset[i
 
 def _look_at_first_rows(source: Source, columns: list[int]) -> Iterator[tuple[int, int, int, str]]:
     """Yield each column with how many values and how many words the first rows have, and one value."""
-    for some_columns in in_batches(columns, source.at_once):
+    seen: dict[int, tuple[int, int, str]] = {}
+    texts = source.texts_of(columns)
+    if texts:
+        seen = dict.fromkeys(texts, (0, 0, ""))
+        words = "count(*) FILTER (trimmed <> '' AND number IS NULL)"
+        query = f"SELECT place, count(DISTINCT trimmed), {words}, coalesce(max(trimmed), '')"
+        rows = source.rows(f"{query} FROM {source.cells_of(texts, 'sample')} GROUP BY place")
+        seen |= {place: (distinct, n_words, example) for place, distinct, n_words, example in rows}
+    others = [i for i in columns if i not in seen]
+    for some_columns in in_batches(others, source.at_once):
         expressions = [
             f"count(DISTINCT trimmed_{i}), {_count_words_sql(i)}, coalesce(max(trimmed_{i}), '')"
             for i in some_columns
         ]
         values = source.row(f"SELECT {', '.join(expressions)} FROM sample")
-        yield from zip(some_columns, values[::3], values[1::3], values[2::3], strict=True)
+        by_column = zip(values[::3], values[1::3], values[2::3], strict=True)
+        seen |= dict(zip(some_columns, by_column, strict=True))
+    yield from ((i, *seen[i]) for i in columns)
 
 
 def _count_words_sql(column: int) -> str:

@@ -269,6 +269,28 @@ class Source:
                 self.database.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns} FROM {table}")
         return self.database.execute(query, parameters)
 
+    def texts_of(self, columns: Sequence[int]) -> list[int]:
+        """Return which of the columns are texts, of which numbers and codes follow as of all texts.
+
+        None where there are few columns: a query of each is no slower.
+        """
+        if len(columns) <= FEW_COLUMNS:
+            return []
+        return [i for i in columns if self.in_sql[i] == sql.text_column(self.in_sql[i].text)]
+
+    def cells_of(self, texts: Sequence[int], view: str) -> str:
+        """Return in SQL the cells of columns of texts, a row each: place, text, trimmed, number and code.
+
+        `place` is the column. One query of all cells is planned in a moment; an expression for each of
+        thousands of columns takes longer to plan than to compute.
+        """
+        cell = sql.text_column("text")
+        kinds = ", ".join(f"{cell.expression(kind)} AS {kind}" for kind in ("trimmed", "number", "code"))
+        all_texts = ", ".join(f"text_{i}" for i in texts)
+        places = ", ".join(map(str, texts))
+        cells = f"SELECT unnest([{all_texts}]) AS text, unnest([{places}]) AS place FROM {view}"
+        return f"(SELECT place, text, {kinds} FROM ({cells}))"
+
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Return every row of a query."""
         return self.execute(query).fetchall()

@@ -29,7 +29,7 @@ Plain = dict[str, Any]
 
 
 def to_plain(value: Any) -> Any:
-    """Return a value as JSON has it: NaN is None, infinity a text; tuples are lists, data classes mappings."""
+    """Return a value as JSON has it: NaN is None, infinity a text, a tuple a list, a data class a mapping."""
     if isinstance(value, Report):
         value = _fields_of_report(value)
     elif isinstance(value, AuditConfig):

@@ -186,6 +186,11 @@ function sendFile(drop, file) {
   const words = area.querySelector(".fine");
   const old = drop.parentElement.querySelector(".error");
   if (old) old.remove();
+  if (file.size > Number(drop.dataset.most)) {  // not every browser hears a server that refuses what it still sends
+    const what = `the file is larger than ${drop.dataset.gigabytes} GB`;
+    showMistakes(drop.parentElement, [{where: file.name, what, fix: "audit it in a terminal: fairbench audit FILE"}]);
+    return;
+  }
   area.querySelector("label").textContent = `Sending ${file.name}`;
   area.hidden = false;
   bar.removeAttribute("value");
