@@ -17,6 +17,7 @@ import stat
 import sys
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -823,8 +824,8 @@ def _check_names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[st
     if not names:
         raise user_error("there are no columns", "give a score and a group for each person", name)
     trimmed = tuple(map(_trim, names))
-    non_empty = [text for text in trimmed if text]
-    doubled = tuple(sorted({text for text in non_empty if non_empty.count(text) > 1}))
+    columns_of = Counter(text for text in trimmed if text)
+    doubled = tuple(sorted(text for text, n_columns in columns_of.items() if n_columns > 1))
     notes = []
     if doubled:
         left_out = join_names([format_value(text) for text in doubled])
