@@ -5,9 +5,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from fairbench_cli.audit.api import AuditResult
+from fairbench_cli.audit.api import FRAME, AuditResult
 from fairbench_cli.audit.build_report import find_judged_numbers
-from fairbench_cli.audit.command import WrittenCall
+from fairbench_cli.audit.command import NO_FILE, WrittenCall
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.show.tables import FORMAT
 from fairbench_cli.audit.show.whole_report import KEY, report_of
@@ -79,7 +79,7 @@ def parse_audit(text: str, name: str) -> AuditResult:
     if report.is_of_run:
         call = WrittenCall(AuditConfig(), name)
     else:
-        call = WrittenCall(report.config, report.source)
+        call = WrittenCall(report.config, NO_FILE if report.source == FRAME else report.source)
     return AuditResult(report, call)
 
 

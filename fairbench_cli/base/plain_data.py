@@ -103,7 +103,7 @@ def _read_float(plain: Any) -> float:
 
 
 def _read_union(kinds: tuple[Any, ...], plain: Any, readers: Readers) -> Any:
-    """Return what one of several types reads; null is NaN where numbers may be: None is left out there."""
+    """Return a value of one of several types; null is NaN where numbers may be: None is left out there."""
     if plain is None and float not in kinds:
         if type(None) not in kinds:
             raise _misfit(kinds, plain)

@@ -303,18 +303,18 @@ def _read_decimal_commas(source: Source) -> Source:
 
 def columns_with(source: Source, columns: Sequence[int], condition: str) -> list[int]:
     """Return the columns of which a cell among the first rows meets a condition on ``{cell}``."""
-    found: set[int] = set()
+    meeting: set[int] = set()
     texts = source.texts_of(columns)
     if texts:
         cells = source.cells_of(texts, "sample")
         query = f"SELECT DISTINCT place FROM {cells} WHERE {condition.format(cell='text')}"
-        found.update(place for (place,) in source.rows(query))
+        meeting.update(place for (place,) in source.rows(query))
     others = [column for column in columns if column not in set(texts)]
     for some_columns in in_batches(others, source.at_once):
         counts = [f"bool_or({condition.format(cell=f'text_{column}')})" for column in some_columns]
         answers = source.row(f"SELECT {', '.join(counts)} FROM sample")
-        found.update(column for column, answer in zip(some_columns, answers, strict=True) if answer)
-    return [column for column in columns if column in found]
+        meeting.update(column for column, answer in zip(some_columns, answers, strict=True) if answer)
+    return [column for column in columns if column in meeting]
 
 
 def with_decimal_comma(column: sql.ColumnSql) -> sql.ColumnSql:

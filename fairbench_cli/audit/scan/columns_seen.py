@@ -182,7 +182,7 @@ def _says_something(name: str) -> bool:
 
 
 def _see_column(name: str, cells: Sequence[CountedValue]) -> ColumnSeen:
-    """Return what a column holds, given its values, the commonest first."""
+    """Return the description of a column, given its values, the commonest first."""
     filled = [cell for cell in cells if cell[0] != ""]
     counts = {value: rows for value, _, _, rows in filled}
     numbers = [number for _, number, _, _ in filled if number is not None]

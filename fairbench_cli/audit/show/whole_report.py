@@ -64,8 +64,8 @@ def _fields_of_report(report: Report) -> Plain:
     source = report.source
     if source != "-":
         source = PurePath(source).name  # no folder of this machine
-    found = {part.key: findings for part, findings in parts_of(report) if part.found_type is not None}
-    return {**plain, "source": source, "found": found}
+    findings = {part.key: finding for part, finding in parts_of(report) if part.found_type is not None}
+    return {**plain, "source": source, "found": findings}
 
 
 def _fields_of_config(config: AuditConfig) -> Plain:
@@ -78,7 +78,7 @@ def _fields_of_config(config: AuditConfig) -> Plain:
 
 
 def _fields_of_slice(group_counts: Slice) -> Plain:
-    """Return what is needed of a slice once it is judged."""
+    """Return the fields of a slice that are needed once it is judged."""
     return {
         "model": group_counts.model,
         "decision": group_counts.decision,
@@ -108,16 +108,16 @@ class _SliceFields:
 
 
 def _read_slice(plain: Any) -> Slice:
-    read = from_plain(_SliceFields, plain)
+    fields_of_slice = from_plain(_SliceFields, plain)
     return Slice(
-        read.model,
-        read.decision,
-        read.attribute,
-        Counts(read.groups, read.n),
-        read.cell_rows,
-        read.squares,
-        read.labelled,
-        read.intersection,
+        fields_of_slice.model,
+        fields_of_slice.decision,
+        fields_of_slice.attribute,
+        Counts(fields_of_slice.groups, fields_of_slice.n),
+        fields_of_slice.cell_rows,
+        fields_of_slice.squares,
+        fields_of_slice.labelled,
+        fields_of_slice.intersection,
     )
 
 
@@ -143,8 +143,8 @@ class _BaselineFields:
 
 
 def _read_baseline(plain: Any) -> AcceptedFailures:
-    read = from_plain(_BaselineFields, plain)
-    return AcceptedFailures(read.file, {gap.comparison: gap.by_model for gap in read.gaps})
+    baseline = from_plain(_BaselineFields, plain)
+    return AcceptedFailures(baseline.file, {gap.comparison: gap.by_model for gap in baseline.gaps})
 
 
 def missing_fields(report: Report, content: Plain) -> Plain:
@@ -162,13 +162,13 @@ def missing_fields(report: Report, content: Plain) -> Plain:
         By name; what parts found by the parts' keys, under "found"; and a checksum of all of the JSON.
     """
     plain: Plain = to_plain(report)
-    found = {}
+    missing_findings = {}
     for key, findings in plain.pop("found").items():
         if isinstance(findings, dict):
-            found[key] = _without_shown(findings, content)
+            missing_findings[key] = _without_shown(findings, content)
         elif content.get(key, []) != findings:
-            found[key] = findings
-    missing = {**_without_shown(plain, content), "found": found}
+            missing_findings[key] = findings
+    missing = {**_without_shown(plain, content), "found": missing_findings}
     return {**missing, CHECKSUM: _checksum({**content, KEY: missing})}
 
 
@@ -195,17 +195,17 @@ def report_of(content: Plain) -> Report:
     if _checksum({**content, KEY: rest}) != checksum:
         raise ValueError("it was changed since it was written")
     report = _read_report({**content, **rest})
-    found: dict[str, Any] = {}
+    by_part: dict[str, Any] = {}
     for part in PARTS:
         if not part.is_requested(report.config):
             continue
         findings = rest["found"].get(part.key, content.get(part.key, []))
         if is_dataclass(part.found_type):
             findings = {**content, **rest["found"].get(part.key, {})}
-        found[part.key] = None
+        by_part[part.key] = None
         if part.found_type is not None:
-            found[part.key] = from_plain(part.found_type, findings, READERS)
-    return replace(report, found=found)
+            by_part[part.key] = from_plain(part.found_type, findings, READERS)
+    return replace(report, found=by_part)
 
 
 def _read_report(plain: Any) -> Report:
