@@ -1,0 +1,143 @@
+"""Tables of published repeats from Python: every technique against the plain model, and claims."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from fairbench_cli.document.html import html
+from fairbench_cli.document.markdown import markdown
+from fairbench_cli.document.model import Document
+from fairbench_cli.experiment.config.config import POINT
+from fairbench_cli.studies.document import study_document
+from fairbench_cli.studies.judge import Family, StudyComparisons, judge, make_design, select_cells
+from fairbench_cli.studies.over_data_sets import frame_over_data_sets
+from fairbench_cli.studies.table import StudyTable, read_study
+
+if TYPE_CHECKING:
+    from fairbench_cli.audit.scan.source import Frame
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StudyResult:
+    """What came out of a table of repeats; its text is the answer's first sentence.
+
+    Parameters
+    ----------
+    name : str
+        Of the table.
+    comparisons : StudyComparisons
+        Every comparison with the plain model.
+    """
+
+    name: str
+    comparisons: StudyComparisons
+
+    @cached_property
+    def over_data_sets(self) -> pd.DataFrame:
+        """Each technique and metric over all data sets."""
+        return frame_over_data_sets(self.comparisons)
+
+    @cached_property
+    def document(self) -> Document:
+        """All of it, in words, tables and forests."""
+        return study_document(self.name, self.comparisons, self.over_data_sets)
+
+    @property
+    def headline(self) -> str:
+        """The first sentence of the answer."""
+        assert self.document.answer is not None
+        return self.document.answer.headline.text
+
+    def __repr__(self) -> str:
+        return f"<{self.headline}>"
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row per comparison; `judge` says what is in the columns."""
+        return self.comparisons.frame.copy()
+
+    def to_html(self) -> str:
+        """Return the whole page."""
+        return html(self.document)
+
+    def to_markdown(self) -> str:
+        """Return all of it as Markdown."""
+        return markdown(self.document)
+
+
+def compare(
+    source: "str | Path | Frame | StudyTable",
+    design: str,
+    *,
+    train_share: float | None = None,
+    folds: int | None = None,
+    plain: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    values: Sequence[str] = (),
+    only: Sequence[str] = (),
+    better: Mapping[str, str] | None = None,
+    stand_in: Mapping[str, str] | None = None,
+    margin: float = POINT,
+    family: Family = "all",
+    mann_whitney: bool = False,
+    name: str = "",
+) -> StudyResult:
+    """Judge other people's results: every technique of a table of repeats against the plain model.
+
+    Parameters
+    ----------
+    source : path or frame
+        A row per repeat and metric, or per repeat with a column per metric.
+    design : {"splits", "folds", "fresh", "seeds", "unpaired"}
+        How the repeats hang together: random splits of the same rows, cross-validation, rows of their own,
+        one test set with several seeds, not paired.
+    train_share : float
+        Of the rows, that a split trains on.
+    folds : int
+        Of a cross-validation.
+    plain : str
+        The technique that the others are compared with; by default the one with a usual name.
+    columns : mapping
+        Which column is what, where names do not say it: ``{"technique": "method", "repeat": "seed"}``.
+    values : sequence of str
+        The columns of a wide table that hold metrics.
+    only : sequence of str
+        Cells that are wanted: ``["metric=spd", "data!=german"]``.
+    better : mapping
+        The better side of metrics: "higher", "lower" or the ideal.
+    stand_in, margin, family, mann_whitney
+        As `fairbench_cli.studies.judge.judge` takes them.
+    name : str
+        What the table is called.
+
+    Raises
+    ------
+    UserError
+        For a table that cannot be read, and options that do not fit it.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"method": ["none", "rw"] * 4, "seed": [0, 0, 1, 1, 2, 2, 3, 3]})
+    >>> table = table.assign(data="d", spd=[0.2, 0.1, 0.21, 0.12, 0.19, 0.1, 0.2, 0.11])
+    >>> compare(table, "splits", train_share=0.7)
+    <Of 1 comparison: better than none in 100.0 %.>
+    """
+    if isinstance(source, StudyTable):
+        table = source
+    else:
+        table = read_study(source, columns, values)
+    if not name and isinstance(source, str | Path):
+        name = Path(source).name
+    comparisons = judge(
+        select_cells(table, only, plain),
+        make_design(design, train_share, folds),
+        plain,
+        better=better,
+        stand_in=stand_in,
+        margin=margin,
+        family=family,
+        mann_whitney=mann_whitney,
+    )
+    return StudyResult(name or "results", comparisons)

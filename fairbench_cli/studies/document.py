@@ -1,0 +1,230 @@
+"""What came out of a table of repeats, in words, tables and forests."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from fairbench_cli.base.safe_text import format_count
+from fairbench_cli.document import charts
+from fairbench_cli.document.charts import ChartRow, Look
+from fairbench_cli.document.model import (
+    Answer,
+    Chart,
+    Document,
+    Section,
+    Statement,
+    TableCell,
+    TextTable,
+    plain_table,
+    table_of,
+)
+from fairbench_cli.report.show.page_charts import axis_around
+from fairbench_cli.studies.claims import JudgedClaim
+from fairbench_cli.studies.judge import WORDS, Rule, StudyComparisons, pairing_sentence
+from fairbench_cli.studies.over_data_sets import MIN_DATA_SETS
+
+RULES: dict[Rule, str] = {
+    "means": "by their means",
+    "mann-whitney": "Mann and Whitney's test",
+    "test": "each by its test",
+    "holm": "after Holm",
+}
+MOST_FORESTS = 12
+NOT_SHOWN = (
+    "Not decided is not the same: a difference may be there that these repeats cannot show. Better and worse "
+    "are at 5 %; after Holm's adjustment a wrong word among all of them has a chance of 5 % at most."
+)
+
+
+def study_document(name: str, comparisons: StudyComparisons, over_data_sets: pd.DataFrame) -> Document:
+    """Return everything on a table's comparisons with the plain model."""
+    frame = comparisons.frame
+    shown = comparisons.count("holm")
+    by_means = comparisons.count("means")
+    n = len(frame)
+    counts = [f"better than {comparisons.plain} in {_share(shown['better'], n)}"]
+    counts += [f"{word} in {_share(shown[word], n)}" for word in ("worse", "same", "not decided") if shown[word]]
+    text = f"Of {format_count(n, 'comparison')}: {', '.join(counts)}."
+    detail = (
+        f"By their means alone: better in {_share(by_means['better'], n)}, worse in "
+        f"{_share(by_means['worse'], n)}."
+    )
+    sides = ", ".join(f"{metric} {side}" for metric, side in comparisons.sides.items())
+    family = "all comparisons" if comparisons.family == "all" else "the techniques of a cell and metric"
+    facts = (
+        pairing_sentence(comparisons),
+        comparisons.design.meaning,
+        f"Better is: {sides}. Holm's adjustment is over {family}.",
+    )
+    sections = [Section("By each rule", tables=(_rules_table(comparisons),), notes=(NOT_SHOWN,))]
+    for title, column in (("Techniques", "technique"), ("Metrics", "metric"), ("Data sets", "data")):
+        if column in frame and frame[column].nunique() > 1:
+            sections.append(Section(title, tables=(_part_table(comparisons, column),)))
+    if "data" in frame and frame["data"].nunique() > 1:
+        sections.append(_matrix_section(comparisons))
+    if "change" in over_data_sets:
+        sections.append(_forest_section(over_data_sets, comparisons))
+    return Document(
+        name,
+        Answer(Statement(text, detail=detail)),
+        facts=facts,
+        sections=tuple(sections),
+        notes=comparisons.notes,
+    )
+
+
+def claims_document(name: str, claims: Sequence[JudgedClaim]) -> Document:
+    """Return what comes out of each claim, and why."""
+    counts = {word: sum(claim.verdict == word for claim in claims) for word in ("holds", "does not hold")}
+    n_open = len(claims) - sum(counts.values())
+    n_held, n_wrong = counts.values()
+    text = f"Of {len(claims)} claims {n_held} hold, {n_wrong} do not, {n_open} are not decided."
+    rows = []
+    for judged in claims:
+        claim = judged.claim
+        limits = [_quantity_text(claim.quantity, number) for number in (judged.low, judged.high)]
+        rows.append(
+            (
+                TableCell(claim.study),
+                TableCell(claim.claim, claim.source),
+                TableCell(f"{judged.n:,}", value=judged.n),
+                _quantity_cell(claim.quantity, claim.published),
+                TableCell(_quantity_text(claim.quantity, judged.by_rule), RULES[claim.rule]),
+                TableCell(" to ".join(limits)),
+                TableCell(judged.verdict),
+            )
+        )
+    heads = ("study", "claim", "comparisons", "published", "by its rule", "between", "verdict")
+    reasons = [f"{judged.claim.claim}: {judged.reason}." for judged in claims]
+    note = (
+        "Between: a share is at least what is shown, and at most what is not shown to be otherwise, at 95 % "
+        "for all at once; a mean change has its 95 % interval. A claim holds where that leaves no number that "
+        "is far from the published one, and does not where it leaves out that one."
+    )
+    table = plain_table("", heads, rows, 2)
+    return Document(
+        f"{name}: claims",
+        Answer(Statement(text)),
+        sections=(
+            Section("Claims", tables=(table,), notes=(note,)),
+            Section("Why", sentences=tuple(reasons)),
+        ),
+    )
+
+
+def _share(count: int, n: int) -> str:
+    return f"{100 * count / n:.1f} %"
+
+
+def _quantity_text(quantity: str, number: float) -> str:
+    """Write a share in per cent, a change with its sign; a dash where there is none."""
+    if math.isnan(number):
+        return "-"
+    if quantity == "change":
+        return f"{number:+.4f}"
+    return f"{100 * number:.2f} %"
+
+
+def _quantity_cell(quantity: str, number: float) -> TableCell:
+    return TableCell(_quantity_text(quantity, number), value=None if math.isnan(number) else number)
+
+
+def _rules_table(comparisons: StudyComparisons) -> TextTable:
+    """Return how many comparisons have each word, by each rule side by side."""
+    n = len(comparisons.frame)
+    counts = {rule: comparisons.count(rule) for rule in comparisons.rules}
+    rows = []
+    for word in WORDS:
+        cells = [TableCell(word)]
+        cells += [
+            TableCell(_share(count[word], n), f"{count[word]:,}", count[word]) for count in counts.values()
+        ]
+        rows.append(cells)
+    return plain_table("", ("", *(RULES[rule] for rule in counts)), rows, 1)
+
+
+def _part_table(comparisons: StudyComparisons, column: str) -> TextTable:
+    """Return how often each technique, metric or data set is better and worse, by each rule."""
+    columns: dict[str, Any] = {
+        column: lambda part: TableCell(part[0]),
+        "comparisons": lambda part: TableCell(f"{len(part[1]):,}", value=len(part[1])),
+    }
+    parts = [(str(name), part) for name, part in comparisons.frame.groupby(column, sort=False)]
+    for rule in comparisons.rules:
+        for word in ("better", "worse"):
+
+            def write(part: tuple[str, pd.DataFrame], rule: Rule = rule, word: str = word) -> TableCell:
+                count = comparisons.count(rule, part[1])[word]
+                return TableCell(_share(count, len(part[1])), value=count / len(part[1]))
+
+            columns[f"{word} {RULES[rule]}"] = write
+    return table_of("", columns, parts)
+
+
+def _matrix_section(comparisons: StudyComparisons) -> Section:
+    """Return wins and losses of each technique on each data set."""
+    frame = comparisons.frame
+    data_sets = frame["data"].unique().tolist()
+    rows = []
+    for technique, part in frame.groupby("technique", sort=False):
+        cells = [TableCell(str(technique))]
+        for data in data_sets:
+            of_data = part[part["data"] == data]
+            words = comparisons.count("holm", of_data)
+            text = f"{words['better']} / {words['worse']}" if len(of_data) else "-"
+            cells.append(TableCell(text, f"of {len(of_data)}", words["better"] - words["worse"]))
+        rows.append(cells)
+    sentence = "How often each technique is shown to be better / worse, after Holm's adjustment."
+    return Section("Techniques by data sets", (sentence,), (plain_table("", ("", *data_sets), rows, 1),))
+
+
+def _forest_section(over_data_sets: pd.DataFrame, comparisons: StudyComparisons) -> Section:
+    """Return the means over data sets, a table and a forest for each metric."""
+    known = over_data_sets.dropna(subset=["change"])
+    rows = []
+    pictures = []
+    for metric, part in known.groupby("metric", sort=False):
+        limits = [*part["low"], *part["high"], 0.0]
+        axis = axis_around(limits, charts.SIDE, charts.WIDTH - charts.SIDE, least_room=0.01)
+        chart_rows = []
+        for row in part.sort_values("change").to_dict("records"):
+            interval = f"{row['low']:+.3f} to {row['high']:+.3f}"
+            text = f"{row['change']:+.3f} ({interval})"
+            look: Look = "undecided"
+            if row["high"] < 0:
+                look = "pass"
+            elif row["low"] > 0:
+                look = "fail"
+            marks = [
+                charts.rule("zero", axis, 0.0, 12, "no change"),
+                charts.whisker(axis, row["low"], row["high"], interval),
+                charts.dot(axis, row["change"], look, f"{row['technique']}: {text}"),
+            ]
+            chart_rows.append(ChartRow(row["technique"], text, marks))
+            chances = [row[f"{word}_next"] for word in ("better", "same", "worse")]
+            lead = row["wins"] - row["losses"]
+            rows.append(
+                [
+                    TableCell(str(metric)),
+                    TableCell(row["technique"]),
+                    TableCell(f"{row['wins']} / {row['losses']}", f"of {row['comparisons']}", lead),
+                    TableCell(f"{row['change']:+.3f}", f"[{interval}]", row["change"]),
+                    *(TableCell(f"{100 * chance:.0f} %", value=chance) for chance in chances),
+                ]
+            )
+        title = f"{metric}, {comparisons.sides[str(metric)]}"
+        pictures.append(Chart(title, charts.row_chart(title, axis, chart_rows)))
+    heads = ("metric", "technique", "wins / losses", "change", "better next", "same next", "worse next")
+    sentence = (
+        "Change of the distance to what is best, averaged within a data set and then over data sets that "
+        "differ (95 %); below 0 is better. Next: the chance that it is better or worse by more than a point "
+        "in another data set like these."
+    )
+    note = (
+        "Normal means with a common mean (flat prior) and a spread between data sets (half-Cauchy prior); at "
+        f"least {MIN_DATA_SETS} data sets. Data sets of one collection are no sample of all."
+    )
+    table = plain_table("", heads, rows, 2, grouped=True)
+    return Section("Over data sets", (sentence,), (table,), (note,), charts=tuple(pictures[:MOST_FORESTS]))
