@@ -8,17 +8,32 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from fairbench_cli.api.run import RunFrames, load_results
 from fairbench_cli.document.html import html
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.config import POINT
-from fairbench_cli.studies.document import study_document
-from fairbench_cli.studies.judge import Family, StudyComparisons, judge, make_design, select_cells
+from fairbench_cli.studies.claims import JudgedClaim, judge_claims, read_claims
+from fairbench_cli.studies.document import claims_document, study_document
+from fairbench_cli.studies.from_run import put_beside, table_of_run
+from fairbench_cli.studies.judge import (
+    Family,
+    StudyComparisons,
+    find_plain,
+    judge,
+    make_design,
+    select_cells,
+)
 from fairbench_cli.studies.over_data_sets import frame_over_data_sets
-from fairbench_cli.studies.table import StudyTable, read_study
+from fairbench_cli.studies.table import read_study
 
 if TYPE_CHECKING:
     from fairbench_cli.audit.scan.source import Frame
+
+
+PUBLISHED = "published"
+"""In place of a file of claims: those that come with fairbench."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyResult:
@@ -48,8 +63,8 @@ class StudyResult:
     @property
     def headline(self) -> str:
         """The first sentence of the answer."""
-        assert self.document.answer is not None
-        return self.document.answer.headline.text
+        answer = self.document.answer
+        return answer.headline.text if answer else ""
 
     def __repr__(self) -> str:
         return f"<{self.headline}>"
@@ -68,8 +83,8 @@ class StudyResult:
 
 
 def compare(
-    source: "str | Path | Frame | StudyTable",
-    design: str,
+    source: "str | Path | Frame",
+    design: str | None,
     *,
     train_share: float | None = None,
     folds: int | None = None,
@@ -82,6 +97,7 @@ def compare(
     margin: float = POINT,
     family: Family = "all",
     mann_whitney: bool = False,
+    beside: "str | Path | RunFrames | None" = None,
     name: str = "",
 ) -> StudyResult:
     """Judge other people's results: every technique of a table of repeats against the plain model.
@@ -109,6 +125,9 @@ def compare(
         The better side of metrics: "higher", "lower" or the ideal.
     stand_in, margin, family, mann_whitney
         As `fairbench_cli.studies.judge.judge` takes them.
+    beside : path or RunFrames
+        A run of one's own, whose techniques stand beside those of the table, each compared with the plain
+        model of its own.
     name : str
         What the table is called.
 
@@ -124,15 +143,15 @@ def compare(
     >>> compare(table, "splits", train_share=0.7)
     <Of 1 comparison: better than none in 100.0 %.>
     """
-    if isinstance(source, StudyTable):
-        table = source
-    else:
-        table = read_study(source, columns, values)
-    if not name and isinstance(source, str | Path):
-        name = Path(source).name
+    asked_design = make_design(design, train_share, folds)
+    table = read_study(source, columns, values)
+    name = name or _name_of(source)
+    if beside is not None:
+        run = beside if isinstance(beside, RunFrames) else load_results(beside)
+        table = put_beside(table, table_of_run(run.found), run.name, find_plain(table, plain))
     comparisons = judge(
         select_cells(table, only, plain),
-        make_design(design, train_share, folds),
+        asked_design,
         plain,
         better=better,
         stand_in=stand_in,
@@ -140,4 +159,80 @@ def compare(
         family=family,
         mann_whitney=mann_whitney,
     )
-    return StudyResult(name or "results", comparisons)
+    return StudyResult(name, comparisons)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CheckedClaims:
+    """What came out of the claims on a table.
+
+    Parameters
+    ----------
+    name : str
+        Of the table.
+    claims : tuple of JudgedClaim
+    """
+
+    name: str
+    claims: tuple[JudgedClaim, ...]
+
+    @cached_property
+    def document(self) -> Document:
+        """Each claim with its number, what comes out, and why."""
+        return claims_document(self.name, self.claims)
+
+    def __repr__(self) -> str:
+        answer = self.document.answer
+        return f"<{answer.headline.text if answer else ''}>"
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row per claim."""
+        rows = []
+        for judged in self.claims:
+            columns = {name: getattr(judged, name) for name in ("n", "by_rule", "low", "high", "verdict")}
+            asked = judged.claim.model_dump(
+                include={"study", "claim", "quantity", "relation", "published", "rule"}
+            )
+            rows.append(asked | columns | {"reason": judged.reason, "source": judged.claim.source})
+        return pd.DataFrame(rows)
+
+
+def check_claims(
+    source: "str | Path | Frame",
+    claims: str | Path,
+    design: str | None,
+    *,
+    train_share: float | None = None,
+    folds: int | None = None,
+    columns: Mapping[str, str] | None = None,
+    values: Sequence[str] = (),
+) -> CheckedClaims:
+    """Judge claims on a table of repeats: sentences that count or average comparisons with a plain model.
+
+    Parameters
+    ----------
+    claims : path
+        A CSV with the columns of `fairbench_cli.studies.claims.Claim`; ``"published"``: those that come with
+        fairbench.
+    source, design, train_share, folds, columns, values
+        As `compare` takes them.
+
+    Raises
+    ------
+    UserError
+        For a table or claims that cannot be read.
+    """
+    path = Path(claims)
+    if claims == PUBLISHED:
+        path = Path(__file__).parents[1] / "studies" / "claims.csv"
+    asked = read_claims(path)
+    asked_design = make_design(design, train_share, folds)
+    judged = judge_claims(read_study(source, columns, values), asked, asked_design)
+    return CheckedClaims(_name_of(source), tuple(judged))
+
+
+def _name_of(source: "str | Path | Frame") -> str:
+    """Return what a table is called."""
+    if isinstance(source, str | Path):
+        return Path(source).name
+    return "results"

@@ -17,10 +17,10 @@ from fairbench_cli.studies.judge import (
     Rule,
     StudyComparisons,
     StudyDesign,
+    compare_by_design,
     compute_means,
     judge,
     select_cells,
-    compare_by_design,
 )
 from fairbench_cli.studies.table import StudyTable
 
@@ -146,7 +146,8 @@ def judge_claims(table: StudyTable, claims: Sequence[Claim], design: StudyDesign
     comparisons_of: dict[tuple[Any, ...], StudyComparisons] = {}
     judged = []
     for claim in claims:
-        key = (claim.where, claim.plain, *claim.stand_in.items(), *claim.better.items())
+        by_ranks = claim.rule == "mann-whitney"
+        key = (claim.where, claim.plain, *claim.stand_in.items(), *claim.better.items(), by_ranks)
         if key not in comparisons_of:
             try:
                 cells = select_cells(table, claim.where, claim.plain or None)
@@ -160,7 +161,7 @@ def judge_claims(table: StudyTable, claims: Sequence[Claim], design: StudyDesign
                 claim.plain or None,
                 better=claim.better,
                 stand_in=claim.stand_in,
-                mann_whitney=True,
+                mann_whitney=by_ranks,
             )
         if claim.quantity == "change":
             judged.append(_judge_change(claim, comparisons_of[key]))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 import pandas as pd
 
@@ -18,7 +18,6 @@ from fairbench_cli.document.model import (
     TableCell,
     TextTable,
     plain_table,
-    table_of,
 )
 from fairbench_cli.report.show.page_charts import axis_around
 from fairbench_cli.studies.claims import JudgedClaim
@@ -26,9 +25,9 @@ from fairbench_cli.studies.judge import WORDS, Rule, StudyComparisons, pairing_s
 from fairbench_cli.studies.over_data_sets import MIN_DATA_SETS
 
 RULES: dict[Rule, str] = {
-    "means": "by their means",
-    "mann-whitney": "Mann and Whitney's test",
-    "test": "each by its test",
+    "means": "means",
+    "mann-whitney": "Mann–Whitney",
+    "test": "its test",
     "holm": "after Holm",
 }
 MOST_FORESTS = 12
@@ -45,7 +44,9 @@ def study_document(name: str, comparisons: StudyComparisons, over_data_sets: pd.
     by_means = comparisons.count("means")
     n = len(frame)
     counts = [f"better than {comparisons.plain} in {_share(shown['better'], n)}"]
-    counts += [f"{word} in {_share(shown[word], n)}" for word in ("worse", "same", "not decided") if shown[word]]
+    counts += [
+        f"{word} in {_share(shown[word], n)}" for word in ("worse", "same", "not decided") if shown[word]
+    ]
     text = f"Of {format_count(n, 'comparison')}: {', '.join(counts)}."
     detail = (
         f"By their means alone: better in {_share(by_means['better'], n)}, worse in "
@@ -61,7 +62,8 @@ def study_document(name: str, comparisons: StudyComparisons, over_data_sets: pd.
     sections = [Section("By each rule", tables=(_rules_table(comparisons),), notes=(NOT_SHOWN,))]
     for title, column in (("Techniques", "technique"), ("Metrics", "metric"), ("Data sets", "data")):
         if column in frame and frame[column].nunique() > 1:
-            sections.append(Section(title, tables=(_part_table(comparisons, column),)))
+            sentence = "Better / worse, in % of n comparisons."
+            sections.append(Section(title, (sentence,), (_part_table(comparisons, column),)))
     if "data" in frame and frame["data"].nunique() > 1:
         sections.append(_matrix_section(comparisons))
     if "change" in over_data_sets:
@@ -87,8 +89,7 @@ def claims_document(name: str, claims: Sequence[JudgedClaim]) -> Document:
         limits = [_quantity_text(claim.quantity, number) for number in (judged.low, judged.high)]
         rows.append(
             (
-                TableCell(claim.study),
-                TableCell(claim.claim, claim.source),
+                TableCell(f"{claim.study}: {claim.claim}"),
                 TableCell(f"{judged.n:,}", value=judged.n),
                 _quantity_cell(claim.quantity, claim.published),
                 TableCell(_quantity_text(claim.quantity, judged.by_rule), RULES[claim.rule]),
@@ -96,14 +97,14 @@ def claims_document(name: str, claims: Sequence[JudgedClaim]) -> Document:
                 TableCell(judged.verdict),
             )
         )
-    heads = ("study", "claim", "comparisons", "published", "by its rule", "between", "verdict")
-    reasons = [f"{judged.claim.claim}: {judged.reason}." for judged in claims]
+    heads = ("claim", "n", "published", "by its rule", "between", "verdict")
+    reasons = [f"{judged.claim.claim} ({judged.claim.source}): {judged.reason}." for judged in claims]
     note = (
         "Between: a share is at least what is shown, and at most what is not shown to be otherwise, at 95 % "
-        "for all at once; a mean change has its 95 % interval. A claim holds where that leaves no number that "
-        "is far from the published one, and does not where it leaves out that one."
+        "for all at once; a mean change has its 95 % interval. A claim holds where no number is left that is "
+        "far from the published one, and does not where that one is left out."
     )
-    table = plain_table("", heads, rows, 2)
+    table = replace(plain_table("", heads, rows, 1), led=True)
     return Document(
         f"{name}: claims",
         Answer(Statement(text)),
@@ -147,34 +148,33 @@ def _rules_table(comparisons: StudyComparisons) -> TextTable:
 
 def _part_table(comparisons: StudyComparisons, column: str) -> TextTable:
     """Return how often each technique, metric or data set is better and worse, by each rule."""
-    columns: dict[str, Any] = {
-        column: lambda part: TableCell(part[0]),
-        "comparisons": lambda part: TableCell(f"{len(part[1]):,}", value=len(part[1])),
-    }
-    parts = [(str(name), part) for name, part in comparisons.frame.groupby(column, sort=False)]
-    for rule in comparisons.rules:
-        for word in ("better", "worse"):
-
-            def write(part: tuple[str, pd.DataFrame], rule: Rule = rule, word: str = word) -> TableCell:
-                count = comparisons.count(rule, part[1])[word]
-                return TableCell(_share(count, len(part[1])), value=count / len(part[1]))
-
-            columns[f"{word} {RULES[rule]}"] = write
-    return table_of("", columns, parts)
+    rows = []
+    for (name,), index in comparisons.rows_by(column).items():
+        n = len(index)
+        cells = [TableCell(name), TableCell(f"{n:,}", value=n)]
+        for rule in comparisons.rules:
+            words = comparisons.count(rule, index)
+            shares = [f"{100 * words[word] / n:.1f}" for word in ("better", "worse")]
+            cells.append(TableCell(" / ".join(shares), value=(words["better"] - words["worse"]) / n))
+        rows.append(cells)
+    heads = (column, "n", *(RULES[rule] for rule in comparisons.rules))
+    return plain_table("", heads, rows, 1)
 
 
 def _matrix_section(comparisons: StudyComparisons) -> Section:
     """Return wins and losses of each technique on each data set."""
-    frame = comparisons.frame
-    data_sets = frame["data"].unique().tolist()
+    index_of = comparisons.rows_by("technique", "data")
+    data_sets = comparisons.frame["data"].unique().tolist()
     rows = []
-    for technique, part in frame.groupby("technique", sort=False):
-        cells = [TableCell(str(technique))]
+    for technique in comparisons.frame["technique"].unique().tolist():
+        cells = [TableCell(technique)]
         for data in data_sets:
-            of_data = part[part["data"] == data]
-            words = comparisons.count("holm", of_data)
-            text = f"{words['better']} / {words['worse']}" if len(of_data) else "-"
-            cells.append(TableCell(text, f"of {len(of_data)}", words["better"] - words["worse"]))
+            if (technique, data) in index_of:
+                words = comparisons.count("holm", index_of[technique, data])
+                lead = words["better"] - words["worse"]
+                cells.append(TableCell(f"{words['better']} / {words['worse']}", value=lead))
+            else:
+                cells.append(TableCell("-"))
         rows.append(cells)
     sentence = "How often each technique is shown to be better / worse, after Holm's adjustment."
     return Section("Techniques by data sets", (sentence,), (plain_table("", ("", *data_sets), rows, 1),))

@@ -27,11 +27,13 @@ def table_of_run(run: RunResults) -> StudyTable:
     """Return the values of a run by cell and repeat; a technique is called by its label in tables."""
     rows = run.results.rows
     seen = rows[["intervention", "parameters"]].itertuples(index=False, name=None)
-    labels = [technique_label(str(name), str(parameters), include_protected=False) for name, parameters in seen]
+    labels = [
+        technique_label(str(name), str(parameters), include_protected=False) for name, parameters in seen
+    ]
     others = rows.drop(columns=["dataset", "intervention", "parameters", "metric"]).astype(str)
     keys = others.assign(data=rows["dataset"], technique=labels, metric=rows["metric"]).reset_index(drop=True)
     repeats = tuple(map(str, range(run.results.values.shape[1])))
-    return StudyTable(keys, run.results.values, repeats, {})
+    return StudyTable(keys, run.results.values, repeats, {}, ())
 
 
 def put_beside(study: StudyTable, run: StudyTable, name: str, plain: str) -> StudyTable:

@@ -6,6 +6,7 @@ its own verdicts.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -105,11 +106,27 @@ class StudyComparisons:
     margins: Floats
     notes: tuple[str, ...] = ()
 
-    def count(self, rule: Rule, frame: pd.DataFrame | None = None) -> dict[str, int]:
-        """Return how many comparisons, of all or those of a part of the frame, have each of `WORDS`."""
-        verdicts = (self.frame if frame is None else frame)[rule.replace("-", "_")]
-        counts = verdicts.value_counts()
-        return {word: int(counts.get(word, 0)) for word in WORDS}
+    def count(self, rule: Rule, rows: Rows | None = None) -> dict[str, int]:
+        """Return how many comparisons, of all or of some rows of the frame, have each of `WORDS`."""
+        verdicts = self._verdicts[rule]
+        if rows is not None:
+            verdicts = verdicts[rows]
+        counts = np.bincount(verdicts, minlength=len(WORDS)).tolist()
+        return dict(zip(WORDS, counts, strict=True))
+
+    @cached_property
+    def _verdicts(self) -> dict[Rule, Rows]:
+        """The index of each verdict in `WORDS`, by rule."""
+        verdicts = {}
+        for rule in self.rules:
+            words = self.frame[rule.replace("-", "_")].to_numpy(dtype=object)
+            verdicts[rule] = np.select([words == word for word in WORDS], np.arange(len(WORDS)))
+        return verdicts
+
+    def rows_by(self, *columns: str) -> dict[tuple[str, ...], Rows]:
+        """Return the rows of the frame for each combination of values of some columns."""
+        indices = self.frame.groupby(list(columns), sort=False).indices
+        return {key if isinstance(key, tuple) else (key,): np.asarray(rows) for key, rows in indices.items()}
 
     @property
     def rules(self) -> tuple[Rule, ...]:

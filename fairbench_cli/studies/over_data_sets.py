@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from fairbench_cli.data.table import Rows
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.ledger.inference import EQUAL
-from fairbench_cli.studies.judge import StudyComparisons, compute_means, compare_by_design
+from fairbench_cli.studies.judge import StudyComparisons, compare_by_design, compute_means
 
 MIN_DATA_SETS = 3
 GRID = 400  # values of the spread between data sets
@@ -96,28 +97,29 @@ def frame_over_data_sets(comparisons: StudyComparisons) -> pd.DataFrame:
     the next one. Empty with fewer than `MIN_DATA_SETS`, where nothing varies, and without an ideal.
     """
     rows = []
-    frame = comparisons.frame
-    has_data = "data" in frame
-    groups = frame.groupby(["technique", "metric"], sort=False)
-    for index in groups.indices.values():
-        part = frame.iloc[index]
-        words = comparisons.count("holm", part)
-        row: dict[str, Any] = {name: part[name].iloc[0] for name in ("technique", "metric")}
-        row |= {"comparisons": len(part), "wins": words["better"], "losses": words["worse"]}
-        if has_data:
-            row |= _common_change(comparisons, np.asarray(index))
+    data_sets = None
+    if "data" in comparisons.frame:
+        data_sets = comparisons.frame["data"].to_numpy(dtype=object)
+    for (technique, metric), index in comparisons.rows_by("technique", "metric").items():
+        words = comparisons.count("holm", index)
+        row: dict[str, Any] = {"technique": technique, "metric": metric, "comparisons": len(index)}
+        row |= {"wins": words["better"], "losses": words["worse"]}
+        if data_sets is not None:
+            row |= _common_change(comparisons, index, data_sets[index])
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _common_change(comparisons: StudyComparisons, index: Rows) -> dict[str, float]:
-    """Return the columns of `frame_over_data_sets` that are about data sets."""
-    part = comparisons.frame.iloc[index]
+def _common_change(
+    comparisons: StudyComparisons, index: Rows, data_sets: NDArray[np.object_]
+) -> dict[str, float]:
+    """Return the columns of `frame_over_data_sets` that are about the data sets of some comparisons."""
     ours = []
     theirs = []
-    for positions in part.groupby("data", sort=False).indices.values():
-        ours.append(compute_means(comparisons.distances[index[positions]].T))
-        theirs.append(compute_means(comparisons.plain_distances[index[positions]].T))
+    for data in dict.fromkeys(data_sets.tolist()):
+        rows = index[data_sets == data]
+        ours.append(compute_means(comparisons.distances[rows].T))
+        theirs.append(compute_means(comparisons.plain_distances[rows].T))
     test = compare_by_design(np.array(ours), np.array(theirs), comparisons.design)
     is_tested = ~np.isnan(test.p)
     n_data_sets = int(is_tested.sum())
