@@ -15,7 +15,7 @@ from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.config import POINT
 from fairbench_cli.studies.claims import JudgedClaim, judge_claims, read_claims
 from fairbench_cli.studies.document import claims_document, study_document
-from fairbench_cli.studies.from_run import put_beside, table_of_run
+from fairbench_cli.studies.from_run import design_of_run, put_beside, table_of_run
 from fairbench_cli.studies.judge import (
     Family,
     StudyComparisons,
@@ -84,7 +84,7 @@ class StudyResult:
 
 def compare(
     source: "str | Path | Frame",
-    design: str | None,
+    design: str | None = None,
     *,
     train_share: float | None = None,
     folds: int | None = None,
@@ -108,7 +108,7 @@ def compare(
         A row per repeat and metric, or per repeat with a column per metric.
     design : {"splits", "folds", "fresh", "seeds", "unpaired"}
         How the repeats hang together: random splits of the same rows, cross-validation, rows of their own,
-        one test set with several seeds, not paired.
+        one test set with several seeds, not paired. None, with a run beside the table: as in the run.
     train_share : float
         Of the rows, that a split trains on.
     folds : int
@@ -143,11 +143,16 @@ def compare(
     >>> compare(table, "splits", train_share=0.7)
     <Of 1 comparison: better than none in 100.0 %.>
     """
-    asked_design = make_design(design, train_share, folds)
-    table = read_study(source, columns, values)
-    name = name or _name_of(source)
+    run = None
     if beside is not None:
         run = beside if isinstance(beside, RunFrames) else load_results(beside)
+    if design is None and run is not None:
+        asked_design = design_of_run(run.found)
+    else:
+        asked_design = make_design(design, train_share, folds)
+    table = read_study(source, columns, values)
+    name = name or _name_of(source)
+    if run is not None:
         table = put_beside(table, table_of_run(run.found), run.name, find_plain(table, plain))
     comparisons = judge(
         select_cells(table, only, plain),

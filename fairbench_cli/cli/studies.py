@@ -43,9 +43,9 @@ def compare_table(
     paths: Sequence[Path],
     reading: Mapping[str, Any],
     judging: Mapping[str, Any],
-    claims: str | None,
-    fail_on: str | None,
-    output: Path | None,
+    claims: str | None = None,
+    fail_on: str | None = None,
+    output: Path | None = None,
 ) -> int:
     """Judge a table of published repeats, and a run beside it; write files where they are asked for.
 

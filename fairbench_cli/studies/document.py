@@ -223,8 +223,8 @@ def _forest_section(over_data_sets: pd.DataFrame, comparisons: StudyComparisons)
         "in another data set like these."
     )
     note = (
-        "Normal means with a common mean (flat prior) and a spread between data sets (half-Cauchy prior); at "
-        f"least {MIN_DATA_SETS} data sets. Data sets of one collection are no sample of all."
+        "Normal means with a common mean and a spread between data sets, flat priors; of at least "
+        f"{MIN_DATA_SETS} data sets. Data sets of one collection are no sample of all."
     )
     table = plain_table("", heads, rows, 2, grouped=True)
     return Section("Over data sets", (sentence,), (table,), (note,), charts=tuple(pictures[:MOST_FORESTS]))

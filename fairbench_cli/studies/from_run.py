@@ -8,7 +8,9 @@ import pandas as pd
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.report.ledger.cell_labels import technique_label
+from fairbench_cli.report.ledger.inference import row_design
 from fairbench_cli.report.ledger.results import RunResults
+from fairbench_cli.studies.judge import StudyDesign
 from fairbench_cli.studies.table import StudyTable
 
 STUDY = "study"
@@ -34,6 +36,14 @@ def table_of_run(run: RunResults) -> StudyTable:
     keys = others.assign(data=rows["dataset"], technique=labels, metric=rows["metric"]).reset_index(drop=True)
     repeats = tuple(map(str, range(run.results.values.shape[1])))
     return StudyTable(keys, run.results.values, repeats, {}, ())
+
+
+def design_of_run(run: RunResults) -> StudyDesign:
+    """Return how the repeats of a run hang together."""
+    design = row_design(run.plan.config)
+    if design.kind == "split":
+        return StudyDesign("splits", design.ratio)
+    return StudyDesign("fresh" if design.kind == "drawn" else "seeds")
 
 
 def put_beside(study: StudyTable, run: StudyTable, name: str, plain: str) -> StudyTable:

@@ -41,30 +41,32 @@ def mean_over_data_sets(means: Floats, errors: Floats, margin: float) -> MeanOve
     """Return the posterior of the mean of several data sets that differ.
 
     Each data set's mean is normal round its own true one with its standard error, and true ones are normal
-    round a common mean with a spread. The common mean has a flat prior, the spread a half-Cauchy one whose
-    scale is the standard deviation of the means: Gelman et al. (2013), "Bayesian data analysis", eq. (5.21).
-    The region of the margin is that of practical equivalence of Benavoli et al. (2017), "Time for a change".
+    round a common mean with a spread. Both have flat priors: Gelman et al. (2013), "Bayesian data analysis",
+    eq. (5.21). The interval holds in 95 % of simulated studies or more: .98 to 1 of 3 or 4 data sets, .95 to
+    .98 of 12. The region of the margin is that of practical equivalence of Benavoli et al. (2017), "Time for
+    a change".
 
     Parameters
     ----------
     means, errors : float arrays, shape (data sets,)
-        At least two, errors above 0.
+        At least three, errors above 0.
 
     >>> posterior = mean_over_data_sets(np.array([0.02, 0.03, 0.04]), np.full(3, 0.01), 0.01)
-    >>> round(posterior.mean, 3), posterior.low < 0.03 < posterior.high, posterior.above > 0.8
+    >>> round(posterior.mean, 3), posterior.low < 0.03 < posterior.high, posterior.above > 0.7
     (0.03, True, True)
     """
     from scipy.optimize import brentq
     from scipy.special import ndtr
 
-    # 1. The spread: equal steps of its prior's distribution.
+    # 1. The spread from 0 to several hundred times that of the means: the farther, the longer the steps.
     scale = max(float(np.std(means, ddof=1)), float(errors.min()) / 10)
     spread = scale * np.tan((np.arange(GRID) + 0.5) / GRID * np.pi / 2)
     # 2. Given the spread, the common mean is normal; how well each spread fits is its weight.
     variances = errors[:, None] ** 2 + spread**2
     precision = (1 / variances).sum(axis=0)
     centre = (means[:, None] / variances).sum(axis=0) / precision
-    log_weight = -0.5 * (np.log(precision) + np.log(variances).sum(axis=0))
+    log_weight = np.log1p((spread / scale) ** 2)  # the length of a step
+    log_weight -= 0.5 * (np.log(precision) + np.log(variances).sum(axis=0))
     log_weight -= 0.5 * ((means[:, None] - centre) ** 2 / variances).sum(axis=0)
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
