@@ -23,10 +23,10 @@ NOTE_WORDS = frozenset(
 DENSE = 16  # times as many pairs of codes as rows, up to which a list of all pairs is the fastest
 
 
-def combine_codes(*columns: Ints) -> Ints:
+def combine_codes(columns: Sequence[Ints]) -> Ints:
     """Return a code, from 0 without gaps, for each combination of codes that a row has.
 
-    >>> combine_codes(np.array([0, 0, 1, 1]), np.array([0, 2, 2, 2])).tolist()
+    >>> combine_codes([np.array([0, 0, 1, 1]), np.array([0, 2, 2, 2])]).tolist()
     [0, 1, 2, 2]
     """
     combined = columns[0]
@@ -75,12 +75,12 @@ def select_keys(
         The columns that are roles: ``technique``, ``metric``, perhaps ``data`` and ``repeat``.
     """
     columns = [name for name in codes if name not in roles]
-    needed = _needed_columns(codes, texts, values, n_rows, roles)
-    shared = _shared_columns(codes, texts, needed, [name for name in columns if name not in needed])
-    return [name for name in columns if name in {*needed, *shared}]
+    required = _required_columns(codes, texts, values, n_rows, roles)
+    shared = _shared_columns(codes, texts, required, [name for name in columns if name not in required])
+    return [name for name in columns if name in required or name in shared]
 
 
-def _needed_columns(
+def _required_columns(
     codes: Mapping[str, Ints], texts: Texts, values: Floats, n_rows: int, roles: Sequence[str]
 ) -> list[str]:
     """Return the columns that tell rows with different values apart which are alike in all roles."""
@@ -91,22 +91,22 @@ def _needed_columns(
         if name not in roles and tells_some and (has_repeats or not _is_note(name)):
             is_number = is_numbers(texts[name])
             kinds[name] = (_is_note(name), _is_fractions(texts[name]), is_number, len(texts[name]))
-    base = combine_codes(*(codes[role] for role in roles))
+    base = combine_codes([codes[role] for role in roles])
     n_alike = _alike_rows_counter(codes, base, np.where(np.isnan(values), np.inf, values))
-    needed: list[str] = []
-    before = n_alike(needed)
+    required: list[str] = []
+    before = n_alike(required)
     for name in sorted(kinds, key=kinds.__getitem__):
-        if before and n_alike([*needed, name]) < before:
-            needed.append(name)
-            before = n_alike(needed)
+        if before and n_alike([*required, name]) < before:
+            required.append(name)
+            before = n_alike(required)
     if before:  # rows that fractions do not tell apart either: numbers next to the values
-        needed = [name for name in needed if not _is_fractions(texts[name])]
-        before = n_alike(needed)
-    for name in list(needed):
-        others = [other for other in needed if other != name]
-        if n_alike(others) == before:
-            needed = others
-    return needed
+        required = [name for name in required if not _is_fractions(texts[name])]
+        before = n_alike(required)
+    for name in list(required):
+        remaining = [other for other in required if other != name]
+        if n_alike(remaining) == before:
+            required = remaining
+    return required
 
 
 def _alike_rows_counter(
@@ -118,7 +118,7 @@ def _alike_rows_counter(
     """
 
     def n_alike(names: Sequence[str]) -> int:
-        groups = combine_codes(base, *(codes[name] for name in names))
+        groups = combine_codes([base] + [codes[name] for name in names])
         n_groups = count_codes(groups)
         differs = values != values[first_rows(groups)][groups]
         has_several = np.zeros(n_groups, dtype=bool)
@@ -129,14 +129,14 @@ def _alike_rows_counter(
 
 
 def _shared_columns(
-    codes: Mapping[str, Ints], texts: Texts, needed: Sequence[str], columns: Sequence[str]
+    codes: Mapping[str, Ints], texts: Texts, required: Sequence[str], columns: Sequence[str]
 ) -> list[str]:
     """Return the columns that are the same for all techniques of a cell or, if of few texts, of a repeat."""
-    cell = combine_codes(*(codes[name] for name in ("metric", "data", *needed) if name in codes))
+    cell = combine_codes([codes[name] for name in codes if name in ("metric", "data") or name in required])
     repeat = cell
     n_repeats = 0
     if "repeat" in codes:
-        repeat = combine_codes(cell, codes["repeat"])
+        repeat = combine_codes([cell, codes["repeat"]])
         n_repeats = len(texts["repeat"])
     shared = []
     for name in columns:
@@ -149,7 +149,7 @@ def _shared_columns(
             group = cell
             if 2 * n_texts <= n_repeats and not _is_note(name):
                 group = repeat
-            is_shared = count_codes(combine_codes(group, codes[name])) == count_codes(group)
+            is_shared = count_codes(combine_codes([group, codes[name]])) == count_codes(group)
         if is_shared:
             shared.append(name)
     return shared

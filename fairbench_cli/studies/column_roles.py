@@ -82,7 +82,7 @@ def assign_roles(
     if "technique" not in roles:
         fix = '; columns that are techniques become rows by frame.melt(…, var_name="technique")'
         raise _missing_role(rows, "technique", fix)
-    value_names = tuple(values)
+    value_names = tuple(dict.fromkeys(values))
     if not values:
         value_names = tuple(roles[role] for role in ("value",) if role in roles)
         if "metric" not in roles and "value" not in columns:

@@ -122,15 +122,15 @@ def read_study(
         extra_keys = select_keys(read.codes, read.texts, read.values, read.n_rows, role_columns)
         if "repeat" in roles and "repeat" not in (columns or {}):
             _refuse_second_repeat(read, roles["repeat"], extra_keys)
-        keys = [*(role for role in role_columns if role != "repeat"), *extra_keys]
-        left_out = [name for name in read.codes if name not in {*keys, "repeat"}]
-        notes = [*rows.notes, *percent_notes]
+        keys = [role for role in role_columns if role != "repeat"] + extra_keys
+        left_out = [name for name in read.codes if name not in keys and name != "repeat"]
+        notes = list(rows.notes + percent_notes)
         notes.append(f"Columns: {', '.join(f'{role} = {name}' for role, name in roles.items())}.")
         if extra_keys:
             notes.append(f"Cells are told apart by {join_names(extra_keys)} as well.")
         if left_out:
             notes.append(f"Left out, as they tell no cells apart: {join_names(left_out)}.")
-        cell = pd.factorize(combine_codes(*(read.codes[name] for name in keys)))[0]
+        cell = pd.factorize(combine_codes([read.codes[name] for name in keys]))[0]
         repeat, labels = _number_repeats(read, cell)
         if "repeat" not in roles and len(labels) > 1:
             notes.append("No column of repeats: the rows of a cell are its repeats, in their order.")
@@ -168,7 +168,7 @@ def _read_values(rows: "Source", roles: Mapping[str, str], value_names: Sequence
     """Read the values as numbers and all other columns as codes of their texts."""
     value_columns = [rows.column_index[name] for name in value_names]
     columns_by_key = {role: columns_of(rows, name) for role, name in roles.items() if role != "value"}
-    used = {*value_columns, *chain.from_iterable(columns_by_key.values())}
+    used = set(chain(value_columns, *columns_by_key.values()))
     for name, column in rows.column_index.items():
         if column not in used and name in USUAL_NAMES:
             columns_by_key[f"{name} (column)"] = [column]
@@ -178,16 +178,18 @@ def _read_values(rows: "Source", roles: Mapping[str, str], value_names: Sequence
     for i, columns in enumerate(columns_by_key.values()):
         parts = " || '+' || ".join(f"coalesce(trimmed_{column}, '')" for column in columns)
         selected.append(f"{parts} AS text{i}")
-    missing = ", ".join(map(sql.quoted, sorted(LOOK_MISSING)))
     for i, column in enumerate(value_columns):
-        bad = f"{sql.no_number(column)} AND lower(trimmed_{column}) NOT IN ({missing})"
-        fix = "write finite numbers with a decimal point; leave the cell empty where there is no value"
-        refuse_if(rows, column, bad, "{column} has {value}, not a finite number, in {count}", fix)
-        selected.append(
-            f"CASE WHEN NOT {sql.not_finite(f'number_{column}')} THEN number_{column} END AS value{i}"
-        )
+        is_finite = f"NOT {sql.not_finite(f'number_{column}')}"
+        selected.append(f"CASE WHEN {is_finite} THEN number_{column} END AS value{i}")
+        selected.append(f"{_no_value(column)} AS bad{i}")
     # Read once and kept, as each column is fetched alone: all texts at once would take ten times the memory.
     rows.execute(f"CREATE TEMP TABLE study AS SELECT {', '.join(selected)} FROM predictions")
+    for i, column in enumerate(value_columns):
+        (has_bad,) = rows.row(f"SELECT bool_or(bad{i}) FROM study")
+        if has_bad:
+            problem = "{column} has {value}, not a finite number, in {count}"
+            fix = "write finite numbers with a decimal point; leave the cell empty where there is no value"
+            refuse_if(rows, column, _no_value(column), problem, fix)
     fetched = [np.ma.filled(_fetch(rows, f"value{i}"), np.nan) for i in range(len(value_columns))]
     values = np.stack(fetched, axis=1)
     if not values.size:
@@ -203,6 +205,12 @@ def _read_values(rows: "Source", roles: Mapping[str, str], value_names: Sequence
         codes["metric"] = np.tile(np.arange(len(fetched)), len(values))
         texts["metric"] = list(value_names)
     return _Values(codes, texts, values.ravel(), len(values))
+
+
+def _no_value(column: int) -> str:
+    """Write in SQL that a cell is no finite number, and does not say that there is none."""
+    missing = ", ".join(map(sql.quoted, sorted(LOOK_MISSING)))
+    return f"{sql.no_number(column)} AND lower(trimmed_{column}) NOT IN ({missing})"
 
 
 def _fetch(rows: "Source", column: str) -> Any:
@@ -230,7 +238,9 @@ def _number_repeats(read: _Values, cell: Ints) -> tuple[Ints, list[str]]:
     labels = read.texts["repeat"]
     if not is_numbers(labels):
         return read.codes["repeat"], labels
-    order = sorted(range(len(labels)), key=lambda code: float(labels[code] or "nan"))
+    order = sorted(
+        range(len(labels)), key=lambda code: np.nan_to_num(float(labels[code] or "nan"), nan=np.inf)
+    )
     return np.argsort(order)[read.codes["repeat"]], [labels[code] for code in order]
 
 

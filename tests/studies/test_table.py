@@ -472,7 +472,7 @@ def test_the_order_of_rows_and_columns_changes_no_value(seed):
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 50), st.integers(0, 2)), min_size=1))
 def test_combined_codes_are_those_of_the_combinations(rows):
     columns = [pd.factorize(np.array(column), sort=True)[0] for column in zip(*rows, strict=True)]
-    combined = combine_codes(*columns)
+    combined = combine_codes(columns)
     assert len(set(zip(combined.tolist(), rows, strict=True))) == len(set(rows)) == combined.max() + 1
 
 
