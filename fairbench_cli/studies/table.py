@@ -177,11 +177,13 @@ def _read_values(rows: "Source", roles: Mapping[str, str], value_names: Sequence
     selected = []
     for i, columns in enumerate(columns_by_key.values()):
         parts = " || '+' || ".join(f"coalesce(trimmed_{column}, '')" for column in columns)
+        if len(columns) == 1:  # trimmed later, each text once
+            parts = f"coalesce(text_{columns[0]}, '')"
         selected.append(f"{parts} AS text{i}")
     for i, column in enumerate(value_columns):
         is_finite = f"NOT {sql.not_finite(f'number_{column}')}"
         selected.append(f"CASE WHEN {is_finite} THEN number_{column} END AS value{i}")
-        selected.append(f"{_no_value(column)} AS bad{i}")
+        selected.append(f"CASE WHEN {is_finite} THEN false ELSE {_no_value(column)} END AS bad{i}")
     # Read once and kept, as each column is fetched alone: all texts at once would take ten times the memory.
     rows.execute(f"CREATE TEMP TABLE study AS SELECT {', '.join(selected)} FROM predictions")
     for i, column in enumerate(value_columns):
@@ -198,9 +200,13 @@ def _read_values(rows: "Source", roles: Mapping[str, str], value_names: Sequence
     texts = {}
     for i, name in enumerate(columns_by_key):
         by_first_row = f"SELECT text{i} FROM study GROUP BY text{i} ORDER BY min(rowid)"
-        rows.database.execute(f"CREATE TEMP TYPE texts{i} AS ENUM ({by_first_row})")
-        codes[name] = np.repeat(_fetch(rows, f"enum_code(text{i}::texts{i})").astype(np.int64), len(fetched))
-        (texts[name],) = rows.row(f"SELECT enum_range(NULL::texts{i})")
+        rows.database.execute(f"CREATE TYPE texts{i} AS ENUM ({by_first_row})")
+        (untrimmed,) = rows.row(f"SELECT enum_range(NULL::texts{i})")
+        trimmed = np.array([text.strip(sql.BLANKS) for text in untrimmed], dtype=object)
+        code_of_text, unique_texts = pd.factorize(trimmed)
+        row_codes = code_of_text[_fetch(rows, f"enum_code(text{i}::texts{i})")]
+        codes[name] = np.repeat(row_codes, len(fetched))
+        texts[name] = unique_texts.tolist()
     if "metric" not in roles:
         codes["metric"] = np.tile(np.arange(len(fetched)), len(values))
         texts["metric"] = list(value_names)

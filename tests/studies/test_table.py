@@ -361,6 +361,19 @@ def test_repeats_with_gaps_are_missing_values():
     assert np.nansum(study.values) == pytest.approx(frame["value"].sum())
 
 
+def test_blanks_around_texts_are_trimmed(tmp_path):
+    frame = tidy()
+    spaced = frame.copy()
+    spaced.loc[::3, "technique"] = " " + spaced["technique"] + " "
+    spaced.loc[::5, "data"] += "\t"
+    spaced.columns = [f" {name} " for name in spaced.columns]
+    spaced.to_csv(tmp_path / "t.csv", index=False)
+    same(read_study(tmp_path / "t.csv"), frame)
+    same(read_study(spaced, {"technique": "technique", "repeat": "repeat"}), frame)
+    joined = read_study(spaced, {"technique": "data+technique"})
+    assert joined.keys["technique"].unique().tolist()[:2] == ["adult+none", "adult+rw"]
+
+
 def test_words_for_missing_values(tmp_path):
     lines = [
         "technique,seed,accuracy",
