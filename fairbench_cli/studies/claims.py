@@ -25,7 +25,7 @@ from fairbench_cli.studies.judge import (
 from fairbench_cli.studies.table import StudyTable
 
 Quantity = Literal["better", "same", "worse", "change"]
-ClaimVerdict = Literal["holds", "does not hold", "not decided"]
+ClaimVerdict = Literal["holds", "does not hold", "not decided", "no number"]
 Relation = Literal["about", "at least", "at most", ""]
 NEAR = 0.05  # how far off a share may be that is "about" a number
 
@@ -94,8 +94,8 @@ class JudgedClaim:
     low, high : float
         Between which it is: of a share, from what is shown after Holm's adjustment to what is not excluded by
         it; of a change, its 95 % interval.
-    verdict : {"holds", "does not hold", "not decided"}
-        Whether the published number fits what is between them.
+    verdict : {"holds", "does not hold", "not decided", "no number"}
+        Whether the published number fits what is between them; "no number" where none was published.
     reason : str
     """
 
@@ -207,7 +207,9 @@ def _judge_change(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
 
 def _verdict(claim: Claim, low: float, high: float) -> ClaimVerdict:
     """Return whether a number fits what is between two limits, and nothing else does that differs much."""
-    if not claim.relation or np.isnan(low + high):
+    if not claim.relation:
+        return "no number"
+    if np.isnan(low + high):
         return "not decided"
     if claim.relation == "at least":
         least, most = claim.published, np.inf

@@ -1,6 +1,7 @@
 """What came out of a table of repeats, in words, tables and forests."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from fairbench_cli.document.model import (
     TextTable,
     plain_table,
 )
+from fairbench_cli.report.show.answer_text import capitalise
 from fairbench_cli.report.show.page_charts import axis_around
 from fairbench_cli.studies.claims import JudgedClaim
 from fairbench_cli.studies.judge import WORDS, Rule, StudyComparisons, pairing_sentence
@@ -56,7 +58,7 @@ def study_document(name: str, comparisons: StudyComparisons, over_data_sets: pd.
     family = "all comparisons" if comparisons.family == "all" else "the techniques of a cell and metric"
     facts = (
         pairing_sentence(comparisons),
-        comparisons.design.meaning,
+        capitalise(comparisons.design.meaning),
         f"Better is: {sides}. Holm's adjustment is over {family}.",
     )
     sections = [Section("By each rule", tables=(_rules_table(comparisons),), notes=(NOT_SHOWN,))]
@@ -79,10 +81,12 @@ def study_document(name: str, comparisons: StudyComparisons, over_data_sets: pd.
 
 def claims_document(name: str, claims: Sequence[JudgedClaim]) -> Document:
     """Return what comes out of each claim, and why."""
-    counts = {word: sum(claim.verdict == word for claim in claims) for word in ("holds", "does not hold")}
-    n_open = len(claims) - sum(counts.values())
-    n_held, n_wrong = counts.values()
-    text = f"Of {len(claims)} claims {n_held} hold, {n_wrong} do not, {n_open} are not decided."
+    counts = Counter(claim.verdict for claim in claims)
+    n_numbers = len(claims) - counts["no number"]
+    text = (
+        f"Of {format_count(n_numbers, 'published number')} {counts['holds']} hold, {counts['does not hold']} "
+        f"do not, {counts['not decided']} are not decided."
+    )
     rows = []
     for judged in claims:
         claim = judged.claim

@@ -30,9 +30,10 @@ def test_three_studies_give_their_abstracts_and_what_survives(data_folder):
         row = rows.loc[key]
         assert (row["n"], round(row["by_rule"], 4), round(row["low"], 4)) == (n, by_rule, shown)
     changes = rows[rows["quantity"] == "change"].dropna(subset=["published"])
+    changes = changes[changes["relation"] == "about"]
     assert len(changes) == 4
     np.testing.assert_allclose(changes["by_rule"], changes["published"], atol=6e-5)
-    assert set(rows["verdict"]) == {"holds", "not decided"}
+    assert set(rows["verdict"]) == {"holds", "not decided", "no number"}
 
 
 def check(tmp_path, line: str) -> pd.Series:
