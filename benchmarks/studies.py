@@ -6,10 +6,11 @@ seed of its own. ``python benchmarks/studies.py 1000 > docs/reference/verdicts/s
 
 A row has a group, a label, a feature that all techniques see, and features of each technique's own. All
 techniques accept whoever is nearer to the centroid of the favourable label, so that two whose own features
-have the same law are equal in every metric and in every design: exchanging them changes no probability. Where
-one is to be worse, its own feature is noisier. The groups' means are normal, so that the accuracy and the gap
-of a trained model are known exactly, and the true difference is their mean over 20,000 training sets of the
-size that the design trains on, ± .0001; `tests/studies/test_levels.py` compares it with 2,000,000 rows.
+have the same law are equal in every metric and in every design: exchanging them changes no probability. With
+"best of 21" a model looks at one feature of its own alone, which its training rows pick. Where one technique
+is to be worse, its own feature is noisier. Features are normal given group and label, so the accuracy and
+the gap of a trained model are known exactly. The true difference is their mean over 20,000 training sets of
+the size that the design trains on, ± .0001; `tests/studies/test_levels.py` compares it with many rows.
 """
 
 import csv
@@ -56,15 +57,18 @@ class World:
         The rate of the favourable label of the favoured, and of the deprived.
     by_group : float
         By how much the mean of the shared feature differs for the deprived.
-    noise_features : int
-        How many of a technique's own features say nothing: with many, models vary with their training rows.
+    strengths : tuple of float
+        By how much the label moves the mean of each feature of a technique's own.
+    is_picked : bool
+        Whether a model looks at one feature alone: the one of its own that differs most in its training rows.
     """
 
     name: str
     deprived: float = 1 / 3
     rates: tuple[float, float] = (0.5, 0.3)
     by_group: float = -0.3
-    noise_features: int = 0
+    strengths: tuple[float, ...] = (1.0,)
+    is_picked: bool = False
 
     @property
     def cells(self) -> Floats:
@@ -99,7 +103,8 @@ class Technique:
 
 
 FEW = World("2")
-MANY = World("32", noise_features=30)
+MANY = World("32", strengths=(1.0, *[0.0] * 30))
+PICKED = World("best of 21", strengths=(0.5, *[0.1] * 20), is_picked=True)
 NO_GAP = World("2, no gap", rates=(0.4, 0.4), by_group=0.0)
 SIGNS = World("2, gaps of different signs", deprived=0.5, rates=(0.4, 0.4), by_group=0.0)
 EQUAL = (Technique(0), Technique(1))
@@ -145,11 +150,21 @@ def random_numbers(*of: object) -> np.random.Generator:
 
 def cell_means(world: World, technique: Technique) -> Floats:
     """Return the means of the features by group and label, of shape (2, 2, features)."""
-    means = np.zeros((2, 2, 2 + world.noise_features))
-    means[:, 1, :2] += 1.0
+    means = np.zeros((2, 2, 1 + len(world.strengths)))
+    means[:, 1] += (1.0, *world.strengths)
     means[1, :, 0] += world.by_group
     means[1, :, 1] += technique.by_group
     return means
+
+
+def weights_of(world: World, differences: Floats | Masks) -> Floats | Masks:
+    """Return the weights of the features, from the differences of both centroids on the last axis."""
+    if not world.is_picked:
+        return differences
+    best = 1 + np.abs(differences[..., 1:]).argmax(-1, keepdims=True)
+    weights = np.zeros_like(differences)
+    np.put_along_axis(weights, best, np.take_along_axis(differences, best, -1), -1)
+    return weights
 
 
 def true_values(world: World, technique: Technique, centroids: Floats) -> Floats:
@@ -166,7 +181,7 @@ def true_values(world: World, technique: Technique, centroids: Floats) -> Floats
     -------
     float array, shape (2, models)
     """
-    weights = centroids[:, 1] - centroids[:, 0]
+    weights = weights_of(world, centroids[:, 1] - centroids[:, 0])
     middle = centroids.mean(axis=1)
     deviations = np.ones(weights.shape[-1])
     deviations[1] = technique.noise
@@ -189,7 +204,7 @@ def draw_centroids(
     """
     cells = rng.multinomial(n, world.cells.ravel(), size=sets).reshape(sets, 2, 2, 1)
     errors = {
-        column: rng.standard_normal((sets, 2, 2, 1 + world.noise_features))
+        column: rng.standard_normal((sets, 2, 2, len(world.strengths)))
         for column in sorted({technique.column for technique in techniques})
     }
     shared = rng.standard_normal((sets, 2, 2, 1))
@@ -251,16 +266,16 @@ def draw(
     label = (rng.random((sets, n), dtype=np.float32) < rate).astype(np.float32)
     shared = rng.standard_normal((sets, n), dtype=np.float32) + label + np.float32(world.by_group) * group
     columns = {
-        column: rng.standard_normal((sets, n, 1 + world.noise_features), dtype=np.float32)
+        column: rng.standard_normal((sets, n, len(world.strengths)), dtype=np.float32)
         for column in sorted({technique.column for technique in techniques})
     }
+    strengths = np.array(world.strengths, dtype=np.float32)
     features = []
     for technique in techniques:
-        signal = label + np.float32(technique.by_group) * group
-        own = columns[technique.column]
-        learned_from = np.concatenate([shared[..., None], own], axis=-1)
-        learned_from[..., 1] = signal + np.float32(technique.noise) * own[..., 0]
-        features.append(learned_from)
+        own = columns[technique.column] + label[..., None] * strengths
+        own[..., 0] += np.float32(technique.noise - 1) * columns[technique.column][..., 0]
+        own[..., 0] += np.float32(technique.by_group) * group
+        features.append(np.concatenate([shared[..., None], own], axis=-1))
     return Sample(group, label, features)
 
 
@@ -285,7 +300,7 @@ def divide(design: Design, n: int, rng: np.random.Generator) -> tuple[Masks, Mas
     return train, 1 - train
 
 
-def measure(sample: Sample, features: Masks, train: Masks, test: Masks) -> Floats:
+def measure(world: World, sample: Sample, features: Masks, train: Masks, test: Masks) -> Floats:
     """Return the accuracy and the absolute gap of the model of each repeat, of shape (2, repeats)."""
     # 1. The centroids of both labels, and the plane between them.
     label = sample.label[..., None]
@@ -294,7 +309,7 @@ def measure(sample: Sample, features: Masks, train: Masks, test: Masks) -> Float
     sums_favourable = train @ (features * label)
     favourable = sums_favourable / n_favourable
     unfavourable = (train @ features - sums_favourable) / (n_all - n_favourable)
-    weights = favourable - unfavourable
+    weights = weights_of(world, favourable - unfavourable)
     offset = (weights * (favourable + unfavourable)).sum(-1, keepdims=True) / 2
     # 2. Who is tested and accepted: all, those with the label, the deprived.
     accepted_rows = (weights @ np.swapaxes(features, -1, -2) > offset) * test
@@ -328,7 +343,7 @@ def simulate(
         for i, features in enumerate(sample.features):
             if apart and i:
                 train, test = divide(design, n, rng)
-            values[i, :, study] = measure(sample, features, train, test)
+            values[i, :, study] = measure(world, sample, features, train, test)
     return values
 
 
@@ -462,7 +477,8 @@ def splits(studies: int) -> Iterator[Line]:
     """Yield lines of random splits of the same rows."""
     design = Design("splits", max(REPEATS))
     for n in ROWS:
-        for world, techniques in ((FEW, all_techniques()), (MANY, EQUAL), (NO_GAP, EQUAL_NO_GAP)):
+        worlds = ((FEW, all_techniques()), (MANY, EQUAL), (PICKED, EQUAL), (NO_GAP, EQUAL_NO_GAP))
+        for world, techniques in worlds:
             values = simulate(design, world, techniques, n, studies)
             for i in range(1, len(techniques)):
                 pair = techniques[0], techniques[i]
@@ -474,9 +490,10 @@ def splits(studies: int) -> Iterator[Line]:
 def folds(studies: int) -> Iterator[Line]:
     """Yield lines of k folds, once and repeated."""
     for n in ROWS:
+        worlds = ((FEW, all_techniques()), (MANY, EQUAL), (PICKED, EQUAL))
         for k in (5, 10):
             design = Design("folds", 10, k)
-            for world, techniques in ((FEW, all_techniques()), (MANY, EQUAL)):
+            for world, techniques in worlds if n == min(ROWS) else worlds[:1]:
                 values = simulate(design, world, techniques, n, studies)
                 for i in range(1, len(techniques)):
                     pair = techniques[0], techniques[i]
@@ -563,7 +580,7 @@ def families(studies: int) -> Iterator[Line]:
     n = min(ROWS)
     design = Design("splits", FAMILY_REPEATS)
     techniques = tuple(Technique(column) for column in range(N_TECHNIQUES + 1))
-    for world in (FEW, MANY):
+    for world in (FEW, MANY, PICKED):
         values = simulate(design, world, techniques, n, studies * N_SETS)
         for i, metric in enumerate(METRICS):
             ours, theirs = np.broadcast_arrays(values[:1, i], values[1:, i])
