@@ -104,7 +104,7 @@ class Technique:
 
 FEW = World("2")
 MANY = World("32", strengths=(1.0, *[0.0] * 30))
-PICKED = World("best of 21", strengths=(0.5, *[0.1] * 20), is_picked=True)
+PICKED = World("best of 21", rates=(0.5, 0.5), by_group=0.0, strengths=(0.5, *[0.1] * 20), is_picked=True)
 NO_GAP = World("2, no gap", rates=(0.4, 0.4), by_group=0.0)
 SIGNS = World("2, gaps of different signs", deprived=0.5, rates=(0.4, 0.4), by_group=0.0)
 EQUAL = (Technique(0), Technique(1))
@@ -477,7 +477,7 @@ def splits(studies: int) -> Iterator[Line]:
     """Yield lines of random splits of the same rows."""
     design = Design("splits", max(REPEATS))
     for n in ROWS:
-        worlds = ((FEW, all_techniques()), (MANY, EQUAL), (PICKED, EQUAL), (NO_GAP, EQUAL_NO_GAP))
+        worlds = ((FEW, all_techniques()), (MANY, EQUAL), (PICKED, EQUAL_NO_GAP), (NO_GAP, EQUAL_NO_GAP))
         for world, techniques in worlds:
             values = simulate(design, world, techniques, n, studies)
             for i in range(1, len(techniques)):
@@ -490,7 +490,7 @@ def splits(studies: int) -> Iterator[Line]:
 def folds(studies: int) -> Iterator[Line]:
     """Yield lines of k folds, once and repeated."""
     for n in ROWS:
-        worlds = ((FEW, all_techniques()), (MANY, EQUAL), (PICKED, EQUAL))
+        worlds = ((FEW, all_techniques()), (MANY, EQUAL), (PICKED, EQUAL_NO_GAP))
         for k in (5, 10):
             design = Design("folds", 10, k)
             for world, techniques in worlds if n == min(ROWS) else worlds[:1]:
@@ -573,14 +573,21 @@ def signs(studies: int) -> Iterator[Line]:
                 for test, p in p_values(ours, theirs, design.ratio).items()
             }
             yield Line("splits", n, repeats, SIGNS, "gap", 0.0, shares, studies, "better")
+        for repeats in REPEATS:
+            if 2 * repeats <= max(REPEATS):
+                chosen = values[0, ..., :repeats], values[1, ..., -repeats:]
+                name = "splits, unpaired, same rows"
+                (_, line) = compared(name, design, SIGNS, OPPOSITE, n, chosen, is_paired=False)
+                yield line
 
 
 def families(studies: int) -> Iterator[Line]:
     """Yield lines of 50 comparisons, 5 data sets × 10 techniques: whether any is called different."""
     n = min(ROWS)
     design = Design("splits", FAMILY_REPEATS)
-    techniques = tuple(Technique(column) for column in range(N_TECHNIQUES + 1))
     for world in (FEW, MANY, PICKED):
+        by_group = 0.0 if world == PICKED else EQUAL[0].by_group
+        techniques = tuple(Technique(column, by_group=by_group) for column in range(N_TECHNIQUES + 1))
         values = simulate(design, world, techniques, n, studies * N_SETS)
         for i, metric in enumerate(METRICS):
             ours, theirs = np.broadcast_arrays(values[:1, i], values[1:, i])
