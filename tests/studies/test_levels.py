@@ -12,7 +12,7 @@ from conftest import STUDIES, study_of
 
 from fairbench_cli.report.ledger.inference import paired_test, welch_test
 
-RUNS = 400
+RUNS = 300
 ROWS = 500
 MOST = 0.05 + 3 * (0.05 * 0.95 / RUNS) ** 0.5  # which a level of 5 % seldom exceeds: three standard errors
 RECORDED = STUDIES.parent / "docs/reference/verdicts/studies.csv"
