@@ -65,7 +65,10 @@ class StudyDesign:
         if self.kind == "seeds":
             return f"{DESIGNS['seeds']}: paired t-tests on these rows. Nothing can be said of other rows."
         if self.ratio:
-            return f"repeats that are not paired divide the same rows: Welch's tests {overlap}, {of_others}"
+            return (
+                f"repeats that are not paired divide the same rows: Welch's tests {overlap}, {of_others} Pair "
+                "them if gaps may have different signs: unpaired tests are wrong more often then."
+            )
         return f"{DESIGNS['unpaired']}: Welch's tests of independent repeats."
 
 
