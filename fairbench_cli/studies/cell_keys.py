@@ -80,6 +80,18 @@ def select_keys(
     return [name for name in columns if name in required or name in shared]
 
 
+def columns_of_few_techniques(codes: Mapping[str, Ints], texts: Texts, columns: Sequence[str]) -> list[str]:
+    """Return the columns that are empty for all rows of some techniques and not of others: parameters."""
+    parameters = []
+    n_rows = np.bincount(codes["technique"])
+    for name in columns:
+        is_filled = np.array([text != "" for text in texts[name]])[codes[name]]
+        n_filled = np.bincount(codes["technique"], weights=is_filled)
+        if (n_filled == 0).any() and (n_filled == n_rows).any():
+            parameters.append(name)
+    return parameters
+
+
 def _required_columns(
     codes: Mapping[str, Ints], texts: Texts, values: Floats, n_rows: int, roles: Sequence[str]
 ) -> list[str]:

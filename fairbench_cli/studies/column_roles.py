@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from fairbench_cli.audit.scan.roles import find_column
 from fairbench_cli.audit.scan.source import Source
-from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, suggest, user_error
+from fairbench_cli.base.errors import Flag, UserError, format_value, suggest, user_error
 from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.measures.registry import METRICS, normalise_name
 
@@ -20,18 +20,18 @@ USUAL_NAMES: Mapping[str, tuple[str, ...]] = {
     "repeat": (
         "repeat",
         "repetition replicate replication rep idx_rep repeat_id",
-        "run run_id trial iteration",
+        "run trial iteration",
         "fold split",
         "seed random_state random_seed",
     ),
     "metric": ("metric", "measure criterion indicator"),
     "value": ("value", "result score objective_value metric_value"),
 }
-"""What columns of each role are called, without ``_name``; an earlier line goes before a later one."""
+"""What columns of each role are called, without ``params.`` and ``_name``; earlier lines go first."""
 METRIC_WORDS = frozenset(
     """
     acc accuracy balacc bacc auc auroc auprc roc f mcc precision recall spd dpd dp dem di eod eo eq eop aod
-    erd logloss brier kappa gmean
+    erd logloss brier kappa gmean theil
     """.split()  # noqa: SIM905
 )
 """With what word names of metrics begin, next to those that fairbench knows."""
@@ -117,7 +117,9 @@ def is_metric_name(name: str) -> bool:
     >>> [is_metric_name(name) for name in ("test/acc_mean", "SPD (sex)", "objective_f1", "acc_sd", "depth")]
     [True, True, True, False, False]
     """
-    stem = re.sub("^(test|objective|mean|avg|metric)_|_(mean|avg|test)$", "", _stem(name.rpartition("/")[2]))
+    stem = re.sub(
+        "^(test|objective|mean|avg|metrics?)_|_(mean|avg|test)$", "", _stem(name.rpartition("/")[2])
+    )
     words = re.findall("[a-z]+", stem)
     if not words or words[-1] in SPREAD_WORDS or stem == "cv":
         return False
@@ -125,8 +127,9 @@ def is_metric_name(name: str) -> bool:
 
 
 def _stem(name: str) -> str:
-    """Return a column's name in small letters, with _ between its words and without "name"."""
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_").removesuffix("_name")
+    """Return a column's name in small letters, with _ between its words and without "params" and "name"."""
+    stem = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    return stem.removeprefix("params_").removesuffix("_name")
 
 
 def _guess_column(role: str, names: Sequence[str]) -> str | None:
@@ -144,7 +147,7 @@ def _guess_column(role: str, names: Sequence[str]) -> str | None:
 def _missing_role(rows: Source, role: str, *also: str | Flag) -> UserError:
     """Return the error for a role without a column, which lists those that there are."""
     listed = join_names([format_value(name) for name in rows.column_index], MOST_LISTED)
-    fix: MessageText = ("name it, ", Flag("columns", (role, "COLUMN")), *also)
+    fix: tuple[str | Flag, ...] = ("name it, ", Flag("columns", (role, "COLUMN")), *also)
     if rows.doubled:
         listed += f"; several are called {join_names([format_value(name) for name in rows.doubled])}"
         fix = ("write one line of names, all different, above a row per value; then ", *fix)

@@ -16,7 +16,15 @@ from fairbench_cli.audit.scan.readings import read_percent
 from fairbench_cli.audit.scan.source import FRAME
 from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
 from fairbench_cli.base.safe_text import format_count, join_names
-from fairbench_cli.studies.cell_keys import Floats, Ints, combine_codes, first_rows, is_numbers, select_keys
+from fairbench_cli.studies.cell_keys import (
+    Floats,
+    Ints,
+    columns_of_few_techniques,
+    combine_codes,
+    first_rows,
+    is_numbers,
+    select_keys,
+)
 from fairbench_cli.studies.column_roles import USUAL_NAMES, assign_roles, columns_of, is_repeat_name
 
 if TYPE_CHECKING:
@@ -128,6 +136,10 @@ def read_study(
         notes.append(f"Columns: {', '.join(f'{role} = {name}' for role, name in roles.items())}.")
         if extra_keys:
             notes.append(f"Cells are told apart by {join_names(extra_keys)} as well.")
+        if parameters := columns_of_few_techniques(read.codes, read.texts, extra_keys):
+            joined = Flag("columns", ("technique", "+".join([roles["technique"], *parameters])))
+            empty = f"Empty for some techniques: {join_names(parameters)}"
+            notes.append(f"{empty}; to read it as a part of the technique: {joined.spell()}.")
         if left_out:
             notes.append(f"Left out, as they tell no cells apart: {join_names(left_out)}.")
         cell = pd.factorize(combine_codes([read.codes[name] for name in keys]))[0]
@@ -178,8 +190,9 @@ def _read_values(rows: "Source", roles: Mapping[str, str], value_names: Sequence
     for i, columns in enumerate(columns_by_key.values()):
         parts = " || '+' || ".join(f"coalesce(trimmed_{column}, '')" for column in columns)
         if len(columns) == 1:  # trimmed later, each text once
-            parts = f"coalesce(text_{columns[0]}, '')"
-        selected.append(f"{parts} AS text{i}")
+            selected.append(f"coalesce(text_{columns[0]}, '') AS text{i}")
+        else:
+            selected.append(f"rtrim({parts}, '+') AS text{i}")
     for i, column in enumerate(value_columns):
         is_finite = f"NOT {sql.not_finite(f'number_{column}')}"
         selected.append(f"CASE WHEN {is_finite} THEN number_{column} END AS value{i}")
@@ -200,11 +213,12 @@ def _read_values(rows: "Source", roles: Mapping[str, str], value_names: Sequence
     texts = {}
     for i, name in enumerate(columns_by_key):
         by_first_row = f"SELECT text{i} FROM study GROUP BY text{i} ORDER BY min(rowid)"
-        rows.database.execute(f"CREATE TYPE texts{i} AS ENUM ({by_first_row})")
-        (untrimmed,) = rows.row(f"SELECT enum_range(NULL::texts{i})")
+        rows.database.execute(f"CREATE TYPE texts AS ENUM ({by_first_row})")
+        (untrimmed,) = rows.row("SELECT enum_range(NULL::texts)")
         trimmed = np.array([text.strip(sql.BLANKS) for text in untrimmed], dtype=object)
         code_of_text, unique_texts = pd.factorize(trimmed)
-        row_codes = code_of_text[_fetch(rows, f"enum_code(text{i}::texts{i})")]
+        row_codes = code_of_text[_fetch(rows, f"enum_code(text{i}::texts)")]
+        rows.execute("DROP TYPE texts")
         codes[name] = np.repeat(row_codes, len(fetched))
         texts[name] = unique_texts.tolist()
     if "metric" not in roles:

@@ -259,7 +259,8 @@ def test_abcfair():
     # Its parameters can be read as a part of the technique.
     joined = "+".join(["method/name", *names[2:]])
     techniques = read_study(pd.DataFrame(rows), {"technique": joined}).keys["technique"]
-    assert techniques.iloc[-1] == "fairret_norm+eq_opp+2.0"
+    assert "--columns technique=method/name+method/statistic+method/fairness_strength" in text_of(study)
+    assert techniques.iloc[[0, -1]].tolist() == ["no_method", "fairret_norm+eq_opp+2.0"]
     assert techniques.nunique() == len(rows)
 
 
@@ -426,6 +427,14 @@ def test_a_column_that_is_called_like_a_role_and_has_none():
     study = read_study(frame, {"technique": "method"})
     assert study.keys.columns.tolist() == ["data", "technique", "metric", "technique (column)"]
     assert set(study.keys["technique"]) == {"NONE", "RW", "DIR"}
+
+
+def test_tracked_runs():
+    """As MLflow writes them: a row per run, with parameters and metrics."""
+    columns = {"params.method": list("nnrr"), "params.seed": [0, 1, 0, 1], "metrics.accuracy": law_of(4)}
+    study = read_study(pd.DataFrame({"run_id": list("abcd")} | columns))
+    assert study.keys.to_dict("list") == {"technique": ["n", "r"], "metric": ["metrics.accuracy"] * 2}
+    assert study.values.ravel().tolist() == columns["metrics.accuracy"].tolist()
 
 
 def test_one_row(tmp_path):
