@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench_cli.audit.compare.numbers import find_decimals
+from fairbench_cli.audit.compare.random_numbers import stream
 from fairbench_cli.audit.compare.report import Interval, Report
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.numbers import column_name
-from fairbench_cli.audit.parts.part import Part, Row, View, stream
+from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.scan.numbers import read_attribute_rows
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.base.safe_text import format_amount, format_count

@@ -30,12 +30,15 @@ def explained_slices(scan: Scan) -> list[Slice]:
     Raises
     ------
     UserError
-        When there are none, or several models.
+        When there are none, or several models or classes.
     """
     slices = scan.tally.slices
     if len({group_counts.model for group_counts in slices}) > 1:
         problem = "several models are audited, and one can be explained at a time"
         raise user_error(problem, "leave one model in the file", EXPLAIN)
+    if scan.classes:
+        problem = "several classes are audited, and one can be explained at a time"
+        raise user_error(problem, ("name it: ", Flag("favourable", scan.classes[0])), EXPLAIN)
     columns = set(chain.from_iterable(scan.config.explained_by))
     explained = [
         group_counts

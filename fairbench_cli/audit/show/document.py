@@ -8,9 +8,9 @@ from pathlib import Path, PurePath
 
 from fairbench_cli.audit.compare.family import NAMED_SHARE
 from fairbench_cli.audit.compare.gate import find_undecided
-from fairbench_cli.audit.compare.report import Disparity, GroupRow, Report
+from fairbench_cli.audit.compare.report import WHOLE_DECISION, Disparity, GroupRow, Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE
-from fairbench_cli.audit.metrics import ROLL_UPS
+from fairbench_cli.audit.metrics import ROLL_UPS, WHOLE_TABLE
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of, rates
 from fairbench_cli.audit.parts.allowed import (
     allowed_rates,
@@ -23,6 +23,7 @@ from fairbench_cli.audit.parts.allowed import (
 from fairbench_cli.audit.parts.findings import QUESTION, describe_gap, differs, fails_clearly
 from fairbench_cli.audit.parts.numbers import plot_numbers
 from fairbench_cli.audit.parts.part import View
+from fairbench_cli.audit.parts.whole_table import plot_table
 from fairbench_cli.audit.show.answer_model import Sentence
 from fairbench_cli.audit.show.headline import headline, rate_meaning, without_choice
 from fairbench_cli.audit.show.number_headline import judged_slices
@@ -137,6 +138,9 @@ def _plot_sentence(sentence: Sentence, report: Report) -> Chart:
     all_slices = find_all_rows(report)
     if all_slices:
         return all_slices.plot(sentence, sentence.metric)
+    table = report.whole_table_at(sentence)
+    if table is not None:
+        return plot_table(table, report)
     return plot_rate(sentence, report)
 
 
@@ -534,4 +538,6 @@ def _rate_label(name: str) -> str:
     """Return the label of a rate; roll-ups have none but their names."""
     if name in RATES:
         return RATES[name].label
+    if name == WHOLE_TABLE:
+        return WHOLE_DECISION
     return name
