@@ -78,9 +78,7 @@ def test_a_table_fails_what_its_classes_pass():
     assert by_place["the whole table"].by_metric == {"whole-table": "fail"}
     assert [row.verdict for row in report.verdicts] == ["pass", "pass", "pass", "fail"]
     answer = headline(report)
-    assert answer.message.startswith(
-        "Fails clearly in sex (the whole table): shares of 3 classes differ"
-    )
+    assert answer.message.startswith("Fails clearly in sex (the whole table): shares of 3 classes differ")
     assert answer.sentences[0].text.startswith("sex (the whole table): shares of high, low, none differ")
     assert report.gate.stops
     assert report.gate.reason == "sex fails"
