@@ -107,8 +107,8 @@ class NumericAttribute:
 
 
 def is_requested(config: AuditConfig) -> bool:
-    """Return whether numbers or decisions are audited by an attribute that is cut, of one model."""
-    is_single = not (config.compares or config.model_column)
+    """Return whether an attribute is cut, in an audit of numbers or decisions of one model, by no preset."""
+    is_single = not (config.compares or config.model_column or config.preset)
     return config.outcome != "ordinal" and bool(config.bins) and is_single
 
 
@@ -283,9 +283,12 @@ def short_sections(attributes: Sequence[NumericAttribute], _: Report) -> Iterato
         "from … to": lambda attribute: TableCell(f"{attribute.low_point:.6g} to {attribute.high_point:.6g}"),
         "points": lambda attribute: _amount_cell(attribute, attribute.effect),
         "p": lambda attribute: formatting.p_cell(attribute.slope_p),
-        "p, equal rates": lambda attribute: formatting.p_cell(attribute.means_p),
+        "p, curve": lambda attribute: formatting.p_cell(attribute.means_p),
     }
-    note = "Beside the groups, which decide: least squares, from the 10 % to the 90 % point of the number."
+    note = (
+        "Beside the groups, which decide: least squares, from the 10 % to the 90 % point of the number. "
+        "p, curve: of the same rate in all ranges, also where it goes up and down again."
+    )
     yield Section("Numbers as they are", tables=(SHORT.table("", columns, rates),), notes=(note,))
 
 
