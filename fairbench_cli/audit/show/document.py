@@ -33,6 +33,7 @@ from fairbench_cli.document import html, markdown, notebook
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, UNTESTED, Answer, Chart, Document, Section, Statement
 from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.rates import EVENTS, RATES
 
 NAME = 20  # characters of a reference's name below a chart
@@ -535,9 +536,11 @@ def _rate_with_gap(rate: str, row: Disparity) -> str:
 
 
 def _rate_label(name: str) -> str:
-    """Return the label of a rate; roll-ups have none but their names."""
+    """Return the label of a rate, or of a measure of numbers; roll-ups have none but their names."""
     if name in RATES:
         return RATES[name].label
+    if name in NUMBER_MEASURES:
+        return NUMBER_MEASURES[name].label
     if name == WHOLE_TABLE:
         return WHOLE_DECISION
     return name
