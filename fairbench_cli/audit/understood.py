@@ -51,6 +51,7 @@ AGES = (25, 45, 65)  # where ages are cut
 N_BINS = 4
 MOST_REMEDIES = 12
 HALF = 0.5
+FIRST_HERE = ", first here"  # what a problem says of the place it stands for
 DEFAULTS = AuditConfig()
 OPEN_SCORE = Flag("score", OPEN)
 OF_FILES = ("against", "identifier", "baseline")
@@ -66,6 +67,23 @@ KIND_OF_KEY = {
     "bins": "bins",
 }
 """What a problem is of, by the option that mends it."""
+ASKED_FOR_SCORE = "which column says what was decided?"
+ASKED_BY_KEY = {
+    "drop-missing": ("", "such rows can be left out here, or filled in in the file"),
+    "spellings": ("", "count the spellings of a value as one, or keep them apart"),
+    "recode": ("", "count both as one group, or keep them apart"),
+    "score": (ASKED_FOR_SCORE, "none is called like it"),
+    "attribute": ("no column is called like sex, age, race or the like", "say whose groups are compared"),
+    "bins": (
+        "no column holds groups that can be compared",
+        "cut a number into groups, or take a column for one",
+    ),
+    "model-column": (
+        "the rows are of several models",
+        "each is audited apart, or keep those of one in the file",
+    ),
+}
+"""What there is and what to do in the place of a problem, by the option that mends it, without its name."""
 TEXT_OF_KEY = {
     "spellings": "count them as one",
     "recode": "count them as one",
@@ -139,11 +157,15 @@ class ColumnRole:
 
 @dataclass(frozen=True)
 class Remedy:
-    """Options that go past a remark, with a few words; `proposed` where they are taken unasked."""
+    """Options that go past a remark, with a few words; `proposed` where they are taken unasked.
+
+    `asks_for` is an option whose value only a person can say, and which is given with the others.
+    """
 
     text: str
     options: dict[str, Any]
     proposed: bool = False
+    asks_for: str = ""
 
 
 @dataclass(frozen=True)
@@ -153,8 +175,8 @@ class Remark:
     Parameters
     ----------
     kind : str
-        "spellings", "short forms", "missing", "favourable", "turned", "bins", "decision", "attribute",
-        "score", "encoding", "sheet" or "other".
+        "spellings", "short forms", "missing", "favourable", "turned", "bins", "birth dates", "decision",
+        "attribute", "score", "encoding", "sheet" or "other".
     column : str
         Empty where it is of none.
     stops : bool
@@ -163,6 +185,8 @@ class Remark:
         What there is, and what to do.
     remedies : tuple of Remedy
         None where only the file can be changed.
+    asked : Problem or None
+        The same for somebody to whom the remedies are offered as a click: no option is named.
     """
 
     kind: str
@@ -170,15 +194,18 @@ class Remark:
     stops: bool
     problem: Problem
     remedies: tuple[Remedy, ...]
+    asked: Problem | None = None
 
     def to_plain(self) -> dict[str, Any]:
         """Return it as JSON takes it."""
+        asked = self.asked or self.problem
         return {
             "kind": self.kind,
             "column": self.column,
             "stops": self.stops,
             "what": printable(spell(self.problem.what)),
             "fix": printable(spell(self.problem.fix)),
+            "asked": {"what": printable(spell(asked.what)), "fix": printable(spell(asked.fix))},
             "remedies": [asdict(remedy) for remedy in self.remedies],
         }
 
@@ -380,7 +407,11 @@ def _open_in_some_encoding(
             config = config.model_copy(update={"encoding": str(flags[0].value)})
             rows = stack.enter_context(open_first_rows(source, config, frame_name=frame_name))
             remedy = _remedy_of(flags[0], proposed=True)
-            remarks = (Remark("encoding", "", True, error.problems[0], (remedy,)),)
+            asked = Problem(
+                f"the text is not in UTF-8; it is likely in {config.encoding}",
+                "where letters such as ä, é or ł look wrong below, save the file as CSV UTF-8",
+            )
+            remarks = (Remark("encoding", "", True, error.problems[0], (remedy,), asked),)
         yield rows, config, remarks
 
 
@@ -420,7 +451,8 @@ def _with_score(draft: _Draft, decisions: Sequence[Candidate]) -> _Draft:
             is_proposed = candidate is likeliest
             remedies.append(_remedy_of(Flag("score", candidate.column), proposed=is_proposed))
         problem = Problem("no column is called score", fix)
-        draft = draft.with_remark(Remark("score", "", True, problem, tuple(remedies)))
+        asked = Problem(ASKED_FOR_SCORE, f"likely {likeliest.column}: {likeliest.why}")
+        draft = draft.with_remark(Remark("score", "", True, problem, tuple(remedies), asked))
     column = draft.columns.get(draft.score)
     if column is None:
         return draft
@@ -640,7 +672,7 @@ def _past_all_stops(draft: _Draft) -> _Draft:
                 continue
             draft = _with_bins(draft, draft.columns[name], stops=name in cut)
         for name in tried.birth_dates:
-            draft = draft.with_remark(_ask_for_a_day(name))
+            draft = draft.with_remark(_ask_for_a_day(draft, name))
     if draft.config != before:
         tried = _try_audit(draft.rows, draft.config)
     has_remark = {remark.column for remark in draft.remarks if remark.kind in ("spellings", "bins")}
@@ -700,10 +732,20 @@ def _is_inside(edge: float, column: ColumnSeen) -> bool:
     return isinstance(low, float) and isinstance(high, float) and low < edge <= high
 
 
-def _ask_for_a_day(name: str) -> Remark:
-    """Return the remark on birth dates, which are groups of ages on a day."""
+def _ask_for_a_day(draft: _Draft, name: str) -> Remark:
+    """Return the remark on birth dates, which are groups of ages on a day: that of another column, or any."""
     problem = Problem(f"{name} holds birth dates", "say on which day ages are counted: as_of")
-    return Remark("bins", name, False, problem, ())
+    asked = Problem(
+        f"{name} holds birth dates", "say on which day ages are counted to compare groups of ages"
+    )
+    remedies = []
+    for column in draft.columns.values():
+        if column.kind == "date" and not recognise.named_like_protected(column.name):
+            options = {"bins": {name: list(AGES)}, "as_of": column.name}
+            remedies.append(Remedy(f"ages on the day in {format_value(column.name)}", options))
+    remedies = remedies[:MOST_REMEDIES]
+    remedies.append(Remedy("ages on a day", {"bins": {name: list(AGES)}}, asks_for="as_of"))
+    return Remark("birth dates", name, False, problem, tuple(remedies), asked)
 
 
 def _ask_for_turn(draft: _Draft, config: AuditConfig) -> Remark:
@@ -750,7 +792,16 @@ def _remark_of(draft: _Draft, problem: Problem) -> Remark:
                 remedies.append(_remedy_of(Flag("score", candidate.column)))
         elif flag.key in TEXT_OF_KEY and flag.value not in ("VALUE", "COLUMN"):
             remedies.append(_remedy_of(flag, proposed=True))
-    return Remark(kind, column, True, problem, tuple(remedies))
+    return Remark(kind, column, True, problem, tuple(remedies), _without_options(problem, flags))
+
+
+def _without_options(problem: Problem, flags: Sequence[Flag]) -> Problem | None:
+    """Return a problem without names of options; None where its remedies have no words."""
+    keys = {flag.key for flag in flags}
+    for key, (what, fix) in ASKED_BY_KEY.items():
+        if key in keys:
+            return Problem(what or spell(problem.what).removesuffix(FIRST_HERE), fix)
+    return None
 
 
 def _attribute_remedies(draft: _Draft, likely: str) -> Iterator[Remedy]:
@@ -858,7 +909,7 @@ def _describe_column(draft: _Draft, roles: ColumnRoles | None, column: ColumnSee
     )
 
 
-NAMED = "an option names it"
+NAMED = "it is named for this"
 WHY_OF_KIND = {
     "empty": "it has no values",
     "constant": "it has one value only",

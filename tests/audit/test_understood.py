@@ -208,6 +208,29 @@ def test_spellings_and_short_forms_of_one_value_are_counted_together():
     }
 
 
+def test_yes_and_no_in_several_languages_are_two_values():
+    values = {"Yes": 60, "no": 50, "ja": 9, "nee": 8, "No": 7}
+    assert find_same_values(values) == {"Yes": ["ja"], "no": ["nee", "No"]}
+    assert find_same_values({"oui": 9, "non": 8}) == {}
+    assert find_same_values({"yes": 9, "ja": 8, "no": 7, "later": 1}) == {}
+
+
+def test_what_was_decided_goes_before_a_score():
+    """A file of applicants has a test result, and whether they were invited, in two languages."""
+    rows = 300
+    table = pd.DataFrame(
+        {
+            "gender": ["f", "m"] * (rows // 2),
+            "test result": [40 + i % 37 for i in range(rows)],
+            "invited?": [["Yes", "no", "ja", "nee", "No", "yes"][i % 7 % 6] for i in range(rows)],
+            "remarks": [["", "", "called"][i % 3] for i in range(rows)],
+        }
+    )
+    understood = fb.look(table)
+    assert understood.columns_with_role("score") == ["invited?"]
+    assert fb.audit(table, **understood.options(), draws=0).verdict
+
+
 def test_a_large_file_is_not_read(tmp_path):
     path = tmp_path / "large.csv"
     block = "".join(f"{18 + i % 61},{'fm'[i % 2]},{i % 3 % 2}\n" for i in range(100_000))
@@ -237,8 +260,11 @@ def test_compas():
     understood = fb.look(Path(DATA) / "compas-scores-two-years.csv")
     assert understood.columns_with_role("attribute") == ["sex", "age_cat", "race"]
     assert understood.columns_with_role("label") == ["two_year_recid"]
-    assert understood.columns_with_role("score") == ["v_decile_score"]
-    assert {candidate.column for candidate in understood.decisions[:2]} == {"v_decile_score", "score_text"}
+    assert understood.columns_with_role("score") == ["decile_score"]
+    assert [candidate.column for candidate in understood.decisions[:2]] == ["decile_score", "v_decile_score"]
+    assert 'Read once, as the columns of that name hold the same: "decile_score", "priors_count".' in (
+        understood.table.notes
+    )
     assert "dob" in understood.columns_with_role("date")
 
 
