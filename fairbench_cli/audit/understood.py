@@ -7,6 +7,7 @@ that go past it. Whoever shows this can offer them as a click.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -463,9 +464,11 @@ def _with_same_values(draft: _Draft, column: ColumnSeen) -> _Draft:
     """Return it with the spellings of each value of a column counted as one, and a remark."""
     same_values = column.same_values
     config = draft.config
-    is_outcome = column.name in (draft.score, config.label)
     is_said = config.spelling(column.name) is not None or column.name in config.recode
-    is_said = is_said or (is_outcome and bool(draft.asked_for.favourable or draft.asked_for.favourable_label))
+    if column.name in (draft.score, config.label):
+        # A good value that was named keeps its name.
+        named_good = {*draft.asked_for.favourable, draft.asked_for.favourable_label}
+        is_said = is_said or not named_good.isdisjoint(chain.from_iterable(same_values.values()))
     if not same_values or is_said or column.name in config.bins:
         return draft
     recode = {spelling: tuple(spellings) for spelling, spellings in same_values.items()}
@@ -792,7 +795,13 @@ def _remark_of(draft: _Draft, problem: Problem) -> Remark:
                 remedies.append(_remedy_of(Flag("score", candidate.column)))
         elif flag.key in TEXT_OF_KEY and flag.value not in ("VALUE", "COLUMN"):
             remedies.append(_remedy_of(flag, proposed=True))
-    return Remark(kind, column, True, problem, tuple(remedies), _without_options(problem, flags))
+    asked = _without_options(problem, flags)
+    if len(draft.rows.source.columns) == 1 and not remedies:
+        asked = Problem(
+            "the whole table is one column",
+            "save it with commas, semicolons or tabs between cells, and the columns' names in the first row",
+        )
+    return Remark(kind, column, True, problem, tuple(remedies), asked)
 
 
 def _without_options(problem: Problem, flags: Sequence[Flag]) -> Problem | None:

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -229,6 +230,25 @@ def test_what_was_decided_goes_before_a_score():
     understood = fb.look(table)
     assert understood.columns_with_role("score") == ["invited?"]
     assert fb.audit(table, **understood.options(), draws=0).verdict
+
+
+def test_a_good_value_that_is_named_stands_for_its_spellings():
+    table = pd.DataFrame({"sex": ["f", "m"] * 120, "hired": ["Yes", "yes", "ja", "No", "no", "No"] * 40})
+    unnamed = fb.look(table)
+    named = fb.look(table, favourable=unnamed.options()["favourable"])
+    assert named.options() == unnamed.options()
+    other_spelling = fb.look(table, favourable="ja").options()
+    assert "hired" not in other_spelling.get("recode", {})
+
+
+def test_remarks_that_are_shown_with_buttons_name_no_option(tmp_path):
+    tables = [*MESSY.values(), pd.DataFrame({"A1 6 f": ["A2 7 m", "A1 5 f"] * 20})]
+    for number, table in enumerate(tables):
+        for remark in fb.look(write(table, tmp_path, f"{number}.csv")).to_plain()["remarks"]:
+            assert not re.search(r"--\w|as_of|no column is called", " ".join(remark["asked"].values())), (
+                remark
+            )
+    assert remark["asked"]["what"] == "the whole table is one column"
 
 
 def test_a_large_file_is_not_read(tmp_path):
