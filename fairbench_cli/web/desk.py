@@ -321,13 +321,16 @@ def _without_empty(options: Mapping[str, Any]) -> Options:
     return {key: value for key, value in options.items() if value not in (None, False, "", [], {})}
 
 
-def _read_edges(attribute: str, text: str) -> list[float]:
-    """Return where a column of numbers is cut, as somebody wrote it."""
+def _read_edges(attribute: str, text: str) -> list[float] | int:
+    """Return where a column of numbers is cut, or into how many groups, as somebody wrote it."""
+    count, _, noun = text.strip().partition(" ")
+    if noun.strip() in ("group", "groups") and count.isdecimal():
+        return int(count)
     try:
         return sorted({float(number) for number in text.replace(";", ",").split(",") if number.strip()})
     except ValueError:
         raise user_error(
-            f"{attribute} is cut at numbers, such as 30, 50", "separate them by commas"
+            f"{attribute} is cut at numbers, such as 30, 50, or into 4 groups", "separate numbers by commas"
         ) from None
 
 
@@ -627,7 +630,9 @@ def _switches(
             title = f"{title} {options.get('score', 'score')}"
             yield {"words": title, "name": key, "choices": [], "value": f"{cuts[0]:g}"}
     for attribute, edges in options.get("bins", {}).items():
-        text = ", ".join(f"{edge:g}" for edge in edges) if isinstance(edges, list | tuple) else str(edges)
+        text = f"{edges} groups"  # of the same size
+        if isinstance(edges, list | tuple):
+            text = ", ".join(f"{edge:g}" for edge in edges)
         yield {"words": f"{attribute}: cut at", "name": f"bins:{attribute}", "choices": [], "value": text}
     has_labels = any(column["role"] == "label" for column in columns)
     if has_labels and ("threshold" in options or "top_share" in options):

@@ -68,7 +68,9 @@ def test_a_desk_audits_as_fb_does(tmp_path, seed):
             break
         choices = desk.change(choices, {"remedy": rng.choice(buttons)["value"]})
     options = answer_at_random(desk, choices, rng)
-    desk.audit(options, options)
+    switches = desk.audit(options, options)["switches"]
+    unchanged = desk.switch(options, options, {switch["name"]: switch["value"] for switch in switches})
+    assert unchanged == options  # a page sends all switches with the one that was turned
     assert json.loads(desk.write(options, "json")) == json.loads(fb.audit(path, **options).to_json())
     switched = desk.switch(options, options, {"ref:sex": "f"})
     desk.audit(switched, options)
@@ -142,7 +144,28 @@ def test_where_scores_are_cut_and_what_explains_are_switches(applicants):
     # Without labels no mistake is counted, and none is offered.
     unlabelled = desk.questions({"score": "invited"}, {"outcome": "none"})["options"]
     switches = {switch["name"]: switch for switch in desk.audit(unlabelled, unlabelled)["switches"]}
-    assert {name for name, _ in switches["metric"]["choices"]} <= {"", "selection-rate", "selected-share"}
+    assert {name for name, _ in switches["metric"]["choices"]} <= {
+        "",
+        "all",
+        "selection-rate",
+        "selected-share",
+    }
+
+
+def test_another_reference_leaves_numbers_cut_as_they_are(applicants):
+    desk = Desk(lambda *_: None)
+    desk.use(str(applicants), "applicants.csv")
+    for bins in (4, [30.0, 50.0]):
+        options = desk.questions({"score": "invited", "bins": {"age": bins}}, {})["options"]
+        switches = desk.audit(options, options)["switches"]
+        form = {switch["name"]: switch["value"] for switch in switches}
+        (groups,) = (switch["choices"] for switch in switches if switch["name"] == "ref:age")
+        last_group, _ = groups[-1]
+        switched = desk.switch(options, options, {**form, "ref:age": last_group})
+        assert switched["bins"] == {"age": bins}
+        assert desk.audit(switched, options)["headline"]
+    for text, bins in (("20, 40", [20.0, 40.0]), ("45", [45.0]), ("3 groups", 3)):
+        assert desk.switch(options, options, {"bins:age": text})["bins"] == {"age": bins}
 
 
 def test_many_columns_are_folded_away(tmp_path):
