@@ -204,7 +204,9 @@ class Source:
         columns_of: dict[str, list[int]] = {}
         for name, column in self.copies:
             columns_of.setdefault(name, []).append(column)
-        pairs = [(name, first, other) for name, (first, *others) in columns_of.items() for other in others]
+        pairs: list[tuple[str, int, int]] = []
+        for name, (first, *others) in columns_of.items():
+            pairs += [(name, first, other) for other in others]
         equal = set(columns_of)
         for some_pairs in in_batches(pairs, self.at_once):
             compared = [

@@ -4,7 +4,7 @@ import datetime as dt
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,8 +126,7 @@ def copy_sheet(
         problem = f"cannot be read as a workbook: {printable(str(error))}"
         raise user_error(problem, "open it and save it again, or save the sheet as CSV", name) from None
     first_row, first_column = sheet.start or (0, 0)
-    is_blank = list(map(_is_blank, rows))  # before merged cells are filled: a row has nothing else of its own
-    fill_of_row = [sum(cell not in ("", None) for cell in row) for row in rows]
+    fill_of_row = list(map(_count_filled, rows))  # of its own, before merged cells are filled
     filled = _fill_merged(rows, merged, first_row, first_column)
     header = _find_header(rows)
     if header is None:
@@ -136,7 +135,7 @@ def copy_sheet(
     names, columns = _read_names(rows[header])
     end = _find_end(rows, fill_of_row, header + 1)
     body = rows[header + 1 : end]
-    data_rows = [row for row, blank in zip(body, is_blank[header + 1 : end], strict=True) if not blank]
+    data_rows = [row for row, n_filled in zip(body, fill_of_row[header + 1 : end], strict=True) if n_filled]
     notes += _describe_rows(first_row + header, rows[:header], len(body) - len(data_rows))
     notes += _describe_below(rows[end:])
     inside = [column for column in filled if column in columns]
@@ -231,7 +230,11 @@ def _fill_merged(
 
 
 def _is_blank(row: Row) -> bool:
-    return all(cell in ("", None) for cell in row)
+    return _count_filled(row) == 0
+
+
+def _count_filled(row: Row) -> int:
+    return sum(cell not in ("", None) for cell in row)
 
 
 def _find_header(rows: Sequence[Row]) -> int | None:
@@ -262,9 +265,9 @@ def _find_end(rows: Sequence[Row], fill_of_row: Sequence[int], start: int) -> in
 
     `fill_of_row` is how many cells each row has of its own.
 
-    >>> rows = [["sex", "age", "pay"], ["f", 30.0, 10.0], ["Total", "", 10.0], ["", "", ""], ["* a year"]]
-    >>> _find_end(rows, [3, 3, 2, 0, 1], 1)
-    2
+    >>> rows = [["f", 30.0, 10.0], ["Total", "", 10.0], ["", "", ""], ["* a year", "", ""]]
+    >>> _find_end(rows, [3, 2, 0, 1], 0)
+    1
     """
     end = len(rows)
     while end > start:
@@ -281,7 +284,7 @@ def _find_end(rows: Sequence[Row], fill_of_row: Sequence[int], start: int) -> in
 
 def _describe_below(below: Sequence[Row]) -> list[str]:
     """Return a note on what stands below the rows of people, if something does."""
-    texts = [to_text(cell) for row in below for cell in row if cell not in ("", None)]
+    texts = [to_text(cell) for cell in chain.from_iterable(below) if cell not in ("", None)]
     if not texts:
         return []
     return [f"What stands below the table is left out ({printable(str(texts[0]))[:60]})."]
