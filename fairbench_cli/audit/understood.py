@@ -41,7 +41,7 @@ from fairbench_cli.audit.scan.roles import (
 from fairbench_cli.audit.scan.source import FRAME, Source
 from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, spell
 from fairbench_cli.base.safe_text import format_count, join_names, printable
-from fairbench_cli.base.spelling_variants import find_spelling_variants
+from fairbench_cli.base.spelling_variants import NO_VALUE, find_spelling_variants
 from fairbench_cli.data import recognise
 
 if TYPE_CHECKING:
@@ -827,18 +827,27 @@ def _may_be_groups(column: ColumnSeen) -> bool:
 
 
 def _with_missing_groups(draft: _Draft) -> _Draft:
-    """Return it with a remark for each attribute with empty cells."""
+    """Return it with a remark for each attribute with empty cells, or with words for none, such as n/a."""
     if draft.roles is None:
         return draft
     for name in draft.roles.attributes:
         column = draft.columns.get(name)
-        if column is None or not column.missing or draft.config.leaves_out(name, MISSING):
+        if column is None:
             continue
-        problem_text = f"{name} is empty in {format_count(column.missing, 'row')}"
-        problem = Problem(problem_text, f"these are a group of their own, {MISSING}; or leave that group out")
-        keep = Remedy("keep them as a group", {}, proposed=True)
-        left_out = Remedy("leave them out", {"exclude": [f"{name}={MISSING}"]})
-        draft = draft.with_remark(Remark("missing", name, False, problem, (keep, left_out)))
+        groups = [(MISSING, "empty", column.missing)] if column.missing else []
+        for value, n_rows in column.counts.items():
+            if value.casefold() in NO_VALUE and name not in draft.config.bins:
+                groups.append((value, format_value(value), n_rows))
+        for group, text, n_rows in groups:
+            if draft.config.leaves_out(name, group):
+                continue
+            problem_text = f"{name} is {text} in {format_count(n_rows, 'row')}"
+            problem = Problem(
+                problem_text, f"these are a group of their own, {group}; or leave that group out"
+            )
+            keep = Remedy("keep them as a group", {}, proposed=True)
+            left_out = Remedy("leave them out", {"exclude": [f"{name}={group}"]})
+            draft = draft.with_remark(Remark("missing", name, False, problem, (keep, left_out)))
     return draft
 
 

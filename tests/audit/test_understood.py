@@ -251,6 +251,20 @@ def test_remarks_that_are_shown_with_buttons_name_no_option(tmp_path):
     assert remark["asked"]["what"] == "the whole table is one column"
 
 
+def test_words_for_no_value_are_a_group_that_can_be_left_out():
+    table = pd.DataFrame({"race": ["a", "b", "N/A", ""] * 60, "score": [0, 1, 1, 0, 1, 0] * 40})
+    remarks = [remark for remark in fb.look(table).remarks if remark.kind == "missing"]
+    assert [remark.remedies[1].options for remark in remarks] == [
+        {"exclude": ["race=(missing)"]},
+        {"exclude": ["race=N/A"]},
+    ]
+    options: dict[str, object] = {}
+    for remark in remarks:
+        options = fb.merge_options(options, remark.remedies[1].options)
+    assert not [remark for remark in fb.look(table, **options).remarks if remark.kind == "missing"]
+    assert {row.group for row in fb.audit(table, **options, draws=0).report.groups} == {"a", "b"}
+
+
 def test_a_large_file_is_not_read(tmp_path):
     path = tmp_path / "large.csv"
     block = "".join(f"{18 + i % 61},{'fm'[i % 2]},{i % 3 % 2}\n" for i in range(100_000))
