@@ -51,6 +51,8 @@ METRICS = {
     "accuracy": "right at all (accuracy)",
 }
 ALL_RATES = "all"
+NOT_AT_ONCE = ("selected-share", "accuracy")
+"""What decides nothing beside others: the sizes of groups, and what harms nobody for certain."""
 WITHOUT_LABELS = ("selection-rate", "selected-share")
 METHODS = {
     "majority": "the largest group",
@@ -268,11 +270,7 @@ class Desk:
             elif kind == "bins":
                 changed["bins"] = {**changed.get("bins", {}), attribute: _read_edges(attribute, str(value))}
             elif kind == "metric" and value == ALL_RATES:
-                has_labels = _has_mistakes(self._result(options).report)
-                rates = [name for name in METRICS if has_labels or name in WITHOUT_LABELS]
-                changed[kind] = [
-                    name for name in rates if name != "accuracy"
-                ]  # which harms nobody for certain
+                changed[kind] = [name for name in METRICS if name not in NOT_AT_ONCE]
             elif kind in ("metric", "attribute"):
                 changed[kind] = [value] if value else answered.get(kind)
             elif kind == "slice":
@@ -676,7 +674,8 @@ def _switch_of_metric(options: Options, answered: Options, *, has_labels: bool) 
     usual = " and ".join(METRICS.get(name, name) for name in names) or "the usual rates"
     rates = {name: title for name, title in METRICS.items() if has_labels or name in WITHOUT_LABELS}
     choices = [("", usual), *((name, title) for name, title in rates.items() if title != usual)]
-    choices.append((ALL_RATES, "all of these"))
+    if has_labels:
+        choices.append((ALL_RATES, "all of these at once, by share"))
     chosen = options.get("metric", [])
     value = ""
     if chosen != names:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from web_server import started
+from workbooks import Day, Sheet, write_workbook
 
 from fairbench_cli.cli.app import run
 
@@ -208,6 +209,49 @@ def test_ages_are_counted_on_a_day_that_is_chosen(server, browser_page, tmp_path
     expect(page.locator(".remark.done", has_text="the day of ages: applied")).to_have_count(1)
     audit(page)
     assert page.get_by_label("birth_date: compared with").count() == 1
+
+
+def write_messy_workbook(path):
+    """Write 400 applicants as people keep them, and return how many per cent of each gender were invited."""
+    rng = random.Random(9)  # noqa: S311 - people, not secrets
+    rows = [
+        ["Round of spring 2026"],
+        [],
+        ["Applicant", "Date of birth", "Gender", "Branch", "Applied", "Invited?"],
+    ]
+    invited = {"Female": [], "Male": []}
+    for number in range(400):
+        gender = rng.choice(list(invited))
+        is_invited = rng.random() < (0.2 if gender == "Female" else 0.5)
+        invited[gender].append(is_invited)
+        spelling = rng.choice([gender, gender, gender.lower(), f"{gender} ", gender[0]])
+        answer = rng.choice(["Yes", "yes", "ja"] if is_invited else ["No", "no", "nee"])
+        branch = "North" if number == 0 else None
+        births = Day(25_000 + rng.randrange(9_000))
+        rows.append([f"A-{number}", births, spelling, branch, Day(46_000 + number % 60), answer])
+        if number in (100, 250):
+            rows.append([])
+    rows += [[], ["Total", None, None, None, None, 400]]
+    codes = Sheet("Codes", [["code", "means"], ["ja", "yes"]])
+    write_workbook(path, Sheet("Applicants", rows, merged=("A1:F1", "D4:D405")), codes)
+    return {gender: f"{100 * sum(values) / len(values):.1f} %" for gender, values in invited.items()}
+
+
+def test_a_messy_workbook_has_the_answer_of_a_clean_one(server, browser_page, tmp_path):
+    """Nothing is pressed but what leads on."""
+    pytest.importorskip("python_calamine", reason="needs the extra excel: pip install 'fairbench-cli[excel]'")
+    page = browser_page
+    path = tmp_path / "applicants 2026.xlsx"
+    rates = write_messy_workbook(path)
+    send(page, server, path)
+    expect(page.locator("h1")).to_have_text("applicants 2026.xlsx: 400 rows, 6 columns")
+    expect(page.locator("p.lead")).to_contain_text("Gender")
+    expect(page.locator(".notes")).to_contain_text("2 blank rows between others left out")
+    expect(page.locator(".notes")).to_contain_text("What stands below the table is left out (Total)")
+    audit(page)
+    lead = page.locator("p.lead").inner_text()
+    assert f"Female are selected in {rates['Female']} of cases, Male in {rates['Male']}" in lead
+    assert "400 rows" in lead
 
 
 def test_the_example_needs_no_file(server, browser_page):
