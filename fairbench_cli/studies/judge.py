@@ -66,8 +66,8 @@ class StudyDesign:
             return f"{DESIGNS['seeds']}: paired t-tests on these rows. Nothing can be said of other rows."
         if self.ratio:
             return (
-                f"repeats that are not paired divide the same rows: Welch's tests {overlap}, {of_others} Pair "
-                "them if gaps may have different signs: unpaired tests are wrong more often then."
+                f"repeats that are not paired divide the same rows: Welch's tests {overlap}, {of_others} "
+                "Pair them if gaps may have different signs: unpaired tests are wrong more often then."
             )
         return f"{DESIGNS['unpaired']}: Welch's tests of independent repeats."
 

@@ -294,7 +294,10 @@ def open_first_rows(
                 (n_rows,) = rows.row(f"SELECT count(*) FROM {rows.table}")
         first_table = LOOKED_AT if rows.format == "frame" else rows.first_table
         try:
-            yield FirstRows(replace(rows, table=LOOKED_AT, first_table=first_table), n_looked_at, n_rows)
+            looked_at = replace(rows, table=LOOKED_AT, first_table=first_table)
+            if looked_at.doubled:
+                looked_at = looked_at.with_equal_copies()
+            yield FirstRows(looked_at, n_looked_at, n_rows)
         finally:
             database.execute(f"DROP TABLE {LOOKED_AT}")
 
@@ -370,7 +373,11 @@ def _open_source(
     config: AuditConfig,
     tell: ProgressCallback = ignore_progress,
 ) -> Source:
-    return _with_counts(_open_table(database, source, folder, config, tell), config)
+    opened = _open_table(database, source, folder, config, tell)
+    if opened.doubled:
+        with input_errors.reading_rows(opened), opened.engine(memory=opened.memory):
+            opened = opened.with_equal_copies()
+    return _with_counts(opened, config)
 
 
 def _open_table(
