@@ -102,8 +102,8 @@ REFUSED = {
         AuditConfig(),
         ['column "score" appears twice', "preds.csv:1"],
     ),
-    "label twice": ("score,label,label,race\n1,0,0,b\n", AuditConfig(), ['column "label" appears twice']),
-    "model twice": ("model_id,score,model_id,race\n1,0,1,b\n", AuditConfig(), ['"model_id" appears twice']),
+    "label twice": ("score,label,label,race\n1,0,1,b\n", AuditConfig(), ['column "label" appears twice']),
+    "model twice": ("model_id,score,model_id,race\n1,0,2,b\n", AuditConfig(), ['"model_id" appears twice']),
     "a named column twice": (
         "score,race,job,job\n1,a,1,y\n",
         AuditConfig(label="job"),
