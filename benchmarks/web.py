@@ -1,7 +1,7 @@
 """Seconds from a dropped file to the answer in `fairbench web`, and what the extra adds to an installation.
 
 ``python benchmarks/web.py [rounds]`` starts the server, opens Chromium by Playwright, and goes the way of a
-person who takes every button that is proposed: a workbook of 600 people, messy as such files are; COMPAS,
+person who goes on as is proposed: a workbook of 600 people, messy as such files are; COMPAS,
 where ``FAIRBENCH_DATA`` names a folder that has it; and a CSV file of a million rows. The seconds are the
 median of `rounds` (3) ways. Then it installs the packages of the extra ``web`` into a folder and weighs them.
 
@@ -71,7 +71,7 @@ class Way:
 
 
 def go(page: "Page", address: str, path: Path) -> Way:
-    """Go from a file to the answer, taking what is proposed, and compare with another group.
+    """Go from a file to the answer, taking the first way out of what stops it, and compare with another group.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def go(page: "Page", address: str, path: Path) -> Way:
     presses = 1
     stops = page.locator(".remark.stop")
     while (n_stops := stops.count()) and presses < MOST_REMEDIES:
-        stops.first.locator(".button.primary").click()
+        stops.first.locator("button.button").first.click()
         stops.nth(n_stops - 1).wait_for(state="detached")
         presses += 1
     page.get_by_role("link", name="These are right: go on").click()

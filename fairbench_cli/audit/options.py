@@ -67,8 +67,8 @@ Check = tuple[str, object, str, MessageText]  # key, whether it is wrong, what i
 def changed_options(config: AuditConfig) -> dict[str, Any]:
     """Return the keys and values, as in a file of options, that differ from the usual ones.
 
-    >>> changed_options(AuditConfig(tau=0.9))
-    {'tau': 0.9}
+    >>> changed_options(AuditConfig(title="Parole"))
+    {'title': 'Parole'}
     """
     usual = AuditConfig()
     changed = {name for name in AuditConfig.model_fields if getattr(config, name) != getattr(usual, name)}
