@@ -71,7 +71,7 @@ class Way:
 
 
 def go(page: "Page", address: str, path: Path) -> Way:
-    """Go from a file to the answer, taking the first way out of what stops it, and compare with another group.
+    """Go from a file to the answer, taking the first way out of what stops it; compare with another group.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from conftest import study_of
+from conftest import STUDIES, study_of
 from web_server import started, wait_until
 from workbooks import Day, Sheet, write_bomb, write_workbook
 
@@ -329,7 +329,8 @@ def test_it_can_be_used_with_the_keyboard_alone(server, browser_page, decisions)
     page.wait_for_url("**/answer/1")
 
 
-def test_the_way_that_is_timed_is_the_whole_way(server, browser_page, decisions):
+def test_the_way_that_is_timed_is_the_whole_way(server, browser_page, decisions, monkeypatch):
+    monkeypatch.syspath_prepend(STUDIES)
     way = study_of("web").go(browser_page, server.address, decisions)
     assert way.presses == 4
     assert min(way.understood, way.answer, way.switch) > 0
@@ -385,7 +386,7 @@ def test_what_cannot_be_audited_is_said_in_place(server, browser_page, console, 
         expect(error).to_contain_text(words)
         assert str(server.folder) not in error.inner_text()
         assert page.url == server.address
-    assert server.kept() == kept
+    assert set(server.kept()) <= set(kept)  # a seventh file has closed the oldest
     console.clear()  # the browser names the refused requests
 
 

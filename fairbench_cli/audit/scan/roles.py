@@ -486,12 +486,12 @@ def _look_at_first_rows(source: Source, columns: list[int]) -> Iterator[tuple[in
     texts = source.texts_of(columns)
     if texts:
         seen = dict.fromkeys(texts, (0, 0, ""))
-        words = "count(*) FILTER (trimmed <> '' AND number IS NULL)"
-        query = f"SELECT place, count(DISTINCT trimmed), {words}, coalesce(max(trimmed), '')"
+        n_words_sql = "count(*) FILTER (trimmed <> '' AND number IS NULL)"
+        query = f"SELECT place, count(DISTINCT trimmed), {n_words_sql}, coalesce(max(trimmed), '')"
         rows = source.rows(f"{query} FROM {source.cells_of(texts, 'sample')} GROUP BY place")
-        seen |= {place: (distinct, n_words, example) for place, distinct, n_words, example in rows}
-    others = [i for i in columns if i not in seen]
-    for some_columns in in_batches(others, source.at_once):
+        seen |= {column: (distinct, n_words, example) for column, distinct, n_words, example in rows}
+    other_columns = [i for i in columns if i not in seen]
+    for some_columns in in_batches(other_columns, source.at_once):
         expressions = [
             f"count(DISTINCT trimmed_{i}), {_count_words_sql(i)}, coalesce(max(trimmed_{i}), '')"
             for i in some_columns

@@ -323,8 +323,8 @@ class Source:
         cell = sql.text_column("text")
         kinds = ", ".join(f"{cell.expression(kind)} AS {kind}" for kind in ("trimmed", "number", "code"))
         all_texts = ", ".join(f"text_{i}" for i in texts)
-        places = ", ".join(map(str, texts))
-        cells = f"SELECT unnest([{all_texts}]) AS text, unnest([{places}]) AS place FROM {view}"
+        column_numbers = ", ".join(map(str, texts))
+        cells = f"SELECT unnest([{all_texts}]) AS text, unnest([{column_numbers}]) AS place FROM {view}"
         return f"(SELECT place, text, {kinds} FROM ({cells}))"
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:

@@ -59,13 +59,17 @@ def to_plain(value: Any) -> Any:
 
 def _fields_of_report(report: Report) -> Plain:
     """Return the fields of a report that do not follow from others, files without their folders."""
-    plain = {field.name: getattr(report, field.name) for field in fields(Report)}
-    del plain["judged_numbers"]
+    json_fields = {field.name: getattr(report, field.name) for field in fields(Report)}
+    del json_fields["judged_numbers"]
     source = report.source
     if source != "-":
         source = PurePath(source).name  # no folder of this machine
-    findings = {part.key: finding for part, finding in parts_of(report) if part.found_type is not None}
-    return {**plain, "source": source, "found": findings}
+    findings = {
+        audit_part.key: finding
+        for audit_part, finding in parts_of(report)
+        if audit_part.found_type is not None
+    }
+    return {**json_fields, "source": source, "found": findings}
 
 
 def _fields_of_config(config: AuditConfig) -> Plain:
@@ -107,8 +111,8 @@ class _SliceFields:
     intersection: bool
 
 
-def _read_slice(plain: Any) -> Slice:
-    fields_of_slice = from_plain(_SliceFields, plain)
+def _read_slice(json_fields: Any) -> Slice:
+    fields_of_slice = from_plain(_SliceFields, json_fields)
     return Slice(
         fields_of_slice.model,
         fields_of_slice.decision,
@@ -142,8 +146,8 @@ class _BaselineFields:
     gaps: tuple[_GapFields, ...]
 
 
-def _read_baseline(plain: Any) -> AcceptedFailures:
-    baseline = from_plain(_BaselineFields, plain)
+def _read_baseline(json_fields: Any) -> AcceptedFailures:
+    baseline = from_plain(_BaselineFields, json_fields)
     return AcceptedFailures(baseline.file, {gap.comparison: gap.by_model for gap in baseline.gaps})
 
 
@@ -161,14 +165,14 @@ def missing_fields(report: Report, content: Plain) -> Plain:
     dict
         By name; what parts found by the parts' keys, under "found"; and a checksum of all of the JSON.
     """
-    plain: Plain = to_plain(report)
+    json_fields: Plain = to_plain(report)
     missing_findings = {}
-    for key, findings in plain.pop("found").items():
+    for key, findings in json_fields.pop("found").items():
         if isinstance(findings, dict):
             missing_findings[key] = _without_shown(findings, content)
         elif content.get(key, []) != findings:
             missing_findings[key] = findings
-    missing = {**_without_shown(plain, content), "found": missing_findings}
+    missing = {**_without_shown(json_fields, content), "found": missing_findings}
     return {**missing, CHECKSUM: _checksum({**content, KEY: missing})}
 
 
@@ -178,8 +182,8 @@ def _checksum(content: Plain) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _without_shown(plain: Plain, content: Plain) -> Plain:
-    return {key: value for key, value in plain.items() if key not in content or content[key] != value}
+def _without_shown(json_fields: Plain, content: Plain) -> Plain:
+    return {key: value for key, value in json_fields.items() if key not in content or content[key] != value}
 
 
 def report_of(content: Plain) -> Report:
@@ -190,28 +194,28 @@ def report_of(content: Plain) -> Report:
     ValueError
         For what was changed since it was written, and what does not fit: it is of another version.
     """
-    rest = dict(content[KEY])
-    checksum = rest.pop(CHECKSUM, "")
-    if _checksum({**content, KEY: rest}) != checksum:
+    extra_fields = dict(content[KEY])
+    checksum = extra_fields.pop(CHECKSUM, "")
+    if _checksum({**content, KEY: extra_fields}) != checksum:
         raise ValueError("it was changed since it was written")
-    report = _read_report({**content, **rest})
+    report = _read_report({**content, **extra_fields})
     by_part: dict[str, Any] = {}
-    for part in PARTS:
-        if not part.is_requested(report.config):
+    for audit_part in PARTS:
+        if not audit_part.is_requested(report.config):
             continue
-        findings = rest["found"].get(part.key, content.get(part.key, []))
-        if is_dataclass(part.found_type):
-            findings = {**content, **rest["found"].get(part.key, {})}
-        by_part[part.key] = None
-        if part.found_type is not None:
-            by_part[part.key] = from_plain(part.found_type, findings, READERS)
+        findings = extra_fields["found"].get(audit_part.key, content.get(audit_part.key, []))
+        if is_dataclass(audit_part.found_type):
+            findings = {**content, **extra_fields["found"].get(audit_part.key, {})}
+        by_part[audit_part.key] = None
+        if audit_part.found_type is not None:
+            by_part[audit_part.key] = from_plain(audit_part.found_type, findings, READERS)
     return replace(report, found=by_part)
 
 
-def _read_report(plain: Any) -> Report:
+def _read_report(json_fields: Any) -> Report:
     """Return a report without what its parts found."""
     readers = {kind: read for kind, read in READERS.items() if kind is not Report}
-    without_found = {key: value for key, value in plain.items() if key != "found"}
+    without_found = {key: value for key, value in json_fields.items() if key != "found"}
     report: Report = from_plain(Report, without_found, readers)
     return report
 
