@@ -334,8 +334,9 @@ def columns_with(source: Source, columns: Sequence[int], condition: str) -> list
         cells = source.cells_of(texts, "sample")
         query = f"SELECT DISTINCT place FROM {cells} WHERE {condition.format(cell='text')}"
         meeting.update(place for (place,) in source.rows(query))
-    others = [column for column in columns if column not in set(texts)]
-    for some_columns in in_batches(others, source.at_once):
+    seen_together = set(texts)
+    other_columns = [column for column in columns if column not in seen_together]
+    for some_columns in in_batches(other_columns, source.at_once):
         counts = [f"bool_or({condition.format(cell=f'text_{column}')})" for column in some_columns]
         answers = source.row(f"SELECT {', '.join(counts)} FROM sample")
         meeting.update(column for column, answer in zip(some_columns, answers, strict=True) if answer)
