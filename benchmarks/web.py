@@ -5,15 +5,15 @@ person who goes on as is proposed: a workbook of 600 people, messy as such files
 where ``FAIRBENCH_DATA`` names a folder that has it; and a CSV file of a million rows. The seconds are the
 median of `rounds` (3) ways. Then it installs the packages of the extra ``web`` into a folder and weighs them.
 
-2026-11-27, one round on two cores for which some 13 processes waited: a machine of its own takes a fraction.
+2026-11-27, AMD EPYC, one round on two cores that four other processes wanted, too:
 
 | file | MB | to what was read, s | to the answer, s | another group, s | presses |
 |---|---:|---:|---:|---:|---:|
-| workbook of 600 people | 0.0 | 13.64 | 5.17 | 1.60 | 10 |
-| COMPAS, 7,214 people | 2.5 | 25.13 | 37.79 | 1.62 | 6 |
-| CSV of 1,000,000 rows | 39.7 | 6.83 | 10.13 | 1.58 | 4 |
+| workbook of 600 people | 0.0 | 4.01 | 5.99 | 0.62 | 4 |
+| COMPAS, 7,214 people | 2.5 | 7.32 | 7.66 | 0.81 | 4 |
+| CSV of 1,000,000 rows | 39.7 | 1.98 | 2.99 | 0.35 | 4 |
 
-From the command to the first page: 37.99 s. The extra web: 8 packages, 8.2 MB.
+From the command to the first page: 7.55 s. The extra web: 8 packages, 8.2 MB.
 """
 
 import os
