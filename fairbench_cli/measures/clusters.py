@@ -29,7 +29,7 @@ UNEVEN_POWER = (
 )
 LEAST_CLUSTERS = 2  # with rows of a group, and among these with and without somebody who is selected
 LEAST_DEGREES = 1.0
-TAUS_OF_RATIO = (0.0, 1.0, 2.0)  # a quadratic in τ is known from three
+OTHER_TAUS_OF_RATIO = (0.0, 2.0)  # besides 1: a quadratic in τ is known from three
 
 
 class Variance(NamedTuple):
@@ -244,8 +244,11 @@ def compare_rates(
     """
     rates = ways[0].rates
     tau = np.broadcast_to(np.asarray(tau, dtype=np.float64), rates.shape[:-1])
-    at_zero, at_one, at_two = (
-        contrast_variance(ways, np.full(tau.shape, value), of_list=of_list) for value in TAUS_OF_RATIO
+    at_one = contrast_variance(ways, np.ones(tau.shape), of_list=of_list)
+    # The degrees of freedom of the others are used by nobody, and take as long as the variances.
+    at_zero, at_two = (
+        largest_variance(*_contrast(ways, np.full(tau.shape, value), of_list=of_list))
+        for value in OTHER_TAUS_OF_RATIO
     )
     has_clusters = np.ones(tau.shape, dtype=bool)
     is_tested = at_one.variance > 0
@@ -262,9 +265,7 @@ def compare_rates(
     reach = t_quantile(at_one.degrees, confidence)
     half = reach * np.sqrt(at_one.variance)
     difference = rates[..., 1] - rates[..., 0]
-    ratio_low, ratio_high = fieller_interval(
-        rates, (at_zero.variance, at_one.variance, at_two.variance), reach
-    )
+    ratio_low, ratio_high = fieller_interval(rates, (at_zero, at_one.variance, at_two), reach)
     return ClusteredComparison(
         p=if_tested(t_test_p(t, at_one.degrees)),
         outside_p=if_tested(_outside_p(ways, tau, of_list=of_list)),
@@ -304,9 +305,25 @@ def _signs_at(tau: Floats) -> Floats:
 
 def contrast_variance(ways: Sequence[RateSums], tau: Floats, *, of_list: bool = False) -> Variance:
     """Return the variance of r₁ − τ r₀, and the degrees of freedom of its t."""
+    return linear_variance(*_contrast(ways, tau, of_list=of_list))
+
+
+def _contrast(ways: Sequence[RateSums], tau: Floats, *, of_list: bool) -> tuple[list[ClusterSums], Floats]:
+    """Return the sums of clusters behind r₁ − τ r₀, and the signs of their sides."""
     if of_list:
-        return linear_variance([way.list_deviations(tau) for way in ways], np.ones((*tau.shape, 1)))
-    return linear_variance([way.deviations for way in ways], _signs_at(tau))
+        return [way.list_deviations(tau) for way in ways], np.ones((*tau.shape, 1))
+    return [way.deviations for way in ways], _signs_at(tau)
+
+
+def largest_variance(ways: Sequence[ClusterSums], signs: Floats) -> Floats:
+    """Return the variance of `linear_variance`, without its degrees of freedom."""
+    variances = _variances_by_way(ways, signs)
+    return select_way(variances, variances)
+
+
+def _variances_by_way(ways: Sequence[ClusterSums], signs: Floats) -> list[Floats]:
+    """Return the variance of the sides' estimates times `signs` by each column of clusters."""
+    return [(signs * (way.covariance @ signs[..., None])[..., 0]).sum(-1) for way in ways]
 
 
 def linear_variance(ways: Sequence[ClusterSums], signs: Floats) -> Variance:
@@ -315,7 +332,7 @@ def linear_variance(ways: Sequence[ClusterSums], signs: Floats) -> Variance:
     Of clusters by two columns it is the largest of three: by one column, by the other, and the sum of both
     less that by both together. The degrees of freedom are those of its column; of the sum the fewer of both.
     """
-    variances = [(signs * (way.covariance @ signs[..., None])[..., 0]).sum(-1) for way in ways]
+    variances = _variances_by_way(ways, signs)
     degrees = [degrees_of_freedom(way, signs) for way in ways[:2]]
     if len(ways) == 1:
         return Variance(variances[0], degrees[0])

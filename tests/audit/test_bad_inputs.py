@@ -86,7 +86,7 @@ REFUSED = {
     "latin-1 header": ("score,label,ra\xe7e\n1,0,a\n".encode("latin-1"), AuditConfig(), ["UTF-8"]),
     "utf-16": (GOOD.encode("utf-16"), AuditConfig(), ["UTF-16"]),
     "utf-16 without mark": (GOOD.encode("utf-16-le"), AuditConfig(), ["UTF-16"]),
-    "zip": (b"PK\x03\x04rest", AuditConfig(), ["zip archive"]),
+    "zip": (b"PK\x03\x04rest", AuditConfig(), ["zip archive", "unpack it"]),
     "zstd": (b"\x28\xb5\x2f\xfdrest", AuditConfig(), ["zstd"]),
     "bzip2": (b"BZh9rest", AuditConfig(), ["bzip2"]),
     "damaged gzip": (gzip.compress(GOOD.encode())[:-12], AuditConfig(), ["gzip"]),

@@ -207,6 +207,7 @@ def compare_stream(
     streams = [_read_attribute(of_attribute) for of_attribute in by_attribute.values()]
     looks = tuple(dict.fromkeys(group_counts.model for group_counts in slices))
     tests_by_references: dict[tuple[str, bytes], StreamTests] = {}
+    tests_by_pairs: dict[tuple[str, bytes], StreamTests] = {}
 
     tables: list[Compared] = []
     evidence: list[Evidence] = []
@@ -224,7 +225,7 @@ def compare_stream(
                     stream, reference_indices, table.allowed, config.alpha
                 )
             of_stream = tests_by_references[key]
-            table, tests = _look_at(table, stream, of_stream, look)
+            table, tests = _look_at(table, stream, of_stream, tests_by_pairs, look)
             tables_so_far.append(table)
             tests_so_far.append(tests)
             of_streams.append(of_stream)
@@ -495,9 +496,16 @@ def _make_tests(
 
 
 def _look_at(
-    table: Compared, stream: AttributeStream, of_stream: StreamTests, look: int
+    table: Compared,
+    stream: AttributeStream,
+    of_stream: StreamTests,
+    tests_by_pairs: dict[tuple[str, bytes], StreamTests],
+    look: int,
 ) -> tuple[Compared, Tests]:
-    """Return the comparisons of the slices so far, judged by their evidence, and their tests."""
+    """Return the comparisons of the slices so far, judged by their evidence, and their tests.
+
+    `tests_by_pairs` keeps those of other pairs of groups: they are of all looks, and the same at each.
+    """
     indices = np.array([stream.groups.index(group) for group in table.group_counts.counts.groups])
     is_comparable = references.comparable(table.group_counts, table.config)
     compared = is_comparable[:, None] & ~table.itself
@@ -528,7 +536,7 @@ def _look_at(
         pairs_outside=no_pairs,
     )
     if references.is_chosen_by_rate(table.group_counts, table.config):
-        pairs, pairs_outside = _test_other_pairs(table, stream, indices, is_comparable, look)
+        pairs, pairs_outside = _test_other_pairs(table, stream, indices, is_comparable, tests_by_pairs, look)
         tests = replace(tests, pairs=pairs, pairs_outside=pairs_outside)
     return replace(table, look=Look(points, points_since, within, p, (low, high), difference_limits)), tests
 
@@ -559,30 +567,44 @@ def _rows_so_far(table: Compared, stream: AttributeStream, g: int, look: int) ->
 
 
 def _test_other_pairs(
-    table: Compared, stream: AttributeStream, indices: Ints, is_comparable: Bools, look: int
+    table: Compared,
+    stream: AttributeStream,
+    indices: Ints,
+    is_comparable: Bools,
+    tests_by_pairs: dict[tuple[str, bytes], StreamTests],
+    look: int,
 ) -> tuple[Floats, Floats]:
     """Return the p-values of the pairs of groups without a reference, which the data chose."""
     first_groups, second_groups = np.triu_indices(len(indices), 1)
     is_pair = is_comparable[first_groups] & is_comparable[second_groups]
     first_groups = first_groups[is_pair]
     second_groups = second_groups[is_pair]
-    alpha = table.config.alpha
-    if stream.so_far[-1].shares_clusters:
-        references_of_pairs = np.repeat(indices[second_groups][:, None], len(table.names), axis=1)
-        of_pairs = _clustered_tests(stream, indices[first_groups], references_of_pairs, table.allowed, alpha)
-    else:
-        of_pairs = stream_tests(
-            stream.rows.take(indices[first_groups]),
-            stream.rows.take(indices[second_groups]),
-            table.allowed,
-            alpha,
-            _list_totals(stream, stream.rows.numerator),
-        )
+    pairs = np.stack([indices[first_groups], indices[second_groups]])
+    key = stream.slices[0].attribute, pairs.tobytes()
+    if key not in tests_by_pairs:
+        tests_by_pairs[key] = _test_pairs(stream, pairs[0], pairs[1], table.allowed, table.config.alpha)
+    of_pairs = tests_by_pairs[key]
     has_reference = (first_groups[:, None] == table.reference_indices) | (
         second_groups[:, None] == table.reference_indices
     )
     p = np.where(has_reference, np.nan, of_pairs.evidence.p[..., look])
     return p, np.where(has_reference, np.nan, of_pairs.outside[..., look])
+
+
+def _test_pairs(
+    stream: AttributeStream, first_groups: Ints, second_groups: Ints, allowed: Allowed, alpha: float
+) -> StreamTests:
+    """Return the tests of pairs of groups of a stream: arrays of shape (pairs, rates, looks)."""
+    if stream.so_far[-1].shares_clusters:
+        references_of_pairs = np.repeat(second_groups[:, None], len(stream.names), axis=1)
+        return _clustered_tests(stream, first_groups, references_of_pairs, allowed, alpha)
+    return stream_tests(
+        stream.rows.take(first_groups),
+        stream.rows.take(second_groups),
+        allowed,
+        alpha,
+        _list_totals(stream, stream.rows.numerator),
+    )
 
 
 def _as_slice(table: Compared, evidence: Evidence, group_counts: Slice) -> tuple[Compared, Evidence]:

@@ -302,6 +302,33 @@ def open_first_rows(
             database.execute(f"DROP TABLE {LOOKED_AT}")
 
 
+@contextmanager
+def open_cells(
+    source: "str | Path | Frame", *, table: str | None = None, encoding: str | None = None
+) -> Iterator[Source]:
+    """Open a file or a frame whose rows need be no people: its cells, with decimal commas read.
+
+    Parameters
+    ----------
+    source : str, Path or frame
+        As `open_scan` takes it.
+    table : str, optional
+        Which table of an SQLite file, or sheet of a workbook, is meant.
+    encoding : str, optional
+        Of a text file.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read.
+    """
+    config = AuditConfig(table=table, encoding=encoding)
+    with _start_database() as (database, folder):
+        rows = _open_table(database, source, folder, config)
+        with input_errors.reading_rows(rows), rows.engine(memory=rows.memory):
+            yield clean_rows(rows, config)
+
+
 def count_groups(source: "str | Path | Frame", config: AuditConfig) -> Tally:
     """Count the rows of groups in what need have no scores; see `open_scan`.
 

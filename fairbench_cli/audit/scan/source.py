@@ -412,7 +412,7 @@ def open_file(
         if source_file.format == "parquet":
             return _open_parquet(source_file)
         if not head.strip(b"\xef\xbb\xbf \t\r\n"):
-            raise user_error("the file is empty", "write a header line and one row per person", name)
+            raise user_error("the file is empty", "write a header line, and rows below it", name)
         if source_file.format == "ndjson" and head.startswith(
             codecs.BOM_UTF8
         ):  # which DuckDB takes in CSV alone
@@ -535,8 +535,8 @@ def _readable_frame(frame: Any) -> tuple[list[str] | None, Any]:
         return names, frame.rename_columns(new_names) if library == "pyarrow" else frame.rename(new_names)
     if isinstance(frame, ArrowStream):
         return None, frame
-    problem = f"an object of type {type(frame).__name__} is no table of predictions"
-    raise user_error(problem, "give a path, or a pandas, Polars or Arrow table with a row per person")
+    problem = f"an object of type {type(frame).__name__} is no table"
+    raise user_error(problem, "give a path, or a pandas, Polars or Arrow table")
 
 
 def _path_on_disk(source: str, folder: Path) -> Path:
@@ -545,7 +545,7 @@ def _path_on_disk(source: str, folder: Path) -> Path:
         return _spool_stream(sys.stdin.buffer, folder / "input", source)
     path = Path(source)
     if path.is_dir():
-        raise user_error("it is a folder", "name a file of predictions", source)
+        raise user_error("it is a folder", "name a file", source)
     if not path.exists():
         raise user_error("no such file", "check the path", source)
     with path.open("rb") as file:
@@ -834,7 +834,7 @@ def _check_names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[st
     Of a name that several columns have, none keeps it.
     """
     if not names:
-        raise user_error("there are no columns", "give a score and a group for each person", name)
+        raise user_error("there are no columns", "give a table that has some", name)
     trimmed = tuple(map(_trim, names))
     non_empty = [text for text in trimmed if text]
     doubled = tuple(sorted({text for text in non_empty if non_empty.count(text) > 1}))

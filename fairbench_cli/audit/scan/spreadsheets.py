@@ -140,7 +140,7 @@ def copy_sheet(
     notes += _describe_below(rows[end:])
     inside = [column for column in filled if column in columns]
     if inside:
-        called = join_names([names[columns.index(column)] for column in inside[:MOST_NAMED]])
+        called = join_names([names[columns.index(column)] for column in inside], MOST_NAMED)
         notes.append(f"Merged cells of {called}: the value is that of all their rows.")
     _copy_rows(database, data_rows, columns, tell)
     above = first_row + header + 1 if len(data_rows) == len(body) else None
@@ -188,7 +188,7 @@ def _choose_sheet(workbook: Any, sheet_name: str | None, name: str) -> tuple[str
     if not with_cells:
         problem = "no sheet that can be seen has cells"
         if hidden:
-            fix = f"hidden ones are {_list_some(hidden)}: name one with "
+            fix = f"hidden ones are {join_names(hidden, MOST_NAMED)}: name one with "
         else:
             fix = "write a table in one, or name "
         raise user_error(problem, (fix, Flag("table")), name)
@@ -196,21 +196,12 @@ def _choose_sheet(workbook: Any, sheet_name: str | None, name: str) -> tuple[str
     notes = []
     if len(with_cells) > 1:
         unread = [format_value(sheet_title) for sheet_title in with_cells if sheet_title != largest]
-        notes.append(f"The largest sheet is read, {format_value(largest)}; not {_list_some(unread)}.")
+        named = join_names(unread, MOST_NAMED)
+        notes.append(f"The largest sheet is read, {format_value(largest)}; not {named}.")
     if hidden:
-        notes.append(f"Hidden sheets are not read: {_list_some(list(map(format_value, hidden)))}.")
+        named = join_names([format_value(title) for title in hidden], MOST_NAMED)
+        notes.append(f"Hidden sheets are not read: {named}.")
     return largest, tuple(title for title in with_cells if title != largest), notes
-
-
-def _list_some(names: Sequence[str]) -> str:
-    """Return some names, and how many more there are.
-
-    >>> _list_some(["a", "b"]), _list_some(list("abcdefg"))
-    ('a, b', 'a, b, c, d, e and 2 more')
-    """
-    if len(names) <= MOST_NAMED:
-        return join_names(names)
-    return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
 
 
 def _fill_merged(
