@@ -582,7 +582,7 @@ def _test_other_pairs(
     pairs = np.stack([indices[first_groups], indices[second_groups]])
     key = stream.slices[0].attribute, pairs.tobytes()
     if key not in tests_by_pairs:
-        tests_by_pairs[key] = _test_pairs(stream, *pairs, table.allowed, table.config.alpha)
+        tests_by_pairs[key] = _test_pairs(stream, pairs[0], pairs[1], table.allowed, table.config.alpha)
     of_pairs = tests_by_pairs[key]
     has_reference = (first_groups[:, None] == table.reference_indices) | (
         second_groups[:, None] == table.reference_indices
