@@ -48,13 +48,15 @@ CONTENTS = {
     "index": ["tutorial", "howto", "concepts", "guide", "papers", "gallery", "reference", "background"],
     "guide": [
         "audit", "web", "web-data", "numbers", "config", "data", "results", "measures", "techniques", "api",
-        "extending", "networks", "worlds", "standins", "clusters",
+        "extending", "studies", "networks", "worlds", "standins", "clusters",
     ],
     "reference": [
         "reference/commands", "reference/python", "reference/metrics", "reference/interventions",
         "reference/classifiers", "reference/mechanisms", "reference/datasets",
     ],
-    "papers": ["papers/cardoso2019", "papers/friedler2019", "papers/zliobaite2015", "papers/zliobaite2017"],
+    "papers": ["papers/cardoso2019", "papers/friedler2019", "papers/zliobaite2015", "papers/zliobaite2017",
+        "papers/chen2023",
+    ],
     "background": [
         "verdicts", "stability", "performance", "audit-departures", "c45", "architecture", "tests",
     ],

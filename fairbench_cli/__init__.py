@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from fairbench_cli.api.network import load_network as load_network
     from fairbench_cli.api.run import load_results as load_results
     from fairbench_cli.api.run import run as run
+    from fairbench_cli.api.studies import check_claims as check_claims
+    from fairbench_cli.api.studies import compare as compare
     from fairbench_cli.api.technique import technique as technique
     from fairbench_cli.audit.api import AuditFailed as AuditFailed
     from fairbench_cli.audit.api import audit as audit
@@ -45,7 +47,9 @@ _TARGETS = {
     "Sample": "data.table:Sample",
     "UserError": "base.errors:UserError",
     "audit": "audit",  # the package of that name, which can be called
+    "check_claims": "api.studies:check_claims",
     "choose": "audit.questions:choose",
+    "compare": "api.studies:compare",
     "example_people": "api.examples:example_people",
     "learn": "api.network:learn",
     "load": "api.data:load",

@@ -35,9 +35,10 @@ FLOORS = {
     "audit": 6,
     "papers": 6,
     "simulate": 6,
-    "api": 7,
-    "web": 8,
-    "cli": 9,
+    "studies": 7,
+    "api": 8,
+    "web": 9,
+    "cli": 10,
 }
 
 

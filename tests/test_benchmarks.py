@@ -36,6 +36,7 @@ ELSEWHERE = {
     "paired": "report/test_population.py",
     "recovery": "network/test_recovery.py",
     "shipped": "network/test_standins.py",
+    "studies": "studies/test_levels.py",
     "verdicts": "audit/test_verdicts_simulated.py",
     "worlds": "network/test_exact.py",
 }

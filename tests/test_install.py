@@ -28,7 +28,7 @@ def test_every_extra_that_is_named_exists():
         for names in re.findall(r"fairbench-cli\[([a-z,]+)\]", path.read_text(encoding="utf-8"))
         for extra in names.split(",")
     }
-    assert named == {"dask", "db", "docs", "fairlearn", "pdf", "pomegranate"}
+    assert named == {"dask", "db", "docs", "excel", "fairlearn", "pdf", "pomegranate", "web"}
     assert set(EXTRAS) == {*named, "dev"}
 
 

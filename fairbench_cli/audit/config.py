@@ -236,14 +236,16 @@ def _check_metric(text: str, common: tuple[str, ...] = tuple(COMPARED) + tuple(R
     """Check the name of a metric, which an attribute and a colon may precede; suggest `common` ones first."""
     name = text.rpartition(":")[2]
     try:
-        needs_rows = kind(name) == "rows"
+        metric_kind = kind(name)
     except KeyError:
         names = common if find_nearest(name, common) else set(common) | set(COUNT_METRICS)
         raise mistake(f"no metric is called {format_value(name)}", suggest(name, names)) from None
+    if metric_kind == "classes":
+        return text
     if canonical(name) in SCORE_METRICS:
         fix = ("see ", Flag("curves"), ", which measures scores by group, or a run")
         raise mistake(f"{format_value(name)} is of scores, and decisions are counted", fix)
-    if needs_rows:
+    if metric_kind == "rows":
         fix = ("see ", Flag("explain"), ", or a run")
         raise mistake(f"{format_value(name)} needs the rows, and these are counted", fix)
     return text

@@ -38,6 +38,9 @@ DEFAULT = tuple(name for name in COMPARED if not RATES[name].of_all and RATES[na
 DEFAULT_OF_NUMBERS = ("mean", "mean-residual", "mae")
 DEFAULT_OF_LEVELS = ("more",)
 
+# What the verdict looks at besides, where several classes are audited: shares of all of them in all groups.
+WHOLE_TABLE = "whole-table"
+
 # By name, the rates that have to pass together.
 ROLL_UPS: dict[str, tuple[str, ...]] = {
     "type-i-parity": ("fdr", "fpr"),
@@ -78,7 +81,7 @@ def canonical(name: str) -> str:
     >>> canonical("pprev"), canonical("fpr"), canonical("base-rate"), canonical("type-i-parity")
     ('selection-rate', 'fpr', 'base-rate-ratio', 'type-i-parity')
     """
-    if name in ROLL_UPS or name in NUMBER_MEASURES:
+    if name in ROLL_UPS or name in NUMBER_MEASURES or name == WHOLE_TABLE:
         return name
     entry = find_metric(name)
     if entry.alias_of in RATES:
@@ -90,12 +93,12 @@ def canonical(name: str) -> str:
     return rate
 
 
-def kind(name: str) -> Literal["rate", "roll-up", "number", "counts", "rows"]:
+def kind(name: str) -> Literal["rate", "roll-up", "classes", "number", "counts", "rows"]:
     """Return the kind of a metric that was typed, which decides what an audit does with it.
 
     Groups are compared on a ``rate`` and a ``roll-up`` of rates; another metric of ``counts`` is computed
     when it is asked for; one that needs ``rows`` is not. A measure of a ``number`` is of outcomes that are
-    compared as they are.
+    compared as they are, and the whole table one of several ``classes``.
 
     Raises
     ------
@@ -107,6 +110,8 @@ def kind(name: str) -> Literal["rate", "roll-up", "number", "counts", "rows"]:
         return "roll-up"
     if canonical_name in NUMBER_MEASURES:
         return "number"
+    if canonical_name == WHOLE_TABLE:
+        return "classes"
     if canonical_name in COMPARED:
         return "rate"
     if find_metric(canonical_name).needs == "counts":
@@ -137,7 +142,7 @@ def can_decide(name: str) -> bool:
     """
     if name in NUMBER_MEASURES:
         return NUMBER_MEASURES[name].has_margin
-    return kind(name) in ("rate", "roll-up") or bounds(find_metric(name), 0.8, 0.95) is not None
+    return kind(name) in ("rate", "roll-up", "classes") or bounds(find_metric(name), 0.8, 0.95) is not None
 
 
 def is_dependence(entry: Metric) -> bool:
@@ -153,7 +158,7 @@ def has_tau(name: str) -> bool:
     """
     canonical_name = canonical(name)
     return canonical_name in COMPARED or (
-        canonical_name not in (*ROLL_UPS, *NUMBER_MEASURES)
+        canonical_name not in (*ROLL_UPS, *NUMBER_MEASURES, WHOLE_TABLE)
         and not find_metric(canonical_name).p_value
         and can_decide(canonical_name)
     )
@@ -166,7 +171,7 @@ def has_margin(name: str) -> bool:
     [True, True, False, False]
     """
     canonical_name = canonical(name)
-    if canonical_name in ROLL_UPS:
+    if canonical_name in (*ROLL_UPS, WHOLE_TABLE):
         return False
     if canonical_name in NUMBER_MEASURES:
         return NUMBER_MEASURES[canonical_name].has_margin
@@ -221,4 +226,6 @@ def needs_labels(name: str) -> bool:
     """Return whether a metric or roll-up, by its canonical name, is undefined without labels."""
     if name in NUMBER_MEASURES:
         return NUMBER_MEASURES[name].needs_truth
+    if name == WHOLE_TABLE:
+        return False
     return any(find_metric(metric).on != "both" for metric in ROLL_UPS.get(name, (name,)))

@@ -455,7 +455,6 @@ def _check_clusters(config: AuditConfig) -> Iterator[Check]:
     for key, is_given, problem in (
         ("ties", draws, "draws rows, not people"),
         ("explain", config.explained_by and config.outcome in ("decision", "class"), EXPLAINS_ROWS),
-        ("favourable", len(config.favourable) > 1, "of several classes counts rows"),
     ):
         yield key, is_given, f"{key} {problem}", f"leave out {key}, or cluster"
 

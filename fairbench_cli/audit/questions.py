@@ -11,7 +11,7 @@ from typing import Any
 
 from fairbench_cli.audit.scan.columns_seen import Candidate
 from fairbench_cli.audit.understood import Understood, merge_options
-from fairbench_cli.base.errors import ArgumentError, Problem, suggest
+from fairbench_cli.base.errors import ArgumentError, Problem, format_value, suggest
 from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.data.recognise import named_like_harm
 
@@ -192,11 +192,11 @@ QUESTIONS = (
     ),
     Question(
         "fair-in",
-        "Fair in who is selected, or in mistakes?",
+        "Should groups be alike in who is selected, or in mistakes?",
         "Equal shares and equal mistakes are two aims, which seldom hold together.",
         (
-            AnswerOption("selected", "In who is selected", "Whoever deserves what."),
-            AnswerOption("mistakes", "In mistakes", "Among people who deserve the same."),
+            AnswerOption("selected", "In who is selected", "Whatever came true of them."),
+            AnswerOption("mistakes", "In mistakes", "Among people of whom the same came true."),
         ),
         "mistakes",
         (DECISION, ("outcome", ("all",))),
@@ -218,9 +218,9 @@ QUESTIONS = (
         "Are only very few selected?",
         f"Very few are {VERY_FEW:.0%} or less.",
         (
-            AnswerOption("both", "Look at both kinds of mistakes", "Nothing is left out."),
-            AnswerOption("no", "No", "The mistakes among all who deserve the same."),
-            AnswerOption("yes", "Yes", "The mistakes among all who were decided on alike."),
+            AnswerOption("both", "Whether or not: look at both kinds of mistakes", "Nothing is left out."),
+            AnswerOption("no", "No", "Count mistakes among all of whom the same came true."),
+            AnswerOption("yes", "Yes", "Count mistakes among all who were decided on alike."),
         ),
         "both",
         (DECISION, ("outcome", ("all",)), ("fair-in", ("mistakes",))),
@@ -231,8 +231,8 @@ QUESTIONS = (
         "A gap is one between two groups.",
         (
             AnswerOption("majority", "Each group with the largest"),
-            AnswerOption("maximum", "Each group with the one that has most of it"),
-            AnswerOption("minimum", "Each group with the one that has least of it"),
+            AnswerOption("maximum", "Each group with the one of the highest rate"),
+            AnswerOption("minimum", "Each group with the one of the lowest rate"),
             AnswerOption("rest", "Each group with all others together"),
             AnswerOption("given", "With a group that I name", takes="groups"),
         ),
@@ -270,7 +270,12 @@ QUESTIONS = (
         "How much difference is allowed?",
         "No two groups are exactly alike.",
         (
-            AnswerOption("usual", "5 % of the other group's mean"),
+            AnswerOption(
+                "usual",
+                "The usual",
+                "A fifth of a standard deviation; of amounts such as pay 5 % of the other group's mean, "
+                "where that is less.",
+            ),
             AnswerOption("units", "So much of what is measured", "Such as 1,000 a year.", "units"),
             AnswerOption("percent", "Another share of the other group's mean", "10 is 10 %.", "percent"),
         ),
@@ -574,13 +579,34 @@ def _of_table(question: Question, understood: Understood) -> Question:
         return replace(question, answers=answers, default=default)
     if question.id == "outcome" and labels:
         return replace(question, default="all")
-    if question.id == "harm" and any(map(named_like_harm, (*scores, *labels))):
-        return replace(question, default=_default_harm(understood, scores))
+    if question.id == "harm":
+        why = f"{_describe_selected(understood, scores)}{question.why}"
+        if any(map(named_like_harm, (*scores, *labels))):
+            return replace(question, why=why, default=_default_harm(understood, scores))
+        return replace(question, why=why)
     if question.id == "few" and understood.share_selected is not None:
         share = format_percent(understood.share_selected)
         so_few = "very few" if understood.share_selected <= VERY_FEW else "not very few"
         return replace(question, why=f"{question.why} Here {share} are selected, which is {so_few}.")
     return question
+
+
+def _describe_selected(understood: Understood, scores: list[str]) -> str:
+    """Return a sentence on who counts as selected, as far as the options say it."""
+    options = understood.options()
+    if not scores:
+        return ""
+    threshold = options.get("threshold", [])
+    if "favourable" in options:
+        return f"Selected are those with {format_value(options['favourable'])} in {scores[0]}. "
+    if len(threshold) == 1:
+        return f"Selected are those with {threshold[0]:g} or more in {scores[0]}. "
+    if "top_share" in options or "top_k" in options:
+        return f"Selected are those with the most in {scores[0]}. "
+    column = next((column for column in understood.columns if column.name == scores[0]), None)
+    if column is not None and column.kind == "0/1":
+        return f"Selected are those with 1 in {scores[0]}. "
+    return ""
 
 
 def _default_harm(understood: Understood, scores: list[str]) -> str:

@@ -7,6 +7,7 @@ that go past it. Whoever shows this can offer them as a click.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ from fairbench_cli.audit.scan.roles import (
 from fairbench_cli.audit.scan.source import FRAME, Source
 from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, spell
 from fairbench_cli.base.safe_text import format_count, join_names, printable
-from fairbench_cli.base.spelling_variants import find_spelling_variants
+from fairbench_cli.base.spelling_variants import NO_VALUE, find_spelling_variants
 from fairbench_cli.data import recognise
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ AGES = (25, 45, 65)  # where ages are cut
 N_BINS = 4
 MOST_REMEDIES = 12
 HALF = 0.5
+FIRST_HERE = ", first here"  # what a problem says of the place it stands for
 DEFAULTS = AuditConfig()
 OPEN_SCORE = Flag("score", OPEN)
 OF_FILES = ("against", "identifier", "baseline")
@@ -66,6 +68,23 @@ KIND_OF_KEY = {
     "bins": "bins",
 }
 """What a problem is of, by the option that mends it."""
+ASKED_FOR_SCORE = "which column says what was decided?"
+ASKED_BY_KEY = {
+    "drop-missing": ("", "such rows can be left out here, or filled in in the file"),
+    "spellings": ("", "count the spellings of a value as one, or keep them apart"),
+    "recode": ("", "count both as one group, or keep them apart"),
+    "score": (ASKED_FOR_SCORE, "none is called like it"),
+    "attribute": ("no column is called like sex, age, race or the like", "say whose groups are compared"),
+    "bins": (
+        "no column holds groups that can be compared",
+        "cut a number into groups, or take a column for one",
+    ),
+    "model-column": (
+        "the rows are of several models",
+        "each is audited apart, or keep those of one in the file",
+    ),
+}
+"""What there is and what to do in the place of a problem, by the option that mends it, without its name."""
 TEXT_OF_KEY = {
     "spellings": "count them as one",
     "recode": "count them as one",
@@ -139,11 +158,15 @@ class ColumnRole:
 
 @dataclass(frozen=True)
 class Remedy:
-    """Options that go past a remark, with a few words; `proposed` where they are taken unasked."""
+    """Options that go past a remark, with a few words; `proposed` where they are taken unasked.
+
+    `asks_for` is an option whose value only a person can say, and which is given with the others.
+    """
 
     text: str
     options: dict[str, Any]
     proposed: bool = False
+    asks_for: str = ""
 
 
 @dataclass(frozen=True)
@@ -153,8 +176,8 @@ class Remark:
     Parameters
     ----------
     kind : str
-        "spellings", "short forms", "missing", "favourable", "turned", "bins", "decision", "attribute",
-        "score", "encoding", "sheet" or "other".
+        "spellings", "short forms", "missing", "favourable", "turned", "bins", "birth dates", "decision",
+        "attribute", "score", "encoding", "sheet" or "other".
     column : str
         Empty where it is of none.
     stops : bool
@@ -163,6 +186,8 @@ class Remark:
         What there is, and what to do.
     remedies : tuple of Remedy
         None where only the file can be changed.
+    asked : Problem or None
+        The same for somebody to whom the remedies are offered as a click: no option is named.
     """
 
     kind: str
@@ -170,15 +195,18 @@ class Remark:
     stops: bool
     problem: Problem
     remedies: tuple[Remedy, ...]
+    asked: Problem | None = None
 
     def to_plain(self) -> dict[str, Any]:
         """Return it as JSON takes it."""
+        asked = self.asked or self.problem
         return {
             "kind": self.kind,
             "column": self.column,
             "stops": self.stops,
             "what": printable(spell(self.problem.what)),
             "fix": printable(spell(self.problem.fix)),
+            "asked": {"what": printable(spell(asked.what)), "fix": printable(spell(asked.fix))},
             "remedies": [asdict(remedy) for remedy in self.remedies],
         }
 
@@ -380,7 +408,11 @@ def _open_in_some_encoding(
             config = config.model_copy(update={"encoding": str(flags[0].value)})
             rows = stack.enter_context(open_first_rows(source, config, frame_name=frame_name))
             remedy = _remedy_of(flags[0], proposed=True)
-            remarks = (Remark("encoding", "", True, error.problems[0], (remedy,)),)
+            asked = Problem(
+                f"the text is not in UTF-8; it is likely in {config.encoding}",
+                "where letters such as ä, é or ł look wrong below, save the file as CSV UTF-8",
+            )
+            remarks = (Remark("encoding", "", True, error.problems[0], (remedy,), asked),)
         yield rows, config, remarks
 
 
@@ -420,7 +452,8 @@ def _with_score(draft: _Draft, decisions: Sequence[Candidate]) -> _Draft:
             is_proposed = candidate is likeliest
             remedies.append(_remedy_of(Flag("score", candidate.column), proposed=is_proposed))
         problem = Problem("no column is called score", fix)
-        draft = draft.with_remark(Remark("score", "", True, problem, tuple(remedies)))
+        asked = Problem(ASKED_FOR_SCORE, f"likely {likeliest.column}: {likeliest.why}")
+        draft = draft.with_remark(Remark("score", "", True, problem, tuple(remedies), asked))
     column = draft.columns.get(draft.score)
     if column is None:
         return draft
@@ -431,9 +464,11 @@ def _with_same_values(draft: _Draft, column: ColumnSeen) -> _Draft:
     """Return it with the spellings of each value of a column counted as one, and a remark."""
     same_values = column.same_values
     config = draft.config
-    is_outcome = column.name in (draft.score, config.label)
     is_said = config.spelling(column.name) is not None or column.name in config.recode
-    is_said = is_said or (is_outcome and bool(draft.asked_for.favourable or draft.asked_for.favourable_label))
+    if column.name in (draft.score, config.label):
+        # A good value that was named keeps its name.
+        named_good = {*draft.asked_for.favourable, draft.asked_for.favourable_label}
+        is_said = is_said or not named_good.isdisjoint(chain.from_iterable(same_values.values()))
     if not same_values or is_said or column.name in config.bins:
         return draft
     recode = {spelling: tuple(spellings) for spelling, spellings in same_values.items()}
@@ -640,7 +675,7 @@ def _past_all_stops(draft: _Draft) -> _Draft:
                 continue
             draft = _with_bins(draft, draft.columns[name], stops=name in cut)
         for name in tried.birth_dates:
-            draft = draft.with_remark(_ask_for_a_day(name))
+            draft = draft.with_remark(_ask_for_a_day(draft, name))
     if draft.config != before:
         tried = _try_audit(draft.rows, draft.config)
     has_remark = {remark.column for remark in draft.remarks if remark.kind in ("spellings", "bins")}
@@ -700,10 +735,20 @@ def _is_inside(edge: float, column: ColumnSeen) -> bool:
     return isinstance(low, float) and isinstance(high, float) and low < edge <= high
 
 
-def _ask_for_a_day(name: str) -> Remark:
-    """Return the remark on birth dates, which are groups of ages on a day."""
+def _ask_for_a_day(draft: _Draft, name: str) -> Remark:
+    """Return the remark on birth dates, which are groups of ages on a day: that of another column, or any."""
     problem = Problem(f"{name} holds birth dates", "say on which day ages are counted: as_of")
-    return Remark("bins", name, False, problem, ())
+    asked = Problem(
+        f"{name} holds birth dates", "say on which day ages are counted to compare groups of ages"
+    )
+    remedies = []
+    for column in draft.columns.values():
+        if column.kind == "date" and not recognise.named_like_protected(column.name):
+            options = {"bins": {name: list(AGES)}, "as_of": column.name}
+            remedies.append(Remedy(f"ages on the day in {format_value(column.name)}", options))
+    remedies = remedies[:MOST_REMEDIES]
+    remedies.append(Remedy("ages on a day", {"bins": {name: list(AGES)}}, asks_for="as_of"))
+    return Remark("birth dates", name, False, problem, tuple(remedies), asked)
 
 
 def _ask_for_turn(draft: _Draft, config: AuditConfig) -> Remark:
@@ -750,7 +795,22 @@ def _remark_of(draft: _Draft, problem: Problem) -> Remark:
                 remedies.append(_remedy_of(Flag("score", candidate.column)))
         elif flag.key in TEXT_OF_KEY and flag.value not in ("VALUE", "COLUMN"):
             remedies.append(_remedy_of(flag, proposed=True))
-    return Remark(kind, column, True, problem, tuple(remedies))
+    asked = _without_options(problem, flags)
+    if len(draft.rows.source.columns) == 1 and not remedies:
+        asked = Problem(
+            "the whole table is one column",
+            "save it with commas, semicolons or tabs between cells, and the columns' names in the first row",
+        )
+    return Remark(kind, column, True, problem, tuple(remedies), asked)
+
+
+def _without_options(problem: Problem, flags: Sequence[Flag]) -> Problem | None:
+    """Return a problem without names of options; None where its remedies have no words."""
+    keys = {flag.key for flag in flags}
+    for key, (what, fix) in ASKED_BY_KEY.items():
+        if key in keys:
+            return Problem(what or spell(problem.what).removesuffix(FIRST_HERE), fix)
+    return None
 
 
 def _attribute_remedies(draft: _Draft, likely: str) -> Iterator[Remedy]:
@@ -767,18 +827,27 @@ def _may_be_groups(column: ColumnSeen) -> bool:
 
 
 def _with_missing_groups(draft: _Draft) -> _Draft:
-    """Return it with a remark for each attribute with empty cells."""
+    """Return it with a remark for each attribute with empty cells, or with words for none, such as n/a."""
     if draft.roles is None:
         return draft
     for name in draft.roles.attributes:
         column = draft.columns.get(name)
-        if column is None or not column.missing or draft.config.leaves_out(name, MISSING):
+        if column is None:
             continue
-        problem_text = f"{name} is empty in {format_count(column.missing, 'row')}"
-        problem = Problem(problem_text, f"these are a group of their own, {MISSING}; or leave that group out")
-        keep = Remedy("keep them as a group", {}, proposed=True)
-        left_out = Remedy("leave them out", {"exclude": [f"{name}={MISSING}"]})
-        draft = draft.with_remark(Remark("missing", name, False, problem, (keep, left_out)))
+        groups = [(MISSING, "empty", column.missing)] if column.missing else []
+        for value, n_rows in column.counts.items():
+            if value.casefold() in NO_VALUE and name not in draft.config.bins:
+                groups.append((value, format_value(value), n_rows))
+        for group, text, n_rows in groups:
+            if draft.config.leaves_out(name, group):
+                continue
+            problem_text = f"{name} is {text} in {format_count(n_rows, 'row')}"
+            problem = Problem(
+                problem_text, f"these are a group of their own, {group}; or leave that group out"
+            )
+            keep = Remedy("keep them as a group", {}, proposed=True)
+            left_out = Remedy("leave them out", {"exclude": [f"{name}={group}"]})
+            draft = draft.with_remark(Remark("missing", name, False, problem, (keep, left_out)))
     return draft
 
 
@@ -858,7 +927,7 @@ def _describe_column(draft: _Draft, roles: ColumnRoles | None, column: ColumnSee
     )
 
 
-NAMED = "an option names it"
+NAMED = "it is named for this"
 WHY_OF_KIND = {
     "empty": "it has no values",
     "constant": "it has one value only",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # light when asked for --help
 OUTPUT = "Output"
 PANELS = {
     "Columns": "score label attribute bins intersect weight cluster recode drop-missing",
-    "Decisions": "favourable favourable-label threshold top-k top-share",
+    "Decisions": "outcome order favourable favourable-label threshold top-k top-share",
     "Two models, two dates": "against slice",
     "Comparison and verdict": "ref tau margin metric decision preset",
     "More to know": "curves scan mitigate explain",
@@ -171,8 +171,8 @@ def audit(
         list[str] | None,
         typer.Option(
             "--set",
-            help="Any other key of `fairbench docs audit`: --set min-group=50 --set exclude=race=Other; as "
-            "flags, too: --baseline, --encoding, --id, --as-of.",
+            help="Any other key of `fairbench docs audit`: --set min-group=50 --set exclude=race=Other. Each "
+            "is a flag, too: --baseline; encoding, id and as-of.",
             show_default=False,
         ),
     ] = None,

@@ -263,10 +263,19 @@ def _table(title: str, heads: list[str], rows: list[list[str]], footnote: str = 
 
 TOPICS = (
     *("tutorial", "howto", "concepts"),
-    *("guide", "audit", "numbers", "config", "data", "results", "measures"),
+    *("guide", "audit", "web", "web-data", "numbers", "config", "data", "results", "measures"),
     *("techniques", "api", "extending"),
-    *("networks", "worlds", "standins", "clusters"),
-    *("papers", "cardoso2019", "friedler2019", "zliobaite2015", "zliobaite2017", "gallery", "reference"),
+    *("studies", "networks", "worlds", "standins", "clusters"),
+    *(
+        "papers",
+        "cardoso2019",
+        "friedler2019",
+        "zliobaite2015",
+        "zliobaite2017",
+        "chen2023",
+        "gallery",
+        "reference",
+    ),
     *("background", "verdicts", "stability", "performance", "audit-departures"),
     *("c45", "architecture", "tests"),
 )

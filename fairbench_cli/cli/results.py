@@ -2,7 +2,7 @@
 
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -11,6 +11,7 @@ from fairbench_cli.base.files import make_folder, write_text
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.cli import console, options
 from fairbench_cli.cli.options import AllTables, DataDir, Set, config_path
+from fairbench_cli.cli.studies import DESIGN_NAMES, compare_table, of_table, split_pairs
 from fairbench_cli.experiment.config.outputs import TABLES, TestLabels
 from fairbench_cli.papers.registry import PAPERS, find_paper
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.experiment.running.verify import Recomputed, Verification
     from fairbench_cli.papers.compare import Reproduction
 
+Family = Literal["all", "metric"]
 REPEATS_SHOWN = 20
 FIELDS_SHOWN = 4
 
@@ -149,21 +151,87 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    design: Annotated[
+        str | None,
+        of_table(f"How its repeats hang together: {', '.join(DESIGN_NAMES)}.", show_default=False),
+    ] = None,
+    train_share: Annotated[
+        float | None, of_table("Of the rows, that a split trains on: 0.7", show_default=False)
+    ] = None,
+    folds: Annotated[int | None, of_table("Of a cross-validation: 10", show_default=False)] = None,
+    baseline: Annotated[
+        str | None,
+        of_table(
+            "The technique that the others are compared with.", show_default="none, default, baseline …"
+        ),
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        of_table("Which column is what: technique=method repeat=seed", show_default="by usual names"),
+    ] = None,
+    values: Annotated[
+        list[str] | None,
+        of_table("The columns of metrics, where there is one each: accuracy,spd", show_default=False),
+    ] = None,
+    better: Annotated[
+        list[str] | None,
+        of_table("Better side of a metric: srp=higher, time=lower, gap=0", show_default="by usual names"),
+    ] = None,
+    stand_in: Annotated[
+        list[str] | None,
+        of_table("Whose runs stand in where a technique has none: classifier=lr", show_default=False),
+    ] = None,
+    margin: Annotated[
+        float, of_table("Below which change a metric is the same.", name="--same", min=0)
+    ] = 0.01,
+    family: Annotated[
+        Family, of_table("Adjusted together: all comparisons, or those of one cell and metric.")
+    ] = "all",
+    mann_whitney: Annotated[bool, of_table("Also by the test that many papers use.")] = False,
+    claims: Annotated[
+        str | None,
+        of_table("A CSV of claims, or `published` for those that come with it.", show_default=False),
+    ] = None,
+    fail_on: Annotated[
+        str | None,
+        of_table("Exit code 1: worse, if something is; claims, if one does not hold.", show_default=False),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="Folder of the files; of two runs compared with each other none are written without it.",
+            help="Folder of the files; of two runs or a table none are written without it.",
             show_default="with --paper RESULTS/compare",
         ),
     ] = None,
 ) -> int:
-    """Compare runs with a paper's published values, or two runs with each other, number by number."""
+    """Compare runs with a paper's published values, two runs, or what a table of published repeats holds."""
     from fairbench_cli.document.markdown import markdown
     from fairbench_cli.papers.compare import compare_folder
     from fairbench_cli.papers.pages import comma_separated, comparison_document, side_by_side_document
 
+    if any(not path.is_dir() for path in results):
+        for flag, value in {"--paper": paper, "--table": table, "--tolerance": tolerance}.items():
+            if value is not None:
+                raise user_error("it is about runs", "leave it out for a table of repeats", flag)
+        reading = {
+            "design": design,
+            "train_share": train_share,
+            "folds": folds,
+            "columns": split_pairs(columns, "--columns"),
+            "values": [name for names in values or () for name in names.split(",")],
+        }
+        judging = {
+            "baseline": baseline,
+            "only": only or (),
+            "better": split_pairs(better, "--better"),
+            "stand_in": split_pairs(stand_in, "--stand-in"),
+            "margin": margin,
+            "family": family,
+            "mann_whitney": mann_whitney,
+        }
+        return compare_table(results, reading, judging, claims, fail_on, output)
     if paper is None:
         options_given = {"--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
         for flag, value in options_given.items():

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -46,6 +47,14 @@ def run(
     ] = None,
     shard: ShardOf = None,
     reuse: Reuse = None,
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            "--beside",
+            help="Then judge its techniques beside those of a table of published repeats.",
+            show_default=False,
+        ),
+    ] = None,
     all_: AllTables = False,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped.
@@ -71,9 +80,14 @@ def run(
 
         flags = {"--jobs": jobs, "--only": only, "--data-dir": data_dir, "--shard": shard, "--all": all_}
         flags |= {"--mix-versions": mix_versions, "--scheduler": scheduler, "--backend": backend != "local"}
+        flags |= {"--beside": study}
         _refuse_flags(flags)
         run_simulation(config, output, set_ or (), quiet=quiet)
         return 0
+    if study is not None:
+        from fairbench_cli.studies.table import read_study
+
+        read_study(study)  # what is wrong with it is said before the run, not after it
     start = time.monotonic()
     if shard is None:
         shard_part = None
@@ -141,6 +155,10 @@ def run(
             talk(f"when all shards are done: fairbench report {shlex.quote(str(prepared.folder))}")
         elif not quiet:
             print_report(written, tables=all_, folder=prepared.folder, time=took)
+        if study is not None and shard_part is None:
+            from fairbench_cli.cli.studies import compare_table
+
+            compare_table([study, prepared.folder], {"design": None}, {}, output=prepared.folder / "beside")
     if _say_failures(prepared):
         return 1
     return 0

@@ -54,6 +54,10 @@ _GOOD = re.compile(
     r"good|success(ful)?|shortlisted|invited)$"
 )
 
+YES = frozenset("yes y ja j oui si sí sim tak true".split())  # noqa: SIM905
+NO = frozenset("no n nee nein non não nao nie false".split())  # noqa: SIM905
+"""What yes and no are in the languages of Western Europe and Poland, in small letters."""
+
 # What a word of a column's or a value's name begins with, or is ($), where it says that something bad is so.
 _HARM = re.compile(
     r"default(s|ed)?$|delinquen|bankrupt|fraud|recid|(re)?arrest|crim(e|inal)|violen|offen[cs]e|convict|"

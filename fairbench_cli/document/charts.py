@@ -26,6 +26,7 @@ APART = 44  # texts at an axis need as much
 LETTER = 12  # and as much a letter, where they are long
 WIDEST_LETTER = 7.0  # a digit in a wide font
 SMALL_LETTER = 6.4  # the width of one of small print, at most
+KEY_LETTERS = 60  # of a line of a key, about as wide as a chart
 MOST_NAME = 34  # characters of a name
 ENDING = 13  # of a name that is shortened
 MOST_RATIO = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
@@ -390,10 +391,21 @@ def row_chart(title: str, axis: Axis, rows: Sequence[ChartRow], key: str = "") -
         elements.append(move_down(y + 13, *row.marks))
     elements.append(horizontal_axis(axis, bottom))
     height = bottom + 20
-    if key:
-        elements.append(text_element("tick", SIDE, height + 12, key))
+    for line in _break_key(key):
+        elements.append(text_element("tick", SIDE, height + 12, line))
         height += 18
     return picture(title, height, elements)
+
+
+def _break_key(key: str) -> list[str]:
+    """Return a key in one line, or in one for each of its parts where it is wider than a chart.
+
+    >>> _break_key("line: men 5 %; shaded: allowed"), _break_key(f"line: {'m' * KEY_LETTERS}; shaded: so")[1:]
+    (['line: men 5 %; shaded: allowed'], ['shaded: so'])
+    """
+    if len(key) > KEY_LETTERS:
+        return key.split("; ")
+    return [key] if key else []
 
 
 @dataclass(frozen=True)

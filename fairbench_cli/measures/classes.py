@@ -6,7 +6,7 @@ expected.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +22,7 @@ PERMUTATIONS = 9_999
 BLOCK = 4_000_000  # cells of tables at a time
 SMALL_W = 0.1  # Cohen's "small"
 MORE_MARGIN = 0.056  # of P(more) − ½: what two normal groups have whose means are 0.2 sd apart
+MOST_TIMES = 1e9  # the rows: more are never had
 SAME = 1e-9  # part of a statistic by which it may differ for rounding alone
 
 
@@ -66,6 +67,8 @@ class ClassComparison:
         Cohen's w and its limits; from 0, as it is at least 0 and above it by chance.
     cramers_v : float
         From 0 to 1: w over the most that it can be.
+    chance_degrees : float
+        Of the χ² that the statistic is like; see `EffectiveRows`.
     """
 
     rows: float
@@ -78,6 +81,35 @@ class ClassComparison:
     low: float
     high: float
     cramers_v: float
+    chance_degrees: float
+
+    @property
+    def unbiased_w(self) -> float:
+        """Cohen's w without what chance adds to it: the root of w² less its mean at equal shares, or 0.
+
+        By this it is decided on which side of a margin w is; Bergsma (2013) corrects Cramér's V so.
+        """
+        excess = self.w**2 - float(divide(self.degrees, self.rows))
+        return math.sqrt(max(excess, 0.0)) if not math.isnan(excess) else math.nan
+
+    @property
+    def chance_rows(self) -> float:
+        """The rows by which w² is like a χ² with `chance_degrees`."""
+        return float(divide(self.rows * self.chance_degrees, self.degrees))
+
+    def outside_p(self, margin: float = SMALL_W) -> float:
+        """Return p of "w is not above a margin"; the limits of w are those where it is (1 − confidence)/2.
+
+        >>> table = compare_classes([[30, 53, 135], [35, 7, 36]], np.random.default_rng(0))
+        >>> round(table.outside_p(table.low), 6)
+        0.025
+        """
+        from scipy.special import chndtr
+
+        if math.isnan(self.w):
+            return math.nan
+        rows = self.chance_rows
+        return 1.0 - float(chndtr(rows * self.w**2, self.chance_degrees, rows * margin**2))
 
     def verdict(self, is_rejected: bool, margin: float = SMALL_W) -> Literal["pass", "fail", "undecided"]:
         """Return whether shares differ by more than a margin of w.
@@ -91,9 +123,63 @@ class ClassComparison:
         """
         if self.high < margin:
             return "pass"
-        if is_rejected and self.w > margin:
+        if is_rejected and self.unbiased_w > margin:
             return "fail"
         return "undecided"
+
+    def rows_needed(
+        self, level: float, margin: float = SMALL_W, *, confidence: float = 0.95, power: float = 0.8
+    ) -> float:
+        """Return how many times the rows would decide, were w as `unbiased_w`.
+
+        Parameters
+        ----------
+        level : float
+            Below which p rejects equal shares, where w is above the margin.
+        margin : float
+            Of w, above the upper limit of which a smaller w passes.
+        confidence : float
+            Of the limits.
+        power : float
+            How likely the verdict is to be.
+
+        Returns
+        -------
+        float
+            NaN where w is the margin, or there is none.
+
+        Examples
+        --------
+        >>> table = compare_classes([[30, 20], [20, 30]], np.random.default_rng(0))
+        >>> round(table.rows_needed(0.05), 2)
+        2.62
+        """
+        from scipy.special import chdtri, chndtr, chndtrinc, chndtrix
+
+        w = self.unbiased_w
+        if math.isnan(w) or math.isnan(self.p) or w == margin:
+            return math.nan
+        degrees = self.chance_degrees
+        if w > margin:
+            rejected_from = chdtri(degrees, level)
+            rows = float(chndtrinc(rejected_from, degrees, 1 - power)) / w**2
+            return rows / self.chance_rows
+
+        def is_enough(rows: float) -> bool:
+            """Return whether a table of so many rows passes often enough."""
+            passes_below = chndtrix((1 - confidence) / 2, degrees, rows * margin**2)
+            return bool(chndtr(passes_below, degrees, rows * w**2) >= power)
+
+        high = self.chance_rows
+        while not is_enough(high):
+            high *= 2
+            if high > MOST_TIMES * self.chance_rows:
+                return math.nan
+        low = 0.0
+        while high - low > high * 1e-6:
+            middle = (low + high) / 2
+            low, high = (low, middle) if is_enough(middle) else (middle, high)
+        return high / self.chance_rows
 
 
 def compare_classes(
@@ -134,7 +220,7 @@ def compare_classes(
     degrees = (table.shape[0] - 1) * (table.shape[1] - 1)
     if min(table.shape) < 2:
         nan = math.nan
-        return ClassComparison(effective.rows, nan, 0, nan, nan, False, nan, nan, nan, nan)
+        return ClassComparison(effective.rows, nan, 0, nan, nan, False, nan, nan, nan, nan, nan)
     shares = table / total
     w = math.sqrt(float(_square_contingency(shares)))
     statistic = effective.rows * w**2
@@ -157,6 +243,7 @@ def compare_classes(
         low=low,
         high=high,
         cramers_v=w / math.sqrt(min(table.shape) - 1),
+        chance_degrees=chance_degrees,
     )
 
 
@@ -270,12 +357,9 @@ def weighted_rows(counts: ArrayLike, squares: ArrayLike) -> EffectiveRows:
     (40.0, 1.0)
     """
     table = np.asarray(counts, dtype=np.float64)
-    square = np.asarray(squares, dtype=np.float64)
-    filled = table > 0
-    rows = filled.any(1)
-    columns = filled.any(0)
-    table = table[rows][:, columns]
-    square = square[rows][:, columns]
+    filled = np.ix_(table.any(1), table.any(0))
+    square = np.asarray(squares, dtype=np.float64)[filled]
+    table = table[filled]
     if min(table.shape) < 2:
         return EffectiveRows(math.nan)
     kish = float(divide(table.sum() ** 2, square.sum()))
@@ -321,21 +405,88 @@ def clustered_rows(
     n_clusters = int(code.max(initial=-1)) + 1
     if min(shape) < 2 or n_clusters < 2:
         return EffectiveRows(math.nan, None, float(n_clusters))
-    n_cells = shape[0] * shape[1]
-    cell = group * shape[1] + class_
-    shares = np.bincount(cell, mass, n_cells).reshape(shape) / mass.sum()
+    cells = ClusterCells(code, group, class_, mass)
+    shares = np.bincount(group * shape[1] + class_, mass, shape[0] * shape[1]).reshape(shape) / mass.sum()
+    kish = float(divide(mass.sum() ** 2, mass @ mass))
+    return _effective_rows(shares, _cluster_covariance(cells, shares), kish, float(n_clusters))
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterCells:
+    """Weights in a table of groups × classes by cluster; arrays of shape (cells,).
+
+    Parameters
+    ----------
+    cluster, group, class_ : int arrays
+        Codes, of groups and classes from 0. A cluster may have several entries in a cell, which add up.
+    weight : float array
+    """
+
+    cluster: Ints
+    group: Ints
+    class_: Ints
+    weight: Floats
+
+
+def crossed_rows(ways: Sequence[ClusterCells], counts: ArrayLike, squares: ArrayLike) -> EffectiveRows:
+    """Return how many independent rows a table is worth, as `clustered_rows`, where its sums are known.
+
+    Rows that share either of two things are counted by each of the two, less what they share by both
+    (Cameron, Gelbach & Miller 2011): at least as the one by which they vary more.
+
+    Parameters
+    ----------
+    ways : sequence of ClusterCells
+        By the one kind of clusters; or by one, by the other, and by both together.
+    counts, squares : array, shape (groups, classes)
+        Sums of weights and of squared weights.
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    rows = table.sum(1) > 0
+    columns = table.sum(0) > 0
+    n_clusters = min(len(np.unique(way.cluster)) for way in ways[:2])
+    if min(rows.sum(), columns.sum()) < 2 or n_clusters < 2:
+        return EffectiveRows(math.nan, None, float(n_clusters))
+    table = table[rows][:, columns]
+    shares = table / table.sum()
+    row_of = np.cumsum(rows) - 1
+    column_of = np.cumsum(columns) - 1
+    covariances = []
+    for way in ways:
+        inside = np.logical_and(rows[way.group], columns[way.class_])
+        cluster = np.unique(way.cluster[inside], return_inverse=True)[1]
+        order = np.argsort(cluster, kind="stable")
+        cells = ClusterCells(
+            cluster[order],
+            row_of[way.group[inside]][order],
+            column_of[way.class_[inside]][order],
+            way.weight[inside][order],
+        )
+        covariances.append(_cluster_covariance(cells, shares))
+    covariance = max(covariances[:2], key=lambda single: float(np.trace(single)))
+    if len(covariances) > 1:
+        first, second, both = covariances
+        covariance = max((first + second - both, covariance), key=lambda single: float(np.trace(single)))
+    kish = float(divide(table.sum() ** 2, np.sum(squares)))
+    return _effective_rows(shares, covariance, kish, float(n_clusters))
+
+
+def _cluster_covariance(cells: ClusterCells, shares: Floats) -> Floats:
+    """Return the covariance of the departures of all cells between clusters, whose codes rise from 0."""
+    n_cells = shares.size
+    n_clusters = int(cells.cluster.max(initial=-1)) + 1
+    cell = cells.group * shares.shape[1] + cells.class_
     covariance = np.zeros((n_cells, n_cells))
     n_at_once = max(BLOCK // n_cells, 1)
     for start in range(0, n_clusters, n_at_once):
         n_block = min(n_at_once, n_clusters - start)
-        first, end = np.searchsorted(code, [start, start + n_block])
-        table_cell = (code[first:end] - start) * n_cells + cell[first:end]
-        tables = np.bincount(table_cell, mass[first:end], n_block * n_cells).astype(np.float64)
-        residuals = _independence_residuals(tables.reshape(n_block, *shape), shares)
+        first, end = np.searchsorted(cells.cluster, [start, start + n_block])
+        table_cell = (cells.cluster[first:end] - start) * n_cells + cell[first:end]
+        tables = np.bincount(table_cell, cells.weight[first:end], n_block * n_cells).astype(np.float64)
+        residuals = _independence_residuals(tables.reshape(n_block, *shares.shape), shares)
         covariance += residuals.T @ residuals
-    covariance *= n_clusters / (n_clusters - 1) / mass.sum() ** 2
-    kish = float(divide(mass.sum() ** 2, mass @ mass))
-    return _effective_rows(shares, covariance, kish, float(n_clusters))
+    covariance *= n_clusters / (n_clusters - 1) / cells.weight.sum() ** 2
+    return covariance
 
 
 def _effective_rows(

@@ -61,7 +61,7 @@ class Site:
     def __post_init__(self) -> None:
         self.files: dict[str, OpenFile] = {}
         self.receiving = asyncio.Lock()
-        self._spare = FileWorker(self.folder)  # has loaded what it needs when the first file comes
+        self._spare = FileWorker()  # has loaded what it needs when the first file comes
 
     def address(self, *parts: str) -> str:
         """Return an address of this site, with the key."""
@@ -73,7 +73,7 @@ class Site:
             self.forget(next(iter(self.files)))
         opened = OpenFile(secrets.token_urlsafe(12), name, path, self._spare)
         self.files[opened.number] = opened
-        self._spare = FileWorker(self.folder)
+        self._spare = FileWorker()
         return opened
 
     def forget(self, number: str) -> None:

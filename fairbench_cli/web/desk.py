@@ -1,7 +1,7 @@
 """What the process of a file does: it calls what `fb` gives, and lays out what comes back."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -36,7 +36,7 @@ ALLOWED = frozenset(
         *("score", "label", "attribute", "bins", "spellings", "recode", "drop_missing", "favourable"),
         *("favourable_label", "weight", "cluster", "exclude", "ref", "ref_method", "tau", "margin", "metric"),
         *("decision", "slice", "threshold", "top_k", "top_share", "table", "encoding", "outcome", "order"),
-        *("intersect", "counts", "mitigate"),
+        *("intersect", "counts", "mitigate", "as_of", "explain"),
     )
 )
 """Options that a page may set: none that names a file."""
@@ -50,6 +50,10 @@ METRICS = {
     "for": "of those passed over, wrong (for)",
     "accuracy": "right at all (accuracy)",
 }
+ALL_RATES = "all"
+NOT_AT_ONCE = ("selected-share", "accuracy")
+"""What decides nothing beside others: the sizes of groups, and what harms nobody for certain."""
+WITHOUT_LABELS = ("selection-rate", "selected-share")
 METHODS = {
     "majority": "the largest group",
     "minimum": "the group with the least",
@@ -62,6 +66,8 @@ OF_SCORE = ("threshold", "top_k", "top_share", "favourable", "outcome", "order")
 MOST_COLUMNS_SHOWN = 200
 MOST_COLUMNS = 2000
 MOST_VALUES_SHOWN = 5
+MOST_BUTTONS = 6  # of a remark; columns can also be chosen by their cards
+MOST_ANSWERS = 6  # of a question, before the others are folded away
 MOST_AUDITS = 12  # that are kept, to go back to
 FEW_VALUES = 40  # of a column that rows are split by
 
@@ -121,18 +127,20 @@ class Desk:
         """Lay out the columns of the file and the remarks on it, as these options read it."""
         understood = self._understood(options).to_plain()
         columns = understood["columns"]
+        remarks = [_lay_out_remark(remark) for remark in understood["remarks"]]
         if len(columns) > MOST_COLUMNS:
             problem = f"the file has {format_count(len(columns), 'column')}"
             raise user_error(problem, f"keep those that matter, at most {MOST_COLUMNS:,}")
         return {
             "name": self._name,
             "title": f"{self._name}: {understood['table']['said']}",
+            "summary": _summarise(columns),
             "notes": understood["table"]["notes"],
-            "remarks": [*_taken(options), *map(_lay_out_remark, understood["remarks"])],
+            "remarks": [*_taken(options), *sorted(remarks, key=lambda remark: not remark["is_open"])],
             "columns": [_lay_out_column(column) for column in columns[:MOST_COLUMNS_SHOWN]],
             "unshown": max(0, len(columns) - MOST_COLUMNS_SHOWN),
             "roles": list(ROLES.items()),
-            "is_stuck": any(remark["stops"] and not remark["remedies"] for remark in understood["remarks"]),
+            "is_stuck": any(remark["is_open"] for remark in remarks),
         }
 
     def change(self, options: Options, form: Options) -> Options:
@@ -152,6 +160,11 @@ class Desk:
                 changed = fb.merge_options(changed, remedy)
             elif kind == "undo":
                 changed.pop(value, None)
+                if value == "bins":
+                    changed.pop("as_of", None)  # the day of ages that are cut
+            elif kind == "asked" and value:
+                _refuse_unknown([column])
+                changed = fb.merge_options(changed, {column: value})
             elif kind == "role":
                 changed |= self._take_for(changed, column, value)
         self._understood(changed)
@@ -256,6 +269,8 @@ class Desk:
                 references |= {attribute: reference} if reference else {}
             elif kind == "bins":
                 changed["bins"] = {**changed.get("bins", {}), attribute: _read_edges(attribute, str(value))}
+            elif kind == "metric" and value == ALL_RATES:
+                changed[kind] = [name for name in METRICS if name not in NOT_AT_ONCE]
             elif kind in ("metric", "attribute"):
                 changed[kind] = [value] if value else answered.get(kind)
             elif kind == "slice":
@@ -265,6 +280,10 @@ class Desk:
                 changed["margin"] = None if value else answered.get("margin")
             elif kind == "margin":
                 changed[kind] = value or answered.get(kind)
+            elif kind == "explain":
+                changed[kind] = [value] if value else answered.get(kind)
+            elif kind in ("threshold", "top_share"):
+                changed[kind] = [_read_cut(str(value))] if value else answered.get(kind)
             elif kind == "mitigate":
                 changed[kind] = bool(value)
             else:
@@ -289,7 +308,7 @@ class Desk:
         return str(result.to(kind))
 
 
-def _refuse_unknown(options: Mapping[str, Any]) -> None:
+def _refuse_unknown(options: Iterable[str]) -> None:
     """Refuse options that are not on the list; some name files of the machine."""
     refused = sorted(set(options) - ALLOWED)
     if refused:
@@ -300,14 +319,25 @@ def _without_empty(options: Mapping[str, Any]) -> Options:
     return {key: value for key, value in options.items() if value not in (None, False, "", [], {})}
 
 
-def _read_edges(attribute: str, text: str) -> list[float]:
-    """Return where a column of numbers is cut, as somebody wrote it."""
+def _read_edges(attribute: str, text: str) -> list[float] | int:
+    """Return where a column of numbers is cut, or into how many groups, as somebody wrote it."""
+    count, _, noun = text.strip().partition(" ")
+    if noun.strip() in ("group", "groups") and count.isdecimal():
+        return int(count)
     try:
         return sorted({float(number) for number in text.replace(";", ",").split(",") if number.strip()})
     except ValueError:
         raise user_error(
-            f"{attribute} is cut at numbers, such as 30, 50", "separate them by commas"
+            f"{attribute} is cut at numbers, such as 30, 50, or into 4 groups", "separate numbers by commas"
         ) from None
+
+
+def _read_cut(text: str) -> float:
+    """Return from which number on somebody is selected, or which share is, as somebody wrote it."""
+    try:
+        return float(text.strip().replace(",", "."))
+    except ValueError:
+        raise user_error(f'"{text}" is no number', "write one, such as 5 or 0.5") from None
 
 
 def _lay_out_column(column: Mapping[str, Any]) -> dict[str, Any]:
@@ -345,24 +375,59 @@ def _format_end(value: Any) -> str:
     return str(value)
 
 
+def _summarise(columns: Sequence[Mapping[str, Any]]) -> str:
+    """Return in a sentence or two what is compared, and by what; empty where that is not known."""
+    names_of: dict[str, list[str]] = {}
+    for column in columns:
+        names_of.setdefault(column["role"], []).append(column["name"])
+    attributes = names_of.get("attribute")
+    scores = names_of.get("score")
+    if not attributes or not scores:
+        return ""
+    texts = [f"Groups of {join_names(attributes, MOST_VALUES_SHOWN)} are compared by {join_names(scores)}."]
+    labels = [name for name in names_of.get("label", []) if name not in scores]
+    if labels:
+        texts.append(f"Who was right is in {join_names(labels)}.")
+    return " ".join(texts)
+
+
 def _lay_out_remark(remark: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a remark with a button for each remedy, the proposed one first."""
-    remedies = sorted(remark["remedies"], key=lambda remedy: not remedy.get("proposed"))
+    """Return a remark with the remedy that is taken unasked, and a button, perhaps with a field, for others.
+
+    It is open where an audit stops and no remedy is taken.
+    """
+    chosen = ""
     buttons = []
-    for remedy in remedies:
+    for remedy in remark["remedies"]:
         title = remedy["text"][:1].upper() + remedy["text"][1:]
-        buttons.append({"name": "remedy", "value": json.dumps(remedy["options"]), "words": title})
-    return {**remark, "buttons": buttons, "done": False}
+        if remedy["proposed"] and not chosen:
+            chosen = title
+        else:
+            button = {"name": "remedy", "value": json.dumps(remedy["options"]), "words": title}
+            buttons.append(button | {"asks_for": remedy["asks_for"]})
+    return {
+        **remark,
+        **remark["asked"],
+        "chosen": chosen,
+        "buttons": buttons[:MOST_BUTTONS],
+        "is_open": remark["stops"] and not chosen,
+        "done": False,
+    }
 
 
 _CHOSEN = {
     "score": "the column of what was decided",
+    "threshold": "selected from this number on",
+    "top_share": "the share that is selected",
+    "outcome": "what is compared",
+    "attribute": "groups of",
     "spellings": "spellings",
     "recode": "values that are put together",
     "drop_missing": "rows that lack something are left out",
     "favourable": "the good value",
     "favourable_label": "the good outcome",
     "bins": "numbers that are cut into groups",
+    "as_of": "the day of ages",
     "encoding": "encoding",
     "exclude": "left out",
     "table": "sheet or table",
@@ -373,12 +438,14 @@ def _taken(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield what was chosen, each with the way back."""
     for key, title in _CHOSEN.items():
         if key in options:
-            undo = {"name": "undo", "value": key, "words": "Undo"}
+            undo = {"name": "undo", "value": key, "words": "Undo", "asks_for": ""}
             yield {
-                "what": f"You chose: {title}{_describe_option(options[key])}",
+                "what": f"Chosen: {title}{_describe_option(options[key])}",
                 "fix": "",
                 "column": "",
+                "chosen": "",
                 "stops": False,
+                "is_open": False,
                 "done": True,
                 "buttons": [undo],
             }
@@ -491,7 +558,18 @@ def _lay_out_question(
                 "fields": list(_fields_of(identifier, answer, answers, groups, units)) if is_chosen else [],
             }
         )
-    return {"id": identifier, "text": question["text"], "chosen": chosen, "answers": laid_out}
+    position = next((i for i, answer in enumerate(laid_out) if answer["chosen"]), 0)
+    n_open = max(MOST_ANSWERS, position + 1)
+    if len(laid_out) == n_open + 1:
+        n_open += 1  # a single one is not folded away
+    return {
+        "id": identifier,
+        "text": question["text"],
+        "why": question["why"],
+        "chosen": chosen,
+        "answers": laid_out[:n_open],
+        "folded": laid_out[n_open:],
+    }
 
 
 def _fields_of(
@@ -540,12 +618,19 @@ def _switches(
         yield {"words": title, "name": f"ref:{attribute}", "choices": choices, "value": chosen}
     if report.of_numbers:
         chosen = options.get("margin", "")
-        yield {"words": "Allowed: 1500, 5%, 0.2sd", "name": "margin", "choices": [], "value": chosen}
+        yield {"words": "Allowed: 1500, 5 % or 0.2 sd", "name": "margin", "choices": [], "value": chosen}
     else:
         yield _switch_of_limit(options, answered)
-        yield _switch_of_metric(options, answered)
+        yield _switch_of_metric(options, answered, has_labels=_has_mistakes(report))
+    for key, title in (("threshold", "Selected from"), ("top_share", "Share that is selected, by")):
+        cuts = options.get(key)
+        if isinstance(cuts, list) and len(cuts) == 1:
+            title = f"{title} {options.get('score', 'score')}"
+            yield {"words": title, "name": key, "choices": [], "value": f"{cuts[0]:g}"}
     for attribute, edges in options.get("bins", {}).items():
-        text = ", ".join(f"{edge:g}" for edge in edges) if isinstance(edges, list | tuple) else str(edges)
+        text = f"{edges} groups"  # of the same size
+        if isinstance(edges, list | tuple):
+            text = ", ".join(f"{edge:g}" for edge in edges)
         yield {"words": f"{attribute}: cut at", "name": f"bins:{attribute}", "choices": [], "value": text}
     has_labels = any(column["role"] == "label" for column in columns)
     if has_labels and ("threshold" in options or "top_share" in options):
@@ -556,6 +641,11 @@ def _switches(
     if splits:
         choices = [("", "nothing")] + [(name, name) for name in splits]
         yield {"words": "Split by", "name": "slice", "choices": choices, "value": options.get("slice", "")}
+    explaining = [column["name"] for column in columns if _can_explain(column)]
+    if explaining and "cluster" not in options:
+        choices = [("", "nothing")] + [(name, name) for name in explaining]
+        chosen = next(iter(options.get("explain", [])), "")
+        yield {"words": "Explained by", "name": "explain", "choices": choices, "value": chosen}
 
 
 def _switch_of_limit(options: Options, answered: Options) -> Switch:
@@ -573,14 +663,33 @@ def _switch_of_limit(options: Options, answered: Options) -> Switch:
     return {"words": "Allowed", "name": "tau", "choices": choices, "value": chosen}
 
 
-def _switch_of_metric(options: Options, answered: Options) -> Switch:
-    """Return the switch of the rate that is compared: as answered, or another."""
+def _has_mistakes(report: Any) -> bool:
+    """Return whether mistakes are counted: whether there are labels."""
+    return any("fpr" in row.metrics for row in report.groups)
+
+
+def _switch_of_metric(options: Options, answered: Options, *, has_labels: bool) -> Switch:
+    """Return the switch of the rate that is compared: as answered, or another that the file has."""
     names = answered.get("metric", [])
     usual = " and ".join(METRICS.get(name, name) for name in names) or "the usual rates"
-    choices = [("", usual)] + [(name, title) for name, title in METRICS.items() if title != usual]
+    rates = {name: title for name, title in METRICS.items() if has_labels or name in WITHOUT_LABELS}
+    choices = [("", usual), *((name, title) for name, title in rates.items() if title != usual)]
+    if has_labels:
+        choices.append((ALL_RATES, "all of these at once, by share"))
     chosen = options.get("metric", [])
-    value = chosen[0] if chosen != names and len(chosen) == 1 else ""
+    value = ""
+    if chosen != names:
+        value = chosen[0] if len(chosen) == 1 else ALL_RATES
     return {"words": "Compare", "name": "metric", "choices": choices, "value": value}
+
+
+def _can_explain(column: Mapping[str, Any]) -> bool:
+    """Return whether a column may be behind a difference: numbers or few values, and not one compared."""
+    is_free = column["role"] in ("unused", "left out")
+    return is_free and (
+        column["kind"] in ("number", "whole numbers")
+        or (column["kind"] in ("words", "0/1") and 1 < column["distinct"] <= FEW_VALUES)
+    )
 
 
 def _can_split(column: Mapping[str, Any]) -> bool:

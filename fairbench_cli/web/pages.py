@@ -60,6 +60,8 @@ def to_sentence(text: str, name: str = "") -> str:
     first_word = text.partition(" ")[0]
     if first_word.isalpha() and first_word != name:
         text = text[:1].upper() + text[1:]
+    if text.endswith("?"):
+        return text
     return f"{text.rstrip('.')}."
 
 

@@ -4,6 +4,8 @@ import asyncio
 import html
 import os
 import socket
+import subprocess
+import sys
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,8 +18,9 @@ from fairbench_cli.base.files import scratch_folder
 LOOPBACK = "127.0.0.1"
 HEAD_SECONDS = 10.0  # until the head of a request is there, or the next one
 LONGEST_HEAD = 16_384  # bytes
+REMOVE_AT_END = "import shutil, sys; sys.stdin.read(); shutil.rmtree(sys.argv[1], ignore_errors=True)"
 MISSING = "the web page needs packages that are not installed"
-INSTALL = "pip install 'fairbench[web]'"
+INSTALL = "pip install 'fairbench-cli[web]'"
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -83,7 +86,7 @@ def serve(
     port = listener.getsockname()[1]
     key = new_key()
     hosts = tuple(f"{name}:{port}" for name in names)
-    with scratch_folder() as folder:
+    with scratch_folder() as folder, _process_that_removes(folder):
         folder.chmod(0o700)
         site = Site(key, hosts, folder, results, most_bytes)
         address = f"http://{hosts[0]}/{key}/"
@@ -109,6 +112,16 @@ def serve(
                 server.run([listener])
         finally:
             site.close()
+
+
+def _process_that_removes(folder: Path) -> "subprocess.Popen[str]":
+    """Start a process that removes a folder when the server has ended, however it did; `with` ends it.
+
+    Its input is a pipe that the system closes then. It is another process than the workers, which load
+    libraries for seconds before they could look.
+    """
+    command = [sys.executable, "-I", "-S", "-c", REMOVE_AT_END, str(folder)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True)  # noqa: S603
 
 
 def _open_browser(address: str, folder: Path) -> None:

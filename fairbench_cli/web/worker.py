@@ -3,7 +3,6 @@
 import contextlib
 import multiprocessing
 import os
-import shutil
 import sys
 import threading
 import traceback
@@ -65,13 +64,10 @@ class FileWorker:
 
     Parameters
     ----------
-    folder : Path
-        What the process removes when the server has ended without doing so.
     seconds, memory : float, int
         For a request, and of address space.
     """
 
-    folder: Path
     seconds: float = SECONDS
     memory: int = MEMORY
     activity: WorkerActivity = field(default_factory=WorkerActivity)
@@ -88,7 +84,7 @@ class FileWorker:
     def _start(self) -> None:
         context = _warm_context()
         self._connection, theirs = context.Pipe()
-        arguments = (theirs, str(self.folder), self.memory)
+        arguments = (theirs, self.memory)
         self._process = context.Process(target=serve, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
@@ -168,12 +164,12 @@ def _warm_context() -> Any:
     return context
 
 
-def serve(connection: Connection, folder: str, memory: int) -> None:
+def serve(connection: Connection, memory: int) -> None:
     """Answer requests until the server closes the pipe or ends."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's, which ends this one
-    _end_with_parent(folder)
+    _end_with_parent()
     from fairbench_cli.web import desk  # loads what audits need, before the first file comes
 
     _limit_memory(memory)
@@ -215,15 +211,14 @@ def _plain(problem: Any) -> Mistake:
     return Mistake(str(spelled.what), str(spelled.fix), str(spelled.where), remedy)
 
 
-def _end_with_parent(folder: str) -> None:
-    """End when the server does, in the middle of whatever is done, and remove what it left."""
+def _end_with_parent() -> None:
+    """End when the server does, in the middle of whatever is done."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
 
     def watch() -> None:
         wait([parent.sentinel])
-        shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)
 
     threading.Thread(target=watch, daemon=True).start()

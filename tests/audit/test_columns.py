@@ -163,6 +163,23 @@ def test_columns_of_one_name_stop_only_who_names_them():
         read(text, attributes=("points",))
 
 
+def test_columns_of_one_name_that_hold_the_same_are_read_once(tmp_path):
+    """ProPublica's COMPAS file has decile_score and priors_count twice, each with the same numbers."""
+    text = "group,score,race,group,n,n\n3,1,a,3,1,2\n2,0,b, 2 ,1,1\n,1,a,,1,1\n1,0,b,1,1,1\n"
+    tally = read(text, attributes=("group",))
+    assert audited(tally) == ["group"]
+    assert 'Read once, as the columns of that name hold the same: "group".' in tally.notes
+    assert 'Left out, as several columns have one name: "n".' in tally.notes
+    once = read("group,score,race\n3,1,a\n2,0,b\n,1,a\n1,0,b\n", attributes=("group",))
+    assert tally.slices[0].counts.n.tolist() == once.slices[0].counts.n.tolist()
+    with pytest.raises(UserError, match='column "group" appears twice'):
+        read(text.replace("3,1,a,3", "3,1,a,4"), attributes=("group",))
+    thrice = "group,score,group,race,group\n" + "1,0,1,a,1\n0,1,0,b,0\n" * 3
+    assert audited(read(thrice, attributes=("group",))) == ["group"]
+    with pytest.raises(UserError, match="appears twice"):
+        read(f"{thrice}1,0,1,a,0\n", attributes=("group",))
+
+
 def test_rows_of_one_person(monkeypatch):
     text = "id,m,score,race\n1,x,1,a\n1,y,0,a\n2,x,1,b\n2,y,1,b\n"
     said = "Rows whose id an earlier row has: 2; all are counted; if they are of one person, give "

@@ -149,7 +149,9 @@ def test_which_table_is_meant(people, tmp_path, say):
         audit(path, table="preds")
     with pytest.raises(UserError, match="it is no SQLite file"):
         audit(__file__, table="preds")
-    with pytest.raises(UserError, match='it is no SQLite file\n  fix: leave out "sqlite:///"'):
+    with pytest.raises(
+        UserError, match='it is no SQLite file and no workbook\n  fix: leave out "sqlite:///"'
+    ):
         audit(f"sqlite:///{__file__}")
     with pytest.raises(UserError, match="a data frame has no tables"):
         audit(people, table="preds")

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -208,6 +209,62 @@ def test_spellings_and_short_forms_of_one_value_are_counted_together():
     }
 
 
+def test_yes_and_no_in_several_languages_are_two_values():
+    values = {"Yes": 60, "no": 50, "ja": 9, "nee": 8, "No": 7}
+    assert find_same_values(values) == {"Yes": ["ja"], "no": ["nee", "No"]}
+    assert find_same_values({"oui": 9, "non": 8}) == {}
+    assert find_same_values({"yes": 9, "ja": 8, "no": 7, "later": 1}) == {}
+
+
+def test_what_was_decided_goes_before_a_score():
+    """A file of applicants has a test result, and whether they were invited, in two languages."""
+    rows = 300
+    table = pd.DataFrame(
+        {
+            "gender": ["f", "m"] * (rows // 2),
+            "test result": [40 + i % 37 for i in range(rows)],
+            "invited?": [["Yes", "no", "ja", "nee", "No", "yes"][i % 7 % 6] for i in range(rows)],
+            "remarks": [["", "", "called"][i % 3] for i in range(rows)],
+        }
+    )
+    understood = fb.look(table)
+    assert understood.columns_with_role("score") == ["invited?"]
+    assert fb.audit(table, **understood.options(), draws=0).verdict
+
+
+def test_a_good_value_that_is_named_stands_for_its_spellings():
+    table = pd.DataFrame({"sex": ["f", "m"] * 120, "hired": ["Yes", "yes", "ja", "No", "no", "No"] * 40})
+    unnamed = fb.look(table)
+    named = fb.look(table, favourable=unnamed.options()["favourable"])
+    assert named.options() == unnamed.options()
+    other_spelling = fb.look(table, favourable="ja").options()
+    assert "hired" not in other_spelling.get("recode", {})
+
+
+def test_remarks_that_are_shown_with_buttons_name_no_option(tmp_path):
+    tables = [*MESSY.values(), pd.DataFrame({"A1 6 f": ["A2 7 m", "A1 5 f"] * 20})]
+    for number, table in enumerate(tables):
+        for remark in fb.look(write(table, tmp_path, f"{number}.csv")).to_plain()["remarks"]:
+            assert not re.search(r"--\w|as_of|no column is called", " ".join(remark["asked"].values())), (
+                remark
+            )
+    assert remark["asked"]["what"] == "the whole table is one column"
+
+
+def test_words_for_no_value_are_a_group_that_can_be_left_out():
+    table = pd.DataFrame({"race": ["a", "b", "N/A", ""] * 60, "score": [0, 1, 1, 0, 1, 0] * 40})
+    remarks = [remark for remark in fb.look(table).remarks if remark.kind == "missing"]
+    assert [remark.remedies[1].options for remark in remarks] == [
+        {"exclude": ["race=(missing)"]},
+        {"exclude": ["race=N/A"]},
+    ]
+    options: dict[str, object] = {}
+    for remark in remarks:
+        options = fb.merge_options(options, remark.remedies[1].options)
+    assert not [remark for remark in fb.look(table, **options).remarks if remark.kind == "missing"]
+    assert {row.group for row in fb.audit(table, **options, draws=0).report.groups} == {"a", "b"}
+
+
 def test_a_large_file_is_not_read(tmp_path):
     path = tmp_path / "large.csv"
     block = "".join(f"{18 + i % 61},{'fm'[i % 2]},{i % 3 % 2}\n" for i in range(100_000))
@@ -237,8 +294,11 @@ def test_compas():
     understood = fb.look(Path(DATA) / "compas-scores-two-years.csv")
     assert understood.columns_with_role("attribute") == ["sex", "age_cat", "race"]
     assert understood.columns_with_role("label") == ["two_year_recid"]
-    assert understood.columns_with_role("score") == ["v_decile_score"]
-    assert {candidate.column for candidate in understood.decisions[:2]} == {"v_decile_score", "score_text"}
+    assert understood.columns_with_role("score") == ["decile_score"]
+    assert [candidate.column for candidate in understood.decisions[:2]] == ["decile_score", "v_decile_score"]
+    assert 'Read once, as the columns of that name hold the same: "decile_score", "priors_count".' in (
+        understood.table.notes
+    )
     assert "dob" in understood.columns_with_role("date")
 
 

@@ -60,6 +60,25 @@ def test_titles_blank_rows_and_columns_beside_are_left_out(tmp_path):
     assert "1 blank row" in notes
 
 
+def test_totals_and_remarks_below_the_table_are_left_out(tmp_path):
+    rows = people()
+    below = [["Total", None, None, 200, 1300], [], ["* exported on Monday"], ["Average:", None, None, 0.5]]
+    book = write_workbook(tmp_path / "a.xlsx", Sheet("Staff", [NAMES, *rows, *below]))
+    result = fb.audit(book)
+    assert plain(result) == plain(fb.audit(as_csv(tmp_path / "a.csv", rows)))
+    assert "What stands below the table is left out (Total)." in result.report.notes
+
+
+def test_a_blank_row_inside_merged_cells_is_nobody(tmp_path):
+    rows = people(60)
+    with_shop = [[*row, None] for row in rows]
+    with_shop[0][-1] = "North"
+    with_gap = [*with_shop[:20], [], *with_shop[20:]]
+    book = write_workbook(tmp_path / "a.xlsx", Sheet("S", [[*NAMES, "shop"], *with_gap], merged=("F2:F62",)))
+    result = fb.audit(book, attribute="sex")
+    assert result.report.rows == len(rows)
+
+
 def test_the_largest_sheet_that_can_be_seen_is_read_and_said(tmp_path):
     rows = people()
     sheets = [

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from numbers_tables import NUMBERS
-from scipy.stats import chi2_contingency, kstest, ncx2
+from scipy.stats import chi2, chi2_contingency, kstest, ncx2
 
 from fairbench_cli.measures.classes import (
     EffectiveRows,
@@ -135,6 +135,24 @@ def test_verdicts():
     far = compare_classes([[80, 10, 10], [30, 30, 40]], rng())
     assert far.verdict(is_rejected=True) == "fail"
     assert far.verdict(is_rejected=False) == "undecided"
+
+
+def test_planned_rows_decide_four_times_in_five():
+    far = compare_classes([[60, 40], [40, 60]], rng())
+    rows = far.rows * far.rows_needed(0.01)
+    assert ncx2.sf(chi2.isf(0.01, 1), 1, rows * far.unbiased_w**2) == pytest.approx(0.8)
+    near = compare_classes([[520, 480], [500, 500]], rng())
+    rows = near.rows * near.rows_needed(0.01)
+    highest = ncx2.isf(0.2, 1, rows * near.unbiased_w**2 + 1e-12)
+    assert w_limits(np.sqrt(highest / rows), rows, 1)[1] == pytest.approx(0.1, abs=1e-4)
+    assert near.outside_p(near.high) == pytest.approx(0.975)
+
+
+def test_chance_alone_is_not_above_the_margin():
+    counts = rng(3).multinomial(30, [0.3, 0.3, 0.4], 60)  # 60 groups of 30 rows
+    table = compare_classes(counts, rng())
+    assert table.w > 0.2
+    assert table.unbiased_w < 0.1
 
 
 def draw_clustered(seed, n_clusters, size=9):

@@ -64,14 +64,122 @@ def test_a_desk_audits_as_fb_does(tmp_path, seed):
         if not remarks:
             break
         buttons = [button for button in remarks[0]["buttons"] if "label" not in button["words"]]
+        if not buttons or (remarks[0]["chosen"] and rng.random() < 0.5):
+            break
         choices = desk.change(choices, {"remedy": rng.choice(buttons)["value"]})
     options = answer_at_random(desk, choices, rng)
-    desk.audit(options, options)
+    switches = desk.audit(options, options)["switches"]
+    unchanged = desk.switch(options, options, {switch["name"]: switch["value"] for switch in switches})
+    assert unchanged == options  # a page sends all switches with the one that was turned
     assert json.loads(desk.write(options, "json")) == json.loads(fb.audit(path, **options).to_json())
     switched = desk.switch(options, options, {"ref:sex": "f"})
     desk.audit(switched, options)
     assert json.loads(desk.write(switched, "json")) == json.loads(fb.audit(path, **switched).to_json())
     assert desk.page(switched, "", "").startswith("<!DOCTYPE html>")
+
+
+@pytest.fixture
+def applicants(tmp_path):
+    """Write applicants with scores, an outcome, a date of birth, and a decision in several spellings."""
+    rng = random.Random(3)  # noqa: S311 - a table, not secrets
+    rows = ["gender,age,tests,points,repaid,invited,born"]
+    for number in range(600):
+        invited = rng.choice(["Yes", "No", "no", "ja", "nee"])
+        cells = (
+            rng.choice("fm"),
+            rng.randint(19, 66),
+            rng.randint(0, 3),
+            rng.randint(1, 10),
+            rng.randint(0, 1),
+        )
+        rows.append(",".join(map(str, (*cells, invited, f"19{50 + number % 50}-02-03"))))
+    path = tmp_path / "applicants.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_answering_again_changes_nothing_that_was_not_answered(applicants):
+    """A page sends all answers with each one, the good value among them."""
+    desk = Desk(lambda *_: None)
+    desk.use(str(applicants), "applicants.csv")
+    first = desk.questions({"score": "invited"}, {})
+    answers = {question["id"]: question["chosen"] for question in first["questions"]}
+    again = desk.questions({"score": "invited"}, answers)
+    assert again["options"] == first["options"]
+    assert again["questions"] == first["questions"]
+    (good,) = (question for question in first["questions"] if question["id"] == "favourable")
+    assert sorted(answer["id"].lower() for answer in good["answers"]) in (["ja", "no"], ["no", "yes"])
+
+
+def test_questions_say_why_and_who_is_selected(applicants):
+    desk = Desk(lambda *_: None)
+    desk.use(str(applicants), "applicants.csv")
+    choices = {"score": "points", "threshold": [6.0], "label": "repaid"}
+    questions = {question["id"]: question for question in desk.questions(choices, {})["questions"]}
+    assert questions["harm"]["why"].startswith("Selected are those with 6 or more in points. ")
+    assert " are selected, which is not very few." in questions["few"]["why"]
+
+
+def test_where_scores_are_cut_and_what_explains_are_switches(applicants):
+    desk = Desk(lambda *_: None)
+    desk.use(str(applicants), "applicants.csv")
+    choices = {"score": "points", "threshold": [6.0], "label": "repaid", "attribute": ["gender"]}
+    options = desk.questions(choices, {})["options"]
+    switches = {switch["name"]: switch for switch in desk.audit(options, options)["switches"]}
+    assert switches["threshold"]["value"] == "6"
+    assert ("tests", "tests") in switches["explain"]["choices"]
+    assert ("fpr", "wrongly selected (fpr)") in switches["metric"]["choices"]
+    higher = desk.switch(options, options, {"threshold": "8"})
+    assert higher["threshold"] == [8.0]
+    assert desk.switch(higher, options, {"threshold": ""}) == options
+    explained = desk.switch(options, options, {"explain": "tests"})
+    desk.audit(explained, options)
+    assert "explain" in desk.page(explained, "", "")
+    every = desk.switch(options, options, {"metric": "all"})
+    assert set(every["metric"]) == {"selection-rate", "fpr", "fnr", "fdr", "for"}
+    switches = {switch["name"]: switch for switch in desk.audit(every, options)["switches"]}
+    assert switches["metric"]["value"] == "all"
+    with pytest.raises(fb.UserError, match="no number"):
+        desk.switch(options, options, {"threshold": "high"})
+    # Without labels no mistake is counted, and none is offered.
+    unlabelled = desk.questions({"score": "invited"}, {"outcome": "none"})["options"]
+    switches = {switch["name"]: switch for switch in desk.audit(unlabelled, unlabelled)["switches"]}
+    assert {name for name, _ in switches["metric"]["choices"]} <= {
+        "",
+        "selection-rate",
+        "selected-share",
+    }
+
+
+def test_another_reference_leaves_numbers_cut_as_they_are(applicants):
+    desk = Desk(lambda *_: None)
+    desk.use(str(applicants), "applicants.csv")
+    for bins in (4, [30.0, 50.0]):
+        options = desk.questions({"score": "invited", "bins": {"age": bins}}, {})["options"]
+        switches = desk.audit(options, options)["switches"]
+        form = {switch["name"]: switch["value"] for switch in switches}
+        (groups,) = (switch["choices"] for switch in switches if switch["name"] == "ref:age")
+        last_group, _ = groups[-1]
+        switched = desk.switch(options, options, {**form, "ref:age": last_group})
+        assert switched["bins"] == {"age": bins}
+        assert desk.audit(switched, options)["headline"]
+    for text, bins in (("20, 40", [20.0, 40.0]), ("45", [45.0]), ("3 groups", 3)):
+        assert desk.switch(options, options, {"bins:age": text})["bins"] == {"age": bins}
+
+
+def test_many_columns_are_folded_away(tmp_path):
+    path = tmp_path / "wide.csv"
+    names = [f"choice_{i}" for i in range(20)]
+    rows = [",".join(str(i * j % 7 % 2) for j in range(1, 21)) + f",{'fm'[i % 2]}" for i in range(200)]
+    path.write_text("\n".join([",".join([*names, "sex"]), *rows]) + "\n")
+    desk = Desk(lambda *_: None)
+    desk.use(str(path), "wide.csv")
+    (score, *_) = desk.questions({}, {})["questions"]
+    assert (len(score["answers"]), len(score["folded"])) == (6, 6)
+    last = score["folded"][-1]["id"]
+    (score, *_) = desk.questions({}, {"score": last})["questions"]
+    assert score["chosen"] == last
+    assert any(answer["chosen"] for answer in score["answers"])
 
 
 def test_a_page_may_not_name_files(tmp_path):

@@ -12,9 +12,9 @@ from fairbench_cli.audit.compare.numbers import MORE
 from fairbench_cli.audit.compare.report import (
     AcceptedFailures,
     AcceptedGap,
+    Comparison,
     Disparity,
     Interval,
-    NumberComparison,
     Report,
 )
 from fairbench_cli.audit.compare.verdict import TOLERANCE
@@ -87,7 +87,7 @@ def standard_error(difference: Interval, z: float = Z_95) -> float:
     return (difference.high - difference.low) / (2 * z)
 
 
-def is_accepted(row: Disparity | NumberComparison, report: Report) -> bool:
+def is_accepted(row: Comparison, report: Report) -> bool:
     """Return whether a failing comparison is let pass by the baseline: nothing worse than there is shown.
 
     What failed there, too, is not worse unless its gap has grown by more than the least change, and by more
@@ -108,9 +108,9 @@ def is_accepted(row: Disparity | NumberComparison, report: Report) -> bool:
     if earlier is None:
         return not row.shown_outside
     growth = gap_size(row.metric, row.difference) - earlier.gap
-    least = report.config.least_change(row.metric)
-    if isinstance(row, NumberComparison):
-        least = 0.0  # the least change is that of a rate
+    least = 0.0  # the least change is that of a rate
+    if isinstance(row, Disparity):
+        least = report.config.least_change(row.metric)
     if growth <= least + TOLERANCE:
         return True
     if math.isnan(earlier.error):

@@ -47,6 +47,13 @@ from fairbench_cli.audit.compare.report import (
     intervals,
 )
 from fairbench_cli.audit.compare.verdict import decide, decide_difference, margin_of, tau_of
+from fairbench_cli.audit.compare.whole_table import (
+    TableEvidence,
+    TestedTable,
+    compare_tables,
+    find_table_copies,
+    judge_tables,
+)
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, SHOWN, defined
 from fairbench_cli.audit.scan.slices import Slice
@@ -567,6 +574,7 @@ def adjust_tests(
     config: AuditConfig,
     named: Sequence[Collection[str]] = (),
     copies: Sequence[Mapping[int, tuple[int, int]]] = (),
+    whole_tables: Sequence[TestedTable] = (),
 ) -> list[Evidence]:
     """Return the evidence of what is beyond chance on each slice of a family.
 
@@ -583,6 +591,8 @@ def adjust_tests(
     copies : sequence of mappings
         Of each slice the groups that are those of an earlier one (`family.find_copies`), whose tests they
         share.
+    whole_tables : sequence of TestedTable
+        Of classes, each one test more; their evidence comes last, arrays of shape (1, 1).
     """
     equal: list[Floats] = []
     equal_decides: list[Bools] = []
@@ -611,6 +621,17 @@ def adjust_tests(
         far_pairs.append(tests.pairs_outside)
         far_named.append(is_named)
     originals = list(copies) or [{} for _ in slices]
+    for table in whole_tables:
+        equal.append(np.array([[table.p]]))
+        far.append(np.array([[table.outside_p]]))
+        for marks in (equal_decides, far_decides):
+            marks.append(np.array([table.decides]))
+        for marks in (equal_named, far_named):
+            marks.append(np.array([table.is_named]))
+        for other_pairs in (equal_pairs, far_pairs):
+            other_pairs.append(np.empty((0, 1)))
+    for original in find_table_copies(whole_tables, originals):
+        originals.append({} if original is None else {0: (len(slices) + original, 0)})
     of_equal = _adjust_without_copies(equal, equal_decides, equal_pairs, equal_named, originals)
     of_far = _adjust_without_copies(far, far_decides, far_pairs, far_named, originals)
     all_evidence = []
@@ -622,6 +643,14 @@ def adjust_tests(
             outside = differs & (of_far.adjusted[i] < alpha)
         shares = of_equal.shares[i][:, column]
         all_evidence.append(Evidence(p_holm, differs, outside, shares, of_equal.size, of_equal.n_named))
+    for i in range(len(slices), len(slices) + len(whole_tables)):
+        p_holm = of_equal.adjusted[i]
+        with np.errstate(invalid="ignore"):
+            differs = p_holm < alpha
+            outside = differs & (of_far.adjusted[i] < alpha)
+        all_evidence.append(
+            Evidence(p_holm, differs, outside, of_equal.shares[i], of_equal.size, of_equal.n_named)
+        )
     return all_evidence
 
 
@@ -715,8 +744,22 @@ def compare_slices(
         compare_slice(group_counts, defined(COMPARED, group_counts.labelled), common)
         for group_counts in inside
     ]
-    evidence = _find_evidence(tables, deciding, common)
-    return make_report(slices, tables, evidence, deciding, config, common, **extra)
+    whole_tables = compare_tables(inside, deciding, config)
+    evidence = _find_evidence(tables, deciding, common, whole_tables)
+    report = make_report(slices, tables, evidence[: len(tables)], deciding, config, common, **extra)
+    of_tables = [_table_evidence(row) for row in evidence[len(tables) :]]
+    judged = judge_tables(whole_tables, of_tables, config)
+    return replace(report, whole_tables=tuple(judged))
+
+
+def _table_evidence(evidence: Evidence) -> TableEvidence:
+    """Return the evidence on a whole table: its arrays have one number."""
+    return TableEvidence(
+        float(evidence.p_holm[0, 0]),
+        bool(evidence.differs[0, 0]),
+        bool(evidence.outside[0, 0]),
+        float(evidence.shares[0, 0]),
+    )
 
 
 def make_report(
@@ -754,8 +797,12 @@ def _find_evidence(
     tables: Sequence[Compared],
     deciding: Sequence[str],
     config: AuditConfig,
+    whole_tables: Sequence[TestedTable],
 ) -> list[Evidence]:
-    """Return the evidence on each slice: those of one model are a family, and slices of the rows one."""
+    """Return the evidence on each slice, then on each whole table of classes.
+
+    Those of one model are a family where models are compared, which classes are not; slices of the rows one.
+    """
     evidence: dict[int, Evidence] = {}
     places = list(enumerate(tables))
     models = group_by(places, lambda place: place[1].group_counts.model if config.compares_models else "")
@@ -770,9 +817,11 @@ def _find_evidence(
             find_copies(
                 [table.group_counts for table in compared], [table.reference_indices for table in compared]
             ),
+            whole_tables,
         )
+        indices += range(len(tables), len(tables) + len(whole_tables))
         evidence.update(zip(indices, family, strict=True))
-    return [evidence[i] for i in range(len(tables))]
+    return [evidence[i] for i in range(len(evidence))]
 
 
 def _disparities(

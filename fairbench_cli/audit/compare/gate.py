@@ -5,13 +5,13 @@ attribute, or an attribute, which is everything that decides on it. What a basel
 warns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from fairbench_cli.audit import metrics
 from fairbench_cli.audit.compare.baseline import is_accepted
-from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, NumberComparison, Report
+from fairbench_cli.audit.compare.report import AttributeVerdict, Comparison, Gate, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import UNDECIDED, WORSE, split_gate_names
 from fairbench_cli.base.safe_text import join_names
@@ -31,15 +31,15 @@ class Watched:
         "race" or "race:fpr".
     verdict : {"pass", "fail", "undecided"}
         Without the failures that a baseline has.
-    failing, accepted : tuple of Disparity or NumberComparison
+    failing, accepted : tuple of Comparison
         The comparisons that fail and are not in the baseline, and those that are. Metrics that are no rates
         have none.
     """
 
     name: str
     verdict: Verdict
-    failing: tuple[Disparity | NumberComparison, ...] = ()
-    accepted: tuple[Disparity | NumberComparison, ...] = ()
+    failing: tuple[Comparison, ...] = ()
+    accepted: tuple[Comparison, ...] = ()
 
 
 def decide_gate(report: Report, worse: str) -> Gate:
@@ -70,10 +70,22 @@ def find_watched(report: Report, texts: Sequence[str], *, all_attributes: bool =
     pairs = split_gate_names(texts) or (("", ""),)
     verdicts = []
     for attribute, name in pairs:
-        for row in report.judged:
+        metric = name and metrics.canonical(name)
+        for row in _looked_at(metric, report):
             if attribute in ("", row.attribute):
-                verdicts.append(_watch(row, name and metrics.canonical(name), report))
+                verdicts.append(_watch(row, metric, report))
     return verdicts
+
+
+def _looked_at(metric: str, report: Report) -> Iterator[AttributeVerdict]:
+    """Yield the verdicts that a gate looks at: those that decide, or those which a metric is of."""
+    if not metric:
+        yield from report.judged
+        return
+    for row in report.verdicts:
+        is_of_table = metrics.WHOLE_TABLE in row.by_metric
+        if report.last in ("", row.model) and is_of_table == (metric == metrics.WHOLE_TABLE):
+            yield row
 
 
 def find_undecided(report: Report) -> list[str]:
@@ -85,7 +97,7 @@ def find_undecided(report: Report) -> list[str]:
     return list(dict.fromkeys(row.name for row in watched if row.verdict == "undecided"))
 
 
-def find_severity(row: Disparity | NumberComparison, report: Report) -> Severity:
+def find_severity(row: Comparison, report: Report) -> Severity:
     """Return whether a comparison that does not pass stops, is warned of, or neither.
 
     Where there is no gate, what fails is an error.
@@ -103,7 +115,7 @@ def find_severity(row: Disparity | NumberComparison, report: Report) -> Severity
 
 
 def _concerns(
-    row: Disparity | NumberComparison,
+    row: Comparison,
     report: Report,
     texts: Sequence[str],
     *,
@@ -123,7 +135,7 @@ def _concerns(
 def _metrics_behind(name: str, report: Report) -> tuple[str, ...]:
     """Return the rates, or measures of numbers, that a verdict is of; of an attribute all that decide."""
     if not name:
-        return report.decided_by if report.of_numbers else report.deciding
+        return report.decided_by if report.of_numbers else (*report.deciding, metrics.WHOLE_TABLE)
     metric = metrics.canonical(name)
     return metrics.ROLL_UPS.get(metric, (metric,))
 
@@ -145,15 +157,18 @@ def _watch(row: AttributeVerdict, metric: str, report: Report) -> Watched:
     return Watched(name, verdict, tuple(pair for pair in failing if pair not in accepted), tuple(accepted))
 
 
-def _accept(row: Disparity | NumberComparison) -> Verdict:
+def _accept(row: Comparison) -> Verdict:
     """Return a verdict as if no failure were one."""
     if row.verdict in (None, "fail"):
         return "pass"
     return row.verdict
 
 
-def _comparisons_at(verdict: AttributeVerdict, report: Report) -> list[Disparity | NumberComparison]:
+def _comparisons_at(verdict: AttributeVerdict, report: Report) -> list[Comparison]:
     """Return the comparisons that a verdict is of, of rates or of numbers, without the reference itself."""
+    table = report.whole_table_at(verdict)
+    if table is not None:
+        return [table]
     if not report.of_numbers:
         return [pair for pair in report.comparisons_at(verdict.place) if not pair.is_reference]
     return [pair for pair in report.judged_numbers if pair.place == verdict.place]

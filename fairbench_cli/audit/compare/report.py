@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import WITHOUT_VERDICT, AuditConfig
-from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS
+from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS, WHOLE_TABLE
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Floats
@@ -26,6 +26,9 @@ ALL = "(all)"  # the attribute and the group of everybody
 # "constant": no value differs from another.
 Reason = Literal["no rows", "chance", "few", "clusters", "wide", "near", "constant", ""]
 Test = Literal["score", "fisher", "clusters", ""]
+
+WHOLE_DECISION = "the whole table"
+"""What it is called in the place of a decision."""
 
 # Fields of a row that are None, and in no table, of an audit without margins.
 OF_MARGINS = frozenset({"margin", "difference", "difference_since"})
@@ -211,6 +214,73 @@ class NumberComparison(Pair):
     deciding: bool
 
 
+@dataclass(frozen=True, eq=False)
+class WholeTable(Pair):
+    """The shares of several classes in all groups of an attribute, compared at once.
+
+    Its decision is `WHOLE_DECISION`, and its group and reference are all.
+
+    Parameters
+    ----------
+    metric : str
+        `WHOLE_TABLE`.
+    classes, groups : tuple of str
+    counts : array, shape (groups, classes)
+        Rows, or their weights.
+    rows : int
+        Behind them.
+    statistic, degrees : float, int
+        χ² on the rows that weights and clusters are worth.
+    is_permuted : bool
+        Whether `p` is by permutations, as few rows are expected somewhere.
+    w : Interval
+        Cohen's: 0 where all groups have the same shares.
+    cramers_v : float
+        From 0 to 1.
+    p, p_holm : float
+        Of "all groups have the same shares", and adjusted over the `Report.family`; NaN where nothing is
+        tested.
+    margin : float
+        Of w: up to it is allowed.
+    verdict : {"pass", "fail", "undecided"}
+    shown_outside : bool
+        Of a failure: whether w is above the margin by more than chance.
+    reason : {"no rows", "chance", "clusters", "wide", ""}
+        Why it is not decided.
+    rows_needed : float
+        About how many rows would decide it; NaN where it is decided, or no number of rows would.
+    deciding : bool
+        Whether the verdict on the attribute depends on it.
+    """
+
+    metric: str
+    classes: tuple[str, ...]
+    groups: tuple[str, ...]
+    counts: Floats
+    rows: int
+    statistic: float
+    degrees: int
+    is_permuted: bool
+    w: Interval
+    cramers_v: float
+    p: float
+    p_holm: float
+    margin: float
+    verdict: Verdict
+    shown_outside: bool
+    reason: Reason
+    rows_needed: float
+    deciding: bool
+
+    @property
+    def difference(self) -> Interval:
+        """How far apart groups are: `w`."""
+        return self.w
+
+
+Comparison = Disparity | NumberComparison | WholeTable
+
+
 @dataclass(frozen=True)
 class AttributeVerdict(Place):
     """The roll-up of one attribute: fail if a group fails, else undecided if one is, else pass."""
@@ -336,6 +406,8 @@ class Report:
         Everybody, once per model and decision, under the attribute and group "(all)"; and every group.
     disparities : tuple of Disparity
         Every rate of every group against its reference.
+    whole_tables : tuple of WholeTable
+        Of each attribute, where several classes are audited.
     family : int
         How many comparisons the p-values are adjusted for; of models that are compared, of the last.
     n_named : int
@@ -391,11 +463,19 @@ class Report:
     baseline: AcceptedFailures | None = None
     streams: Streams | None = None
     judged_numbers: tuple[NumberComparison, ...] = ()
+    whole_tables: tuple[WholeTable, ...] = ()
 
     @cached_property
     def judged(self) -> tuple[AttributeVerdict, ...]:
         """The verdicts that the one over all, and the gate, go by: of models or slices compared, the last."""
-        return tuple(row for row in self.verdicts if self.last in ("", row.model))
+        rows = self.verdicts
+        if WHOLE_TABLE not in self.decided_by:
+            rows = tuple(row for row in rows if WHOLE_TABLE not in row.by_metric)
+        return tuple(row for row in rows if self.last in ("", row.model))
+
+    def whole_table_at(self, place: Place) -> WholeTable | None:
+        """Return the whole table that a verdict is of; None of another."""
+        return next((table for table in self.whole_tables if table.place == place.place), None)
 
     def comparisons_at(self, place: tuple[str, str, str]) -> list[Disparity]:
         """Return the comparisons that a verdict is of: at the last look at a stream those of all slices."""
@@ -411,10 +491,11 @@ class Report:
         return tuple(row for row in self.disparities if self.last in ("", row.model))
 
     @property
-    def deciding_comparisons(self) -> list[Disparity | NumberComparison]:
+    def deciding_comparisons(self) -> list["Comparison"]:
         """The comparisons, of rates or of numbers, of what decides: those of `judged_comparisons`."""
         if not self.of_numbers:
-            return [row for row in self.judged_comparisons if row.deciding]
+            deciding: list[Comparison] = [row for row in self.judged_comparisons if row.deciding]
+            return deciding + [table for table in self.whole_tables if table.deciding]
         return [row for row in self.judged_numbers if row.deciding]
 
     @property

@@ -10,7 +10,7 @@ from fairbench_cli.audit.compare.report import AttributeVerdict, Interval, Place
 from fairbench_cli.audit.config import DEFAULT, AuditConfig
 from fairbench_cli.audit.margins import WRITE_RATE, rate_mistake
 from fairbench_cli.audit.options import unknown_attribute
-from fairbench_cli.audit.scan.slices import Tally
+from fairbench_cli.audit.scan.slices import Tally, are_classes
 from fairbench_cli.base.errors import Flag, Problem, UserError
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric
@@ -35,7 +35,10 @@ def deciding_names(tally: Tally, config: AuditConfig) -> tuple[str, ...]:
         return ("selection-rate",)  # without labels nobody is known to be wrongly selected or missed
     if config.measures is not None:
         return tuple(dict.fromkeys(map(metrics.canonical, config.measures)))
-    return metrics.defined(metrics.DEFAULT, _has_labels(tally))
+    names = metrics.defined(metrics.DEFAULT, _has_labels(tally))
+    if are_classes(tally.slices):
+        return (*names, metrics.WHOLE_TABLE)
+    return names
 
 
 def requested_names(config: AuditConfig) -> tuple[str, ...]:
@@ -53,7 +56,7 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
         Listing metrics that need labels where there are none, metrics of the gate that cannot decide, its
         attributes that were not audited, and a margin that is none of rates.
     """
-    problems = list(_check_kinds(config))
+    problems = list(_check_kinds(tally, config))
     if not _has_labels(tally):
         gate_names = (name for _, name in config.watched_metrics)
         names = chain(deciding_names(tally, config), requested_names(config), gate_names)
@@ -79,7 +82,7 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
         raise UserError(*problems)
 
 
-def _check_kinds(config: AuditConfig) -> Iterator[Problem]:
+def _check_kinds(tally: Tally, config: AuditConfig) -> Iterator[Problem]:
     """Yield the metrics that are of another kind of outcome: rates of decisions, or measures of numbers."""
     outcome = Flag("outcome")
     if config.of_numbers and config.adjusted:
@@ -98,6 +101,9 @@ def _check_kinds(config: AuditConfig) -> Iterator[Problem]:
                 Flag("threshold", 0.5),
             )
             yield Problem(f"{name} is of decisions, and numbers are audited", cut, outcome)
+        elif name == metrics.WHOLE_TABLE and not are_classes(tally.slices):
+            fix_of_classes = ("leave it out, or audit each class: ", Flag("outcome", "class"))
+            yield Problem(f"{name} is of several classes, and none are audited", fix_of_classes, outcome)
         elif is_of_numbers and not metrics.can_decide(name):
             fix_of_margin = f"name one that has a margin: {', '.join(metrics.DEFAULT_OF_NUMBERS)}"
             yield Problem(f"{name} is shown in any case, and cannot decide", fix_of_margin, Flag("metric"))
@@ -279,10 +285,12 @@ def decide_attributes(
     """Return the verdict on each attribute: fail if a group fails, else undecided if one is, else pass.
 
     The reference itself decides nothing; where there is nobody else, nothing is decidable. `extra_verdicts`
-    are verdicts on other metrics, by their names.
+    are verdicts on other metrics, by their names. Of classes those on whole tables come last; where these
+    alone decide there are no others.
     """
     verdicts = []
-    for key in report.by_audit:
+    deciding = [name for name in report.decided_by if name != metrics.WHOLE_TABLE]
+    for key in report.by_audit if deciding else ():
         rows = report.comparisons_at(key)
         by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in rows}
         for row in rows:
@@ -292,8 +300,11 @@ def decide_attributes(
             by_metric.setdefault(name, []).append(verdict)
         decided = {name: combine_verdicts(values) for name, values in by_metric.items()}
         decided |= combine_roll_ups(decided)
-        over_all = combine_verdicts(decided.get(name, "undecided") for name in report.decided_by)
+        over_all = combine_verdicts(decided.get(name, "undecided") for name in deciding)
         verdicts.append(AttributeVerdict(*key, by_metric=decided, verdict=over_all))
+    for table in report.whole_tables:
+        by_table: dict[str, Verdict] = {table.metric: table.verdict}
+        verdicts.append(AttributeVerdict(*table.place, by_metric=by_table, verdict=table.verdict))
     return tuple(verdicts)
 
 

@@ -19,7 +19,7 @@ from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
 from fairbench_cli.audit.parts.requested_metrics import BY_NAME
 from fairbench_cli.audit.parts.subgroups import SUBGROUPS
 from fairbench_cli.audit.parts.trends import TRENDS
-from fairbench_cli.audit.parts.whole_table import WHOLE_TABLE
+from fairbench_cli.audit.parts.whole_table import WHOLE_TABLE_OF_CLASSES
 
 PARTS: tuple[Part[Any, Any], ...] = (
     GUIDELINES,
@@ -29,7 +29,7 @@ PARTS: tuple[Part[Any, Any], ...] = (
     NUMBER_CHANGES,
     NUMBERS,
     NUMERIC_ATTRIBUTES,
-    WHOLE_TABLE,
+    WHOLE_TABLE_OF_CLASSES,
     RATES_OF_GROUPS,
     BY_NAME,
     SUBGROUPS,

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from typing import Literal
 
-from fairbench_cli.audit.compare.report import Disparity, Report
+from fairbench_cli.audit.compare.report import Disparity, Report, WholeTable
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.allowed import (
     equal_gap,
@@ -32,7 +32,7 @@ CLEARLY = "clearly"
 QUESTION = "too large?"
 
 
-def differs(row: Disparity, confidence: float) -> Differs:
+def differs(row: Disparity | WholeTable, confidence: float) -> Differs:
     """Return whether the rates are shown to differ, over all comparisons that decide."""
     if math.isnan(row.p) or row.reason in ("few", "clusters"):
         return "untested"
@@ -74,7 +74,7 @@ def describe_side(row: Disparity) -> str:
     return f"more than the {1 / row.tau:.3g} allowed"
 
 
-def is_clear(row: Disparity, report: Report) -> bool:
+def is_clear(row: Disparity | WholeTable, report: Report) -> bool:
     """Return whether a comparison fails clearly: its ratio is shown to be beyond the limits.
 
     Where chance was not looked at nothing is clear.
@@ -82,7 +82,7 @@ def is_clear(row: Disparity, report: Report) -> bool:
     return row.shown_outside and report.config.rule != "point"
 
 
-def fails_clearly(rows: Iterable[Disparity], report: Report) -> bool:
+def fails_clearly(rows: Iterable[Disparity | WholeTable], report: Report) -> bool:
     """Return whether one of some comparisons fails clearly."""
     return any(is_clear(row, report) for row in rows)
 
@@ -98,7 +98,7 @@ def format_verdict(verdict: Verdict, *, clearly: bool) -> str:
     return VERDICTS[verdict]
 
 
-def describe_verdict(row: Disparity, report: Report) -> str:
+def describe_verdict(row: Disparity | WholeTable, report: Report) -> str:
     """Return the verdict on a comparison: "fails clearly"."""
     return format_verdict(row.verdict, clearly=is_clear(row, report))
 

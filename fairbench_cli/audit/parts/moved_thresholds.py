@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairbench_cli.audit.compare.random_numbers import stream
 from fairbench_cli.audit.compare.references import are_compared, usual_reference
 from fairbench_cli.audit.compare.report import Interval, Pair, Report
 from fairbench_cli.audit.compare.verdict import margin_of, tau_of
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.part import Part, Row, View, stream
+from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.scan.scan import Scan, alike_rows, group_finder
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.errors import Flag, user_error

@@ -1,11 +1,8 @@
 """What an audit is made of: parts, of which each reads, judges and shows one thing."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
-
-import numpy as np
 
 from fairbench_cli.audit.compare.report import Pair, Place, Report
 from fairbench_cli.audit.config import AuditConfig
@@ -88,12 +85,6 @@ class AllRows:
     name: str
     describe: Callable[[Pair, str], str]
     plot: Callable[[Pair, str], Chart]
-
-
-def stream(seed: int, *stream_key: str) -> np.random.Generator:
-    """Return random numbers of a place's own: one more attribute changes no other's intervals."""
-    key = "\x1f".join([str(seed), *stream_key])
-    return np.random.default_rng(int.from_bytes(hashlib.sha256(key.encode()).digest()))
 
 
 def _return_nothing(*_: Any) -> Any:

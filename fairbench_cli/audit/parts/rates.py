@@ -13,8 +13,10 @@ from fairbench_cli.audit.compare.report import (
     Interval,
     Place,
     Report,
+    WholeTable,
 )
 from fairbench_cli.audit.config import EXCLUDING, MISSING
+from fairbench_cli.audit.metrics import WHOLE_TABLE
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.allowed import (
     describe_against,
@@ -110,7 +112,7 @@ def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
     metrics: dict[str, None] = {}
     for row in report.verdicts:
         metrics |= dict.fromkeys(row.by_metric)
-    other_metrics = [name for name in metrics if name not in report.deciding]
+    other_metrics = [name for name in metrics if name not in (*report.deciding, WHOLE_TABLE)]
     if other_metrics:
         title = "Is a gap too large? By attribute, of what does not decide"
         table = verdict_table(title, report, other_metrics, {name: name for name in other_metrics})
@@ -123,9 +125,14 @@ def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
 def attribute_sections(report: Report, view: View, anchor: str) -> list[Section]:
     """Return a section an attribute; those of a page have an anchor, with their number."""
     if view.brief:
-        return [_brief_section(verdict, report, view) for verdict in report.verdicts]
+        of_rates = [row for row in report.verdicts if report.whole_table_at(row) is None]
+        return [_brief_section(verdict, report, view) for verdict in of_rates]
     numbered = enumerate(report.verdicts, start=1)
-    return [_full_section(f"{anchor}{i}", verdict, report) for i, verdict in numbered]
+    return [
+        _full_section(f"{anchor}{i}", verdict, report)
+        for i, verdict in numbered
+        if report.whole_table_at(verdict) is None
+    ]
 
 
 def verdict_table(
@@ -155,12 +162,15 @@ def verdict_table(
         heads[name]: (lambda line, name=name: _gap_cell(line[1], name, report))  # type: ignore[misc]
         for name in names
     }
-    return table_of(title, columns, list(enumerate(report.verdicts, start=1)))
+    lines = list(enumerate(report.verdicts, start=1))
+    if not decides:
+        lines = [(i, row) for i, row in lines if report.whole_table_at(row) is None]
+    return table_of(title, columns, lines)
 
 
 def attribute_verdict(row: AttributeVerdict, report: Report) -> str:
     """Return the verdict on an attribute: it fails clearly where one of its comparisons does."""
-    return format_verdict(row.verdict, clearly=fails_clearly(deciding_rows(row, report), report))
+    return format_verdict(row.verdict, clearly=fails_clearly(comparisons_behind(row, report), report))
 
 
 def _gap_cell(attribute: AttributeVerdict, metric: str, report: Report) -> TableCell:
@@ -386,7 +396,7 @@ def _gap_with_interval(row: Disparity) -> str:
     return f"{cell.text} {cell.fine}".strip()
 
 
-def summarise_failures(rows: Sequence[Disparity]) -> str:
+def summarise_failures(rows: Sequence[Disparity | WholeTable]) -> str:
     """Return how many comparisons fail: "7 of 25 comparisons fail, 3 pass, 15 are not decided."."""
     if len(rows) == 1:
         only = rows[0].verdict
@@ -421,9 +431,9 @@ def describe_reason(row: Disparity, report: Report) -> str:
     return why
 
 
-def rank(row: Disparity) -> int:
+def rank(row: Disparity | WholeTable) -> int:
     """Return the rank of a row: clear failures, other failures, undecided, passes, references."""
-    if row.is_reference:
+    if isinstance(row, Disparity) and row.is_reference:
         return 4
     if row.verdict == "fail":
         if row.shown_outside:
@@ -501,13 +511,21 @@ def _log(value: float) -> float:
 
 def rows_of_attribute(place: Place, report: Report) -> tuple[list[Disparity], list[GroupRow]]:
     """Return the comparisons and the groups of an attribute under a model and a decision."""
-    return report.by_audit[place.place]
+    return report.by_audit.get(place.place, ([], []))  # a whole table is of all classes
 
 
 def deciding_rows(place: Place, report: Report) -> list[Disparity]:
     """Return the comparisons that decide on an attribute under a model and a decision."""
     rows, _ = rows_of_attribute(place, report)
     return [row for row in rows if row.metric in report.deciding and not row.is_reference]
+
+
+def comparisons_behind(place: Place, report: Report) -> list[Disparity | WholeTable]:
+    """Return the comparisons that decide on an attribute, or the whole table of its classes."""
+    table = report.whole_table_at(place)
+    if table is not None:
+        return [table]
+    return list(deciding_rows(place, report))
 
 
 def _comparison_table(

@@ -25,13 +25,14 @@ from fairbench_cli.audit.compare import clustered_rates, references
 from fairbench_cli.audit.compare.compare_rates import Compared, Limits
 from fairbench_cli.audit.compare.effective_sizes import rows_per_weight
 from fairbench_cli.audit.compare.family import adjust_family
+from fairbench_cli.audit.compare.random_numbers import stream
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
 from fairbench_cli.audit.compare.report import Interval, Pair, Place, Reason, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_metric, requested_names, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, canonical, needs_labels
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.part import SHORT, Part, View, stream
+from fairbench_cli.audit.parts.part import SHORT, Part, View
 from fairbench_cli.audit.parts.rates import minor_groups
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import group_by

@@ -8,12 +8,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.audit.compare.random_numbers import stream
 from fairbench_cli.audit.compare.references import Bools, excluded, without_groups
 from fairbench_cli.audit.compare.report import Interval, Intervals, Place, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import defined
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.part import Part, Row, View, stream
+from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import bracketed_place, place_name
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, counted_jointly, parts_of_groups, with_clusters
 from fairbench_cli.audit.scan.slices import Slice

@@ -1,155 +1,135 @@
-"""The whole table of groups and classes: whether any class is more common in one group than in another."""
+"""The whole table of groups and classes as it is shown: how far shares differ, by attribute and class."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
-import numpy as np
-
-from fairbench_cli.audit.compare.references import without_excluded_groups
-from fairbench_cli.audit.compare.report import Interval, Place, Report
+from fairbench_cli.audit.compare.report import Report, WholeTable
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.part import Part, Row, View, stream
-from fairbench_cli.audit.scan.slices import Slice
-from fairbench_cli.base.grouping import group_by
-from fairbench_cli.document.model import VERDICTS, Section, TableCell, Verdict
-from fairbench_cli.measures.classes import SMALL_W, ClassComparison, compare_classes, weighted_rows
-from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.significance import holm
+from fairbench_cli.audit.parts.findings import describe_verdict, differs
+from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
+from fairbench_cli.audit.parts.rates import LOOKS
+from fairbench_cli.base.safe_text import join_names
+from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, whisker
+from fairbench_cli.document.model import SYMBOLS, UNTESTED, VERDICTS, Chart, Section, TableCell
 
 KEY = "classes"
-OTHERS = "(others)"
-AGAINST = " against the rest"
-ROUNDING = 1e-9  # part of all rows by which sums of weights may differ
+HEIGHT = 18  # of the band in a chart
+LEAST_AXIS = 0.2  # of w
+MOST_NAMED = 6  # classes in a sentence
 
 
-@dataclass(frozen=True, eq=False)
-class WholeTable(Place):
-    """The shares of all classes by group, and how they compare.
-
-    Parameters
-    ----------
-    classes, groups : tuple of str
-    counts : array, shape (groups, classes)
-        Rows, or their weights.
-    statistic, degrees : float, int
-        χ² on the rows that weights are worth.
-    p, p_holm : float
-        Alone, and adjusted for the tables of all attributes.
-    is_permuted : bool
-        Whether `p` is by permutations, as few rows are expected somewhere.
-    w : Interval
-        Cohen's.
-    cramers_v : float
-    verdict : {"pass", "fail", "undecided"}
-    """
-
-    classes: tuple[str, ...]
-    groups: tuple[str, ...]
-    counts: Floats
-    statistic: float
-    degrees: int
-    p: float
-    p_holm: float
-    is_permuted: bool
-    w: Interval
-    cramers_v: float
-    verdict: Verdict
+def describe_table(table: WholeTable, report: Report) -> str:
+    """Return how far the shares of classes differ between groups, and the verdict, as a clause."""
+    names = join_names([formatting.format_group(name) for name in table.classes], MOST_NAMED)
+    shares = f"shares of {names}"
+    if table.reason == "no rows":
+        return f"{shares}; there are not two groups and two classes: {VERDICTS[table.verdict]}"
+    w = formatting.number(table.w.value)
+    low = formatting.number(table.w.low)
+    high = formatting.number(table.w.high)
+    limits = "" if math.isnan(table.w.low) else f" ({low} to {high})"
+    clause = f"{shares} differ by Cohen's w {w}{limits}, Cramér's V {formatting.number(table.cramers_v)}"
+    return f"{clause}{_describe_chance(table, report)}: {describe_verdict(table, report)}"
 
 
-def judge_tables(_: object, base: Report) -> tuple[WholeTable, ...]:
-    """Return the whole table of each attribute under each model."""
-    kept = [without_excluded_groups(part, base.config) for part in base.slices]
-    by_attribute = group_by(kept, lambda part: (part.model, part.attribute))
-    of_classes = [slices for slices in by_attribute.values() if are_classes(slices)]
-    comparisons = [_compare(slices, base) for slices in of_classes]
-    adjusted = holm([row.p for row in comparisons])
-    tables = []
-    for slices, row, p_holm in zip(of_classes, comparisons, adjusted, strict=True):
-        tables.append(_make_table(slices, row, float(p_holm), base.config.alpha))
-    return tuple(tables)
+def describe_table_briefly(table: WholeTable) -> str:
+    """Return how far the shares of classes differ between groups, in a few words."""
+    w = formatting.number(table.w.value)
+    return f"shares of {len(table.classes)} classes differ by {table.attribute} (Cohen's w {w})"
 
 
-def are_classes(slices: Sequence[Slice]) -> bool:
-    """Return whether slices are of several classes, of which a row has at most one."""
-    if len(slices) < 2:
-        return False
-    total = slices[0].counts.n.sum()
-    selected = sum(float(part.counts.n[:, :, 1].sum()) for part in slices)
-    return bool(selected <= total * (1 + ROUNDING))
+def _describe_chance(table: WholeTable, report: Report) -> str:
+    """Return whether shares differ by more than chance, and by more than is allowed."""
+    allowed = f"the {table.margin:g} allowed"
+    if report.config.rule == "point":
+        side = "more than" if table.verdict == "fail" else "within"
+        return f", {side} {allowed}, chance not looked at"
+    if table.reason == "clusters":
+        names = " and ".join(report.config.cluster or ())
+        return f", from too few values of {names} to test"
+    chance = ", more than chance would do"
+    if differs(table, report.config.confidence) != "shown":
+        chance = f", which could be chance (p {formatting.p_value(table.p)})"
+        if table.p < report.config.alpha:
+            adjusted = formatting.p_value(table.p_holm)
+            alone = formatting.p_value(table.p)
+            chance = (
+                f", which could be chance among {report.family:,} comparisons (p {adjusted}; alone {alone})"
+            )
+    if table.verdict == "fail":
+        return f"{chance}, and more than {allowed}"
+    if table.verdict == "pass":
+        return f"{chance}, and within {allowed}"
+    return f"{chance}; whether it is more than {allowed} is open"
 
 
-def _compare(slices: Sequence[Slice], base: Report) -> ClassComparison:
-    counts = _stack_classes([part.counts.n for part in slices])
-    effective = None
-    if base.weighted:
-        effective = weighted_rows(counts, _stack_classes([part.squares for part in slices]))
-    rng = stream(base.config.seed, KEY, slices[0].model, slices[0].attribute)
-    return compare_classes(counts, rng, effective, confidence=base.config.confidence)
-
-
-def _make_table(slices: Sequence[Slice], row: ClassComparison, p_holm: float, alpha: float) -> WholeTable:
-    """Return a table with its verdict."""
-    counts = _stack_classes([part.counts.n for part in slices])
-    names = [part.decision.removesuffix(AGAINST) for part in slices]
-    if counts.shape[1] > len(names):
-        names.append(OTHERS)
-    return WholeTable(
-        *slices[0].place,
-        classes=tuple(names),
-        groups=slices[0].counts.groups,
-        counts=counts,
-        statistic=row.statistic,
-        degrees=row.degrees,
-        p=row.p,
-        p_holm=p_holm,
-        is_permuted=row.is_permuted,
-        w=Interval(row.w, row.low, row.high),
-        cramers_v=row.cramers_v,
-        verdict=row.verdict(p_holm < alpha),
-    )
-
-
-def _stack_classes(cells: Sequence[Floats]) -> Floats:
-    """Return sums by group and class; what is of no class is a last one, if there is any."""
-    columns = [part[:, :, 1].sum(1) for part in cells]
-    total = cells[0].sum((1, 2))
-    others = total - np.sum(columns, axis=0)
-    if others.sum() > ROUNDING * total.sum():
-        columns.append(np.maximum(others, 0.0))
-    table: Floats = np.stack(columns, axis=1).astype(np.float64)
-    return table
-
-
-def verdicts_of_tables(tables: Sequence[WholeTable]) -> Iterator[tuple[Place, str, Verdict]]:
-    """Yield the verdict on each table, under the first of its classes."""
-    for table in tables:
-        yield Place(*table.place), KEY, table.verdict
-
-
-def describe_table(table: WholeTable) -> str:
-    """Return a sentence on the whole table."""
-    w = formatting.with_interval(table.w)
-    v = formatting.number(table.cramers_v)
-    p = formatting.p_value(table.p_holm)
-    verdict = "not decided" if table.verdict == "undecided" else VERDICTS[table.verdict]
-    return f"The whole table by {table.attribute}: Cramér's V {v}, Cohen's w {w}, p (Holm) {p}: {verdict}."
+def plot_table(table: WholeTable, report: Report) -> Chart:
+    """Return Cohen's w of a table with its interval, on the band of what is allowed."""
+    estimate = table.w
+    ends = [value for value in (estimate.value, estimate.high, LEAST_AXIS) if math.isfinite(value)]
+    axis = Axis(0.0, max(ends) * 1.05)
+    look: Look = table.verdict
+    symbol = SYMBOLS[table.verdict]
+    if report.config.rule == "point":
+        look = LOOKS[table.verdict]
+        symbol = UNTESTED[table.verdict]
+    title = f"{table.attribute}: {describe_table_briefly(table)}"
+    marks = [box("band", axis, 0.0, table.margin, HEIGHT, f"allowed: up to {table.margin:g}")]
+    if math.isfinite(estimate.value):
+        marks.append(whisker(axis, estimate.low, estimate.high, title))
+        marks.append(dot(axis, estimate.value, look, title))
+    text = formatting.with_interval(estimate)
+    row = ChartRow(f"{symbol} Cohen's w".strip(), text, marks)
+    key = f"0: the same shares in all groups; shaded: up to {table.margin:g}, allowed"
+    return Chart(f"{table.attribute}: the whole table", row_chart(f"{title}. {text}", axis, [row], key))
 
 
 def table_sections(tables: Sequence[WholeTable], report: Report, view: View) -> Iterator[Section]:
     """Yield the shares of classes by group."""
-    for table in tables:
+    for i, table in enumerate(tables, start=len(report.verdicts) - len(tables) + 1):
         columns: dict[str, Callable[[int], TableCell]] = {
-            "group": lambda i, table=table: TableCell(table.groups[i]),  # type: ignore[misc]
-            "rows": lambda i, table=table: formatting.count_cell(table.counts[i].sum()),  # type: ignore[misc]
+            "group": lambda g, table=table: TableCell(table.groups[g]),  # type: ignore[misc]
+            "rows": lambda g, table=table: formatting.count_cell(table.counts[g].sum()),  # type: ignore[misc]
         }
         for j, name in enumerate(table.classes):
-            columns[name] = lambda i, j=j, table=table: _share_cell(table, i, j)  # type: ignore[misc]
+            columns[name] = lambda g, j=j, table=table: _share_cell(table, g, j)  # type: ignore[misc]
         title = f"{table.attribute}: the whole table"
         model_name = formatting.format_place(table.model, "", report.config.slice_name)
         if model_name:
             title += f" ({model_name})"
         shown = view.table("Shares of classes by group", columns, range(len(table.groups)))
-        yield Section(title, (describe_table(table),), (shown,), _notes(table), table.verdict)
+        sentence = describe_table(table, report)
+        charts = () if view.brief else (plot_table(table, report),)
+        yield Section(
+            title,
+            (f"{sentence[0].upper()}{sentence[1:]}.",),
+            (shown,),
+            _notes(table, report),
+            table.verdict,
+            charts=charts,
+            anchor="" if view.brief else f"a{i}",
+        )
+
+
+def short_sections(tables: Sequence[WholeTable], report: Report) -> Iterator[Section]:
+    """Yield how far the shares of all classes differ, by attribute."""
+    if not tables:
+        return
+    columns: dict[str, Callable[[WholeTable], TableCell]] = {
+        "attribute": lambda table: TableCell(
+            table.attribute, formatting.format_place(table.model, "", report.config.slice_name)
+        ),
+        "Cramér's V": lambda table: formatting.number_cell(table.cramers_v),
+        "Cohen's w": lambda table: TableCell(
+            formatting.number(table.w.value),
+            formatting.interval(table.w),
+            table.w.value,
+        ),
+        "p (Holm)": lambda table: formatting.p_cell(table.p_holm),
+        "verdict": lambda table: TableCell(describe_verdict(table, report), verdict=table.verdict),
+    }
+    title = "The whole table: do all groups have the same shares of all classes?"
+    yield Section(title, tables=(SHORT.table("", columns, tables),), notes=_rule_notes(tables[0]))
 
 
 def _share_cell(table: WholeTable, group: int, column: int) -> TableCell:
@@ -160,40 +140,48 @@ def _share_cell(table: WholeTable, group: int, column: int) -> TableCell:
     return TableCell(formatting.percent(share), "", share)
 
 
-def _notes(table: WholeTable) -> tuple[str, ...]:
-    test = f"χ² {formatting.number(table.statistic)} with {table.degrees} degrees of freedom"
+def _notes(table: WholeTable, report: Report) -> tuple[str, ...]:
+    p = formatting.p_value(table.p)
+    test = f"χ² {formatting.number(table.statistic)} with {table.degrees} degrees of freedom, p {p}"
     if table.is_permuted:
-        test += "; p is by permutations, as few rows are expected somewhere"
-    return (
-        f"{test}, adjusted with Holm over the tables of all attributes.",
-        f"It passes where the upper limit of w is below {SMALL_W:g}, and fails where equal shares are "
-        f"rejected and w is above {SMALL_W:g}. Verdicts on single classes do not change by it.",
+        test += " by permutations, as few rows are expected somewhere"
+    test += (
+        f"; {formatting.p_value(table.p_holm)} by Holm over the {report.family:,} comparisons that decide."
     )
+    return (test, *_rule_notes(table))
+
+
+def _rule_notes(table: WholeTable) -> tuple[str, ...]:
+    margin = f"{table.margin:g}"
+    rule = (
+        f"It passes where the upper limit of w is below {margin}, and fails where w is above {margin} and "
+        "equal shares are rejected."
+    )
+    if table.deciding:
+        return (rule,)
+    return (rule, "It decides nothing here, as other metrics are named.")
 
 
 def table_rows(tables: Sequence[WholeTable], _: Report) -> Iterator[Row]:
     """Yield each table's test; an interval takes three columns."""
     for table in tables:
-        yield formatting.flatten(table, "classes", "groups", "counts")
+        yield formatting.flatten(table, "classes", "groups", "counts", "group", "reference")
 
 
 def table_data(tables: Sequence[WholeTable]) -> dict[str, object]:
     """Return the tables as JSON has them."""
     if not tables:
         return {}
-    rows = []
-    for table in tables:
-        rows.append(vars(table) | {"counts": table.counts.tolist()})
+    rows = [vars(table) | {"counts": table.counts.tolist()} for table in tables]
     return {KEY: rows}
 
 
-WHOLE_TABLE = Part[object, tuple[WholeTable, ...]](
+WHOLE_TABLE_OF_CLASSES = Part[tuple[()], tuple[WholeTable, ...]](
     KEY,
     is_requested=lambda config: not config.of_numbers and len(config.favourable) > 1,
-    judge=judge_tables,
+    judge=lambda _seen, base: base.whole_tables,
     tables={"classes": table_rows},
     sections=lambda tables, report, view: tuple(table_sections(tables, report, view)),
-    summary=lambda tables, _: " ".join(map(describe_table, tables)),
+    short=lambda tables, report: tuple(short_sections(tables, report)),
     data=table_data,
-    verdicts=verdicts_of_tables,
 )

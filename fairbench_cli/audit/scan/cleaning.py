@@ -31,6 +31,7 @@ PERIODS = {
 SIGN = "[+-]?"
 THOUSANDS = f"{SIGN}[0-9]{{1,3}}(,[0-9]{{3}})+"
 """What may be a thousand with a comma, or a number with three decimals: nobody can say which."""
+WHOLE_AS_REAL = r"([-+]?[0-9]{1,15})[.]0+"
 DECIMAL_COMMA = f"{SIGN}([0-9]+|[0-9]{{1,3}}([.][0-9]{{3}})+)(,[0-9]+)?"
 """A number with a decimal comma, or none, and dots between its thousands."""
 
@@ -57,7 +58,8 @@ def clean_rows(source: Source, config: AuditConfig, *, is_baseline: bool = False
         source = _drop_missing(source, config)
     if config.sliced_by is not None:
         source = _add_period(source, config.sliced_by)
-    return _read_ages(_read_decimal_commas(source.with_first_rows()), config, is_baseline=is_baseline)
+    with_numbers = _read_whole_numbers(_read_decimal_commas(source.with_first_rows()))
+    return _read_ages(with_numbers, config, is_baseline=is_baseline)
 
 
 def _recode(source: Source, config: AuditConfig, *, is_baseline: bool) -> Source:
@@ -299,6 +301,29 @@ def _read_decimal_commas(source: Source) -> Source:
         listed = join_names([source.columns[column] for column in unclear])
         notes.append(f"Taken as text, as 1,234 may be a thousand or a decimal: {listed}.")
     return replace(source, in_sql=tuple(in_sql), notes=source.notes + tuple(notes))
+
+
+def _read_whole_numbers(source: Source) -> Source:
+    """Return the rows with "1.0" written as 1 in the columns that have nothing but such numbers.
+
+    So are whole numbers written that are stored as real ones, as pandas does where some are missing.
+    """
+    columns = [
+        column for column, name in enumerate(source.columns) if name and source.in_sql[column].form != "whole"
+    ]
+    in_sql = list(source.in_sql)
+    candidates = columns_with(source, columns, "ends_with({cell}, '.0')")
+    for some_columns in in_batches(candidates, source.at_once):
+        expressions = []
+        for column in some_columns:
+            cell = f"trimmed_{column}"
+            expressions.append(f"bool_and({cell} = '' OR regexp_full_match({cell}, '{WHOLE_AS_REAL}'))")
+        answers = source.row(f"SELECT {', '.join(expressions)} FROM sample")
+        for column, all_whole in zip(some_columns, answers, strict=True):
+            if all_whole:
+                text = f"regexp_replace({in_sql[column].text}, '^\\s*{WHOLE_AS_REAL}\\s*$', '\\1')"
+                in_sql[column] = replace(in_sql[column], text=text, group=text)
+    return replace(source, in_sql=tuple(in_sql))
 
 
 def columns_with(source: Source, columns: Sequence[int], condition: str) -> list[int]:

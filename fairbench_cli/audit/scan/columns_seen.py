@@ -127,6 +127,7 @@ def find_same_values(counts: dict[str, int]) -> dict[str, list[str]]:
         spelling_of |= {value: spelling for value in variants.values if value != spelling}
     distinct_values = [value for value in counts if value not in spelling_of]
     long_form = dict(find_abbreviations(distinct_values))
+    long_form |= _translate_yes_and_no([value for value in distinct_values if value not in long_form])
     same_values: dict[str, list[str]] = {}
     for value in counts:
         spelling = spelling_of.get(value, value)
@@ -134,6 +135,19 @@ def find_same_values(counts: dict[str, int]) -> dict[str, list[str]]:
         if spelling != value:
             same_values.setdefault(spelling, []).append(value)
     return same_values
+
+
+def _translate_yes_and_no(values: Sequence[str]) -> dict[str, str]:
+    """Return the first word for yes, and for no, by each other one, of values that say nothing else.
+
+    >>> _translate_yes_and_no(["Yes", "nee", "ja", "no"]), _translate_yes_and_no(["Yes", "nee", "maybe"])
+    ({'ja': 'Yes', 'no': 'nee'}, {})
+    """
+    yes = [value for value in values if value.strip().casefold() in recognise.YES]
+    no = [value for value in values if value.strip().casefold() in recognise.NO]
+    if not yes or not no or len(yes) + len(no) < len(values):
+        return {}
+    return dict.fromkeys(yes[1:], yes[0]) | dict.fromkeys(no[1:], no[0])
 
 
 def see_columns(source: Source) -> list[ColumnSeen]:

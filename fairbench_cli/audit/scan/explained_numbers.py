@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING
 from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.draws import drawn_rows
 from fairbench_cli.audit.scan.readings import Ints
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.strata import (
@@ -89,16 +90,11 @@ def read_explained(scan: Scan, most: int = MOST_EXPLAINED) -> ExplainedRows:
     expressions += [f"coalesce(trimmed_{column}, '') AS text_{i}" for i, column in enumerate(positions)]
     expressions += [f"number_{column}::DOUBLE AS number_of_{i}" for i, column in enumerate(positions)]
     expressions += [f"{sql.word(column)} AS is_word_{i}" for i, column in enumerate(positions)]
-    where = ""
-    if scan.tally.rows > most:
-        drawn = np.random.default_rng(scan.config.seed).choice(scan.tally.rows, most, replace=False)
-        source.database.register("chosen", pd.DataFrame({"line": np.sort(drawn) + 1}))
-        where = " WHERE line IN (SELECT line FROM chosen)"
-        notes.append(f"Explanations are of {most:,} of {scan.tally.rows:,} rows, drawn at random.")
-    numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
+    table, drawn = drawn_rows(scan, most)
+    if drawn:
+        notes.append(f"Explanations are of {drawn}.")
     with source.engine(ordered=True, threads=1):
-        query = f"SELECT {', '.join(expressions)} FROM ({numbered}){where}"
-        cells = source.execute(query).fetchdf()
+        cells = source.execute(f"SELECT {', '.join(expressions)} FROM {table}").fetchdf()
     strata = []
     positions_of_columns = {name: i for i, name in enumerate(stratum_columns)}
     for names in scan.config.explained_by:

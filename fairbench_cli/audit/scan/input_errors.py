@@ -127,7 +127,7 @@ def refuse_if(
     if count:
         name = format_value(source.columns[column])
         text = problem.format(column=name, value=format_value(value), count=format_count(count, "row"))
-        raise user_error(text, fix, _position_of_row(source, row), remedy=remedy, assumed=assumed)
+        raise user_error(text, fix, position_of_row(source, row), remedy=remedy, assumed=assumed)
 
 
 def _each_row_once(source: Source) -> Source:
@@ -231,7 +231,7 @@ def _refuse_missing(source: Source, column: int) -> None:
     refuse_if(source, column, sql.blank(column), problem, fix, remedy=(drop,))
 
 
-def _position_of_row(source: Source, row: int) -> str:
+def position_of_row(source: Source, row: int) -> str:
     """Write a data row (from 1) as ``file:line``; Parquet and frames have rows only."""
     if source.format == "workbook":
         if source.rows_above is None:

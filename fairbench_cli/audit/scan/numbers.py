@@ -312,27 +312,3 @@ def _under_own_model(scan: Scan, group_counts: Slice) -> Slice:
     if len(scan.roles.scores) > 1:
         return replace(group_counts, model="")
     return group_counts
-
-
-def read_attribute_rows(scan: Scan, name: str, most_rows: int) -> dict[str, Floats]:
-    """Return the first rows with a number in an attribute, by column.
-
-    Returns
-    -------
-    dict of str to array, shape (rows,)
-        The outcome ``y``, the attribute ``x``, and where there are some the ``weight`` and the code of the
-        ``person``, by the first column of clusters.
-    """
-    keys = [f"number_{scan.roles.attributes[name]} AS x"]
-    keys += [f"trimmed_{cluster} AS person" for cluster in scan.roles.clusters[:1]]
-    columns = ["score_0 AS y", "x"]
-    condition = "x IS NOT NULL"
-    if scan.roles.clusters:
-        columns.append("dense_rank() OVER (ORDER BY person) - 1 AS person")
-    if scan.weighted:
-        columns.append("weight")
-        condition += " AND weight > 0"
-    rows = scan.keys([], more_keys=keys)
-    query = f"SELECT {', '.join(columns)} FROM ({rows}) WHERE {condition} LIMIT {most_rows}"
-    fetched = scan.source.execute(query).fetchnumpy()
-    return {key: np.asarray(numbers, dtype=np.float64) for key, numbers in fetched.items()}

@@ -294,9 +294,39 @@ def open_first_rows(
                 (n_rows,) = rows.row(f"SELECT count(*) FROM {rows.table}")
         first_table = LOOKED_AT if rows.format == "frame" else rows.first_table
         try:
-            yield FirstRows(replace(rows, table=LOOKED_AT, first_table=first_table), n_looked_at, n_rows)
+            looked_at = replace(rows, table=LOOKED_AT, first_table=first_table)
+            if looked_at.doubled:
+                looked_at = looked_at.with_equal_copies()
+            yield FirstRows(looked_at, n_looked_at, n_rows)
         finally:
             database.execute(f"DROP TABLE {LOOKED_AT}")
+
+
+@contextmanager
+def open_cells(
+    source: "str | Path | Frame", *, table: str | None = None, encoding: str | None = None
+) -> Iterator[Source]:
+    """Open a file or a frame whose rows need be no people: its cells, with decimal commas read.
+
+    Parameters
+    ----------
+    source : str, Path or frame
+        As `open_scan` takes it.
+    table : str, optional
+        Which table of an SQLite file, or sheet of a workbook, is meant.
+    encoding : str, optional
+        Of a text file.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read.
+    """
+    config = AuditConfig(table=table, encoding=encoding)
+    with _start_database() as (database, folder):
+        rows = _open_table(database, source, folder, config)
+        with input_errors.reading_rows(rows), rows.engine(memory=rows.memory):
+            yield clean_rows(rows, config)
 
 
 def count_groups(source: "str | Path | Frame", config: AuditConfig) -> Tally:
@@ -343,7 +373,11 @@ def _open_source(
     config: AuditConfig,
     tell: ProgressCallback = ignore_progress,
 ) -> Source:
-    return _with_counts(_open_table(database, source, folder, config, tell), config)
+    opened = _open_table(database, source, folder, config, tell)
+    if opened.doubled:
+        with input_errors.reading_rows(opened), opened.engine(memory=opened.memory):
+            opened = opened.with_equal_copies()
+    return _with_counts(opened, config)
 
 
 def _open_table(

@@ -147,6 +147,11 @@ def _find_idle_changes(config: AuditConfig) -> Iterator[Problem]:
         elif WORSE in names and config.outcome == "ordinal":
             problem = f"{WORSE} is of means, and levels in an order have none"
             yield Problem(problem, "name a measure of levels, more", Flag(key))
+    for key, is_given in (("against", config.against), ("score", len(config.scores or ()) > 1)):
+        if is_given and config.outcome == "ordinal":
+            problem = "changes are of differences of means, and levels in an order have none"
+            fix = ("audit each by itself, or take them for numbers: ", Flag("outcome", "number"))
+            yield Problem(problem, fix, Flag(key))
     if config.explained_by and config.outcome == "ordinal":
         problem = "explain takes apart differences of means, and levels in an order have none"
         yield Problem(

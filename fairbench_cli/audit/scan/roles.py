@@ -29,6 +29,7 @@ MOST_CHECKED = 20  # quantities that the counting pass looks at for words; more 
 FIRST_COPIES = Flag("first-copies")
 """What is assumed to go on where a name stands for several columns; no option that anybody can give."""
 MOST_LISTED = 10
+FEWEST_NAMED = 10  # rows, each with a word of its own in a column: these are names
 FEW_ATTRIBUTES = 2  # columns of groups that are audited whatever they are called: others are of a raw table
 SHORT_FOR = "may be short for"  # what a note says of a group that may be another one
 NOT_AUDITED = "Not audited, as"  # how the notes begin that say why columns are not audited
@@ -377,6 +378,7 @@ def _select_default_attributes(
             i in rejected.too_many
             or distinct > MOST_VALUES
             or (is_complete and has_many_values and mostly_unique)
+            or (is_complete and rows >= FEWEST_NAMED and distinct == rows and n_words > 0)
         )
         bytes_in = f"SELECT 1 FROM sample WHERE contains(trimmed_{i}, '\\x') LIMIT 1"
         reasons = (  # the first that there is

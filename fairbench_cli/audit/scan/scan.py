@@ -502,11 +502,8 @@ def _make_slice(
     cells = scan.cells_with(names)
     in_model = np.flatnonzero(np.array(cells.models) == model)
     present, group = np.unique(code[in_model], return_inverse=True)
-    label = cells.label[in_model]
-    level = cells.level[0, in_model]
-    if cut.outcome is not None:
-        label = (label == cut.outcome).astype(np.int64)
-        level = (level == cut.outcome).astype(np.int64)
+    label = against_rest(cut, cells.label[in_model])
+    level = against_rest(cut, cells.level[0, in_model])
     rows = cells.rows[in_model]
     picked = count_selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
 
@@ -528,7 +525,16 @@ def _make_slice(
         squares=by_group(cells.square[in_model]),
         labelled=scan.roles.label is not None,
         intersection=len(names) > 1,
+        class_name=None if cut.outcome is None else scan.classes[cut.outcome],
     )
+
+
+def against_rest(cut: Cut, codes: Ints) -> Ints:
+    """Return labels or levels as 0 and 1 where a cut is a class against the rest, else as they are."""
+    if cut.outcome is None:
+        return codes
+    of_class: Ints = np.equal(codes, cut.outcome).astype(np.int64)
+    return of_class
 
 
 def group_finder(
@@ -764,9 +770,9 @@ def _make_clusters(scan: CountedRows, group_counts: Slice, sums: PersonSums, sco
     cut = next(cut for cut in cuts if cut.text == group_counts.decision)
     in_model = np.flatnonzero(sums.model == models_of(scan).index(model))
     ones = np.ones(len(in_model), np.int64)
-    level = sums.levels[score][in_model]
+    level = against_rest(cut, sums.levels[score][in_model])
     picked = count_selected(cut, scores_of(cuts), level, ones, scan.config.seed, model)
-    kind = 2 * sums.label[in_model] + picked
+    kind = 2 * against_rest(cut, sums.label[in_model]) + picked
     person, group, (n, squares) = _sum_kinds(
         scan, replace(group_counts, model=model), sums, in_model, kind, 4
     )

@@ -112,7 +112,8 @@ def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
 
 def _make_table(scan: Scan, names: Sequence[str]) -> None:
     """Make the table ``scored``: model, score, label, codes of groups; rows, weights and squares summed."""
-    sql = alike_rows(scan, names, ["label"], ["label::TINYINT AS label"], powers=2)
+    where = "weight > 0" if scan.weighted else ""  # a row of weight 0 says nothing, and is no row
+    sql = alike_rows(scan, names, ["label"], ["label::TINYINT AS label"], powers=2, where=where)
     with scan.source.engine(ordered=True):
         # Sums have one order.
         scan.source.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {sql} ORDER BY ALL")

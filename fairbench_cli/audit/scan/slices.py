@@ -84,6 +84,8 @@ class Slice:
         Whose rows these are, where people have several.
     other_clusters : tuple of Clusters
         Where rows share one of two things: by the second of these, and by both together; else empty.
+    class_name : str or None
+        The class that is selected, where several are audited, each against the rest.
     """
 
     model: str
@@ -96,6 +98,7 @@ class Slice:
     intersection: bool = False
     clusters: Clusters | None = None
     other_clusters: tuple[Clusters, ...] = ()
+    class_name: str | None = None
 
     @property
     def cluster_ways(self) -> tuple[Clusters, ...]:
@@ -213,6 +216,11 @@ class BeforeAfter:
     def shares_clusters(self) -> bool:
         """Whether some cluster has two rows, by either column."""
         return _have_two_rows(self.clusters)
+
+
+def are_classes(slices: Sequence[Slice]) -> bool:
+    """Return whether slices are of several classes, each against the rest."""
+    return any(part.class_name is not None for part in slices)
 
 
 def _have_two_rows(ways: Sequence[Clusters | ClusterKinds]) -> bool:

@@ -94,7 +94,7 @@ class Source:
     columns : tuple of str
         Trimmed names; empty for a column without a name, or with that of another one.
     doubled : tuple of str
-        The names that several columns have: nobody can say which is meant.
+        The names that several columns have that differ: nobody can say which is meant.
     copies : tuple of (str, int)
         These names with each column that has them.
     format : {"csv", "ndjson", "parquet", "sqlite", "workbook", "frame"}
@@ -198,6 +198,41 @@ class Source:
         else:
             head = self.first_table
         return replace(self, table=all_people, first_table=head, columns=names, once=self.table)
+
+    def with_equal_copies(self) -> "Source":
+        """Return these rows with each name whose columns hold the same in every row for the first of them."""
+        columns_of: dict[str, list[int]] = {}
+        for name, column in self.copies:
+            columns_of.setdefault(name, []).append(column)
+        pairs: list[tuple[str, int, int]] = []
+        for name, (column, *copies) in columns_of.items():
+            pairs += [(name, column, copy) for copy in copies]
+        equal = set(columns_of)
+        for some_pairs in in_batches(pairs, self.at_once):
+            compared = [
+                f"coalesce(bool_and(trimmed_{column} IS NOT DISTINCT FROM trimmed_{copy}), true)"
+                for _, column, copy in some_pairs
+            ]
+            answers = self.row(f"SELECT {', '.join(compared)} FROM predictions")
+            for (name, _, _), is_equal in zip(some_pairs, answers, strict=True):
+                if not is_equal:
+                    equal.discard(name)
+        if not equal:
+            return self
+        names = list(self.columns)
+        for name in equal:
+            names[columns_of[name][0]] = name
+        doubled = tuple(name for name in self.doubled if name not in equal)
+        other_notes = tuple(note for note in self.notes if note not in _note_doubled(self.doubled))
+        listed = join_names([format_value(name) for name in sorted(equal)])
+        note = f"Read once, as the columns of that name hold the same: {listed}."
+        return replace(
+            self,
+            columns=tuple(names),
+            doubled=doubled,
+            copies=tuple((name, column) for name, column in self.copies if name in doubled),
+            notes=(*other_notes, *_note_doubled(doubled), note),
+        )
 
     def with_first_copies(self) -> "Source":
         """Return these rows with each name that several columns have for the first of them."""
@@ -377,7 +412,7 @@ def open_file(
         if source_file.format == "parquet":
             return _open_parquet(source_file)
         if not head.strip(b"\xef\xbb\xbf \t\r\n"):
-            raise user_error("the file is empty", "write a header line and one row per person", name)
+            raise user_error("the file is empty", "write a header line, and rows below it", name)
         if source_file.format == "ndjson" and head.startswith(
             codecs.BOM_UTF8
         ):  # which DuckDB takes in CSV alone
@@ -500,8 +535,8 @@ def _readable_frame(frame: Any) -> tuple[list[str] | None, Any]:
         return names, frame.rename_columns(new_names) if library == "pyarrow" else frame.rename(new_names)
     if isinstance(frame, ArrowStream):
         return None, frame
-    problem = f"an object of type {type(frame).__name__} is no table of predictions"
-    raise user_error(problem, "give a path, or a pandas, Polars or Arrow table with a row per person")
+    problem = f"an object of type {type(frame).__name__} is no table"
+    raise user_error(problem, "give a path, or a pandas, Polars or Arrow table")
 
 
 def _path_on_disk(source: str, folder: Path) -> Path:
@@ -510,7 +545,7 @@ def _path_on_disk(source: str, folder: Path) -> Path:
         return _spool_stream(sys.stdin.buffer, folder / "input", source)
     path = Path(source)
     if path.is_dir():
-        raise user_error("it is a folder", "name a file of predictions", source)
+        raise user_error("it is a folder", "name a file", source)
     if not path.exists():
         raise user_error("no such file", "check the path", source)
     with path.open("rb") as file:
@@ -799,14 +834,11 @@ def _check_names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[st
     Of a name that several columns have, none keeps it.
     """
     if not names:
-        raise user_error("there are no columns", "give a score and a group for each person", name)
+        raise user_error("there are no columns", "give a table that has some", name)
     trimmed = tuple(map(_trim, names))
     non_empty = [text for text in trimmed if text]
     doubled = tuple(sorted({text for text in non_empty if non_empty.count(text) > 1}))
-    notes = []
-    if doubled:
-        left_out = join_names([format_value(text) for text in doubled])
-        notes.append(f"{LEFT_OUT} several columns have one name: {left_out}.")
+    notes = _note_doubled(doubled)
     if any(text != stripped for text, stripped in zip(names, trimmed, strict=True) if stripped):
         notes.append("Blanks around column names were trimmed.")
     unnamed = [i for i, text in enumerate(trimmed, 1) if not text]
@@ -814,6 +846,15 @@ def _check_names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[st
         notes.append(f"Columns without a name are left out: {', '.join(map(str, unnamed))}.")
     unambiguous = tuple("" if text in doubled else text for text in trimmed)
     return unambiguous, doubled, tuple(notes)
+
+
+def _note_doubled(doubled: Sequence[str]) -> list[str]:
+    """Return a note of the names that several columns have, where there are such."""
+    if not doubled:
+        return []
+    return [
+        f"{LEFT_OUT} several columns have one name: {join_names([format_value(text) for text in doubled])}."
+    ]
 
 
 def _trim(name: str) -> str:

@@ -4,7 +4,7 @@ import datetime as dt
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,10 @@ MOST_TIMES = 200  # that a large part may grow
 MOST_PARTS = 1_000
 MOST_ABOVE = 100  # rows, in which the names are looked for
 MOST_NAMED = 5  # sheets or columns, in a note
+TOTALS = frozenset(
+    "total totals sum subtotal mean average totaal gemiddelde summe gesamt mittelwert somme totale".split()  # noqa: SIM905
+)
+"""What the row below all others is called that sums them up, in small letters."""
 WHOLE = 2.0**53  # from here on not every whole number is a float
 CELLS = 500_000  # that are copied at once
 
@@ -122,20 +126,21 @@ def copy_sheet(
         problem = f"cannot be read as a workbook: {printable(str(error))}"
         raise user_error(problem, "open it and save it again, or save the sheet as CSV", name) from None
     first_row, first_column = sheet.start or (0, 0)
+    fill_of_row = list(map(_count_filled, rows))  # of its own, before merged cells are filled
     filled = _fill_merged(rows, merged, first_row, first_column)
     header = _find_header(rows)
     if header is None:
         problem = f"sheet {format_value(chosen)} has no rows"
         raise user_error(problem, ("name another with ", Flag("table")), name)
     names, columns = _read_names(rows[header])
-    body = rows[header + 1 :]
-    while body and _is_blank(body[-1]):
-        body.pop()
-    data_rows = [row for row in body if not _is_blank(row)]
+    end = _find_end(rows, fill_of_row, header + 1)
+    body = rows[header + 1 : end]
+    data_rows = [row for row, n_filled in zip(body, fill_of_row[header + 1 : end], strict=True) if n_filled]
     notes += _describe_rows(first_row + header, rows[:header], len(body) - len(data_rows))
+    notes += _describe_below(rows[end:])
     inside = [column for column in filled if column in columns]
     if inside:
-        called = join_names([names[columns.index(column)] for column in inside[:MOST_NAMED]])
+        called = join_names([names[columns.index(column)] for column in inside], MOST_NAMED)
         notes.append(f"Merged cells of {called}: the value is that of all their rows.")
     _copy_rows(database, data_rows, columns, tell)
     above = first_row + header + 1 if len(data_rows) == len(body) else None
@@ -183,7 +188,7 @@ def _choose_sheet(workbook: Any, sheet_name: str | None, name: str) -> tuple[str
     if not with_cells:
         problem = "no sheet that can be seen has cells"
         if hidden:
-            fix = f"hidden ones are {_list_some(hidden)}: name one with "
+            fix = f"hidden ones are {join_names(hidden, MOST_NAMED)}: name one with "
         else:
             fix = "write a table in one, or name "
         raise user_error(problem, (fix, Flag("table")), name)
@@ -191,24 +196,12 @@ def _choose_sheet(workbook: Any, sheet_name: str | None, name: str) -> tuple[str
     notes = []
     if len(with_cells) > 1:
         unread = [format_value(sheet_title) for sheet_title in with_cells if sheet_title != largest]
-        notes.append(
-            f"Read is the largest sheet, {format_value(largest)}; {_list_some(unread)} not: "
-            "another is named as the table."
-        )
+        named = join_names(unread, MOST_NAMED)
+        notes.append(f"The largest sheet is read, {format_value(largest)}; not {named}.")
     if hidden:
-        notes.append(f"Hidden sheets are not read: {_list_some(list(map(format_value, hidden)))}.")
+        named = join_names([format_value(title) for title in hidden], MOST_NAMED)
+        notes.append(f"Hidden sheets are not read: {named}.")
     return largest, tuple(title for title in with_cells if title != largest), notes
-
-
-def _list_some(names: Sequence[str]) -> str:
-    """Return some names, and how many more there are.
-
-    >>> _list_some(["a", "b"]), _list_some(list("abcdefg"))
-    ('a and b', 'a, b, c, d, e and 2 more')
-    """
-    if len(names) <= MOST_NAMED:
-        return join_names(names)
-    return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
 
 
 def _fill_merged(
@@ -228,7 +221,11 @@ def _fill_merged(
 
 
 def _is_blank(row: Row) -> bool:
-    return all(cell in ("", None) for cell in row)
+    return _count_filled(row) == 0
+
+
+def _count_filled(row: Row) -> int:
+    return sum(cell not in ("", None) for cell in row)
 
 
 def _find_header(rows: Sequence[Row]) -> int | None:
@@ -252,6 +249,36 @@ def _find_header(rows: Sequence[Row]) -> int | None:
         if is_whole and 2 * len(texts) >= len(row) and 2 * len(texts) >= len(cells):
             return number
     return first_filled
+
+
+def _find_end(rows: Sequence[Row], fill_of_row: Sequence[int], start: int) -> int:
+    """Return where the rows of people end: above totals, and above remarks that stand apart.
+
+    `fill_of_row` is how many cells each row has of its own.
+
+    >>> rows = [["f", 30.0, 10.0], ["Total", "", 10.0], ["", "", ""], ["* a year", "", ""]]
+    >>> _find_end(rows, [3, 2, 0, 1], 0)
+    1
+    """
+    end = len(rows)
+    while end > start:
+        last = end - 1
+        texts = [cell for cell in rows[last] if isinstance(cell, str)]
+        is_total = any(text.strip(" :").casefold() in TOTALS for text in texts)
+        sums_up = is_total and 0 < fill_of_row[last] < len(rows[last])
+        stands_apart = fill_of_row[last] == 1 and last > start and fill_of_row[last - 1] == 0
+        if fill_of_row[last] and not sums_up and not (stands_apart and texts and len(rows[last]) > 1):
+            break
+        end = last
+    return end
+
+
+def _describe_below(below: Sequence[Row]) -> list[str]:
+    """Return a note on what stands below the rows of people, if something does."""
+    texts = [to_text(cell) for cell in chain.from_iterable(below) if cell not in ("", None)]
+    if not texts:
+        return []
+    return [f"What stands below the table is left out ({printable(str(texts[0]))[:60]})."]
 
 
 def _read_names(row: Row) -> tuple[list[str], list[int]]:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING
 from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.draws import drawn_rows
 from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, describe_bins, find_bins
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED, find_column
 from fairbench_cli.audit.scan.scan import Scan, group_by
@@ -30,12 +31,15 @@ def explained_slices(scan: Scan) -> list[Slice]:
     Raises
     ------
     UserError
-        When there are none, or several models.
+        When there are none, or several models or classes.
     """
     slices = scan.tally.slices
     if len({group_counts.model for group_counts in slices}) > 1:
         problem = "several models are audited, and one can be explained at a time"
         raise user_error(problem, "leave one model in the file", EXPLAIN)
+    if scan.classes:
+        problem = "several classes are audited, and one can be explained at a time"
+        raise user_error(problem, ("name it: ", Flag("favourable", scan.classes[0])), EXPLAIN)
     columns = set(chain.from_iterable(scan.config.explained_by))
     explained = [
         group_counts
@@ -83,11 +87,8 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
     rows in that of all that is known of them: folds and first centres of clusters go by it, not by how the
     file happens to be sorted.
     """
-    import pandas as pd
-
     roles = scan.roles
     source = scan.source
-    rows = scan.tally.rows
     attributes = [group_counts.attribute for group_counts in explained_slices(scan)]
     columns = {
         name: i
@@ -109,15 +110,11 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
             cell = f"coalesce(CAST(number_{column} AS VARCHAR), {cell})"
         expressions.append(f"coalesce({cell}, '') AS feature_{i}")
     notes = []
-    where = ""
-    if rows > most:
-        drawn = np.random.default_rng(scan.config.seed).choice(rows, most, replace=False)
-        source.database.register("chosen", pd.DataFrame({"line": np.sort(drawn) + 1}))
-        where = " WHERE line IN (SELECT line FROM chosen)"
-        notes.append(f"Features are those of {most} of {rows} rows, drawn at random.")
-    numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
+    table, drawn = drawn_rows(scan, most)
+    if drawn:
+        notes.append(f"Features are those of {drawn}.")
     with source.engine(ordered=True, threads=1):
-        cells = source.execute(f"SELECT {', '.join(expressions)} FROM ({numbered}){where}").fetchnumpy()
+        cells = source.execute(f"SELECT {', '.join(expressions)} FROM {table}").fetchnumpy()
     features: list[tuple[str, Floats, bool]] = []
     for i, name in enumerate(columns):
         features_made, note = _make_features(name, np.asarray(cells[f"feature_{i}"], dtype=object))

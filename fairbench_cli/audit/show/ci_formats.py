@@ -11,10 +11,23 @@ from xml.etree import ElementTree as ET
 
 from fairbench_cli import __version__
 from fairbench_cli.audit.compare.gate import Severity, find_severity
-from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, NumberComparison, Report
+from fairbench_cli.audit.compare.report import (
+    WHOLE_DECISION,
+    AttributeVerdict,
+    Comparison,
+    NumberComparison,
+    Report,
+    WholeTable,
+)
+from fairbench_cli.audit.metrics import WHOLE_TABLE
 from fairbench_cli.audit.parts.rates import bracketed_place, minor_groups, rows_of_attribute, worst_first
 from fairbench_cli.audit.show.document import describe_gate, source_name
-from fairbench_cli.audit.show.headline import describe_comparison, headline, rate_meaning
+from fairbench_cli.audit.show.headline import (
+    describe_comparison,
+    describe_whole_table,
+    headline,
+    rate_meaning,
+)
 from fairbench_cli.audit.show.number_headline import describe_number, judged_slices, worst_first_numbers
 from fairbench_cli.audit.show.tables import json_text
 from fairbench_cli.base.safe_text import printable
@@ -77,7 +90,7 @@ def to_junit(report: Report) -> str:
     suite = ET.Element("testsuite", name=printable(f"fairbench audit {source_name(report)}"))
     totals = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
     for verdict in _judged(report):
-        by_metric: dict[str, list[Disparity | NumberComparison]] = {}
+        by_metric: dict[str, list[Comparison]] = {}
         for row in _looked_at(verdict, report):
             by_metric.setdefault(row.metric, []).append(row)
         for metric, rows in by_metric.items():
@@ -106,7 +119,7 @@ def to_sarif(report: Report) -> str:
 
     https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
     """
-    failing: list[Disparity | NumberComparison] = []
+    failing: list[Comparison] = []
     for verdict in _judged(report):
         failing += [row for row in _looked_at(verdict, report) if row.verdict == "fail"]
     names = list(dict.fromkeys(row.metric for row in failing))
@@ -126,6 +139,12 @@ def _rule(name: str) -> dict[str, Any]:
             "shortDescription": {"text": measure.label},
             "fullDescription": {"text": f"{measure.label}: {measure.formula}"},
         }
+    if name == WHOLE_TABLE:
+        return {
+            "id": name,
+            "shortDescription": {"text": WHOLE_DECISION},
+            "fullDescription": {"text": f"{WHOLE_DECISION}: shares of all classes in all groups, Cohen's w"},
+        }
     return {
         "id": name,
         "shortDescription": {"text": RATES[name].label},
@@ -133,7 +152,7 @@ def _rule(name: str) -> dict[str, Any]:
     }
 
 
-def _sarif_result(row: Disparity | NumberComparison, rule_index: int, report: Report) -> dict[str, Any]:
+def _sarif_result(row: Comparison, rule_index: int, report: Report) -> dict[str, Any]:
     """Return a comparison; the file has no line of it, so the first one is named, which viewers need."""
     location = {"artifactLocation": {"uri": _file_uri(report)}, "region": {"startLine": 1}}
     key = "/".join((row.model, row.attribute, row.group, row.reference, row.metric))
@@ -167,8 +186,10 @@ def _of_comparisons(report: Report) -> Report:
     return report
 
 
-def _describe(row: Disparity | NumberComparison, report: Report) -> str:
+def _describe(row: Comparison, report: Report) -> str:
     """Return a comparison in words, of a rate or of numbers."""
+    if isinstance(row, WholeTable):
+        return describe_whole_table(row, report).text
     if not isinstance(row, NumberComparison):
         return describe_comparison(row, _of_comparisons(report)).text
     slices = [part for part in judged_slices(report) if part.attribute == row.attribute]
@@ -176,10 +197,14 @@ def _describe(row: Disparity | NumberComparison, report: Report) -> str:
     return describe_number(row, part)
 
 
-def _looked_at(verdict: AttributeVerdict, report: Report) -> Iterator[Disparity | NumberComparison]:
+def _looked_at(verdict: AttributeVerdict, report: Report) -> Iterator[Comparison]:
     """Yield the comparisons that the verdict on an attribute, or a gate, looks at, the worst first."""
     if report.of_numbers:
         yield from worst_first_numbers(row for row in report.judged_numbers if row.place == verdict.place)
+        return
+    table = report.whole_table_at(verdict)
+    if table is not None:
+        yield table
         return
     together = _of_comparisons(report)
     places = [row for row in together.verdicts if row.attribute == verdict.attribute]

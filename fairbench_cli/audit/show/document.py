@@ -8,9 +8,9 @@ from pathlib import Path, PurePath
 
 from fairbench_cli.audit.compare.family import NAMED_SHARE
 from fairbench_cli.audit.compare.gate import find_undecided
-from fairbench_cli.audit.compare.report import Disparity, GroupRow, Report
+from fairbench_cli.audit.compare.report import WHOLE_DECISION, Disparity, GroupRow, Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE
-from fairbench_cli.audit.metrics import ROLL_UPS
+from fairbench_cli.audit.metrics import ROLL_UPS, WHOLE_TABLE
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of, rates
 from fairbench_cli.audit.parts.allowed import (
     allowed_rates,
@@ -23,6 +23,7 @@ from fairbench_cli.audit.parts.allowed import (
 from fairbench_cli.audit.parts.findings import QUESTION, describe_gap, differs, fails_clearly
 from fairbench_cli.audit.parts.numbers import plot_numbers
 from fairbench_cli.audit.parts.part import View
+from fairbench_cli.audit.parts.whole_table import plot_table
 from fairbench_cli.audit.show.answer_model import Sentence
 from fairbench_cli.audit.show.headline import headline, rate_meaning, without_choice
 from fairbench_cli.audit.show.number_headline import judged_slices
@@ -32,6 +33,7 @@ from fairbench_cli.document import html, markdown, notebook
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, UNTESTED, Answer, Chart, Document, Section, Statement
 from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.rates import EVENTS, RATES
 
 NAME = 20  # characters of a reference's name below a chart
@@ -137,6 +139,9 @@ def _plot_sentence(sentence: Sentence, report: Report) -> Chart:
     all_slices = find_all_rows(report)
     if all_slices:
         return all_slices.plot(sentence, sentence.metric)
+    table = report.whole_table_at(sentence)
+    if table is not None:
+        return plot_table(table, report)
     return plot_rate(sentence, report)
 
 
@@ -531,7 +536,11 @@ def _rate_with_gap(rate: str, row: Disparity) -> str:
 
 
 def _rate_label(name: str) -> str:
-    """Return the label of a rate; roll-ups have none but their names."""
+    """Return the label of a rate, or of a measure of numbers; roll-ups have none but their names."""
     if name in RATES:
         return RATES[name].label
+    if name in NUMBER_MEASURES:
+        return NUMBER_MEASURES[name].label
+    if name == WHOLE_TABLE:
+        return WHOLE_DECISION
     return name

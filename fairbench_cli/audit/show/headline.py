@@ -8,11 +8,18 @@ behind the group's rate. So a small group with a wild ratio does not come before
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, GroupRow, Report
+from fairbench_cli.audit.compare.report import (
+    ALL,
+    AttributeVerdict,
+    Disparity,
+    GroupRow,
+    Report,
+    WholeTable,
+)
 from fairbench_cli.audit.config import Effect
 from fairbench_cli.audit.metrics import HARMED
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
@@ -20,6 +27,7 @@ from fairbench_cli.audit.parts.allowed import format_limits, format_margin, has_
 from fairbench_cli.audit.parts.findings import describe_finding, differs, fails_clearly
 from fairbench_cli.audit.parts.rates import (
     bracketed_place,
+    comparisons_behind,
     deciding_rows,
     describe_minor,
     minor_groups,
@@ -27,6 +35,7 @@ from fairbench_cli.audit.parts.rates import (
     rows_of_attribute,
     worst_first,
 )
+from fairbench_cli.audit.parts.whole_table import describe_table, describe_table_briefly
 from fairbench_cli.audit.scan.roles import ages_on_a_day
 from fairbench_cli.audit.show.answer_model import Headline, OpenAttribute, OpenGroup, Sentence
 from fairbench_cli.audit.show.label_direction import ADVICE, label_warning
@@ -100,7 +109,7 @@ def _headline(report: Report) -> Headline:
 def _headline_of_attributes(report: Report, place: str) -> Headline:
     """Return the answer of the comparisons alone, of the model or the slices that `place` names, if any."""
     worst = worst_comparisons(report)
-    sentences = tuple(_describe_attribute(comparisons, report) for comparisons in worst)
+    sentences = tuple(_describe_attributes(worst, report))
     order = [comparisons.attribute for comparisons in worst]
     order += [verdict for verdict in report.verdicts if verdict not in order]
     open_attributes = []
@@ -131,6 +140,27 @@ def worst_comparisons(report: Report) -> list[AttributeComparisons]:
         return not counts, row.group in judged.minor, rank(row), -_people_concerned(row)
 
     return sorted(comparisons, key=order_of)
+
+
+def _describe_attributes(worst: Sequence[AttributeComparisons], report: Report) -> Iterator[Sentence]:
+    """Yield the sentences on attributes; the whole tables of classes come before what is as bad as they."""
+    tables = sorted((table for table in report.whole_tables if table.deciding), key=rank)
+    for comparisons in worst:
+        row = comparisons.rows[0]
+        counts = comparisons.attribute in report.judged and row.group not in comparisons.minor
+        while tables and (not counts or rank(tables[0]) <= rank(row)):
+            yield describe_whole_table(tables.pop(0), report)
+        yield _describe_attribute(comparisons, report)
+    for table in tables:
+        yield describe_whole_table(table, report)
+
+
+def describe_whole_table(table: WholeTable, report: Report) -> Sentence:
+    """Return the whole table of an attribute and its classes in words, with its verdict."""
+    text = f"{table.attribute}{bracketed_place(table, report)}: {describe_table(table, report)}."
+    return Sentence(
+        *table.place, table.group, table.reference, table.metric, table.verdict, table.shown_outside, "", text
+    )
 
 
 def _most_harmed_first(rows: list[Disparity], minor: frozenset[str], report: Report) -> list[Disparity]:
@@ -356,7 +386,7 @@ def _describe_message(
         return f"Fails{' clearly' if clear else ''} in {names}{place}: {worst_gap}."
     if report.verdict == "pass":
         return f"Passes{place}: in {_name_attributes(judged, report)} no gap is larger than allowed."
-    if not any(deciding_rows(verdict, report) for verdict in judged):
+    if not any(comparisons_behind(verdict, report) for verdict in judged):
         return f"Not decided{place}: there is nothing to compare."
     differing, within = _differing_attributes(judged, report)
     if differing:
@@ -384,6 +414,9 @@ def _describe_worst_gap(
                 return f"{describe_shares(row, harmed_group(row, report.config.effect))}{place}"
             if row.verdict == "fail":
                 minor_names[row.group] = None
+    failing_tables = [table for verdict in failing if (table := report.whole_table_at(verdict))]
+    if failing_tables:
+        return describe_table_briefly(min(failing_tables, key=rank))
     return f"{_name_minor(minor_names, report)} alone"
 
 
@@ -435,9 +468,9 @@ def _describe_details(order: Sequence[AttributeVerdict], report: Report) -> str:
 
 def _count_open(judged: Sequence[AttributeVerdict], report: Report) -> list[str]:
     """Return how many comparisons are open, in a sentence; nothing where there are none."""
-    rows: list[Disparity] = []
+    rows: list[Disparity | WholeTable] = []
     for verdict in judged:
-        rows += deciding_rows(verdict, report)
+        rows += comparisons_behind(verdict, report)
     if not rows:
         return []
     n_open = sum(row.verdict == "undecided" for row in rows)
@@ -452,7 +485,7 @@ def _split_failures(
     clear = []
     other_failing = []
     for verdict in _with_verdict(judged, "fail"):
-        if fails_clearly(deciding_rows(verdict, report), report):
+        if fails_clearly(comparisons_behind(verdict, report), report):
             clear.append(verdict)
         else:
             other_failing.append(verdict)
@@ -481,7 +514,7 @@ def _differing_attributes(
 
 def _verdicts_of_shown(verdict: AttributeVerdict, report: Report) -> set[Verdict]:
     """Return the verdicts on the comparisons of an attribute whose rates are shown to differ."""
-    rows = deciding_rows(verdict, report)
+    rows = comparisons_behind(verdict, report)
     return {row.verdict for row in rows if differs(row, report.config.confidence) == "shown"}
 
 
@@ -522,11 +555,15 @@ def _describe_limits(report: Report) -> str:
     if config.preset == "eeoc":
         return "Allowed: four fifths of the highest rate."
     deciding = [row for row in report.disparities if row.metric in report.deciding]
+    of_tables = ""
+    tables = [table for table in report.whole_tables if table.deciding]
+    if tables:
+        of_tables = f"; of the whole table a w of {tables[0].margin:g}"
     if any(has_margin(row.margin) for row in deciding):
-        return f"Allowed: {_describe_margins(deciding)}."
+        return f"Allowed: {_describe_margins(deciding)}{of_tables}."
     taus = {row.metric: row.tau for row in deciding if row.tau != config.tau}
     other_limits = "".join(f", {RATES[name].label} {format_limits(tau)}" for name, tau in taus.items())
-    return f"Allowed: {format_limits(config.tau)} times the reference's rate{other_limits}."
+    return f"Allowed: {format_limits(config.tau)} times the reference's rate{other_limits}{of_tables}."
 
 
 def _describe_margins(rows: Sequence[Disparity]) -> str:
@@ -568,6 +605,9 @@ def without_choice(detail: str, report: Report) -> str:
 
 def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute | None:
     """Return the undecided groups and rates of an attribute; None where all is decided."""
+    table = report.whole_table_at(verdict)
+    if table is not None:
+        return _open_table(table, report)
     sizes = {row.group: row for row in rows_of_attribute(verdict, report)[1]}
     minor = minor_groups(sizes.values())
     groups = []
@@ -598,6 +638,18 @@ def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute |
         clauses.append(_name_minor(minor_names, report))
     text = f"{verdict.attribute}{bracketed_place(verdict, report)}: {'; '.join(clauses)}."
     return OpenAttribute(*verdict.place, tuple(groups), text)
+
+
+def _open_table(table: WholeTable, report: Report) -> OpenAttribute | None:
+    """Return a whole table that is not decided, in words; None where it is."""
+    if table.verdict != "undecided":
+        return None
+    needed = round_up_count(table.rows_needed) if table.rows_needed <= MOST_ROWS else math.nan
+    group = OpenGroup(ALL, table.rows, (table.metric,), 1, needed, needed)
+    apart = int(differs(table, report.config.confidence) == "shown")
+    clause = _describe_open_group(group, apart, first=True)
+    text = f"{table.attribute}{bracketed_place(table, report)}: {clause}."
+    return OpenAttribute(*table.place, (group,), text)
 
 
 def _rows_needed(row: Disparity, sizes: dict[str, GroupRow]) -> float:

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 from fairbench_cli.audit.compare.baseline import CI_FORMAT
 from fairbench_cli.audit.compare.report import (
     AttributeVerdict,
+    Comparison,
     Disparity,
-    NumberComparison,
     Report,
+    WholeTable,
     shown_fields,
 )
+from fairbench_cli.audit.metrics import WHOLE_TABLE
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.parts.formatting import flat_columns, flatten
 from fairbench_cli.audit.parts.part import Row, Value
@@ -183,7 +185,7 @@ def _gate_fields(report: Report) -> dict[str, Any]:
 
 
 def _ci_attribute(verdict: AttributeVerdict, report: Report) -> dict[str, Any]:
-    names = report.decided_by if report.of_numbers else report.deciding
+    names = report.decided_by if report.of_numbers else (*report.deciding, WHOLE_TABLE)
     return {
         "model": verdict.model,
         "decision": verdict.decision,
@@ -193,8 +195,10 @@ def _ci_attribute(verdict: AttributeVerdict, report: Report) -> dict[str, Any]:
     }
 
 
-def _ci_comparison(row: Disparity | NumberComparison) -> Row:
+def _ci_comparison(row: Comparison) -> Row:
     cells = flatten(row)
+    if isinstance(row, WholeTable):
+        cells |= {"difference": row.w.value, "difference_low": row.w.low, "difference_high": row.w.high}
     columns = [name for name in CI_COLUMNS if name in cells]
     return {name: cells[name] for name in columns}
 

@@ -58,6 +58,14 @@ function giveFocus(focus) {
   if (element) element.focus({preventScroll: true});
 }
 
+function foldOnNarrow() {  // what is changed stands before what is read: on a telephone it is opened by hand
+  if (!matchMedia("(max-width: 34rem)").matches) return;
+  for (const fold of document.querySelectorAll("details[data-wide]")) {
+    if (!fold.contains(document.activeElement)) fold.open = false;
+  }
+}
+foldOnNarrow();
+
 async function exchange(address, {push, words}) {
   const answer = await fetch(address);
   const text = await answer.text();
@@ -74,6 +82,7 @@ async function exchange(address, {push, words}) {
   document.title = page.title;
   if (push && address !== location.pathname) history.pushState(null, "", address);
   giveFocus(focus);
+  foldOnNarrow();
   document.dispatchEvent(new Event("fairbench:replaced"));
   if (said()) said().textContent = words;
 }

@@ -1,0 +1,224 @@
+"""Claims of published studies as data: a sentence, what it counts, its number, and what comes out."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, ValidationError
+
+from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.files import read_text
+from fairbench_cli.base.validation import StrictModel, mistake, to_findings
+from fairbench_cli.studies.judge import (
+    Rule,
+    StudyComparisons,
+    StudyDesign,
+    compare_by_design,
+    compute_means,
+    judge,
+    select_cells,
+)
+from fairbench_cli.studies.table import StudyTable
+
+Quantity = Literal["better", "same", "worse", "change"]
+ClaimVerdict = Literal["holds", "does not hold", "not decided", "no number"]
+Relation = Literal["about", "at least", "at most", ""]
+NEAR = 0.05  # how far off a share may be that is "about" a number
+
+
+def _read_pairs(text: str) -> dict[str, str]:
+    """Read names and values such as "srp=higher sru=lower"."""
+    return dict(pair.partition("=")[::2] for pair in text.split())
+
+
+def _read_number(text: str) -> float:
+    """Read a number, NaN where the text is empty."""
+    try:
+        return float(text or "nan")
+    except ValueError:
+        raise mistake(f'"{text}" is no number', "a share is from 0 to 1") from None
+
+
+Pairs = Annotated[dict[str, str], BeforeValidator(_read_pairs)]
+
+
+class Claim(StrictModel):
+    """A sentence of a study that counts or averages comparisons with the plain model; a row of a CSV.
+
+    Parameters
+    ----------
+    study, claim, source : str
+        Whose it is, what it says in our words, and where it stands.
+    where : tuple of str
+        Which cells it is about, as ``--only`` takes them, with blanks between.
+    baseline, stand_in, better : str
+        As the command takes them: ``default``, ``classifier=lr``, ``srp=higher``; empty: guessed, or none.
+    quantity : {"better", "same", "worse", "change"}
+        A share of the comparisons, or the mean change of a metric over them.
+    relation : {"about", "at least", "at most", ""}
+        Between that and the number; empty where none was published.
+    published : float
+        The number; NaN where none was.
+    rule : {"means", "mann-whitney", "test", "holm"}
+        By which it was counted.
+    """
+
+    study: str
+    claim: str
+    where: Annotated[tuple[str, ...], BeforeValidator(lambda text: tuple(text.split()))]
+    baseline: str
+    stand_in: Pairs
+    better: Pairs
+    quantity: Quantity
+    relation: Relation
+    published: Annotated[float, BeforeValidator(_read_number)]
+    rule: Rule
+    source: str
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """What came out of a claim.
+
+    Parameters
+    ----------
+    claim : Claim
+    n : int
+        How many comparisons it is about; 0 where the table lacks them.
+    by_rule : float
+        The quantity by the rule of the study.
+    low, high : float
+        Between which it is: of a share, from what is shown after Holm's adjustment to what is not excluded by
+        it; of a change, its 95 % interval.
+    verdict : {"holds", "does not hold", "not decided", "no number"}
+        Whether the published number fits what is between them; "no number" where none was published.
+    reason : str
+    """
+
+    claim: Claim
+    n: int
+    by_rule: float
+    low: float
+    high: float
+    verdict: ClaimVerdict
+    reason: str
+
+
+def read_claims(path: Path) -> list[Claim]:
+    """Read a CSV of claims, whose columns are the fields of `Claim`.
+
+    Raises
+    ------
+    UserError
+        For a column that is missing, and cells that say no quantity, relation, rule or number; all at once.
+    """
+    reader = csv.DictReader(StringIO(read_text(path)))
+    claims = []
+    problems: list[Problem] = []
+    for row in reader:
+        try:
+            claims.append(Claim.model_validate(row))
+        except ValidationError as error:
+            line = f"{path}:{reader.line_num}"
+            problems += [replace(problem, where=line) for _, problem in to_findings(error)]
+    if problems:
+        raise UserError(*problems)
+    if not claims:
+        columns = ", ".join(Claim.model_fields)
+        raise user_error("there is no claim in it", f"a claim is a row with {columns}", str(path))
+    return claims
+
+
+def judge_claims(table: StudyTable, claims: Sequence[Claim], design: StudyDesign) -> list[JudgedClaim]:
+    """Judge each claim by the comparisons that it is about; the family is all of them.
+
+    A claim whose cells are not in the table is not decided, and its reason says so.
+
+    Raises
+    ------
+    UserError
+        Where a claim's plain model or what stands in cannot be found.
+    """
+    comparisons_of: dict[tuple[Any, ...], StudyComparisons] = {}
+    judged = []
+    for claim in claims:
+        by_ranks = claim.rule == "mann-whitney"
+        key = (claim.where, claim.baseline, str(claim.stand_in), str(claim.better), by_ranks)
+        if key not in comparisons_of:
+            try:
+                cells = select_cells(table, claim.where, claim.baseline or None)
+            except UserError as error:
+                reason = f"not in this table: {error.problems[0].what}"
+                judged.append(JudgedClaim(claim, 0, np.nan, np.nan, np.nan, "not decided", reason))
+                continue
+            comparisons_of[key] = judge(
+                cells,
+                design,
+                claim.baseline or None,
+                better=claim.better,
+                stand_in=claim.stand_in,
+                mann_whitney=by_ranks,
+            )
+        if claim.quantity == "change":
+            judged.append(_judge_change(claim, comparisons_of[key]))
+        else:
+            judged.append(_judge_share(claim, comparisons_of[key]))
+    return judged
+
+
+def _judge_share(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
+    """Judge how many comparisons have a word: all that is shown, and all that is not excluded."""
+    n = len(comparisons.frame)
+    by_rule = comparisons.count(claim.rule)[claim.quantity] / n
+    after_holm = comparisons.count("holm")
+    low = after_holm[claim.quantity] / n
+    excluded = n - after_holm["not decided"] - after_holm[claim.quantity]
+    high = 1 - excluded / n
+    reason = (
+        f"{100 * low:.1f} % are shown to be {claim.quantity}, {100 * (1 - high):.1f} % to be otherwise, "
+        f"after Holm's adjustment over all {n:,}"
+    )
+    return JudgedClaim(claim, n, by_rule, low, high, _verdict(claim, low, high), reason)
+
+
+def _judge_change(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
+    """Judge the mean change over comparisons: of values, and of distances where the ideal is 0."""
+    n = len(comparisons.frame)
+    sides = comparisons.frame["metric"].map(comparisons.sides)
+    sign = np.where(sides.isin(["near 0", "lower"]), 1.0, -1.0)
+    ours = compute_means((sign[:, None] * comparisons.distances).T)
+    theirs = compute_means((sign[:, None] * comparisons.baseline_distances).T)
+    test = compare_by_design(ours[None], theirs[None], comparisons.design)
+    mean, low, high = float(test.mean[0]), float(test.low[0]), float(test.high[0])
+    reason = f"the mean of {n:,} comparisons is {mean:+.4f} ({low:+.4f} to {high:+.4f})"
+    verdict = _verdict(claim, low, high)
+    if claim.relation == "about":
+        # A change is right in its size where the interval has it, and shown where that leaves out 0.
+        if not low <= claim.published <= high:
+            verdict = "does not hold"
+        else:
+            verdict = "holds" if low * high > 0 else "not decided"
+    return JudgedClaim(claim, n, mean, low, high, verdict, reason)
+
+
+def _verdict(claim: Claim, low: float, high: float) -> ClaimVerdict:
+    """Return whether a number fits what is between two limits, and nothing else does that differs much."""
+    if not claim.relation:
+        return "no number"
+    if np.isnan(low + high):
+        return "not decided"
+    if claim.relation == "at least":
+        least, most = claim.published, np.inf
+    elif claim.relation == "at most":
+        least, most = -np.inf, claim.published
+    else:
+        least, most = claim.published - NEAR, claim.published + NEAR
+    if high < least or low > most:
+        return "does not hold"
+    if least <= low and high <= most:
+        return "holds"
+    return "not decided"

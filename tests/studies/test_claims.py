@@ -1,0 +1,97 @@
+"""Claims: the published numbers of three studies, and what a verdict means."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import two_lines
+from studies.made_up import study
+
+import fairbench_cli as fb
+
+HEAD = "study,claim,where,baseline,stand_in,better,quantity,relation,published,rule,source\n"
+
+# By the rule of the study, by the corrected test after Holm: of three studies' files, by another program.
+EXPECTED = {
+    ("TOSEM 2023", "Mitigation improves fairness"): (3752, 0.4608, 0.0872),
+    ("TOSEM 2023", "Mitigation makes performance worse"): (10318, 0.5299, 0.1878),
+    ("TOSEM 2023", "Mitigation makes fairness worse"): (3752, 0.3028, 0.0610),
+    ("ICSE 2024", "The attribute that is not looked at becomes less fair"): (1320, 0.5750, 0.0833),
+    ("ICSE 2024", "The attribute that is not looked at becomes fairer"): (1320, 0.4159, 0.0265),
+}
+
+
+def test_three_studies_give_their_abstracts_and_what_survives(data_folder):
+    path = data_folder.parent / "reference" / "rejudge" / "results.parquet"
+    if not path.is_file():
+        pytest.skip("needs the studies' repeats: python benchmarks/fetch_studies.py makes the file")
+    checked = fb.check_claims(path, "published", "splits", train_share=0.7)
+    rows = checked.to_pandas().set_index(["study", "claim"])
+    for key, (n, by_rule, shown) in EXPECTED.items():
+        row = rows.loc[key]
+        assert (row["n"], round(row["by_rule"], 4), round(row["low"], 4)) == (n, by_rule, shown)
+    changes = rows[rows["quantity"] == "change"].dropna(subset=["published"])
+    changes = changes[changes["relation"] == "about"]
+    assert len(changes) == 4
+    np.testing.assert_allclose(changes["by_rule"], changes["published"], atol=6e-5)
+    assert set(rows["verdict"]) == {"holds", "not decided", "no number"}
+
+
+def check(tmp_path, line: str) -> pd.Series:
+    path = tmp_path / "claims.csv"
+    path.write_text(HEAD + line + "\n")
+    return fb.check_claims(study(), path, "splits", train_share=0.7).to_pandas().iloc[0]
+
+
+def test_a_share_is_between_what_is_shown_and_what_is_not_excluded(tmp_path):
+    row = check(tmp_path, "s,c,metric=spd technique=rw,,,,better,about,1,means,x")
+    assert (row["n"], row["by_rule"], row["low"], row["high"], row["verdict"]) == (8, 1, 1, 1, "holds")
+    row = check(tmp_path, "s,c,metric=spd technique=lfr,,,,better,about,0.5,means,x")
+    assert row["verdict"] == "does not hold"
+    assert row["high"] < 0.45
+    row = check(tmp_path, "s,c,metric=spd technique=eo,,,,better,at least,0.3,means,x")
+    assert (row["low"], row["high"], row["verdict"]) == (0, 1, "not decided")
+    row = check(tmp_path, "s,c,metric=spd,,,,worse,at most,0.8,holm,x")
+    assert row["verdict"] == "holds"
+    assert row["by_rule"] == row["low"]
+
+
+def test_a_change_has_the_interval_of_its_mean(tmp_path):
+    row = check(tmp_path, "s,c,metric=accuracy technique=rw,,,,change,about,-0.01,means,x")
+    frame = study()
+    frame = frame[frame["metric"] == "accuracy"].pivot_table(
+        index="repeat", columns=["technique", "data", "classifier"], values="value"
+    )
+    series = (frame["rw"] - frame["default"]).mean(axis=1)
+    assert row["by_rule"] == pytest.approx(series.mean())
+    error = np.sqrt(series.var(ddof=1) * (1 / 12 + 0.3 / 0.7))
+    assert row["high"] - row["low"] == pytest.approx(2 * 2.200985160082949 * error)
+    assert row["verdict"] == "holds"
+    far = check(tmp_path, "s,c,metric=accuracy technique=rw,,,,change,about,-0.2,means,x")
+    assert far["verdict"] == "does not hold"
+    gap = check(tmp_path, "s,c,metric=spd technique=rw,,,,change,at most,0,means,x")
+    assert gap["by_rule"] == pytest.approx(-0.03, abs=0.005)
+    assert gap["verdict"] == "holds"
+
+
+def test_claims_that_cannot_be_read(tmp_path, say):
+    study().to_csv(tmp_path / "s.csv", index=False)
+    base = ["compare", "s.csv", "--design", "fresh", "--claims", "c.csv"]
+    for line, *words in (
+        ("s,c,metric=spd,,,,bettr,about,1,means,x", "c.csv:2", "better"),
+        ("s,c,metric=spd,,,,better,about,many,means,x", '"many" is no number'),
+        ("s,c,metric=spd,,,,better,nearly,1,means,x", "c.csv:2"),
+    ):
+        (tmp_path / "c.csv").write_text(HEAD + line + "\n")
+        two_lines(say(*base), *words)
+    (tmp_path / "c.csv").write_text(HEAD)
+    two_lines(say(*base), "there is no claim in it")
+    (tmp_path / "c.csv").write_text("study,claim\ns,c\n")
+    assert say(*base).code == 2
+    (tmp_path / "c.csv").write_text(HEAD + "s,c,metric=mcc,,,,better,about,1,means,x\n")
+    done = say(*base)
+    assert done.code == 0
+    assert "not in this table" in done.out
+    (tmp_path / "c.csv").write_text(HEAD + "s,c,metric=spd technique=lfr,,,,better,at least,0.9,means,x\n")
+    assert say(*base, "--fail-on", "claims").code == 1
+    assert say(*base, "--fail-on", "claims", "-o", "out").code == 1
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"claims.html", "claims.md", "claims.csv"}
