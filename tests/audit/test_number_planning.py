@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from fairbench_cli.audit.number_planning import NumberPlan
-from fairbench_cli.audit.planning import files_of, plan, plan_document
+from fairbench_cli.audit.planning import plan, plan_document
+from fairbench_cli.audit.written_plan import files_of
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.means import FEWEST_ROWS, Margin, rows_to_decide
 from fairbench_cli.measures.moments import sum_powers
