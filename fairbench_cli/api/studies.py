@@ -19,7 +19,7 @@ from fairbench_cli.studies.from_run import design_of_run, put_beside, table_of_r
 from fairbench_cli.studies.judge import (
     Family,
     StudyComparisons,
-    find_plain,
+    find_baseline,
     judge,
     make_design,
     select_cells,
@@ -88,7 +88,7 @@ def compare(
     *,
     train_share: float | None = None,
     folds: int | None = None,
-    plain: str | None = None,
+    baseline: str | None = None,
     columns: Mapping[str, str] | None = None,
     values: Sequence[str] = (),
     only: Sequence[str] = (),
@@ -97,7 +97,7 @@ def compare(
     margin: float = POINT,
     family: Family = "all",
     mann_whitney: bool = False,
-    beside: "str | Path | RunFrames | None" = None,
+    run: "str | Path | RunFrames | None" = None,
     name: str = "",
 ) -> StudyResult:
     """Judge other people's results: every technique of a table of repeats against the plain model.
@@ -113,7 +113,7 @@ def compare(
         Of the rows, that a split trains on.
     folds : int
         Of a cross-validation.
-    plain : str
+    baseline : str
         The technique that the others are compared with; by default the one with a usual name.
     columns : mapping
         Which column is what, where names do not say it: ``{"technique": "method", "repeat": "seed"}``.
@@ -125,8 +125,8 @@ def compare(
         The better side of metrics: "higher", "lower" or the ideal.
     stand_in, margin, family, mann_whitney
         As `fairbench_cli.studies.judge.judge` takes them.
-    beside : path or RunFrames
-        A run of one's own, whose techniques stand beside those of the table, each compared with the plain
+    run : path or RunFrames
+        A run of one's own, whose techniques stand beside those of the table, each compared with the baseline
         model of its own.
     name : str
         What the table is called.
@@ -143,28 +143,25 @@ def compare(
     >>> compare(table, "splits", train_share=0.7)
     <Of 1 comparison: better than none in 100.0 %.>
     """
-    run = None
-    if beside is not None:
-        run = beside if isinstance(beside, RunFrames) else load_results(beside)
-    if design is None and run is not None:
-        asked_design = design_of_run(run.found)
+    frames = load_results(run) if isinstance(run, str | Path) else run
+    if design is None and frames is not None:
+        study_design = design_of_run(frames.found)
     else:
-        asked_design = make_design(design, train_share, folds)
+        study_design = make_design(design, train_share, folds)
     table = read_study(source, columns, values)
-    name = name or _name_of(source)
-    if run is not None:
-        table = put_beside(table, table_of_run(run.found), run.name, find_plain(table, plain))
+    if frames is not None:
+        table = put_beside(table, table_of_run(frames.found), frames.name, find_baseline(table, baseline))
     comparisons = judge(
-        select_cells(table, only, plain),
-        asked_design,
-        plain,
+        select_cells(table, only, baseline),
+        study_design,
+        baseline,
         better=better,
         stand_in=stand_in,
         margin=margin,
         family=family,
         mann_whitney=mann_whitney,
     )
-    return StudyResult(name, comparisons)
+    return StudyResult(name or _name_of(source), comparisons)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -194,11 +191,10 @@ class CheckedClaims:
         """Return a row per claim."""
         rows = []
         for judged in self.claims:
-            columns = {name: getattr(judged, name) for name in ("n", "by_rule", "low", "high", "verdict")}
-            asked = judged.claim.model_dump(
-                include={"study", "claim", "quantity", "relation", "published", "rule"}
-            )
-            rows.append(asked | columns | {"reason": judged.reason, "source": judged.claim.source})
+            row = judged.claim.model_dump(exclude={"where", "baseline", "stand_in", "better"})
+            for name in ("n", "by_rule", "low", "high", "verdict", "reason"):
+                row[name] = getattr(judged, name)
+            rows.append(row)
         return pd.DataFrame(rows)
 
 
@@ -230,14 +226,14 @@ def check_claims(
     path = Path(claims)
     if claims == PUBLISHED:
         path = Path(__file__).parents[1] / "studies" / "claims.csv"
-    asked = read_claims(path)
-    asked_design = make_design(design, train_share, folds)
-    judged = judge_claims(read_study(source, columns, values), asked, asked_design)
+    sentences = read_claims(path)
+    study_design = make_design(design, train_share, folds)
+    judged = judge_claims(read_study(source, columns, values), sentences, study_design)
     return CheckedClaims(_name_of(source), tuple(judged))
 
 
 def _name_of(source: "str | Path | Frame") -> str:
-    """Return what a table is called."""
+    """Return the name of a table."""
     if isinstance(source, str | Path):
         return Path(source).name
     return "results"

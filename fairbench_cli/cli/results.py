@@ -159,7 +159,7 @@ def compare(
         float | None, of_table("Of the rows, that a split trains on: 0.7", show_default=False)
     ] = None,
     folds: Annotated[int | None, of_table("Of a cross-validation: 10", show_default=False)] = None,
-    plain: Annotated[
+    baseline: Annotated[
         str | None,
         of_table(
             "The technique that the others are compared with.", show_default="none, default, baseline …"
@@ -181,7 +181,9 @@ def compare(
         list[str] | None,
         of_table("Whose runs stand in where a technique has none: classifier=lr", show_default=False),
     ] = None,
-    same: Annotated[float, of_table("Below which change a metric is the same.", min=0)] = 0.01,
+    margin: Annotated[
+        float, of_table("Below which change a metric is the same.", name="--same", min=0)
+    ] = 0.01,
     family: Annotated[
         Family, of_table("Adjusted together: all comparisons, or those of one cell and metric.")
     ] = "all",
@@ -221,11 +223,11 @@ def compare(
             "values": [name for names in values or () for name in names.split(",")],
         }
         judging = {
-            "plain": plain,
+            "baseline": baseline,
             "only": only or (),
             "better": split_pairs(better, "--better"),
             "stand_in": split_pairs(stand_in, "--stand-in"),
-            "margin": same,
+            "margin": margin,
             "family": family,
             "mann_whitney": mann_whitney,
         }

@@ -47,9 +47,10 @@ def run(
     ] = None,
     shard: ShardOf = None,
     reuse: Reuse = None,
-    beside: Annotated[
+    study: Annotated[
         Path | None,
         typer.Option(
+            "--beside",
             help="Then judge its techniques beside those of a table of published repeats.",
             show_default=False,
         ),
@@ -79,14 +80,14 @@ def run(
 
         flags = {"--jobs": jobs, "--only": only, "--data-dir": data_dir, "--shard": shard, "--all": all_}
         flags |= {"--mix-versions": mix_versions, "--scheduler": scheduler, "--backend": backend != "local"}
-        flags |= {"--beside": beside}
+        flags |= {"--beside": study}
         _refuse_flags(flags)
         run_simulation(config, output, set_ or (), quiet=quiet)
         return 0
-    if beside is not None:
+    if study is not None:
         from fairbench_cli.studies.table import read_study
 
-        read_study(beside)  # what is wrong with it is said before the run, not after it
+        read_study(study)  # what is wrong with it is said before the run, not after it
     start = time.monotonic()
     if shard is None:
         shard_part = None
@@ -154,10 +155,10 @@ def run(
             talk(f"when all shards are done: fairbench report {shlex.quote(str(prepared.folder))}")
         elif not quiet:
             print_report(written, tables=all_, folder=prepared.folder, time=took)
-        if beside is not None and shard_part is None:
+        if study is not None and shard_part is None:
             from fairbench_cli.cli.studies import compare_table
 
-            compare_table([beside, prepared.folder], {"design": None}, {}, output=prepared.folder / "beside")
+            compare_table([study, prepared.folder], {"design": None}, {}, output=prepared.folder / "beside")
     if _say_failures(prepared):
         return 1
     return 0

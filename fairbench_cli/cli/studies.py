@@ -16,9 +16,10 @@ DESIGN_NAMES = ("splits", "folds", "fresh", "seeds", "unpaired")
 GATES = ("worse", "claims")
 
 
-def of_table(help_: str, **settings: Any) -> Any:
-    """Return an option that is about a table."""
-    return typer.Option(help=help_, rich_help_panel=PANEL, **settings)
+def of_table(help_: str, name: str = "", **settings: Any) -> Any:
+    """Return an option that is about a table; its name is the parameter's unless another is given."""
+    names = [name] if name else []
+    return typer.Option(*names, help=help_, rich_help_panel=PANEL, **settings)
 
 
 def split_pairs(texts: Sequence[str] | None, flag: str) -> dict[str, str]:
@@ -78,7 +79,7 @@ def compare_table(
         raise user_error(problem, "give one table, and the folder of a run that stands beside it, if any")
     with Activity(f"reading {tables[0]}"):
         if claims is None:
-            result = compare(tables[0], **reading, **judging, beside=runs[0] if runs else None)
+            result = compare(tables[0], **reading, **judging, run=runs[0] if runs else None)
             document = result.document
             fails = bool((result.to_pandas()["holm"] == "worse").any())
             frames = {"comparisons": result.to_pandas(), "data_sets": result.over_data_sets}

@@ -55,7 +55,7 @@ class Claim(StrictModel):
         Whose it is, what it says in our words, and where it stands.
     where : tuple of str
         Which cells it is about, as ``--only`` takes them, with blanks between.
-    plain, stand_in, better : str
+    baseline, stand_in, better : str
         As the command takes them: ``default``, ``classifier=lr``, ``srp=higher``; empty: guessed, or none.
     quantity : {"better", "same", "worse", "change"}
         A share of the comparisons, or the mean change of a metric over them.
@@ -70,7 +70,7 @@ class Claim(StrictModel):
     study: str
     claim: str
     where: Annotated[tuple[str, ...], BeforeValidator(lambda text: tuple(text.split()))]
-    plain: str
+    baseline: str
     stand_in: Pairs
     better: Pairs
     quantity: Quantity
@@ -147,10 +147,10 @@ def judge_claims(table: StudyTable, claims: Sequence[Claim], design: StudyDesign
     judged = []
     for claim in claims:
         by_ranks = claim.rule == "mann-whitney"
-        key = (claim.where, claim.plain, *claim.stand_in.items(), *claim.better.items(), by_ranks)
+        key = (claim.where, claim.baseline, str(claim.stand_in), str(claim.better), by_ranks)
         if key not in comparisons_of:
             try:
-                cells = select_cells(table, claim.where, claim.plain or None)
+                cells = select_cells(table, claim.where, claim.baseline or None)
             except UserError as error:
                 reason = f"not in this table: {error.problems[0].what}"
                 judged.append(JudgedClaim(claim, 0, np.nan, np.nan, np.nan, "not decided", reason))
@@ -158,7 +158,7 @@ def judge_claims(table: StudyTable, claims: Sequence[Claim], design: StudyDesign
             comparisons_of[key] = judge(
                 cells,
                 design,
-                claim.plain or None,
+                claim.baseline or None,
                 better=claim.better,
                 stand_in=claim.stand_in,
                 mann_whitney=by_ranks,
@@ -174,9 +174,9 @@ def _judge_share(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
     """Judge how many comparisons have a word: all that is shown, and all that is not excluded."""
     n = len(comparisons.frame)
     by_rule = comparisons.count(claim.rule)[claim.quantity] / n
-    shown = comparisons.count("holm")
-    low = shown[claim.quantity] / n
-    excluded = n - shown["not decided"] - shown[claim.quantity]
+    after_holm = comparisons.count("holm")
+    low = after_holm[claim.quantity] / n
+    excluded = n - after_holm["not decided"] - after_holm[claim.quantity]
     high = 1 - excluded / n
     reason = (
         f"{100 * low:.1f} % are shown to be {claim.quantity}, {100 * (1 - high):.1f} % to be otherwise, "
@@ -191,7 +191,7 @@ def _judge_change(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
     sides = comparisons.frame["metric"].map(comparisons.sides)
     sign = np.where(sides.isin(["near 0", "lower"]), 1.0, -1.0)
     ours = compute_means((sign[:, None] * comparisons.distances).T)
-    theirs = compute_means((sign[:, None] * comparisons.plain_distances).T)
+    theirs = compute_means((sign[:, None] * comparisons.baseline_distances).T)
     test = compare_by_design(ours[None], theirs[None], comparisons.design)
     mean, low, high = float(test.mean[0]), float(test.low[0]), float(test.high[0])
     reason = f"the mean of {n:,} comparisons is {mean:+.4f} ({low:+.4f} to {high:+.4f})"

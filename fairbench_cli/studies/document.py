@@ -42,12 +42,14 @@ NOT_SHOWN = (
 def study_document(name: str, comparisons: StudyComparisons, over_data_sets: pd.DataFrame) -> Document:
     """Return everything on a table's comparisons with the plain model."""
     frame = comparisons.frame
-    shown = comparisons.count("holm")
+    after_holm = comparisons.count("holm")
     by_means = comparisons.count("means")
     n = len(frame)
-    counts = [f"better than {comparisons.plain} in {_share(shown['better'], n)}"]
+    counts = [f"better than {comparisons.baseline} in {_share(after_holm['better'], n)}"]
     counts += [
-        f"{word} in {_share(shown[word], n)}" for word in ("worse", "same", "not decided") if shown[word]
+        f"{word} in {_share(after_holm[word], n)}"
+        for word in ("worse", "same", "not decided")
+        if after_holm[word]
     ]
     text = f"Of {format_count(n, 'comparison')}: {', '.join(counts)}."
     detail = (
@@ -80,7 +82,7 @@ def study_document(name: str, comparisons: StudyComparisons, over_data_sets: pd.
 
 
 def claims_document(name: str, claims: Sequence[JudgedClaim]) -> Document:
-    """Return what comes out of each claim, and why."""
+    """Return each claim with its number, the outcome and the reason."""
     counts = Counter(claim.verdict for claim in claims)
     n_numbers = len(claims) - counts["no number"]
     text = (
@@ -147,7 +149,7 @@ def _rules_table(comparisons: StudyComparisons) -> TextTable:
             TableCell(_share(count[word], n), f"{count[word]:,}", count[word]) for count in counts.values()
         ]
         rows.append(cells)
-    return plain_table("", ("", *(RULES[rule] for rule in counts)), rows, 1)
+    return plain_table("", [""] + [RULES[rule] for rule in counts], rows, 1)
 
 
 def _part_table(comparisons: StudyComparisons, column: str) -> TextTable:
@@ -157,11 +159,15 @@ def _part_table(comparisons: StudyComparisons, column: str) -> TextTable:
         n = len(index)
         cells = [TableCell(name), TableCell(f"{n:,}", value=n)]
         for rule in comparisons.rules:
-            words = comparisons.count(rule, index)
-            shares = [f"{100 * words[word] / n:.1f}" for word in ("better", "worse")]
-            cells.append(TableCell(" / ".join(shares), value=(words["better"] - words["worse"]) / n))
+            counts_of_words = comparisons.count(rule, index)
+            shares = [f"{100 * counts_of_words[word] / n:.1f}" for word in ("better", "worse")]
+            cells.append(
+                TableCell(
+                    " / ".join(shares), value=(counts_of_words["better"] - counts_of_words["worse"]) / n
+                )
+            )
         rows.append(cells)
-    heads = (column, "n", *(RULES[rule] for rule in comparisons.rules))
+    heads = [column, "n"] + [RULES[rule] for rule in comparisons.rules]
     return plain_table("", heads, rows, 1)
 
 
@@ -174,26 +180,29 @@ def _matrix_section(comparisons: StudyComparisons) -> Section:
         cells = [TableCell(technique)]
         for data in data_sets:
             if (technique, data) in index_of:
-                words = comparisons.count("holm", index_of[technique, data])
-                lead = words["better"] - words["worse"]
-                cells.append(TableCell(f"{words['better']} / {words['worse']}", value=lead))
+                counts_of_words = comparisons.count("holm", index_of[technique, data])
+                lead = counts_of_words["better"] - counts_of_words["worse"]
+                cells.append(
+                    TableCell(f"{counts_of_words['better']} / {counts_of_words['worse']}", value=lead)
+                )
             else:
                 cells.append(TableCell("-"))
         rows.append(cells)
     sentence = "How often each technique is shown to be better / worse, after Holm's adjustment."
-    return Section("Techniques by data sets", (sentence,), (plain_table("", ("", *data_sets), rows, 1),))
+    table = plain_table("", [""] + data_sets, rows, 1)
+    return Section("Techniques by data sets", (sentence,), (table,))
 
 
 def _forest_section(over_data_sets: pd.DataFrame, comparisons: StudyComparisons) -> Section:
     """Return the means over data sets, a table and a forest for each metric."""
-    known = over_data_sets.dropna(subset=["change"])
+    with_change = over_data_sets.dropna(subset=["change"])
     rows = []
     pictures = []
-    for metric, part in known.groupby("metric", sort=False):
-        limits = [*part["low"], *part["high"], 0.0]
+    for metric, of_metric in with_change.groupby("metric", sort=False):
+        limits = [0.0] + of_metric["low"].tolist() + of_metric["high"].tolist()
         axis = axis_around(limits, charts.SIDE, charts.WIDTH - charts.SIDE, least_room=0.01)
         chart_rows = []
-        for row in part.sort_values("change").to_dict("records"):
+        for row in of_metric.sort_values("change").to_dict("records"):
             interval = f"{row['low']:+.3f} to {row['high']:+.3f}"
             text = f"{row['change']:+.3f} ({interval})"
             look: Look = "undecided"
@@ -207,17 +216,17 @@ def _forest_section(over_data_sets: pd.DataFrame, comparisons: StudyComparisons)
                 charts.dot(axis, row["change"], look, f"{row['technique']}: {text}"),
             ]
             chart_rows.append(ChartRow(row["technique"], text, marks))
-            chances = [row[f"{word}_next"] for word in ("better", "same", "worse")]
             lead = row["wins"] - row["losses"]
-            rows.append(
-                [
-                    TableCell(str(metric)),
-                    TableCell(row["technique"]),
-                    TableCell(f"{row['wins']} / {row['losses']}", f"of {row['comparisons']}", lead),
-                    TableCell(f"{row['change']:+.3f}", f"[{interval}]", row["change"]),
-                    *(TableCell(f"{100 * chance:.0f} %", value=chance) for chance in chances),
-                ]
-            )
+            cells = [
+                TableCell(str(metric)),
+                TableCell(row["technique"]),
+                TableCell(f"{row['wins']} / {row['losses']}", f"of {row['comparisons']}", lead),
+                TableCell(f"{row['change']:+.3f}", f"[{interval}]", row["change"]),
+            ]
+            for word in ("better", "same", "worse"):
+                chance = row[f"{word}_next"]
+                cells.append(TableCell(f"{100 * chance:.0f} %", value=chance))
+            rows.append(cells)
         title = f"{metric}, {comparisons.sides[str(metric)]}"
         pictures.append(Chart(title, charts.row_chart(title, axis, chart_rows)))
     heads = ("metric", "technique", "wins / losses", "change", "better next", "same next", "worse next")

@@ -32,8 +32,10 @@ def table_of_run(run: RunResults) -> StudyTable:
     labels = [
         technique_label(str(name), str(parameters), include_protected=False) for name, parameters in seen
     ]
-    others = rows.drop(columns=["dataset", "intervention", "parameters", "metric"]).astype(str)
-    keys = others.assign(data=rows["dataset"], technique=labels, metric=rows["metric"]).reset_index(drop=True)
+    cell_columns = rows.drop(columns=["dataset", "intervention", "parameters", "metric"]).astype(str)
+    keys = cell_columns.assign(data=rows["dataset"], technique=labels, metric=rows["metric"]).reset_index(
+        drop=True
+    )
     repeats = tuple(map(str, range(run.results.values.shape[1])))
     return StudyTable(keys, run.results.values, repeats, {}, ())
 
@@ -46,7 +48,7 @@ def design_of_run(run: RunResults) -> StudyDesign:
     return StudyDesign("fresh" if design.kind == "drawn" else "seeds")
 
 
-def put_beside(study: StudyTable, run: StudyTable, name: str, plain: str) -> StudyTable:
+def put_beside(study: StudyTable, run: StudyTable, name: str, baseline: str) -> StudyTable:
     """Return a study with the cells of a run that have a data set and a metric of it.
 
     They have the study's names for both, and a name in the column ``study``, so that each technique is
@@ -56,7 +58,7 @@ def put_beside(study: StudyTable, run: StudyTable, name: str, plain: str) -> Stu
     ----------
     name : str
         Of the run.
-    plain : str
+    baseline : str
         What the study calls the plain model.
 
     Raises
@@ -69,7 +71,7 @@ def put_beside(study: StudyTable, run: StudyTable, name: str, plain: str) -> Stu
     keys = run.keys.assign(
         metric=run.keys["metric"].map(metrics),
         data=run.keys["data"].str.lower().map(data_sets),
-        technique=run.keys["technique"].replace(NONE, plain),
+        technique=run.keys["technique"].replace(NONE, baseline),
         study=name,
     )
     for column, theirs in (("data", data_sets), ("metric", metrics)):
@@ -83,8 +85,8 @@ def put_beside(study: StudyTable, run: StudyTable, name: str, plain: str) -> Stu
         study_keys = study_keys.assign(study="published")
     n_repeats = max(study.values.shape[1], run.values.shape[1])
     values = [
-        np.pad(part, ((0, 0), (0, n_repeats - part.shape[1])), constant_values=np.nan)
-        for part in (study.values, run.values[is_common])
+        np.pad(cell_values, ((0, 0), (0, n_repeats - cell_values.shape[1])), constant_values=np.nan)
+        for cell_values in (study.values, run.values[is_common])
     ]
     return replace(
         study,

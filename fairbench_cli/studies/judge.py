@@ -28,7 +28,16 @@ DesignKind = Literal["splits", "folds", "fresh", "seeds", "unpaired"]
 Rule = Literal["means", "mann-whitney", "test", "holm"]
 Family = Literal["all", "metric"]
 WORDS = ("better", "same", "worse", "not decided")
-PLAIN_NAMES = ("none", "plain", "default", "origin", "original", "baseline", "no mitigation", "unmitigated")
+BASELINE_NAMES = (
+    "none",
+    "baseline",
+    "default",
+    "origin",
+    "original",
+    "baseline",
+    "no mitigation",
+    "unmitigated",
+)
 DESIGNS: dict[DesignKind, str] = {
     "splits": "random splits of the same rows into training and test rows (--train-share)",
     "folds": "cross-validation (--folds), perhaps repeated",
@@ -81,7 +90,7 @@ class StudyComparisons:
     frame : DataFrame
         A row per technique, cell and metric; see `judge`.
     design : StudyDesign
-    plain : str
+    baseline : str
         The technique that the others are compared with.
     correlation : float
         The median, over the comparisons, of that between the values of a repeat of both; NaN where nothing
@@ -90,7 +99,7 @@ class StudyComparisons:
         Which comparisons are adjusted together.
     sides : dict of str to str
         Which side of a metric is taken for better.
-    distances, plain_distances : float arrays, shape (comparisons, repeats)
+    distances, baseline_distances : float arrays, shape (comparisons, repeats)
         From what is best, of the technique and of the plain model; less is better.
     margins : float array, shape (comparisons,)
         Below which a difference does not matter; NaN of metrics without an ideal.
@@ -100,12 +109,12 @@ class StudyComparisons:
 
     frame: pd.DataFrame
     design: StudyDesign
-    plain: str
+    baseline: str
     correlation: float
     family: Family
     sides: Mapping[str, str]
     distances: Floats
-    plain_distances: Floats
+    baseline_distances: Floats
     margins: Floats
     notes: tuple[str, ...] = ()
 
@@ -122,8 +131,8 @@ class StudyComparisons:
         """The index of each verdict in `WORDS`, by rule."""
         verdicts = {}
         for rule in self.rules:
-            words = self.frame[rule.replace("-", "_")].to_numpy(dtype=object)
-            verdicts[rule] = np.select([words == word for word in WORDS], np.arange(len(WORDS)))
+            verdict_words = self.frame[rule.replace("-", "_")].to_numpy(dtype=object)
+            verdicts[rule] = np.select([verdict_words == word for word in WORDS], np.arange(len(WORDS)))
         return verdicts
 
     def rows_by(self, *columns: str) -> dict[tuple[str, ...], Rows]:
@@ -162,7 +171,7 @@ def make_design(kind: str | None, train_share: float | None = None, folds: int |
             problem = f'unknown design "{kind}"'
         listed = "; ".join(f"{name}: {meaning}" for name, meaning in DESIGNS.items())
         raise user_error(problem, f"say --design, which is one of {listed}", "--design")
-    name: DesignKind = next(known for known in get_args(DesignKind) if known == kind)
+    name: DesignKind = next(design_kind for design_kind in get_args(DesignKind) if design_kind == kind)
     if train_share is not None and name not in ("splits", "unpaired"):
         raise user_error("it is about splits", f"leave it out with --design {name}", "--train-share")
     if folds is not None and name != "folds":
@@ -181,7 +190,7 @@ def make_design(kind: str | None, train_share: float | None = None, folds: int |
     return StudyDesign(name, 1 / train_share - 1)
 
 
-def find_plain(table: StudyTable, plain: str | None = None) -> str:
+def find_baseline(table: StudyTable, baseline: str | None = None) -> str:
     """Return the technique that the others are compared with: the one named, or the one with a usual name.
 
     Raises
@@ -190,26 +199,28 @@ def find_plain(table: StudyTable, plain: str | None = None) -> str:
         Where there is none of that name, or no one has a usual name.
     """
     techniques = table.keys["technique"].unique().tolist()
-    if plain is not None:
-        if plain not in techniques:
-            raise user_error(f'no technique is called "{plain}"', suggest(plain, techniques), "--plain")
-        return plain
-    usual = [name for name in techniques if _is_plain_name(name)]
+    if baseline is not None:
+        if baseline not in techniques:
+            raise user_error(
+                f'no technique is called "{baseline}"', suggest(baseline, techniques), "--baseline"
+            )
+        return baseline
+    usual = [name for name in techniques if _is_baseline_name(name)]
     if len(usual) != 1:
         problem = "which technique is the plain model is not said"
-        raise user_error(problem, f"add --plain with one of {join_names(techniques)}", "--plain")
+        raise user_error(problem, f"add --baseline with one of {join_names(techniques)}", "--baseline")
     return str(usual[0])
 
 
-def _is_plain_name(technique: str) -> bool:
+def _is_baseline_name(technique: str) -> bool:
     """Return whether a technique is called as plain models usually are."""
-    return technique.lower().replace("-", " ").replace("_", " ") in PLAIN_NAMES
+    return technique.lower().replace("-", " ").replace("_", " ") in BASELINE_NAMES
 
 
 def judge(
     table: StudyTable,
     design: StudyDesign,
-    plain: str | None = None,
+    baseline: str | None = None,
     *,
     better: Mapping[str, str] | None = None,
     stand_in: Mapping[str, str] | None = None,
@@ -220,7 +231,7 @@ def judge(
     """Compare every technique of a table with the plain model of the same cell, repeat by repeat.
 
     The frame has the columns that say which cell, ``technique``, ``metric``; ``n`` repeats, ``mean`` and
-    ``plain_mean``; ``difference``, technique − plain, with ``low`` and ``high`` (95 %, each by itself);
+    ``baseline_mean``; ``difference``, technique − baseline, with ``low`` and ``high`` (95 %, each by itself);
     ``distance_difference`` with limits, the same of distances to what is best, so that negative is better;
     its ``p``, ``p_holm`` and ``correlation``; and a verdict of `WORDS` by each rule: ``means`` (any
     difference), ``test`` (p < .05), ``holm`` (the same after Holm's adjustment over the family), and if asked
@@ -233,7 +244,7 @@ def judge(
         The better side of metrics, by their names: "higher", "lower", or the ideal value.
     stand_in : mapping
         ``{"classifier": "lr"}``: a technique that has no run with another classifier is compared, by its
-        runs with lr, with the plain model of that one too, as some studies do; ``plain_classifier`` says so.
+        runs with lr, with the plain model of that one too, as some studies do: see ``baseline_classifier``.
     margin : float
         Below which a metric is said to be the same.
     family : {"all", "metric"}
@@ -244,22 +255,22 @@ def judge(
     UserError
         Where there is nothing to compare.
     """
-    name = find_plain(table, plain)
+    name = find_baseline(table, baseline)
     ideals, notes = find_ideals(table.keys["metric"].unique().tolist(), better or {})
     ours, theirs, frame = _pair_cells(table, name, ideals, stand_in or {})
     if not len(ours):
         problem = f'no other technique has a cell and metric that "{name}" has too'
         raise user_error(
-            problem, "see that they have the same data sets and metrics, or name another --plain"
+            problem, "see that they have the same data sets and metrics, or name another --baseline"
         )
     # 1. What is judged: distances to what is best.
     values = table.values[ours]
-    plain_values = table.values[theirs]
+    baseline_values = table.values[theirs]
     ideal = np.array([ideals[metric] for metric in frame["metric"]])[:, None]
     distances = _distances(values, ideal)
-    plain_distances = _distances(plain_values, ideal)
-    of_values = compare_by_design(values, plain_values, design)
-    of_distances = compare_by_design(distances, plain_distances, design)
+    baseline_distances = _distances(baseline_values, ideal)
+    of_values = compare_by_design(values, baseline_values, design)
+    of_distances = compare_by_design(distances, baseline_distances, design)
     # 2. The families, and verdicts by each rule.
     families = [np.arange(len(frame))]
     if family == "metric":
@@ -276,7 +287,7 @@ def judge(
     numbers: dict[str, Any] = {
         "n": of_values.n.astype(int),
         "mean": compute_means(values),
-        "plain_mean": compute_means(plain_values),
+        "baseline_mean": compute_means(baseline_values),
         "difference": of_values.mean,
         "low": of_values.low,
         "high": of_values.high,
@@ -285,14 +296,14 @@ def judge(
         "distance_high": of_distances.high,
         "p": of_distances.p,
         "p_holm": p_holm,
-        "correlation": _correlations(values, plain_values),
+        "correlation": _correlations(values, baseline_values),
         "means": mean_words,
         "test": _words(change, of_distances.p, p_same),
         "holm": _words(change, p_holm, p_same_holm),
     }
     if mann_whitney:
-        p_ranks = _mann_whitney(distances, plain_distances)
-        direction = compute_means(distances) - compute_means(plain_distances)
+        p_ranks = _mann_whitney(distances, baseline_distances)
+        direction = compute_means(distances) - compute_means(baseline_distances)
         numbers["p_mann_whitney"] = p_ranks
         numbers["mann_whitney"] = _words(direction, p_ranks, np.full(len(frame), np.nan))
     sides = {metric: side_in_words(ideal) for metric, ideal in ideals.items()}
@@ -304,14 +315,14 @@ def judge(
     return StudyComparisons(
         frame=frame,
         design=design,
-        plain=name,
+        baseline=name,
         correlation=correlation,
         family=family,
         sides=sides,
         distances=distances,
-        plain_distances=plain_distances,
+        baseline_distances=baseline_distances,
         margins=margins,
-        notes=(*table.notes, *notes),
+        notes=table.notes + tuple(notes),
     )
 
 
@@ -329,32 +340,33 @@ def side_in_words(ideal: float) -> str:
 
 
 def _pair_cells(
-    table: StudyTable, plain: str, ideals: Mapping[str, float], stand_in: Mapping[str, str]
+    table: StudyTable, baseline: str, ideals: Mapping[str, float], stand_in: Mapping[str, str]
 ) -> tuple[Rows, Rows, pd.DataFrame]:
     """Return the rows of techniques and of their plain models in the table, and what each pair is called."""
     keys = table.keys.assign(row=np.arange(len(table.keys)))
     keys = keys[keys["metric"].isin(list(ideals))]
     situation = [column for column in table.keys if column != "technique"]
-    is_plain = keys["technique"] == plain
-    plain_cells = keys[is_plain].drop(columns="technique").rename(columns={"row": "plain_row"})
-    cells = keys[~is_plain]
-    pairs = cells.merge(plain_cells, on=situation)
+    is_baseline = keys["technique"] == baseline
+    baseline_cells = keys[is_baseline].drop(columns="technique").rename(columns={"row": "baseline_row"})
+    cells = keys[~is_baseline]
+    pairs = cells.merge(baseline_cells, on=situation)
     for column, value in stand_in.items():
         if column not in table.keys or value not in set(table.keys[column]):
             problem = f'no cell has {column} "{value}"'
             raise user_error(problem, "write COLUMN=VALUE, such as classifier=lr", "--stand-in")
         rest = [name for name in situation if name != column]
-        others = cells[cells[column] == value].merge(plain_cells, on=rest, suffixes=("", "_of_plain"))
-        plain_column = f"{column}_of_plain"
-        present = set(zip(*(cells[name] for name in ("technique", *rest, column)), strict=True))
-        candidates = zip(*(others[name] for name in ("technique", *rest, plain_column)), strict=True)
-        is_lent = np.array([candidate not in present for candidate in candidates], dtype=bool)
-        pairs[plain_column] = pairs[column]
+        others = cells[cells[column] == value].merge(baseline_cells, on=rest, suffixes=("", "_of_baseline"))
+        baseline_column = f"{column}_of_baseline"
+        names = ["technique"] + rest
+        present = pd.MultiIndex.from_frame(cells[names + [column]])
+        candidates = pd.MultiIndex.from_frame(others[names + [baseline_column]])
+        is_lent = ~candidates.isin(present)
+        pairs[baseline_column] = pairs[column]
         pairs = pd.concat([pairs, others[is_lent]], ignore_index=True)
-        pairs = pairs.rename(columns={plain_column: f"plain_{column}"})
-    pairs = pairs.sort_values(["row", "plain_row"], kind="stable").reset_index(drop=True)
-    names = [column for column in pairs if column not in ("row", "plain_row")]
-    return pairs["row"].to_numpy(), pairs["plain_row"].to_numpy(), pairs[names]
+        pairs = pairs.rename(columns={baseline_column: f"baseline_{column}"})
+    pairs = pairs.sort_values(["row", "baseline_row"], kind="stable").reset_index(drop=True)
+    names = [column for column in pairs if column not in ("row", "baseline_row")]
+    return pairs["row"].to_numpy(), pairs["baseline_row"].to_numpy(), pairs[names]
 
 
 def _distances(values: Floats, ideal: Floats) -> Floats:
@@ -366,11 +378,11 @@ def _distances(values: Floats, ideal: Floats) -> Floats:
     return distances
 
 
-def compare_by_design(values: Floats, plain_values: Floats, design: StudyDesign) -> PairedTest:
+def compare_by_design(values: Floats, baseline_values: Floats, design: StudyDesign) -> PairedTest:
     """Return the test of a design."""
     if design.kind == "unpaired":
-        return welch_test(values, plain_values, design.ratio)
-    return paired_test(values - plain_values, design.ratio)
+        return welch_test(values, baseline_values, design.ratio)
+    return paired_test(values - baseline_values, design.ratio)
 
 
 def compute_means(values: Floats) -> Floats:
@@ -382,11 +394,11 @@ def compute_means(values: Floats) -> Floats:
     return means
 
 
-def _correlations(values: Floats, plain_values: Floats) -> Floats:
+def _correlations(values: Floats, baseline_values: Floats) -> Floats:
     """Return the correlation of both over the repeats; NaN where one does not vary."""
-    is_pair = np.isfinite(values) & np.isfinite(plain_values)
+    is_pair = np.isfinite(values) & np.isfinite(baseline_values)
     our_deviations = _deviations(np.where(is_pair, values, np.nan))
-    their_deviations = _deviations(np.where(is_pair, plain_values, np.nan))
+    their_deviations = _deviations(np.where(is_pair, baseline_values, np.nan))
     products = (our_deviations * their_deviations).sum(axis=1)
     scale = np.sqrt((our_deviations**2).sum(axis=1) * (their_deviations**2).sum(axis=1))
     correlations: Floats = np.where(scale > EQUAL, products / np.where(scale > EQUAL, scale, 1.0), np.nan)
@@ -403,27 +415,27 @@ def _words(change: Floats, p: Floats, p_same: Floats) -> NDArray[np.str_]:
     """Return one of `WORDS` for each change in distance, by the p of a difference and of none."""
     with np.errstate(invalid="ignore"):
         conditions = [(p < LEVEL) & (change < 0), (p < LEVEL) & (change > 0), p_same < LEVEL]
-    words: NDArray[np.str_] = np.select(conditions, ["better", "worse", "same"], "not decided")
-    return words
+    verdict_words: NDArray[np.str_] = np.select(conditions, ["better", "worse", "same"], "not decided")
+    return verdict_words
 
 
-def _mann_whitney(values: Floats, plain_values: Floats) -> Floats:
+def _mann_whitney(values: Floats, baseline_values: Floats) -> Floats:
     """Return the two-sided p of Mann and Whitney's test of each row; NaN without values."""
     from scipy.stats import mannwhitneyu
 
     p = np.full(len(values), np.nan)
     is_finite = np.isfinite(values)
-    is_plain_finite = np.isfinite(plain_values)
-    is_whole = is_finite.all(axis=1) & is_plain_finite.all(axis=1)
+    is_baseline_finite = np.isfinite(baseline_values)
+    is_whole = is_finite.all(axis=1) & is_baseline_finite.all(axis=1)
     if is_whole.any():
-        p[is_whole] = mannwhitneyu(values[is_whole], plain_values[is_whole], axis=1).pvalue
-    for i in np.flatnonzero(~is_whole & is_finite.any(axis=1) & is_plain_finite.any(axis=1)):
-        p[i] = mannwhitneyu(values[i, is_finite[i]], plain_values[i, is_plain_finite[i]]).pvalue
+        p[is_whole] = mannwhitneyu(values[is_whole], baseline_values[is_whole], axis=1).pvalue
+    for i in np.flatnonzero(~is_whole & is_finite.any(axis=1) & is_baseline_finite.any(axis=1)):
+        p[i] = mannwhitneyu(values[i, is_finite[i]], baseline_values[i, is_baseline_finite[i]]).pvalue
     return p
 
 
 def pairing_sentence(comparisons: StudyComparisons) -> str:
-    """Return what was taken for paired, and what supports it."""
+    """Say how comparisons are paired, and whether the values support it."""
     n = format_count(len(comparisons.frame), "comparison")
     if comparisons.design.kind == "unpaired":
         return f"{n}; repeats are not paired."
@@ -439,7 +451,7 @@ def pairing_sentence(comparisons: StudyComparisons) -> str:
     return text
 
 
-def select_cells(table: StudyTable, filters: Sequence[str], plain: str | None = None) -> StudyTable:
+def select_cells(table: StudyTable, filters: Sequence[str], baseline: str | None = None) -> StudyTable:
     """Return the cells that match filters, as `plan.select` takes them; on techniques, the plain model stays.
 
     Raises
@@ -452,7 +464,7 @@ def select_cells(table: StudyTable, filters: Sequence[str], plain: str | None = 
     cells = []
     for cell in table.keys.to_dict("records"):
         key = {str(column): value for column, value in cell.items()}
-        if key["technique"] == plain or (plain is None and _is_plain_name(key["technique"])):
+        if key["technique"] == baseline or (baseline is None and _is_baseline_name(key["technique"])):
             del key["technique"]  # a cell without it matches every filter on it
         cells.append(key)
     is_selected = np.array(select(cells, tuple(filters)))

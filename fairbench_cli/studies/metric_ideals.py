@@ -73,11 +73,11 @@ def _usual_ideal(name: str) -> float | None:
     """Return the ideal of a metric by its name; None where that says nothing."""
     with suppress(KeyError):
         return find_metric(name).ideal
-    words = re.split(r"[^a-z0-9]+", name.lower())
+    name_words = re.split(r"[^a-z0-9]+", name.lower())
     for ideal, usual in USUAL_WORDS.items():
-        if set(words) & set(usual.split()):
+        if set(name_words) & set(usual.split()):
             return ideal
-    text = ".".join(words)
+    text = ".".join(name_words)
     for ideal, phrases in USUAL_PHRASES.items():
         if any(phrase in text for phrase in phrases.split()):
             return ideal

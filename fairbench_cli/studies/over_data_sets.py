@@ -90,7 +90,7 @@ def mean_over_data_sets(means: Floats, errors: Floats, margin: float) -> MeanOve
 
 
 def frame_over_data_sets(comparisons: StudyComparisons) -> pd.DataFrame:
-    """Return what each technique does to each metric over all data sets.
+    """Return the change of each metric by each technique over all data sets.
 
     ``wins``, ``losses`` and ``comparisons`` count verdicts after Holm's adjustment. Within each of the
     ``data_sets`` distances are averaged over its other cells, repeat by repeat, and tested as the design
@@ -103,9 +103,9 @@ def frame_over_data_sets(comparisons: StudyComparisons) -> pd.DataFrame:
     if "data" in comparisons.frame:
         data_sets = comparisons.frame["data"].to_numpy(dtype=object)
     for (technique, metric), index in comparisons.rows_by("technique", "metric").items():
-        words = comparisons.count("holm", index)
+        verdict_counts = comparisons.count("holm", index)
         row: dict[str, Any] = {"technique": technique, "metric": metric, "comparisons": len(index)}
-        row |= {"wins": words["better"], "losses": words["worse"]}
+        row |= {"wins": verdict_counts["better"], "losses": verdict_counts["worse"]}
         if data_sets is not None:
             row |= _common_change(comparisons, index, data_sets[index])
         rows.append(row)
@@ -121,7 +121,7 @@ def _common_change(
     for data in dict.fromkeys(data_sets.tolist()):
         rows = index[data_sets == data]
         ours.append(compute_means(comparisons.distances[rows].T))
-        theirs.append(compute_means(comparisons.plain_distances[rows].T))
+        theirs.append(compute_means(comparisons.baseline_distances[rows].T))
     test = compare_by_design(np.array(ours), np.array(theirs), comparisons.design)
     is_tested = ~np.isnan(test.p)
     n_data_sets = int(is_tested.sum())

@@ -8,7 +8,7 @@ from studies.made_up import study
 
 import fairbench_cli as fb
 
-HEAD = "study,claim,where,plain,stand_in,better,quantity,relation,published,rule,source\n"
+HEAD = "study,claim,where,baseline,stand_in,better,quantity,relation,published,rule,source\n"
 
 # By the rule of the study, by the corrected test after Holm: of three studies' files, by another program.
 EXPECTED = {

@@ -25,16 +25,16 @@ def by_hand(frame: pd.DataFrame, ratio: float) -> pd.DataFrame:
     for (data, classifier, technique, metric), values in series.items():
         if technique == "default":
             continue
-        plain = series[data, classifier, "default", metric]
+        baseline = series[data, classifier, "default", metric]
         ideal = 0.0 if metric == "spd" else 1.0
-        ours, theirs = abs(values - ideal), abs(plain - ideal)
+        ours, theirs = abs(values - ideal), abs(baseline - ideal)
         difference = (ours - theirs).to_numpy()
         n = len(difference)
         error = np.sqrt(difference.var(ddof=1) * (1 / n + ratio))
         p = 2 * stats.t.sf(abs(difference.mean()) / error, n - 1)
         ranks = stats.mannwhitneyu(ours, theirs).pvalue
         within = stats.t.sf((0.01 - abs(difference.mean())) / error, n - 1)
-        correlation = np.corrcoef(values, plain)[0, 1]
+        correlation = np.corrcoef(values, baseline)[0, 1]
         rows.append((data, classifier, technique, metric, difference.mean(), p, ranks, within, correlation))
     names = ["data", "classifier", "technique", "metric", "mean", "p", "ranks", "within", "correlation"]
     return pd.DataFrame(rows, columns=names)
@@ -107,17 +107,17 @@ def test_what_stands_in_is_compared_with_every_plain_model():
     frame = frame[(frame["technique"] != "eo") | (frame["classifier"] == "lr")]
     alike = fb.compare(frame, "fresh").to_pandas()
     lent = fb.compare(frame, "fresh", stand_in={"classifier": "lr"}).to_pandas()
-    more = lent[lent["plain_classifier"] != lent["classifier"]]
+    more = lent[lent["baseline_classifier"] != lent["classifier"]]
     assert len(lent) == len(alike) + len(more)
     assert set(more["technique"]) == {"eo"}
-    assert set(zip(more["classifier"], more["plain_classifier"], strict=True)) == {("lr", "rf")}
-    plain = frame[(frame["technique"] == "default") & (frame["classifier"] == "rf")]
+    assert set(zip(more["classifier"], more["baseline_classifier"], strict=True)) == {("lr", "rf")}
+    baseline = frame[(frame["technique"] == "default") & (frame["classifier"] == "rf")]
     ours = frame[frame["technique"] == "eo"]
     for data, metric in itertools.product(set(frame["data"]), ("spd", "accuracy")):
         row = more[(more["data"] == data) & (more["metric"] == metric)]
         means = [
             part[(part["data"] == data) & (part["metric"] == metric)]["value"].mean()
-            for part in (ours, plain)
+            for part in (ours, baseline)
         ]
         assert row["difference"].item() == pytest.approx(means[0] - means[1])
 
@@ -188,7 +188,7 @@ def fb_paired(run) -> pd.DataFrame:
 def test_a_run_stands_beside_a_study(data_folder, tmp_path, say):
     frame = study(data=("compas", "adult"))
     run = runs("data", data_folder)
-    result = fb.compare(frame, beside=run)
+    result = fb.compare(frame, run=run)
     ours = result.to_pandas()
     mine = ours[ours["study"] == "law"]
     assert set(mine["data"]) == {"compas"}
@@ -202,7 +202,7 @@ def test_a_run_stands_beside_a_study(data_folder, tmp_path, say):
         published["p"], fb.compare(frame, "splits", train_share=0.7).to_pandas()["p"], rtol=1e-9
     )
     with pytest.raises(fb.UserError, match="no data in common"):
-        fb.compare(study(data=("mars",)), beside=run)
+        fb.compare(study(data=("mars",)), run=run)
 
 
 def test_mistakes_are_two_lines(tmp_path, say):
@@ -213,7 +213,9 @@ def test_mistakes_are_two_lines(tmp_path, say):
     two_lines(say("compare", "s.csv", "--design", "splits", "--train-share", "70"), "70 is no share")
     two_lines(say("compare", "s.csv", "--design", "folds"), "--folds 10")
     two_lines(say("compare", "s.csv", "--design", "fresh", "--folds", "3"), "--folds")
-    two_lines(say("compare", "s.csv", "--design", "fresh", "--plain", "defualt"), 'did you mean "default"?')
+    two_lines(
+        say("compare", "s.csv", "--design", "fresh", "--baseline", "defualt"), 'did you mean "default"?'
+    )
     two_lines(say("compare", "s.csv", "--design", "fresh", "--better", "spd"), "NAME=VALUE")
     two_lines(say("compare", "s.csv", "--design", "fresh", "--better", "spd=up"), "write higher, lower")
     two_lines(say("compare", "s.csv", "--design", "fresh", "--better", "x=0"), "name one of spd, accuracy")

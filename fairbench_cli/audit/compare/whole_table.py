@@ -108,10 +108,12 @@ def compare_tables(
     if not are_classes(slices):
         return []
     tables = []
-    places = group_by(enumerate(slices), lambda numbered: (numbered[1].model, numbered[1].attribute))
-    for numbered in places.values():
-        of_attribute = tuple(part for _, part in numbered)
-        counts = _stack_classes([part.counts.n for part in of_attribute])
+    slices_of_attribute = group_by(
+        enumerate(slices), lambda numbered: (numbered[1].model, numbered[1].attribute)
+    )
+    for numbered in slices_of_attribute.values():
+        of_attribute = tuple(slice_counts for _, slice_counts in numbered)
+        counts = _stack_classes([slice_counts.counts.n for slice_counts in of_attribute])
         effective = _effective_rows(of_attribute, counts)
         rng = stream(config.seed, "classes", of_attribute[0].model, of_attribute[0].attribute)
         compared = compare_classes(counts, rng, effective, confidence=config.confidence)
@@ -132,7 +134,7 @@ def compare_tables(
 
 def _effective_rows(slices: Sequence[Slice], counts: Floats) -> EffectiveRows | None:
     """Return how many rows a table is worth; None where each is worth one."""
-    squares = _stack_classes([part.squares for part in slices])
+    squares = _stack_classes([slice_counts.squares for slice_counts in slices])
     if slices[0].shares_clusters:
         n_ways = len(slices[0].cluster_ways)
         ways = [_read_way(slices, i, has_others=counts.shape[1] > len(slices)) for i in range(n_ways)]
@@ -144,7 +146,7 @@ def _effective_rows(slices: Sequence[Slice], counts: Floats) -> EffectiveRows | 
 
 def _read_way(slices: Sequence[Slice], way: int, *, has_others: bool) -> ClusterCells:
     """Return the weights of each cluster in a table of groups × classes, by one kind of clusters."""
-    of_classes = [part.cluster_ways[way] for part in slices]
+    of_classes = [slice_counts.cluster_ways[way] for slice_counts in slices]
     weights = [(j, clusters, clusters.n[:, :, 1].sum(1)) for j, clusters in enumerate(of_classes)]
     if has_others:  # what is of no class is all less what is of one
         weights += [(len(slices), clusters, -selected) for _, clusters, selected in weights]
@@ -159,11 +161,11 @@ def _read_way(slices: Sequence[Slice], way: int, *, has_others: bool) -> Cluster
 
 def _stack_classes(cells: Sequence[Floats]) -> Floats:
     """Return sums by group and class; what is of no class is a last one, if there is any."""
-    columns = [part[:, :, 1].sum(1) for part in cells]
+    columns = [slice_counts[:, :, 1].sum(1) for slice_counts in cells]
     total = cells[0].sum((1, 2))
-    others = total - np.sum(columns, axis=0)
-    if others.sum() > ROUNDING * total.sum():
-        columns.append(np.maximum(others, 0.0))
+    unlisted = total - np.sum(columns, axis=0)
+    if unlisted.sum() > ROUNDING * total.sum():
+        columns.append(np.maximum(unlisted, 0.0))
     table: Floats = np.stack(columns, axis=1).astype(np.float64)
     return table
 
@@ -175,8 +177,10 @@ def find_table_copies(
     table_of = {index: i for i, table in enumerate(tables) for index in table.indices}
     originals: list[int | None] = []
     for table in tables:
-        first = {table_of[next(iter(copies[i].values()))[0]] if copies[i] else None for i in table.indices}
-        originals.append(first.pop() if len(first) == 1 else None)
+        original_tables = {
+            table_of[next(iter(copies[i].values()))[0]] if copies[i] else None for i in table.indices
+        }
+        originals.append(original_tables.pop() if len(original_tables) == 1 else None)
     return originals
 
 
@@ -184,16 +188,16 @@ def judge_tables(
     tables: Sequence[TestedTable], evidence: Sequence[TableEvidence], config: AuditConfig
 ) -> Iterator[WholeTable]:
     """Yield tables with their verdicts, by the rule and the confidence of a configuration."""
-    for table, shown in zip(tables, evidence, strict=True):
+    for table, table_evidence in zip(tables, evidence, strict=True):
         compared = table.compared
-        verdict, reason = _decide(compared, config, differs=shown.differs)
+        verdict, reason = _decide(compared, config, differs=table_evidence.differs)
         rows = int(table.slices[0].rows.sum())
-        needed = math.nan
+        rows_for_verdict = math.nan
         if reason in ("chance", "wide"):
-            level = config.alpha * (1.0 if math.isnan(shown.share) else shown.share)
+            level = config.alpha * (1.0 if math.isnan(table_evidence.share) else table_evidence.share)
             times = compared.rows_needed(level, confidence=config.confidence)
-            needed = rows * times if times > 1 else math.nan
-        names_of_classes = [part.class_name or "" for part in table.slices]
+            rows_for_verdict = rows * times if times > 1 else math.nan
+        names_of_classes = [slice_counts.class_name or "" for slice_counts in table.slices]
         if table.counts.shape[1] > len(names_of_classes):
             names_of_classes.append(OTHERS)
         yield WholeTable(
@@ -213,12 +217,12 @@ def judge_tables(
             w=Interval(compared.w, compared.low, compared.high),
             cramers_v=compared.cramers_v,
             p=compared.p,
-            p_holm=math.nan if math.isnan(compared.p) else shown.p_holm,
+            p_holm=math.nan if math.isnan(compared.p) else table_evidence.p_holm,
             margin=SMALL_W,
             verdict=verdict,
-            shown_outside=verdict == "fail" and shown.is_outside,
+            shown_outside=verdict == "fail" and table_evidence.is_outside,
             reason=reason,
-            rows_needed=needed,
+            rows_needed=rows_for_verdict,
             deciding=table.decides,
         )
 

@@ -215,15 +215,15 @@ def describe_attribute(attribute: NumericAttribute) -> str:
     size = _format(attribute, abs(effect.value))
     if attribute.is_rate:
         side = "points lower" if effect.value < 0 else "points higher"
-        what = f"the {attribute.column}"
+        measured = f"the {attribute.column}"
     else:
         side = "less" if effect.value < 0 else "more"
-        what = f"the mean of {attribute.column}"
+        measured = f"the mean of {attribute.column}"
     limits = ""
     if not math.isnan(effect.low):
         limits = f" ({_format(attribute, effect.low)} to {_format(attribute, effect.high)})"
     points = f"{attribute.low_point:.6g} to {attribute.high_point:.6g}"
-    text = f"{attribute.attribute} as it is: from {points} {what} is {size} {side}{limits}"
+    text = f"{attribute.attribute} as it is: from {points} {measured} is {size} {side}{limits}"
     if attribute.slope_p >= BENT and attribute.means_p < BENT:
         values = "rates" if attribute.is_rate else "means"
         text += f", on a line; the curve is bent, and its {values} differ"
@@ -244,23 +244,23 @@ def attribute_sections(attributes: Sequence[NumericAttribute], _: Report, view: 
     """Yield each attribute with its numbers and its curves, under each decision."""
     several = len({attribute.decision for attribute in attributes}) > 1
     for (decision, name), rows in _by_attribute(attributes).items():
-        first = rows[0]
+        first_row = rows[0]
         charts = () if view.brief else tuple(map(_plot_attribute, rows))
         notes = [
             "Beside the groups, which decide. mutual information: what both share when each is cut into ten, "
             "which is above 0 by chance, too; its p is by permutations."
         ]
-        if first.is_rate:
+        if first_row.is_rate:
             notes.append(
                 "Slopes are those of least squares on 0 and 1, in points, with errors that need no equal "
                 "spread; bands are Wilson's intervals."
             )
-        if first.drawn:
-            notes.append(f"Of {first.drawn}.")
-        title = f"{name}: {'rates' if first.is_rate else first.column} by the number itself"
+        if first_row.drawn:
+            notes.append(f"Of {first_row.drawn}.")
+        title = f"{name}: {'rates' if first_row.is_rate else first_row.column} by the number itself"
         if several and decision:
             title += f" ({decision})"
-        columns = RATE_TABLE if first.is_rate else TABLE
+        columns = RATE_TABLE if first_row.is_rate else TABLE
         sentences = tuple(map(describe_attribute, rows))
         yield Section(title, sentences, (table_of("", columns, rows),), tuple(notes), charts=charts)
 
@@ -336,9 +336,9 @@ def _plot_attribute(attribute: NumericAttribute) -> Chart:
     label = f"{_format(attribute, attribute.slope.value)}{unit} for {attribute.step:g} more"
     line = StraightLine(ends[0], heights[0], ends[1], heights[1], label)
     title = f"{attribute.column} by {attribute.attribute}"
-    what = attribute.column if attribute.is_rate else f"mean of {attribute.column}"
+    measured = attribute.column if attribute.is_rate else f"mean of {attribute.column}"
     curve = BinnedCurve(
-        attribute.curve, attribute.attribute, what, attribute.overall, line, percent=attribute.is_rate
+        attribute.curve, attribute.attribute, measured, attribute.overall, line, percent=attribute.is_rate
     )
     return Chart(title, plot_curve(title, curve))
 

@@ -205,13 +205,13 @@ class Source:
         for name, column in self.copies:
             columns_of.setdefault(name, []).append(column)
         pairs: list[tuple[str, int, int]] = []
-        for name, (first, *others) in columns_of.items():
-            pairs += [(name, first, other) for other in others]
+        for name, (column, *copies) in columns_of.items():
+            pairs += [(name, column, copy) for copy in copies]
         equal = set(columns_of)
         for some_pairs in in_batches(pairs, self.at_once):
             compared = [
-                f"coalesce(bool_and(trimmed_{first} IS NOT DISTINCT FROM trimmed_{other}), true)"
-                for _, first, other in some_pairs
+                f"coalesce(bool_and(trimmed_{column} IS NOT DISTINCT FROM trimmed_{copy}), true)"
+                for _, column, copy in some_pairs
             ]
             answers = self.row(f"SELECT {', '.join(compared)} FROM predictions")
             for (name, _, _), is_equal in zip(some_pairs, answers, strict=True):
