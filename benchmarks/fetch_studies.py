@@ -6,7 +6,7 @@ usage: python benchmarks/fetch_studies.py FOLDER [--studies [NAME ...]] [--sourc
 FOLDER/results.parquet: every repeat of three studies, from the result files in their authors' repositories on
 GitHub at one commit each (git is needed, and the network; some MB):
 
-  tosem2023  chenzhenpeng18/TOSEM23-BiasMitigationStudy    50 repeats
+  tosem2023  chenzhenpeng18/TOSEM23-BiasMitigationStudy      50 repeats
   icse2024   chenzhenpeng18/ICSE24-Multi-Attribute-Fairness  20 repeats
   fse2025    chenzhenpeng18/FSE25-ZeroSum                    20 repeats
 
@@ -16,8 +16,8 @@ Files that are no result files by their names are left out, and named. --studies
 fetched, none if nothing follows it; --source where the repositories are (https://github.com), which may be a
 folder of clones.
 
-Two studies are known by averages over repeats alone. A constant stands as their plain model; as there is one
-value of each cell, they can be counted and not tested.
+Two studies are read from averages over repeats. A constant stands as their baseline (--baseline constant). As
+there is one value of each cell, they can be counted and not tested.
 
 --abcfair CSV makes FOLDER/abcfair.parquet. The file has mean, standard deviation and count (…_mean, …_std,
 …_count) of the runs in results/SchoolPerformanceUnbiased.csv of github.com/aida-ugent/abcfair by method/name,
@@ -191,9 +191,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--studies", nargs="*", choices=list(STUDIES), default=list(STUDIES))
-    parser.add_argument("--source", default=SOURCE)
-    parser.add_argument("--abcfair", type=Path)
-    parser.add_argument("--fairea", type=Path)
+    parser.add_argument("--source", default=SOURCE, metavar="ADDRESS")
+    parser.add_argument("--abcfair", type=Path, metavar="CSV")
+    parser.add_argument("--fairea", type=Path, metavar="CSV")
     options = parser.parse_args(arguments)
     folder: Path = options.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -335,7 +335,7 @@ def convert_repeats(study_name: str, file_name: str, text: str) -> list[Row]:
 
 
 def convert_fairea(averages: pd.DataFrame) -> pd.DataFrame:
-    """Return Fairea's averages as a tidy table, in which a constant of each cell is the plain model.
+    """Return Fairea's averages as a tidy table, in which a constant of each cell is the baseline.
 
     Its columns are those of the studies, and ``version``: whether the data are AIF360's default or its
     prepared ones.
@@ -365,7 +365,7 @@ def convert_fairea(averages: pd.DataFrame) -> pd.DataFrame:
 
 
 def convert_abcfair(averages: pd.DataFrame) -> pd.DataFrame:
-    """Return ABCFair's averages as a tidy table, in which accepting everybody is the plain model.
+    """Return ABCFair's averages as a tidy table, in which accepting everybody is the baseline.
 
     Its columns are study, data, ``format`` (of the protected attributes), ``setting`` (which loss and
     statistic, and how strong), ``decisions`` ("alike" where a setting decides alike for everybody with every
