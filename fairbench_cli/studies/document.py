@@ -88,8 +88,8 @@ def claims_document(name: str, claims: Sequence[JudgedClaim]) -> Document:
     text = f"{format_count(len(claims), 'claim')}; no number was published."
     if n_numbers:
         text = (
-            f"Of {format_count(n_numbers, 'published number')} {counts['holds']} hold, {counts['does not hold']} "
-            f"do not, {counts['not decided']} are not decided."
+            f"Of {format_count(n_numbers, 'published number')} {counts['holds']} hold, "
+            f"{counts['does not hold']} do not, {counts['not decided']} are not decided."
         )
     rows = []
     for judged in claims:
