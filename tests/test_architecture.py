@@ -43,23 +43,27 @@ FLOORS = {
 
 
 @cache
-def parsed(file: str) -> ast.Module:
-    return ast.parse((ROOT / file).read_text(encoding="utf-8"))
+def nodes(file: str) -> list[ast.AST]:
+    """Return every node of a file; many tests go through all of them."""
+    return list(ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))))
 
 
-def imports(file: str) -> Iterator[tuple[str, bool]]:
-    """Yield every imported module of a file, and whether the import is at the top (run on loading)."""
-    tree = parsed(file)
-    inner = {id(node) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for node in ast.walk(f)}
-    for node in ast.walk(tree):
+@cache
+def imports(file: str) -> list[tuple[str, bool]]:
+    """Return every imported module of a file, and whether the import is at the top (run on loading)."""
+    functions = [node for node in nodes(file) if isinstance(node, ast.FunctionDef)]
+    inner = {id(node) for function in functions for node in ast.walk(function)}
+    found = []
+    for node in nodes(file):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, id(node) not in inner) for alias in node.names)
+            found += [(alias.name, id(node) not in inner) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file} has a relative import"
             assert node.module is not None
-            yield node.module, id(node) not in inner
+            found.append((node.module, id(node) not in inner))
             if node.module == "fairbench_cli":
-                yield from ((f"fairbench_cli.{alias.name}", id(node) not in inner) for alias in node.names)
+                found += [(f"fairbench_cli.{alias.name}", id(node) not in inner) for alias in node.names]
+    return found
 
 
 def room(module: str) -> str | None:
@@ -104,6 +108,7 @@ def test_every_registered_name_is_there():
     assert len(set(frames)) == len(frames)
 
 
+@cache
 def path_of(module: str) -> str | None:
     """Return the file of one of our modules; None for anything else."""
     parts = "/".join(module.split(".")[1:])
@@ -114,7 +119,7 @@ def path_of(module: str) -> str | None:
 def imported_files(file: str) -> set[str]:
     """Return the files of the package that a file imports, at the top, in a function or for types alone."""
     found = set()
-    for node in ast.walk(parsed(file)):
+    for node in nodes(file):
         if isinstance(node, ast.Import):
             found |= {path_of(alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -129,11 +134,10 @@ def named_files(file: str) -> set[str]:
     Such a text is a whole module, or ``module:name``: below the package, the file's own folder, or a folder
     that other texts of the file name.
     """
-    tree = parsed(file)
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    said = {id(node.value) for node in nodes(file) if isinstance(node, ast.Expr)}  # docstrings
     texts = {
         node.value
-        for node in ast.walk(tree)
+        for node in nodes(file)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said
     }
     modules = {text.rstrip(".") for text in texts if re.fullmatch(r"fairbench_cli[\w.]*", text)}
@@ -145,6 +149,7 @@ def named_files(file: str) -> set[str]:
     return {path for path in found if path not in (None, file)}
 
 
+@cache
 def arrows() -> dict[str, set[str]]:
     """Return which files each file needs, whether it imports or names them.
 
@@ -208,7 +213,7 @@ def test_texts_that_name_modules_are_seen():
 def test_a_class_name_means_one_thing():
     defined: dict[str, list[str]] = {}
     for file in FILES:
-        for node in ast.walk(parsed(file)):
+        for node in nodes(file):
             if isinstance(node, ast.ClassDef):
                 defined.setdefault(node.name, []).append(file)
     assert {name: files for name, files in defined.items() if len(files) > 1} == {}
@@ -223,7 +228,7 @@ def own_private_names() -> set[str]:
     """Return the names with an underscore that the package itself defines."""
     found = set()
     for file in FILES:
-        for node in ast.walk(parsed(file)):
+        for node in nodes(file):
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 found.add(node.name)
             elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -233,7 +238,7 @@ def own_private_names() -> set[str]:
 
 def names_of_others(file: str) -> Iterator[tuple[int, str]]:
     """Yield every name that a file reads of an object or imports from a library, with its line."""
-    for node in ast.walk(parsed(file)):
+    for node in nodes(file):
         if isinstance(node, ast.Attribute):
             yield node.lineno, node.attr
         elif isinstance(node, ast.ImportFrom) and not str(node.module).startswith("fairbench_cli"):
@@ -330,7 +335,7 @@ def test_no_list_or_text_is_multiplied_by_a_truth_value():
     """An `if` says the same, and a reader need not work it out."""
     multiplied = []
     for file in FILES:
-        for node in ast.walk(parsed(file)):
+        for node in nodes(file):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
                 for factor, other in ((node.left, node.right), (node.right, node.left)):
                     if is_list_or_text(factor) and is_truth_value(other):
@@ -342,7 +347,7 @@ def test_docstrings_name_the_thing_that_is_returned():
     riddles = [
         f"{file}:{node.lineno}"
         for file in FILES
-        for node in ast.walk(parsed(file))
+        for node in nodes(file)
         if isinstance(node, ast.FunctionDef) and (ast.get_docstring(node) or "").startswith("Return what")
     ]
     assert riddles == []

@@ -22,6 +22,7 @@ SHARED = {"costs", "predictions", "rows"}
 ELSEWHERE = {
     "baumann2023": "papers/test_baumann2023.py",
     "families": "audit/test_family.py",
+    "fetch_studies": "studies/test_fetch.py",
     "friedler_correlations": "papers/test_friedler2019.py",
     "controls": "report/test_controls.py",
     "fuzz": "test_fuzz.py",

@@ -129,14 +129,16 @@ class AuditResult:
         if WORSE in texts and not self.report.config.compares:
             fix = "give against, slice or a second score to audit()"
             raise ArgumentError(Problem("nothing is compared that could be worse", fix))
-        computed = {row.attribute: row.by_metric for row in self.report.verdicts}
+        computed: dict[str, set[str]] = {}
+        for row in self.report.verdicts:
+            computed.setdefault(row.attribute, set()).update(row.by_metric)
         for attribute, name in split_gate_names(texts):
             if attribute and attribute not in computed:
                 raise ArgumentError(Problem(*unknown_attribute(attribute, name, computed)))
             if name and not metrics.is_metric(name):
                 fix = suggest(name, (*metrics.COMPARED, *metrics.ROLL_UPS))
                 raise ArgumentError(Problem(f"no metric is called {format_value(name)}", fix))
-            by_metric = computed[attribute] if attribute else next(iter(computed.values()), {})
+            by_metric = computed[attribute] if attribute else next(iter(computed.values()), set())
             if name and metrics.canonical(name) not in by_metric:
                 fix = f"ask audit() for it, with labels if it needs them: metric=[{format_value(name)}]"
                 raise ArgumentError(Problem(f"{name} was not computed", fix))

@@ -4,22 +4,19 @@ The groups, and how they are compared, are those of a plan of rates (`planning`)
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import ClassVar
 
 import numpy as np
 
 from fairbench_cli.audit.compare.numbers import MOST_DECIMALS, SIGNIFICANT, SPREAD_MARGIN
-from fairbench_cli.audit.config import DEFAULT, USED_BY_PLANS, PlanConfig
+from fairbench_cli.audit.config import DEFAULT
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.part import Row, View
-from fairbench_cli.audit.show.tables import csv_text, json_text
-from fairbench_cli.base.errors import ArgumentError, Problem, suggest
+from fairbench_cli.audit.parts.part import View
+from fairbench_cli.audit.written_plan import Columns, WrittenPlan, chance_cell, rows_cell
 from fairbench_cli.base.safe_text import format_amount, format_count
-from fairbench_cli.document.html import html
-from fairbench_cli.document.markdown import markdown
 from fairbench_cli.document.model import (
     VERDICTS,
     Answer,
@@ -31,11 +28,7 @@ from fairbench_cli.document.model import (
     Verdict,
     table_of,
 )
-from fairbench_cli.document.notebook import notebook
 from fairbench_cli.measures.power_of_means import TwoMeans
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_STATEMENTS = 6
 ALIKE = "two groups alike"  # in the place of a file, where no sizes are given
@@ -93,27 +86,16 @@ class RowsForDifference(ComparedNumbers):
     chance: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class NumberPlan:
-    """A plan of an audit of numbers, which shows itself as tables in a notebook.
+@dataclass(frozen=True, repr=False)
+class NumberPlan(WrittenPlan):
+    """A plan of an audit of numbers; of groups without sizes `total` is 0. Its configuration has the sd."""
 
-    Parameters
-    ----------
-    config : PlanConfig
-        With the standard deviation.
-    source : str
-    total : int
-        Rows of everybody; of groups without sizes 0.
-    compared : tuple of ComparedNumbers
-    family : int
-        How many comparisons decide.
-    """
-
-    config: PlanConfig
-    source: str
-    total: int
     compared: tuple[ComparedNumbers, ...]
-    family: int
+
+    kinds: ClassVar[Mapping[str, type]] = {"shown": ShownDifferences, "needed": RowsForDifference}
+    first_table: ClassVar[str] = "needed"
+    of_what: ClassVar[str] = " of numbers"
+    unused: ClassVar[Sequence[str]] = ("rate", "ratio", "tau", "counted")  # of rates
 
     @property
     def sd(self) -> float:
@@ -197,39 +179,12 @@ class NumberPlan:
         names = (pair.attribute, pair.group, pair.reference)
         return RowsForDifference(*names, rows, reference_rows, difference, verdict, everybody, chance)
 
-    @property
-    def tables(self) -> tuple[str, ...]:
-        """The names of its tables."""
-        return tuple(TABLES)
-
-    def to_pandas(self, table: str = "needed") -> "pd.DataFrame":
-        """Return "shown" (what the rows can show) or "needed" (the rows it takes)."""
-        import pandas as pd
-
-        if table not in TABLES:
-            raise ArgumentError(Problem(f'there is no table called "{table}"', suggest(table, TABLES)))
-        return pd.DataFrame(_table_rows(self, table), columns=_columns_of(table))
-
-    def to(self, name: str) -> str:
-        """Write it in a format: "csv" (the rows it takes), "json", "markdown" or "html"."""
-        if name not in WRITERS:
-            raise ArgumentError(Problem(f'no format is called "{name}"', suggest(name, WRITERS)))
-        return WRITERS[name](self)
-
-    def to_html(self) -> str:
-        """Write one HTML page that works offline."""
-        return self.to("html")
-
-    def _repr_html_(self) -> str:
-        return notebook(number_plan_document(self))
-
-    def __repr__(self) -> str:
-        n_comparisons = format_count(len(self.compared), "comparison")
-        return f"<Plan of {n_comparisons} of numbers: {formatting.thousands(self.total)} rows>"
+    def describe(self, *, everything: bool = True) -> Document:
+        """Return it as a page: what the rows show, and the rows it takes."""
+        return _describe_plan(self, everything=everything)
 
 
-def number_plan_document(plan: NumberPlan, *, everything: bool = True) -> Document:
-    """Return a plan as a page: what the rows show, and the rows it takes."""
+def _describe_plan(plan: NumberPlan, *, everything: bool) -> Document:
     config = plan.config
     rows_text = f"{plan.source}: {formatting.thousands(plan.total)} rows" if plan.total else plan.source
     by_default = "" if config.margin else ", by default"
@@ -291,25 +246,14 @@ def _amount_cell(value: float, plan: NumberPlan) -> TableCell:
     return TableCell(_amount(value, plan), "", value)
 
 
-def _count_cell(rows: int) -> TableCell:
-    return TableCell(formatting.thousands(rows), "", rows)
-
-
-def _chance_cell(chance: float) -> TableCell:
-    return TableCell(f"{100 * chance:.0f} %", "", chance)
-
-
-Columns = dict[str, Callable[[Any], TableCell]]
-
-
 def _table_of_shown(plan: NumberPlan) -> TextTable:
     columns: Columns = {
         "comparison": lambda row: TableCell(_describe_pair(row)),
-        "rows": lambda row: _count_cell(row.rows),
-        "of the reference": lambda row: _count_cell(row.reference_rows),
+        "rows": lambda row: rows_cell(row.rows),
+        "of the reference": lambda row: rows_cell(row.reference_rows),
         "fails from": lambda row: _amount_cell(row.fails_from, plan),
         "passes to": lambda row: _amount_cell(row.passes_to, plan),
-        "passes if equal": lambda row: _chance_cell(row.equal_passes),
+        "passes if equal": lambda row: chance_cell(row.equal_passes),
     }
     return table_of("", columns, plan.shown)
 
@@ -318,10 +262,10 @@ def _table_of_needed(plan: NumberPlan) -> TextTable:
     columns: Columns = {
         "comparison": lambda row: TableCell(_describe_pair(row)),
         "difference": lambda row: _amount_cell(row.difference, plan),
-        "of the group": lambda row: _count_cell(row.rows),
-        "of the reference": lambda row: _count_cell(row.reference_rows),
-        "of all": lambda row: _count_cell(row.all_rows),
-        "chance": lambda row: _chance_cell(row.chance),
+        "of the group": lambda row: rows_cell(row.rows),
+        "of the reference": lambda row: rows_cell(row.reference_rows),
+        "of all": lambda row: rows_cell(row.all_rows),
+        "chance": lambda row: chance_cell(row.chance),
         "verdict": lambda row: TableCell(VERDICTS[row.verdict]),
     }
     return View().table("", columns, plan.needed)
@@ -332,45 +276,3 @@ def _notes_on_rows(plan: NumberPlan) -> tuple[str, ...]:
     if len(plan.needed) < len(plan.compared) * len(plan.differences):
         notes.append("Left out: differences that are the margin, which no number of rows decides.")
     return tuple(notes)
-
-
-TABLES: dict[str, type[ComparedNumbers]] = {"shown": ShownDifferences, "needed": RowsForDifference}
-
-
-def _table_rows(plan: NumberPlan, table: str) -> Sequence[Row]:
-    return [formatting.flatten(row) for row in getattr(plan, table)]
-
-
-def _columns_of(table: str) -> list[str]:
-    return list(formatting.flat_columns(TABLES[table]))
-
-
-def _to_csv(plan: NumberPlan, table: str = "needed") -> str:
-    return csv_text(_table_rows(plan, table), _columns_of(table), ("false", "true"))
-
-
-def _to_json(plan: NumberPlan) -> str:
-    """Write the tables, and what they were made with."""
-    unused = ("rate", "ratio", "tau", "counted")  # of rates
-    options: Mapping[str, Any] = {
-        key: value
-        for key, value in plan.config.resolved().items()
-        if key in USED_BY_PLANS and key not in unused
-    }
-    content = {"source": plan.source, "rows": plan.total, "family": plan.family, "config": options}
-    return json_text(content | {table: _table_rows(plan, table) for table in TABLES})
-
-
-WRITERS: dict[str, Callable[[NumberPlan], str]] = {
-    "csv": _to_csv,
-    "json": _to_json,
-    "markdown": lambda plan: markdown(number_plan_document(plan)),
-    "html": lambda plan: html(number_plan_document(plan)),
-}
-
-
-def number_plan_files(plan: NumberPlan) -> dict[str, str]:
-    """Return the files of a folder by name."""
-    files = {"json": "plan.json", "markdown": "plan.md", "html": "plan.html"}
-    tables = {f"plan-{table}.csv": _to_csv(plan, table) for table in TABLES}
-    return tables | {file: plan.to(name) for name, file in files.items()}

@@ -5,44 +5,33 @@ The rule is that of the audit, with Holm's first step over all comparisons (`mea
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.config import DEFAULT, USED_BY_PLANS, PlanConfig
-from fairbench_cli.audit.number_planning import (
-    ALIKE,
-    ComparedNumbers,
-    NumberPlan,
-    number_plan_document,
-    number_plan_files,
-)
+from fairbench_cli.audit.config import DEFAULT, PlanConfig
+from fairbench_cli.audit.number_planning import ALIKE, ComparedNumbers, NumberPlan
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.allowed import format_margin
-from fairbench_cli.audit.parts.part import Row, View
+from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.scan.open import count_groups
 from fairbench_cli.audit.scan.slices import Slice, Tally
-from fairbench_cli.audit.show.tables import csv_text, json_text
+from fairbench_cli.audit.written_plan import Columns, WrittenPlan, chance_cell, format_rounded, rows_cell
 from fairbench_cli.base.errors import (
-    ArgumentError,
     Flag,
-    Problem,
     UserError,
     format_value,
-    suggest,
     user_error,
 )
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document import charts
-from fairbench_cli.document.html import html
-from fairbench_cli.document.markdown import markdown
 from fairbench_cli.document.model import (
     VERDICTS,
     Answer,
@@ -55,14 +44,11 @@ from fairbench_cli.document.model import (
     Verdict,
     table_of,
 )
-from fairbench_cli.document.notebook import notebook
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.power import MOST_ROWS, Criterion, TwoGroups, rows_needed
 from fairbench_cli.measures.sequential import looks_to_alarm
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fairbench_cli.audit.scan.source import Frame
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # times the rows, along a curve
@@ -160,28 +146,19 @@ class PlannedDelay(PlannedPair):
     months: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class AuditPlan:
-    """A plan, which shows itself as tables in a notebook.
+@dataclass(frozen=True, repr=False)
+class AuditPlan(WrittenPlan):
+    """A plan of an audit of rates; `source` is the file, or `SIZES`."""
 
-    Parameters
-    ----------
-    config : PlanConfig
-    source : str
-        The file, or `SIZES`.
-    total : int
-        Rows of everybody.
-    compared : tuple of PlannedPair
-        Every group with its reference.
-    family : int
-        How many comparisons decide.
-    """
-
-    config: PlanConfig
-    source: str
-    total: int
     compared: tuple[PlannedPair, ...]
-    family: int
+
+    kinds: ClassVar[Mapping[str, type]] = {
+        "shown": ShownRatios,
+        "needed": NeededRows,
+        "curve": ShownRatios,
+        "delays": PlannedDelay,
+    }
+    first_table: ClassVar[str] = "shown"
 
     @property
     def criterion(self) -> Criterion:
@@ -243,33 +220,14 @@ class AuditPlan:
     @property
     def tables(self) -> tuple[str, ...]:
         """The names of its tables: delays where these are asked for."""
-        return tuple(name for name in TABLES if name != "delays" or self.config.begins)
+        return tuple(name for name in self.kinds if name != "delays" or self.config.begins)
 
-    def to_pandas(self, table: str = "shown") -> "pd.DataFrame":
-        """Return "shown" (what the rows can show), "needed" (the rows it takes), "curve" or "delays"."""
-        import pandas as pd
+    def describe(self, *, everything: bool = True) -> Document:
+        """Return it as a page: what the rows show, the rows it takes, a curve for each comparison.
 
-        if table not in TABLES:
-            raise ArgumentError(Problem(f'there is no table called "{table}"', suggest(table, TABLES)))
-        rows = _table_rows(self, table)
-        return pd.DataFrame(rows, columns=_columns_of(rows, table))
-
-    def to(self, name: str) -> str:
-        """Write it in a format: "csv" (what the rows show), "json", "markdown" or "html"."""
-        if name not in WRITERS:
-            raise ArgumentError(Problem(f'no format is called "{name}"', suggest(name, WRITERS)))
-        return WRITERS[name](self)
-
-    def to_html(self) -> str:
-        """Write one HTML page that works offline."""
-        return self.to("html")
-
-    def _repr_html_(self) -> str:
-        return notebook(plan_document(self))
-
-    def __repr__(self) -> str:
-        n_comparisons = format_count(len(self.compared), "comparison")
-        return f"<Plan of {n_comparisons}: {formatting.thousands(self.total)} rows>"
+        Without `everything` it has the answer and the rows it takes for the rate that the answer is of.
+        """
+        return _describe_plan(self, everything=everything)
 
 
 def plan(
@@ -477,13 +435,7 @@ def _plan_delay(pair: PlannedPair, rate: float, ratio: float, begins: int, plan:
     )
 
 
-def plan_document(plan: AuditPlan | NumberPlan, *, everything: bool = True) -> Document:
-    """Return a plan as a page: what the rows show, the rows it takes, a curve for each comparison.
-
-    Without `everything` it has the answer and the rows it takes for the rate that the answer is of.
-    """
-    if isinstance(plan, NumberPlan):
-        return number_plan_document(plan, everything=everything)
+def _describe_plan(plan: AuditPlan, *, everything: bool) -> Document:
     config = plan.config
     rule = plan.criterion
     allowed = f"{rule.tau:g} to {1 / rule.tau:.3g} times the reference's rate"
@@ -552,16 +504,18 @@ def _middle_rate(plan: AuditPlan) -> float:
 
 def _describe_ratios(row: ShownRatios) -> str:
     """Return the sentence on the rows of a group: "race: black against white: fails at 0.68 and less"."""
-    ends = [f"of {_format_down(row.fails_below)} and less"] if not math.isnan(row.fails_below) else []
+    ends = [f"of {_format_ratio(row.fails_below)} and less"] if not math.isnan(row.fails_below) else []
     if not math.isnan(row.fails_above):
-        ends += [f"of {_format_up(row.fails_above)} and more"]
+        ends += [f"of {_format_ratio(row.fails_above, up=True)} and more"]
     if ends:
         fails = f"a true ratio {' or '.join(ends)} fails"
     else:
         fails = "no ratio fails"
     passes = "none passes"
     if not math.isnan(row.passes_from):
-        passes = f"one from {_format_up(row.passes_from)} to {_format_down(row.passes_to)} passes"
+        passes = (
+            f"one from {_format_ratio(row.passes_from, up=True)} to {_format_ratio(row.passes_to)} passes"
+        )
     return f"{_describe_pair(row)} ({_describe_rows(row)}): {fails}; {passes}."
 
 
@@ -569,61 +523,31 @@ def _describe_differences(row: ShownRatios) -> str:
     """Return the sentence on the rows of a group, in points from the reference's rate."""
     ends = []
     if not math.isnan(row.fails_below):
-        ends.append(f"{_format_points_down(row.fails_below)} points and below")
+        ends.append(f"{_format_points(row.fails_below)} points and below")
     if not math.isnan(row.fails_above):
-        ends.append(f"{_format_points_up(row.fails_above)} points and above")
+        ends.append(f"{_format_points(row.fails_above, up=True)} points and above")
     fails = "no difference fails"
     if ends:
         fails = f"a true difference of {' or of '.join(ends)} fails"
     passes = "none passes"
     if not math.isnan(row.passes_from):
-        low = _format_points_up(row.passes_from)
-        passes = f"one from {low} to {_format_points_down(row.passes_to)} points passes"
+        low = _format_points(row.passes_from, up=True)
+        passes = f"one from {low} to {_format_points(row.passes_to)} points passes"
     return f"{_describe_pair(row)} ({_describe_rows(row)}): {fails}; {passes}."
-
-
-def _format_points_down(value: float) -> str:
-    """Write a difference in points, rounded down to a decimal; a dash where there is none."""
-    if math.isnan(value):
-        return formatting.DASH
-    return f"{math.floor(1000 * value + 1e-6) / 10:+.1f}"
-
-
-def _format_points_up(value: float) -> str:
-    """Write a difference in points, rounded up."""
-    if math.isnan(value):
-        return formatting.DASH
-    return f"{math.ceil(1000 * value - 1e-6) / 10:+.1f}"
 
 
 def _describe_rows(row: PlannedPair) -> str:
     return f"{formatting.thousands(row.rows)} and {formatting.thousands(row.reference_rows)} rows"
 
 
-def _format_down(value: float) -> str:
-    """Write a ratio rounded down: at most what was found."""
-    if math.isnan(value):
-        return formatting.DASH
-    return f"{math.floor(100 * value + 1e-6) / 100:.2f}"
+def _format_ratio(value: float, *, up: bool = False) -> str:
+    """Write a ratio rounded down: at most what was found; or up."""
+    return format_rounded(value, 2, up=up)
 
 
-def _format_up(value: float) -> str:
-    """Write a ratio rounded up."""
-    if math.isnan(value):
-        return formatting.DASH
-    return f"{math.ceil(100 * value - 1e-6) / 100:.2f}"
-
-
-def _chance_cell(chance: float) -> TableCell:
-    """Return a chance in whole percents."""
-    return TableCell(f"{100 * chance:.0f} %", "", chance)
-
-
-def _rows_cell(rows: float) -> TableCell:
-    return TableCell(formatting.thousands(rows), "", rows)
-
-
-Columns = dict[str, Callable[[Any], TableCell]]
+def _format_points(value: float, *, up: bool = False) -> str:
+    """Write a difference in points, rounded likewise."""
+    return format_rounded(value, 1, up=up, scale=100, sign="+")
 
 
 def _describe_pair(row: PlannedPair) -> str:
@@ -632,15 +556,9 @@ def _describe_pair(row: PlannedPair) -> str:
     return f"{row.attribute}: {formatting.format_group(row.group)} against {reference}"
 
 
-def _down_cell(value: float, plan: AuditPlan) -> TableCell:
-    """Return a ratio, or a difference in points, rounded down."""
-    text = _format_down(value) if plan.margin is None else _format_points_down(value)
-    return TableCell(text, "", value)
-
-
-def _up_cell(value: float, plan: AuditPlan) -> TableCell:
-    """Return a ratio, or a difference in points, rounded up."""
-    text = _format_up(value) if plan.margin is None else _format_points_up(value)
+def _gap_cell(value: float, plan: AuditPlan, *, up: bool = False) -> TableCell:
+    """Return a ratio, or a difference in points, rounded down or up."""
+    text = _format_ratio(value, up=up) if plan.margin is None else _format_points(value, up=up)
     return TableCell(text, "", value)
 
 
@@ -648,11 +566,11 @@ def _table_of_shown(plan: AuditPlan) -> TextTable:
     columns: Columns = {
         "comparison": lambda row: TableCell(_describe_pair(row), _describe_rows(row)),
         "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
-        "fails up to": lambda row: _down_cell(row.fails_below, plan),
-        "fails from": lambda row: _up_cell(row.fails_above, plan),
-        "passes from": lambda row: _up_cell(row.passes_from, plan),
-        "to": lambda row: _down_cell(row.passes_to, plan),
-        "passes if equal": lambda row: _chance_cell(row.equal_passes),
+        "fails up to": lambda row: _gap_cell(row.fails_below, plan),
+        "fails from": lambda row: _gap_cell(row.fails_above, plan, up=True),
+        "passes from": lambda row: _gap_cell(row.passes_from, plan, up=True),
+        "to": lambda row: _gap_cell(row.passes_to, plan),
+        "passes if equal": lambda row: chance_cell(row.equal_passes),
     }
     return table_of("", columns, plan.shown)
 
@@ -675,10 +593,10 @@ def _table_of_needed(rows: Sequence[NeededRows], plan: AuditPlan, view: View) ->
         "comparison": lambda row: TableCell(_describe_pair(row)),
         "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
         **_column_of_gaps(plan),
-        "of the group": lambda row: _rows_cell(row.rows),
-        "of the reference": lambda row: _rows_cell(row.reference_rows),
-        "of all": lambda row: _rows_cell(row.all_rows),
-        "chance": lambda row: _chance_cell(row.chance),
+        "of the group": lambda row: rows_cell(row.rows),
+        "of the reference": lambda row: rows_cell(row.reference_rows),
+        "of all": lambda row: rows_cell(row.all_rows),
+        "chance": lambda row: chance_cell(row.chance),
         "verdict": lambda row: TableCell(VERDICTS[row.verdict]),
     }
     return view.table("", columns, rows)
@@ -721,7 +639,7 @@ def _delay_sections(plan: AuditPlan, view: View) -> tuple[Section, ...]:
         "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
         **_column_of_gaps(plan),
         "gap begins in": lambda row: TableCell(f"month {row.begins}", "", row.begins),
-        "months": lambda row: _rows_cell(row.months),
+        "months": lambda row: rows_cell(row.months),
     }
     alarm = formatting.thousands(round(1 / plan.criterion.alpha))
     notes = (
@@ -741,12 +659,12 @@ def _table_of_curve(plan: AuditPlan) -> TextTable:
 
     def ratio(row: ShownRatios, rate: float) -> TableCell:
         value = curve_row[row.attribute, row.group, row.times, rate].fails_below
-        return _down_cell(value, plan)
+        return _gap_cell(value, plan)
 
     columns: Columns = {
         "comparison": lambda row: TableCell(_describe_pair(row)),
-        "rows": lambda row: _rows_cell(row.rows),
-        "of the reference": lambda row: _rows_cell(row.reference_rows),
+        "rows": lambda row: rows_cell(row.rows),
+        "of the reference": lambda row: rows_cell(row.reference_rows),
     }
     columns |= {
         f"rate {rate:g}": lambda row, rate=rate: ratio(row, rate)  # type: ignore[misc]
@@ -777,7 +695,7 @@ def _draw_chart(pair: PlannedPair, plan: AuditPlan) -> Chart:
             (
                 row.times * both_rows,
                 row.fails_below,
-                f"{_describe_rows(row)}: {_down_cell(row.fails_below, plan).text} and less",
+                f"{_describe_rows(row)}: {_gap_cell(row.fails_below, plan).text} and less",
             )
             for row in plan.curve
             if row.rate == rate
@@ -806,56 +724,3 @@ def _draw_chart(pair: PlannedPair, plan: AuditPlan) -> Chart:
         limit + hand,
     )
     return Chart(title, svg, pair.attribute)
-
-
-TABLES: dict[str, type[PlannedPair]] = {
-    "shown": ShownRatios,
-    "needed": NeededRows,
-    "curve": ShownRatios,
-    "delays": PlannedDelay,
-}
-
-
-def _table_rows(plan: AuditPlan, table: str) -> list[Row]:
-    """Return the rows of a table, as CSV files and frames have them."""
-    return [formatting.flatten(row) for row in getattr(plan, table)]
-
-
-def _to_csv(plan: AuditPlan, table: str = "shown") -> str:
-    rows = _table_rows(plan, table)
-    return csv_text(rows, _columns_of(rows, table), ("false", "true"))
-
-
-def _columns_of(rows: Sequence[Row], table: str) -> list[str]:
-    """Return the columns of a table, also where it has no rows."""
-    if rows:
-        return list(rows[0])
-    return list(formatting.flat_columns(TABLES[table]))
-
-
-def _to_json(plan: AuditPlan) -> str:
-    """Write the tables, and what they were made with."""
-    options = {key: value for key, value in plan.config.resolved().items() if key in USED_BY_PLANS}
-    document = {"source": plan.source, "rows": plan.total, "family": plan.family, "config": options}
-    return json_text(document | {table: _table_rows(plan, table) for table in plan.tables})
-
-
-WRITERS: dict[str, Callable[[AuditPlan], str]] = {
-    "csv": _to_csv,
-    "json": _to_json,
-    "markdown": lambda plan: markdown(plan_document(plan)),
-    "html": lambda plan: html(plan_document(plan)),
-}
-
-
-ENDINGS = {".html": "html", ".md": "markdown", ".csv": "csv", ".json": "json"}
-"""The format of a file by its ending."""
-
-
-def files_of(plan: AuditPlan | NumberPlan) -> dict[str, str]:
-    """Return the files of a folder by name."""
-    if isinstance(plan, NumberPlan):
-        return number_plan_files(plan)
-    files = {"json": "plan.json", "markdown": "plan.md", "html": "plan.html"}
-    tables = {f"plan-{table}.csv": _to_csv(plan, table) for table in plan.tables}
-    return tables | {file: plan.to(name) for name, file in files.items()}

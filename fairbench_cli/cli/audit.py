@@ -355,7 +355,8 @@ def _plan(
     """Print a plan, and write its files."""
     from fairbench_cli.audit.config import PlanConfig
     from fairbench_cli.audit.options import read_config
-    from fairbench_cli.audit.planning import ENDINGS, WRITERS, files_of, make_plan, plan_document
+    from fairbench_cli.audit.planning import make_plan
+    from fairbench_cli.audit.written_plan import ENDINGS, WRITERS, files_of
     from fairbench_cli.base.errors import format_value, suggest, user_error
     from fairbench_cli.base.files import make_folder, refuse_overwriting, write_files, write_text
     from fairbench_cli.cli.console import print_document, print_text, talk
@@ -380,7 +381,7 @@ def _plan(
             write_text(path, files.get(path.name) or plan_found.to(kind))
             talk(f"{format_path(path)}: written")
     if format_ == "console":
-        print_document(plan_document(plan_found, everything=everything))
+        print_document(plan_found.describe(everything=everything))
     else:
         print_text(plan_found.to(format_), format_)
     return 0

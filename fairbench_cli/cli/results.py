@@ -211,10 +211,27 @@ def compare(
     from fairbench_cli.papers.compare import compare_folder
     from fairbench_cli.papers.pages import comma_separated, comparison_document, side_by_side_document
 
-    if any(not path.is_dir() for path in results):
-        for flag, value in {"--paper": paper, "--table": table, "--tolerance": tolerance}.items():
-            if value is not None:
-                raise user_error("it is about runs", "leave it out for a table of repeats", flag)
+    about_runs = {"--paper": paper, "--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
+    about_tables = {
+        "--design": design,
+        "--claims": claims,
+        "--train-share": train_share,
+        "--folds": folds,
+        "--baseline": baseline,
+        "--columns": columns,
+        "--values": values,
+        "--better": better,
+        "--stand-in": stand_in,
+        "--fail-on": fail_on,
+        "--mann-whitney": mann_whitney or None,
+    }
+    is_table = any(path.is_file() for path in results) or design is not None or claims is not None
+    idle = about_runs if is_table else about_tables
+    for flag, value in idle.items():
+        if value is not None:
+            nouns = ("runs", "a table of repeats") if is_table else ("a table of repeats", "runs")
+            raise user_error(f"it is about {nouns[0]}", f"leave it out for {nouns[1]}", flag)
+    if is_table:
         reading = {
             "design": design,
             "train_share": train_share,

@@ -14,6 +14,8 @@ from fairbench_cli.cli import console
 PANEL = "A table of published repeats"
 DESIGN_NAMES = ("splits", "folds", "fresh", "seeds", "unpaired")
 GATES = ("worse", "claims")
+DEFAULTS = {"margin": 0.01, "family": "all"}
+SPELLED = {"margin": "--same"}  # options that are not called like their parameter
 
 
 def of_table(help_: str, name: str = "", **settings: Any) -> Any:
@@ -72,6 +74,11 @@ def compare_table(
     if fail_on is not None and (fail_on == "claims") != (claims is not None):
         fix = "add --claims FILE" if claims is None else "write --fail-on claims"
         raise user_error(f"it is not known whether something is {fail_on}", fix, "--fail-on")
+    if claims is not None:
+        for name, value in judging.items():
+            if value and value != DEFAULTS.get(name):
+                flag = SPELLED.get(name, f"--{name.replace('_', '-')}")
+                raise user_error("a claim says that itself", f"leave {flag} out with --claims", flag)
     tables = [path for path in paths if not path.is_dir()]
     runs = [path for path in paths if path.is_dir()]
     if len(tables) != 1 or len(runs) > (claims is None):

@@ -85,10 +85,12 @@ def claims_document(name: str, claims: Sequence[JudgedClaim]) -> Document:
     """Return each claim with its number, the outcome and the reason."""
     counts = Counter(claim.verdict for claim in claims)
     n_numbers = len(claims) - counts["no number"]
-    text = (
-        f"Of {format_count(n_numbers, 'published number')} {counts['holds']} hold, {counts['does not hold']} "
-        f"do not, {counts['not decided']} are not decided."
-    )
+    text = f"{format_count(len(claims), 'claim')}; no number was published."
+    if n_numbers:
+        text = (
+            f"Of {format_count(n_numbers, 'published number')} {counts['holds']} hold, "
+            f"{counts['does not hold']} do not, {counts['not decided']} are not decided."
+        )
     rows = []
     for judged in claims:
         claim = judged.claim

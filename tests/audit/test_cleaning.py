@@ -243,6 +243,9 @@ def test_an_age_in_numbers_is_said_not_to_be_audited():
     frame = pd.DataFrame({"score": [0, 1] * 50, "sex": ["f", "m"] * 50, "age": range(100)})
     text = sentence(frame)
     assert text.endswith("Not audited: age, which is a number: --bins age=4 cuts it.")
+    page = fb.audit(frame).to_html()  # whose readers choose no option
+    assert "Not audited: age, which is a number. " in page
+    assert "cuts it" not in page
     assert "Not audited" not in sentence(frame, bins={"age": 4})
     assert "Not audited" not in sentence(frame.assign(age_cat="x"))
 

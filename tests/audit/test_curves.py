@@ -298,3 +298,15 @@ def test_many_attributes_are_read_in_several_tables(monkeypatch):
     assert repr(audit(frame, intersect=["g,p", "p,q"], **CURVED).report.found["curves"]) == repr(whole)
     assert [each.attribute for each in whole] == ["g", "p", "q", "g × p", "p × q"]
     assert whole[1].groups[-1].group == "(missing)"
+
+
+def test_rows_of_weight_zero_are_no_rows_of_a_curve():
+    rng = np.random.default_rng(4)
+    rows = pd.DataFrame(
+        {"p": rng.random(600).round(2), "y": rng.integers(0, 2, 600), "sex": list("fm") * 300}
+    )
+    rows["w"] = rng.choice([0.0, 1.0, 2.0], 600)
+    keys = {"score": "p", "label": "y", "threshold": [0.5], "weight": "w", "curves": True}
+    tables = [audit(frame, **keys).to_pandas("calibration") for frame in (rows, rows[rows["w"] > 0])]
+    pd.testing.assert_frame_equal(*tables)
+    assert tables[0]["rows"].sum() == (rows["w"] > 0).sum()

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from fairbench_cli.audit.number_planning import NumberPlan
-from fairbench_cli.audit.planning import files_of, plan, plan_document
+from fairbench_cli.audit.planning import plan
+from fairbench_cli.audit.written_plan import files_of
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.means import FEWEST_ROWS, Margin, rows_to_decide
 from fairbench_cli.measures.moments import sum_powers
@@ -81,7 +82,7 @@ def test_sizes_and_people_give_the_same_plan() -> None:
     files = files_of(counted)
     assert json.loads(files["plan.json"])["config"]["sd"] == SD
     assert set(files) == {"plan-shown.csv", "plan-needed.csv", "plan.json", "plan.md", "plan.html"}
-    assert "1,085 or more" in str(plan_document(counted).answer)
+    assert "1,085 or more" in str(counted.describe().answer)
 
 
 @pytest.mark.parametrize(

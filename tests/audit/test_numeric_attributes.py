@@ -120,7 +120,7 @@ def test_rates_are_those_of_statsmodels_scipy_and_sklearn() -> None:
         # The wider of these and of limits that count skewness, as of means.
         assert low - 0.03 * (high - low) < row["slope_low"] < low + 1e-9
         assert high - 1e-9 < row["slope_high"] < high + 0.03 * (high - low)
-        assert row["slope_p"] == pytest.approx(fit.pvalues["age"], abs=2e-3)
+        assert row["slope_p"] == pytest.approx(fit.pvalues["age"], abs=0.01)
         point_biserial = stats.pointbiserialr(y, x).statistic
         assert row["correlation"] == pytest.approx(point_biserial, rel=1e-9)
         assert row["correlation_low"] < point_biserial < row["correlation_high"]

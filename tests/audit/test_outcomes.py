@@ -230,3 +230,39 @@ def test_regression_is_refused(what):
         assert "make a column of 0 and 1" in message
     else:
         assert "--threshold" in message
+
+
+@pytest.mark.parametrize("options", [{"against": "s2"}, {"score": ["level", "later"]}])
+def test_changes_of_levels_are_refused(options):
+    rows = pd.DataFrame({"level": list("abc") * 40, "later": list("bca") * 40, "sex": list("fm") * 60})
+    keys = {"score": "level", "outcome": "ordinal", "order": ["a", "b", "c"]} | options
+    if "against" in keys:
+        keys["against"] = rows
+    with pytest.raises(UserError, match="levels in an order have none"):
+        audit(rows, **keys)
+
+
+def test_a_page_calls_measures_by_their_titles():
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"pay": rng.normal(100, 9, 200).round(2), "sex": list("fm") * 100})
+    assert "decided by mean; " in audit(rows, score="pay").to_html()
+    rows["guess"] = rows["pay"] + 1 + rng.normal(0, 1, 200)
+    page = audit(rows, score="guess", label="pay").to_html()
+    assert "decided by mean, mean error, mean absolute error; " in page
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "frame"])
+def test_whole_numbers_that_are_stored_as_real_ones_are_written_whole(ending, tmp_path):
+    rows = pd.DataFrame(
+        {"score": [0, 1] * 100, "grp": [1.0, 1.0, 2.0, np.nan] * 50, "mark": [1.0, 1.3] * 100}
+    )
+    source = rows
+    if ending == "csv":
+        rows.to_csv(tmp_path / "rows.csv", index=False)
+        source = tmp_path / "rows.csv"
+    elif ending == "parquet":
+        rows.to_parquet(tmp_path / "rows.parquet")
+        source = tmp_path / "rows.parquet"
+    report = audit(source, attributes=["grp", "mark"], ref={"grp": "1"}).report
+    groups = {part.attribute: part.counts.groups for part in report.slices}
+    assert groups == {"grp": ("1", "2", "(missing)"), "mark": ("1.0", "1.3")}

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import chi2_contingency
 from statsmodels.stats.multitest import multipletests
 
+import fairbench_cli as fb
 from fairbench_cli.audit.api import audit
 from fairbench_cli.audit.show.ci_formats import to_github, to_junit, to_sarif
 from fairbench_cli.audit.show.headline import headline
@@ -113,6 +114,15 @@ def test_gates_name_the_table(tmp_path):
     (tmp_path / "ci.json").write_text(to_ci(table_alone))
     accepted = audit(frame, **keys, fail=True, baseline=str(tmp_path / "ci.json")).report
     assert (accepted.gate.stops, accepted.gate.accepted) == (False, 1)
+
+
+def test_a_result_is_asked_for_the_table_and_its_classes():
+    result = audit(shifted(), score="grade", outcome="class", tau=0.7)
+    assert result.gate(fail_on="sex:whole-table").stops
+    assert not result.gate(fail_on="sex:selection-rate").stops
+    result.raise_if_failed(fail_on="selection-rate")
+    with pytest.raises(fb.AuditFailed, match="sex:whole-table fails"):
+        result.raise_if_failed(fail_on="whole-table")
 
 
 def test_copies_of_a_column_are_one_test():

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.compare.report import Interval
@@ -72,7 +73,7 @@ def test_lines_have_marks_and_bands_and_their_names_stand_below():
     assert kinds.count("line l1 dot") == 3 + 1
 
 
-@settings(max_examples=60)
+@law(60)
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.booleans())
 def test_ticks_are_few_within_the_axis_and_apart(low, span, log):
     axis = Axis(1 / (1 + span), 1 + span, log=True) if log else Axis(low, low + span)
@@ -83,7 +84,7 @@ def test_ticks_are_few_within_the_axis_and_apart(low, span, log):
 
 
 @given(st.lists(st.floats(0, INF), min_size=1), st.floats(0.1, 1))
-@settings(max_examples=60)
+@law(60)
 def test_a_ratio_and_its_inverse_are_equally_far_from_1(ratios, tau):
     axis = ratio_axis(ratios, [], tau)
     assert axis.position(tau) >= axis.start - 1e-9
@@ -267,7 +268,7 @@ any_group = st.builds(
 )
 
 
-@settings(max_examples=100)
+@law(100)
 @given(st.lists(any_group, min_size=1, max_size=25), st.booleans(), numbers)
 def test_any_distribution_stays_in_its_picture(groups, whole, margin):
     # What XML cannot hold is replaced by the writer of a page.
@@ -278,7 +279,7 @@ def test_any_distribution_stays_in_its_picture(groups, whole, margin):
     check_places(re.sub(r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]", "", svg))
 
 
-@settings(max_examples=200)
+@law(200)
 @given(
     st.lists(st.floats(-1e12, 1e12, allow_subnormal=False), min_size=4, max_size=4).map(sorted),
     st.integers(1, 10**7),
@@ -335,7 +336,7 @@ def test_a_curve_of_shares_is_in_percent():
 any_range = st.tuples(numbers, numbers, numbers, st.integers(0, 10**9))
 
 
-@settings(max_examples=100)
+@law(100)
 @given(st.lists(any_range, max_size=30), st.lists(st.floats(-1e6, 1e6), min_size=31, max_size=31), numbers)
 def test_any_curve_stays_in_its_picture(rows, edges, overall):
     edges = sorted(edges)

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import write_config
-from hypothesis import given, settings
+from conftest import law, write_config
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -188,7 +188,7 @@ def test_whatever_is_returned_is_right_or_refused(values, rows):
 
 
 @given(st.lists(st.integers(-(2**70), 2**70), min_size=1, max_size=6))
-@settings(max_examples=200)
+@law(200)
 def test_scores_keep_their_order(whole):
     """Neighbours from 2^53 on would be one float: ranks would change in silence."""
     try:

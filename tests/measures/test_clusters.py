@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from conftest import law
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.linalg import fractional_matrix_power
 from scipy.stats import ttest_ind
@@ -301,7 +302,7 @@ def one(comparison: ClusteredComparison) -> dict[str, float]:
     return {name: float(value) for name, value in vars(comparison).items()}
 
 
-@settings(max_examples=150, deadline=None)
+@law(150)
 @given(CLUSTERS, st.floats(0.1, 9.0), st.randoms(use_true_random=False))
 def test_laws(cells: list[tuple[int, int]], scale: float, shuffler) -> None:
     sums = as_sums(cells)
@@ -340,7 +341,7 @@ def test_laws(cells: list[tuple[int, int]], scale: float, shuffler) -> None:
         assert mirrored["ratio_high"] == pytest.approx(1 / comparison["ratio_low"])
 
 
-@settings(max_examples=60, deadline=None)
+@law(60)
 @given(CLUSTERS)
 def test_many_rates_at_once_are_each_alone(cells: list[tuple[int, int]]) -> None:
     sums = as_sums(cells)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 from statsmodels.stats.power import NormalIndPower
@@ -59,7 +60,7 @@ def test_the_approximation_is_as_good_as_all_tables(n, m, rate, family, monkeypa
     assert near.passes == pytest.approx(exact.passes, abs=0.01)
 
 
-@settings(max_examples=40, deadline=None)
+@law(40)
 @given(
     st.floats(0.02, 0.9), st.floats(0.2, 3.0), st.floats(0.05, 0.95), st.integers(1, 50), st.floats(0.5, 0.95)
 )

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import hypergeom, nchypergeom_fisher
@@ -99,7 +100,7 @@ months = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@law(60)
 @given(months)
 def test_a_look_is_not_changed_by_what_comes_later_and_p_never_rises(counts):
     selected, passed, ref_selected, ref_passed = np.array(counts, dtype=float).T

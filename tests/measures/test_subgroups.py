@@ -5,7 +5,8 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.measures.subgroups import ANY, deal_people, deal_rows, enumerate_subgroups, find_extremes
@@ -39,7 +40,7 @@ outcomes = st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 2), st
 rows_of = st.lists(outcomes, min_size=3)
 
 
-@settings(max_examples=60)
+@law(60)
 @given(rows_of)
 def test_the_search_is_that_of_brute_force(drawn):
     rows, hits = [row[:3] for row in drawn], [row[3] for row in drawn]

@@ -7,8 +7,8 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from conftest import two_lines
-from hypothesis import given, settings
+from conftest import law, two_lines
+from hypothesis import given
 from hypothesis import strategies as st
 from network_data import random_net
 
@@ -163,7 +163,7 @@ def spans(edges: Sequence[tuple[int, int]], nodes: int) -> bool:
     return len(set(group)) == 1
 
 
-@settings(max_examples=60, deadline=None)
+@law(60)
 @given(tables(5))
 def test_no_tree_has_more_information_than_that_of_chow_liu(table):
     parents = learn_structure(table, LearnSettings(learner="chow-liu")).parents
@@ -176,7 +176,7 @@ def test_no_tree_has_more_information_than_that_of_chow_liu(table):
     assert sum(pairs[min(arc), max(arc)] for arc in arcs) == pytest.approx(most, abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@law(40)
 @given(tables(4), st.integers(1, 3), st.sets(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=4))
 def test_no_network_has_a_better_bic_than_the_exact_one(table, most, pairs):
     forbidden = {(i, j) for i, j in pairs if i != j}

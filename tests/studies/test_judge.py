@@ -227,6 +227,11 @@ def test_mistakes_are_two_lines(tmp_path, say):
     two_lines(say("compare", "s.csv", "--design", "fresh", "--paper", "cardoso2019"), "--paper")
     two_lines(say("compare", "s.csv", "s.csv", "--design", "fresh"), "2 tables")
     two_lines(say("compare", "none.csv", "--design", "fresh"), "none.csv")
+    base = ["compare", "s.csv", "--design", "fresh", "--claims", "published"]
+    two_lines(say(*base, "--same", "0.02"), "--same: error: a claim says that itself")
+    two_lines(say(*base, "--baseline", "rw"), "--baseline")
+    two_lines(say("compare", "a", "b", "--train-share", "0.7"), "it is about a table of repeats")
+    two_lines(say("compare", "s.csv", "--fail-under", "0.7"), "it is about runs")
 
 
 def test_files_and_exit_codes(tmp_path, say):

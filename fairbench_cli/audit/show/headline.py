@@ -455,15 +455,22 @@ def _describe_details(order: Sequence[AttributeVerdict], report: Report) -> str:
     sentences.append(_describe_default_reference(report))
     if report.config.rule == "point":
         sentences.append("Chance was not looked at.")
-    if report.uncut:
-        uncut = join_names(list(report.uncut))
-        verb = "is" if len(report.uncut) == 1 else "are"
-        cut = Flag("bins", (report.uncut[0], 4)).spell()
-        sentences.append(f"Not audited: {uncut}, which {verb} a number: {cut} cuts it.")
-    elif report.birth_dates:
-        name = report.birth_dates[0]
-        sentences.append(f"Not audited: age, which {name} says: {ages_on_a_day(name)} cuts it.")
+    uncut, option = _describe_uncut(report)
+    if uncut:
+        sentences.append(f"{uncut}: {option} cuts it.")
     return " ".join(filter(None, sentences))
+
+
+def _describe_uncut(report: Report) -> tuple[str, str]:
+    """Return what is not audited, as it is not cut into groups, and the option that cuts it; or nothing."""
+    if report.uncut:
+        verb = "is" if len(report.uncut) == 1 else "are"
+        option = Flag("bins", (report.uncut[0], 4)).spell()
+        return f"Not audited: {join_names(list(report.uncut))}, which {verb} a number", option
+    if report.birth_dates:
+        name = report.birth_dates[0]
+        return f"Not audited: age, which {name} says", ages_on_a_day(name)
+    return "", ""
 
 
 def _count_open(judged: Sequence[AttributeVerdict], report: Report) -> list[str]:
@@ -596,6 +603,9 @@ def _describe_default_reference(report: Report) -> str:
 
 def without_choice(detail: str, report: Report) -> str:
     """Return the sentences after a message as a page has them: its readers choose no option."""
+    uncut, option = _describe_uncut(report)
+    if uncut:
+        detail = detail.replace(f"{uncut}: {option} cuts it.", f"{uncut}.")
     sentence = _describe_default_reference(report)
     if not sentence:
         return detail

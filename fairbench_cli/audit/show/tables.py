@@ -142,7 +142,7 @@ def to_document(report: Report) -> dict[str, Any]:
 
 def to_json(report: Report) -> str:
     """Write the document; the same audit gives the same bytes."""
-    return json_text(to_document(report))
+    return _dump_json(to_document(report))
 
 
 def to_ci(report: Report) -> str:
@@ -205,7 +205,12 @@ def _ci_comparison(row: Comparison) -> Row:
 
 def json_text(content: Mapping[str, Any]) -> str:
     """Write data as JSON, NaN as null."""
-    return escape_unseen(json.dumps(to_plain(content), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+    return _dump_json(to_plain(content))
+
+
+def _dump_json(plain: Mapping[str, Any]) -> str:
+    """Write what `to_plain` has returned as JSON."""
+    return escape_unseen(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
 def audit_id(report: Report) -> str:

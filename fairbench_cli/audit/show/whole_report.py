@@ -30,6 +30,8 @@ Plain = dict[str, Any]
 
 def to_plain(value: Any) -> Any:
     """Return a value as JSON has it: NaN is None, infinity a text, a tuple a list, a data class a mapping."""
+    if value is None or isinstance(value, str | int):  # most of all
+        return value
     if isinstance(value, Report):
         value = _fields_of_report(value)
     elif isinstance(value, AuditConfig):

@@ -103,8 +103,8 @@ def _numeric(
         return None
     i = cuts[chosen]
     middle = (values[i] + values[i + 1]) / 2.0
-    everywhere = columns.values(feature)
-    threshold = float(everywhere[everywhere <= middle].max())
+    everywhere = columns.distinct_numbers[feature]
+    threshold = float(everywhere[np.searchsorted(everywhere, middle, side="right") - 1])
     return Split(feature, gain, _ratio(gain, bags[chosen], total), threshold)
 
 

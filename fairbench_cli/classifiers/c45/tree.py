@@ -54,6 +54,15 @@ class TreeRows:
         assert self.numbers is not None  # noqa: S101 - a numeric column has numbers
         return self.numbers[:, feature]
 
+    @cached_property
+    def distinct_numbers(self) -> tuple[Floats, ...]:
+        """The different numbers of each column, rising; of a nominal one none."""
+        distinct = []
+        for feature, n_levels in enumerate(self.levels):
+            numbers = self.values(feature) if n_levels == NUMBER else np.empty(0)
+            distinct.append(np.unique(numbers[~np.isnan(numbers)]))
+        return tuple(distinct)
+
     @property
     def all_nominal_and_known(self) -> bool:
         """Return whether the fast path applies: nothing numeric, nothing missing."""
