@@ -266,6 +266,11 @@ def _check_options(config: AuditConfig) -> Iterator[Check]:
     if config.cluster is not None:
         yield from _check_clusters(config)
     several = len(config.decisions) > 1 or len(config.favourable) > 1
+    cuts = {"threshold": config.threshold, "top-k": config.top_k, "top-share": config.top_share}
+    for key, is_given in cuts.items():
+        problem = f"{key} cuts scores, and classes are compared as they are"
+        fix_of_classes: MessageText = ("leave it out, or ", Flag("outcome", "class"))
+        yield key, bool(is_given) and config.outcome == "class", problem, fix_of_classes
     problem = "several decisions are audited, and one can be explained at a time"
     yield "explain", config.explained_by and several, problem, "give one decision"
     problem = "a scan deals out the outcomes as often as draws says, which is never"

@@ -182,7 +182,7 @@ def test_what_is_allowed_alone_is_by_the_point():
     [
         ({"slice": "month"}, "one outcome can be compared at a time"),
         ({"explain": "sex"}, "several classes are audited, and one can be explained at a time"),
-        ({"threshold": [0.5]}, "no effect: scores are cut"),
+        ({"threshold": [0.5]}, "threshold cuts scores, and classes are compared as they are"),
         ({"outcome": None, "favourable": ["high"], "metrics": ["whole-table"]}, "none are audited"),
     ],
 )

@@ -357,7 +357,7 @@ NUMERIC_ATTRIBUTES = Part(
     KEY,
     is_requested=is_requested,
     read=read_attributes,
-    read_by=("confidence",),
+    read_by=("confidence", "metrics", "effect"),
     judge=lambda attributes, _: attributes,
     found_type=tuple[NumericAttribute, ...],
     tables={"numeric_attributes": attribute_rows},
