@@ -1,5 +1,7 @@
 """Claims: the published numbers of three studies, and what a verdict means."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,11 +22,31 @@ EXPECTED = {
 }
 
 
-def test_three_studies_give_their_abstracts_and_what_survives(data_folder):
+@pytest.fixture
+def repeats(data_folder):
     path = data_folder.parent / "reference" / "rejudge" / "results.parquet"
     if not path.is_file():
         pytest.skip("needs the studies' repeats: python benchmarks/fetch_studies.py makes the file")
-    checked = fb.check_claims(path, "published", "splits", train_share=0.7)
+    return path
+
+
+def test_comparisons_are_those_of_another_program(repeats):
+    expected = pd.read_csv(Path(__file__).parents[1] / "reference" / "rejudge" / "comparisons.csv")
+    keys = ["study", "data", "attribute", "classifier", "technique", "metric"]
+    for study_name, rows in expected.groupby("study"):
+        only = [f"study={study_name}"]
+        result = fb.compare(repeats, "splits", train_share=0.7, only=only, mann_whitney=True)
+        ours = result.to_pandas().set_index(keys).loc[pd.MultiIndex.from_frame(rows[keys])]
+        np.testing.assert_array_equal(ours["n"], rows["n"])
+        for column in ("mean", "baseline_mean", "p", "p_mann_whitney"):
+            np.testing.assert_allclose(ours[column], rows[column], rtol=1e-8)
+        is_gap = rows["metric"].str.contains("spd|aod|eod|erd").to_numpy()
+        changes = np.where(is_gap, rows["change"], -rows["change"])  # of distances to what is best
+        np.testing.assert_allclose(ours["distance_difference"], changes, rtol=1e-8, atol=1e-12)
+
+
+def test_three_studies_give_their_abstracts_and_what_survives(repeats):
+    checked = fb.check_claims(repeats, "published", "splits", train_share=0.7)
     rows = checked.to_pandas().set_index(["study", "claim"])
     for key, (n, by_rule, shown) in EXPECTED.items():
         row = rows.loc[key]
