@@ -14,7 +14,7 @@ start = set(sys.modules)
 import fairbench_cli as fb
 new = {name.split(".")[0] for name in set(sys.modules) - start}
 assert new <= {"fairbench_cli", "importlib", "typing", "collections", "re", "functools", "operator"}, new
-assert set(fb.__all__) <= set(dir(fb)) and len(fb.__all__) == 25
+assert set(fb.__all__) <= set(dir(fb)) and len(fb.__all__) == 27
 fb.audit, fb.UserError
 assert not {"numpy", "pandas", "pydantic", "duckdb"} & set(sys.modules)
 fb.measure, fb.plan, fb.run, fb.load, fb.learn, fb.load_network, fb.load_results
