@@ -15,7 +15,7 @@ from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.base.safe_text import format_path
 
-WRITE_AGAIN = "audit the file again, and save the JSON"
+WRITE_AGAIN = "audit the file again, with --format finished"
 KEYS = frozenset(("format", "verdict", "headline", "gate", "source", "rows", "config"))
 """Keys that every version's JSON of an audit has."""
 START = re.compile(rb'\s*\{\s*"format"\s*:\s*\d+\s*,\s*"verdict"\s*:\s*("\w*"|null)\s*,\s*"headline"\s*:')
@@ -23,7 +23,7 @@ FIRST = 1000  # bytes of a file, in which that stands
 
 
 def read_audit(path: str | Path) -> AuditResult:
-    """Read a finished audit from the JSON that ``fairbench audit -o audit.json`` writes, without its rows.
+    """Read a finished audit from the JSON that ``--format finished`` writes, without its rows.
 
     It shows, writes and judges as the audit itself did: pages, tables, JSON and gates are the same bytes. Its
     command and its file of options give the same audit of the same rows, and name also what the audit found
@@ -45,8 +45,9 @@ def read_audit(path: str | Path) -> AuditResult:
     >>> import fairbench_cli as fb
     >>> people = fb.audit([1, 0, 0, 1], [1, 0, 0, 1], ["f", "f", "m", "m"], draws=0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = people.save(f"{folder}/audit.json")
-    ...     read_audit(f"{folder}/audit.json").to_html() == people.to_html()
+    ...     path = Path(folder) / "audit.json"
+    ...     _ = path.write_text(people.to("finished"), encoding="utf-8")
+    ...     read_audit(path).to_html() == people.to_html()
     True
     """
     return parse_audit(read_text(Path(path)), format_path(path))
@@ -64,11 +65,14 @@ def parse_audit(text: str, name: str) -> AuditResult:
         content = json.loads(text)
     except (ValueError, RecursionError):
         problem = "it is no JSON, or only the beginning of one"
-        raise user_error(problem, "give the audit.json that an audit wrote, whole", name) from None
+        raise user_error(problem, "give what --format finished wrote, whole", name) from None
     if not isinstance(content, dict) or not content.keys() >= KEYS:
         problem = "it is not the JSON of an audit"
-        raise user_error(problem, "give the audit.json that `fairbench audit -o DIR` writes", name)
-    if content["format"] != FORMAT or KEY not in content:
+        raise user_error(problem, "give what `fairbench audit --format finished` wrote", name)
+    if content["format"] == FORMAT and KEY not in content:
+        problem = "it has the numbers of an audit alone, not all that a page needs"
+        raise user_error(problem, WRITE_AGAIN, name)
+    if content["format"] != FORMAT:
         raise user_error("it was written by another version of fairbench", WRITE_AGAIN, name)
     try:
         report = report_of(content)

@@ -27,6 +27,7 @@ EXAMPLE = "5,000 invented defendants.csv"
 MEDIA = {
     "html": ("text/html; charset=utf-8", ".html"),
     "json": ("application/json", ".json"),
+    "finished": ("application/json", ".json"),
     "csv": ("text/csv; charset=utf-8", ".csv"),
     "yaml": ("application/yaml", ".yaml"),
     "markdown": ("text/markdown; charset=utf-8", ".md"),

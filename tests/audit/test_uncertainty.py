@@ -17,11 +17,11 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.compare.compare_rates import difference_limits, rate_limits
 from fairbench_cli.audit.compare.effective_sizes import rate_rows
+from fairbench_cli.audit.compare.random_numbers import stream
 from fairbench_cli.audit.compare.references import REST, rates_and_references
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import SHOWN
-from fairbench_cli.audit.parts.part import stream
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.score_test import difference_interval, ratio_interval, wilson_interval
 from fairbench_cli.measures.significance import fisher, holm, two_proportions

@@ -120,9 +120,9 @@ def test_a_finished_audit_is_opened_from_its_json(server, browser_page, console,
     send(page, server, decisions)
     audit(page)
     shown = page.locator("main").inner_html()
-    texts = {kind: saved_text(page, kind) for kind in ("html", "csv", "json")}
+    texts = {kind: saved_text(page, kind) for kind in ("html", "csv", "json", "finished")}
     saved = decisions.parent / "audit.json"
-    saved.write_text(texts["json"])
+    saved.write_text(texts["finished"])
     page.goto(server.address)
     drop(page, saved)
     page.wait_for_url("**/answer/0")
@@ -135,11 +135,11 @@ def test_a_finished_audit_is_opened_from_its_json(server, browser_page, console,
     page.wait_for_url("**/answer/0")
 
     cut_short = decisions.parent / "cut.json"
-    cut_short.write_text(texts["json"][:3000])
+    cut_short.write_text(texts["finished"][:3000])
     of_ci = decisions.parent / "ci.json"
     of_ci.write_text(fb.audit(decisions).to("ci"))
     changed = decisions.parent / "changed.json"
-    changed.write_text(texts["json"].replace('"weighted": false', '"weighted": true'))
+    changed.write_text(texts["finished"].replace('"weighted": false', '"weighted": true'))
     page.goto(server.address)
     for path, words in ((cut_short, "beginning"), (of_ci, "not the JSON of an audit"), (changed, "changed")):
         page.set_input_files("#file", path)

@@ -25,6 +25,7 @@ FORMATS: dict[str, tuple[str | None, str]] = {
     "groups": ("groups.csv", f"{_HERE}.tables:groups_csv"),
     "verdicts": ("audit.csv", f"{_HERE}.tables:verdicts_csv"),
     "json": ("audit.json", f"{_HERE}.tables:to_json"),
+    "finished": (None, f"{_HERE}.tables:to_finished_json"),
     "ci": ("ci.json", f"{_HERE}.tables:to_ci"),
     "markdown": ("audit.md", f"{_HERE}.document:to_markdown"),
     "html": ("audit.html", f"{_HERE}.document:to_html"),

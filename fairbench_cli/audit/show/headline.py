@@ -462,7 +462,7 @@ def _describe_details(order: Sequence[AttributeVerdict], report: Report) -> str:
 
 
 def _describe_uncut(report: Report) -> tuple[str, str]:
-    """Return what is not audited, as it is not cut into groups, and the option that cuts it; or nothing."""
+    """Return the attributes that are not audited until they are cut, and the option that cuts; or nothing."""
     if report.uncut:
         verb = "is" if len(report.uncut) == 1 else "are"
         option = Flag("bins", (report.uncut[0], 4)).spell()

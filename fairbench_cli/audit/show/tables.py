@@ -137,12 +137,18 @@ def to_document(report: Report) -> dict[str, Any]:
         else:
             content |= {}
     plain: dict[str, Any] = to_plain(content)
-    return {**plain, KEY: missing_fields(report, plain)}
+    return plain
 
 
 def to_json(report: Report) -> str:
     """Write the document; the same audit gives the same bytes."""
     return _dump_json(to_document(report))
+
+
+def to_finished_json(report: Report) -> str:
+    """Write the document with all that a page needs, so that `read_audit` opens it without the rows."""
+    document = to_document(report)
+    return _dump_json({**document, KEY: missing_fields(report, document)})
 
 
 def to_ci(report: Report) -> str:
