@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from typing import Any
 SECONDS = 120.0  # for one request
 MEMORY = 4 * 2**30  # bytes of address space, beyond what the libraries take
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # of libraries for arrays
+LONGEST_FOLDER = 75  # letters of the folder for temporary files, in which such a process has a socket
 LOOKED = 0.05  # seconds between two looks at a process that works
 
 
@@ -155,7 +157,8 @@ class FileWorker:
 @cache
 def _warm_context() -> Any:
     """Return how processes are started: forked from one that has loaded what they need, where that can be."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
+    has_room = len(tempfile.gettempdir()) <= LONGEST_FOLDER
+    if "forkserver" not in multiprocessing.get_all_start_methods() or not has_room:
         return multiprocessing.get_context("spawn")
     for name in ONE_THREAD:
         os.environ.setdefault(name, "1")  # threads of a process are not in one that is forked from it
