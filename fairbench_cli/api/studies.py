@@ -126,7 +126,7 @@ def compare(
     stand_in, margin, family, mann_whitney
         As `fairbench_cli.studies.judge.judge` takes them.
     run : path or RunFrames
-        A run of one's own, whose techniques stand beside those of the table, each compared with the baseline
+        A run of one's own, whose techniques stand beside those of the table, each compared with the plain
         model of its own.
     name : str
         What the table is called.

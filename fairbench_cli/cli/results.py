@@ -118,7 +118,9 @@ def report(
 
 
 def compare(
-    results: Annotated[list[Path], options.results("A folder that `fairbench run` wrote")],
+    results: Annotated[
+        list[Path], options.results("A folder that `fairbench run` wrote, a table of repeats")
+    ],
     paper: Annotated[
         str | None,
         typer.Option(
@@ -167,7 +169,7 @@ def compare(
     ] = None,
     columns: Annotated[
         list[str] | None,
-        of_table("Which column is what: technique=method repeat=seed", show_default="by usual names"),
+        of_table("Which column is what: technique=method,repeat=seed", show_default="by usual names"),
     ] = None,
     values: Annotated[
         list[str] | None,
@@ -175,18 +177,20 @@ def compare(
     ] = None,
     better: Annotated[
         list[str] | None,
-        of_table("Better side of a metric: srp=higher, time=lower, gap=0", show_default="by usual names"),
+        of_table("Better side of a metric: srp=higher,time=lower,gap=0", show_default="by usual names"),
     ] = None,
     stand_in: Annotated[
         list[str] | None,
         of_table("Whose runs stand in where a technique has none: classifier=lr", show_default=False),
     ] = None,
     margin: Annotated[
-        float, of_table("Below which change a metric is the same.", name="--same", min=0)
-    ] = 0.01,
+        float | None,
+        of_table("Below which change a metric is the same.", name="--same", min=0, show_default="0.01"),
+    ] = None,
     family: Annotated[
-        Family, of_table("Adjusted together: all comparisons, or those of one cell and metric.")
-    ] = "all",
+        Family | None,
+        of_table("Adjusted together: all comparisons, or those of one cell and metric.", show_default="all"),
+    ] = None,
     mann_whitney: Annotated[bool, of_table("Also by the test that many papers use.")] = False,
     claims: Annotated[
         str | None,
@@ -207,10 +211,6 @@ def compare(
     ] = None,
 ) -> int:
     """Compare runs with a paper's published values, two runs, or what a table of published repeats holds."""
-    from fairbench_cli.document.markdown import markdown
-    from fairbench_cli.papers.compare import compare_folder
-    from fairbench_cli.papers.pages import comma_separated, comparison_document, side_by_side_document
-
     about_runs = {"--paper": paper, "--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
     about_tables = {
         "--design": design,
@@ -223,6 +223,8 @@ def compare(
         "--better": better,
         "--stand-in": stand_in,
         "--fail-on": fail_on,
+        "--same": margin,
+        "--family": family,
         "--mann-whitney": mann_whitney or None,
     }
     is_table = any(path.is_file() for path in results) or design is not None or claims is not None
@@ -241,14 +243,19 @@ def compare(
         }
         judging = {
             "baseline": baseline,
-            "only": only or (),
+            "only": only,
             "better": split_pairs(better, "--better"),
             "stand_in": split_pairs(stand_in, "--stand-in"),
             "margin": margin,
             "family": family,
-            "mann_whitney": mann_whitney,
+            "mann_whitney": mann_whitney or None,
         }
-        return compare_table(results, reading, judging, claims, fail_on, output)
+        stated = {name: value for name, value in judging.items() if value is not None and value != {}}
+        return compare_table(results, reading, stated, claims, fail_on, output)
+    from fairbench_cli.document.markdown import markdown
+    from fairbench_cli.papers.compare import compare_folder
+    from fairbench_cli.papers.pages import comma_separated, comparison_document, side_by_side_document
+
     if paper is None:
         options_given = {"--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
         for flag, value in options_given.items():

@@ -14,7 +14,6 @@ from fairbench_cli.cli import console
 PANEL = "A table of published repeats"
 DESIGN_NAMES = ("splits", "folds", "fresh", "seeds", "unpaired")
 GATES = ("worse", "claims")
-DEFAULTS = {"margin": 0.01, "family": "all"}
 SPELLED = {"margin": "--same"}  # options that are not called like their parameter
 
 
@@ -57,8 +56,8 @@ def compare_table(
     paths : sequence of Path
         A table, and perhaps the folder of a run.
     reading, judging : mapping
-        Options of `fb.compare`: on how the table is read and its design, which `fb.check_claims` has too, and
-        the others.
+        Options of `fb.compare` that were given: on how the table is read and its design, which
+        `fb.check_claims` has too, and the others.
     claims : str, optional
         A file of claims, or the word for those that come with fairbench.
     fail_on : {"worse", "claims"}, optional
@@ -75,10 +74,9 @@ def compare_table(
         fix = "add --claims FILE" if claims is None else "write --fail-on claims"
         raise user_error(f"it is not known whether something is {fail_on}", fix, "--fail-on")
     if claims is not None:
-        for name, value in judging.items():
-            if value and value != DEFAULTS.get(name):
-                flag = SPELLED.get(name, f"--{name.replace('_', '-')}")
-                raise user_error("a claim says that itself", f"leave {flag} out with --claims", flag)
+        for name in judging:
+            flag = SPELLED.get(name, f"--{name.replace('_', '-')}")
+            raise user_error("a claim says that itself", f"leave {flag} out with --claims", flag)
     tables = [path for path in paths if not path.is_dir()]
     runs = [path for path in paths if path.is_dir()]
     if len(tables) != 1 or len(runs) > (claims is None):
@@ -88,8 +86,8 @@ def compare_table(
         if claims is None:
             result = compare(tables[0], **reading, **judging, run=runs[0] if runs else None)
             document = result.document
-            fails = bool((result.to_pandas()["holm"] == "worse").any())
-            frames = {"comparisons": result.to_pandas(), "data_sets": result.over_data_sets}
+            fails = result.comparisons.count("holm")["worse"] > 0
+            frames = {"comparisons": result.comparisons.frame, "data_sets": result.over_data_sets}
         else:
             checked = check_claims(tables[0], claims, **reading)
             document = checked.document

@@ -196,7 +196,7 @@ def _judge_change(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
     mean, low, high = float(test.mean[0]), float(test.low[0]), float(test.high[0])
     reason = f"the mean of {n:,} comparisons is {mean:+.4f} ({low:+.4f} to {high:+.4f})"
     verdict = _verdict(claim, low, high)
-    if claim.relation == "about":
+    if claim.relation == "about" and not np.isnan(low):
         # A change is right in its size where the interval has it, and shown where that leaves out 0.
         if not low <= claim.published <= high:
             verdict = "does not hold"

@@ -99,7 +99,7 @@ def claims_document(name: str, claims: Sequence[JudgedClaim]) -> Document:
             (
                 TableCell(f"{claim.study}: {claim.claim}"),
                 TableCell(f"{judged.n:,}", value=judged.n),
-                _quantity_cell(claim.quantity, claim.published),
+                TableCell(_quantity_text(claim.quantity, claim.published)),
                 TableCell(_quantity_text(claim.quantity, judged.by_rule), RULES[claim.rule]),
                 TableCell(" to ".join(limits)),
                 TableCell(judged.verdict),
@@ -134,10 +134,6 @@ def _quantity_text(quantity: str, number: float) -> str:
     if quantity == "change":
         return f"{number:+.4f}"
     return f"{100 * number:.2f} %"
-
-
-def _quantity_cell(quantity: str, number: float) -> TableCell:
-    return TableCell(_quantity_text(quantity, number), value=None if math.isnan(number) else number)
 
 
 def _rules_table(comparisons: StudyComparisons) -> TextTable:

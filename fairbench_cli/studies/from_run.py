@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.report.ledger.cell_labels import technique_label
 from fairbench_cli.report.ledger.inference import row_design
@@ -64,8 +64,11 @@ def put_beside(study: StudyTable, run: StudyTable, name: str, baseline: str) -> 
     Raises
     ------
     UserError
-        Where they have no data set, or no metric, in common.
+        Where they have no data set, or no metric, in common, and where the study names none.
     """
+    if "data" not in study.keys:
+        problem = "no column of the table says which data set a row is of"
+        raise user_error(problem, ("name it, ", Flag("columns", ("data", "COLUMN"))))
     metrics = {SAME_METRICS.get(metric, metric): metric for metric in study.keys["metric"].unique()}
     data_sets = {data.lower(): data for data in study.keys["data"].unique()}
     keys = run.keys.assign(

@@ -19,7 +19,7 @@ from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.config.config import POINT
 from fairbench_cli.experiment.plan import select
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.report.ledger.inference import EQUAL, PairedTest, paired_test, welch_test
+from fairbench_cli.report.ledger.inference import EQUAL, PairedTest, finite_moments, paired_test, welch_test
 from fairbench_cli.report.ledger.paired_differences import LEVEL, adjust_families
 from fairbench_cli.studies.metric_ideals import HIGHER, LOWER, find_ideals
 from fairbench_cli.studies.table import StudyTable
@@ -30,7 +30,7 @@ Family = Literal["all", "metric"]
 WORDS = ("better", "same", "worse", "not decided")
 BASELINE_NAMES = (
     "none",
-    "baseline",
+    "plain",
     "default",
     "origin",
     "original",
@@ -161,7 +161,7 @@ def make_design(kind: str | None, train_share: float | None = None, folds: int |
     UserError
         For an unknown kind, and where a number is missing or is of another kind.
 
-    >>> make_design("splits", 0.7).ratio.__round__(4), make_design("folds", folds=5).ratio
+    >>> round(make_design("splits", 0.7).ratio, 4), make_design("folds", folds=5).ratio
     (0.4286, 0.25)
     """
     if kind is None or kind not in DESIGNS:
@@ -387,10 +387,7 @@ def compare_by_design(values: Floats, baseline_values: Floats, design: StudyDesi
 
 def compute_means(values: Floats) -> Floats:
     """Return the mean of the finite values of each row; NaN without any."""
-    is_finite = np.isfinite(values)
-    n = is_finite.sum(axis=1)
-    totals = np.where(is_finite, values, 0.0).sum(axis=1)
-    means: Floats = np.where(n > 0, totals / np.maximum(n, 1), np.nan)
+    _n, means, _variance, _is_constant = finite_moments(values)
     return means
 
 
@@ -462,11 +459,12 @@ def select_cells(table: StudyTable, filters: Sequence[str], baseline: str | None
     if not filters:
         return table
     cells = []
-    for cell in table.keys.to_dict("records"):
-        key = {str(column): value for column, value in cell.items()}
-        if key["technique"] == baseline or (baseline is None and _is_baseline_name(key["technique"])):
-            del key["technique"]  # a cell without it matches every filter on it
-        cells.append(key)
+    for cell in table.cells:
+        technique = cell["technique"]
+        if technique == baseline or (baseline is None and _is_baseline_name(technique)):
+            # A cell without a technique matches every filter on it.
+            cell = {column: value for column, value in cell.items() if column != "technique"}
+        cells.append(cell)
     is_selected = np.array(select(cells, tuple(filters)))
     keys = table.keys[is_selected].reset_index(drop=True)
     return replace(table, keys=keys, values=table.values[is_selected])

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,12 @@ class StudyTable:
     repeats: tuple[str, ...]
     roles: Mapping[str, str]
     notes: tuple[str, ...]
+
+    @cached_property
+    def cells(self) -> list[dict[str, str]]:
+        """What each cell is, by column."""
+        columns = {str(name): self.keys[name].tolist() for name in self.keys}
+        return [dict(zip(columns, cell, strict=True)) for cell in zip(*columns.values(), strict=True)]
 
 
 @dataclass(frozen=True, eq=False)

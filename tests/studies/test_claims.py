@@ -90,6 +90,10 @@ def test_a_change_has_the_interval_of_its_mean(tmp_path):
     assert row["verdict"] == "holds"
     far = check(tmp_path, "s,c,metric=accuracy technique=rw,,,,change,about,-0.2,means,x")
     assert far["verdict"] == "does not hold"
+    path = tmp_path / "claims.csv"
+    path.write_text(HEAD + "s,c,metric=accuracy technique=rw,,,,change,about,-0.2,means,x\n")
+    untested = fb.check_claims(study(repeats=1), path, "splits", train_share=0.7).to_pandas().iloc[0]
+    assert untested["verdict"] == "not decided"
     gap = check(tmp_path, "s,c,metric=spd technique=rw,,,,change,at most,0,means,x")
     assert gap["by_rule"] == pytest.approx(-0.03, abs=0.005)
     assert gap["verdict"] == "holds"

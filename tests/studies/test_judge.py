@@ -201,6 +201,8 @@ def test_a_run_stands_beside_a_study(data_folder, tmp_path, say):
     np.testing.assert_allclose(
         published["p"], fb.compare(frame, "splits", train_share=0.7).to_pandas()["p"], rtol=1e-9
     )
+    with pytest.raises(fb.UserError, match="which data set a row is of"):
+        fb.compare(frame[frame["data"] == "adult"].drop(columns="data"), run=run)
     with pytest.raises(fb.UserError, match="no data in common"):
         fb.compare(study(data=("mars",)), run=run)
 
@@ -231,6 +233,7 @@ def test_mistakes_are_two_lines(tmp_path, say):
     two_lines(say(*base, "--same", "0.02"), "--same: error: a claim says that itself")
     two_lines(say(*base, "--baseline", "rw"), "--baseline")
     two_lines(say("compare", "a", "b", "--train-share", "0.7"), "it is about a table of repeats")
+    two_lines(say("compare", "a", "b", "--same", "0.02"), "--same: error: it is about a table of repeats")
     two_lines(say("compare", "s.csv", "--fail-under", "0.7"), "it is about runs")
 
 

@@ -146,7 +146,7 @@ def paired_test(differences: Floats, ratio: float = 0.0, rows: RowVariance | Non
     >>> test.n.tolist(), test.mean.round(3).tolist(), test.p.round(3).tolist()
     ([2.0, 3.0, 3.0], [0.2, 0.2, 0.0], [0.295, 0.25, 1.0])
     """
-    n, mean, variance, is_constant = _moments(differences)
+    n, mean, variance, is_constant = finite_moments(differences)
     mean_variance = variance / np.maximum(n, 1) + ratio * variance
     error = np.where(is_constant, 0.0, np.sqrt(mean_variance))
     return _t_tests(n, mean, error, np.maximum(n - 1, 1), is_constant, rows)
@@ -165,8 +165,8 @@ def welch_test(
     >>> test.n.tolist(), test.mean.round(3).tolist(), test.p.round(4).tolist()
     ([2.0], [-0.25], [0.0494])
     """
-    n, mean, variance, is_constant = _moments(ours)
-    their_n, their_mean, their_variance, is_their_constant = _moments(theirs)
+    n, mean, variance, is_constant = finite_moments(ours)
+    their_n, their_mean, their_variance, is_their_constant = finite_moments(theirs)
     variance = np.where(is_constant, 0.0, variance)
     their_variance = np.where(is_their_constant, 0.0, their_variance)
     no_variance = variance + their_variance == 0
@@ -183,7 +183,7 @@ def welch_test(
     return _t_tests(np.minimum(n, their_n), mean - their_mean, np.sqrt(total), freedom, no_variance, rows)
 
 
-def _moments(values: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+def finite_moments(values: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
     """Return the number, mean and variance of the finite values on the last axis, and whether all are equal.
 
     The mean is NaN without a finite value.
