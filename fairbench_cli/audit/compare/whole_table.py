@@ -161,7 +161,7 @@ def _read_way(slices: Sequence[Slice], way: int, *, has_others: bool) -> Cluster
 
 def _stack_classes(cells: Sequence[Floats]) -> Floats:
     """Return sums by group and class; what is of no class is a last one, if there is any."""
-    columns = [slice_counts[:, :, 1].sum(1) for slice_counts in cells]
+    columns = [class_cells[:, :, 1].sum(1) for class_cells in cells]
     total = cells[0].sum((1, 2))
     unlisted = total - np.sum(columns, axis=0)
     if unlisted.sum() > ROUNDING * total.sum():
