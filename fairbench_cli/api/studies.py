@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from fairbench_cli.api.run import RunFrames, load_results
+from fairbench_cli.base.errors import user_error
 from fairbench_cli.document.html import html
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.document.model import Document
@@ -150,7 +151,7 @@ def compare(
         study_design = make_design(design, train_share, folds)
     table = read_study(source, columns, values)
     if frames is not None:
-        table = put_beside(table, table_of_run(frames.found), frames.name, find_baseline(table, baseline))
+        table = put_beside(table, table_of_run(frames.found), find_baseline(table, baseline))
     comparisons = judge(
         select_cells(table, only, baseline),
         study_design,
@@ -199,44 +200,63 @@ class CheckedClaims:
 
 
 def check_claims(
-    source: "str | Path | Frame",
+    source: "str | Path | Frame | RunFrames",
     claims: str | Path,
-    design: str | None,
+    design: str | None = None,
     *,
     train_share: float | None = None,
     folds: int | None = None,
     columns: Mapping[str, str] | None = None,
     values: Sequence[str] = (),
 ) -> CheckedClaims:
-    """Judge claims on a table of repeats: sentences that count or average comparisons with a plain model.
+    """Judge claims on a table of repeats, or on a run: sentences that count or average comparisons.
 
     Parameters
     ----------
+    source : path, frame or RunFrames
+        A table as `compare` takes it, or a run: its folder, or what `run` and `load_results` return. A run is
+        a study of the experiment's name and has a design of its own.
     claims : path
         A CSV with the columns of `fairbench_cli.studies.claims.Claim`; ``"published"``: those that come with
         fairbench, of the studies that the table has, if it has any.
-    source, design, train_share, folds, columns, values
+    design, train_share, folds, columns, values
         As `compare` takes them.
 
     Raises
     ------
     UserError
-        For a table or claims that cannot be read.
+        For a table or claims that cannot be read, and options on a run, which say what it knows itself.
     """
     path = Path(claims)
     if claims == PUBLISHED:
         path = Path(__file__).parents[1] / "studies" / "claims.csv"
     sentences = read_claims(path)
-    study_design = make_design(design, train_share, folds)
-    judged = judge_claims(read_study(source, columns, values), sentences, study_design)
+    if isinstance(source, str | Path) and Path(source).is_dir():
+        source = load_results(source)
+    if isinstance(source, RunFrames):
+        if design or train_share or folds or columns or values:
+            problem = "a run says itself how its repeats hang together and what its columns are"
+            raise user_error(problem, "leave out what says that of a table", source.name)
+        table = table_of_run(source.found)
+        study_design = design_of_run(source.found)
+    else:
+        table = read_study(source, columns, values)
+        study_design = make_design(design, train_share, folds)
+    judged = judge_claims(table, sentences, study_design)
     if claims == PUBLISHED:
         # A table has one study or a few: claims of the others are no open questions about it.
-        judged = [claim for claim in judged if claim.n] or judged
+        judged = [claim for claim in judged if claim.n]
+        if not judged:
+            studies = ", ".join(dict.fromkeys(sentence.study for sentence in sentences))
+            fix = f"they are about {studies}: name cells as these do (docs/studies.md), or write your own"
+            raise user_error("no published claim is about what is in it", fix, _name_of(source))
     return CheckedClaims(_name_of(source), tuple(judged))
 
 
-def _name_of(source: "str | Path | Frame") -> str:
-    """Return the name of a table."""
+def _name_of(source: "str | Path | Frame | RunFrames") -> str:
+    """Return the name of a table or a run."""
+    if isinstance(source, RunFrames):
+        return source.name
     if isinstance(source, str | Path):
         return Path(source).name
     return "results"

@@ -54,7 +54,7 @@ def compare_table(
     Parameters
     ----------
     paths : sequence of Path
-        A table, and perhaps the folder of a run.
+        A table, and perhaps the folder of a run; one of both with claims.
     reading, judging : mapping
         Options of `fb.compare` that were given: on how the table is read and its design, which
         `fb.check_claims` has too, and the others.
@@ -79,17 +79,19 @@ def compare_table(
             raise user_error("a claim says that itself", f"leave {flag} out with --claims", flag)
     tables = [path for path in paths if not path.is_dir()]
     runs = [path for path in paths if path.is_dir()]
-    if len(tables) != 1 or len(runs) > (claims is None):
-        problem = f"{format_count(len(tables), 'table')} and {format_count(len(runs), 'folder')}"
+    problem = f"{format_count(len(tables), 'table')} and {format_count(len(runs), 'folder')}"
+    if claims is not None and len(paths) != 1:
+        raise user_error(problem, "give one table, or the folder of one run, with --claims")
+    if claims is None and (len(tables) != 1 or len(runs) > 1):
         raise user_error(problem, "give one table, and the folder of a run that stands beside it, if any")
-    with Activity(f"reading {tables[0]}"):
+    with Activity(f"reading {paths[0]}"):
         if claims is None:
             result = compare(tables[0], **reading, **judging, run=runs[0] if runs else None)
             document = result.document
             fails = result.comparisons.count("holm")["worse"] > 0
             frames = {"comparisons": result.comparisons.frame, "data_sets": result.over_data_sets}
         else:
-            checked = check_claims(tables[0], claims, **reading)
+            checked = check_claims(paths[0], claims, **reading)
             document = checked.document
             fails = any(claim.verdict == "does not hold" for claim in checked.claims)
             frames = {"claims": checked.to_pandas()}

@@ -631,10 +631,14 @@ Facts = Mapping[str, Any]
 def split_filters(filters: Sequence[str]) -> list[str]:
     """Return filters one by one, of which an option may hold several with commas between them.
 
+    Commas in parentheses are part of a technique's label.
+
     >>> split_filters(("dataset=adult,beta!=0", "classifier=c45")), split_filters(())
     (['dataset=adult', 'beta!=0', 'classifier=c45'], [])
+    >>> split_filters(("technique=lfr (k=5, a_z=1),metric=spd",))
+    ['technique=lfr (k=5, a_z=1)', 'metric=spd']
     """
-    return list(chain.from_iterable(text.split(",") for text in filters))
+    return list(chain.from_iterable(re.split(r",(?![^(]*\))", text) for text in filters))
 
 
 def key_of_filter(condition: str) -> str:

@@ -1,6 +1,7 @@
 """Claims of published studies as data: a sentence, what it counts, its number, and what comes out."""
 
 import csv
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
@@ -12,6 +13,7 @@ from pydantic import BeforeValidator, ValidationError
 
 from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.base.files import read_text
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.base.validation import StrictModel, mistake, to_findings
 from fairbench_cli.studies.judge import (
     Rule,
@@ -35,6 +37,14 @@ def _read_pairs(text: str) -> dict[str, str]:
     return dict(pair.partition("=")[::2] for pair in text.split())
 
 
+def _read_filters(text: str) -> tuple[str, ...]:
+    """Read filters with blanks between, which stand in quotes where they have some."""
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:
+        raise mistake(f"cannot read {text}", "close the quotes") from None
+
+
 def _read_number(text: str) -> float:
     """Read a number, NaN where the text is empty."""
     try:
@@ -54,7 +64,8 @@ class Claim(StrictModel):
     study, claim, source : str
         Whose it is, what it says in our words, and where it stands.
     where : tuple of str
-        Which cells it is about, as ``--only`` takes them, with blanks between.
+        Which cells it is about, as ``--only`` takes them, with blanks between; one that has a blank stands in
+        quotes: ``"technique=massaging (ranker=logistic)"``.
     baseline, stand_in, better : str
         As the command takes them: ``default``, ``classifier=lr``, ``srp=higher``; empty: guessed, or none.
     quantity : {"better", "same", "worse", "change"}
@@ -69,7 +80,7 @@ class Claim(StrictModel):
 
     study: str
     claim: str
-    where: Annotated[tuple[str, ...], BeforeValidator(lambda text: tuple(text.split()))]
+    where: Annotated[tuple[str, ...], BeforeValidator(_read_filters)]
     baseline: str
     stand_in: Pairs
     better: Pairs
@@ -194,7 +205,7 @@ def _judge_change(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
     theirs = compute_means((sign[:, None] * comparisons.baseline_distances).T)
     test = compare_by_design(ours[None], theirs[None], comparisons.design)
     mean, low, high = float(test.mean[0]), float(test.low[0]), float(test.high[0])
-    reason = f"the mean of {n:,} comparisons is {mean:+.4f} ({low:+.4f} to {high:+.4f})"
+    reason = f"the mean of {format_count(n, 'comparison')} is {mean:+.4f} ({low:+.4f} to {high:+.4f})"
     verdict = _verdict(claim, low, high)
     if claim.relation == "about" and not np.isnan(low):
         # A change is right in its size where the interval has it, and shown where that leaves out 0.

@@ -22,7 +22,7 @@ from fairbench_cli.document.model import (
 )
 from fairbench_cli.report.show.answer_text import capitalise
 from fairbench_cli.report.show.page_charts import axis_around
-from fairbench_cli.studies.claims import JudgedClaim
+from fairbench_cli.studies.claims import Claim, JudgedClaim
 from fairbench_cli.studies.judge import WORDS, Rule, StudyComparisons, pairing_sentence
 from fairbench_cli.studies.over_data_sets import MIN_DATA_SETS
 
@@ -99,7 +99,7 @@ def claims_document(name: str, claims: Sequence[JudgedClaim]) -> Document:
             (
                 TableCell(f"{claim.study}: {claim.claim}"),
                 TableCell(f"{judged.n:,}", value=judged.n),
-                TableCell(_quantity_text(claim.quantity, claim.published)),
+                TableCell(_published_text(claim)),
                 TableCell(_quantity_text(claim.quantity, judged.by_rule), RULES[claim.rule]),
                 TableCell(" to ".join(limits)),
                 TableCell(judged.verdict),
@@ -125,6 +125,14 @@ def claims_document(name: str, claims: Sequence[JudgedClaim]) -> Document:
 
 def _share(count: int, n: int) -> str:
     return f"{100 * count / n:.1f} %"
+
+
+def _published_text(claim: Claim) -> str:
+    """Write the number of a claim, and that it is a limit."""
+    number = _quantity_text(claim.quantity, claim.published)
+    if claim.published == 0:
+        number = "0"
+    return number if claim.relation == "about" else f"{claim.relation} {number}".strip()
 
 
 def _quantity_text(quantity: str, number: float) -> str:

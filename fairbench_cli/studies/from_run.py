@@ -26,16 +26,19 @@ SAME_METRICS = {
 
 
 def table_of_run(run: RunResults) -> StudyTable:
-    """Return the values of a run by cell and repeat; a technique is called by its label in tables."""
+    """Return the values of a run by cell and repeat, as a study of the experiment's name.
+
+    A technique is called by its label in tables.
+    """
     rows = run.results.rows
     seen = rows[["intervention", "parameters"]].itertuples(index=False, name=None)
     labels = [
         technique_label(str(name), str(parameters), include_protected=False) for name, parameters in seen
     ]
     cell_columns = rows.drop(columns=["dataset", "intervention", "parameters", "metric"]).astype(str)
-    keys = cell_columns.assign(data=rows["dataset"], technique=labels, metric=rows["metric"]).reset_index(
-        drop=True
-    )
+    keys = cell_columns.assign(
+        study=run.plan.config.name, data=rows["dataset"], technique=labels, metric=rows["metric"]
+    ).reset_index(drop=True)
     repeats = tuple(map(str, range(run.results.values.shape[1])))
     return StudyTable(keys, run.results.values, repeats, {}, ())
 
@@ -48,7 +51,7 @@ def design_of_run(run: RunResults) -> StudyDesign:
     return StudyDesign("fresh" if design.kind == "drawn" else "seeds")
 
 
-def put_beside(study: StudyTable, run: StudyTable, name: str, baseline: str) -> StudyTable:
+def put_beside(study: StudyTable, run: StudyTable, baseline: str) -> StudyTable:
     """Return a study with the cells of a run that have a data set and a metric of it.
 
     They have the study's names for both, and a name in the column ``study``, so that each technique is
@@ -56,8 +59,6 @@ def put_beside(study: StudyTable, run: StudyTable, name: str, baseline: str) -> 
 
     Parameters
     ----------
-    name : str
-        Of the run.
     baseline : str
         What the study calls the plain model.
 
@@ -75,7 +76,6 @@ def put_beside(study: StudyTable, run: StudyTable, name: str, baseline: str) -> 
         metric=run.keys["metric"].map(metrics),
         data=run.keys["data"].str.lower().map(data_sets),
         technique=run.keys["technique"].replace(NONE, baseline),
-        study=name,
     )
     for column, theirs in (("data", data_sets), ("metric", metrics)):
         if keys[column].isna().all():

@@ -1,5 +1,6 @@
 """Claims: the published numbers of three studies, and what a verdict means."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,9 @@ from conftest import two_lines
 from studies.made_up import study
 
 import fairbench_cli as fb
+from fairbench_cli.papers import registry
+from fairbench_cli.studies import claims
+from fairbench_cli.studies.claims import read_claims
 
 HEAD = "study,claim,where,baseline,stand_in,better,quantity,relation,published,rule,source\n"
 
@@ -56,6 +60,51 @@ def test_three_studies_give_their_abstracts_and_what_survives(repeats):
     assert len(changes) == 4
     np.testing.assert_allclose(changes["by_rule"], changes["published"], atol=6e-5)
     assert set(rows["verdict"]) == {"holds", "not decided", "no number"}
+
+
+def test_claims_of_papers_have_the_numbers_that_the_papers_print():
+    columns = {"Cardoso et al. 2019": "cardoso2019", "Žliobaitė 2015": "zliobaite2015"}
+    columns["Friedler et al. 2019"] = "friedler2019"
+    sentences = read_claims(Path(claims.__file__).with_name("claims.csv"))
+    of_papers = [sentence for sentence in sentences if sentence.study in columns]
+    assert len(of_papers) == 29
+    for sentence in of_papers:
+        printed = pd.read_csv(Path(registry.__file__).with_name(f"{columns[sentence.study]}.csv"))["value"]
+        before, after = map(float, re.findall(r"-?\.\d{3}", sentence.claim.partition("(")[2]))
+        for number in (before, after):
+            assert (abs(printed - number) < 6e-4).any()
+        if "discrimination" in sentence.claim:
+            before, after = abs(before), abs(after)
+        assert sentence.relation == ("at most" if after < before else "at least")
+
+
+def test_claims_on_a_run_are_judged_by_its_design(tmp_path, say):
+    """A small run of the paper's config: what massaging does is shown; nothing is said of other studies."""
+    options = ["--set", "repeats=4", "--set", "sweep=null", "--set", "figures=[]", "--set", "controls=false"]
+    only = ["--only", "intervention=none,intervention=massaging", "--only", "classifier!=c45"]
+    assert say("run", "zliobaite2015", "-o", "run", "-q", *options, *only).code == 0
+    done = say("compare", "run", "--claims", "published")
+    assert "Massaging lowers δ of naive Bayes (.513 to .297)" in done.out
+    assert "TOSEM" not in done.out
+    checked = fb.check_claims(fb.load_results(tmp_path / "run"), "published").to_pandas().set_index("claim")
+    assert set(checked["study"]) == {"Žliobaitė 2015"}
+    assert len(checked) == 6
+    row = checked.loc["Massaging lowers δ of logistic regression (.596 to .213)"]
+    assert (row["n"], row["verdict"]) == (1, "holds")
+    frame = fb.load_results(tmp_path / "run").results
+    values = frame[(frame["metric"] == "normalised-discrimination") & (frame["include_protected"] == False)]  # noqa: E712
+    values = values[values["classifier"] == "logistic-regression"].pivot_table(
+        index="repeat", columns="intervention", values="value"
+    )
+    differences = values["massaging"] - values["none"]
+    assert row["by_rule"] == pytest.approx(differences.mean())
+    error = np.sqrt(differences.var(ddof=1) * (1 / 4 + 1))  # halves
+    assert row["high"] - row["low"] == pytest.approx(2 * 3.182446305284263 * error)
+    two_lines(say("compare", "run", "--claims", "published", "--design", "fresh"), "a run says itself")
+    two_lines(say("compare", "run", "run", "--claims", "published"), "one table, or the folder of one run")
+    study().to_csv(tmp_path / "s.csv", index=False)
+    other = say("compare", "s.csv", "--design", "fresh", "--claims", "published")
+    two_lines(other, "no published claim is about what is in it")
 
 
 def check(tmp_path, line: str) -> pd.Series:

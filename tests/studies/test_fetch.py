@@ -182,60 +182,114 @@ def test_shares_of_the_larger_class_are_those_of_the_official_files(data_folder)
     assert shares == fetch_studies.LARGER_CLASS
 
 
-def test_averages_stand_beside_a_constant(tmp_path, capsys):
-    name = "Results/RQ1-RQ2/lr/{}_lr_{}_sex_0_50.txt"
-    cells = [
-        (name.format("rew", "adult"), 0.79, 0.1, 0.1),
-        (name.format("lfr", "adult"), 0.75, 0.2, 0.1),
-        ("lr/roc1_lr_german_sex_Statistical parity difference_0_50.txt", 0.7, 0.05, 0.1),
-    ]
-    fairea = tmp_path / "fairea.csv"
-    pd.DataFrame(cells, columns=["file", "acc", "spd", "aod"]).to_csv(fairea, index=False)
-    columns = ["method/name", *fetch_studies.ABCFAIR_SETTING, "data/main_sens_format", "test/accuracy_count"]
-    metrics = list(fetch_studies.ABCFAIR_METRICS)
-    abcfair = tmp_path / "abcfair.csv"
-    settings = [
-        ("fairret", "norm", "pr", 0.5, "binary", 5, 0.81, 0.9, 0.1, 0.1, 0.2),
-        ("fairret", "norm", "pr", 0.5, "parallel", 10, 0.83, 0.9, 0.2, 0.1, 0.2),
-        ("fairret", "norm", "tpr", 0.5, "binary", 5, 0.82558, 0.90437, 0.0, 0.0, 0.0),
-        ("no_method", None, None, None, "binary", 5, 0.74, 0.84, 0.1, 0.1, 0.4),
-        ("laftr", None, None, 2.0, "binary", 3, 0.84, 0.84, 0.1, 0.1, 0.4),
-        ("laftr", None, None, 3.0, "binary", 0, None, None, None, None, None),
-    ]
-    pd.DataFrame(settings, columns=[*columns, *metrics]).to_csv(abcfair, index=False)
-    fetch_studies.main([str(tmp_path), "--studies", "--abcfair", str(abcfair), "--fairea", str(fairea)])
-    assert "did not run with all seeds: 2 settings" in capsys.readouterr().out
-    assert not (tmp_path / "results.parquet").exists()
+def make_clone(path: Path, files: dict[str, str]) -> None:
+    """Make a repository with some files."""
+    git("init", "--quiet", str(path))
+    for name, text in files.items():
+        (path / name).parent.mkdir(exist_ok=True, parents=True)
+        (path / name).write_text(text)
+    git("-C", str(path), "add", ".")
+    git("-C", str(path), "commit", "--quiet", "--message", "results")
 
-    def check(table: str, study: str) -> pd.DataFrame:
-        checked = fb.check_claims(tmp_path / table, "published", "splits", train_share=0.7).to_pandas()
-        assert set(checked["study"]) == {study}  # claims of other studies are left out
-        return checked
 
-    counts = check("abcfair.parquet", "ABCFair")
-    # One value of each cell can be counted by means; no test says anything.
-    assert counts["n"].tolist() == [3, 2, 1]
-    assert counts["by_rule"].tolist() == pytest.approx([2 / 3, 1, 0])
-    assert counts[["low", "high"]].to_numpy().tolist() == [[0, 1]] * 3
-    assert set(counts["verdict"]) == {"not decided"}
-    of_fairea = check("fairea.parquet", "Fairea")
-    assert of_fairea["n"].tolist() == [3, 1]
-    assert of_fairea["by_rule"].tolist() == pytest.approx([1 / 3, 0])
+def check_published(table: str | Path | pd.DataFrame, study: str) -> pd.DataFrame:
+    """What comes out of the claims of a study; those of others are left out."""
+    checked = fb.check_claims(table, "published", "splits", train_share=0.7).to_pandas()
+    assert set(checked["study"]) == {study}
+    return checked
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_fairea_stands_beside_a_constant_and_its_line(tmp_path):
+    rng = np.random.default_rng(5)
+
+    def repeats(spd: float, accuracy: float) -> str:
+        values = np.abs(rng.normal([spd, accuracy, spd / 2], 0.002, (50, 3)))
+        return "".join(" ".join(map(str, row)) + "\n" for row in values)
+
+    def line(accuracy: float, gap: float) -> str:
+        share = np.arange(11) / 10
+        blocks = []
+        for head, values in (
+            ("Accuracy", accuracy + (0.75 - accuracy) * share),
+            ("SPD", gap * (1 - share)),
+            ("AOD", gap / 2 * (1 - share)),
+        ):
+            texts = [" ".join(map(str, row)) for row in (values, values - 1, values - 2)]
+            blocks.append("\n".join([head, *texts]))
+        return "\n".join(blocks) + "\n"
+
+    folder = "Results/RQ1-RQ2/lr"
+    files = {
+        "Results/RQ4/lr_adult_sex.txt": line(0.85, 0.2),
+        f"{folder}/rew_lr_adult_sex_0_50.txt": repeats(0.1, 0.83),  # the line has .8 there
+        f"{folder}/lfr_lr_adult_sex_0_50.txt": repeats(0.1, 0.74),
+        f"{folder}/eo_lr_adult_sex_0_50.txt": repeats(0.3, 0.84),  # a larger gap, less accurate
+        f"{folder}/roc1_lr_adult_sex_Statistical parity difference_0_50.txt": repeats(0.3, 0.86),
+    }
+    make_clone(tmp_path / "maxhort" / "Fairea", files)
+    fetch_studies.main([str(tmp_path), "--studies", "fairea", "--source", tmp_path.as_uri()])
+    checked = check_published(tmp_path / "fairea.parquet", "Fairea").set_index("claim")
+    of_line = checked.loc["Mitigation is poor: a bad trade-off, or less accurate with a larger gap"]
+    assert (of_line["n"], of_line["by_rule"], of_line["low"], of_line["high"]) == (8, 0.5, 0.5, 0.5)
+    of_constant = checked.loc["The more frequent label for everybody is more accurate than mitigation"]
+    assert (of_constant["n"], of_constant["by_rule"]) == (4, 0.25)
     gaps = fb.compare(tmp_path / "fairea.parquet", "splits", train_share=0.7, baseline="constant").to_pandas()
+    assert set(gaps["n"]) == {50}
     assert set(gaps.loc[gaps["metric"] == "spd", "baseline_mean"]) == {0.0}
+    points = fetch_studies.read_fairea_line("lr_adult_sex", line(0.85, 0.2))
     with pytest.raises(SystemExit, match="not the name of a file of Fairea"):
-        fetch_studies.convert_fairea(pd.DataFrame({"file": ["x.txt"]}))
+        fetch_studies.convert_fairea(pd.DataFrame({"file": ["x.txt"]}), points)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_abcfair_stands_beside_a_constant_of_each_seed(tmp_path, capsys):
+    def runs_of(
+        technique: str, lead: float, gap: float, strength: float | None, seeds: int = 5
+    ) -> list[dict]:
+        runs = []
+        for seed in range(seeds):
+            accuracy = fetch_studies.PASSED[seed] / fetch_studies.N_PUPILS + lead + (seed - 2) / 2000
+            run = dict.fromkeys(fetch_studies.ABCFAIR_METRICS, gap)
+            run |= {"test/accuracy": accuracy, "test/f1_score": 0.9, "seed": seed, "val/accuracy": 0.8}
+            run |= {"method/name": technique, "method/fairness_strength": strength, "optim/lr": 0.001}
+            runs.append(run | {"data/main_sens_format": "binary" if lead < 0 else "parallel"})
+        return runs
+
+    runs = runs_of("fairret", -0.02, 0.1, 0.5) + runs_of("fairret", 0.01, 0.1, 0.5)
+    runs += runs_of("fairret", 0.0, 0.0, 2.0) + runs_of("no_method", -0.08, 0.2, None)
+    runs += runs_of("laftr", 0.1, 0.1, 2.0, seeds=3)
+    path = f"{fetch_studies.ABCFAIR[2]}/{fetch_studies.ABCFAIR_FILE}"
+    repository = tmp_path / fetch_studies.ABCFAIR[0]
+    make_clone(repository, {path: pd.DataFrame(runs).to_csv(index=False)})
+    commit = git("-C", str(repository), "rev-parse", "HEAD")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fetch_studies, "ABCFAIR", (fetch_studies.ABCFAIR[0], commit, fetch_studies.ABCFAIR[2]))
+        fetch_studies.main([str(tmp_path), "--studies", "abcfair", "--source", tmp_path.as_uri()])
+    assert "did not run with all seeds: 1 settings" in capsys.readouterr().out
+    counts = check_published(tmp_path / "abcfair.parquet", "ABCFair")
+    assert counts["n"].tolist() == [3, 2, 1]  # not the one that decides alike for everybody
+    assert counts["by_rule"].tolist() == pytest.approx([2 / 3, 1, 0])
+    # The constant is that of each test set: its accuracy differs by up to .05, the lead over it by .002.
+    assert counts["low"].tolist() == pytest.approx([2 / 3, 1, 0])
 
 
 def test_averages_of_the_authors_give_their_counts(data_folder):
     folder = data_folder.parent / "reference"
     paths = [folder / "abcfair" / "abcfair-school-fair-labels.csv", folder / "fairea" / "fairea-rq1-rq2.csv"]
     if not all(path.is_file() for path in paths):
-        pytest.skip("needs the averages that `python benchmarks/fetch_studies.py --help` describes")
+        pytest.skip("needs means over the repeats of both studies")
     abcfair, fairea = map(pd.read_csv, paths)
-    tables = [fetch_studies.convert_abcfair(abcfair), fetch_studies.convert_fairea(fairea)]
+    has_all_seeds = (abcfair["test/accuracy_count"] > 0) & (abcfair["test/accuracy_count"] % 5 == 0)
+    abcfair = abcfair[has_all_seeds].rename(columns=lambda name: name.removesuffix("_mean"))
+    lines = pd.read_csv(Path(__file__).parents[1] / "reference" / "rejudge" / "fairea_lines.csv")
     n_worse = []
-    for table in tables:
-        checked = fb.check_claims(table, "published", "splits", train_share=0.7).to_pandas()
+    for table in (fetch_studies.convert_abcfair(abcfair), fetch_studies.convert_fairea(fairea, lines)):
+        rounded = table.assign(value=table["value"].round(5))  # as the means are
+        checked = fb.check_claims(rounded, "published", "splits", train_share=0.7).to_pandas()
         n_worse += [(n, round(n * share)) for n, share in zip(checked["n"], checked["by_rule"], strict=True)]
-    assert n_worse == [(407, 405), (178, 178), (161, 160), (68, 67), (150, 14), (30, 12)]
+        # One value of each cell can be counted by means; no test says anything.
+        assert set(checked["verdict"]) <= {"not decided", "no number"}
+        assert checked[["low", "high"]].drop_duplicates().to_numpy().tolist() == [[0, 1]]
+    of_abcfair = [(407, 405), (178, 178), (161, 160), (68, 67)]
+    assert n_worse == of_abcfair + [(150, 14), (30, 12), (300, 186)]
