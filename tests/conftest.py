@@ -233,13 +233,26 @@ def edit_lines(folder: Path, change: Callable[[dict[str, Any]], object], number:
 
 # How many examples of a law are tried, against what it says: CI takes half as many, a nightly run ten times.
 EXAMPLES = float(os.environ.get("FAIRBENCH_EXAMPLES") or 1)
-settings.register_profile("scaled", max_examples=max(1, round(100 * EXAMPLES)), deadline=None)
+
+
+def scaled(examples: int) -> int:
+    """Return how many examples are tried of so many."""
+    return max(1, round(examples * EXAMPLES))
+
+
+settings.register_profile("scaled", max_examples=scaled(100), deadline=None)
 settings.load_profile("scaled")
 
 
 def law(examples: int, **more: Any) -> settings:
     """Return how a law is tried: on so many examples, scaled, each of which may take its time."""
-    return settings(max_examples=max(1, round(examples * EXAMPLES)), deadline=None, **more)
+    return settings(max_examples=scaled(examples), deadline=None, **more)
+
+
+def some_of(cases: Sequence[Any], examples: int, start: int = 0) -> list[Any]:
+    """Return so many of a law's cases, scaled, evenly; another `start` gives others, in the end all."""
+    n_cases = min(len(cases), scaled(examples))
+    return [cases[(start + len(cases) * i // n_cases) % len(cases)] for i in range(n_cases)]
 
 
 @dataclass(frozen=True)

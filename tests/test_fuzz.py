@@ -5,20 +5,20 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import STUDIES, environment, seed_of_today, study_of
+from conftest import STUDIES, environment, scaled, seed_of_today, study_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and measures memory in /proc")
 
 
 def test_mutated_files_give_no_traceback_and_take_neither_long_nor_much(finished):
     study, seed = study_of("fuzz"), seed_of_today()
-    outcomes = list(study.cases(seed, 0, 150, finished.folder, None))
-    assert len(outcomes) == 150
+    outcomes = list(study.cases(seed, 0, scaled(150), finished.folder, None))
+    assert len(outcomes) == scaled(150)
     assert [one for one in outcomes if one["trouble"]] == [], f"FAIRBENCH_SEED={seed}"
     assert {one["code"] for one in outcomes} <= {0, 1, 2}
 
 
-def options(*arguments: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
+def options(*arguments: str | int | Path, **env: str) -> subprocess.CompletedProcess[str]:
     """Run the study of options."""
     command = [sys.executable, str(STUDIES / "fuzz_options.py"), *map(str, arguments)]
     return subprocess.run(
@@ -28,20 +28,22 @@ def options(*arguments: str | Path, **env: str) -> subprocess.CompletedProcess[s
 
 def test_random_options_give_no_traceback():
     seed = seed_of_today()
-    done = options("--audits", "24", "--runs", "3", "--seed", str(seed))
+    n_audits, n_runs = scaled(24), scaled(4)
+    done = options("--audits", n_audits, "--runs", n_runs, "--seed", seed)
     assert done.returncode == 0, f"FAIRBENCH_SEED={seed}\n{done.stdout}{done.stderr}"
-    assert "24 of audit: exit codes " in done.stdout
-    assert "3 of run: exit codes " in done.stdout
+    assert f"{n_audits} of audit: exit codes " in done.stdout
+    assert f"{n_runs} of run: exit codes " in done.stdout
 
 
 def test_options_that_go_together_have_a_result_and_one_given_twice_is_refused():
     """A refusal of the former is wrong, and so is a value of a list that says another thing when repeated."""
     seed = seed_of_today()
-    done = options("--tame", "8", "--pairs", "8", "--doubled", "40", "--seed", str(seed))
+    n_audits, n_doubled = scaled(8), scaled(40)
+    done = options("--tame", n_audits, "--pairs", n_audits, "--doubled", n_doubled, "--seed", seed)
     assert done.returncode == 0, f"FAIRBENCH_SEED={seed}\n{done.stdout}{done.stderr}"
-    for kind in ("8 of tame", "8 of pair", "40 of doubled"):
-        assert f"{kind}: exit codes " in done.stdout
-    assert "40 of doubled: exit codes {'2': 40}" in done.stdout
+    for kind in ("tame", "pair"):
+        assert f"{n_audits} of {kind}: exit codes " in done.stdout
+    assert f"{n_doubled} of doubled: exit codes {{'2': {n_doubled}}}" in done.stdout
 
 
 def test_random_options_are_the_same_every_time():

@@ -69,7 +69,8 @@ class Claim(StrictModel):
     baseline, stand_in, better : str
         As the command takes them: ``default``, ``classifier=lr``, ``srp=higher``; empty: guessed, or none.
     quantity : {"better", "same", "worse", "change"}
-        A share of the comparisons, or the mean change of a metric over them.
+        A share of the comparisons, or the mean change of a metric over them: of a gap that of its size, of a
+        ratio that of how near it is to 1.
     relation : {"about", "at least", "at most", ""}
         Between that and the number; empty where none was published.
     published : float
@@ -197,7 +198,7 @@ def _judge_share(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
 
 
 def _judge_change(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
-    """Judge the mean change over comparisons: of values, and of distances where the ideal is 0."""
+    """Judge the mean change over comparisons: of values, of a gap's size, of how near a ratio is to 1."""
     n = len(comparisons.frame)
     sides = comparisons.frame["metric"].map(comparisons.sides)
     sign = np.where(sides.isin(["near 0", "lower"]), 1.0, -1.0)

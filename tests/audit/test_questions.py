@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from conftest import some_of
 from messy_tables import MESSY, people
 
 import fairbench_cli as fb
@@ -54,16 +55,15 @@ def test_every_path_ends_in_an_audit(table):
     understood = fb.look(table)
     ways = list(paths(understood))
     assert len(ways) == len({tuple(sorted(way.items())) for way in ways})
-    audited = set()
+    chosen = {}
     for way in ways:
         choice = fb.choose(way, understood)
         assert choice.reasons
         assert set(way.items()) <= set(choice.answers.items())
-        key = repr(sorted(choice.options.items()))
-        if key not in audited:
-            assert fb.audit(table, **choice.options, draws=0).headline
-        audited.add(key)
-    assert len(audited) > 5
+        chosen[repr(sorted(choice.options.items()))] = choice.options
+    assert len(chosen) > 5
+    for options in some_of(list(chosen.values()), 40):
+        assert fb.audit(table, **options, draws=0).headline
 
 
 def test_every_rule_and_every_answer_is_reached():
