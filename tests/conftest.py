@@ -231,7 +231,7 @@ def edit_lines(folder: Path, change: Callable[[dict[str, Any]], object], number:
     path.write_bytes(b"\n".join([*lines, b""]))
 
 
-# How many examples of a law are tried, against what it says: CI takes half as many, a nightly run ten times.
+# How many examples of a law are tried, against what it says: CI takes .3 of them, a nightly run 5 times.
 EXAMPLES = float(os.environ.get("FAIRBENCH_EXAMPLES") or 1)
 
 
@@ -247,6 +247,13 @@ settings.load_profile("scaled")
 def law(examples: int, **more: Any) -> settings:
     """Return how a law is tried: on so many examples, scaled, each of which may take its time."""
     return settings(max_examples=scaled(examples), deadline=None, **more)
+
+
+def most_by_chance(n: int, level: float) -> int:
+    """Return how many of `n` come with a probability of `level` each: more do once in a hundred times."""
+    from scipy.stats import binom
+
+    return int(binom.ppf(0.99, n, level))
 
 
 def some_of(cases: Sequence[Any], examples: int, start: int = 0) -> list[Any]:

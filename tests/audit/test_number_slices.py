@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import most_by_chance, scaled
 from scipy import stats
 
 import fairbench_cli as fb
@@ -132,8 +133,9 @@ def test_few_rows_have_no_trend():
 
 
 def test_equal_groups_seldom_have_a_trend():
-    rejected = [slices_of(months(seed, n=600)).trends[0].p < 0.05 for seed in range(100, 140)]
-    assert sum(rejected) <= 6  # of 40; at 5 % more come once in 100 times
+    n = scaled(40)
+    rejected = [slices_of(months(seed, n=600)).trends[0].p < 0.05 for seed in range(100, 100 + n)]
+    assert sum(rejected) <= most_by_chance(n, 0.05)
 
 
 def test_a_sum_of_two_means_is_their_comparison():

@@ -123,7 +123,7 @@ def test_pages_and_notebooks_show_every_text_as_it_is(text):
     plain = document_of("b")
     for write in (html, notebook, lambda document: html(document, printed=True)):
         read, other = Read(write(document_of(text))), Read(write(plain))
-        assert read.tags == other.tags or ": " in whole  # a word before a colon stands out
+        assert read.tags == other.tags or ": " in f"{whole} "  # a word before a colon stands out
         assert read.of("li")[-1] == whole
         assert seen in read.of("th")
         assert read.of("td")[-1] == squeezed(f"✗ {text}")
