@@ -231,7 +231,7 @@ def edit_lines(folder: Path, change: Callable[[dict[str, Any]], object], number:
     path.write_bytes(b"\n".join([*lines, b""]))
 
 
-# How many examples of a law are tried, against what it says: CI takes .3 of them, a nightly run 5 times.
+# How many examples of a law are tried, against what it says: CI takes .3 of them, a nightly run ten times.
 EXAMPLES = float(os.environ.get("FAIRBENCH_EXAMPLES") or 1)
 
 
