@@ -13,7 +13,6 @@ from pydantic import BeforeValidator, ValidationError
 
 from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.base.files import read_text
-from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.base.validation import StrictModel, mistake, to_findings
 from fairbench_cli.studies.judge import (
     Rule,
@@ -206,7 +205,8 @@ def _judge_change(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
     theirs = compute_means((sign[:, None] * comparisons.baseline_distances).T)
     test = compare_by_design(ours[None], theirs[None], comparisons.design)
     mean, low, high = float(test.mean[0]), float(test.low[0]), float(test.high[0])
-    reason = f"the mean of {format_count(n, 'comparison')} is {mean:+.4f} ({low:+.4f} to {high:+.4f})"
+    subject = "the change" if n == 1 else f"the mean change of {n:,} comparisons"
+    reason = f"{subject} is {mean:+.4f} ({low:+.4f} to {high:+.4f})"
     verdict = _verdict(claim, low, high)
     if claim.relation == "about" and not np.isnan(low):
         # A change is right in its size where the interval has it, and shown where that leaves out 0.

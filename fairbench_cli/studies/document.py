@@ -84,13 +84,15 @@ def study_document(name: str, comparisons: StudyComparisons, over_data_sets: pd.
 def claims_document(name: str, claims: Sequence[JudgedClaim]) -> Document:
     """Return each claim with its number, the outcome and the reason."""
     counts = Counter(claim.verdict for claim in claims)
-    n_numbers = len(claims) - counts["no number"]
+    n_unpublished = counts["no number"]
     text = f"{format_count(len(claims), 'claim')}; no number was published."
-    if n_numbers:
+    if n_unpublished < len(claims):
         text = (
-            f"Of {format_count(n_numbers, 'published number')} {counts['holds']} hold, "
+            f"Of {format_count(len(claims) - n_unpublished, 'claim')} {counts['holds']} hold, "
             f"{counts['does not hold']} do not, {counts['not decided']} are not decided."
         )
+    if 0 < n_unpublished < len(claims):
+        text += f" No number was published of {n_unpublished} others."
     rows = []
     for judged in claims:
         claim = judged.claim
