@@ -2,8 +2,8 @@
 
 usage: python benchmarks/fetch_studies.py FOLDER [--studies [NAME ...]] [--source ADDRESS]
 
-Every repeat of five studies, from the files in their authors' repositories on GitHub at one commit each
-(git is needed, and the network; some MB):
+Every repeat of five studies, from the files in their authors' repositories on GitHub, at one commit each but
+Fairea's (git is needed, and the network; some MB):
 
   tosem2023  chenzhenpeng18/TOSEM23-BiasMitigationStudy      50 repeats  FOLDER/results.parquet
   icse2024   chenzhenpeng18/ICSE24-Multi-Attribute-Fairness  20 repeats  FOLDER/results.parquet
@@ -18,9 +18,10 @@ Files that are no result files by their names are left out, and named. --studies
 
 In fairea and abcfair a constant stands as a baseline (--baseline constant): in abcfair it accepts everybody,
 in fairea it gives everybody the more frequent label. fairea has Fairea's line as well (--baseline line), the
-original model with a part of its predictions replaced by that label: lead_spd and lead_aod are how much more
-accurate a technique is than the line at the same gap, or, with a larger gap than the original, than the
-original. Below 0 is what Fairea calls poor: a bad trade-off, or less accurate with a larger gap.
+original model with a part of its predictions replaced by that label: lead_spd and lead_aod are how much
+more accurate a technique is than the line at the same gap, or, with a larger gap than the original, than the
+original. Below 0 is what Fairea calls poor: a bad trade-off, or less accurate with a larger gap. The line is
+one of means, so it is followed straight on from a technique's mean gap; it is taken as known.
 
 No licence is named in some of the repositories: the files are for your own use.
 """
@@ -30,7 +31,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
@@ -40,7 +41,9 @@ from zipfile import ZipFile
 import duckdb
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
 Row = tuple[str, str, str, str, str, int, str, float]
 COLUMNS = ["study", "data", "attribute", "classifier", "technique", "repeat", "metric", "value"]
 SORT = ["study", "data", "attribute", "classifier", "technique", "metric", "repeat"]
@@ -343,6 +346,8 @@ def fetch_fairea(source: str = SOURCE) -> pd.DataFrame:
         results = Path(temporary) / folder
         runs = [read_fairea_runs(path.name, path.read_text()) for path in results.glob("RQ1-RQ2/*/*.txt")]
         lines = [read_fairea_line(path.stem, path.read_text()) for path in results.glob("RQ4/*.txt")]
+    if not runs or not lines:
+        raise SystemExit(f"{repository}: no files in {folder}/RQ1-RQ2 or in {folder}/RQ4")
     return convert_fairea(pd.concat(runs), pd.concat(lines))
 
 
@@ -402,32 +407,49 @@ def convert_fairea(runs: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
     >>> table[["technique", "metric", "value"]].iloc[[0, 3, 5]].to_numpy().tolist()
     [['rew', 'accuracy', 0.69], ['rew', 'lead_spd', -0.035], ['constant', 'accuracy', 0.7]]
     """
-    points_of = {
+    points_of: dict[tuple[Hashable, ...], pd.DataFrame] = {
         key: points.sort_values("spd") for key, points in lines.groupby(["classifier", "data", "attribute"])
     }
-    repeats = runs.groupby("file").cumcount()
     rows = []
     baselines = {}
-    for record, repeat in zip(runs.to_dict("records"), repeats, strict=True):
-        name_match = FAIREA_NAME.fullmatch(str(record["file"]).rpartition("/")[2])
+    for file_name, repeats in runs.groupby("file", sort=False):
+        name_match = FAIREA_NAME.fullmatch(str(file_name).rpartition("/")[2])
         if name_match is None:
-            raise SystemExit(f"{record['file']}: not the name of a file of Fairea")
+            raise SystemExit(f"{file_name}: not the name of a file of Fairea")
         technique, classifier, data, attribute = name_match.groups()
+        if (classifier, data, attribute) not in points_of:
+            raise SystemExit(f"{file_name}: no line of the original model in RQ4")
         points = points_of[classifier, data, attribute]
-        values = {"accuracy": record["acc"], "spd": record["spd"], "aod": record["aod"]}
-        for gap in ("spd", "aod"):
-            # Beyond its ends the line goes on with the accuracy of the end.
-            accuracy = float(np.interp(record[gap], points[gap], points["accuracy"]))
-            values[f"lead_{gap}"] = round(record["acc"] - accuracy, 12)
         version = "prepared" if technique in PREPARED else "default"
         cell = {"study": "fairea", "data": data, "attribute": attribute, "classifier": classifier}
-        cell |= {"version": version, "repeat": str(repeat)}
-        rows += tidy_rows(cell, technique, values)
-        constant = {"accuracy": float(LARGER_CLASS[data, version]), "spd": 0.0, "aod": 0.0}
-        of_baselines = tidy_rows(cell, "constant", constant)
-        of_baselines += tidy_rows(cell, "line", {"lead_spd": 0.0, "lead_aod": 0.0})
-        baselines[tuple(cell.values())] = of_baselines
+        leads = {gap: lead_over_line(repeats["acc"], repeats[gap], points) for gap in ("spd", "aod")}
+        for i, record in enumerate(repeats.to_dict("records")):
+            of_repeat = cell | {"version": version, "repeat": str(i)}
+            values = {"accuracy": record["acc"], "spd": record["spd"], "aod": record["aod"]}
+            values |= {f"lead_{gap}": lead[i] for gap, lead in leads.items()}
+            rows += tidy_rows(of_repeat, technique, values)
+            constant = {"accuracy": float(LARGER_CLASS[data, version]), "spd": 0.0, "aod": 0.0}
+            of_baselines = tidy_rows(of_repeat, "constant", constant)
+            of_baselines += tidy_rows(of_repeat, "line", {"lead_spd": 0.0, "lead_aod": 0.0})
+            baselines[tuple(of_repeat.values())] = of_baselines
     return pd.DataFrame(rows + list(chain.from_iterable(baselines.values())))
+
+
+def lead_over_line(accuracy: "pd.Series[float]", gap: "pd.Series[float]", points: pd.DataFrame) -> Floats:
+    """Return how much more accurate each repeat is than the line, whose points are sorted by the gap.
+
+    The mean of the leads is the lead of the means: the line bends, and goes on level beyond its ends, so that
+    repeats on both sides of a bend would lie above it on average.
+    """
+    gaps = points[gap.name].to_numpy()
+    accuracies = points["accuracy"].to_numpy()
+    mean_gap = gap.mean()
+    slope = 0.0
+    end = int(np.searchsorted(gaps, mean_gap))
+    if 0 < end < len(gaps):
+        slope = (accuracies[end] - accuracies[end - 1]) / (gaps[end] - gaps[end - 1])
+    on_line = np.interp(mean_gap, gaps, accuracies) + slope * (gap - mean_gap)
+    return (accuracy - on_line).round(12).to_numpy()
 
 
 def fetch_abcfair(source: str = SOURCE) -> pd.DataFrame:
@@ -435,7 +457,10 @@ def fetch_abcfair(source: str = SOURCE) -> pd.DataFrame:
     repository, commit, folder = ABCFAIR
     with tempfile.TemporaryDirectory() as temporary:
         checkout_results(f"{source}/{repository}", commit, folder, Path(temporary))
-        return convert_abcfair(pd.read_csv(Path(temporary) / folder / ABCFAIR_FILE))
+        path = Path(temporary) / folder / ABCFAIR_FILE
+        if not path.is_file():
+            raise SystemExit(f"{repository}: no {folder}/{ABCFAIR_FILE} at {commit}")
+        return convert_abcfair(pd.read_csv(path))
 
 
 def convert_abcfair(runs: pd.DataFrame) -> pd.DataFrame:
@@ -451,16 +476,19 @@ def convert_abcfair(runs: pd.DataFrame) -> pd.DataFrame:
     table : DataFrame
         study, data, ``format`` (of the protected attributes), ``setting`` (how the model was trained),
         ``decisions`` ("alike" where a setting decides alike for everybody with every seed, else "vary"),
-        technique, repeat, metric and value. Settings that did not run with all seeds are left out.
+        technique, repeat, metric and value. Settings that did not run once with each seed are left out.
     """
     training = [name for name in runs if name.startswith(OF_MODELS)]
     runs = runs.dropna(subset=["test/accuracy"])
     rows = []
     n_left_out = 0
     for _, setting in runs.groupby([*training, "data/main_sens_format"], dropna=False, sort=False):
-        if "seed" in setting and set(setting["seed"]) != set(PASSED):
-            n_left_out += 1
-            continue
+        runs_apart = setting
+        if "seed" in setting:
+            runs_apart = setting.drop_duplicates(["seed", *ABCFAIR_METRICS])
+            if sorted(runs_apart["seed"]) != sorted(PASSED):
+                n_left_out += 1
+                continue
         first_run = setting.iloc[0]
         cell = {
             "study": "abcfair",
@@ -469,7 +497,7 @@ def convert_abcfair(runs: pd.DataFrame) -> pd.DataFrame:
             "setting": ":".join(str(first_run[name]) for name in training if not pd.isna(first_run[name])),
             "decisions": "alike" if (setting[list(ABCFAIR_GAPS)] == 0).all(axis=None) else "vary",
         }
-        for record in setting.to_dict("records"):
+        for record in runs_apart.to_dict("records"):
             seeds = [int(record["seed"])] if "seed" in record else list(PASSED)
             shares = np.array([PASSED[seed] / N_PUPILS for seed in seeds])
             cell["repeat"] = str(record.get("seed", "mean"))
@@ -479,7 +507,7 @@ def convert_abcfair(runs: pd.DataFrame) -> pd.DataFrame:
             rows += tidy_rows(cell, str(record["method/name"]), values)
             rows += tidy_rows(cell, "constant", constant)
     if n_left_out:
-        print(f"abcfair: left out, as they did not run with all seeds: {n_left_out} settings")
+        print(f"abcfair: left out, as they did not run once with each seed: {n_left_out} settings")
     return pd.DataFrame(rows)
 
 

@@ -20,6 +20,7 @@ from fairbench_cli.studies.from_run import design_of_run, put_beside, table_of_r
 from fairbench_cli.studies.judge import (
     Family,
     StudyComparisons,
+    StudyDesign,
     find_baseline,
     judge,
     make_design,
@@ -174,15 +175,18 @@ class CheckedClaims:
     name : str
         Of the table.
     claims : tuple of JudgedClaim
+    design : StudyDesign
+        How the repeats hang together.
     """
 
     name: str
     claims: tuple[JudgedClaim, ...]
+    design: StudyDesign
 
     @cached_property
     def document(self) -> Document:
         """Each claim with its number, what comes out, and why."""
-        return claims_document(self.name, self.claims)
+        return claims_document(self.name, self.claims, self.design)
 
     def __repr__(self) -> str:
         answer = self.document.answer
@@ -192,7 +196,7 @@ class CheckedClaims:
         """Return a row per claim."""
         rows = []
         for judged in self.claims:
-            row = judged.claim.model_dump(exclude={"where", "baseline", "stand_in", "better"})
+            row = judged.claim.model_dump(exclude={"where", "baseline", "stand_in", "better", "position"})
             for name in ("n", "by_rule", "low", "high", "verdict", "reason"):
                 row[name] = getattr(judged, name)
             rows.append(row)
@@ -234,7 +238,8 @@ def check_claims(
     if isinstance(source, str | Path) and Path(source).is_dir():
         source = load_results(source)
     if isinstance(source, RunFrames):
-        if design or train_share or folds or columns or values:
+        options = (design, train_share, folds, columns or None, values or None)
+        if any(option is not None for option in options):
             problem = "a run says itself how its repeats hang together and what its columns are"
             raise user_error(problem, "leave out what says that of a table", source.name)
         table = table_of_run(source.found)
@@ -242,15 +247,16 @@ def check_claims(
     else:
         table = read_study(source, columns, values)
         study_design = make_design(design, train_share, folds)
-    judged = judge_claims(table, sentences, study_design)
-    if claims == PUBLISHED:
+    is_published = claims == PUBLISHED
+    judged = judge_claims(table, sentences, study_design, of_many_tables=is_published)
+    if is_published:
         # A table has one study or a few: claims of the others are no open questions about it.
         judged = [claim for claim in judged if claim.n]
         if not judged:
             studies = ", ".join(dict.fromkeys(sentence.study for sentence in sentences))
             fix = f"they are about {studies}: name cells as these do (docs/studies.md), or write your own"
             raise user_error("no published claim is about what is in it", fix, _name_of(source))
-    return CheckedClaims(_name_of(source), tuple(judged))
+    return CheckedClaims(_name_of(source), tuple(judged), study_design)
 
 
 def _name_of(source: "str | Path | Frame | RunFrames") -> str:

@@ -6,21 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BeforeValidator, ValidationError
+from pydantic import BeforeValidator, ValidationError, model_validator
 
 from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.base.files import read_text
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.base.validation import StrictModel, mistake, to_findings
+from fairbench_cli.experiment.plan import key_of_filter
 from fairbench_cli.studies.judge import (
     Rule,
     StudyComparisons,
     StudyDesign,
     compare_by_design,
-    compute_means,
     judge,
+    mean_over_cells,
     select_cells,
 )
 from fairbench_cli.studies.table import StudyTable
@@ -28,6 +30,7 @@ from fairbench_cli.studies.table import StudyTable
 Quantity = Literal["better", "same", "worse", "change"]
 ClaimVerdict = Literal["holds", "does not hold", "not decided", "no number"]
 Relation = Literal["about", "at least", "at most", ""]
+OTHERWISE = {"better": ("worse",), "worse": ("better",), "same": ("better", "worse")}
 NEAR = 0.05  # how far off a share may be that is "about" a number
 
 
@@ -75,7 +78,9 @@ class Claim(StrictModel):
     published : float
         The number; NaN where none was.
     rule : {"means", "mann-whitney", "test", "holm"}
-        By which it was counted.
+        By which it was counted; a change is one of means.
+    position : str
+        File and line.
     """
 
     study: str
@@ -89,6 +94,28 @@ class Claim(StrictModel):
     published: Annotated[float, BeforeValidator(_read_number)]
     rule: Rule
     source: str
+    position: str = ""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        has_number = not np.isnan(self.published)
+        if has_number != bool(self.relation):
+            fix = "write both a relation and a published number, or neither"
+            raise mistake("a number and its relation go together", fix)
+        is_share = self.quantity != "change"
+        if np.isinf(self.published) or (has_number and is_share and not 0 <= self.published <= 1):
+            raise mistake(f"{self.published:g} is not possible", "a share is from 0 to 1, a change is finite")
+        if not is_share and self.rule != "means":
+            raise mistake(f"a change is not counted by {self.rule}", "write means")
+        if self.quantity == "same" and self.rule == "mann-whitney":
+            raise mistake(
+                "Mann and Whitney's test never shows that something is the same", "write test or holm"
+            )
+        for condition in self.where:
+            if "=" not in condition:
+                fix = "write KEY=VALUE, such as metric=spd, with blanks between"
+                raise mistake(f'cannot read the filter "{condition}"', fix)
+        return self
 
 
 @dataclass(frozen=True)
@@ -127,32 +154,53 @@ def read_claims(path: Path) -> list[Claim]:
     UserError
         For a column that is missing, and cells that say no quantity, relation, rule or number; all at once.
     """
-    reader = csv.DictReader(StringIO(read_text(path)))
+    reader = csv.reader(StringIO(read_text(path, "utf-8-sig")), strict=True)
     claims = []
     problems: list[Problem] = []
-    for row in reader:
-        try:
-            claims.append(Claim.model_validate(row))
-        except ValidationError as error:
-            line = f"{path}:{reader.line_num}"
-            problems += [replace(problem, where=line) for _, problem in to_findings(error)]
+    columns: list[str] = []
+    try:
+        columns = next(reader, [])
+        for cells in filter(None, reader):
+            position = f"{path}:{reader.line_num}"
+            if len(cells) != len(columns):
+                what = f"{format_count(len(cells), 'cell')} below {format_count(len(columns), 'column')}"
+                problems.append(Problem(what, "put cells that have a comma in quotes", position))
+                continue
+            try:
+                claims.append(
+                    Claim.model_validate(dict(zip(columns, cells, strict=True)) | {"position": position})
+                )
+            except ValidationError as error:
+                problems += [replace(problem, where=position) for _, problem in to_findings(error)]
+    except csv.Error as error:
+        position = f"{path}:{reader.line_num}"
+        problems.append(Problem(f"no CSV: {error}", "close the quotes of the cells", position))
+    if len(set(columns)) < len(columns):
+        problems.append(Problem("two columns have one name", "leave one out", f"{path}:1"))
     if problems:
         raise UserError(*problems)
     if not claims:
-        columns = ", ".join(Claim.model_fields)
-        raise user_error("there is no claim in it", f"a claim is a row with {columns}", str(path))
+        fields = ", ".join(name for name in Claim.model_fields if name != "position")
+        raise user_error("there is no claim in it", f"a claim is a row with {fields}", str(path))
     return claims
 
 
-def judge_claims(table: StudyTable, claims: Sequence[Claim], design: StudyDesign) -> list[JudgedClaim]:
+def judge_claims(
+    table: StudyTable, claims: Sequence[Claim], design: StudyDesign, *, of_many_tables: bool = False
+) -> list[JudgedClaim]:
     """Judge each claim by the comparisons that it is about; the family is all of them.
 
     A claim whose cells are not in the table is not decided, and its reason says so.
 
+    Parameters
+    ----------
+    of_many_tables : bool
+        The claims are about other tables, too, which may have other columns and plain models.
+
     Raises
     ------
     UserError
-        Where a claim's plain model or what stands in cannot be found.
+        Where a column of a filter, the plain model of a claim or what stands in is not in the table.
     """
     comparisons_of: dict[tuple[Any, ...], StudyComparisons] = {}
     judged = []
@@ -160,20 +208,27 @@ def judge_claims(table: StudyTable, claims: Sequence[Claim], design: StudyDesign
         by_ranks = claim.rule == "mann-whitney"
         key = (claim.where, claim.baseline, str(claim.stand_in), str(claim.better), by_ranks)
         if key not in comparisons_of:
+            columns = {key_of_filter(condition) for condition in claim.where}
+            may_be_absent = of_many_tables or columns <= set(table.keys)
             try:
                 cells = select_cells(table, claim.where, claim.baseline or None)
+                may_be_absent = of_many_tables
+                comparisons_of[key] = judge(
+                    cells,
+                    design,
+                    claim.baseline or None,
+                    better=claim.better,
+                    stand_in=claim.stand_in,
+                    mann_whitney=by_ranks,
+                )
             except UserError as error:
+                if not may_be_absent:
+                    raise UserError(
+                        *(replace(problem, where=claim.position) for problem in error.problems)
+                    ) from None
                 reason = f"not in this table: {error.problems[0].what}"
                 judged.append(JudgedClaim(claim, 0, np.nan, np.nan, np.nan, "not decided", reason))
                 continue
-            comparisons_of[key] = judge(
-                cells,
-                design,
-                claim.baseline or None,
-                better=claim.better,
-                stand_in=claim.stand_in,
-                mann_whitney=by_ranks,
-            )
         if claim.quantity == "change":
             judged.append(_judge_change(claim, comparisons_of[key]))
         else:
@@ -182,13 +237,15 @@ def judge_claims(table: StudyTable, claims: Sequence[Claim], design: StudyDesign
 
 
 def _judge_share(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
-    """Judge how many comparisons have a word: all that is shown, and all that is not excluded."""
+    """Judge how many comparisons have a word: all that is shown, and all that is not excluded.
+
+    What is shown to be the same within the margin may still be a little better, or worse.
+    """
     n = len(comparisons.frame)
     by_rule = comparisons.count(claim.rule)[claim.quantity] / n
     after_holm = comparisons.count("holm")
     low = after_holm[claim.quantity] / n
-    excluded = n - after_holm["not decided"] - after_holm[claim.quantity]
-    high = 1 - excluded / n
+    high = 1 - sum(after_holm[word] for word in OTHERWISE[claim.quantity]) / n
     reason = (
         f"{100 * low:.1f} % are shown to be {claim.quantity}, {100 * (1 - high):.1f} % to be otherwise, "
         f"after Holm's adjustment over all {n:,}"
@@ -201,8 +258,9 @@ def _judge_change(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
     n = len(comparisons.frame)
     sides = comparisons.frame["metric"].map(comparisons.sides)
     sign = np.where(sides.isin(["near 0", "lower"]), 1.0, -1.0)
-    ours = compute_means((sign[:, None] * comparisons.distances).T)
-    theirs = compute_means((sign[:, None] * comparisons.baseline_distances).T)
+    values = sign[:, None] * comparisons.distances
+    baseline_values = sign[:, None] * comparisons.baseline_distances
+    ours, theirs = mean_over_cells(values, baseline_values, comparisons.design)
     test = compare_by_design(ours[None], theirs[None], comparisons.design)
     mean, low, high = float(test.mean[0]), float(test.low[0]), float(test.high[0])
     subject = "the change" if n == 1 else f"the mean change of {n:,} comparisons"

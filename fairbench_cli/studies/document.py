@@ -23,7 +23,7 @@ from fairbench_cli.document.model import (
 from fairbench_cli.report.show.answer_text import capitalise
 from fairbench_cli.report.show.page_charts import axis_around
 from fairbench_cli.studies.claims import Claim, JudgedClaim
-from fairbench_cli.studies.judge import WORDS, Rule, StudyComparisons, pairing_sentence
+from fairbench_cli.studies.judge import WORDS, Rule, StudyComparisons, StudyDesign, pairing_sentence
 from fairbench_cli.studies.over_data_sets import MIN_DATA_SETS
 
 RULES: dict[Rule, str] = {
@@ -81,7 +81,7 @@ def study_document(name: str, comparisons: StudyComparisons, over_data_sets: pd.
     )
 
 
-def claims_document(name: str, claims: Sequence[JudgedClaim]) -> Document:
+def claims_document(name: str, claims: Sequence[JudgedClaim], design: StudyDesign) -> Document:
     """Return each claim with its number, the outcome and the reason."""
     counts = Counter(claim.verdict for claim in claims)
     n_unpublished = counts["no number"]
@@ -118,6 +118,7 @@ def claims_document(name: str, claims: Sequence[JudgedClaim]) -> Document:
     return Document(
         f"{name}: claims",
         Answer(Statement(text)),
+        facts=(capitalise(design.meaning),),
         sections=(
             Section("Claims", tables=(table,), notes=(note,)),
             Section("Why", sentences=tuple(reasons)),

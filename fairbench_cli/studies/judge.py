@@ -1,7 +1,7 @@
 """Techniques against the plain model in a table of repeats: every comparison, by three rules side by side.
 
 The tests are those of a run (`report/ledger/inference.py`), so that a run that is written as a table gives
-its own verdicts.
+its own verdicts on its rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -389,6 +389,29 @@ def compute_means(values: Floats) -> Floats:
     """Return the mean of the finite values of each row; NaN without any."""
     _n, means, _variance, _is_constant = finite_moments(values)
     return means
+
+
+def mean_over_cells(values: Floats, baseline_values: Floats, design: StudyDesign) -> tuple[Floats, Floats]:
+    """Return the mean over cells in each repeat, of a technique and of the plain model.
+
+    NaN in a repeat that a cell lacks, or half of a pair: means over other cells are of other things. Cells
+    without any value are left out.
+
+    Parameters
+    ----------
+    values, baseline_values : float arrays, shape (cells, repeats)
+
+    >>> values, baseline = np.array([[0.1, 0.2], [0.5, np.nan]]), np.array([[0.2, 0.2], [0.6, 0.6]])
+    >>> [means.round(2).tolist() for means in mean_over_cells(values, baseline, StudyDesign("fresh"))]
+    [[0.3, nan], [0.4, nan]]
+    """
+    if design.kind != "unpaired":
+        is_pair = np.isfinite(values) & np.isfinite(baseline_values)
+        values = np.where(is_pair, values, np.nan)
+        baseline_values = np.where(is_pair, baseline_values, np.nan)
+    has_values = np.isfinite(values).any(axis=1) & np.isfinite(baseline_values).any(axis=1)
+    n_cells = max(1, int(has_values.sum()))
+    return values[has_values].sum(axis=0) / n_cells, baseline_values[has_values].sum(axis=0) / n_cells
 
 
 def _correlations(values: Floats, baseline_values: Floats) -> Floats:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fairbench_cli.data.table import Rows
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.ledger.inference import EQUAL
-from fairbench_cli.studies.judge import StudyComparisons, compare_by_design, compute_means
+from fairbench_cli.studies.judge import StudyComparisons, compare_by_design, mean_over_cells
 
 MIN_DATA_SETS = 3
 GRID = 400  # values of the spread between data sets
@@ -120,8 +120,11 @@ def _common_change(
     theirs = []
     for data in dict.fromkeys(data_sets.tolist()):
         rows = index[data_sets == data]
-        ours.append(compute_means(comparisons.distances[rows].T))
-        theirs.append(compute_means(comparisons.baseline_distances[rows].T))
+        means, baseline_means = mean_over_cells(
+            comparisons.distances[rows], comparisons.baseline_distances[rows], comparisons.design
+        )
+        ours.append(means)
+        theirs.append(baseline_means)
     test = compare_by_design(np.array(ours), np.array(theirs), comparisons.design)
     is_tested = ~np.isnan(test.p)
     n_data_sets = int(is_tested.sum())

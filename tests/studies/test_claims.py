@@ -69,6 +69,8 @@ def test_claims_of_papers_have_the_numbers_that_the_papers_print():
     of_papers = [sentence for sentence in sentences if sentence.study in columns]
     assert len(of_papers) == 29
     for sentence in of_papers:
+        keys = {condition.partition("=")[0] for condition in sentence.where}
+        assert {"study", "data", "attribute", "classifier", "metric", "technique"} <= keys  # one comparison
         printed = pd.read_csv(Path(registry.__file__).with_name(f"{columns[sentence.study]}.csv"))["value"]
         before, after = map(float, re.findall(r"-?\.\d{3}", sentence.claim.partition("(")[2]))
         for number in (before, after):
@@ -126,6 +128,41 @@ def test_a_share_is_between_what_is_shown_and_what_is_not_excluded(tmp_path):
     assert row["by_rule"] == row["low"]
 
 
+def test_what_is_the_same_within_the_margin_may_be_better(tmp_path):
+    table = study()
+    rng = np.random.default_rng(3)
+    is_spd = table["metric"] == "spd"
+    plain = table[is_spd & (table["technique"] == "default")]
+    nearly = plain.assign(technique="rw", value=plain["value"] * rng.normal(0.99, 1e-3, len(plain)))
+    path = tmp_path / "claims.csv"
+    path.write_text(HEAD + "s,c,metric=spd,,,,better,at least,0.9,means,x\n")
+    both = pd.concat([plain, nearly])
+    row = fb.check_claims(both, path, "splits", train_share=0.7).to_pandas().iloc[0]
+    assert (row["by_rule"], row["high"], row["verdict"]) == (1, 1, "holds")
+    path.write_text(HEAD + "s,c,metric=spd,,,,same,at least,0.9,means,x\n")
+    row = fb.check_claims(both, path, "splits", train_share=0.7).to_pandas().iloc[0]
+    assert (row["high"], row["verdict"]) == (0, "does not hold")  # all are shown to be better
+
+
+def test_a_mean_change_is_over_the_same_cells_in_every_repeat(tmp_path):
+    """Where a technique has no value on the data set with the larger gap, its mean looked smaller."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for data, gap in (("a", 0.1), ("b", 0.5)):
+        for repeat in range(20):
+            value = gap + rng.normal(0, 0.005)
+            rows.append((data, "default", repeat, "spd", value))
+            lost = data == "b" and repeat < 12
+            rows.append((data, "rw", repeat, "spd", np.nan if lost else value + 0.01 + rng.normal(0, 0.002)))
+    table = pd.DataFrame(rows, columns=["data", "technique", "repeat", "metric", "value"])
+    path = tmp_path / "claims.csv"
+    path.write_text(HEAD + "s,c,metric=spd,,,,change,at most,0,means,x\n")
+    for design in ("fresh", "unpaired"):
+        row = fb.check_claims(table, path, design).to_pandas().iloc[0]
+        assert row["by_rule"] == pytest.approx(0.01, abs=0.003)
+        assert row["verdict"] == "does not hold"
+
+
 def test_a_change_has_the_interval_of_its_mean(tmp_path):
     row = check(tmp_path, "s,c,metric=accuracy technique=rw,,,,change,about,-0.01,means,x")
     frame = study()
@@ -155,6 +192,20 @@ def test_claims_that_cannot_be_read(tmp_path, say):
         ("s,c,metric=spd,,,,bettr,about,1,means,x", "c.csv:2", "better"),
         ("s,c,metric=spd,,,,better,about,many,means,x", '"many" is no number'),
         ("s,c,metric=spd,,,,better,nearly,1,means,x", "c.csv:2"),
+        ("s,c,metric spd,,,,better,about,1,means,x", "c.csv:2", 'cannot read the filter "metric"'),
+        ("s,c,'metric=spd,,,,better,about,1,means,x", "c.csv:2", "close the quotes"),
+        ("s,c,metrc=spd,,,,better,about,1,means,x", "c.csv:2", 'unknown key "metrc"'),
+        ("s,c,metric=spd,nobody,,,better,about,1,means,x", "c.csv:2", 'no technique is called "nobody"'),
+        ("s,c,metric=spd,,classifier=x,,better,about,1,means,x", "c.csv:2", 'no cell has classifier "x"'),
+        ("s,c,metric=spd,,,nothing=higher,better,about,1,means,x", "c.csv:2", '"nothing"'),
+        ("s,c,metric=spd,,,,better,about,46,means,x", "c.csv:2", "a share is from 0 to 1"),
+        ("s,c,metric=spd,,,,change,about,inf,means,x", "c.csv:2", "finite"),
+        ("s,c,metric=spd,,,,better,at least,,means,x", "c.csv:2", "neither"),
+        ("s,c,metric=spd,,,,better,,0.5,means,x", "c.csv:2", "neither"),
+        ("s,c,metric=spd,,,,change,about,0.1,holm,x", "c.csv:2", "write means"),
+        ("s,c,metric=spd,,,,same,about,0.1,mann-whitney,x", "c.csv:2", "write test or holm"),
+        ("s,c,metric=spd", "c.csv:2", "3 cells below 11 columns"),
+        ('s,"c,metric=spd,,,,better,about,1,means,x', "c.csv", "close the quotes"),
     ):
         (tmp_path / "c.csv").write_text(HEAD + line + "\n")
         two_lines(say(*base), *words)

@@ -238,6 +238,12 @@ def test_fairea_stands_beside_a_constant_and_its_line(tmp_path):
     assert set(gaps["n"]) == {50}
     assert set(gaps.loc[gaps["metric"] == "spd", "baseline_mean"]) == {0.0}
     points = fetch_studies.read_fairea_line("lr_adult_sex", line(0.85, 0.2))
+    # The original model, split by split: the mean of its leads is that of its means, 0, at the line's bend.
+    original = pd.DataFrame({"spd": rng.normal(0.2, 0.03, 50), "acc": rng.normal(0.85, 0.01, 50)})
+    original += [0.2, 0.85] - original.mean()
+    leads = fetch_studies.lead_over_line(original["acc"], original["spd"], points.sort_values("spd"))
+    assert leads.mean() == pytest.approx(0, abs=1e-9)
+    assert leads.std() > 0.005
     with pytest.raises(SystemExit, match="not the name of a file of Fairea"):
         fetch_studies.convert_fairea(pd.DataFrame({"file": ["x.txt"]}), points)
 
@@ -266,7 +272,7 @@ def test_abcfair_stands_beside_a_constant_of_each_seed(tmp_path, capsys):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fetch_studies, "ABCFAIR", (fetch_studies.ABCFAIR[0], commit, fetch_studies.ABCFAIR[2]))
         fetch_studies.main([str(tmp_path), "--studies", "abcfair", "--source", tmp_path.as_uri()])
-    assert "did not run with all seeds: 1 settings" in capsys.readouterr().out
+    assert "did not run once with each seed: 1 settings" in capsys.readouterr().out
     counts = check_published(tmp_path / "abcfair.parquet", "ABCFair")
     assert counts["n"].tolist() == [3, 2, 1]  # not the one that decides alike for everybody
     assert counts["by_rule"].tolist() == pytest.approx([2 / 3, 1, 0])
