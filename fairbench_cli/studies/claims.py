@@ -247,7 +247,8 @@ def _judge_share(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
     low = after_holm[claim.quantity] / n
     high = 1 - sum(after_holm[word] for word in OTHERWISE[claim.quantity]) / n
     reason = (
-        f"{100 * low:.1f} % are shown to be {claim.quantity}, {100 * (1 - high):.1f} % to be otherwise, "
+        f"{100 * low:.1f} % are shown to be {claim.quantity}, {100 * (1 - high):.1f} % to be "
+        f"{' or '.join(OTHERWISE[claim.quantity])}, "
         f"after Holm's adjustment over all {n:,}"
     )
     return JudgedClaim(claim, n, by_rule, low, high, _verdict(claim, low, high), reason)
