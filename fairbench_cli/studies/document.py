@@ -110,9 +110,9 @@ def claims_document(name: str, claims: Sequence[JudgedClaim], design: StudyDesig
     heads = ("claim", "n", "published", "by its rule", "between", "verdict")
     reasons = [f"{judged.claim.claim} ({judged.claim.source}): {judged.reason}." for judged in claims]
     note = (
-        "Between: a share is at least what is shown, and at most what is not shown to be the opposite, at 95 "
-        "% for all at once; a mean change has its 95 % interval. A claim holds where no number is left that is "
-        "far from the published one, and does not where that one is left out."
+        "Between: a share is at least what is shown, and at most what is not shown to be the opposite, at "
+        "95 % for all at once; a mean change has its 95 % interval. A claim holds where no number is left "
+        "that is far from the published one, and does not where that one is left out."
     )
     table = replace(plain_table("", heads, rows, 1), led=True)
     return Document(
