@@ -196,7 +196,7 @@ class CheckedClaims:
         """Return a row per claim."""
         rows = []
         for judged in self.claims:
-            row = judged.claim.model_dump(exclude={"where", "baseline", "stand_in", "better", "position"})
+            row = judged.claim.model_dump(exclude={"where", "baseline", "stand_in", "better"})
             for name in ("n", "by_rule", "low", "high", "verdict", "reason"):
                 row[name] = getattr(judged, name)
             rows.append(row)
@@ -253,7 +253,7 @@ def check_claims(
         # A table has one study or a few: claims of the others are no open questions about it.
         judged = [claim for claim in judged if claim.n]
         if not judged:
-            studies = ", ".join(dict.fromkeys(sentence.study for sentence in sentences))
+            studies = ", ".join(dict.fromkeys(sentence.study for sentence in sentences.values()))
             fix = f"they are about {studies}: name cells as these do (docs/studies.md), or write your own"
             raise user_error("no published claim is about what is in it", fix, _name_of(source))
     return CheckedClaims(_name_of(source), tuple(judged), study_design)

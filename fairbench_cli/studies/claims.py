@@ -2,7 +2,7 @@
 
 import csv
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -79,8 +79,6 @@ class Claim(StrictModel):
         The number; NaN where none was.
     rule : {"means", "mann-whitney", "test", "holm"}
         By which it was counted; a change is one of means.
-    position : str
-        File and line.
     """
 
     study: str
@@ -94,7 +92,6 @@ class Claim(StrictModel):
     published: Annotated[float, BeforeValidator(_read_number)]
     rule: Rule
     source: str
-    position: str = ""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -146,8 +143,8 @@ class JudgedClaim:
     reason: str
 
 
-def read_claims(path: Path) -> list[Claim]:
-    """Read a CSV of claims, whose columns are the fields of `Claim`.
+def read_claims(path: Path) -> dict[str, Claim]:
+    """Read a CSV of claims, whose columns are the fields of `Claim`; they are by file and line.
 
     Raises
     ------
@@ -155,7 +152,7 @@ def read_claims(path: Path) -> list[Claim]:
         For a column that is missing, and cells that say no quantity, relation, rule or number; all at once.
     """
     reader = csv.reader(StringIO(read_text(path, "utf-8-sig")), strict=True)
-    claims = []
+    claims = {}
     problems: list[Problem] = []
     columns: list[str] = []
     try:
@@ -167,9 +164,7 @@ def read_claims(path: Path) -> list[Claim]:
                 problems.append(Problem(what, "put cells that have a comma in quotes", position))
                 continue
             try:
-                claims.append(
-                    Claim.model_validate(dict(zip(columns, cells, strict=True)) | {"position": position})
-                )
+                claims[position] = Claim.model_validate(dict(zip(columns, cells, strict=True)))
             except ValidationError as error:
                 problems += [replace(problem, where=position) for _, problem in to_findings(error)]
     except csv.Error as error:
@@ -180,13 +175,13 @@ def read_claims(path: Path) -> list[Claim]:
     if problems:
         raise UserError(*problems)
     if not claims:
-        fields = ", ".join(name for name in Claim.model_fields if name != "position")
+        fields = ", ".join(Claim.model_fields)
         raise user_error("there is no claim in it", f"a claim is a row with {fields}", str(path))
     return claims
 
 
 def judge_claims(
-    table: StudyTable, claims: Sequence[Claim], design: StudyDesign, *, of_many_tables: bool = False
+    table: StudyTable, claims: Mapping[str, Claim], design: StudyDesign, *, of_many_tables: bool = False
 ) -> list[JudgedClaim]:
     """Judge each claim by the comparisons that it is about; the family is all of them.
 
@@ -194,6 +189,8 @@ def judge_claims(
 
     Parameters
     ----------
+    claims : mapping of str to Claim
+        By where they stand, which errors say.
     of_many_tables : bool
         The claims are about other tables, too, which may have other columns and plain models.
 
@@ -204,7 +201,7 @@ def judge_claims(
     """
     comparisons_of: dict[tuple[Any, ...], StudyComparisons] = {}
     judged = []
-    for claim in claims:
+    for position, claim in claims.items():
         by_ranks = claim.rule == "mann-whitney"
         key = (claim.where, claim.baseline, str(claim.stand_in), str(claim.better), by_ranks)
         if key not in comparisons_of:
@@ -223,9 +220,8 @@ def judge_claims(
                 )
             except UserError as error:
                 if not may_be_absent:
-                    raise UserError(
-                        *(replace(problem, where=claim.position) for problem in error.problems)
-                    ) from None
+                    problems = [replace(problem, where=position) for problem in error.problems]
+                    raise UserError(*problems) from None
                 reason = f"not in this table: {error.problems[0].what}"
                 judged.append(JudgedClaim(claim, 0, np.nan, np.nan, np.nan, "not decided", reason))
                 continue

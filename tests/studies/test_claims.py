@@ -66,7 +66,7 @@ def test_claims_of_papers_have_the_numbers_that_the_papers_print():
     columns = {"Cardoso et al. 2019": "cardoso2019", "Žliobaitė 2015": "zliobaite2015"}
     columns["Friedler et al. 2019"] = "friedler2019"
     sentences = read_claims(Path(claims.__file__).with_name("claims.csv"))
-    of_papers = [sentence for sentence in sentences if sentence.study in columns]
+    of_papers = [sentence for sentence in sentences.values() if sentence.study in columns]
     assert len(of_papers) == 29
     for sentence in of_papers:
         keys = {condition.partition("=")[0] for condition in sentence.where}
