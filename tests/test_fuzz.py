@@ -22,7 +22,7 @@ def options(*arguments: str | int | Path, **env: str) -> subprocess.CompletedPro
     """Run the study of options."""
     command = [sys.executable, str(STUDIES / "fuzz_options.py"), *map(str, arguments)]
     return subprocess.run(
-        command, env=environment(**env), capture_output=True, text=True, check=False, timeout=600
+        command, env=environment(**env), capture_output=True, text=True, check=False, timeout=3_600
     )
 
 
