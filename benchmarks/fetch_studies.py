@@ -193,7 +193,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Fetch and convert what the command line says, and print what was written."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path)
-    names = [*STUDIES, "fairea", "abcfair"]
+    others = {"fairea": fetch_fairea, "abcfair": fetch_abcfair}
+    names = [*STUDIES, *others]
     parser.add_argument("--studies", nargs="*", choices=names, default=names)
     parser.add_argument("--source", default=SOURCE, metavar="ADDRESS")
     options = parser.parse_args(arguments)
@@ -201,10 +202,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
     for name in options.studies:
-        if name == "fairea":
-            write_table(fetch_fairea(options.source), folder / "fairea.parquet")
-        elif name == "abcfair":
-            write_table(fetch_abcfair(options.source), folder / "abcfair.parquet")
+        if name in others:
+            write_table(others[name](options.source), folder / f"{name}.parquet")
         else:
             rows += fetch_study(name, options.source)
     if rows:

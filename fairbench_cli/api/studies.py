@@ -231,8 +231,9 @@ def check_claims(
     UserError
         For a table or claims that cannot be read, and options on a run, which say what it knows itself.
     """
+    is_published = claims == PUBLISHED
     path = Path(claims)
-    if claims == PUBLISHED:
+    if is_published:
         path = Path(__file__).parents[1] / "studies" / "claims.csv"
     sentences = read_claims(path)
     if isinstance(source, str | Path) and Path(source).is_dir():
@@ -247,7 +248,6 @@ def check_claims(
     else:
         table = read_study(source, columns, values)
         study_design = make_design(design, train_share, folds)
-    is_published = claims == PUBLISHED
     judged = judge_claims(table, sentences, study_design, of_many_tables=is_published)
     if is_published:
         # A table has one study or a few: claims of the others are no open questions about it.

@@ -205,6 +205,8 @@ def judge_claims(
         by_ranks = claim.rule == "mann-whitney"
         key = (claim.where, claim.baseline, str(claim.stand_in), str(claim.better), by_ranks)
         if key not in comparisons_of:
+            # A value that no cell has may be one of another table. A column, a plain model or what stands in
+            # may be so only where claims are of many tables; else it is a mistake.
             columns = {key_of_filter(condition) for condition in claim.where}
             may_be_absent = of_many_tables or columns <= set(table.keys)
             try:

@@ -79,19 +79,24 @@ def git(*arguments: str) -> str:
     return done.stdout.strip()
 
 
+def make_clone(path: Path, files: dict[str, str], archive: dict[str, str] | None = None) -> None:
+    """Make a repository of some files, and of others in Results.zip."""
+    git("init", "--quiet", str(path))
+    for name, text in files.items():
+        (path / name).parent.mkdir(exist_ok=True, parents=True)
+        (path / name).write_text(text)
+    if archive:
+        with ZipFile(path / "Results.zip", "w") as zipped:
+            for name, text in archive.items():
+                zipped.writestr(name, text)
+    git("-C", str(path), "add", ".")
+    git("-C", str(path), "commit", "--quiet", "--message", "results")
+
+
 def make_repository(path: Path, files: dict[str, str], archive: dict[str, str]) -> str:
     """Make a bare repository whose later commit takes the files away; return the earlier commit."""
     work = path.parent / f"{path.name} work"
-    git("init", "--quiet", str(work))
-    for name, text in files.items():
-        (work / name).parent.mkdir(exist_ok=True)
-        (work / name).write_text(text)
-    if archive:
-        with ZipFile(work / "Results.zip", "w") as zipped:
-            for name, text in archive.items():
-                zipped.writestr(name, text)
-    git("-C", str(work), "add", ".")
-    git("-C", str(work), "commit", "--quiet", "--message", "results")
+    make_clone(work, files, archive)
     commit = git("-C", str(work), "rev-parse", "HEAD")
     git("-C", str(work), "rm", "-r", "--quiet", ".")
     git("-C", str(work), "commit", "--quiet", "--allow-empty", "--message", "gone")
@@ -180,16 +185,6 @@ def test_shares_of_the_larger_class_are_those_of_the_official_files(data_folder)
     }
     shares = {key: Fraction(int(label.sum()), len(label)) for key, label in labels.items()}
     assert shares == fetch_studies.LARGER_CLASS
-
-
-def make_clone(path: Path, files: dict[str, str]) -> None:
-    """Make a repository with some files."""
-    git("init", "--quiet", str(path))
-    for name, text in files.items():
-        (path / name).parent.mkdir(exist_ok=True, parents=True)
-        (path / name).write_text(text)
-    git("-C", str(path), "add", ".")
-    git("-C", str(path), "commit", "--quiet", "--message", "results")
 
 
 def check_published(table: str | Path | pd.DataFrame, study: str) -> pd.DataFrame:
