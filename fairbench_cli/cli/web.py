@@ -1,6 +1,5 @@
-"""``fairbench web``: an audit in the browser, and the results of runs."""
+"""``fairbench web``: an audit in the browser."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,13 +11,6 @@ GIGABYTE = 2**30
 
 
 def web(
-    results: Annotated[
-        Path | None,
-        typer.Argument(
-            help="A folder of results of runs, or one that holds such folders: they are listed, to be read.",
-            show_default=False,
-        ),
-    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any free one.")] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the browser at its address.")
@@ -53,8 +45,6 @@ def web(
             "name this machine's address: --host",
             "--share",
         )
-    if results is not None and not results.is_dir():
-        raise user_error(f"there is no folder {results}", "name a folder of results, or none", "RESULTS")
     names = (LOOPBACK, "localhost") if is_loopback else (host,)
     listener = listen(host, port)
     if share:
@@ -62,7 +52,6 @@ def web(
             "Everybody in the network who has the address reads what is done here; nothing is encrypted."
         )
     serve(
-        results,
         listener,
         names,
         opens=browser,

@@ -14,8 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from fairbench_cli.base.errors import UserError
-from fairbench_cli.web import pages, runs, uploads
+from fairbench_cli.web import pages, uploads
 from fairbench_cli.web.guard import App, common_headers, guarded
 from fairbench_cli.web.open_file import OpenFile
 from fairbench_cli.web.uploads import UploadRefused, check_length, ending_of, shown_name, store
@@ -47,8 +46,6 @@ class Site:
         What the server is called, with the port.
     folder : Path
         Private; everything in it is removed at the end.
-    results : Path, optional
-        A folder of results of runs.
     most_bytes : int
         Of a file.
     """
@@ -56,7 +53,6 @@ class Site:
     key: str
     hosts: tuple[str, ...]
     folder: Path
-    results: Path | None = None
     most_bytes: int = uploads.MOST_BYTES
 
     def __post_init__(self) -> None:
@@ -116,14 +112,10 @@ def make_app(site: Site) -> App:
         route(f"{file}/activity", _activity),
         route(f"{file}/stop", _stop, "POST"),
         route(f"{file}/close", _close, "POST"),
-        route("/runs/", _runs),
-        route("/runs/compare", _compare_runs),
-        route("/runs/{folder}/", _run_page),
     ]
     handlers: Mapping[Any, Any] = {
         HTTPException: _no_page,
         WorkFailed: partial(_failed, site),
-        UserError: partial(_wrong, site),
         UploadRefused: _refused,
         ClientDisconnect: _gone,
     }
@@ -172,11 +164,7 @@ def _go(address: str) -> Response:
 
 
 async def _start(site: Site, _request: Request) -> Response:
-    return HTMLResponse(
-        pages.start_page(
-            site.address(""), list(site.files.values()), site.most_bytes, has_results=site.results is not None
-        )
-    )
+    return HTMLResponse(pages.start_page(site.address(""), list(site.files.values()), site.most_bytes))
 
 
 async def _about_data(site: Site, _request: Request) -> Response:
@@ -323,37 +311,11 @@ async def _close(site: Site, request: Request) -> Response:
     return _go(site.address(""))
 
 
-async def _runs(site: Site, _request: Request) -> Response:
-    listed = await asyncio.to_thread(runs.list_runs, site.results)
-    return HTMLResponse(pages.runs_page(site.address(""), listed))
-
-
-async def _run_page(site: Site, request: Request) -> Response:
-    text = await asyncio.to_thread(runs.page_of, site.results, request.path_params["folder"])
-    if text is None:
-        raise HTTPException(404, "there is no such run, or it has no page yet")
-    # It has a policy of its own, of the version that wrote it, and no way to this site's pages.
-    policy = "sandbox allow-scripts allow-modals; frame-ancestors 'none'"
-    return HTMLResponse(text, headers={"Content-Security-Policy": policy})
-
-
-async def _compare_runs(site: Site, request: Request) -> Response:
-    folders = request.query_params.getlist("run")
-    bar = pages.run_bar(site.address(""))
-    text = await asyncio.to_thread(runs.compare_page, site.results, folders, bar, site.address("assets", ""))
-    return HTMLResponse(text)
-
-
 async def _failed(site: Site, request: Request, error: WorkFailed) -> Response:
     """Say what was wrong: to a script as data, to a reader as a page."""
     if request.method == "POST":
         return JSONResponse({"mistakes": [pages.plain_mistake(mistake) for mistake in error.mistakes]}, 422)
     return HTMLResponse(pages.mistakes_page(site.address(""), error.mistakes), 422)
-
-
-async def _wrong(site: Site, request: Request, error: UserError) -> Response:
-    mistakes = [Mistake(str(problem.what), str(problem.fix)) for problem in error.problems]
-    return await _failed(site, request, WorkFailed(*mistakes))
 
 
 async def _refused(_request: Request, error: UploadRefused) -> Response:

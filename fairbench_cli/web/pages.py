@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from fairbench_cli.web.open_file import OpenFile
-    from fairbench_cli.web.runs import ListedRun
     from fairbench_cli.web.worker import Mistake
 
 _ASSETS = Path(__file__).parent / "assets"
@@ -88,11 +87,11 @@ def plain_mistake(mistake: "Mistake") -> dict[str, Any]:
     return asdict(mistake)
 
 
-def start_page(home: str, files: Sequence["OpenFile"], most_bytes: int, *, has_results: bool) -> str:
+def start_page(home: str, files: Sequence["OpenFile"], most_bytes: int) -> str:
     """Return the page where a file is dropped."""
     gigabytes = f"{most_bytes / 2**30:g}"
     limits = {"most_bytes": most_bytes, "gigabytes": gigabytes}
-    return _render("start.html.j2", home, files=files, has_results=has_results, **limits)
+    return _render("start.html.j2", home, files=files, **limits)
 
 
 def data_page(home: str, most_bytes: int) -> str:
@@ -118,13 +117,3 @@ def questions_page(home: str, opened: "OpenFile", questions: Mapping[str, Any]) 
 def answer_bar(home: str, opened: "OpenFile", view: int, audited: Mapping[str, Any]) -> str:
     """Return the bar above the audit's own page: switches, downloads and the command line."""
     return _render("answer_bar.html.j2", home, opened=opened, view=view, audited=audited)
-
-
-def runs_page(home: str, listed: Sequence["ListedRun"]) -> str:
-    """Return the page that lists results of runs."""
-    return _render("runs.html.j2", home, listed=listed)
-
-
-def run_bar(home: str) -> str:
-    """Return the bar above the comparison of two runs."""
-    return _render("run_bar.html.j2", home)

@@ -44,7 +44,6 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve(
-    results: Path | None,
     listener: socket.socket,
     names: tuple[str, ...],
     *,
@@ -56,8 +55,6 @@ def serve(
 
     Parameters
     ----------
-    results : Path, optional
-        A folder of folders that runs wrote, to be listed.
     listener : socket
         Listens already.
     names : tuple of str
@@ -88,7 +85,7 @@ def serve(
     hosts = tuple(f"{name}:{port}" for name in names)
     with scratch_folder() as folder, _process_that_removes(folder):
         folder.chmod(0o700)
-        site = Site(key, hosts, folder, results, most_bytes)
+        site = Site(key, hosts, folder, most_bytes)
         address = f"http://{hosts[0]}/{key}/"
         options = uvicorn.Config(
             make_app(site),

@@ -146,12 +146,6 @@ async function send(form, button) {
 }
 
 document.addEventListener("submit", (event) => {
-  if (event.target.dataset.compare) {
-    event.preventDefault();
-    const ticked = new URLSearchParams(new FormData(event.target));
-    location.assign(event.target.dataset.compare + "?" + ticked);
-    return;
-  }
   const form = event.target.closest("form[data-post]");
   if (!form) return;
   event.preventDefault();
