@@ -29,11 +29,9 @@ from fairbench_cli.audit.compare.compare_rates import adjust_tests, compare_slic
 from fairbench_cli.audit.compare.verdict import decide
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.slices import BeforeAfter, ClusterKinds, Clusters, Slice, Tally
-from fairbench_cli.measures.clustered_scores import empty_clusters, read_cells, score_variances
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.paired_change import KINDS, TwoSides
 from fairbench_cli.measures.score_test import wilson_interval
-from fairbench_cli.measures.scores import ScoreCells, ScoreTotals, add_cells, auc, empty_sums, subtract
 from fairbench_cli.measures.significance import normal_quantile
 
 Ints = NDArray[np.int64]
@@ -308,22 +306,21 @@ NAMED = AuditConfig(references={"a": "r"}, ref_method="given", metric=("average-
 
 
 def print_others(runs: int) -> None:
-    """Print how often what is fair is called different: changes, metrics by name; and what intervals hold.
+    """Print how often what is fair is called different: changes, and metrics by name.
 
     Of changes the group's rate is lower than the reference's, as much before as after: the two models select
     by the same chances, and so do both slices, which have the same clusters.
     """
     titles = ("two models: p < .05", "two slices: p < .05", "average odds: p < .05", "phi: p < .05")
-    print("", f"| world | {' | '.join(titles)} | AUC gap: interval holds 0 | runs |", sep="\n")
-    print("|---" * 7 + "|")
+    print("", f"| world | {' | '.join(titles)} | runs |", sep="\n")
+    print("|---" * 6 + "|")
     for world in OTHERS:
         rng = np.random.default_rng(zlib.crc32(f"others {world}".encode()))
-        counts = np.zeros(5, dtype=np.int64)
+        counts = np.zeros(4, dtype=np.int64)
         for _ in range(runs):
             changed = [_change_p(rng, world, paired=paired) for paired in (True, False)]
             by_name = _named_p(rng, world)
-            found = [p < ALPHA for p in (*changed, *by_name)]
-            counts += np.array([*found, _auc_gap_holds(rng, world)], dtype=np.int64)
+            counts += np.array([p < ALPHA for p in (*changed, *by_name)], dtype=np.int64)
         cells = " | ".join(with_interval(int(count), runs) for count in counts)
         print(f"| {world.name} | {cells} | {runs:,} |", flush=True)
 
@@ -377,30 +374,6 @@ def _named_p(rng: np.random.Generator, world: World) -> list[float]:
     report = judge(Tally("rows", len(label), (part,)), NAMED)
     tests = report.found["requested"].tests
     return [1.0 if math.isnan(test.p) else test.p for test in tests]
-
-
-def _auc_gap_holds(rng: np.random.Generator, world: World) -> bool:
-    """Return whether the interval of a difference of AUCs, which is 0, holds it."""
-    rows = draw(rng, world)
-    (cluster,) = rows.clusters
-    effect = rng.normal(0, 0.5, cluster.max() + 1)[cluster]
-    score = rows.selected + effect + rng.normal(0, 1, len(cluster))  # what is selected stands for the label
-    order = np.argsort(score)
-    ones = np.ones(len(order))
-    cells = ScoreCells(score[order], rows.group[order], rows.selected[order], ones, ones)
-    rows_by_label = np.zeros((2, 2))
-    np.add.at(rows_by_label, (rows.group, rows.selected), 1.0)
-    totals = ScoreTotals(rows_by_label, rows_by_label, rows_by_label)
-    reference = np.array([1, 1])
-    running = empty_sums(2)
-    way = empty_clusters(cluster, rows.group, 2)
-    ways = read_cells([way], running, cells, [cluster[order]], totals, None)
-    sums = add_cells(running, cells, totals, reference)
-    between = score_variances(ways, sums, totals, None, reference)["auc"]
-    value, low, high = auc(sums, totals, 0.95, between.widened(0.95))
-    theirs = (value[reference], low[reference], high[reference])
-    _, low, high = subtract((value, low, high), theirs, between.correlation)
-    return bool(low[0] <= 0 <= high[0])
 
 
 FILES: tuple[World | Crossed, ...] = (FAIR[1], FAIR[6], FAIR[9], FAIR[13], POWER[2], CROSSED[5], CROSSED[7])

@@ -259,8 +259,6 @@ def _check_options(config: AuditConfig) -> Iterator[Check]:
     yield "ties", no_list, "ties has no effect", "give top-k or top-share, or leave it out"
     yield from _check_comparison(config)
     yield from _check_gate(config)
-    problem = "curves say at which thresholds an audit would pass, and Local Law 144 has no pass mark"
-    yield "curves", config.curves and config.preset == "ll144", problem, "leave curves out, or the preset"
     if config.mitigate:
         yield from _check_mitigation(config)
     if config.cluster is not None:
@@ -471,6 +469,7 @@ def _check_clusters(config: AuditConfig) -> Iterator[Check]:
     for key, is_given, problem in (
         ("ties", draws, "draws rows, not people"),
         ("explain", config.explained_by and config.outcome in ("decision", "class"), EXPLAINS_ROWS),
+        ("curves", config.curves, "takes each row for a person"),
     ):
         yield key, is_given, f"{key} {problem}", f"leave out {key}, or cluster"
 

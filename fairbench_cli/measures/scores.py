@@ -143,78 +143,13 @@ def add_cells(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference
     groups = len(sums.wins)
     if not len(cells.score):
         return sums
-    lines = _find_lines(sums, cells, totals)
-    group = lines.group
-    weight = lines.weight
-    upto = lines.upto
-    below = upto - weight
-    with np.errstate(divide="ignore", invalid="ignore"):
-        by_label = np.abs(np.diff(upto / totals.weight[group], axis=-1))[:, 0]
-        group_weight = totals.weight.sum(-1)
-        theirs, before = _reference_sums(
-            lines.rows,
-            lines.n_scores,
-            group,
-            lines.rows % lines.n_scores,
-            upto.sum(-1),
-            sums.seen.sum(-1),
-            reference,
-        )
-        reference_weight = group_weight[reference[group]]
-        from_reference = np.maximum(
-            np.abs(upto.sum(-1) / group_weight[group] - theirs / reference_weight),
-            np.abs(below.sum(-1) / group_weight[group] - before / reference_weight),
-        )
-    e = (cells.score - cells.label) ** 2
-    return ScoreSums(
-        sums.seen + _sum_by_group(group, weight, groups),
-        sums.wins + sum_at(group, weight[:, 1] * lines.mine[:, 1], groups),
-        sums.losses + _moments(group, lines.lost, weight, lines.square, groups),
-        sums.errors + _moments(cells.group, e, cells.weight, cells.square, groups),
-        sums.scored + sum_at(cells.group, cells.weight * cells.score, groups),
-        _largest(sums.by_label, group, by_label),
-        _largest(sums.from_reference, group, from_reference),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Lines:
-    """The rows of each score in a group, one group after the other.
-
-    Parameters
-    ----------
-    rows : int array, shape (lines,)
-        Group times `n_scores` plus the place of the score.
-    n_scores : int
-    order, line : int arrays, shape (cells,)
-        The cells in the order of lines, and the line of each of these.
-    group : int array, shape (lines,)
-    weight, square, upto, mine, lost : arrays, shape (lines, 2)
-        By label: weights, their squares, weights up to the score; the weight of the other label on the wrong
-        side of a row, ties half; and its share.
-    """
-
-    rows: Ints
-    n_scores: int
-    order: Ints
-    line: Ints
-    group: Ints
-    weight: Floats
-    square: Floats
-    upto: Floats
-    mine: Floats
-    lost: Floats
-
-
-def _find_lines(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals) -> _Lines:
     score_index = np.cumsum(np.diff(cells.score, prepend=cells.score[0]) > 0)
     n_scores = int(score_index[-1]) + 1
     key = cells.group * n_scores + score_index
     order = np.argsort(key, kind="stable")
     is_first = np.diff(key[order], prepend=-1) > 0
-    rows = key[order][is_first]
-    line = np.cumsum(is_first) - 1
-    slot = 2 * line + cells.label[order]
+    rows = key[order][is_first]  # a line for each score in a group, one group after the other
+    slot = 2 * (np.cumsum(is_first) - 1) + cells.label[order]
     shape = (len(rows), 2)
     weight = sum_at(slot, cells.weight[order], 2 * len(rows)).reshape(shape)
     square = sum_at(slot, cells.square[order], 2 * len(rows)).reshape(shape)
@@ -226,19 +161,26 @@ def _find_lines(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals) -> _Lin
         mine = np.stack([below[:, 1] + weight[:, 1] / 2, below[:, 0] + weight[:, 0] / 2], -1)
         lost = mine / totals.weight[group][:, ::-1]
         lost[:, 1] = 1 - lost[:, 1]
-    return _Lines(rows, n_scores, order, line, group, weight, square, upto, mine, lost)
-
-
-def lost_shares(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals) -> Floats:
-    """Return the share of the rows of the other label in its group that is on the wrong side of each cell.
-
-    `sums` are those of all lower scores, as for `add_cells`; NaN where there is no other label.
-    """
-    shares = np.empty(len(cells.score))
-    if len(shares):
-        lines = _find_lines(sums, cells, totals)
-        shares[lines.order] = lines.lost[lines.line, cells.label[lines.order]]
-    return shares
+        by_label = np.abs(np.diff(upto / totals.weight[group], axis=-1))[:, 0]
+        group_weight = totals.weight.sum(-1)
+        theirs, before = _reference_sums(
+            rows, n_scores, group, rows % n_scores, upto.sum(-1), sums.seen.sum(-1), reference
+        )
+        reference_weight = group_weight[reference[group]]
+        from_reference = np.maximum(
+            np.abs(upto.sum(-1) / group_weight[group] - theirs / reference_weight),
+            np.abs(below.sum(-1) / group_weight[group] - before / reference_weight),
+        )
+    e = (cells.score - cells.label) ** 2
+    return ScoreSums(
+        sums.seen + _sum_by_group(group, weight, groups),
+        sums.wins + sum_at(group, weight[:, 1] * mine[:, 1], groups),
+        sums.losses + _moments(group, lost, weight, square, groups),
+        sums.errors + _moments(cells.group, e, cells.weight, cells.square, groups),
+        sums.scored + sum_at(cells.group, cells.weight * cells.score, groups),
+        _largest(sums.by_label, group, by_label),
+        _largest(sums.from_reference, group, from_reference),
+    )
 
 
 def _running_sums(weight: Floats, group: Ints, seen: Floats) -> Floats:
@@ -281,26 +223,17 @@ def _largest(largest: Floats, group: Ints, values: Floats) -> Floats:
     return updated
 
 
-def auc(
-    sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95, variance: Floats | None = None
-) -> Estimate:
+def auc(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:
     """Return the area under each group's ROC curve with its interval; NaN without both labels.
 
-    The chance that a random positive has a higher score than a random negative, ties half. `variance` is
-    that between clusters, where rows share some.
+    The chance that a random positive has a higher score than a random negative, ties half.
     """
     value = share_of_pairs(sums.wins, totals.weight[:, 0], totals.weight[:, 1])
     losses = np.moveaxis(sums.losses, -1, 0)
-    of_rows = _variance(losses, totals.weight, totals.square, totals.rows).sum(-1)
-    worth = np.ones(len(value))
-    if variance is None:
-        variance = of_rows
-    else:
-        worth = np.fmin(divide(of_rows, variance), 1.0)
-    kish = totals.kish * worth[:, None]
-    fewest = kish.min(-1)
+    variance = _variance(losses, totals.weight, totals.square, totals.rows).sum(-1)
+    fewest = totals.kish.min(-1)
     wrong = 2 * fewest * np.minimum(value, 1 - value)
-    drawn = (wrong * variance + FEW * _hanley_mcneil(value, kish)) / (wrong + FEW)
+    drawn = (wrong * variance + FEW * _hanley_mcneil(value, totals.kish)) / (wrong + FEW)
     return _bounded(value, np.fmax(variance, drawn), fewest, confidence)
 
 
@@ -313,25 +246,14 @@ def _hanley_mcneil(value: Floats, rows: Floats) -> Floats:
     return divide(above * (1 - above) + (positives - 1) * q1 + (negatives - 1) * q2, positives * negatives)
 
 
-def brier_score(
-    sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95, between: Floats | None = None
-) -> Estimate:
-    """Return each group's mean of (score − label)² with its interval; scores are in [0, 1]. 0 is best.
-
-    `between` is its variance between clusters, where rows share some.
-    """
+def brier_score(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:
+    """Return each group's mean of (score − label)² with its interval; scores are in [0, 1]. 0 is best."""
     weight = totals.weight.sum(-1)
     square = totals.square.sum(-1)
     rows = totals.rows.sum(-1)
     errors = np.moveaxis(sums.errors, -1, 0)
-    of_rows = _variance(errors, weight, square, rows)
-    kish = totals.kish_of_groups
-    if between is None:
-        between = of_rows
-    else:
-        kish = kish * np.fmin(divide(of_rows, between), 1.0)
-    variance = np.where(totals.rows.min(-1) < FEW, 0.0, between)
-    return _bounded(divide(errors[0], weight), variance, kish, confidence)
+    variance = np.where(totals.rows.min(-1) < FEW, 0.0, _variance(errors, weight, square, rows))
+    return _bounded(divide(errors[0], weight), variance, totals.kish_of_groups, confidence)
 
 
 def ks_by_label(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:
@@ -356,8 +278,8 @@ def mean_score(sums: ScoreSums, totals: ScoreTotals) -> Floats:
     return divide(sums.scored, totals.weight.sum(-1))
 
 
-def subtract(minuend: Estimate, subtrahend: Estimate, correlation: Floats | None = None) -> Estimate:
-    """Return the difference of two estimates with its interval; they are independent, or correlated.
+def subtract(minuend: Estimate, subtrahend: Estimate) -> Estimate:
+    """Return the difference of two independent estimates with its interval.
 
     Limits by squares of the distances from each estimate to its limits (Zou & Donner 2008, "MOVER"; for two
     Wilson intervals this is Newcombe 1998, method 10).
@@ -368,18 +290,9 @@ def subtract(minuend: Estimate, subtrahend: Estimate, correlation: Floats | None
     p, p_low, p_high = map(np.asarray, minuend)
     q, q_low, q_high = map(np.asarray, subtrahend)
     value = np.asarray(p - q)
-    if correlation is None:
-        down = np.hypot(p - p_low, q_high - q)
-        up = np.hypot(p_high - p, q - q_low)
-    else:
-        down = _correlated_length(p - p_low, q_high - q, correlation)
-        up = _correlated_length(p_high - p, q - q_low, correlation)
+    down = np.hypot(p - p_low, q_high - q)
+    up = np.hypot(p_high - p, q - q_low)
     return value, np.asarray(value - down), np.asarray(value + up)
-
-
-def _correlated_length(down: Floats, up: Floats, correlation: Floats) -> Floats:
-    """Return the distance of a difference's limit, of two distances whose estimates are correlated."""
-    return np.sqrt(np.maximum(down**2 - 2 * correlation * down * up + up**2, 0.0))
 
 
 def _variance(moments: Floats, weight: Floats, square: Floats, rows: Floats) -> Floats:
@@ -506,13 +419,9 @@ def fit_calibration(blocks: Callable[[], Iterable[ScoreCells]], groups: int) -> 
 
 
 def slope_and_intercept(
-    fit: CalibrationFit, totals: ScoreTotals, confidence: float = 0.95, between: Floats | None = None
+    fit: CalibrationFit, totals: ScoreTotals, confidence: float = 0.95
 ) -> tuple[Estimate, Estimate]:
-    """Return slope and intercept of each group with Wald's intervals; NaN where there is no fit.
-
-    `between` has the variances of intercept and slope between clusters, shape (groups, 2), where rows share
-    some.
-    """
+    """Return slope and intercept of each group with Wald's intervals; NaN where there is no fit."""
     usable = np.isfinite(fit.beta).all(-1)
     inverse = np.full_like(fit.information, np.nan)
     inverse[usable] = np.linalg.inv(fit.information[usable])
@@ -521,10 +430,7 @@ def slope_and_intercept(
     robust = np.diagonal(inverse @ fit.meat @ inverse, axis1=-2, axis2=-1) * small_sample_factor[:, None]
     effective_rows = divide(totals.square.sum(-1), totals.weight.sum(-1))
     model = np.diagonal(inverse, axis1=-2, axis2=-1) * effective_rows[:, None]
-    variance = np.maximum(robust, model)
-    if between is not None:
-        variance = between * np.fmax(divide(model, robust), 1.0)
-    reach = normal_quantile(confidence) * np.sqrt(variance)
+    reach = normal_quantile(confidence) * np.sqrt(np.maximum(robust, model))
     low = fit.beta - reach
     high = fit.beta + reach
     return (fit.beta[:, 1], low[:, 1], high[:, 1]), (fit.beta[:, 0], low[:, 0], high[:, 0])

@@ -250,11 +250,7 @@ def test_an_option_that_can_do_nothing_is_refused(say, tmp_path):
     (tmp_path / "two.csv").write_text("score,label,g\n.2,0,a\n.7,1,b\n")
     two_lines(say("audit", "p.csv", "--curves"), "--curves", "0 and 1", "--score")
     two_lines(say("audit", "two.csv", "--curves", "--threshold", ".5"), "--curves", "two values")
-    two_lines(
-        say("audit", "p.csv", "--curves", "--preset", "ll144", "-a", "g", "-a", "id"),
-        "--curves",
-        "no pass mark",
-    )
+    two_lines(say("audit", "p.csv", "--curves", "--cluster", "id"), "--curves", "takes each row for a person")
 
 
 def test_outputs(say, tmp_path):

@@ -206,7 +206,6 @@ BOTH = {"attribute": [SEX, RACE]}
         ("ll144", BOTH | {"metric": "fpr"}, "metric: .*goes by the selection rate, not by fpr"),
         ("ll144", BOTH | {"fail": True}, "no pass mark.*\n.*use preset eeoc"),
         ("ll144", BOTH | {"fail-on": "undecided"}, "no pass mark"),
-        ("ll144", BOTH | {"curves": True}, "no pass mark"),
         ("ll144", BOTH | {"tau": 0.9}, "no pass mark, so tau has no effect"),
         ("ll144", BOTH | {"rule": "point"}, "no pass mark, so rule has no effect"),
         ("ll144", BOTH | {"min-share": 0.05}, "under 0.02 of the data.*\n.*give at most 0.02"),

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from fairbench_cli.audit.compare.effective_sizes import group_rate_rows, rows_per_weight
+from fairbench_cli.audit.compare.effective_sizes import group_rate_rows
 from fairbench_cli.audit.compare.references import (
     REST_NAME,
     Bools,
@@ -34,10 +34,9 @@ from fairbench_cli.document.model import (
     table_of,
 )
 from fairbench_cli.measures import scores as measures
-from fairbench_cli.measures.clustered_scores import ScoreVariances
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.score_test import wilson_interval
-from fairbench_cli.measures.scores import Estimate, ScoreTotals
+from fairbench_cli.measures.scores import Estimate
 
 TO_REFERENCE = "ks-to-reference"  # a comparison already: it has no difference
 
@@ -169,9 +168,7 @@ def _compute_curves(scores: Scores, config: AuditConfig) -> ScoreCurves:
         values[measure] = intervals(value, low, high)
         if measure != TO_REFERENCE:
             of_reference = (value[reference], low[reference], high[reference])
-            between = scores.between.get(measure)
-            correlation = None if between is None else between.correlation
-            value, low, high = measures.subtract((value, low, high), of_reference, correlation)
+            value, low, high = measures.subtract((value, low, high), of_reference)
             apart[measure] = intervals(value, low, high)
     if group_counts.labelled:
         bins = _compute_bins(scores, config.confidence)
@@ -197,25 +194,25 @@ def _compute_curves(scores: Scores, config: AuditConfig) -> ScoreCurves:
 def _estimate_measures(scores: Scores, confidence: float) -> dict[str, Estimate]:
     """Return each measure of all sets of rows, as far as labels and the range of the scores allow."""
     sums = scores.sums
-    totals = _worth_totals(scores)
+    totals = scores.totals
     to_reference = measures.ks_from_reference(sums, totals, scores.reference, confidence)
     if not scores.part.labelled:
         return {TO_REFERENCE: to_reference}
     estimates = {
-        "auc": _estimate_mean(measures.auc, "auc", scores, confidence),
+        "auc": measures.auc(sums, totals, confidence),
         "ks-of-labels": measures.ks_by_label(sums, totals, confidence),
         TO_REFERENCE: to_reference,
     }
     if scores.fit is None:
         return estimates
-    slope, intercept = _slope_and_intercept(scores, confidence)
+    slope, intercept = measures.slope_and_intercept(scores.fit, totals, confidence)
     mean = measures.mean_score(sums, totals)
     positive = totals.weight[:, 1]
     weight = totals.weight.sum(-1)
     worth = totals.kish_of_groups
     rate = divide(positive, weight)
     return estimates | {
-        "brier": _estimate_mean(measures.brier_score, "brier", scores, confidence),
+        "brier": measures.brier_score(sums, totals, confidence),
         "calibration-slope": slope,
         "calibration-intercept": intercept,
         "mean-score": (mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)),
@@ -223,71 +220,13 @@ def _estimate_measures(scores: Scores, confidence: float) -> dict[str, Estimate]
     }
 
 
-def _worth_totals(scores: Scores) -> ScoreTotals:
-    """Return the totals with the squares of weights that leave the rows that clusters are worth."""
-    totals = scores.totals
-    if not scores.part.shares_clusters:
-        return totals
-    worth = rows_per_weight(scores.part)
-    n_groups = len(worth)
-    everybody = range(n_groups)
-    worth_of_sets = worth.tolist()
-    for g in range(len(scores.reference) - n_groups):
-        worth_of_sets.append(float(rows_per_weight(scores.part, [h for h in everybody if h != g])))
-    # As many rows as the weight is worth, by Kish's number, or fewer.
-    least = divide(totals.weight, np.array(worth_of_sets)[:, None])
-    return replace(totals, square=np.fmax(totals.square, np.nan_to_num(least)))
-
-
-def _estimate_mean(
-    estimate: Callable[..., Estimate], name: str, scores: Scores, confidence: float
-) -> Estimate:
-    """Return AUCs or Brier scores with their intervals.
-
-    Where rows share clusters, these are of the variance between them, NaN where they are few.
-    """
-    between = scores.between.get(name)
-    if between is None:
-        return estimate(scores.sums, scores.totals, confidence)
-    widened = estimate(scores.sums, scores.totals, confidence, between.widened(confidence))
-    return _where_known(widened, between)
-
-
-def _slope_and_intercept(scores: Scores, confidence: float) -> tuple[Estimate, Estimate]:
-    """Return slopes and intercepts of the calibration with their intervals, as `_estimate_mean`."""
-    fit = scores.fit
-    if fit is None:
-        raise ValueError("no calibration was fitted")
-    slope = scores.between.get("calibration-slope")
-    intercept = scores.between.get("calibration-intercept")
-    if slope is None or intercept is None:
-        return measures.slope_and_intercept(fit, scores.totals, confidence)
-    between = np.stack([intercept.widened(confidence), slope.widened(confidence)], axis=-1)
-    slopes, intercepts = measures.slope_and_intercept(fit, scores.totals, confidence, between)
-    return _where_known(slopes, slope), _where_known(intercepts, intercept)
-
-
-def _where_known(estimate: Estimate, between: ScoreVariances) -> Estimate:
-    """Return an estimate without an interval where too few clusters have rows."""
-    value, low, high = estimate
-    is_known = np.isfinite(between.variance)
-    return value, np.where(is_known, low, np.nan), np.where(is_known, high, np.nan)
-
-
 def _compute_bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBin, ...]]:
     """Return the bins of each group."""
     bins: list[list[CalibrationBin]] = [[] for _ in scores.part.counts.groups]
-    worth = None
-    if scores.part.shares_clusters:
-        plain_worth = rows_per_weight(scores.part.with_clusters(()))
-        worth = np.fmin(divide(rows_per_weight(scores.part), plain_worth), 1.0)
     lowest, highest = scores.ends
     for b in range(len(lowest)):
         bin_counts = _select_ranges(scores, scores.bins, np.arange(scores.bins.shape[1]) == b)
-        # Of the rows of the bin, the positive; no more independent rows of clusters than in the whole group.
-        rows = group_rate_rows(bin_counts.with_clusters(()), ("ppv",))
-        if worth is not None:
-            rows = rows.scale(worth[:, None])
+        rows = group_rate_rows(bin_counts, ("ppv",))  # of the rows of the bin, the positive
         weight, n_rows, _, scored = scores.bins[:, b].sum(-1)
         rate = divide(scores.bins[0, b, :, 1], weight)
         mean = divide(scored, weight)

@@ -14,16 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.scan.readings import Ints
-from fairbench_cli.audit.scan.scan import Scan, alike_rows, group_finder, models_of, person_columns
+from fairbench_cli.audit.scan.scan import Scan, alike_rows, group_finder, models_of
 from fairbench_cli.audit.scan.slices import Scores, Slice
 from fairbench_cli.audit.scan.source import in_batches
 from fairbench_cli.base.errors import Flag, user_error
-from fairbench_cli.measures.clustered_scores import (
-    ScoreVariances,
-    empty_clusters,
-    read_cells,
-    score_variances,
-)
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.group_scores import sum_at
 from fairbench_cli.measures.groups import CROSS
@@ -260,40 +254,7 @@ def _sum_scores(
 
         fit = fit_calibration(again, len(reference))
     ends = span.bottoms, span.tops
-    scores = Scores(group_counts, reference, totals, sums, fit, ends, bins, cuts, span.thresholds, decisions)
-    if not (group_counts.labelled and group_counts.shares_clusters):
-        return scores
-    return replace(scores, between=_sum_by_cluster(scan, span, scores, codes))
-
-
-def _sum_by_cluster(
-    scan: Scan, span: _Span, scores: Scores, codes: dict[str, str]
-) -> dict[str, ScoreVariances]:
-    """Pass over the rows once more, and return the variances between clusters."""
-    find = group_finder(scan, scores.part, list(codes))
-    people = person_columns(scan)
-    n_groups = len(scores.part.counts.groups)
-    n_sets = len(scores.reference)
-    ways = []
-    for clusters in scores.part.cluster_ways:
-        person = clusters.person
-        group = clusters.group
-        if n_sets > n_groups:
-            entries, group = _rows_of_sets(group, n_groups)
-            person = person[entries]
-        ways.append(empty_clusters(person, group, n_sets))
-    running = empty_sums(n_sets)
-    for block in _read_blocks(scan, span.start_row, span.end_row, (*codes.values(), *people)):
-        group = find([block[code] for code in codes.values()])
-        cells = ScoreCells(block["score"], group, block["label"], block["weight"], block["square"])
-        persons = [block[person] for person in people]
-        if n_sets > n_groups:
-            rows, sets = _rows_of_sets(group, n_groups)
-            cells = replace(cells.select(rows), group=sets)
-            persons = [person[rows] for person in persons]
-        ways = read_cells(ways, running, cells, persons, scores.totals, scores.fit)
-        running = add_cells(running, cells, scores.totals, scores.reference)
-    return score_variances(ways, scores.sums, scores.totals, scores.fit, scores.reference)
+    return Scores(group_counts, reference, totals, sums, fit, ends, bins, cuts, span.thresholds, decisions)
 
 
 def _rows_of_sets(group: Ints, n_groups: int) -> tuple[Ints, Ints]:

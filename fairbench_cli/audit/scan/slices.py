@@ -1,13 +1,12 @@
 """What is left of the rows once they are read: counts, and what explanations need."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.measures.clustered_scores import ScoreVariances
 from fairbench_cli.measures.clusters import EQUAL
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.paired_change import TwoSides
@@ -299,8 +298,6 @@ class Scores:
         Rising.
     decisions : dict of float to str
         The decisions of the configuration that are one of the thresholds, by threshold.
-    between : dict of measure to ScoreVariances
-        The variances between clusters, where rows share some; else empty.
     """
 
     part: Slice
@@ -313,7 +310,6 @@ class Scores:
     cuts: Floats
     thresholds: Floats
     decisions: dict[float, str]
-    between: dict[str, ScoreVariances] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
