@@ -30,6 +30,7 @@ from fairbench_cli.audit.parts import PARTS, number_trends, numbers, parts_of
 from fairbench_cli.audit.parts.formatting import FEW_CLUSTERS, format_degrees
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.slices import Tally
+from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import Verdict
 
@@ -66,7 +67,8 @@ def judge(
     Raises
     ------
     UserError
-        For an unknown reference, a metric that needs labels or cannot decide, what cannot be explained.
+        For an unknown reference, a metric that needs labels or cannot decide, what cannot be explained, and
+        slices in an order with two columns of clusters.
     """
     references.check_references(tally, config)
     check_names(tally, config)
@@ -87,8 +89,14 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
         compared_by = references.common_references(slices, config)
     else:
         compared_by = config
-    is_stream = are_stream(tally.slices, config) and not config.of_numbers
-    compare = compare_stream if is_stream else compare_slices
+    is_stream = are_stream(tally.slices, config)
+    if is_stream and config.cluster and len(config.cluster) > 1:
+        problem = (
+            "how often slices in an order raise false alarms is known of one column of clusters, not of two"
+        )
+        fix = ("name the one that matters most: ", Flag("cluster", config.cluster[0]))
+        raise user_error(problem, fix, Flag("cluster"))
+    compare = compare_stream if is_stream and not config.of_numbers else compare_slices
     report = compare(
         tally.slices,
         deciding,

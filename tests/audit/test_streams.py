@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import study_of
+from conftest import study_of, two_lines
 
 from fairbench_cli.audit import audit
 from fairbench_cli.measures.sequential import months_evidence
@@ -204,13 +204,26 @@ def test_before_twenty_clusters_there_is_no_evidence():
 
 
 @pytest.mark.parametrize("options", [{"ref_method": "rest"}, {"ref_method": "maximum"}, {"ref": {"g": "a"}}])
-def test_clusters_with_other_references_and_a_second_column(options):
-    frame = crowded(0.5, schools=8, rows=40).assign(teacher=lambda frame: frame.index % 40)
+def test_clusters_with_other_references(options):
+    frame = crowded(0.5, schools=8, rows=40)
     frame.loc[frame.index % 9 == 0, "g"] = "c"
-    report = looked_at(frame, cluster=["school", "teacher"], **options).report
+    report = looked_at(frame, cluster="school", **options).report
     (b,) = [row for row in report.streams.together.disparities if row.group == "b" and row.deciding]
     assert b.verdict == "fail"
     assert b.ratio.low < b.ratio.value < b.ratio.high
+
+
+@pytest.mark.parametrize("options", [(), ("--outcome", "number", "--margin", ".1")])
+def test_a_second_column_of_clusters_is_refused_in_an_order(say, tmp_path, options):
+    frame = crowded(0.5, schools=8, rows=40).assign(teacher=lambda frame: frame.index % 40)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    flags = ("audit", "rows.csv", "-a", "g", *options)
+    school = ("--cluster", "school")
+    both = (*school, "--cluster", "teacher")
+    two_lines(say(*flags, "--slice", "month", *both), "--cluster", "not of two", " ".join(school))
+    assert say(*flags, "--slice", "month", *school).code == 0
+    frame.assign(month="m" + frame.month.str[-2:]).to_csv(tmp_path / "rows.csv", index=False)
+    assert say(*flags, "--slice", "month", *both).code == 0
 
 
 def test_the_study_of_levels_prints_its_tables():

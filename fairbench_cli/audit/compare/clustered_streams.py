@@ -2,8 +2,7 @@
 
 Each month a cluster adds h (its distance from the rate of both groups together) / (the weight of its group)
 to the score of equal rates, its reference's the same with the other sign. A cluster that comes again adds to
-itself, so the variance is that of the sums over all months, whatever its rows have in common. Where rows
-share one of two things: the largest of three variances, as in `measures.clusters`.
+itself, so the variance is that of the sums over all months, whatever its rows have in common.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,6 @@ import numpy as np
 from fairbench_cli.audit.compare.effective_sizes import is_share
 from fairbench_cli.audit.compare.references import Bools, Ints
 from fairbench_cli.audit.scan.slices import Slice
-from fairbench_cli.measures.clusters import select_way
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import numerators_and_denominators
 from fairbench_cli.measures.sequential import (
@@ -57,7 +55,7 @@ def compare_pair(
     Parameters
     ----------
     slices : sequence of Slice
-        In their order, with clusters.
+        In their order, with clusters by one column.
     names : sequence of str
         Rates.
     group, reference : str
@@ -66,7 +64,8 @@ def compare_pair(
         Their weights.
     """
     pair = _weigh_sides(names, *rows)
-    moments, n_clusters = _sum_clusters(slices, names, (group, reference), pair)
+    steps = _steps_of_clusters(slices, names, (group, reference), (pair.factor, pair.ref_factor), pair.pooled)
+    moments, n_clusters = _cumulate(steps, len(names))
     plain_variance = np.cumsum(_plain_variance(slices, names, group, reference), axis=-1)
     is_enough = n_clusters >= LEAST_CLUSTERS
     log_e = np.where(is_enough, _score_evidence(pair, moments, plain_variance), 0.0)
@@ -107,53 +106,18 @@ def _weigh_sides(names: Sequence[str], mine: SliceSums, theirs: SliceSums) -> _P
     return _Pair(shares, mine, theirs, np.nan_to_num(pooled), factor, ref_factor)
 
 
-def _sum_clusters(
-    slices: Sequence[Slice], names: Sequence[str], group_names: tuple[str, str | None], pair: _Pair
-) -> tuple[list[Floats], Floats]:
-    """Return the moments of clusters by each column, see `_cumulate`, and how many there are at each look.
-
-    Of two columns the number is that of the one with fewer.
-    """
-    moments = []
-    n_clusters = np.full(len(slices), np.inf)
-    factors = (pair.factor, pair.ref_factor)
-    for way in range(len(slices[0].cluster_ways)):
-        steps = _steps_of_clusters(slices, way, names, group_names, factors, pair.pooled)
-        of_way, n_of_way = _cumulate(steps, len(names))
-        moments.append(of_way)
-        if way < 2:
-            n_clusters = np.minimum(n_clusters, n_of_way)
-    return moments, n_clusters
-
-
-def _score_evidence(pair: _Pair, moments: Sequence[Floats], plain_variance: Floats) -> Floats:
+def _score_evidence(pair: _Pair, moments: Floats, plain_variance: Floats) -> Floats:
     """Return the evidence against equal rates at each look, by the score of all rows so far."""
     beyond = pair.mine.selected - np.where(pair.shares, 0.0, pair.mine.total * pair.pooled)
     ref_beyond = pair.theirs.selected - np.where(pair.shares, 0.0, pair.theirs.total * pair.pooled)
     score = np.cumsum(pair.factor * beyond - pair.ref_factor * ref_beyond, axis=-1)
-    by_score = [of_way[:, SCORE, SCORE] for of_way in moments]
-    variance = select_way(by_score, by_score)
-    return clustered_log_evidence(score, variance, plain_variance)
+    return clustered_log_evidence(score, moments[:, SCORE, SCORE], plain_variance)
 
 
-def _bound_ratios(pair: _Pair, moments: Sequence[Floats], n_clusters: Floats) -> RatioLooks:
+def _bound_ratios(pair: _Pair, moments: Floats, n_clusters: Floats) -> RatioLooks:
     """Return the looks at the ratio, with the variances between clusters."""
     rate, ref_rate = (_rate_so_far(side, pair.shares) for side in (pair.mine, pair.theirs))
-    by_way = []
-    for of_way in moments:
-        by_way.append(
-            (
-                _product(of_way, GROUP, rate, GROUP, rate),
-                _product(of_way, REFERENCE, ref_rate, REFERENCE, ref_rate),
-                _product(of_way, GROUP, rate, REFERENCE, ref_rate),
-            )
-        )
-    # Of the ways the one with the larger variance at a ratio of 1: covariances have no order of their own.
-    variances = [_at_one(*of_way) for of_way in by_way]
     correction = divide(n_clusters, n_clusters - 1)
-    group_variance, ref_variance, covariance = (
-        correction * select_way([of_way[i] for of_way in by_way], variances) for i in range(3)
-    )
     # `ratio_looks` takes a limitless total for rows; h x/n is x/2 there as well.
     total, ref_total = (np.where(pair.shares, 1e12, side.total) for side in (pair.mine, pair.theirs))
     looks = ratio_looks(pair.mine.selected, total, pair.theirs.selected, ref_total)
@@ -161,9 +125,9 @@ def _bound_ratios(pair: _Pair, moments: Sequence[Floats], n_clusters: Floats) ->
     first_look = np.argmax(is_enough) if is_enough.any() else len(n_clusters)
     return replace(
         looks,
-        group_variance=group_variance,
-        reference_variance=ref_variance,
-        covariance=covariance,
+        group_variance=correction * _product(moments, GROUP, rate, GROUP, rate),
+        reference_variance=correction * _product(moments, REFERENCE, ref_rate, REFERENCE, ref_rate),
+        covariance=correction * _product(moments, GROUP, rate, REFERENCE, ref_rate),
         start_look=np.maximum(looks.start_look, first_look),
     )
 
@@ -176,7 +140,6 @@ def _rate_so_far(side: SliceSums, shares: Bools) -> Floats:
 
 def _steps_of_clusters(
     slices: Sequence[Slice],
-    way: int,
     names: Sequence[str],
     pair: tuple[str, str | None],
     factors: tuple[Floats, Floats],
@@ -186,7 +149,7 @@ def _steps_of_clusters(
     group, reference = pair
     shares = is_share(names)
     for i, group_counts in enumerate(slices):
-        clusters = group_counts.cluster_ways[way]
+        (clusters,) = group_counts.cluster_ways
         groups = group_counts.counts.groups
         mine = clusters.group == (groups.index(group) if group in groups else -1)
         if reference is None:
@@ -240,10 +203,6 @@ def _product(moments: Floats, column: int, rate: Floats, other_column: int, othe
         - rate * moments[:, column + 1, other_column]
         + rate * other_rate * moments[:, column + 1, other_column + 1]
     )
-
-
-def _at_one(group_variance: Floats, ref_variance: Floats, covariance: Floats) -> Floats:
-    return np.asarray(group_variance + ref_variance - 2 * covariance)
 
 
 def _plain_variance(
