@@ -25,7 +25,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.slices import Clusters, Slice, Tally
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.score_test import score_z, wilson_interval
-from fairbench_cli.measures.sequential import looks_to_alarm, ratio_looks
+from fairbench_cli.measures.sequential import ratio_looks
 from fairbench_cli.measures.significance import normal_p
 
 LOOKS = 60
@@ -152,10 +152,10 @@ def months_until(seen: NDArray[np.bool_], start: int) -> Floats:
 
 
 def print_delays(runs: int) -> None:
-    """Print the months until the alarm and until it fails, those planned, and what start was named."""
-    heads = ("alarm: median (90 %)", "fails: median (90 %)", "planned", "alarm before", "start named")
+    """Print the months until the alarm and until it fails, and what start was named."""
+    heads = ("alarm: median (90 %)", "fails: median (90 %)", "alarm before", "start named")
     print_row("world", *heads)
-    print_row(*["---"] * 6)
+    print_row(*["---"] * 5)
     worlds = []
     for ratio in (0.7, 0.8):
         worlds += [World(f"{n} v {m}, {rate}: {ratio}", n, m, rate, ratio) for n, m, rate in SIZES]
@@ -176,12 +176,10 @@ def print_delays(runs: int) -> None:
             found = np.isfinite(months)
             looks = (months[found] + world.start - 2).astype(int)
             starts.append(tests.evidence.start[found, 0, looks] + 1.0)
-        planned = looks_to_alarm(world.n, world.m, float(world.rate), world.ratio, LEVEL, world.start)
         print_row(
             world.name,
             quantiles(np.concatenate(alarms)),
             quantiles(np.concatenate(failures)),
-            f"{float(planned):.1f}",
             share(early, runs),
             quantiles(np.concatenate(starts)),
         )

@@ -873,11 +873,6 @@ class PlanConfig(AuditConfig):
     counted: Share = Field(
         1.0, description="Share of the rows that the rate counts, such as those with label 0."
     )
-    begins: Annotated[tuple[Count, ...], LISTED] = Field(
-        (),
-        description="The rows are of one month of --slice: how many months until the alarm, for a gap that "
-        "begins in month 1, 13 … Repeat it.",
-    )
 
 
 def fields_used_by(use: Use) -> tuple[str, ...]:

@@ -358,7 +358,7 @@ def _check_plan(config: PlanConfig) -> Iterator[Check]:
 
 def _check_number_plan(config: PlanConfig) -> Iterator[Check]:
     """Yield what a plan of numbers does not use, or cannot."""
-    for key, name in (("tau", "tau_by_metric"), ("rate", "rate"), ("ratio", "ratio"), ("begins", "begins")):
+    for key, name in (("tau", "tau_by_metric"), ("rate", "rate"), ("ratio", "ratio")):
         problem = f"{key} has no effect: with sd differences of means are planned"
         yield key, name in config.model_fields_set, problem, OUT
     yield "counted", config.counted < 1, "counted has no effect: means are of all rows", OUT

@@ -46,7 +46,6 @@ from fairbench_cli.document.model import (
 )
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.power import MOST_ROWS, Criterion, TwoGroups, rows_needed
-from fairbench_cli.measures.sequential import looks_to_alarm
 
 if TYPE_CHECKING:
     from fairbench_cli.audit.scan.source import Frame
@@ -126,26 +125,6 @@ class NeededRows(PlannedPair):
     chance: float
 
 
-@dataclass(frozen=True)
-class PlannedDelay(PlannedPair):
-    """How long it takes until the alarm, where the rows at hand are those of a month that is looked at.
-
-    Parameters
-    ----------
-    rate, ratio : float
-        Of the reference, and of the group's rate to it from then on.
-    begins : int
-        The month, from 1, in which the gap begins.
-    months : float
-        From that month on, rounded up; NaN for equal rates.
-    """
-
-    rate: float
-    ratio: float
-    begins: int
-    months: float
-
-
 @dataclass(frozen=True, repr=False)
 class AuditPlan(WrittenPlan):
     """A plan of an audit of rates; `source` is the file, or `SIZES`."""
@@ -156,7 +135,6 @@ class AuditPlan(WrittenPlan):
         "shown": ShownRatios,
         "needed": NeededRows,
         "curve": ShownRatios,
-        "delays": PlannedDelay,
     }
     first_table: ClassVar[str] = "shown"
 
@@ -210,18 +188,6 @@ class AuditPlan(WrittenPlan):
         rows = (_rows_for_ratio(pair, rate, ratio, self) for pair, rate, ratio in self.designs)
         return tuple(row for row in rows if row is not None)
 
-    @cached_property
-    def delays(self) -> tuple[PlannedDelay, ...]:
-        """How long it takes until the alarm; equal rates and rates above 1 are left out."""
-        designs = product(self.designs, self.config.begins)
-        delays = (_plan_delay(*design, begins, self) for design, begins in designs)
-        return tuple(delay for delay in delays if not math.isnan(delay.months))
-
-    @property
-    def tables(self) -> tuple[str, ...]:
-        """The names of its tables: delays where these are asked for."""
-        return tuple(name for name in self.kinds if name != "delays" or self.config.begins)
-
     def describe(self, *, everything: bool = True) -> Document:
         """Return it as a page: what the rows show, the rows it takes, a curve for each comparison.
 
@@ -248,7 +214,7 @@ def plan(
         A YAML file of options.
     **options
         As on the command line, with underscores: ``rate=0.3``, ``ratio=[0.6, 0.7]``, ``power=0.8``,
-        ``comparisons=5``, ``counted=0.6``, ``begins=[1, 13]``, ``ref={"race": "white"}``,
+        ``comparisons=5``, ``counted=0.6``, ``ref={"race": "white"}``,
         ``tau=0.8``, ``attributes=["race"]``; ``margin=0.05``, ``difference=[-0.1, 0]`` for differences;
         ``sd=5000`` for differences of means of numbers.
 
@@ -422,19 +388,6 @@ def _rows_for_ratio(pair: PlannedPair, rate: float, ratio: float, plan: AuditPla
     )
 
 
-def _plan_delay(pair: PlannedPair, rate: float, ratio: float, begins: int, plan: AuditPlan) -> PlannedDelay:
-    """Return the months until the alarm, with the level of Holm's first step."""
-    months = looks_to_alarm(pair.rows, pair.reference_rows, rate, ratio, plan.criterion.alpha, begins)
-    whole = math.ceil(months) if math.isfinite(months) else math.nan
-    return PlannedDelay(
-        *(pair.attribute, pair.group, pair.reference, pair.rows, pair.reference_rows),
-        rate=rate,
-        ratio=ratio,
-        begins=begins,
-        months=float(whole),
-    )
-
-
 def _describe_plan(plan: AuditPlan, *, everything: bool) -> Document:
     config = plan.config
     rule = plan.criterion
@@ -464,7 +417,7 @@ def _describe_plan(plan: AuditPlan, *, everything: bool) -> Document:
         needed = Section(
             f"Rows that it takes, where that rate is {formatting.percent(rate)}", tables=(table,)
         )
-        return Document("", _make_answer(plan), facts, (needed, *_delay_sections(plan, SHORT)), (MORE,))
+        return Document("", _make_answer(plan), facts, (needed,), (MORE,))
     sections = (
         Section("What these rows can show", tables=(_table_of_shown(plan),), notes=_table_notes(plan)),
         Section(
@@ -472,7 +425,6 @@ def _describe_plan(plan: AuditPlan, *, everything: bool) -> Document:
             tables=(_table_of_needed(plan.needed, plan, View()),),
             notes=_notes_on_rows(plan),
         ),
-        *_delay_sections(plan, View()),
         Section(
             "With fewer or more rows",
             charts=tuple(_draw_chart(pair, plan) for pair in plan.compared),
@@ -605,7 +557,7 @@ def _table_of_needed(rows: Sequence[NeededRows], plan: AuditPlan, view: View) ->
 def _column_of_gaps(plan: AuditPlan) -> Columns:
     """Return the column of true ratios, or of true differences."""
 
-    def points(row: NeededRows | PlannedDelay) -> TableCell:
+    def points(row: NeededRows) -> TableCell:
         difference = round(row.rate * row.ratio - row.rate, DIGITS)
         return TableCell(f"{100 * difference:+.4g}" if difference else "0", "", difference)
 
@@ -628,27 +580,6 @@ def _notes_on_rows(plan: AuditPlan) -> tuple[str, ...]:
         "as large to each other as here. chance: how likely the verdict is with these.",
         *((left_out,) if len(plan.needed) < n_asked else ()),
     )
-
-
-def _delay_sections(plan: AuditPlan, view: View) -> tuple[Section, ...]:
-    """Return how long it takes until the alarm; nothing where that is not asked for."""
-    if not plan.config.begins:
-        return ()
-    columns: Columns = {
-        "comparison": lambda row: TableCell(_describe_pair(row), _describe_rows(row)),
-        "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
-        **_column_of_gaps(plan),
-        "gap begins in": lambda row: TableCell(f"month {row.begins}", "", row.begins),
-        "months": lambda row: rows_cell(row.months),
-    }
-    alarm = formatting.thousands(round(1 / plan.criterion.alpha))
-    notes = (
-        "The rows are those of one month of --slice, whatever its length. months: until the alarm, from the "
-        "month on in which the gap begins, that one among them: where the evidence that is expected is "
-        f"{alarm}. About half of all gaps are found by then; where it is long, it is up to 40 % too late.",
-    )
-    table = view.table("", columns, plan.delays)
-    return (Section("Months until the alarm, looked at every month", tables=(table,), notes=notes),)
 
 
 def _table_of_curve(plan: AuditPlan) -> TextTable:

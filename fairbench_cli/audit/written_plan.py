@@ -55,11 +55,6 @@ class WrittenPlan:
         """Return it in words and tables."""
         raise NotImplementedError
 
-    @property
-    def tables(self) -> tuple[str, ...]:
-        """The names of its tables."""
-        return tuple(self.kinds)
-
     def table_rows(self, table: str) -> list[Row]:
         """Return the rows of a table, as CSV files and frames have them."""
         return [formatting.flatten(row) for row in getattr(self, table)]
@@ -74,7 +69,7 @@ class WrittenPlan:
     def to_pandas(self, table: str = "") -> "pd.DataFrame":
         """Return one of its tables: "shown" (what the rows can show), "needed" (the rows it takes), or more.
 
-        Of rates also "curve" and "delays". Without a name it is "shown", of numbers "needed".
+        Of rates also "curve". Without a name it is "shown", of numbers "needed".
         """
         import pandas as pd
 
@@ -114,7 +109,7 @@ def _to_json(plan: WrittenPlan) -> str:
         if key in USED_BY_PLANS and key not in plan.unused
     }
     content = {"source": plan.source, "rows": plan.total, "family": plan.family, "config": options}
-    return json_text(content | {table: plan.table_rows(table) for table in plan.tables})
+    return json_text(content | {table: plan.table_rows(table) for table in plan.kinds})
 
 
 WRITERS: dict[str, Callable[[WrittenPlan], str]] = {
@@ -131,7 +126,7 @@ ENDINGS = {".html": "html", ".md": "markdown", ".csv": "csv", ".json": "json"}
 def files_of(plan: WrittenPlan) -> dict[str, str]:
     """Return the files of a folder by name."""
     files = {"json": "plan.json", "markdown": "plan.md", "html": "plan.html"}
-    tables = {f"plan-{table}.csv": _to_csv(plan, table) for table in plan.tables}
+    tables = {f"plan-{table}.csv": _to_csv(plan, table) for table in plan.kinds}
     return tables | {file: plan.to(name) for name, file in files.items()}
 
 

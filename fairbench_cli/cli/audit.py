@@ -36,7 +36,7 @@ PANELS = {
 """The keys of `AuditConfig` that the help of an audit shows; the others go by ``--set`` or in a file."""
 POWER_PANELS = {
     "Who is compared": "attribute bins intersect ref exclude counts table",
-    "What is to be shown": "rate ratio tau difference margin sd power comparisons counted begins confidence",
+    "What is to be shown": "rate ratio tau difference margin sd power comparisons counted confidence",
 }
 """The keys of `PlanConfig` that the help of planning shows."""
 

@@ -37,7 +37,6 @@ TUNED_LOOKS = 6  # looks after which the limits of a ratio are the narrowest tha
 LEAST_SELECTED = 5  # in each group, before there are limits
 EDGE = 12.0  # a logarithm: limits of ratios are within e^±12
 STEPS = 40  # of bisection
-MOST_LOOKS = 100_000.0  # of a delay
 
 Ints = NDArray[np.intp]
 
@@ -586,56 +585,3 @@ def _pool_squares(sides: Sequence[WeightedRows], scales: Sequence[Floats]) -> tu
         n_rows = n_rows + np.cumsum(side.n_rows, axis=-1)
     of_selected = divide(selected_square, n_selected)
     return of_selected, divide(square - selected_square, n_rows - n_selected)
-
-
-def looks_to_alarm(
-    n: ArrayLike, m: ArrayLike, rate: ArrayLike, ratio: ArrayLike, alpha: float = 0.05, start: int = 1
-) -> Floats:
-    """Return about how many months it takes until the alarm, from the month on in which a gap begins.
-
-    Where the expected score of so many months brings E to 1/α; late by up to 40 % where that is long.
-
-    Parameters
-    ----------
-    n, m : arrays
-        Rows of the group and of its reference in a month.
-    rate, ratio : arrays
-        Of the reference, and of the group's rate to it.
-    alpha : float
-        The alarm is at E = 1/α.
-    start : int
-        The month, from 1, in which the gap begins.
-
-    Returns
-    -------
-    array
-        No whole number; NaN for equal rates and where a rate is not in (0, 1).
-
-    Examples
-    --------
-    >>> looks_to_alarm(150, 350, 0.3, [0.7, 0.8]).round(1).tolist()
-    [2.3, 5.8]
-    >>> looks_to_alarm(150, 350, 0.3, [0.7, 0.8], start=13).round(1).tolist()
-    [4.6, 11.4]
-    """
-    group_rows, reference_rows, q, r = np.broadcast_arrays(*as_floats(n, m, rate, ratio))
-    p = q * r
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_odds = np.log(p / (1 - p)) - np.log(q / (1 - q))
-    pooled = (group_rows * p + reference_rows * q) / (group_rows + reference_rows)
-    a_month = group_rows * reference_rows / (group_rows + reference_rows) * pooled * (1 - pooled)
-    log_limit = math.log(2 / alpha)
-    if start > 1:
-        log_limit += math.log(start * (start + 1))
-    low = np.full(q.shape, math.log(1e-6))
-    high = np.full(q.shape, math.log(MOST_LOOKS))
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        variance = a_month * np.exp(middle)
-        scaled = 1 + SPREAD**2 * variance
-        evidence = SPREAD**2 * (log_odds * variance) ** 2 / (2 * scaled) - np.log(scaled) / 2
-        is_short = ~(evidence > log_limit)
-        low = np.where(is_short, middle, low)
-        high = np.where(is_short, high, middle)
-    is_known = (p > 0) & (p < 1) & (q > 0) & (q < 1) & (high < math.log(MOST_LOOKS))
-    return np.asarray(np.where(is_known, np.exp(high), np.nan))

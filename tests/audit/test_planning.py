@@ -185,27 +185,3 @@ def test_a_plan_in_python_shows_itself_and_refuses():
         found.to_pandas("shwn")
     with pytest.raises(UserError, match="powr"):
         plan(SIZES, powr=0.9)
-
-
-def test_months_until_the_alarm_are_planned_where_they_are_asked_for(say, tmp_path):
-    monthly = {"men": 350, "women": 150}
-    found = plan(monthly, rate=0.3, ratio=[0.7, 0.8, 1.0], begins=[1, 13])
-    delays = found.to_pandas("delays")
-    assert delays[["ratio", "begins", "months"]].to_numpy().tolist() == [
-        [0.7, 1, 3],
-        [0.7, 13, 5],
-        [0.8, 1, 6],
-        [0.8, 13, 12],
-    ]
-    later = plan(monthly, rate=0.3, ratio=0.8, begins=1, comparisons=12).delays[0]
-    assert later.months > 6
-    assert "Months until the alarm" in found.to("markdown")
-    assert json.loads(found.to("json"))["delays"][0]["months"] == 3
-    without = plan(monthly, rate=0.3, ratio=0.7)
-    assert "delays" not in json.loads(without.to("json"))
-    sizes = "men=350,women=150"
-    assert say("power", sizes, "--begins", "1", "-o", "plan").code == 0
-    assert (tmp_path / "plan" / "plan-delays.csv").exists()
-    assert say("power", sizes, "-o", "other").code == 0
-    assert not (tmp_path / "other" / "plan-delays.csv").exists()
-    assert say("power", sizes, "--begins", "0").code == 2

@@ -17,7 +17,6 @@ from fairbench_cli.measures.sequential import (
     WeightedRows,
     conditional_log_likelihood,
     exact_log_evidence,
-    looks_to_alarm,
     mix_starts,
     months_evidence,
     normal_log_evidence,
@@ -198,10 +197,3 @@ def test_limits_of_weighted_rows_are_those_of_rows_where_weights_are_equal():
     weighted = weighted_ratio_looks(looks, sides[0], sides[1])
     for limit, weighted_limit in zip(looks.limits(), weighted.limits(), strict=True):
         np.testing.assert_allclose(weighted_limit[-3:], limit[-3:], rtol=0.02)
-
-
-def test_a_planned_delay_is_that_of_the_study():
-    assert looks_to_alarm(60, 140, 0.2, [0.7, 0.8]).round(1).tolist() == [9.5, 24.5]
-    assert looks_to_alarm(400, 600, 0.5, [0.8, 1.0], start=13).round(1).tolist()[0] == 2.3
-    assert np.isnan(looks_to_alarm(400, 600, 0.5, [1.0, 2.0])).all()
-    assert looks_to_alarm(150, 350, 0.3, 0.7, 0.05 / 12) > looks_to_alarm(150, 350, 0.3, 0.7)
