@@ -190,10 +190,10 @@ class AuditResult:
         import pandas as pd
 
         from fairbench_cli.audit.parts import parts_of
-        from fairbench_cli.audit.show.tables import OPTIONAL, tables_of
+        from fairbench_cli.audit.show.tables import optional_tables, tables_of
 
         tables = tables_of(self.report)
-        if table in OPTIONAL and any(table in audit_part.tables for audit_part, _ in parts_of(self.report)):
+        if table in optional_tables() and any(table in audit_part.tables for audit_part, _ in parts_of(self.report)):
             tables.setdefault(table, list)  # asked for, and nothing was found
         if table not in tables:
             raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, tables)))
@@ -418,10 +418,11 @@ def run(
     Of a run's results `only` and `repeat` say which cell and which repeat is meant. `tell` is called with
     what is being done.
     """
-    from fairbench_cli.audit.compare.baseline import read_baseline
     from fairbench_cli.audit.reading import judge_rows, read_rows
 
     if config.baseline is not None:
+        from fairbench_cli.audit.compare.baseline import read_baseline
+
         read_baseline(config.baseline)  # before the rows, which may take long
     rows = read_rows(source, config, against, only, repeat, tell=tell)
     return judge_rows(rows, config)

@@ -1,7 +1,7 @@
 """From a tally to a report: what every audit compares, then what its parts find. No file is read."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +18,6 @@ from fairbench_cli.audit.compare.report import (
     Place,
     Report,
 )
-from fairbench_cli.audit.compare.streams import are_stream, compare_stream
 from fairbench_cli.audit.compare.verdict import (
     check_names,
     combine_verdicts,
@@ -26,7 +25,7 @@ from fairbench_cli.audit.compare.verdict import (
     deciding_names,
 )
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.parts import PARTS, number_trends, numbers, parts_of
+from fairbench_cli.audit.parts import parts_of, requested_parts
 from fairbench_cli.audit.parts.formatting import FEW_CLUSTERS, format_degrees
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.slices import Tally
@@ -41,7 +40,7 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 def read_parts(scan: Scan) -> dict[str, Any]:
     """Return the data that the parts of an audit need of the rows, by the keys of the parts."""
     return {
-        audit_part.key: audit_part.read(scan) for audit_part in PARTS if audit_part.is_requested(scan.config)
+        audit_part.key: audit_part.read(scan) for audit_part in requested_parts(scan.config)
     }
 
 
@@ -75,8 +74,7 @@ def judge(
     base = _compare_groups(tally, config)
     findings = {
         audit_part.key: audit_part.judge(seen.get(audit_part.key, ()), base)
-        for audit_part in PARTS
-        if audit_part.is_requested(config)
+        for audit_part in requested_parts(config)
     }
     return _add_verdicts(replace(base, found=findings, baseline=baseline))
 
@@ -89,15 +87,7 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
         compared_by = references.common_references(slices, config)
     else:
         compared_by = config
-    is_stream = are_stream(tally.slices, config)
-    if is_stream and config.cluster and len(config.cluster) > 1:
-        problem = (
-            "how often slices in an order raise false alarms is known of one column of clusters, not of two"
-        )
-        fix = ("name the one that matters most: ", Flag("cluster", config.cluster[0]))
-        raise user_error(problem, fix, Flag("cluster"))
-    compare = compare_stream if is_stream and not config.of_numbers else compare_slices
-    report = compare(
+    report = _select_comparison(tally, config)(
         tally.slices,
         deciding,
         config,
@@ -120,6 +110,30 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
     )
 
 
+def _select_comparison(tally: Tally, config: AuditConfig) -> Callable[..., Report]:
+    """Return what compares slices: as looks at a stream where they have an order.
+
+    Raises
+    ------
+    UserError
+        For slices in an order and two columns of clusters.
+    """
+    if config.sliced_by is None:
+        return compare_slices
+    from fairbench_cli.audit.compare.streams import are_stream, compare_stream
+
+    is_stream = are_stream(tally.slices, config)
+    if is_stream and config.cluster and len(config.cluster) > 1:
+        problem = (
+            "how often slices in an order raise false alarms is known of one column of clusters, not of two"
+        )
+        fix = ("name the one that matters most: ", Flag("cluster", config.cluster[0]))
+        raise user_error(problem, fix, Flag("cluster"))
+    if is_stream and not config.of_numbers:
+        return compare_stream
+    return compare_slices
+
+
 def _add_verdicts(report: Report) -> Report:
     """Return a report with its verdicts and its gate, given what the parts found."""
     verdicts_of_parts: dict[Place, list[tuple[str, Verdict]]] = {}
@@ -138,12 +152,12 @@ def _add_verdicts(report: Report) -> Report:
 
 def find_judged_numbers(report: Report) -> tuple[NumberComparison, ...]:
     """Return the comparisons of numbers that the verdict and the gate go by, as the report has them."""
-    all_slices = report.found.get(number_trends.KEY)
+    all_slices = report.found.get("number_slices")
     if all_slices is not None and all_slices.is_stream:
         rows = [row for part in all_slices.together for row in part.comparisons]
         rows = [replace(row, model=all_slices.last_slice) for row in rows]
     else:
-        rows = [row for part in report.found.get(numbers.KEY, ()) for row in part.comparisons]
+        rows = [row for part in report.found.get("numbers", ()) for row in part.comparisons]
     return tuple(row for row in rows if row.verdict is not None and report.last in ("", row.model))
 
 

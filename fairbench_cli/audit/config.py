@@ -33,7 +33,7 @@ from fairbench_cli.base.errors import Flag, find_nearest, format_value, suggest
 from fairbench_cli.base.strict_yaml import parse_scalar
 from fairbench_cli.base.validation import StrictModel, check_encoding, mistake
 from fairbench_cli.measures.individual_fairness import MARGIN, NEIGHBOURS
-from fairbench_cli.measures.means import Margin
+from fairbench_cli.measures.margin import Margin
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.registry import COUNT_METRICS, SCORE_METRICS
 from fairbench_cli.measures.significance import alpha_level

@@ -6,11 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fairbench_cli.audit.api import FRAME, AuditResult
-from fairbench_cli.audit.build_report import find_judged_numbers
-from fairbench_cli.audit.command import NO_FILE, WrittenCall
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.show.tables import FORMAT
-from fairbench_cli.audit.show.whole_report import KEY, report_of
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.base.safe_text import format_path
@@ -61,6 +57,11 @@ def parse_audit(text: str, name: str) -> AuditResult:
     UserError
         When it is no audit's JSON, of another version, or damaged.
     """
+    from fairbench_cli.audit.build_report import find_judged_numbers
+    from fairbench_cli.audit.command import NO_FILE, WrittenCall
+    from fairbench_cli.audit.show.tables import FORMAT
+    from fairbench_cli.audit.show.whole_report import KEY, report_of
+
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):

@@ -10,7 +10,7 @@ from typing import Any
 
 from fairbench_cli.base.errors import format_value
 from fairbench_cli.base.validation import mistake
-from fairbench_cli.measures.means import Margin, MarginUnit
+from fairbench_cli.measures.margin import Margin, MarginUnit
 
 SIGNS: dict[str, MarginUnit] = {"": "units", "%": "percent", "percent": "percent", "sd": "sd"}
 POINTS = ("points", "point")  # of a rate: hundredths

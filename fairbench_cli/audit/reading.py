@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.audit.build_report import judge, read_parts
-from fairbench_cli.audit.compare.baseline import read_baseline
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.compare.verdict import check_names
 from fairbench_cli.audit.config import READ, AuditConfig, fields_used_by
-from fairbench_cli.audit.parts import PARTS
+from fairbench_cli.audit.parts import requested_parts
 from fairbench_cli.audit.scan.from_run import rows_of_run
 from fairbench_cli.audit.scan.open import LOOK_MISSING, open_scan
 from fairbench_cli.audit.scan.outcome_kind import asks_for_decisions, find_idle_options
@@ -93,6 +92,8 @@ def judge_rows(rows: ReadRows, config: AuditConfig) -> Report:
     """
     baseline = None
     if config.baseline is not None:
+        from fairbench_cli.audit.compare.baseline import read_baseline
+
         baseline = read_baseline(config.baseline)
     settled = _settle_again(rows, config)
     check_names(rows.tally, settled)
@@ -171,8 +172,8 @@ def _sizes_of_groups(tally: Tally) -> dict[str, dict[str, int]]:
 
 def _lacks_data(rows: ReadRows, config: AuditConfig) -> bool:
     """Return whether a part that is asked for has not read, or has read by other values of its keys."""
-    for audit_part in PARTS:
-        if not (audit_part.reads_rows and audit_part.is_requested(config)):
+    for audit_part in requested_parts(config):
+        if not audit_part.reads_rows:
             continue
         if audit_part.key not in rows.data_of_parts:
             return True

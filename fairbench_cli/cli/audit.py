@@ -217,7 +217,8 @@ def audit(
         preds = str(folder)
     inputs = [preds, config, settings.against, settings.baseline]
     outputs = output or []
-    _check_outputs(outputs, list_kinds())
+    if outputs:
+        _check_outputs(outputs, list_kinds())
     _keep_inputs(inputs, outputs, pdf, to_db, settings.preset)
     is_finished = is_audit(preds)
     if is_finished and (keys or config or only or repeat is not None):
@@ -399,17 +400,13 @@ def _keep_inputs(
     preset: str | None,
 ) -> None:
     """Refuse to overwrite what is read."""
-    from fairbench_cli.audit.show.aequitas import FILES as FILES_OF_AEQUITAS
-    from fairbench_cli.audit.show.tables import OPTIONAL
     from fairbench_cli.base.files import refuse_overwriting
 
     read = [str(path).removeprefix("sqlite:///") for path in inputs if path is not None]
     for output in outputs:
         written = [Path(output)]
         if parse_output(output, list_kinds()) == FOLDER:
-            ours = set(FILES) | {file_of(name) for name in OPTIONAL}
-            names = FILES_OF_AEQUITAS if preset == "aequitas" else sorted(ours)
-            written = [Path(output) / name for name in names]
+            written = [Path(output) / name for name in _names_in_folder(preset)]
         refuse_overwriting(read, written, "--output")
     if pdf is not None:
         refuse_overwriting(read, [pdf], "--pdf")
@@ -418,10 +415,19 @@ def _keep_inputs(
         refuse_overwriting(read, [database_file.removeprefix("file:")], "--to-db")
 
 
+def _names_in_folder(preset: str | None) -> Sequence[str]:
+    """Return the names of the files that a folder of an audit may have."""
+    if preset == "aequitas":
+        from fairbench_cli.audit.show.aequitas import FILES as FILES_OF_AEQUITAS
+
+        return FILES_OF_AEQUITAS
+    from fairbench_cli.audit.show.tables import optional_tables
+
+    return sorted(set(FILES) | {file_of(name) for name in optional_tables()})
+
+
 def _write(report: "Report", outputs: Sequence[str], pdf: Path | None, to_db: str | None) -> None:
     """Write what was asked for: folders, files, database tables; name it on standard error."""
-    from fairbench_cli.audit.show.document import write_pdf
-    from fairbench_cli.audit.show.tables import PREFIX, to_database
     from fairbench_cli.cli.console import talk
 
     for output in outputs:
@@ -431,9 +437,13 @@ def _write(report: "Report", outputs: Sequence[str], pdf: Path | None, to_db: st
         else:
             talk(f"{Path(output)}: written")
     if pdf is not None:
+        from fairbench_cli.audit.show.document import write_pdf
+
         write_pdf(report, pdf)
         talk(f"{pdf}: written")
     if to_db is not None:
+        from fairbench_cli.audit.show.tables import PREFIX, to_database
+
         talk(f"--to-db: tables {PREFIX}*, audit_id {to_database(report, to_db)}")
 
 
@@ -441,12 +451,13 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
     """Print the report in a format."""
     from fairbench_cli.audit.show.document import audit_document, describe_gate
     from fairbench_cli.audit.show.formats import write
-    from fairbench_cli.audit.show.short_answer import short_document
     from fairbench_cli.cli.console import print_document, print_text, talk
 
     if format_ == "console" and everything:
         print_document(audit_document(report, brief=True))
     elif format_ == "console":
+        from fairbench_cli.audit.show.short_answer import short_document
+
         print_document(short_document(report))
     else:
         print_text(write(report, format_), format_)

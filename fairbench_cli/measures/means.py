@@ -12,7 +12,7 @@ tested by a contrast: comparing a limit with an estimate would pass too often, h
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,11 +26,11 @@ from fairbench_cli.measures.clusters import (
     t_test_p,
 )
 from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.margin import Margin
 from fairbench_cli.measures.moments import Moments
 from fairbench_cli.measures.significance import normal_quantiles
 
 Bools = NDArray[np.bool_]
-MarginUnit = Literal["units", "percent", "sd"]
 Ways = Sequence[ClusterSums]
 
 NO_SKEWNESS = 1e-6  # below it Hall's transformation is its limit
@@ -399,45 +399,6 @@ def row_shortage(group: Moments, reference: Moments, skewness: ArrayLike) -> NDA
 
 
 # -- margins
-
-
-@dataclass(frozen=True)
-class Margin:
-    """The largest difference that is allowed, either way.
-
-    Parameters
-    ----------
-    value : float
-        Above 0; of percent below 100.
-    unit : {"units", "percent", "sd"}
-        Of the values themselves (of rates: a difference of rates); of the reference's mean; of its standard
-        deviation.
-
-    Examples
-    --------
-    >>> print(Margin(1500), Margin(5, "percent"), Margin(0.2, "sd"), sep=", or ")
-    1,500, or 5 %, or 0.2 sd
-    """
-
-    value: float
-    unit: MarginUnit = "units"
-
-    def __str__(self) -> str:
-        value_text = f"{self.value:,.15g}"
-        return {"units": value_text, "percent": f"{value_text} %", "sd": f"{value_text} sd"}[self.unit]
-
-    def in_units(self, reference: Moments) -> Floats:
-        """Return the margin in units of the outcome; NaN for per cent of a mean that is not above 0.
-
-        >>> from fairbench_cli.measures.moments import sum_powers_along
-        >>> Margin(5, "percent").in_units(sum_powers_along([10.0, 30.0])).tolist()
-        1.0
-        """
-        if self.unit == "percent":
-            return np.asarray(np.where(reference.mean > 0, self.value / 100 * reference.mean, np.nan))
-        if self.unit == "sd":
-            return np.asarray(self.value * reference.deviation)
-        return np.full(np.shape(reference.rows), self.value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,8 @@ from fairbench_cli.audit.number_planning import NumberPlan
 from fairbench_cli.audit.planning import plan
 from fairbench_cli.audit.written_plan import files_of
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.measures.means import FEWEST_ROWS, Margin, rows_to_decide
+from fairbench_cli.measures.margin import Margin
+from fairbench_cli.measures.means import FEWEST_ROWS, rows_to_decide
 from fairbench_cli.measures.moments import sum_powers
 from fairbench_cli.measures.power_of_means import TwoMeans
 

@@ -13,11 +13,11 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.weightstats import DescrStatsW
 
 from fairbench_cli.measures.clusters import ClusterSums, linear_variance
+from fairbench_cli.measures.margin import Margin
 from fairbench_cli.measures.means import (
     ENOUGH_ROWS,
     FEW_ROWS,
     FEW_SKEWED_ROWS,
-    Margin,
     compare_means,
     hedges_factor,
     judge_margin,

@@ -18,12 +18,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairbench_cli.audit.compare import clustered_rates, references
+from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.effective_sizes import RateRows, group_rate_rows, is_share, rate_rows
 from fairbench_cli.audit.compare.family import (
     Family,
@@ -47,23 +47,19 @@ from fairbench_cli.audit.compare.report import (
     intervals,
 )
 from fairbench_cli.audit.compare.verdict import decide, decide_difference, margin_of, tau_of
-from fairbench_cli.audit.compare.whole_table import (
-    TableEvidence,
-    TestedTable,
-    compare_tables,
-    find_table_copies,
-    judge_tables,
-)
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, SHOWN, defined
-from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.audit.scan.slices import Slice, are_classes
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures import score_test
-from fairbench_cli.measures.clusters import ClusteredComparison
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.power import Criterion, rows_needed
 from fairbench_cli.measures.rates import RATES, numerators_and_denominators
+
+if TYPE_CHECKING:  # of few audits
+    from fairbench_cli.audit.compare.whole_table import TableEvidence, TestedTable
+    from fairbench_cli.measures.clusters import ClusteredComparison
 
 Limits = tuple[Floats, Floats]
 CAN_DECIDE: tuple[Reason, ...] = ("chance", "few", "wide")  # what more rows would end
@@ -136,7 +132,7 @@ class Tests:
     within: Bools
     pairs: Floats
     pairs_outside: Floats
-    clustered: ClusteredComparison | None = None
+    clustered: "ClusteredComparison | None" = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,8 +238,12 @@ class Compared:
         return rate_rows(self.group_counts, self.names, self.reference_indices, matched=matched)
 
     @cached_property
-    def clustered(self) -> ClusteredComparison | None:
+    def clustered(self) -> "ClusteredComparison | None":
         """What clusters say, where some cluster has two rows."""
+        if self.group_counts.clusters is None:
+            return None
+        from fairbench_cli.audit.compare import clustered_rates
+
         return clustered_rates.compare_groups(
             self.group_counts,
             self.names,
@@ -307,8 +307,10 @@ class Compared:
             return self._with_clusters(tests, self.clustered)
         return tests
 
-    def _with_clusters(self, tests: Tests, clustered: ClusteredComparison) -> Tests:
+    def _with_clusters(self, tests: Tests, clustered: "ClusteredComparison") -> Tests:
         """Return tests with those by clusters in their place; what these cannot test is not tested."""
+        from fairbench_cli.audit.compare import clustered_rates
+
         p = np.where(tests.compared, clustered.p, np.nan)
         within = (clustered.ratio_low > self.allowed.taus) & (clustered.ratio_high < 1 / self.allowed.taus)
         within |= clustered_rates.is_within(clustered, self.allowed.margins)
@@ -342,8 +344,10 @@ class Compared:
             pairs_outside=np.where(is_pair, pairs_outside, np.nan),
         )
 
-    def _outside_by_clusters(self, clustered: ClusteredComparison) -> Floats:
+    def _outside_by_clusters(self, clustered: "ClusteredComparison") -> Floats:
         """Return the p-values by clusters of what is allowed."""
+        from fairbench_cli.audit.compare import clustered_rates
+
         of_margins = clustered_rates.outside_margin_p(clustered, self.allowed.margins)
         return np.where(self.allowed.by_margin, of_margins, clustered.outside_p)
 
@@ -574,7 +578,7 @@ def adjust_tests(
     config: AuditConfig,
     named: Sequence[Collection[str]] = (),
     copies: Sequence[Mapping[int, tuple[int, int]]] = (),
-    whole_tables: Sequence[TestedTable] = (),
+    whole_tables: "Sequence[TestedTable]" = (),
 ) -> list[Evidence]:
     """Return the evidence of what is beyond chance on each slice of a family.
 
@@ -630,8 +634,11 @@ def adjust_tests(
             marks.append(np.array([table.is_named]))
         for other_pairs in (equal_pairs, far_pairs):
             other_pairs.append(np.empty((0, 1)))
-    for original in find_table_copies(whole_tables, originals):
-        originals.append({} if original is None else {0: (len(slices) + original, 0)})
+    if whole_tables:
+        from fairbench_cli.audit.compare.whole_table import find_table_copies
+
+        for original in find_table_copies(whole_tables, originals):
+            originals.append({} if original is None else {0: (len(slices) + original, 0)})
     of_equal = _adjust_without_copies(equal, equal_decides, equal_pairs, equal_named, originals)
     of_far = _adjust_without_copies(far, far_decides, far_pairs, far_named, originals)
     all_evidence = []
@@ -744,6 +751,11 @@ def compare_slices(
         compare_slice(group_counts, defined(COMPARED, group_counts.labelled), common)
         for group_counts in inside
     ]
+    if not are_classes(inside):
+        evidence = _find_evidence(tables, deciding, common)
+        return make_report(slices, tables, evidence, deciding, config, common, **extra)
+    from fairbench_cli.audit.compare.whole_table import compare_tables, judge_tables
+
     whole_tables = compare_tables(inside, deciding, config)
     evidence = _find_evidence(tables, deciding, common, whole_tables)
     report = make_report(slices, tables, evidence[: len(tables)], deciding, config, common, **extra)
@@ -752,8 +764,10 @@ def compare_slices(
     return replace(report, whole_tables=tuple(judged))
 
 
-def _table_evidence(evidence: Evidence) -> TableEvidence:
+def _table_evidence(evidence: Evidence) -> "TableEvidence":
     """Return the evidence on a whole table: its arrays have one number."""
+    from fairbench_cli.audit.compare.whole_table import TableEvidence
+
     return TableEvidence(
         float(evidence.p_holm[0, 0]),
         bool(evidence.differs[0, 0]),
@@ -797,7 +811,7 @@ def _find_evidence(
     tables: Sequence[Compared],
     deciding: Sequence[str],
     config: AuditConfig,
-    whole_tables: Sequence[TestedTable],
+    whole_tables: "Sequence[TestedTable]" = (),
 ) -> list[Evidence]:
     """Return the evidence on each slice, then on each whole table of classes.
 
@@ -914,7 +928,7 @@ def _estimate_rows_needed(table: Compared, still: Bools, divisors: Floats) -> Fl
     margins = np.nan_to_num(table.allowed.margins)  # 0 where there is none
     columns = (np.broadcast_to(taus, still.shape), np.broadcast_to(margins, still.shape), divisors)
     rules = np.stack([column[still] for column in columns], axis=-1)
-    for tau, margin, divisor in np.unique(rules, axis=0).tolist():
+    for tau, margin, divisor in dict.fromkeys(map(tuple, rules.tolist())):
         # All of them at once.
         g, m = np.nonzero(still & (taus == tau) & (margins == margin) & (divisors == divisor))
         reference_indices = table.reference_indices[m]

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fairbench_cli.audit import metrics
-from fairbench_cli.audit.compare.baseline import is_accepted
 from fairbench_cli.audit.compare.report import AttributeVerdict, Comparison, Gate, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import UNDECIDED, WORSE, split_gate_names
@@ -105,7 +104,7 @@ def find_severity(row: Comparison, report: Report) -> Severity:
     config = report.config
     if not (config.has_gate or config.warning_metrics):
         return "error" if row.verdict == "fail" else "note"
-    if is_accepted(row, report):
+    if _is_accepted(row, report):
         return "note"
     if _concerns(row, report, config.failing_metrics, all_attributes=config.fail):
         return "error"
@@ -151,10 +150,19 @@ def _watch(row: AttributeVerdict, metric: str, report: Report) -> Watched:
     names = _metrics_behind(metric, report)
     compared = [pair for pair in _comparisons_at(row, report) if pair.metric in names]
     failing = [pair for pair in compared if pair.verdict == "fail"]
-    accepted = [pair for pair in failing if is_accepted(pair, report)]
+    accepted = [pair for pair in failing if _is_accepted(pair, report)]
     if failing and len(accepted) == len(failing):
         verdict = combine_verdicts(_accept(pair) for pair in compared)
     return Watched(name, verdict, tuple(pair for pair in failing if pair not in accepted), tuple(accepted))
+
+
+def _is_accepted(row: Comparison, report: Report) -> bool:
+    """Return whether a baseline has a failing comparison."""
+    if report.baseline is None:
+        return False
+    from fairbench_cli.audit.compare.baseline import is_accepted
+
+    return is_accepted(row, report)
 
 
 def _accept(row: Comparison) -> Verdict:

@@ -18,8 +18,8 @@ from fairbench_cli.document.distributions import QUANTILES as DRAWN_QUANTILES
 from fairbench_cli.document.distributions import choose_edges
 from fairbench_cli.measures.clusters import ClusterSums
 from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.margin import Margin
 from fairbench_cli.measures.means import (
-    Margin,
     MarginJudgement,
     MeanComparison,
     MeanInterval,

@@ -55,9 +55,9 @@ from fairbench_cli.data.recognise import named_like_amounts, named_like_scores
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.classes import MORE_MARGIN
 from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.margin import Margin
 from fairbench_cli.measures.means import (
     FEW_ROWS,
-    Margin,
     MeanComparison,
     row_shortage,
 )

@@ -17,7 +17,7 @@ from fairbench_cli.audit.compare.random_numbers import stream
 from fairbench_cli.audit.compare.report import ALL, WHOLE_DECISION, Interval, Reason, WholeTable
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import WHOLE_TABLE
-from fairbench_cli.audit.scan.slices import Slice, are_classes
+from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.classes import (
@@ -94,7 +94,7 @@ class TableEvidence:
 def compare_tables(
     slices: Sequence[Slice], deciding: Sequence[str], config: AuditConfig
 ) -> list[TestedTable]:
-    """Return the whole table of each attribute under each model; none where no classes are audited.
+    """Return the whole table of each attribute under each model, in an audit of classes.
 
     Parameters
     ----------
@@ -105,8 +105,6 @@ def compare_tables(
     config : AuditConfig
         Its confidence and seed, and what a gate names.
     """
-    if not are_classes(slices):
-        return []
     tables = []
     slices_of_attribute = group_by(
         enumerate(slices), lambda numbered: (numbered[1].model, numbered[1].attribute)

@@ -898,7 +898,6 @@ def change_rows(changes: Changes, _: Report) -> Iterable[Row]:
 
 CHANGES = Part[Sequence[BeforeAfter], Changes](
     "changes",
-    is_requested=lambda config: config.compares and not config.of_numbers,
     read=read_sides,
     judge=find_changes,
     found_type=Changes,

@@ -540,7 +540,6 @@ def threshold_rows(all_curves: Sequence[ScoreCurves], _: Report) -> Iterable[Row
 
 CURVES = Part[Sequence[Scores], tuple[ScoreCurves, ...]](
     "curves",
-    is_requested=lambda config: config.curves,
     read=lambda scan: read_scores(scan, lambda group_counts: usual_reference(group_counts, scan.config)),
     read_by=BY_REFERENCE,
     judge=judge_curves,

@@ -772,7 +772,6 @@ def _strata_table(stratified_part: Stratified, view: View) -> TextTable:
 
 EXPLAINED = Part[StrataAndPeople, tuple[Explanation, ...]](
     "explanations",
-    is_requested=lambda config: bool(config.explained_by) and not config.of_numbers,
     read=read_behind,
     judge=explain,
     found_type=tuple[Explanation, ...],

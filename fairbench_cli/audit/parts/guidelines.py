@@ -16,7 +16,7 @@ from fairbench_cli.audit.compare.family import adjust_family
 from fairbench_cli.audit.compare.references import Bools, comparable, excluded
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Place, Report, Test
 from fairbench_cli.audit.compare.verdict import decide
-from fairbench_cli.audit.config import ABOVE_MEDIAN, EXCLUDING, FOUR_FIFTHS, AuditConfig
+from fairbench_cli.audit.config import ABOVE_MEDIAN, FOUR_FIFTHS, AuditConfig
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
 from fairbench_cli.audit.parts.rates import judged_section
@@ -558,7 +558,6 @@ def impact_rows(tables: Sequence[ImpactTable], report: Report) -> Iterable[Row]:
 
 GUIDELINES = Part[tuple[()], tuple[ImpactTable, ...]](
     "impact",
-    is_requested=lambda config: config.preset in EXCLUDING,
     judge=compute_impact,
     found_type=tuple[ImpactTable, ...],
     tables={"impact": impact_rows},

@@ -322,7 +322,6 @@ def moved_rows(moved: ThresholdsByGroup, _: Report) -> Iterator[Row]:
 
 MOVED_THRESHOLDS = Part[Sequence[ScoresOfGroups], ThresholdsByGroup](
     KEY,
-    is_requested=lambda config: config.mitigate,
     read=read_scores_of_groups,
     judge=move_thresholds,
     found_type=ThresholdsByGroup,

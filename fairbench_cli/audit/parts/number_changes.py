@@ -13,7 +13,6 @@ from fairbench_cli.audit.compare.number_changes import (
     is_nearer,
 )
 from fairbench_cli.audit.compare.report import ALL, Interval, Report
-from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.changes import LOOKS, WORDS, describe_outcome, model_name, summarise_counts
 from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
@@ -281,14 +280,8 @@ def mean_change_rows(changes: NumberChanges, _: Report) -> Iterable[Row]:
     return map(formatting.flatten, changes.mean_changes)
 
 
-def _is_requested(config: AuditConfig) -> bool:
-    """Return whether models are compared by means, which levels in an order have not."""
-    return config.compares_models and config.outcome == "number"
-
-
 NUMBER_CHANGES = Part[Sequence[NumberChanges], NumberChanges](
     KEY,
-    is_requested=_is_requested,
     read=read_changes,
     read_by=BY_ESTIMATE,
     judge=judge_changes,

@@ -299,7 +299,6 @@ def stratum_rows(explanations: Sequence[NumberExplanation], _: Report) -> Iterat
 
 NUMBERS_EXPLAINED = Part[ExplainedRows, tuple[NumberExplanation, ...]](
     KEY,
-    is_requested=lambda config: bool(config.explained_by) and config.outcome == "number",
     read=read_explained,
     read_by=BY_ESTIMATE,
     judge=explain_numbers,

@@ -336,7 +336,6 @@ def _select_json(slices: NumberSlices) -> dict[str, object]:
 
 NUMBER_TRENDS = Part[Sequence[WholeEstimates], NumberSlices](
     KEY,
-    is_requested=lambda config: config.sliced_by is not None and config.of_numbers,
     read=read_whole,
     read_by=fields_used_by(JUDGED),
     judge=judge_slices,

@@ -418,7 +418,6 @@ def _short_table(numbers: NumberSlice) -> TextTable:
 
 NUMBERS = Part(
     KEY,
-    is_requested=lambda config: config.of_numbers,
     read=read_estimates,
     read_by=BY_ESTIMATE,
     judge=judge_numbers,

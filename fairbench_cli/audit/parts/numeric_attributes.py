@@ -18,7 +18,6 @@ from fairbench_cli.audit.compare.random_numbers import stream
 from fairbench_cli.audit.compare.references import Bools
 from fairbench_cli.audit.compare.report import Interval, Report
 from fairbench_cli.audit.compare.verdict import deciding_names
-from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.numbers import column_name
@@ -104,12 +103,6 @@ class NumericAttribute:
     def is_rate(self) -> bool:
         """Whether it is of decisions."""
         return self.metric != MEAN
-
-
-def is_requested(config: AuditConfig) -> bool:
-    """Return whether an attribute is cut, in an audit of numbers or decisions of one model, by no preset."""
-    is_single = not (config.compares or config.model_column or config.preset)
-    return config.outcome != "ordinal" and bool(config.bins) and is_single
 
 
 def read_attributes(scan: Scan) -> tuple[NumericAttribute, ...]:
@@ -355,7 +348,6 @@ def describe_numbers(attributes: Sequence[NumericAttribute]) -> str:
 
 NUMERIC_ATTRIBUTES = Part(
     KEY,
-    is_requested=is_requested,
     read=read_attributes,
     read_by=("confidence", "metrics", "effect"),
     judge=lambda attributes, _: attributes,

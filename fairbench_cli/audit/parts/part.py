@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from fairbench_cli.audit.compare.report import Pair, Place, Report
-from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, Verdict, table_of
 
@@ -102,8 +101,6 @@ class Part(Generic[Seen, Found]):
     ----------
     key : str
         Its name in `Report.found`, and in JSON.
-    is_requested : callable
-        Whether a configuration asks for it.
     judge : callable
         What it finds, given what it has read.
     found_type : type
@@ -135,7 +132,6 @@ class Part(Generic[Seen, Found]):
     """
 
     key: str
-    is_requested: Callable[[AuditConfig], bool]
     judge: Callable[[Seen, Report], Found]
     found_type: Any
     read: Callable[[Scan], Seen] = _return_nothing

@@ -625,7 +625,6 @@ def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
 
 RATES_OF_GROUPS = Part[tuple[()], None](
     "rates",
-    is_requested=lambda _: True,
     judge=lambda _seen, _base: None,
     found_type=None,
     tables={"groups": group_table_rows, "disparities": disparity_rows, "verdicts": verdict_rows},

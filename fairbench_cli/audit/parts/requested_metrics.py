@@ -703,7 +703,6 @@ def _select_json(requested: Requested) -> dict[str, object]:
 
 BY_NAME = Part[tuple[()], Requested](
     "requested",
-    is_requested=lambda config: bool(requested_names(config)),
     judge=compute_requested,
     found_type=Requested,
     sections=requested_sections,

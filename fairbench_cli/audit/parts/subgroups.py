@@ -429,7 +429,6 @@ def _table(rows: Sequence[Subgroup], report: Report, view: View) -> TextTable:
 
 SUBGROUPS = Part[Sequence[Joint], tuple[Subgroup, ...]](
     "subgroups",
-    is_requested=lambda config: config.scan,
     read=read_joint,
     judge=lambda read, base: find_subgroups(read, base.deciding, base.config),
     found_type=tuple[Subgroup, ...],

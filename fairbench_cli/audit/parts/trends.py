@@ -586,7 +586,6 @@ def to_all_rows(trends: SliceTrends, report: Report) -> AllRows:
 
 TRENDS = Part[tuple[()], SliceTrends](
     "slices",
-    is_requested=lambda config: config.sliced_by is not None and not config.of_numbers,
     judge=find_trends,
     found_type=SliceTrends,
     tables={"trends": trend_rows, "looks": lambda _, report: look_rows(report)},

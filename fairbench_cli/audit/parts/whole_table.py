@@ -178,7 +178,6 @@ def table_data(tables: Sequence[WholeTable]) -> dict[str, object]:
 
 WHOLE_TABLE_OF_CLASSES = Part[tuple[()], tuple[WholeTable, ...]](
     KEY,
-    is_requested=lambda config: not config.of_numbers and len(config.favourable) > 1,
     judge=lambda _seen, base: base.whole_tables,
     found_type=tuple[WholeTable, ...],
     tables={"classes": table_rows},

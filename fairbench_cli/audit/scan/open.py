@@ -27,7 +27,6 @@ from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
 from fairbench_cli.audit.scan import input_errors, readings
 from fairbench_cli.audit.scan.cleaning import clean_rows, columns_with, describe_dropped
 from fairbench_cli.audit.scan.outcome_kind import settle_outcome
-from fairbench_cli.audit.scan.pairing import names_of_files, pair_rows, side_slices
 from fairbench_cli.audit.scan.problems import Attempt, collect_problems
 from fairbench_cli.audit.scan.readings import NumberBins
 from fairbench_cli.audit.scan.roles import (
@@ -52,6 +51,7 @@ from fairbench_cli.audit.scan.scan import (
     cluster_slices,
     count_cells,
     group_name,
+    make_slices,
 )
 from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.audit.scan.source import (
@@ -178,6 +178,8 @@ def _scan_rows(
                 with rows.engine(memory=rows.memory):
                     yield from _settle_guesses(clean_rows(rows, config), config)
                 return
+            from fairbench_cli.audit.scan.pairing import names_of_files, pair_rows
+
             if is_standard_input and config.against == "-":
                 fix = "name one of the files"
                 raise user_error("standard input cannot be both files", fix, Flag("against"))
@@ -450,7 +452,7 @@ def _settle_guesses(source: Source, config: AuditConfig, names: tuple[str, ...] 
                 if not with_words <= rejected.with_words:
                     rejected = replace(rejected, with_words=rejected.with_words | with_words)
                     continue
-                slices = side_slices(rows, names)
+                slices = _slices_of(rows, names)
             except TooManyGroups as error:  # counting found them, or the slices have them
                 rejected = replace(
                     rejected, too_many=rejected.too_many | {_guessed_attribute(columns, error)}
@@ -459,6 +461,15 @@ def _settle_guesses(source: Source, config: AuditConfig, names: tuple[str, ...] 
             # Outside of `try`: what parts of the audit raise is no wrong guess.
             yield _finish_scan(rows, slices)
             return
+
+
+def _slices_of(rows: CountedRows, names: tuple[str, ...]) -> tuple[Slice, ...]:
+    """Return the slices of each side of a comparison by their `names`; else those that there are."""
+    if not rows.config.compares:
+        return make_slices(rows)
+    from fairbench_cli.audit.scan.pairing import side_slices
+
+    return side_slices(rows, names)
 
 
 def _read_columns(source: Source, config: AuditConfig, rejected: RejectedGuesses) -> _ReadColumns:

@@ -28,7 +28,6 @@ from fairbench_cli.audit.scan.source import Source, in_batches
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.paired_change import KINDS
 
 MOST_CELLS = 1000  # of attributes that are counted together, as far as the first rows show
 MOST_FOUND = 200_000  # cells of one query; beyond, an attribute has too many values
@@ -781,6 +780,8 @@ def _make_clusters(scan: CountedRows, group_counts: Slice, sums: PersonSums, sco
 
 def pair_clusters(scan: CountedRows, before: Slice, sums: PersonSums, score: int) -> ClusterKinds:
     """Sum up by person, group and kind of row: decided by the first column of scores, and by another."""
+    from fairbench_cli.measures.paired_change import KINDS
+
     picked = []
     for position in (0, score):
         side = scan.side(position)

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.measures.clusters import EQUAL
 from fairbench_cli.measures.counts import Counts, Floats
-from fairbench_cli.measures.paired_change import TwoSides
-from fairbench_cli.measures.scores import CalibrationFit, ScoreSums, ScoreTotals
+
+if TYPE_CHECKING:  # of few audits
+    from fairbench_cli.measures.paired_change import TwoSides
+    from fairbench_cli.measures.scores import CalibrationFit, ScoreSums, ScoreTotals
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +207,7 @@ class BeforeAfter:
     after: str
     attribute: str
     groups: tuple[str, ...]
-    sides: TwoSides
+    sides: "TwoSides"
     labelled: bool
     intersection: bool
     clusters: tuple[ClusterKinds, ...] = ()
@@ -224,6 +225,8 @@ def are_classes(slices: Sequence[Slice]) -> bool:
 
 def _have_two_rows(ways: Sequence[Clusters | ClusterKinds]) -> bool:
     """Return whether some cluster has two rows, by the first column or the second."""
+    from fairbench_cli.measures.clusters import EQUAL
+
     for clusters in ways[:2]:
         n_entries = len(clusters.person)
         weight = np.bincount(clusters.person, clusters.n.reshape(n_entries, -1).sum(1))
@@ -302,9 +305,9 @@ class Scores:
 
     part: Slice
     reference: NDArray[np.int64]
-    totals: ScoreTotals
-    sums: ScoreSums
-    fit: CalibrationFit | None
+    totals: "ScoreTotals"
+    sums: "ScoreSums"
+    fit: "CalibrationFit | None"
     ends: tuple[Floats, Floats]
     bins: Floats
     cuts: Floats

@@ -1,7 +1,6 @@
 """A table of an SQLite file, copied into DuckDB: its own reader of SQLite would have to be downloaded."""
 
 import os
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,8 @@ from fairbench_cli.base.errors import Flag, format_value, suggest, user_error
 from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from duckdb import DuckDBPyConnection
 
 MAGIC = b"SQLite format 3\0"
@@ -51,6 +52,8 @@ def copy_table(
     UserError
         When there is no such table, or several, or the file cannot be read.
     """
+    import sqlite3
+
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?{_mode(path)}", uri=True)) as file:
             return _copy_rows(database, file, _chosen(file, name, table), tell)
@@ -73,7 +76,7 @@ def _mode(path: Path) -> str:
     return "immutable=1"
 
 
-def _chosen(file: sqlite3.Connection, name: str, table: str | None) -> str:
+def _chosen(file: "sqlite3.Connection", name: str, table: str | None) -> str:
     """Return the table that is meant: the one named, else the only one, else the only view."""
     listed = file.execute(
         "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid"
@@ -95,7 +98,7 @@ def _chosen(file: sqlite3.Connection, name: str, table: str | None) -> str:
 
 
 def _copy_rows(
-    database: "DuckDBPyConnection", file: sqlite3.Connection, table: str, tell: ProgressCallback
+    database: "DuckDBPyConnection", file: "sqlite3.Connection", table: str, tell: ProgressCallback
 ) -> tuple[str, list[str]]:
     rows = file.execute(f"SELECT * FROM {sql.identifier(table)}")
     names = [column for column, *_ in rows.description]

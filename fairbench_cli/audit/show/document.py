@@ -21,15 +21,11 @@ from fairbench_cli.audit.parts.allowed import (
     name_gaps,
 )
 from fairbench_cli.audit.parts.findings import QUESTION, describe_gap, differs, fails_clearly
-from fairbench_cli.audit.parts.numbers import plot_numbers
 from fairbench_cli.audit.parts.part import View
-from fairbench_cli.audit.parts.whole_table import plot_table
 from fairbench_cli.audit.show.answer_model import Sentence
 from fairbench_cli.audit.show.headline import headline, rate_meaning, without_choice
-from fairbench_cli.audit.show.number_headline import judged_slices
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, format_path, format_percent, join_names
-from fairbench_cli.document import html, markdown, notebook
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, UNTESTED, Answer, Chart, Document, Section, Statement
 from fairbench_cli.measures.groups import CROSS
@@ -78,21 +74,29 @@ def audit_page(report: Report) -> Document:
 
 def to_html(report: Report) -> str:
     """Return the page; the same audit gives the same bytes."""
+    from fairbench_cli.document import html
+
     return html.html(audit_page(report))
 
 
 def write_pdf(report: Report, path: Path) -> None:
     """Write the page as PDF."""
+    from fairbench_cli.document import html
+
     html.write_pdf(audit_page(report), path)
 
 
 def to_markdown(report: Report) -> str:
     """Return Markdown; the same audit gives the same bytes."""
+    from fairbench_cli.document import markdown
+
     return markdown.markdown(audit_document(report))
 
 
 def to_notebook(report: Report) -> str:
     """Return the answer, a chart, and the worst comparisons of every attribute; `to_html` has everything."""
+    from fairbench_cli.document import notebook
+
     document = audit_document(report, everything=False, brief=True)
     return notebook.notebook(replace(document, answer=_answer(report, everything=False, charts=True)))
 
@@ -134,6 +138,9 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
 def _plot_sentence(sentence: Sentence, report: Report) -> Chart:
     """Return the chart of a sentence: of slices over these, else by group."""
     if report.of_numbers:
+        from fairbench_cli.audit.parts.numbers import plot_numbers
+        from fairbench_cli.audit.show.number_headline import judged_slices
+
         part = next(part for part in judged_slices(report) if part.place == sentence.place)
         return plot_numbers(part, report)
     all_slices = find_all_rows(report)
@@ -141,6 +148,8 @@ def _plot_sentence(sentence: Sentence, report: Report) -> Chart:
         return all_slices.plot(sentence, sentence.metric)
     table = report.whole_table_at(sentence)
     if table is not None:
+        from fairbench_cli.audit.parts.whole_table import plot_table
+
         return plot_table(table, report)
     return plot_rate(sentence, report)
 

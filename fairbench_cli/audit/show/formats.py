@@ -116,14 +116,14 @@ def parse_output(output: str, kinds: Mapping[str, str]) -> str:
 
 def list_kinds() -> dict[str, str]:
     """Return the format, or table, of a file of an audit by its name in a folder and by its ending."""
-    from fairbench_cli.audit.show.tables import OPTIONAL
+    from fairbench_cli.audit.show.tables import optional_tables
 
     kinds = {}
     for name, (file, _) in FORMATS.items():
         if file is not None:
             kinds[file] = name
             kinds.setdefault(Path(file).suffix, name)
-    for table in OPTIONAL:
+    for table in optional_tables():
         kinds[file_of(table)] = table
     return kinds | ENDINGS
 

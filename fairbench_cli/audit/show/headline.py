@@ -35,11 +35,9 @@ from fairbench_cli.audit.parts.rates import (
     rows_of_attribute,
     worst_first,
 )
-from fairbench_cli.audit.parts.whole_table import describe_table, describe_table_briefly
 from fairbench_cli.audit.scan.roles import ages_on_a_day
 from fairbench_cli.audit.show.answer_model import Headline, OpenAttribute, OpenGroup, Sentence
 from fairbench_cli.audit.show.label_direction import ADVICE, label_warning
-from fairbench_cli.audit.show.number_headline import number_headline
 from fairbench_cli.base.errors import Flag
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
@@ -86,6 +84,8 @@ def headline(report: Report) -> Headline:
 
 def _headline(report: Report) -> Headline:
     if report.of_numbers:
+        from fairbench_cli.audit.show.number_headline import number_headline
+
         return number_headline(report)
     part_summaries = (part.summary(findings, report) for part, findings in parts_of(report))
     summaries = " ".join(filter(None, part_summaries))
@@ -157,6 +157,8 @@ def _describe_attributes(worst: Sequence[AttributeComparisons], report: Report) 
 
 def describe_whole_table(table: WholeTable, report: Report) -> Sentence:
     """Return the whole table of an attribute and its classes in words, with its verdict."""
+    from fairbench_cli.audit.parts.whole_table import describe_table
+
     text = f"{table.attribute}{bracketed_place(table, report)}: {describe_table(table, report)}."
     return Sentence(
         *table.place, table.group, table.reference, table.metric, table.verdict, table.shown_outside, "", text
@@ -416,6 +418,8 @@ def _describe_worst_gap(
                 minor_names[row.group] = None
     failing_tables = [table for verdict in failing if (table := report.whole_table_at(verdict))]
     if failing_tables:
+        from fairbench_cli.audit.parts.whole_table import describe_table_briefly
+
         return describe_table_briefly(min(failing_tables, key=rank))
     return f"{_name_minor(minor_names, report)} alone"
 

@@ -5,14 +5,17 @@ down. Decisions then agree with the label less often than a coin would.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairbench_cli.audit.compare.report import GroupRow, Interval, Report
-from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
-from fairbench_cli.audit.parts.curves import CURVES, ScoreCurves
+from fairbench_cli.audit.parts import find_all_rows, formatting
 from fairbench_cli.base.safe_text import format_percent
-from fairbench_cli.measures.scores import Estimate, subtract
+
+if TYPE_CHECKING:
+    from fairbench_cli.audit.parts.curves import ScoreCurves
+    from fairbench_cli.measures.scores import Estimate
 
 HALF = 0.5
 ADVICE = "Check which value of each is the favourable one; --favourable-label names the label's."
@@ -65,23 +68,22 @@ def decision_auc(row: GroupRow) -> Interval:
 
     The interval of the difference is Newcombe's (`subtract`).
     """
+    from fairbench_cli.measures.scores import subtract
+
     value, low, high = subtract(_estimate(row.metrics["tpr"]), _estimate(row.metrics["fpr"]))
     return Interval((1 + float(value)) / 2, (1 + float(low)) / 2, (1 + float(high)) / 2)
 
 
-def _estimate(rate: Interval) -> Estimate:
+def _estimate(rate: Interval) -> "Estimate":
     return np.asarray(rate.value), np.asarray(rate.low), np.asarray(rate.high)
 
 
-def _models_with_scores_against(report: Report) -> Iterator[ScoreCurves]:
+def _models_with_scores_against(report: Report) -> "Iterator[ScoreCurves]":
     """Yield the curves in which the AUC of every group that is not small is shown to be below one half."""
-    for part, curves in parts_of(report):
-        if part is not CURVES:
-            continue
-        for attribute_curves in curves:
-            groups = [group for group in attribute_curves.groups if not group.small and "auc" in group.values]
-            if groups and all(group.values["auc"].high < HALF for group in groups):
-                yield attribute_curves
+    for attribute_curves in report.found.get("curves", ()):
+        groups = [group for group in attribute_curves.groups if not group.small and "auc" in group.values]
+        if groups and all(group.values["auc"].high < HALF for group in groups):
+            yield attribute_curves
 
 
 def _place_text(rows: Sequence[GroupRow], all_rows: Sequence[GroupRow], report: Report) -> str:

@@ -8,7 +8,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,13 @@ CI_COLUMNS = _PLACE + _NUMBERS
 PREFIX = "fairbench_audit_"
 ADDRESS_FIX = "check the address (such as sqlite:///audits.db)"
 TABLES = tuple(RATES_OF_GROUPS.tables)  # of every audit
-OPTIONAL = tuple(name for name in chain.from_iterable(part.tables for part in PARTS) if name not in TABLES)
+
+
+@cache
+def optional_tables() -> tuple[str, ...]:
+    """Return the tables that not every report has, for which all parts are loaded."""
+    names = chain.from_iterable(part.load().tables for part in PARTS.values())
+    return tuple(name for name in names if name not in TABLES)
 
 
 def tables_of(report: Report) -> dict[str, Callable[[], Iterable[Row]]]:

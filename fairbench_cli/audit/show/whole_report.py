@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fairbench_cli.audit.compare.report import AcceptedFailures, AcceptedGap, Report, shown_fields
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import changed_options
-from fairbench_cli.audit.parts import PARTS, parts_of
+from fairbench_cli.audit.parts import parts_of, requested_parts
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.plain_data import from_plain
 from fairbench_cli.measures.counts import Counts, Floats
@@ -202,9 +202,7 @@ def report_of(content: Plain) -> Report:
         raise ValueError("it was changed since it was written")
     report = _read_report({**content, **extra_fields})
     by_part: dict[str, Any] = {}
-    for audit_part in PARTS:
-        if not audit_part.is_requested(report.config):
-            continue
+    for audit_part in requested_parts(report.config):
         findings = extra_fields["found"].get(audit_part.key, content.get(audit_part.key, []))
         if is_dataclass(audit_part.found_type):
             findings = {**content, **extra_fields["found"].get(audit_part.key, {})}
