@@ -193,7 +193,9 @@ class AuditResult:
         from fairbench_cli.audit.show.tables import optional_tables, tables_of
 
         tables = tables_of(self.report)
-        if table in optional_tables() and any(table in audit_part.tables for audit_part, _ in parts_of(self.report)):
+        if table in optional_tables() and any(
+            table in audit_part.tables for audit_part, _ in parts_of(self.report)
+        ):
             tables.setdefault(table, list)  # asked for, and nothing was found
         if table not in tables:
             raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, tables)))

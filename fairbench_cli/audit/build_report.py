@@ -39,9 +39,7 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 def read_parts(scan: Scan) -> dict[str, Any]:
     """Return the data that the parts of an audit need of the rows, by the keys of the parts."""
-    return {
-        audit_part.key: audit_part.read(scan) for audit_part in requested_parts(scan.config)
-    }
+    return {audit_part.key: audit_part.read(scan) for audit_part in requested_parts(scan.config)}
 
 
 def judge(
@@ -111,7 +109,7 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
 
 
 def _select_comparison(tally: Tally, config: AuditConfig) -> Callable[..., Report]:
-    """Return what compares slices: as looks at a stream where they have an order.
+    """Return the comparison of slices: as looks at a stream where they have an order.
 
     Raises
     ------

@@ -101,7 +101,9 @@ def test_all_that_a_part_shows_is_in_the_outputs(frame):
         optional = {*part.tables} | ({"changes"} if key == "slices" else set())
         if key in ASKING_OF_NUMBERS:
             optional |= {"numbers", "number_groups"}
-        assert tables.keys() & {*optional_tables()} == (optional & {*optional_tables()} if key != "rates" else set())
+        assert tables.keys() & {*optional_tables()} == (
+            optional & {*optional_tables()} if key != "rates" else set()
+        )
         for name in part.tables:
             assert list(tables[name]()) == list(part.tables[name](found, report))
 
