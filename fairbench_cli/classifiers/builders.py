@@ -1,6 +1,8 @@
 """Thin builders for the classifiers: the parameters that a config may set; and naive Bayes over levels."""
 
+import sys
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -8,6 +10,7 @@ import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fairbench_cli.base.idle_packages import idle_packages
 from fairbench_cli.classifiers.encode import NUMBER, Encoding, short_csr
 from fairbench_cli.data.table import Floats
 
@@ -135,6 +138,9 @@ class Tree:
 
     def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - the shape of all builders
         """Return an unfitted estimator; the seed orders equally good splits."""
+        if "sklearn.tree" not in sys.modules:
+            with idle_packages("numpy.f2py", "numpy.testing", "scipy.stats", "sklearn.neighbors"):
+                import_module("sklearn.tree")
         from sklearn.tree import DecisionTreeClassifier
 
         return DecisionTreeClassifier(

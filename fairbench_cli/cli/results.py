@@ -379,7 +379,7 @@ def verify(
     Exit code 0: all are the same; 1: some differ.
     """
     from fairbench_cli.experiment.config.read import read_config
-    from fairbench_cli.experiment.running.pool import default_jobs
+    from fairbench_cli.experiment.running.inline import default_jobs
     from fairbench_cli.experiment.running.verify import verify as compute
 
     if set_ and config is None:

@@ -6,8 +6,9 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -67,10 +68,9 @@ def run(
     from fairbench_cli.cli.console import print_report, talk
     from fairbench_cli.cli.plan import list_worlds
     from fairbench_cli.cli.progress import in_words
-    from fairbench_cli.experiment.cluster import cluster_at
     from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.datasets import list_distortions
-    from fairbench_cli.experiment.running.pool import LocalPool, default_jobs
+    from fairbench_cli.experiment.running.inline import InlinePool
     from fairbench_cli.experiment.running.reuse import describe_done_elsewhere, reuse_repeats
     from fairbench_cli.experiment.running.run import prepare, read_shard, working_in, write_manifest
     from fairbench_cli.simulate.config import is_simulation
@@ -95,13 +95,12 @@ def run(
         shard_part = read_shard(shard)
     address = _address(backend, scheduler, jobs)
     config_read = read_config(config, tuple(set_ or ()))
-    local = LocalPool(config_read, jobs or default_jobs(), talk)
-    chosen = local if address is None else cluster_at(address, config_read, talk)
-    with stoppable() as stopped, chosen as pool, ExitStack() as locks:
-        from fairbench_cli.papers.pages import paper_section
-        from fairbench_cli.papers.parts import PARTS
-        from fairbench_cli.report.write import write_report  # pandas, while the workers load what they need
+    pool: Pool
+    with stoppable() as stopped, ExitStack() as stack:
+        if address is not None:
+            from fairbench_cli.experiment.cluster import cluster_at
 
+            pool = stack.enter_context(cluster_at(address, config_read, talk))
         with ExitStack() as reading:
             if quiet:
                 tell: ProgressCallback = ignore_progress
@@ -111,23 +110,27 @@ def run(
             checked = prepare(
                 config_read, folder=output, data_dir=data_dir, filters=filters, shard=shard_part, tell=tell
             )
-        prepared = locks.enter_context(working_in(checked, mix_versions=mix_versions, warn=talk))
+        prepared = stack.enter_context(working_in(checked, mix_versions=mix_versions, warn=talk))
         if reuse:
             reused = reuse_repeats(prepared, reuse, mix_versions=mix_versions)
             prepared = reused.prepared
             if not quiet:
                 for line in reused.lines:
                     talk(line)
-        local.log = prepared.folder / LOG
-        count = pool.jobs
         todo = prepared.n_left
+        if address is None:
+            pool = stack.enter_context(_local_pool(prepared, jobs))
+        if not isinstance(pool, InlinePool):
+            import_module("fairbench_cli.report.write")  # pandas, while the workers load what they need
         if not quiet:
             if shard_part is None:
                 in_shard = ""
             else:
                 in_shard = f" in shard {shard_part}"
-            workers = format_count(count, "worker")
-            talk(f"{prepared.size} repeats{in_shard}: {prepared.size - todo} done, {todo} to do, {workers}")
+            where = ""
+            if not isinstance(pool, InlinePool):
+                where = f", {format_count(pool.jobs, 'worker')}"
+            talk(f"{prepared.size} repeats{in_shard}: {prepared.size - todo} done, {todo} to do{where}")
             for line in describe_done_elsewhere(prepared):
                 talk(line)
             for line in list_distortions(prepared.datasets):
@@ -135,13 +138,17 @@ def run(
             worlds = list_worlds(prepared)
             if worlds:
                 talk(f"worlds: {', '.join(worlds)}")
-        finished = _compute(prepared, pool, quiet)
+        finished = _compute(prepared, pool, stopped, quiet)
         ignore_endings()  # what follows takes seconds, and no result should be without its files
         n_left = prepared.n_left
         stored_repeats = prepared.plan.count_finished(prepared.records)
         # Of a shard, or of nothing, tables and page would be incomplete.
         if shard_part is None and (finished or stored_repeats):
-            write_manifest(prepared, jobs=count, computed=todo - n_left, start=start)
+            from fairbench_cli.papers.pages import paper_section
+            from fairbench_cli.papers.parts import PARTS
+            from fairbench_cli.report.write import write_report
+
+            write_manifest(prepared, jobs=pool.jobs, computed=todo - n_left, start=start)
             written = write_report(
                 prepared.folder, prepared.plan, prepared.records, compared=paper_section, parts=PARTS
             )
@@ -162,6 +169,24 @@ def run(
     if _say_failures(prepared):
         return 1
     return 0
+
+
+@contextmanager
+def _local_pool(prepared: "PreparedRun", jobs: int | None) -> Iterator["Pool"]:
+    """Give what computes repeats on this machine: workers where they are needed or pay, else this process."""
+    from fairbench_cli.experiment.running.inline import InlinePool, default_jobs, is_small, needs_workers
+
+    config = prepared.config
+    count = jobs or default_jobs()
+    one_suffices = count == 1 or (jobs is None and is_small(prepared))
+    if not prepared.n_left or (one_suffices and not needs_workers(config)):
+        yield InlinePool(config.limits)
+        return
+    from fairbench_cli.cli.console import talk
+    from fairbench_cli.experiment.running.pool import LocalPool
+
+    with LocalPool(config, count, talk, log=prepared.folder / LOG) as pool:
+        yield pool
 
 
 def _refuse_flags(flags: Mapping[str, object]) -> None:
@@ -196,18 +221,26 @@ def _address(backend: str, scheduler: str | None, jobs: int | None) -> str | Non
     return scheduler
 
 
-def _compute(prepared: "PreparedRun", pool: "Pool", quiet: bool) -> bool:
+def _compute(prepared: "PreparedRun", pool: "Pool", stopped: Sequence[int], quiet: bool) -> bool:
     """Run what is to do; return whether it came to its end (Ctrl-C and other signals: no)."""
     from fairbench_cli.cli.progress import RunProgress
+    from fairbench_cli.experiment.cell import Repeat
     from fairbench_cli.experiment.running.run import compute
     from fairbench_cli.experiment.worlds import write_worlds
 
+    def note(outcome: Repeat) -> None:
+        if progress is not None:
+            progress.note(outcome)
+        if stopped:  # a library has swallowed the interruption of a repeat in this process
+            raise KeyboardInterrupt
+
+    progress = None
     try:
         if prepared.n_left and quiet:
-            compute(prepared, pool.outcomes, lambda _: None)
+            compute(prepared, pool.outcomes, note)
         elif prepared.n_left:
             with RunProgress(prepared, max(1, pool.jobs)) as progress:
-                compute(prepared, pool.outcomes, progress.note, progress.watch)
+                compute(prepared, pool.outcomes, note, progress.watch)
         write_worlds(prepared.folder, prepared.config, prepared.datasets)
     except KeyboardInterrupt:
         return False

@@ -11,16 +11,19 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import environment, fairbench, journal_lines, write_config
 
 import fairbench_cli
-from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.cell import Repeat, run_repeat
 from fairbench_cli.experiment.config.config import Limits
+from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import populate
 from fairbench_cli.experiment.running import pool, worker
+from fairbench_cli.experiment.running.inline import InlinePool, needs_workers
 from fairbench_cli.experiment.running.pool import MOST_PRINTED, LocalPool
-from fairbench_cli.experiment.running.processes import launch, memory_of
+from fairbench_cli.experiment.running.processes import ONE_THREAD, launch, memory_of
 from fairbench_cli.experiment.running.run import prepare
 from fairbench_cli.experiment.running.server import ForkServer
 from fairbench_cli.experiment.running.worker import Task, one_line, run_task, run_within
@@ -461,3 +464,60 @@ def test_what_an_alarm_leaves_half_made_while_a_server_loads_is_not_reported():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == ""
+
+
+def test_only_what_ends_and_kills_nothing_is_computed_here(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from fairbench_cli.interventions.baselines import NoIntervention as Mine\n"
+    )
+    here = [
+        {},
+        {"classifiers": ["c45", "logistic-regression"]},
+        {"limits": {"seconds": None, "memory": None}},
+    ]
+    there = [
+        {"limits": {"seconds": 5}},
+        {"limits": {"seconds": None}},  # memory has a limit that somebody may rely on
+        {"classifiers": ["tree", "svm"]},
+        {"interventions": ["none", "./mine.py:Mine"]},
+        {"interventions": ["none", "threshold-optimizer"]},
+    ]
+    for changes in here + there:
+        config = read_config(write_config(tmp_path / "a.yaml", **changes))
+        assert needs_workers(config) == (changes in there), changes
+
+
+def test_the_thread_the_environment_and_error_states_are_a_workers(tmp_path, monkeypatch):
+    seen = []
+
+    def look(cell, population, repeat):
+        seen.append(([os.environ.get(name) for name in ONE_THREAD], np.geterr()["divide"]))
+        return run_repeat(cell, population, repeat)
+
+    monkeypatch.setattr(worker, "run_repeat", look)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
+    tasks = tasks_of(prepared_run(tmp_path, "none", "massaging"))
+    with np.errstate(all="raise"):
+        outcomes = list(InlinePool(Limits()).outcomes(tasks))
+        assert np.geterr()["divide"] == "raise"
+    assert [outcome.status for outcome in outcomes] == ["ok", "ok"]
+    assert seen == [(["1"] * len(ONE_THREAD), "warn")] * 2
+    assert os.environ["OMP_NUM_THREADS"] == "3"
+    assert "NUMBA_NUM_THREADS" not in os.environ
+
+
+def test_a_repeat_that_fails_here_is_a_row_and_an_interruption_ends_them_all(tmp_path, monkeypatch):
+    errors = [ValueError("odd"), SystemExit(3), MemoryError()]
+
+    def fail(cell, population, repeat):
+        raise errors[repeat]
+
+    monkeypatch.setattr(worker, "run_repeat", fail)
+    tasks = tasks_of(prepared_run(tmp_path, "none", repeats=3))
+    rows = [(outcome.status, outcome.reason) for outcome in InlinePool(Limits()).outcomes(tasks)]
+    assert rows == [("failed", "ValueError: odd"), ("failed", "SystemExit: 3"), ("memory", "MemoryError")]
+    errors[0] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        next(InlinePool(Limits()).outcomes(tasks))
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

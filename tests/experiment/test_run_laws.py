@@ -22,10 +22,15 @@ from conftest import (
     environment,
     fairbench,
     journal_lines,
+    loaded_by,
     nursery,
     write_config,
 )
 from forking import Forked
+
+from fairbench_cli.experiment.cell import run_repeat
+from fairbench_cli.experiment.running import worker
+from fairbench_cli.experiment.running.pool import LocalPool
 
 LONG = {
     "interventions": ["none", "slow"],
@@ -33,6 +38,8 @@ LONG = {
     "repeats": 6,
     "predictions": True,
 }
+
+MANY = {"repeats": 150, "classifiers": ["c45"]}
 
 
 @contextmanager
@@ -281,3 +288,69 @@ def test_a_learned_network_is_kept_and_serves_the_next_run(tmp_path, say):
     assert say("run", config, "-o", out, "--jobs", "1", "--set", "repeats=3").code == 0
     assert list((out / "networks").iterdir()) == [network]
     assert network.stat().st_mtime_ns == kept
+
+
+def test_no_workers_are_started_where_none_are_needed(tmp_path, say, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise AssertionError("workers were wanted")
+
+    monkeypatch.setattr(LocalPool, "__enter__", refuse)
+    small = write_config(tmp_path / "small.yaml")
+    assert say("run", small, "-o", "one", "--jobs", "1").code == 0
+    assert say("run", small, "-o", "few").code == 0
+    nothing = say("run", small, "-o", "few", "--jobs", "2")
+    assert nothing.code == 0
+    assert "12 repeats: 12 done, 0 to do\n" in nothing.err
+    with pytest.raises(AssertionError, match="workers were wanted"):
+        say("run", small, "-o", "two", "--jobs", "2")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_ended_loses_what_was_under_way_and_goes_on(tmp_path, how):
+    """To the bytes of workers, whatever ended it."""
+    write_config(tmp_path / "many.yaml", **MANY)
+    command = ("run", "many.yaml", "-o", "out", "--jobs", "1")
+    with running(*command, cwd=tmp_path, anew=False) as process:
+        wait_for_lines(tmp_path / "out", 5, process)
+        os.kill(process.pid, how)
+        _, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    kept = len(journal_lines(tmp_path / "out"))
+    assert 5 <= kept < 900
+    assert process.returncode == (-how if how == signal.SIGKILL else 128 + how)
+    assert how == signal.SIGKILL or f"interrupted; {900 - kept} repeats left" in err
+    done = fairbench(*command, "--set", "repeats=2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    other = fairbench("run", "many.yaml", "-o", "other", "--jobs", "2", "--set", "repeats=2", cwd=tmp_path)
+    assert other.returncode == 0, other.stderr
+    assert derived(tmp_path / "out") == derived(tmp_path / "other")
+
+
+def test_an_interruption_that_is_swallowed_ends_the_run_after_the_repeat(tmp_path, say, monkeypatch):
+    def swallow(cell, population, repeat):
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            return run_repeat(cell, population, repeat)
+
+    monkeypatch.setattr(worker, "run_repeat", swallow)
+    done = say("run", write_config(tmp_path / "small.yaml"), "-o", "out")
+    assert done.code == 128 + signal.SIGTERM
+    assert "interrupted; 11 repeats left" in done.err
+    assert len(journal_lines(tmp_path / "out")) == 1
+
+
+def test_a_run_loads_what_it_needs(finished: Finished, tmp_path):
+    """No pool, no cluster, no plots; of scikit-learn's tree not what it never uses."""
+    never = {"joblib", "distributed", "matplotlib", "torch", "scipy.stats", "sklearn.metrics"}
+    never |= {"fairbench_cli.experiment.cluster", "fairbench_cli.experiment.running.pool"}
+    for classifier, more in (("tree", {"numba"}), ("c45", {"sklearn"})):
+        config = write_config(tmp_path / "small.yaml", classifiers=[classifier])
+        command = ["run", str(config), "-o", classifier, "--jobs", "1"]
+        (modules,) = loaded_by(
+            "from fairbench_cli.cli.app import run", f"assert run({command!r}) == 0", cwd=tmp_path
+        )[1:]
+        expected = never | more
+        if classifier == "tree":
+            expected -= {"joblib"}  # scikit-learn's
+        assert not expected & modules, classifier

@@ -22,13 +22,13 @@ from typing import Any, Protocol, Self
 
 from joblib import Parallel, delayed, parallel_config, register_parallel_backend
 from joblib.parallel import ParallelBackendBase
-from threadpoolctl import threadpool_limits
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.experiment.cell import Repeat, Status
 from fairbench_cli.experiment.config.config import ExperimentConfig, Limits, size_in_words
 from fairbench_cli.experiment.datasets import Population
+from fairbench_cli.experiment.running.inline import InlinePool
 from fairbench_cli.experiment.running.processes import end_group, launch, memory_of
 from fairbench_cli.experiment.running.server import FORKS, ForkServer
 from fairbench_cli.experiment.running.worker import Task, Watch, overtime, run_within, work
@@ -148,10 +148,8 @@ class _Pipes(ParallelBackendBase):  # type: ignore[misc]
         self._pool = pool
 
     def effective_n_jobs(self, n_jobs: int) -> int:
-        """Return 1, with which joblib runs tasks in this process, only where no worker can be started."""
-        if self._pool.fault is None:
-            return max(n_jobs, 2)
-        return 1
+        """Return more than 1, with which joblib would run tasks in this process."""
+        return max(n_jobs, 2)
 
     def submit(self, func: Any, callback: Any = None) -> Any:
         """Take a batch of one task."""
@@ -249,11 +247,13 @@ class LocalPool:
         if self.fault is not None:
             problem = f"no worker can be started ({self.fault})"
             self._say(f"{problem}: repeats run in this process, one after the other")
+            yield from InlinePool(self.limits).outcomes(tasks, watch)
+            return
         with parallel_config(backend=_NAME, pool=self):
             engine = Parallel(
                 self.jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=self.jobs
             )
-        joblib_outcomes = engine(delayed(self._run_in_this_process)(task) for task in tasks)
+        joblib_outcomes = engine(delayed(run_within)(task) for task in tasks)
         try:
             while self.waiting or any(worker.job for worker in self._workers):
                 self._wait(watch or (lambda _: None))
@@ -266,11 +266,6 @@ class LocalPool:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of tasks that are not finished
                 joblib_outcomes.close()
-
-    def _run_in_this_process(self, task: Task) -> Repeat:
-        """Run a task in this process, where no worker can be started."""
-        with threadpool_limits(1):
-            return run_within(task, self.limits)
 
     def _wait(self, watch: Watch) -> None:
         """Hand out tasks until one has ended, and give its outcome to joblib, which brings the next one."""
@@ -419,10 +414,3 @@ class LocalPool:
                 ellipsis = ""
             with self.log.open("ab") as log:
                 log.write(f"== {job.task}\n{text}{ellipsis}\n".encode())
-
-
-def default_jobs() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

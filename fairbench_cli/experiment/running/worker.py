@@ -138,12 +138,18 @@ def _record(task: Task, limits: Limits) -> bytes:
         return pickle.dumps(task.ended("failed", _described(error), record.seconds))
 
 
-def run_within(task: Task, limits: Limits) -> Repeat:
-    """Run one repeat in the main thread of this process, within its limits."""
+def run_within(task: Task, limits: Limits, ends_all: type[BaseException] = Overtime) -> Repeat:
+    """Run one repeat in the main thread of this process, within its limits.
+
+    Parameters
+    ----------
+    ends_all : type
+        What is raised here, too, as it is not about this repeat alone.
+    """
     start = time.process_time()
     try:
         with limited(limits):
-            return run_task(task)
+            return run_task(task, ends_all)
     except Overtime:
         stop_clock()  # it may have come while the limits were lifted
         return task.ended("overtime", overtime(limits), time.process_time() - start)
@@ -154,8 +160,11 @@ def overtime(limits: Limits) -> str:
     return f"ran for longer than {limits.seconds:g} s; raise limits.seconds"
 
 
-def run_task(task: Task) -> Repeat:
-    """Run one repeat; an exception becomes a record without a result, and a warning its reason."""
+def run_task(task: Task, ends_all: type[BaseException] = Overtime) -> Repeat:
+    """Run one repeat; an exception becomes a record without a result, and a warning its reason.
+
+    `Overtime` is raised, and so is `ends_all`.
+    """
     start = time.process_time()
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -164,7 +173,7 @@ def run_task(task: Task) -> Repeat:
             for warning_kind in (UserWarning, RuntimeWarning):
                 warnings.simplefilter("always", warning_kind)
             outcome = run_repeat(task.cell, task.population, task.repeat)
-    except Overtime:
+    except (Overtime, ends_all):
         raise
     except BaseException as error:
         status: Status = "memory" if isinstance(error, MemoryError) else "failed"
