@@ -1,166 +1,202 @@
-"""What the benchmarks share: CPU and memory, works timed in turn, and other libraries' environments.
+"""What commands cost: CPU seconds and memory of whole processes, and the page that says so.
 
-``python benchmarks/costs.py [NAME ...]`` makes the environments that are missing, one a library, in the
-folder that FAIRBENCH_PEERS names. Without a library's environment a benchmark says that it skips it and goes
-on.
-Only Python's own modules are imported here, so that an environment without fairbench can use it.
+``python benchmarks/costs.py [--rounds 5]`` runs each command as often, in turn, and writes the medians to
+docs/reference/performance.csv and from there to docs/performance.md. CPU is user + system of a process and of
+all that it starts; memory is the largest of one process. Measure on an idle machine.
 """
 
-import json
+import argparse
+import csv
+import ctypes
+import hashlib
+import io
 import os
 import platform
-import resource
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
 
-T = TypeVar("T")
+from fairbench_cli import __version__
 
-PEERS = {
-    "pyagrum": ("pyagrum==3.3.1", "pandas"),
-    "pgmpy": ("pgmpy==1.1.2",),
-    "aif360": ("aif360==0.6.1", "BlackBoxAuditing"),
-    "fairlearn": ("fairlearn==0.15.0",),
-    "aequitas": ("aequitas==1.1.0",),
-}
-"""What pip installs into the environment of each library."""
-
-
-def cpu() -> float:
-    """Return the CPU seconds, user + system, of this process and of its children that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Return the CPU seconds of a call, threads included."""
-    start = cpu()
-    work()
-    return cpu() - start
+ROOT = Path(__file__).resolve().parents[1]
+CSV = ROOT / "docs" / "reference" / "performance.csv"
+PAGE = ROOT / "docs" / "performance.md"
+START, END = "<!-- Made by benchmarks/costs.py. -->\n", "<!-- end -->\n"
+COLUMNS = ("what", "command", "cpu", "least", "largest", "mb")
+IMPORT = "import numpy, duckdb, pydantic, rich, typer"
+DECISIONS = (
+    "SELECT i AS entity_id, (random() < .5)::INT AS score, (random() < .4)::INT AS label_value, "
+    "'r' || (random() * 3)::INT AS race, 's' || (random() < .5)::INT AS sex, "
+    "'a' || (random() * 2)::INT AS age_cat FROM range({rows}) t(i)"
+)
+SCAN = "SELECT score, label_value, race, sex, age_cat, count(*) FROM read_csv('{path}') GROUP BY ALL"
+SMALL = ("datasets=[compas]", "sample.beta=[0, 1]", "interventions=[none, massaging, reweighing]")
+ADOPT_ORPHANS = 36  # prctl's PR_SET_CHILD_SUBREAPER: what a command leaves behind is waited for, too
 
 
-def resident(field: str) -> float:
-    """Return this process's resident size in MB: now (`VmRSS`) or at most (`VmHWM`). Linux only."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return float(status.partition(f"{field}:")[2].split()[0]) / 1024
-
-
-def forget_peak() -> None:
-    """Count this process's largest resident size (`VmHWM`) from now on. Linux only."""
-    Path("/proc/self/clear_refs").write_text("5")
-
-
-@dataclass(frozen=True)
-class Cost:
-    """CPU seconds (user + system) and peak MB of a process and its children."""
-
-    cpu: float
-    peak: float
-
-
-def whole(command: Sequence[str]) -> Cost:
-    """Run a command and return its cost, start-up included.
+def cost(command: Sequence[str], folder: Path) -> tuple[float, float]:
+    """Run a command; return its CPU seconds and its peak in MB, with all processes that it starts.
 
     Raises
     ------
     SystemExit
-        The command failed.
+        It failed.
     """
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    cpu, peak = 0.0, 0
+    while True:
+        try:
+            pid, status, usage = os.wait4(-1, 0)
+        except ChildProcessError:
+            break
+        cpu, peak = cpu + usage.ru_utime + usage.ru_stime, max(peak, usage.ru_maxrss)
+        if pid == process.pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"failed: {' '.join(command)}")
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    return cpu, peak / 1024
 
 
-def inside(python: str, script: str, *arguments: object) -> Any:
-    """Run a script by some Python, one thread, and return what the last line of its output says as JSON.
+def commands(sizes: Sequence[int]) -> dict[str, tuple[str, list[str]]]:
+    """Return what is measured: how a reader calls it, and the arguments of Python."""
 
-    Raises
-    ------
-    SystemExit
-        The script failed; its last words are in the message.
-    """
-    command = [python, script, *map(str, arguments)]
-    first = {"PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"}  # AIF360 starts `python`
-    one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")} | {"POLARS_MAX_THREADS": "1"}
-    environment = os.environ | first | one
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=environment
-    )
-    if done.returncode:
-        raise SystemExit(f"failed: {' '.join(command)}\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    def ours(text: str, *more: str) -> tuple[str, list[str]]:
+        return f"fairbench {text}", ["-m", "fairbench_cli", *text.split(), *more]
 
-
-def in_turn(works: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
-    """Do each work once a round, A B A B …, and return what each gave, by name."""
-    found: dict[str, list[T]] = {name: [] for name in works}
-    for _ in range(rounds):
-        for name, work in works.items():
-            found[name].append(work())
+    found = {
+        "start Python and import numpy, duckdb, pydantic, rich, typer": (IMPORT, ["-c", IMPORT]),
+        "help": ours("--help"),
+        "names of all parts": ours("list"),
+    }
+    for rows in sizes:
+        file = f"preds{rows}.csv"
+        said = f"{rows:,} rows"
+        found[f"audit of {said}"] = ours(f"audit {file}")
+        if rows > 1000:
+            scan = SCAN.format(path=file)
+            found[f"DuckDB counting {said}"] = scan, ["-c", f'import duckdb; duckdb.sql("{scan}").fetchall()']
+    changes = [word for change in ("repeats=3", "controls=false", *SMALL) for word in ("--set", change)]
+    name, command = ours("run quickstart -o results/small --jobs 1", *changes)
+    found["run of 18 fits"] = f"{name} …", command
+    found["quickstart, 225 fits"] = ours("run quickstart")
+    found["its report again"] = ours("report results/quickstart")
     return found
 
 
-def spread(values: Sequence[float], digits: int = 2) -> str:
-    """Write the median of some values with the least and the largest.
+def measure(rounds: int, sizes: Sequence[int]) -> list[dict[str, str]]:
+    """Run everything once, so that all is compiled and read, and then so often in turn."""
+    ctypes.CDLL(None).prctl(ADOPT_ORPHANS, 1, 0, 0, 0)
+    works, seen = commands(sizes), {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for size in sizes:
+            select = f"COPY ({DECISIONS.format(rows=size)}) TO 'preds{size}.csv'"
+            cost([sys.executable, "-c", f'import duckdb; duckdb.sql("{select}")'], folder)
+        for turn in range(rounds + 1):
+            shutil.rmtree(folder / "results", ignore_errors=True)
+            for what, (_, arguments) in works.items():
+                found = cost([sys.executable, *arguments], folder)
+                seen[what] = [*seen.get(what, []), found][-rounds:]
+                print(f"{turn}  {found[0]:7.2f} s  {found[1]:5.0f} MB  {what}", file=sys.stderr)
+    rows = []
+    for what, (command, _) in works.items():
+        cpu, peak = zip(*seen[what], strict=True)
+        numbers = (f"{of(cpu):.2f}" for of in (statistics.median, min, max))
+        cells = (what, command, *numbers, f"{statistics.median(peak):.0f}")
+        rows.append(dict(zip(COLUMNS, cells, strict=True)))
+    return rows
 
-    >>> spread([3.0, 1.0, 2.25])
-    '2.25 (1.00–3.00)'
+
+def script() -> str:
+    """Return the checksum of this script, by which a table of another one is known."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
+
+
+def measured_on(rounds: int) -> dict[str, str]:
+    """Return what is said of a measurement."""
+    git = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    processor = Path("/proc/cpuinfo").read_text().partition("model name")[2].partition("\n")[0].strip("\t: ")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    packages = (f"{name} {version(name)}" for name in ("numpy", "duckdb", "scikit-learn"))
+    return {
+        "fairbench": __version__,
+        "commit": git.stdout.strip(),
+        "script": script(),
+        "date": time.strftime("%Y-%m-%d"),
+        "rounds": str(rounds),
+        "load": f"{os.getloadavg()[0]:.1f}",
+        "machine": f"{processor}, {os.cpu_count()} cores, {memory:.0f} GB, {platform.system()}",
+        "versions": f"Python {platform.python_version()}, {', '.join(packages)}",
+    }
+
+
+def write(path: Path, facts: dict[str, str], rows: Sequence[dict[str, str]]) -> None:
+    """Write a table, what it was measured on in comments before it."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(f"# {key}: {value}\n" for key, value in facts.items())
+        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+
+
+def read(path: Path = CSV) -> tuple[dict[str, str], list[dict[str, str]]]:
+    """Return what a table was measured on, and its rows.
+
+    Raises
+    ------
+    ValueError
+        It is of another minor version of fairbench, or of another script.
     """
-    low, mid, high = (f"{f(values):.{digits}f}" for f in (min, statistics.median, max))
-    return f"{mid} ({low}–{high})"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    facts = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# "))
+    minor = __version__.rpartition(".")[0]
+    if facts["fairbench"].rpartition(".")[0] != minor or facts["script"] != script():
+        raise ValueError(
+            f"{path.name} is of fairbench {facts['fairbench']} and of script {facts['script']}\n"
+            "fix: python benchmarks/costs.py, on an idle machine"
+        )
+    return facts, [*csv.DictReader(io.StringIO("\n".join(line for line in lines if line[:1] != "#")))]
 
 
-def ratios(mine: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Return what the other took over what fairbench took, round by round: above 1, fairbench is cheaper."""
-    return [other / own for own, other in zip(mine, theirs, strict=True)]
+def with_costs(page: str, path: Path = CSV) -> str:
+    """Return the text of the page with the table of a CSV file."""
+    facts, rows = read(path)
+    bare = float(rows[0]["cpu"])
+    lines = ["| what | command | CPU s | × import | MB |", "|---|---|---:|---:|---:|"]
+    for row in rows:
+        spread = f"{row['cpu']} ({row['least']}–{row['largest']})"
+        times = f"{float(row['cpu']) / bare:.1f}"
+        lines.append(f"| {row['what']} | `{row['command']}` | {spread} | {times} | {row['mb']} |")
+    said = (
+        f"Measured {facts['date']} at commit {facts['commit']} (fairbench {facts['fairbench']}): "
+        f"{facts['machine']}; {facts['versions']}; medians of {facts['rounds']} (least–largest), "
+        f"load {facts['load']} before."
+    )
+    head, _, rest = page.partition(START)
+    return head + START + "\n".join(["", *lines, "", said, "", END]) + rest.partition(END)[2]
 
 
-def peer(name: str) -> str | None:
-    """Return the Python of a library's environment, or say how to make it and return None."""
-    folder = os.environ.get("FAIRBENCH_PEERS")
-    python = Path(folder or "FOLDER").absolute() / name / "bin" / "python"
-    if folder and python.exists():
-        return str(python)
-    command = f"FAIRBENCH_PEERS={folder or 'FOLDER'} python {__file__} {name}"
-    print(f"skipped {name}, which has no environment; to make it: {command}", file=sys.stderr)
-    return None
-
-
-def head(*titles: str) -> None:
-    """Print what a table was measured on, and its first two lines; a title that ends in : is text."""
-    try:
-        model = Path("/proc/cpuinfo").read_text().partition("model name")[2].partition("\n")[0].strip("\t: ")
-    except OSError:
-        model = platform.processor()
-    when, version = time.strftime("%Y-%m-%d %H:%M"), platform.python_version()
-    print(f"{when}, {model}, {os.cpu_count()} cores, Python {version}\n")
-    print(f"| {' | '.join(title.removesuffix(':') for title in titles)} |")
-    print("|" + "|".join("---" if title.endswith(":") else "---:" for title in titles) + "|", flush=True)
-
-
-def row(*cells: object) -> None:
-    """Print a line of a table."""
-    print(f"| {' | '.join(map(str, cells))} |", flush=True)
-
-
-def main(names: Sequence[str]) -> None:
-    """Make the environments of some libraries, or of all."""
-    if not os.environ.get("FAIRBENCH_PEERS"):
-        raise SystemExit("set FAIRBENCH_PEERS to the folder in which the environments are made")
-    for name in names or PEERS:
-        folder = Path(os.environ["FAIRBENCH_PEERS"]).absolute() / name
-        if not folder.exists():
-            subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run([folder / "bin" / "pip", "install", "--quiet", *PEERS[name]], check=True)
+def main() -> None:
+    """Measure, and write table and page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rows", type=int, nargs="+", default=[400, 1_000_000, 10_000_000])
+    parser.add_argument("--csv", type=Path, default=CSV)
+    parser.add_argument("--page", type=Path, default=PAGE)
+    given = parser.parse_args()
+    facts = measured_on(given.rounds)
+    write(given.csv, facts, measure(given.rounds, given.rows))
+    given.page.write_text(with_costs(given.page.read_text(encoding="utf-8"), given.csv), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

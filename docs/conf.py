@@ -71,6 +71,11 @@ def complete(app: Any, name: str, text: list[str]) -> None:
         from generated import PAGES
 
         text[0] += f"\n{PAGES[name.removeprefix('reference/')]()}"
+    if name == "performance":
+        from keys import with_costs
+
+        if with_costs(text[0]) != text[0]:
+            raise ValueError("performance.md says other than performance.csv\nfix: python docs/keys.py")
     if name == "gallery" and app.config.pictures:
         from pictures import written
 

@@ -1,11 +1,12 @@
-"""What is made from the config's classes: its JSON Schema, and the key tables of its page.
+"""What is made of something else: the config's JSON Schema, the key tables of its page, the table of costs.
 
 ``python docs/keys.py`` writes ``configs/schema.json``, by which editors complete
-and check a config, and the tables of ``docs/config.md``.
+and check a config, and the tables of ``docs/config.md`` and ``docs/performance.md``.
 """
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,10 @@ from fairbench_cli.experiment.config.components import (
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.registry import DEFAULT_METRICS
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+
+from costs import with_costs
 
 MOST_SHOWN = 5  # values of a default
 
@@ -155,11 +160,12 @@ def with_key_tables(page: str) -> str:
 
 
 def write_all(root: Path) -> None:
-    """Write ``configs/schema.json`` and the tables of ``docs/config.md`` of a checkout."""
+    """Write ``configs/schema.json`` and the tables of pages of a checkout."""
     text = json.dumps(config_schema(), indent=2, ensure_ascii=False) + "\n"
     (root / "configs/schema.json").write_text(text, encoding="utf-8")
-    docs = root / "docs/config.md"
-    docs.write_text(with_key_tables(docs.read_text(encoding="utf-8")), encoding="utf-8")
+    for name, renewed in (("config", with_key_tables), ("performance", with_costs)):
+        page = root / f"docs/{name}.md"
+        page.write_text(renewed(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

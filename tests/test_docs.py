@@ -273,3 +273,8 @@ def test_the_key_tables_of_the_page_are_the_codes():
     assert page.count("<!-- keys: ") == 6
     assert KEYS.with_key_tables(page) == page, RENEW
     assert doctest.testmod(KEYS).failed == 0
+
+
+def test_the_figures_of_the_page_of_costs_are_its_table():
+    page = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
+    assert KEYS.with_costs(page) == page, RENEW

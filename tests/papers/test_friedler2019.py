@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import plain, run_plan, study_of, two_lines
+from conftest import plain, run_plan, two_lines
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.document.markdown import markdown
@@ -87,16 +87,6 @@ def test_all_names_of_measures_are_known_here(values):
     for names in (friedler2019.PUBLISHED, friedler2019.PUBLISHED_BINARY):
         assert set(names) == set(friedler2019.MEASURES)
         assert all(METRICS[ours].needs == "counts" for ours in names.values())
-    study = study_of("friedler_correlations")
-    # The figure's measures are of the pair of groups, and those with rules of the original have them.
-    for name in ("published", "cleaned"):
-        matrix = pd.read_csv(REFERENCE / f"friedler_corr_{name}.csv", index_col=0)
-        assert list(matrix) == list(matrix.index) == list(study.CORRELATED)
-        assert list(matrix) == list(study.CORRELATED_PUBLISHED)
-    assert len(set(study.CORRELATED.values())) == 17
-    for name, ours in study.CORRELATED.items():
-        assert METRICS[ours].groups in ("pair", "any"), name
-        assert study.CORRELATED_PUBLISHED[name] in (ours, f"{ours}-legacy")
 
 
 # Which cell answers

@@ -5,10 +5,9 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import fairbench, study_of, write_config
+from conftest import fairbench, write_config
 from scipy import stats
 
-from fairbench_cli.experiment import plan as planning
 from fairbench_cli.report.ledger.controls import COLUMNS, ControlRates, compute_rates, rate_interval
 from fairbench_cli.report.show.controls_text import describe_placebos, describe_rates
 
@@ -124,28 +123,3 @@ def test_two_runs_are_added_up_where_they_are_compared(tmp_path):
     assert again.returncode == 0
     same = fairbench("compare", tmp_path / "1", tmp_path / "again", COLUMNS="200")
     assert "Of 4 comparisons" in " ".join(same.stdout.split())
-
-
-def test_the_script_adds_up_the_controls_of_folders(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(planning, "MOST_BOOTSTRAP", planning.MOST_BOOTSTRAP)  # which the script changes
-    study = study_of("controls")
-    changes = ("datasets=[compas]", "sample.size=400", "sample.beta=[0.5]", "repeats=3", "classifiers=[tree]")
-    study.main(["--run", str(tmp_path), "quickstart", *changes, "--seeds", "1-2"])
-    first = capsys.readouterr().out
-    assert "noise twins,fresh,all,4," in first
-    assert "bootstrap twins,fresh,discrimination,2," in first
-    assert re.search(r"planted,fresh,2,[0-2],[01]\.[0-9]{3},0\.[0-9]{3}", first)
-    study.main([str(tmp_path / "1"), str(tmp_path / "2")])
-    assert capsys.readouterr().out == first
-    # The same folder twice is no more than once.
-    study.main([str(tmp_path / "1"), str(tmp_path / "1")])
-    assert "noise twins,fresh,all,2," in capsys.readouterr().out
-
-
-def test_more_deprived_rows_show_a_planted_change_more_often():
-    study = study_of("controls")
-    for kind in ("drawn", "shared", "split"):
-        design = study.RowDesign(kind, 0.5 if kind == "split" else 0.0)
-        shares = [study.expected_share(n, 5, design) for n in (50, 200, 1000)]
-        assert shares == sorted(shares)
-        assert shares[0] < 0.5 < 0.95 < shares[2]

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import study_of
 from report.test_nothing_seen import people, repeats_of
 
 from fairbench_cli.base.errors import UserError
@@ -95,22 +94,16 @@ def test_so_many_rows_are_said_as_show_that_nothing_changes():
     assert np.isnan(enough["population_same_from_rows"].iloc[0])
 
 
-def test_the_rows_that_it_takes_show_no_change_in_four_of_five_runs(monkeypatch):
-    """Half a per cent of all rows is decided otherwise each way, the same ones in every repeat."""
-    from conftest import STUDIES
-
-    monkeypatch.syspath_prepend(STUDIES)
-    study = study_of("words")
-    rng = np.random.default_rng(3)
-    models = []
-    for number in range(20):
-        drawn = study.draw("always", 1000, 2, rng, metric="discrimination", change=0.0, noise=0.01)
-        models += study.models_of(drawn, f"run {number}")
-    runs = study.repeats_of(models, "always")
-    frame = paired_frame(compute_results([runs], ("discrimination",)))
-    rows = round(frame["population_same_from_rows"].fillna(3000).median() / 3)
-    share = study.share_of(60, ("always", rows, 2), "negligible", "discrimination", 0.0, 0.01)
-    assert 0.6 <= share <= 0.95
+def test_half_a_margin_takes_four_times_the_rows():
+    rng = np.random.default_rng(2)
+    s, y, plain = people(rng, 2000, 2000, 3, fresh=False)
+    other = np.abs(plain - (rng.random(plain.shape[1]) < 0.1)).astype(np.int8)
+    results = compute_results([repeats_of(s, y, other, plain, RowDesign("shared"))], ("accuracy",))
+    rows = [
+        paired_frame(replace(results, margins={"accuracy": margin}))["population_same_from_rows"].iloc[0]
+        for margin in (0.01, 0.005)
+    ]
+    assert rows[1] == pytest.approx(4 * rows[0], rel=0.001)
 
 
 def test_the_family_of_a_run_is_all_metrics():

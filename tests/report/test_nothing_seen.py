@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import fairbench, law, most_by_chance, scaled, study_of
+from conftest import fairbench, law, most_by_chance, scaled
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +13,7 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import POINT
 from fairbench_cli.experiment.decisions import packed
 from fairbench_cli.measures.counts import PAIR, Counts, count
+from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.ledger.change_kinds import classify_changes, technique_frame
 from fairbench_cli.report.ledger.changed_rows import decision_effects
@@ -21,7 +22,12 @@ from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats
 from fairbench_cli.report.ledger.paired_differences import paired_frame
 from fairbench_cli.report.ledger.results import compute_results
 
-STUDY = study_of("paired")
+SEX = ProtectedAttributes((ProtectedAttribute("sex", PAIR, PAIR[:1], PAIR[1:]),))
+CELL = {
+    "key": "k", "dataset": "adult", "attribute": "sex", "representation": "original", "beta": 0.0,
+    "parameters": "{}", "include_protected": False, "classifier": "nb",
+    "world": "", "classifier_parameters": "{}",
+}  # fmt: skip
 METRICS = ("discrimination", "accuracy", "equal-opportunity", "impact-ratio")
 
 
@@ -36,10 +42,10 @@ def repeats_of(s, y, ours, theirs, design: RowDesign) -> DatasetRepeats:
             order = np.lexsort((y[repeat], s[repeat]))
             text = packed(decisions[repeat][order]) if design.kind == "shared" else None
             records[-1][repeat] = Repeat("", repeat, "ok", "", None, decisions=text)
-    cells = [STUDY.CELL | {"intervention": name} for name in ("none", "technique")]
+    cells = [CELL | {"intervention": name} for name in ("none", "technique")]
     status = np.full((2, n), "ok", dtype=object)
     return DatasetRepeats(
-        "sex", STUDY.SEX, cells, status, status, Counts(PAIR, np.array(counts)), {}, records, design
+        "sex", SEX, cells, status, status, Counts(PAIR, np.array(counts)), {}, records, design
     )
 
 
@@ -103,6 +109,27 @@ def test_equal_techniques_on_few_fresh_rows_are_seldom_told_apart():
         assert (frame[["p", "population_p"]] > 0).all(axis=None)
         told.append(frame["kind"].iloc[0] in ("better", "worse"))
     assert sum(told) <= most_by_chance(len(told), 0.025)
+
+
+@pytest.mark.parametrize("kind", ["shared", "split", "drawn"])
+def test_equal_techniques_are_told_apart_on_these_rows_and_seldom_in_the_population(kind):
+    """Each decides one row in ten otherwise; where repeats share rows, the same ones in all of them."""
+    rng = np.random.default_rng(8)
+    design, repeats = RowDesign(kind, 1.0 if kind == "split" else 0.0), 5
+    here, there = 0, 0
+    for _ in range(scaled(100)):
+        groups = (100, 200) if kind != "split" else (200, 400)
+        s, y, plain = people(rng, *groups, repeats, fresh=kind == "drawn")
+        shape = plain.shape if kind == "drawn" else plain.shape[1:]
+        both = [np.abs(plain - (rng.random(shape) < 0.1)).astype(np.int8) for _ in range(2)]
+        if kind == "split":
+            halves = np.stack([rng.permutation(s.shape[1])[: s.shape[1] // 2] for _ in range(repeats)])
+            s, y, *both = (np.take_along_axis(rows, halves, axis=1) for rows in (s, y, *both))
+        row = words_and_rows(repeats_of(s, y, *both, design), ("accuracy",)).iloc[0]
+        here += row["verdict"] in ("better", "worse")
+        there += row["population_verdict"] in ("better", "worse")
+    assert there <= most_by_chance(scaled(100), 0.05)
+    assert here > 0.15 * scaled(100) or kind == "drawn"
 
 
 def test_what_all_repeats_show_on_many_rows_is_shown():

@@ -12,7 +12,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from conftest import STUDIES, study_of
 from web_server import started, wait_until
 from workbooks import Day, Sheet, write_bomb, write_workbook
 
@@ -327,14 +326,6 @@ def test_it_can_be_used_with_the_keyboard_alone(server, browser_page, decisions)
     press_until_focused(page, page.get_by_label("sex: compared with"))
     page.keyboard.press("m")
     page.wait_for_url("**/answer/1")
-
-
-def test_the_way_that_is_timed_is_the_whole_way(server, browser_page, decisions, monkeypatch):
-    monkeypatch.syspath_prepend(STUDIES)
-    way = study_of("web").go(browser_page, server.address, decisions)
-    assert way.presses == 4
-    assert min(way.understood, way.answer, way.switch) > 0
-    assert browser_page.url.endswith("/answer/1")
 
 
 def press_until_focused(page, target):

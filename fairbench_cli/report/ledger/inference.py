@@ -383,7 +383,7 @@ def row_variance(
     its count in one model less that in the other. The sum of the squared influences is the variance of the
     mean over samples of rows (delta method). What rows do to single repeats is in the variance between the
     repeats too, as in a two-way table of repeats and rows; so the sum of both is a little too large (1 % with
-    3,000 rows and 30 repeats, 10 % with 500 and 5, in the simulations of benchmarks/paired.py).
+    3,000 rows and 30 repeats, 10 % with 500 and 5, in simulations).
 
     Where the decisions on rows were not kept, counts leave open how far two models agree within a stratum. Of
     all ways that the counts allow the one with the largest variance is taken, repeat by repeat, and repeats
