@@ -1,10 +1,14 @@
-"""What a command that takes long is doing: a live line on a terminal, one now and then in a pipe or a log."""
+"""What a command that takes long is doing: a live line, on a terminal alone.
 
-import time
-from threading import Event, Thread
+A pipe or a log gets results and errors, which are the same however busy the machine is; what `fairbench run`
+has done is said there by `progress`.
+"""
+
+from collections.abc import Iterable
+from threading import Timer
 from typing import Self
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     Progress,
@@ -18,8 +22,29 @@ from fairbench_cli.base.progress_callbacks import PercentDone
 from fairbench_cli.base.safe_text import printable
 
 QUICK = 1.0  # seconds; a command that takes less says nothing
-BETWEEN_LINES = 5.0  # in a pipe, also before the first one
-BETWEEN_LOOKS = 0.2
+LOOKS_A_SECOND = 5.0
+
+
+class _Line(Progress):
+    """A line that looks how far its task is each time it is drawn."""
+
+    percent_done: PercentDone | None = None
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Yield the line; how far a task is may not be known."""
+        percent = None
+        if self.percent_done is not None:
+            try:
+                percent = self.percent_done()
+            except Exception:  # what it looks at has just ended
+                percent = None
+        for task in self.tasks:
+            task.total = None
+            task.completed = 0.0
+            if percent is not None and 0 <= percent <= 100:
+                task.total = 100.0
+                task.completed = percent
+        yield from super().get_renderables()
 
 
 class Activity:
@@ -32,69 +57,33 @@ class Activity:
     """
 
     def __init__(self, task: str) -> None:
-        self._percent_done: PercentDone | None = None
-        self._task = task
-        self._console = Console(stderr=True, highlight=False)
-        self._ended = Event()
-        self._thread = Thread(target=self._watch, daemon=True)
-        self._start = time.monotonic()
-
-    def tell(self, task: str, percent_done: PercentDone | None = None) -> None:
-        """Say what is done from now on; `percent_done` says how far it is."""
-        self._task = task
-        self._percent_done = percent_done
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        if self._console.is_terminal:
-            if not self._ended.wait(QUICK):
-                self._show_bar()
-            return
-        while not self._ended.wait(BETWEEN_LINES):
-            facts = [printable(self._task), f"{time.monotonic() - self._start:.0f} s"]
-            percent = self._percent()
-            if percent is not None:
-                facts.insert(1, f"{percent:.0f} %")
-            self._console.print(", ".join(facts), soft_wrap=True, markup=False)
-
-    def _show_bar(self) -> None:
-        percent_column = TaskProgressColumn("{task.percentage:.0f} %", markup=False)
-        with Progress(
+        self._line = _Line(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(20),
-            percent_column,
+            TaskProgressColumn("{task.percentage:.0f} %", markup=False),
             TimeElapsedColumn(),
-            console=self._console,
+            console=Console(stderr=True, highlight=False),
             transient=True,
-        ) as bar:
-            bar.add_task("", total=None)
-            task = bar.tasks[0]
-            while not self._ended.wait(BETWEEN_LOOKS):
-                percent = self._percent()
-                task.total = None  # how far the next thing is may not be known
-                bar.update(
-                    task.id,
-                    description=printable(self._task),
-                    total=None if percent is None else 100.0,
-                    completed=percent or 0.0,
-                )
+            refresh_per_second=LOOKS_A_SECOND,
+        )
+        self._task = self._line.add_task(printable(task), total=None)
+        self._timer = Timer(QUICK, self._line.start)
+        self._timer.daemon = True
 
-    def _percent(self) -> float | None:
-        percent_done = self._percent_done
-        if percent_done is None:
-            return None
-        try:
-            percent = percent_done()
-        except Exception:  # what it looks at has just ended
-            return None
-        if percent is not None and 0 <= percent <= 100:
-            return percent
-        return None
+    def tell(self, task: str, percent_done: PercentDone | None = None) -> None:
+        """Say what is done from now on; `percent_done` says how far it is."""
+        self._line.percent_done = percent_done
+        self._line.update(self._task, description=printable(task))
+
+    def __enter__(self) -> Self:
+        if self._line.console.is_terminal:
+            self._timer.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._timer.cancel()
+        if self._timer.ident is not None:  # it may be starting the line just now
+            self._timer.join()
+        if self._line.live.is_started:
+            self._line.stop()

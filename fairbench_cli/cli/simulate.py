@@ -10,8 +10,6 @@ import typer
 from fairbench_cli.cli import options
 from fairbench_cli.cli.options import Output
 
-SECONDS_BETWEEN_LINES = 10.0
-
 
 def simulate(
     config: Annotated[Path, options.config("The simulation")],
@@ -40,6 +38,9 @@ def run_simulation(
     """
     from datetime import UTC, datetime
 
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     from fairbench_cli.base.files import make_output_folder, write_json
     from fairbench_cli.cli.console import print_document, talk
     from fairbench_cli.cli.progress import in_words
@@ -54,16 +55,14 @@ def run_simulation(
     folder = output or Path("results") / simulation.name
     check_folder(folder)
     make_output_folder(folder)
-    spoke = start
-
-    def listen(n_done: int, n_total: int) -> None:
-        nonlocal spoke
-        if not quiet and time.monotonic() - spoke >= SECONDS_BETWEEN_LINES:
-            spoke = time.monotonic()
-            seconds_left = (spoke - start) / n_done * (n_total - n_done)
-            talk(f"{n_done}/{n_total} settings, about {in_words(seconds_left)} left")
-
-    frame = draw_and_measure(simulation, listen)
+    columns = TextColumn("settings"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    console = Console(stderr=True)
+    is_silent = quiet or not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=is_silent) as bar:
+        task = bar.add_task("", total=None)
+        frame = draw_and_measure(
+            simulation, lambda n_done, n_total: bar.update(task, completed=n_done, total=n_total)
+        )
     write_simulation(folder, simulation, frame)
     took = {"wall_seconds": time.monotonic() - start, "cpu_seconds": time.process_time() - cpu}
     rounded = {name: round(seconds, 2) for name, seconds in took.items()}

@@ -45,7 +45,7 @@ class InlinePool:
         with _as_in_worker():
             for task in tasks:
                 if watch is not None:
-                    watch([])
+                    watch([(task, 0.0)])
                 yield run_within(task, self._limits, ends_all=KeyboardInterrupt)
 
 
