@@ -248,8 +248,6 @@ def tame_options(rng: random.Random, people: Population) -> Keys:
         "min-group": rng.choice([1, 5]),
         "min-share": 0.02,
         "model-column": "model",
-        "neighbour-margin": 0.3,
-        "neighbours": 3,
         "preset": rng.choice(["aequitas", "eeoc", "ll144"]),
         "ref": {first: people.columns[first][0]},
         "ref-method": rng.choice(["majority", "minimum", "maximum", "rest"]),
@@ -283,7 +281,7 @@ WAYS: tuple[tuple[str, ...], ...] = (
     ("cluster",),
     ("model-column",),
     ("scan",),
-    ("explain", "neighbours", "neighbour-margin"),
+    ("explain",),
     ("slice", "least-change"),
     ("against", "id", "least-change"),
     ("score", "least-change"),
@@ -553,12 +551,10 @@ def audit_keys(rng: random.Random, people: Population) -> Keys:
         strata = [name for name in ("education", "hours", *attributes) if name in people.columns]
         crossed = len(strata) > 1 and rng.random() < 0.4
         keys["explain"] = [rng.sample(strata, 2) if crossed else rng.choice(strata)]
-        maybe(0.4, "neighbours", rng.choice([1, 3, 16, 1000]))
-        maybe(0.3, "neighbour-margin", rng.choice([0.1, 0.3, 1.0]))
     if rng.random() < 0.9:
         fit_together(keys, people)
     if rng.random() < 0.03:
-        wrong = rng.choice(words("neighbours min-group draws seed confidence top-k neighbour-margin"))
+        wrong = rng.choice(words("min-group draws seed confidence top-k"))
         keys[wrong] = rng.choice([0, -1, 2, 1e9, 0.5])
     return keys
 
@@ -591,8 +587,6 @@ def fit_together(keys: Keys, people: Population) -> None:
         for key in decisions:
             keys[key] = keys[key][:1]
         without |= {*decisions[1:], "cluster"}
-    else:
-        without |= {"neighbours", "neighbour-margin"}
     if way or several or "curves" in keys:
         without |= {"cluster"}
     if not {"top-k", "top-share"} & set(keys) or "cluster" in keys:

@@ -390,12 +390,14 @@ def read_options(
 
 def values_by_key(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options by the names of their keys; refuse those that are none, and one given twice."""
-    from fairbench_cli.audit.config import meanings
+    from fairbench_cli.audit.config import AuditConfig, meanings
 
     keys = [name.replace("-", "_") for name in meanings()]
     value_of: dict[str, Any] = {}
     for keyword, value in options.items():
         name = PLURALS.get(keyword, keyword)
+        if name in AuditConfig.removed:
+            raise ArgumentError(AuditConfig.removed[name])
         if name not in keys:
             problem = f'audit() has no option "{keyword}"'
             raise ArgumentError(Problem(problem, suggest(keyword, [*keys, *PLURALS])))

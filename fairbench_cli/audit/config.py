@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import chain, pairwise
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -29,10 +29,9 @@ from fairbench_cli.audit.metrics import (
     is_metric,
     kind,
 )
-from fairbench_cli.base.errors import Flag, find_nearest, format_value, suggest
+from fairbench_cli.base.errors import Flag, Problem, find_nearest, format_value, suggest
 from fairbench_cli.base.strict_yaml import parse_scalar
 from fairbench_cli.base.validation import StrictModel, check_encoding, mistake
-from fairbench_cli.measures.individual_fairness import MARGIN, NEIGHBOURS
 from fairbench_cli.measures.margin import Margin
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.registry import COUNT_METRICS, SCORE_METRICS
@@ -246,7 +245,7 @@ def _check_metric(text: str, common: tuple[str, ...] = tuple(COMPARED) + tuple(R
         fix = ("see ", Flag("curves"), ", which measures scores by group, or a run")
         raise mistake(f"{format_value(name)} is of scores, and decisions are counted", fix)
     if metric_kind == "rows":
-        fix = ("see ", Flag("explain"), ", or a run")
+        fix = f"name it in the config of a run: metrics: [{name}]"
         raise mistake(f"{format_value(name)} needs the rows, and these are counted", fix)
     return text
 
@@ -501,6 +500,12 @@ class AuditConfig(StrictModel):
         validate_by_alias=True,
         alias_generator=lambda name: name.replace("_", "-"),
     )
+    removed: ClassVar[Mapping[str, Problem]] = {
+        "neighbours": Problem(
+            "an audit has no neighbours any more",
+            "leave it out; name situation-testing in the metrics of a run",
+        )
+    }
 
     scores: Annotated[Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None, READ] = Field(
         None,
@@ -700,8 +705,6 @@ class AuditConfig(StrictModel):
     explained_by: Annotated[ColumnSets, BeforeValidator(_explained), READ] = Field(
         (), alias="explain", description="Column to explain differences by; a,b crosses two."
     )
-    neighbours: Annotated[Count, JUDGED] = Field(NEIGHBOURS, description="People to compare each with.")
-    neighbour_margin: Annotated[Share, JUDGED] = Field(MARGIN, description="Least difference of these.")
 
     @property
     def score(self) -> str | None:
@@ -829,8 +832,6 @@ class AuditConfig(StrictModel):
             unused |= {"scan"}
         if not self.mitigate:
             unused |= {"mitigate"}
-        if not self.explained_by:
-            unused |= {"neighbours", "neighbour_margin"}
         if not (self.top_k or self.top_share):
             unused |= {"ties"}
         if not self.drop_missing:

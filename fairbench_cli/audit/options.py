@@ -278,9 +278,6 @@ def _check_options(config: AuditConfig) -> Iterator[Check]:
     classes = config.favourable_label is not None and len(config.favourable) > 1
     problem = "favourable-label names one value, and several classes are audited"
     yield "favourable-label", classes, problem, OUT
-    for key in ("neighbours", "neighbour-margin"):
-        unused = key.replace("-", "_") in keys_set and not config.explained_by
-        yield key, unused, f"{key} has no effect", "give explain, or leave it out"
     yield from _check_margins(config, computed)
 
 
@@ -306,10 +303,6 @@ def _check_mitigation(config: AuditConfig) -> Iterator[Check]:
 def _check_margins(config: AuditConfig, computed: Set[str]) -> Iterator[Check]:
     """Yield what may contradict margins; `computed` are the metrics of the audit."""
     names = [name for name in config.margin if name != DEFAULT]
-    problem = "with neighbours it is their margin that was called so"
-    fix: MessageText = ("write ", Flag("neighbour-margin"), "; or name the rate: fpr=0.05")
-    if not names and "neighbours" in config.model_fields_set:
-        yield "margin", bool(config.margin), problem, fix
     for name in names:
         fix = f"name it as a metric: {name}"
         is_idle = name not in NUMBER_MEASURES and canonical(name) not in computed

@@ -1,11 +1,11 @@
 """Turn pydantic's findings into errors for people, with line numbers and "did you mean"."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Annotated, Any, Self, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Self, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -86,6 +86,9 @@ class StrictModel(BaseModel):
     """A model of a file's mapping: no unknown keys, no conversions, not to be changed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    removed: ClassVar[Mapping[str, Problem]] = {}
+    """Keys that an earlier version had, and what to use in their place."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -198,7 +201,7 @@ class Findings:
         return bool(self.gathered)
 
 
-def _with_keys(error: ValidationError, model: type[BaseModel]) -> Iterator[InitErrorDetails]:
+def _with_keys(error: ValidationError, model: type[StrictModel]) -> Iterator[InitErrorDetails]:
     """Yield the findings of a model's error; an unknown key says what it may be, one that is missing, too."""
     known_fields = _fields_by_key(model)
     unknown = [str(finding["loc"][-1]) for finding in error.errors() if finding["type"] == "extra_forbidden"]
@@ -213,6 +216,9 @@ def _with_keys(error: ValidationError, model: type[BaseModel]) -> Iterator[InitE
                 for name, field in known_fields.items()
                 if key in _fields_by_key(_model_in(field.annotation))
             ]
+            if key in model.removed:
+                yield from _details(refusal((key_path, model.removed[key])))
+                continue
             if above:
                 fix = f"write it under `{above[0]}`"
             else:

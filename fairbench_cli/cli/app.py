@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -158,6 +159,13 @@ def run(arguments: list[str]) -> int:
 
 def _usage(error: typer.BadParameter, arguments: list[str]) -> str:
     """Return in two lines what is wrong with a command line; empty where help was shown instead."""
+    flag = getattr(error, "option_name", "")
+    if flag and error.ctx and isinstance(error.ctx.command, audit.AuditCommand):
+        from fairbench_cli.audit.config import AuditConfig
+
+        removed = AuditConfig.removed.get(flag.removeprefix("--"))
+        if removed:
+            return str(replace(removed, where=flag))
     message = error.format_message().rstrip(".").replace("Value error, ", "")
     if error.ctx:
         command = error.ctx.command_path
@@ -191,7 +199,9 @@ def _nearest_choice(message: str) -> str:
 def _setting_in_place_of(error: typer.BadParameter, arguments: list[str]) -> str:
     """Return the setting for an unknown option that is a key of a config (``--seed 5``), else nothing."""
     flag = getattr(error, "option_name", None)
-    if not flag or error.ctx is None or isinstance(error.ctx.command, audit.AuditCommand):
+    if not flag or error.ctx is None:
+        return ""
+    if isinstance(error.ctx.command, audit.AuditCommand):
         return ""
     if not any("--set" in option.opts for option in error.ctx.command.params):
         return ""

@@ -4,10 +4,6 @@ import re
 from collections.abc import Iterable
 from unicodedata import combining, normalize
 
-import numpy as np
-
-from fairbench_cli.measures.counts import Floats
-
 _IDENTIFIER = re.compile(
     r"(?:^|[\W_])(?i:ids?|uuid|guid|key|hash|ssn|e-?mail)$|[a-z]I[dD]$|^(?i:id|uuid|guid)[\W_]|"
     r"^(?i:row[\W_]?n(?:ames?|umbers?)|unnamed: 0)$",  # as R and pandas write them
@@ -84,8 +80,6 @@ _DAY = "|".join(
 )
 _DATE = re.compile(rf"(?i)(({_DAY})([T ]\s*{_TIME})?|{_TIME})")
 
-FOLLOWS = 0.95  # a rank correlation with the scores from which a column is one of scores
-SEPARATES = 0.99  # how often a share is higher where 1 was decided than where 0 was
 _WORDS = "scores?|prob|probs|proba|probability|preds?|predictions?|predicted|yhat|y_hat|logits?|decile"
 _SCORE = re.compile(rf"(?:^|[\W_])(?:{_WORDS})\d*(?=$|[\W_])", re.IGNORECASE)
 _CAMEL = re.compile(r"[a-z](?:Score|Probability|Prob|Prediction|Predicted|Decile)s?(?=$|[A-Z\W_])")
@@ -237,44 +231,3 @@ def named_like_scores(name: str) -> bool:
     [False, False, False, False]
     """
     return _SCORE.search(name) is not None or _CAMEL.search(name) is not None
-
-
-def is_near_copy(values: Floats, scores: Floats) -> bool:
-    """Return whether a column is a near duplicate of the scores, or gives them away.
-
-    Of scores of more than two values the rank correlation is at least `FOLLOWS`, in whatever direction. Of
-    decisions of 0 and 1 the column must hold shares, not whole numbers, that separate them (`SEPARATES` of
-    all pairs), as a score does that they were cut from.
-
-    Parameters
-    ----------
-    values, scores : float arrays, shape (rows,)
-
-    Examples
-    --------
-    >>> scores = np.array([0.1, 0.4, 0.2, 0.9])
-    >>> is_near_copy(-100 * scores, scores), is_near_copy(np.array([3.0, 1, 4, 2]), scores)
-    (True, False)
-    >>> decisions = np.array([0.0, 1, 0, 1])
-    >>> is_near_copy(scores, decisions), is_near_copy(np.array([20.0, 50, 30, 60]), decisions)
-    (True, False)
-    """
-    if np.ptp(values) == 0 or np.ptp(scores) == 0:
-        return False
-    ranks = _rank(values)
-    if not np.isin(scores, (0, 1)).all():
-        return bool(abs(np.corrcoef(ranks, _rank(scores))[0, 1]) >= FOLLOWS)
-    are_whole = (values == np.round(values)).all()
-    if are_whole or values.min() < 0 or values.max() > 1:
-        return False
-    ones = scores == 1
-    higher = (ranks[ones].mean() - ranks[~ones].mean()) / len(ranks) + 0.5
-    return bool(max(higher, 1 - higher) >= SEPARATES)
-
-
-def _rank(values: Floats) -> Floats:
-    """Return ranks, those of equal values alike."""
-    _, rank_index, counts = np.unique(values, return_inverse=True, return_counts=True)
-    mean_rank: Floats = np.cumsum(counts) - (counts - 1) / 2
-    ranks: Floats = mean_rank[rank_index]
-    return ranks

@@ -9,8 +9,6 @@ so all of the difference that it makes counts as explained. What is explained an
 the discrimination whatever the strata; `comparable_share` says how many rows can be compared at all.
 """
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,7 +24,6 @@ from fairbench_cli.measures.rows import (
     distance_matrix,
     propensity_strata,
 )
-from fairbench_cli.measures.score_test import difference_interval
 
 
 def unexplained_difference(strata: Counts) -> Floats:
@@ -198,18 +195,8 @@ def predicted_groups(rows: Rows) -> Counts:
 
 def balanced_error(counts: Counts) -> float:
     """Return the mean of both groups' error rates; NaN when a group is empty."""
-    return float(_group_errors(counts).mean())
-
-
-def balanced_error_interval(counts: Counts, confidence: float = 0.95) -> tuple[float, float]:
-    """Interval of `balanced_error` by Newcombe's method 10, for what was trained as it was."""
     wrong = counts.n[[0, 1], [0, 1], [1, 0]]
-    group_weight = counts.group_total
-    # e₀ + e₁ is one more than the difference of e₀ and 1 − e₁.
-    low, high = difference_interval(
-        wrong[0], group_weight[0], group_weight[1] - wrong[1], group_weight[1], confidence
-    )
-    return (float(low) + 1) / 2, (float(high) + 1) / 2
+    return float(divide(wrong, counts.group_total).mean())
 
 
 def _predict_groups(matrix: Floats, rows: Rows) -> NDArray[np.intp]:
@@ -229,9 +216,3 @@ def _predict_groups(matrix: Floats, rows: Rows) -> NDArray[np.intp]:
             matrix[test]
         )
     return predicted
-
-
-def _group_errors(counts: Counts) -> Floats:
-    if not math.isclose(counts.n[0, 1].sum() + counts.n[1, 0].sum(), 0.0):
-        raise ValueError("needs counts of groups by what they are predicted to be")
-    return divide(counts.n[[0, 1], [0, 1], [1, 0]], counts.group_total)

@@ -14,8 +14,6 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.scan import open as opening
 from fairbench_cli.audit.scan import roles, scan, source
-from fairbench_cli.audit.scan.open import open_scan
-from fairbench_cli.audit.scan.strata import read_people
 from fairbench_cli.base.errors import UserError
 
 
@@ -195,30 +193,6 @@ def test_rows_of_one_person(monkeypatch):
 
 
 # -- what explains -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("decided", [False, True])
-def test_scores_describe_nobody(decided):
-    rng = np.random.default_rng(1)
-    score = rng.random(300)
-    columns = {
-        "score": (score > 0.6).astype(int) if decided else score,
-        "sex": rng.choice(["f", "m"], 300),
-        "job": rng.choice(["a", "b"], 300),
-        "age": rng.integers(18, 70, 300),
-        "case_id": range(1, 301),
-        "decile_score": (10 * rng.random(300)).astype(int),
-        "model_b": score**2 if decided else 100 * score**2,
-    }
-    config = AuditConfig(attributes=("sex",), explained_by=("job",), threshold=() if decided else (0.6,))
-    with open_scan(pd.DataFrame(columns), config) as scan:
-        people = read_people(scan)
-    assert set(people.names) == {"sex", "job", "age"}
-    assert set(people.notes) == {
-        "decile_score holds scores and is no feature.",
-        "model_b holds scores and is no feature.",
-        "case_id looks like an identifier and is no feature.",
-    }
 
 
 # -- many columns ------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ OPTIONS: list[dict[str, Any]] = [
     {**CUT, "bins": {"age": 3}, "ref_method": "rest", "rule": "point", "confidence": 0.9},
     {**CUT, "recode": {"race": {"new": ["-c", "a b"]}}},
     {**CUT, "recode": {"race": {"d,e": ["d;e"]}}},
-    {**CUT, "explain": ["hours", "hours,age"], "attributes": ["sex"], "neighbours": 3},
+    {**CUT, "explain": ["hours", "hours,age"], "attributes": ["sex"], "min_group": 5},
     {**CUT, "weight": "w", "title": "It's Monday's", "decision": "punitive"},
     {"score": "kind", "favourable": ["yes|Yes"], "draws": 20},
     {"score": "kind", "favourable": "yes", "spellings": {"kind": "merge"}, "attributes": ["sex"]},

@@ -51,7 +51,7 @@ def test_nothing_given_is_every_default():
 
 
 def test_what_is_resolved_asks_for_the_same(tmp_path):
-    for given in ({}, FULL, {"top-share": 0.1, "explain": "job", "neighbour-margin": 0.2}):
+    for given in ({}, FULL, {"top-share": 0.1, "explain": "job"}):
         config = read_config(given)
         (tmp_path / "audit.yaml").write_text(dump_yaml(config.resolved()))
         assert read_config({}, tmp_path / "audit.yaml") == config
@@ -82,8 +82,7 @@ def test_what_is_derived():
     assert config.fail_on == (("", "fpr"), ("race", "phi"))
     assert read_config({"threshold": [0.5, 0.5]}).decisions == (Decision("threshold", 0.5),)
     assert read_config({"decision": "punitive", "metric": "phi"}).measures == INTERVENTIONS["punitive"]
-    config = read_config({"explain": "job", "neighbours": 3})
-    assert (config.explained_by, config.neighbours, config.neighbour_margin) == ((("job",),), 3, 0.3)
+    assert read_config({"explain": "job"}).explained_by == (("job",),)
 
 
 def test_every_metric_of_counts_may_be_asked_for_in_any_order():
@@ -159,7 +158,7 @@ def test_help_says_what_the_keys_mean(say):
         if key in visible:
             assert meaning.split()[0] in said
     assert "Default: 0.8." in said
-    for default in ("Default: 30.", "Default: 1000.", "Default: 0.95.", "Default: 8."):
+    for default in ("Default: 30.", "Default: 1000.", "Default: 0.95."):
         assert any(default in meaning for meaning in meanings().values())
 
 

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,15 +9,15 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import environment
+from conftest import two_lines
 
 import fairbench_cli as fb
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.audit.parts.explanations import read_behind, standard_errors, stratify, to_counts
+from fairbench_cli.audit.parts.explanations import standard_errors, stratify, to_counts
 from fairbench_cli.audit.scan.open import open_scan
-from fairbench_cli.audit.scan.strata import read_people
+from fairbench_cli.audit.scan.strata import read_strata
 from fairbench_cli.audit.show.document import audit_page
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Column
@@ -75,14 +73,13 @@ def rows_of(frame: pd.DataFrame, outcome: np.ndarray, by: str) -> Rows:
 def test_admissions_that_departments_explain_leave_nothing(admission, say):
     found = audit(admission, label="admitted", attribute=["sex"], explain="department")
     (sex,) = found.report.found[KEY]
-    department, propensity, _ = sex.parts
+    (department,) = sex.parts
     assert (sex.group, sex.reference, sex.rows, sex.reference_rows) == ("f", "m", 1000, 1025)
     assert sex.difference.value == pytest.approx(240 / 1000 - 680 / 1025)
     assert department.unexplained.value == pytest.approx(0, abs=1e-12)
     assert department.explained.value == pytest.approx(sex.difference.value)
     assert department.unexplained.low < 0 < department.unexplained.high
     assert department.cmh == pytest.approx(0, abs=1e-9)
-    assert propensity.unexplained.value == pytest.approx(0, abs=1e-12)
     assert [(one.name, one.rows, one.rate, one.reference_rate) for one in department.strata] == [
         ("law", 800, 0.1, 0.1),
         ("maths", 200, 0.8, 0.8),
@@ -115,30 +112,12 @@ def test_the_page_says_in_its_first_lines_what_is_explained(admission):
 
 def test_every_number_is_that_of_the_measure(table):
     (sex,) = audit("people.csv", label="y", attribute=["sex"], explain="job").report.found[KEY]
-    ordered = table.sort_values(["sex", "job", "age", "y"])  # by which clusters and folds go
-    rows = rows_of(ordered, ordered["y"].to_numpy(), "job")
-    job, propensity, clusters = sex.parts
-    assert sex.features == ("age", "job")
+    rows = rows_of(table, table["y"].to_numpy(), "job")
+    (job,) = sex.parts
     assert job.unexplained.value == pytest.approx(-float(measure("unexplained-difference", rows)))
-    assert propensity.unexplained.value == pytest.approx(-float(measure("propensity-difference", rows)))
-    assert clusters.unexplained.value == pytest.approx(-float(measure("cluster-difference", rows)))
-    assert set(sex.metrics) == {
-        "situation-testing",
-        "situation-testing-reverse",
-        "consistency",
-        "redlining-potential",
-    }
-    for name, value in sex.metrics.items():
-        assert value.value == pytest.approx(float(measure(name, rows))), name
-        if name == "redlining-potential":
-            assert value.low <= value.value <= value.high
-        else:
-            assert np.isnan([value.low, value.high]).all()  # rows share neighbours
-    assert "Situation testing and consistency have no intervals: rows share neighbours." in sex.notes
-    for part in sex.parts:
-        assert part.explained.value + part.unexplained.value == pytest.approx(sex.difference.value)
-        assert part.unexplained.low < part.unexplained.value < part.unexplained.high
-        assert min(one.belift for one in part.strata) >= 0
+    assert job.explained.value + job.unexplained.value == pytest.approx(sex.difference.value)
+    assert job.unexplained.low < job.unexplained.value < job.unexplained.high
+    assert min(one.belift for one in job.strata) >= 0
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
@@ -265,7 +244,7 @@ def groups_csv(path: Path, of: dict[str, tuple[int, int]]) -> Path:
 def test_groups_too_small_to_be_explained_are_said(tmp_path, say):
     few = groups_csv(tmp_path / "few.csv", {"a": (20, 10), "b": (24, 18)})
     (found,) = audit(few, label="y", explain="job").report.found[KEY]
-    assert (found.group, found.reference, found.parts, found.metrics) == ("a", "b", (), {})
+    assert (found.group, found.reference, found.parts) == ("a", "b", ())
     assert found.notes == ("a: fewer than 30 rows, not explained.",)
     assert found.difference.value == pytest.approx(-0.25)
     for form in ("console", "json", "markdown", "html"):
@@ -329,9 +308,8 @@ def test_a_run_without_it_is_the_same_but_for_what_is_added(table):
     more = audit("scores.csv", label="y", threshold=0.5, attribute=["sex"], explain="job")
     document, expected = json.loads(more.to_json()), json.loads(plain.to_json())
     (sex,) = document.pop("explanations")
-    for name in ("explain", "neighbours", "neighbour-margin"):
-        assert name not in expected["config"]
-        del document["config"][name]
+    assert "explain" not in expected["config"]
+    del document["config"]["explain"]
     assert document == expected
     assert sex["parts"][0]["by"] == "job"
     assert (
@@ -344,8 +322,8 @@ def test_a_run_without_it_is_the_same_but_for_what_is_added(table):
     assert markdown.endswith("## How to read it" + after)
     assert "## sex: what is behind" in markdown
     page = more.to_html()
-    assert "Strata of propensity" in page
-    assert "Strata of propensity" not in plain.to_html()
+    assert "Strata of job" in page
+    assert "Strata of job" not in plain.to_html()
 
 
 def test_the_order_of_the_rows_does_not_matter(table, tmp_path):
@@ -354,32 +332,14 @@ def test_the_order_of_the_rows_does_not_matter(table, tmp_path):
         audit(name, label="y", attribute=["sex"], explain="job").report.found[KEY][0]
         for name in ("people.csv", "mixed.csv")
     )
-    assert one.parts[:2] == other.parts[:2]
-    for name in ("situation-testing", "situation-testing-reverse", "consistency"):
-        assert (
-            one.metrics[name] == pytest.approx(other.metrics[name])
-            or one.metrics[name] == other.metrics[name]
-        )
-
-
-def test_options_count(table, say):
-    base = ("audit", "people.csv", "--label", "y", "-a", "sex", "--explain", "job", "-f", "json")
-    first, k, margin = (
-        json.loads(say(*base, *more).out)["explanations"][0]["metrics"]
-        for more in ((), ("--neighbours", "3"), ("--neighbour-margin", "0.1"))
-    )
-    assert k["consistency"] != first["consistency"]
-    assert margin["situation-testing"]["value"] > first["situation-testing"]["value"]
-    assert margin["consistency"] == first["consistency"]
+    assert one == other
 
 
 def test_a_config_file_can_ask(table, say, tmp_path):
-    (tmp_path / "audit.yaml").write_text(
-        "label: y\nattribute: sex\nexplain: [job, [job, age]]\nneighbours: 5\ndraws: 0\n"
-    )
+    (tmp_path / "audit.yaml").write_text("label: y\nattribute: sex\nexplain: [job, [job, age]]\ndraws: 0\n")
     said = say("audit", "people.csv", "-c", "audit.yaml", "-f", "json")
     (sex,) = json.loads(said.out)["explanations"]
-    assert [part["by"] for part in sex["parts"]] == ["job", "job × age", "propensity", "clusters"]
+    assert [part["by"] for part in sex["parts"]] == ["job", "job × age"]
     assert sex["parts"][0]["unexplained"]["low"] < sex["parts"][0]["unexplained"]["value"]  # needs no draws
     assert sex["parts"][0]["strata"][0]["difference"]["low"] is not None
 
@@ -392,27 +352,22 @@ def test_many_groups_small_ones_and_the_rest(tmp_path):
     options = {"label": "y", "attribute": ["sex", "race"], "explain": "job", "draws": 50}
     found = audit(tmp_path / "some.csv", ref={"race": "b"}, **options).report.found[KEY]
     assert [(each.group, each.reference) for each in found[1:]] == [("a", "b"), ("c", "b")]
-    assert all(each.features == ("age", "job") for each in found)
     rest = audit(tmp_path / "some.csv", ref_method="rest", **options).report.found[KEY]
     assert [(each.group, each.reference) for each in rest[:2]] == [("f", "(rest)"), ("m", "(rest)")]
     assert rest[0].difference.value == pytest.approx(-rest[1].difference.value)
     assert {each.rows + each.reference_rows for each in rest} == {600}
     without = audit(tmp_path / "some.csv", label="y", explain="job", draws=50).report.found[KEY]
     assert [each.attribute for each in without] == ["sex", "race", "race"]
-    assert without[0].features == ("age", "job", "race")
 
 
 def test_empty_cells_are_strata_and_levels_of_their_own(table, tmp_path):
     frame = table.drop(columns="score").astype({"age": object})
     frame.loc[:19, "job"] = None
     frame.loc[20:39, "age"] = None
-    frame["name"] = [f"n{i}" for i in range(len(frame))]
     frame.to_csv(tmp_path / "holes.csv", index=False)
     (sex,) = audit(tmp_path / "holes.csv", label="y", attribute=["sex"], explain="job").report.found[KEY]
     assert [one.name for one in sex.parts[0].strata] == ["a", "b", "c", "(missing)"]
     assert sum(one.rows + one.reference_rows for one in sex.parts[0].strata) == len(frame)
-    assert sex.features == ("age", "job")
-    assert "name has 400 different values and is no feature." in sex.notes
     (age,) = audit(tmp_path / "holes.csv", label="y", attribute=["sex"], explain="age").report.found[KEY]
     assert age.parts[0].strata[-1].name == "(missing)"
 
@@ -428,8 +383,6 @@ def test_weights_are_honoured_or_said(table, tmp_path):
     (other,) = audit(tmp_path / "many.csv", label="y", attribute=["sex"], explain="job").report.found[KEY]
     assert one.difference.value == pytest.approx(other.difference.value)
     assert one.parts[0].unexplained.value == pytest.approx(other.parts[0].unexplained.value)
-    assert set(one.metrics) == {"redlining-potential"}
-    assert "No situation testing or consistency: neighbours know no weights." in one.notes
     wide = one.parts[0].unexplained.high - one.parts[0].unexplained.low
     assert wide > other.parts[0].unexplained.high - other.parts[0].unexplained.low
 
@@ -440,7 +393,6 @@ def test_an_attribute_may_be_cut_and_a_file_be_parquet(table, tmp_path):
     options = {"label": "y", "attribute": ["sex"], "bins": {"age": 2}, "explain": "job"}
     one = audit(tmp_path / "people.parquet", **options).report.found[KEY]
     assert [each.attribute for each in one] == ["sex", "age"]
-    assert one[0].features == one[1].features == ("job",)
     assert one[1].rows + one[1].reference_rows == len(frame)
     below, above = (frame[frame["age"] <= frame["age"].median()], frame[frame["age"] > frame["age"].median()])
     rates = {below["age"].min(): below["y"].mean(), above["age"].min(): above["y"].mean()}
@@ -450,27 +402,6 @@ def test_an_attribute_may_be_cut_and_a_file_be_parquet(table, tmp_path):
     assert one == other
 
 
-def test_no_features_are_said(tmp_path):
-    people().drop(columns=["score", "job", "age"]).assign(z=1).to_csv(tmp_path / "bare.csv", index=False)
-    (sex,) = audit(tmp_path / "bare.csv", label="y", attribute=["sex"], explain="z").report.found[KEY]
-    assert len(sex.parts) == 1
-    assert sex.metrics == {}
-    assert "No propensity, neighbours or redlining: no column is left to describe a person." in sex.notes
-
-
-def test_rows_beyond_the_limit_are_drawn(table):
-    config = read_config({"label": "y", "attribute": "sex", "explain": "job"})
-    with open_scan("people.csv", config) as scan:
-        every, some = read_people(scan), read_people(scan, most=100)
-    age = every.names.index("age")
-    assert sorted(every.features[:, age]) == sorted(table["age"])
-    assert every.notes == ()
-    assert len(some.decision) == len(some.features) == len(some.groups["sex"]) == 100
-    assert some.notes == ("Features are those of 100 of 400 rows, drawn at random.",)
-    pairs = set(zip(table["sex"], table["y"], table["age"], strict=True))
-    assert set(zip(some.groups["sex"], some.decision, some.features[:, age], strict=True)) <= pairs
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -478,9 +409,6 @@ def test_rows_beyond_the_limit_are_drawn(table):
         (("--explain", "y"), 'column "y" is the label'),
         (("--explain", "score", "--threshold", "0.5"), 'no column "score"'),
         (("--explain", "job,job"), "does not name different columns"),
-        (("--explain", "job", "--neighbour-margin", "2"), "neighbour-margin must be at most 1"),
-        (("--neighbour-margin", "0.2"), "neighbour-margin has no effect"),
-        (("--neighbours", "2"), "neighbours has no effect"),
         (("--explain", "sex"), "no attribute is left to explain"),
         (("--explain", "id"), "too many for strata"),
         (("--explain", "job", "--threshold", "0.5", "--threshold", "0.7"), "one can be explained at a time"),
@@ -498,19 +426,15 @@ def test_mistakes_are_two_lines(table, say, flags, message):
     assert len(said.err.splitlines()) == 2
 
 
-def test_what_is_estimated_of_people_is_computed_with_one_thread():
-    code = """if True:
-        from threadpoolctl import threadpool_info
-        from fairbench_cli.audit.parts.explanations import one_thread
-        with one_thread():
-            print(*{library["num_threads"] for library in threadpool_info()})
-        print(max(library["num_threads"] for library in threadpool_info()))
-    """
-    many = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "2")
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(**many), capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["1", "2"]
+def test_neighbours_are_refused_with_the_way_to_a_run(table, say, tmp_path):
+    (tmp_path / "audit.yaml").write_text("explain: job\nneighbours: 5\n")
+    flags = ("audit", "people.csv", "--label", "y", "-a", "sex")
+    for more in (("--neighbours", "5"), ("--set", "neighbours=5"), ("-c", "audit.yaml")):
+        two_lines(
+            say(*flags, *more), "no neighbours any more", "name situation-testing in the metrics of a run"
+        )
+    with pytest.raises(UserError, match="no neighbours any more"):
+        audit("people.csv", label="y", neighbours=5)
 
 
 def test_standard_input_and_a_frame_are_explained_as_a_file_is(table, monkeypatch):
@@ -518,7 +442,7 @@ def test_standard_input_and_a_frame_are_explained_as_a_file_is(table, monkeypatc
 
     def behind(source):
         with open_scan(source, config) as scan:
-            return read_behind(scan)
+            return read_strata(scan)
 
     expected = behind("people.csv")
     with Path("people.csv").open("rb") as stdin:
@@ -526,12 +450,10 @@ def test_standard_input_and_a_frame_are_explained_as_a_file_is(table, monkeypatc
         piped = behind("-")
     for found in (piped, behind(table.drop(columns="score"))):
         assert found.notes == expected.notes
-        assert [strata.by for strata in found.strata["sex"]] == ["job", "job × age"]
-        for one, other in zip(found.strata["sex"], expected.strata["sex"], strict=True):
+        assert [strata.by for strata in found.by_attribute["sex"]] == ["job", "job × age"]
+        for one, other in zip(found.by_attribute["sex"], expected.by_attribute["sex"], strict=True):
             assert one.names == other.names
             assert one.n.tolist() == other.n.tolist()
-        assert found.people.names == expected.people.names == ("age", "job", "sex")
-        np.testing.assert_array_equal(found.people.features, expected.people.features)
 
 
 def test_random_ties_are_refused(table):
@@ -594,17 +516,12 @@ def test_adult_by_education(data_folder: Path, tmp_path):
     ]
     frame = pd.concat(files).dropna().rename(columns=COLUMNS)
     frame["y"] = frame["income"].str.startswith(">50K").astype(int)
-    # Without what gives sex away, and a part of the rows for the neighbours' sake.
-    kept = frame[["age", "education", "occupation", "hours_per_week", "sex", "y"]]
-    kept.sample(6000, random_state=0).to_csv(tmp_path / "adult.csv", index=False)
+    frame[["education", "sex", "y"]].to_csv(tmp_path / "adult.csv", index=False)
     (sex,) = audit(tmp_path / "adult.csv", label="y", attribute=["sex"], explain="education").report.found[
         KEY
     ]
     assert (sex.group, sex.reference) == ("Female", "Male")
     assert sex.difference.value == pytest.approx(-0.199, abs=0.02)
-    education, propensity, _ = sex.parts
+    (education,) = sex.parts
     assert education.unexplained.value == pytest.approx(-0.190, abs=0.02)
-    assert abs(propensity.unexplained.value) < abs(education.unexplained.value)
     assert education.cmh_p < 1e-50
-    assert sex.metrics["situation-testing"].value > 2 * sex.metrics["situation-testing-reverse"].value
-    assert 0.2 < sex.metrics["redlining-potential"].value < 0.4

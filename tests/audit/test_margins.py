@@ -161,11 +161,6 @@ def test_margins_are_given_by_name_as_taus_are(tmp_path):
         ({"margin": 0.1, "tau": 0.9}, "tau has no effect: every rate passes by its margin", "leave one"),
         ({"margin": 0.1, "preset": "aequitas"}, "Aequitas judges by ratios", "leave margin out"),
         ({"margin": 0.1, "preset": "eeoc"}, "preset eeoc is the rule of four fifths, which is", "leave"),
-        (
-            {"margin": 0.3, "neighbours": 3, "explain": "job"},
-            "with neighbours it is their margin that was called so",
-            "neighbour-margin",
-        ),
     ],
 )
 def test_mistakes_are_two_lines(options, problem, fix):

@@ -38,8 +38,6 @@ JUDGED_VALUES: dict[str, list[Any]] = {
     "confidence": [0.8],
     "adjusted": [True],
     "title": ["Parole"],
-    "neighbours": [3],
-    "neighbour_margin": [0.2],
 }
 """Values of each key that is said not to need reading."""
 CHANGES = [(key, value) for key, values in JUDGED_VALUES.items() for value in values]
@@ -143,8 +141,6 @@ def test_rows_of_decisions_are_not_read_again_for_a_key_of_judging(compas: Path,
         people.audit()
         for value in JUDGED_VALUES[key]:
             options = {key: ci_json, "fail": True} if key == "baseline" else {key: value}
-            if key in ("neighbours", "neighbour_margin"):
-                continue  # refused without explain, which reads
             if key == "least_change" or value in (["worse"], ["NA"]):
                 continue  # refused where nothing is compared; a note of groups that look missing is read
             assert not people.reads_again(**options), options

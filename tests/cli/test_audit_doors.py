@@ -48,7 +48,7 @@ def test_a_file_with_a_hash_in_its_name_is_a_file(preds, say, tmp_path):
 def test_help_shows_what_most_audits_need(say):
     shown = {word for word in say("audit", "--help").out.split() if word.startswith("--")}
     assert {"--score", "--favourable-label", "--recode", "--set", "--fail-on"} <= shown
-    assert shown.isdisjoint({"--draws", "--rate", "--only", "--neighbours", "--plan"})
+    assert shown.isdisjoint({"--draws", "--rate", "--only", "--plan"})
     assert len(shown) <= 40
 
 

@@ -1,9 +1,8 @@
-"""What is behind the differences between groups: by strata of the rows, and among people alike."""
+"""What is behind the differences between groups: by strata of the rows."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import compress
 from statistics import NormalDist
 
@@ -15,9 +14,8 @@ from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, inte
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import SHORT, Part, View
-from fairbench_cli.audit.scan.scan import Scan
-from fairbench_cli.audit.scan.slices import People, Slice, Strata
-from fairbench_cli.audit.scan.strata import read_people, read_strata
+from fairbench_cli.audit.scan.slices import Slice, StrataOfRows
+from fairbench_cli.audit.scan.strata import read_strata
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
@@ -25,31 +23,13 @@ from fairbench_cli.measures import conditional
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.functions import acceptance_by_group, discrimination
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.individual_fairness import (
-    MOST_PAIRS,
-    find_neighbours,
-    mean_agreement,
-    share_treated_better,
-    share_treated_worse,
-)
-from fairbench_cli.measures.rows import (
-    DECIMALS,
-    GROUPS,
-    RANGES,
-    Rows,
-    cluster_strata,
-    count_by_stratum,
-    cut_into_ranges,
-    estimate_propensity,
-)
+from fairbench_cli.measures.rows import GROUPS
 from fairbench_cli.measures.score_test import difference_interval
 from fairbench_cli.measures.significance import cochran_mantel_haenszel, cochran_mantel_haenszel_p
 
 Pairs = dict[tuple[int, int], tuple[int, int]]
 
 MOST_COMPARED = 20  # groups with their references
-FEWEST_PAIRS = MOST_PAIRS // 4  # for one of several comparisons
-FEWEST_ROWS = 2  # of a group
 DUST = 1e-12  # a difference as small is one of rounding
 CMH = (
     "CMH p: how often groups that are selected alike within strata would differ as much (test of Cochran, "
@@ -78,7 +58,7 @@ NO_STRATUM = Stratum(formatting.DASH, math.nan, math.nan, math.nan, math.nan, UN
 class Stratified:
     """A difference of selection rates, taken apart by strata."""
 
-    by: str  # "education", "education × hours", "propensity", "clusters"
+    by: str  # "education", "education × hours"
     explained: Interval
     unexplained: Interval
     compared: float  # share of the rows in strata with both groups
@@ -101,11 +81,7 @@ class Explanation:
     difference : Interval
         Of the selection rates.
     parts : tuple of Stratified
-        By each explanation asked for, by propensity, and by clusters; none where there are too few rows.
-    metrics : dict of str to Interval
-        By name, of those that need rows.
-    features : tuple of str
-        The columns that describe a person: X.
+        By each explanation asked for; none where there are too few rows.
     notes : tuple of str
         What a reader should know.
     """
@@ -117,32 +93,14 @@ class Explanation:
     reference_rows: int
     difference: Interval
     parts: tuple[Stratified, ...] = ()
-    metrics: dict[str, Interval] = field(default_factory=dict)
-    features: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class StrataAndPeople:
-    """What explanations are made of: strata by attribute, with notes on how columns were cut, and people."""
-
-    strata: dict[str, tuple[Strata, ...]]
-    notes: tuple[str, ...]
-    people: People
-
-
-def read_behind(scan: Scan) -> StrataAndPeople:
-    """Return strata and people of the rows."""
-    return StrataAndPeople(*read_strata(scan), read_people(scan))
-
-
-def explain(behind: StrataAndPeople, base: Report) -> tuple[Explanation, ...]:
+def explain(stratified: StrataOfRows, base: Report) -> tuple[Explanation, ...]:
     """Explain the difference between every group and its reference, in the order of the audit.
 
     Groups of fewer rows than `min_group` are named in a note; where an attribute has no others, its largest
-    has an explanation without parts to carry it. Where the attributes to audit were named, the features of a
-    person are all other columns; else each attribute in turn is taken for the protected one, and the others
-    are features, too.
+    has an explanation without parts to carry it.
 
     Raises
     ------
@@ -153,23 +111,17 @@ def explain(behind: StrataAndPeople, base: Report) -> tuple[Explanation, ...]:
     slices = [
         (group_counts, find_pairs(group_counts, config))
         for group_counts in base.slices
-        if group_counts.attribute in behind.strata
+        if group_counts.attribute in stratified.by_attribute
     ]
-    n_comparisons = count_comparisons([pairs for _, pairs in slices], config)
+    refuse_many([pairs for _, pairs in slices], config)
     explanations: list[Explanation] = []
     for group_counts, pairs in slices:
-        explanations += _explanations(group_counts, pairs, behind, n_comparisons, config)
+        explanations += _explanations(group_counts, pairs, stratified, config)
     return tuple(explanations)
 
 
-def count_comparisons(pairs_of_slices: Sequence[Pairs], config: AuditConfig) -> int:
-    """Return how many groups have rows enough to be explained.
-
-    Raises
-    ------
-    UserError
-        When there are too many groups.
-    """
+def refuse_many(pairs_of_slices: Sequence[Pairs], config: AuditConfig) -> None:
+    """Refuse to explain more groups, with rows enough, than `MOST_COMPARED`."""
     n_comparisons = 0
     for pairs in pairs_of_slices:
         n_comparisons += sum(min(rows) >= config.min_group for rows in pairs.values())
@@ -177,7 +129,6 @@ def count_comparisons(pairs_of_slices: Sequence[Pairs], config: AuditConfig) -> 
         subject = f"{n_comparisons} groups of {len(pairs_of_slices)} attributes are too many to explain"
         fix = ("name the protected attributes with ", Flag("attribute"), ", or raise ", Flag("min-group"))
         raise user_error(f"{subject}; at most {MOST_COMPARED} are", fix, Flag("explain"))
-    return n_comparisons
 
 
 def find_pairs(group_counts: Slice, config: AuditConfig) -> Pairs:
@@ -196,7 +147,7 @@ def find_pairs(group_counts: Slice, config: AuditConfig) -> Pairs:
 
 
 def _explanations(
-    group_counts: Slice, pairs: Pairs, behind: StrataAndPeople, n_comparisons: int, config: AuditConfig
+    group_counts: Slice, pairs: Pairs, stratified: StrataOfRows, config: AuditConfig
 ) -> Iterator[Explanation]:
     """Yield an explanation of each group with rows enough; the first carries the notes on the attribute."""
     least = config.min_group
@@ -228,27 +179,20 @@ def _explanations(
             rows=rows,
             reference_rows=reference_rows,
             difference=_difference(group_counts, g, reference_index, config),
-            notes=(*notes, *behind.notes),
+            notes=(*notes, *stratified.notes),
         )
         if not enough:
             yield explanation
             return
         explained_parts = []
-        for strata in behind.strata[group_counts.attribute]:
+        for strata in stratified.by_attribute[group_counts.attribute]:
             n = select_pair(strata.n, g, reference_index)
             has_rows = n.sum((-2, -1)) > 0
             stratum_names = tuple(compress(strata.names, has_rows))
             explained_parts.append(
                 stratify(strata.by, stratum_names, to_counts(n[has_rows]), rows_per_unit, config)
             )
-        yield _add_people(
-            replace(explanation, parts=tuple(explained_parts)),
-            behind,
-            reference_index == REST,
-            n_comparisons,
-            rows_per_unit,
-            config,
-        )
+        yield replace(explanation, parts=tuple(explained_parts))
         notes = []
 
 
@@ -272,125 +216,6 @@ def select_pair(n: Floats, g: int, reference: int) -> Floats:
     else:
         reference_counts = n[..., reference, :]
     return np.stack([group_counts, reference_counts], -2)
-
-
-def _add_people(
-    explanation: Explanation,
-    behind: StrataAndPeople,
-    against_rest: bool,
-    n_comparisons: int,
-    rows_per_unit: float,
-    config: AuditConfig,
-) -> Explanation:
-    """Return an explanation with what the rows of the group and of its reference add to it.
-
-    Parameters
-    ----------
-    against_rest : bool
-        Whether the reference is all other groups: its name alone does not say so, a group may have the same.
-    n_comparisons : int
-        How many comparisons share the time there is for neighbours.
-    worth : float
-        Rows that a unit of weight is worth.
-    """
-    people = behind.people
-    if config.attributes is None:
-        hidden = {explanation.attribute}
-    else:
-        hidden = set(behind.strata)
-    groups = people.groups[explanation.attribute]
-    deprived = groups == explanation.group
-    if against_rest:
-        favoured = ~deprived
-    else:
-        favoured = groups == explanation.reference
-    is_compared = deprived | favoured
-    is_feature = [name not in hidden for name in people.names]
-    decision = people.decision[is_compared]
-    rows = Rows(
-        favoured[is_compared].astype(np.int64),
-        decision,
-        decision,
-        features=people.features[is_compared][:, is_feature],
-        nominal=tuple(compress(people.nominal, is_feature)),
-        weights=None if people.weights is None else people.weights[is_compared],
-    )
-    features = tuple(dict.fromkeys(compress(people.names, is_feature)))
-    notes = [*explanation.notes, *people.notes]
-    if min(deprived.sum(), favoured.sum()) < FEWEST_ROWS or not features:
-        if features:
-            why = "too few of the rows that were read"
-        else:
-            why = "no column is left to describe a person"
-        notes.append(f"No propensity, neighbours or redlining: {why}.")
-        return replace(explanation, features=features, notes=tuple(notes))
-    explanation = replace(explanation, features=features, notes=tuple(notes))
-    with one_thread():  # rows are few: to wait for each other, threads would take longer than to compute
-        return _add_estimates(explanation, rows, n_comparisons, rows_per_unit, config)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let scikit-learn compute with one thread in a block, whatever it has loaded by then."""
-    import sklearn.cluster
-    import sklearn.linear_model  # noqa: F401
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        yield
-
-
-def _add_estimates(
-    explanation: Explanation, rows: Rows, n_comparisons: int, rows_per_unit: float, config: AuditConfig
-) -> Explanation:
-    """Return an explanation with what is estimated from the features of the rows."""
-    notes = list(explanation.notes)
-    chances = estimate_propensity(rows).round(DECIMALS)
-    codes, tops = cut_into_ranges(chances, RANGES, rows.weights)
-    spans = ((chances[codes == i].min(), chances[codes == i].max()) for i in range(len(tops)))
-    names = tuple(f"{low:.3f}–{high:.3f}" for low, high in spans)
-    clusters = cluster_strata(rows)
-    numbers = tuple(f"cluster {i + 1}" for i in range(int(clusters.max()) + 1))
-    explained_parts = (
-        *explanation.parts,
-        stratify("propensity", names, count_by_stratum(rows, codes), rows_per_unit, config),
-        stratify("clusters", numbers, count_by_stratum(rows, clusters), rows_per_unit, config),
-    )
-    metrics: dict[str, Interval] = {}
-    if rows.weights is not None:
-        notes.append("No situation testing or consistency: neighbours know no weights.")
-    else:
-        metrics, neighbour_notes = _compare_neighbours(rows, n_comparisons, config)
-        notes += neighbour_notes
-    guessed = conditional.predicted_groups(rows)
-    limits = conditional.balanced_error_interval(
-        replace(guessed, n=guessed.n * rows_per_unit), config.confidence
-    )
-    metrics["redlining-potential"] = Interval(conditional.balanced_error(guessed), *limits)
-    return replace(explanation, parts=explained_parts, metrics=metrics, notes=tuple(notes))
-
-
-def _compare_neighbours(
-    rows: Rows, n_comparisons: int, config: AuditConfig
-) -> tuple[dict[str, Interval], list[str]]:
-    """Compare people alike, without intervals: rows share neighbours, so they are not independent."""
-    most = max(MOST_PAIRS // n_comparisons, FEWEST_PAIRS)
-    near = find_neighbours(rows, config.neighbours, most=most)
-    values = {
-        "situation-testing": share_treated_worse(near, config.neighbour_margin),
-        "situation-testing-reverse": share_treated_better(near, config.neighbour_margin),
-        "consistency": mean_agreement(near),
-    }
-    metrics = {name: Interval(float(value[0]), np.nan, np.nan) for name, value in values.items()}
-    notes = ["Situation testing and consistency have no intervals: rows share neighbours."]
-    if len(near.row_indices) < len(rows.s):
-        notes.append(
-            f"Neighbours were looked up of {len(near.row_indices)} of {len(rows.s)} rows, drawn at random "
-            f"({len(near.excess)} of the group); they are looked for among all."
-        )
-    if any(np.isnan(metric.value) for metric in metrics.values()):
-        notes.append(f"A group has too few rows for {config.neighbours} neighbours.")
-    return metrics, notes
 
 
 def stratify(
@@ -542,8 +367,6 @@ def explanation_section(
     """Return an explanation in words and tables; `selected` says what a group is more or less often."""
     sentences = [_describe_difference(explanation, selected)]
     sentences += _describe_paradox(explanation, selected)
-    if explanation.features:
-        sentences.append(f"A person is described by {', '.join(explanation.features)}.")
     poorly_compared = [
         stratified_part for stratified_part in explanation.parts if stratified_part.compared < FEW_COMPARED
     ]
@@ -555,8 +378,6 @@ def explanation_section(
     tables = []
     if explanation.parts:
         tables += [_parts_table(explanation), _belift_table(explanation, config)]
-    if explanation.metrics:
-        tables += [_metrics_table(explanation, config)]
     tables += [_strata_table(stratified_part, view) for stratified_part in explanation.parts]
     group_text = f"{explanation.group} ({explanation.rows} rows)"
     groups_text = f"{group_text} and {explanation.reference} ({explanation.reference_rows})"
@@ -577,10 +398,9 @@ def short_explanations(explanations: Sequence[Explanation], report: Report) -> S
     rows = []
     sentences = []
     for explanation in explanations:
-        requested_parts = tuple(part for part in explanation.parts if part.by in asked_by)
-        rows += [(explanation, part) for part in requested_parts]
-        sentences += _describe_paradox(replace(explanation, parts=requested_parts), "is selected")
-        poorly_compared = [part for part in requested_parts if part.compared < FEW_COMPARED]
+        rows += [(explanation, part) for part in explanation.parts]
+        sentences += _describe_paradox(explanation, "is selected")
+        poorly_compared = [part for part in explanation.parts if part.compared < FEW_COMPARED]
         if poorly_compared:
             sentences.append(f"{explanation.group}: {_describe_incomplete(poorly_compared)}")
     columns: dict[str, Callable[[tuple[Explanation, Stratified]], TableCell]] = {
@@ -731,27 +551,6 @@ def _belift_table(explanation: Explanation, config: AuditConfig) -> TextTable:
     return table_of(f"{title}{config.min_group} left out", columns, explanation.parts)
 
 
-def _metrics_table(explanation: Explanation, config: AuditConfig) -> TextTable:
-    k = config.neighbours
-    margin = f"{config.neighbour_margin:g}"
-    group = explanation.group
-    reference = explanation.reference
-    meaning = {
-        "situation-testing": f"share of {group} whose {k} most alike of {reference} are selected more often "
-        f"than their {k} most alike of {group}, by {margin} or more",
-        "situation-testing-reverse": "the same, selected less often",
-        "consistency": f"agreement of each row with the {k} most alike; 1 at best",
-        "redlining-potential": f"error of predicting {group} or {reference} from everything else; 0.5: no "
-        "better than chance",
-    }
-    columns: dict[str, Callable[[tuple[str, Interval]], TableCell]] = {
-        "metric": lambda row: TableCell(row[0]),
-        "what it says": lambda row: TableCell(meaning[row[0]]),
-        "value": lambda row: formatting.fine_cell(row[1]),
-    }
-    return table_of("Among people alike", columns, list(explanation.metrics.items()))
-
-
 def _strata_table(stratified_part: Stratified, view: View) -> TextTable:
     size = sorted(
         (-(stratum.rows + stratum.reference_rows), i) for i, stratum in enumerate(stratified_part.strata)
@@ -770,9 +569,9 @@ def _strata_table(stratified_part: Stratified, view: View) -> TextTable:
     return table_of(f"Strata of {stratified_part.by}", columns, strata, remark)
 
 
-EXPLAINED = Part[StrataAndPeople, tuple[Explanation, ...]](
+EXPLAINED = Part[StrataOfRows, tuple[Explanation, ...]](
     "explanations",
-    read=read_behind,
+    read=read_strata,
     judge=explain,
     found_type=tuple[Explanation, ...],
     sections=lambda explanations, report, view: [

@@ -15,7 +15,7 @@ from fairbench_cli.audit.compare.number_explanations import (
 )
 from fairbench_cli.audit.compare.report import Interval, Report
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.explanations import count_comparisons, find_pairs
+from fairbench_cli.audit.parts.explanations import find_pairs, refuse_many
 from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
 from fairbench_cli.audit.parts.numbers import format_interval, format_measure
 from fairbench_cli.audit.parts.part import BY_ESTIMATE, SHORT, Part, Row, View
@@ -41,7 +41,7 @@ def explain_numbers(rows: ExplainedRows, base: Report) -> tuple[NumberExplanatio
     for group_counts in base.slices:
         if group_counts.attribute in rows.groups:
             slices.append((group_counts, find_pairs(group_counts, config)))
-    count_comparisons([pairs for _, pairs in slices], config)
+    refuse_many([pairs for _, pairs in slices], config)
     explanations = []
     for group_counts, pairs in slices:
         names = group_counts.counts.groups

@@ -249,29 +249,10 @@ class Strata:
 
 
 @dataclass(frozen=True, eq=False)
-class People:
-    """Rows with their features.
+class StrataOfRows:
+    """Strata by attribute, with notes on how columns were cut for them."""
 
-    Parameters
-    ----------
-    groups : dict of attribute to array of str, shape (rows,)
-    decision : array of int, shape (rows,)
-    weights : array of float, shape (rows,), or None
-    features : array of float, shape (rows, columns)
-    nominal : tuple of bool
-        Which of these are codes of levels.
-    names : tuple of str
-        The column of the file that each of these comes from.
-    notes : tuple of str
-        What a reader should know.
-    """
-
-    groups: dict[str, NDArray[Any]]
-    decision: NDArray[np.int64]
-    weights: Floats | None
-    features: Floats
-    nominal: tuple[bool, ...]
-    names: tuple[str, ...]
+    by_attribute: dict[str, tuple[Strata, ...]]
     notes: tuple[str, ...]
 
 

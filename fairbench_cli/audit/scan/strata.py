@@ -1,26 +1,19 @@
-"""Read what explanations need: counts by group and stratum of all rows, and the features of some."""
+"""Read what explanations need: counts by group and stratum of all rows."""
 
 from itertools import chain
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.draws import drawn_rows
 from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, describe_bins, find_bins
-from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED, find_column
+from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, find_column
 from fairbench_cli.audit.scan.scan import Scan, group_by
-from fairbench_cli.audit.scan.slices import People, Slice, Strata
+from fairbench_cli.audit.scan.slices import Slice, Strata, StrataOfRows
 from fairbench_cli.base.errors import Flag, format_value, user_error
-from fairbench_cli.data.recognise import is_near_copy, named_like_identifiers, named_like_scores
-from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rows import RANGES
 
-MOST_ROWS = 100_000  # whose features are read
-MOST_LEVELS = 100  # of a feature
 MOST_STRATA = 1000
 EXPLAIN = Flag("explain")
 
@@ -54,7 +47,7 @@ def explained_slices(scan: Scan) -> list[Slice]:
     return explained
 
 
-def read_strata(scan: Scan) -> tuple[dict[str, tuple[Strata, ...]], tuple[str, ...]]:
+def read_strata(scan: Scan) -> StrataOfRows:
     """Return the strata of every explanation by attribute, and how columns were cut for them.
 
     Raises
@@ -72,94 +65,7 @@ def read_strata(scan: Scan) -> tuple[dict[str, tuple[Strata, ...]], tuple[str, .
             named_columns = {name: columns[name] for name in names}
             strata_of_slice.append(_count_strata(scan, group_counts, named_columns))
         strata[group_counts.attribute] = tuple(strata_of_slice)
-    return strata, tuple(notes)
-
-
-def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
-    """Return groups, decisions and features of all rows, or of `most` drawn at random.
-
-    Features are all columns but score, label, weight, model, identifiers and other scores: columns that are
-    called so, or follow the audited ones, with a note. A column of numbers is a number,
-    its empty cells the mean, with a column that marks them; any other is one of levels, with a level for
-    empty cells. One with more than `MOST_LEVELS` levels is left out, with a note.
-
-    The groups are those of the attributes that are explained. Columns are in the order of their names, and
-    rows in that of all that is known of them: folds and first centres of clusters go by it, not by how the
-    file happens to be sorted.
-    """
-    roles = scan.roles
-    source = scan.source
-    attributes = [group_counts.attribute for group_counts in explained_slices(scan)]
-    columns = {
-        name: i
-        for name, i in sorted(source.column_index.items())
-        if i not in roles.role_of and i != roles.single_model and name.lower() not in RESERVED
-    }
-    scores = [name for name in columns if named_like_scores(name) and name not in attributes]
-    columns = {name: i for name, i in columns.items() if name not in scores}
-    decision = _decision_sql(scan)
-    expressions = [
-        f"{decision} AS decision",
-        f"{decision if scan.binary else f'number_{roles.score}'}::DOUBLE AS score",
-        f"{'1::DOUBLE' if roles.weight is None else f'number_{roles.weight}'} AS weight",
-    ]
-    expressions += [f"{group_sql(scan, name)} AS of_{i}" for i, name in enumerate(attributes)]
-    for i, column in enumerate(columns.values()):
-        cell = f"trimmed_{column}"
-        if source.in_sql[column].decimal_comma:
-            cell = f"coalesce(CAST(number_{column} AS VARCHAR), {cell})"
-        expressions.append(f"coalesce({cell}, '') AS feature_{i}")
-    notes = []
-    table, drawn = drawn_rows(scan, most)
-    if drawn:
-        notes.append(f"Features are those of {drawn}.")
-    with source.engine(ordered=True, threads=1):
-        cells = source.execute(f"SELECT {', '.join(expressions)} FROM {table}").fetchnumpy()
-    features: list[tuple[str, Floats, bool]] = []
-    for i, name in enumerate(columns):
-        features_made, note = _make_features(name, np.asarray(cells[f"feature_{i}"], dtype=object))
-        numbers = bool(features_made) and not features_made[0][1]
-        if numbers and named_like_identifiers(name) and len(np.unique(features_made[0][0])) > MOST_CODES:
-            notes.append(f"{name} looks like an identifier and is no feature.")
-            continue
-        if numbers and is_near_copy(features_made[0][0], np.asarray(cells["score"], dtype=np.float64)):
-            scores.append(name)
-            continue
-        if note:
-            notes += [note]
-        features += [(name, values, of_levels) for values, of_levels in features_made]
-    notes += [f"{name} holds scores and is no feature." for name in scores]
-    groups = {name: np.asarray(cells[f"of_{i}"], dtype=object) for i, name in enumerate(attributes)}
-    decisions = np.asarray(cells["decision"], dtype=np.int64)
-    weights = np.asarray(cells["weight"], dtype=np.float64)
-    codes = [np.unique(groups[name].astype(str), return_inverse=True)[1] for name in sorted(groups)]
-    order = np.lexsort([weights, decisions, *codes, *(values for _, values, _ in features)])
-    return People(
-        {name: groups_of_rows[order] for name, groups_of_rows in groups.items()},
-        decisions[order],
-        None if roles.weight is None else weights[order],
-        np.column_stack([np.empty((len(order), 0)), *(values[order] for _, values, _ in features)]),
-        tuple(of_levels for _, _, of_levels in features),
-        tuple(name for name, _, _ in features),
-        tuple(notes),
-    )
-
-
-def _make_features(name: str, cells: NDArray[Any]) -> tuple[list[tuple[Floats, bool]], str]:
-    """Turn a column into features, each with whether it is one of levels; into none where all is the same."""
-    import pandas as pd
-
-    empty = cells == ""
-    numbers = np.asarray(pd.to_numeric(pd.Series(cells).where(~empty), errors="coerce"), dtype=np.float64)
-    if not empty.all() and np.isfinite(numbers[~empty]).all():
-        filled = np.where(empty, numbers[~empty].mean(), numbers)
-        made_features = [(filled, False), (empty.astype(np.float64), True)]
-    else:
-        codes, levels = pd.factorize(cells, sort=True)
-        if len(levels) > MOST_LEVELS:
-            return [], f"{name} has {len(levels)} different values and is no feature."
-        made_features = [(codes.astype(np.float64), True)]
-    return [(values, of_levels) for values, of_levels in made_features if np.ptp(values) > 0], ""
+    return StrataOfRows(strata, tuple(notes))
 
 
 def _decision_sql(scan: Scan) -> str:

@@ -34,7 +34,7 @@ from fairbench_cli.base.safe_text import disarm_formula, escape_unseen, format_p
 if TYPE_CHECKING:
     from sqlalchemy import URL, MetaData
 
-FORMAT = 3
+FORMAT = 4
 _PLACE = ("model", "decision", "attribute", "group", "reference", "metric", "value", "reference_value")
 _RATIO = ("ratio", "ratio_low", "ratio_high")
 _DIFFERENCE = ("difference", "difference_low", "difference_high")
