@@ -245,8 +245,8 @@ def _check_metric(text: str, common: tuple[str, ...] = tuple(COMPARED) + tuple(R
         fix = ("see ", Flag("curves"), ", which measures scores by group, or a run")
         raise mistake(f"{format_value(name)} is of scores, and decisions are counted", fix)
     if metric_kind == "rows":
-        fix = f"name it in the config of a run: metrics: [{name}]"
-        raise mistake(f"{format_value(name)} needs the rows, and these are counted", fix)
+        in_run = f"name it in the config of a run: metrics: [{name}]"
+        raise mistake(f"{format_value(name)} needs the rows, and these are counted", in_run)
     return text
 
 
