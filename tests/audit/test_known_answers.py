@@ -111,7 +111,7 @@ def test_berkeley_is_simpsons_paradox(data_folder: Path) -> None:
     assert sex.difference.value == pytest.approx(women - men) == pytest.approx(-0.1416, abs=5e-5)
     assert dept.unexplained.value == pytest.approx(((rate["Female"] - rate["Male"]) * share).sum())
     assert (round(dept.unexplained.value, 3), round(dept.explained.value, 3)) == (0.036, -0.178)
-    assert (dept.unexplained.low > 0, dept.compared, sex.features) == (True, 1.0, ("Dept",))
+    assert (dept.unexplained.low > 0, dept.compared) == (True, 1.0)
     rate = next(one for one in found.report.disparities if not one.is_reference)
     assert (rate.group, round(rate.ratio.value, 3), rate.verdict) == ("Female", 0.682, "fail")
     paradox = (

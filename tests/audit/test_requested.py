@@ -238,7 +238,7 @@ def test_from_the_command_line(preds, say, tmp_path):
     [
         ("normalised-discriminaton", 'did you mean "normalised-discrimination"?'),
         ("fprr", 'did you mean "fpr"?'),
-        ("consistency", "see --explain"),
+        ("consistency", "metrics: [consistency]"),
     ],
 )
 def test_a_wrong_name_is_looked_for_in_both_lists(preds, say, name, words):
