@@ -11,7 +11,7 @@ from conftest import plain, two_lines
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.parts.changes import find_changes
+from fairbench_cli.audit.parts.changes import _worst_first, find_changes
 from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.pairing import read_sides
 from fairbench_cli.audit.scan.slices import BeforeAfter
@@ -243,6 +243,17 @@ def test_the_word_is_about_the_distance_from_equality():
     rest = joint([cells(200, 20, 25, 755), reference])
     assert words_of(one) == [("better", "")]
     assert words_of(one, *([rest] * 19))[0] == ("undecided", "chance")
+
+
+def test_what_is_worse_comes_first_whatever_its_p():
+    from types import SimpleNamespace
+
+    words = {"undecided": 0.0, "hardly": 0.0, "better": 0.001, "worse": 0.04}
+    rows = [SimpleNamespace(word=word, p=p) for word, p in words.items()]
+    rows[2:2] = [SimpleNamespace(word="worse", p=p) for p in (float("nan"), 0.03)]
+    ordered = [(row.word, row.p) for row in _worst_first(rows)]
+    assert ordered[:2] == [("worse", 0.03), ("worse", 0.04)]
+    assert [word for word, _ in ordered[2:]] == ["worse", "better", "hardly", "undecided"]
 
 
 def test_what_became_of_it_does_not_depend_on_the_unit_of_weight(frame):

@@ -161,6 +161,13 @@ def test_columns_of_one_name_stop_only_who_names_them():
         read(text, attributes=("points",))
 
 
+@pytest.mark.parametrize(("columns", "likely"), [("approved", True), ("approved,decision", False)])
+def test_the_one_likely_column_of_scores_is_named(columns, likely):
+    with pytest.raises(UserError) as caught:
+        read(f"{columns},race\n" + "1,0,a\n"[2 * likely :] * 3)
+    assert ("likely --score approved" in str(caught.value)) == likely
+
+
 def test_columns_of_one_name_that_hold_the_same_are_read_once(tmp_path):
     """ProPublica's COMPAS file has decile_score and priors_count twice, each with the same numbers."""
     text = "group,score,race,group,n,n\n3,1,a,3,1,2\n2,0,b, 2 ,1,1\n,1,a,,1,1\n1,0,b,1,1,1\n"

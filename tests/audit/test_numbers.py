@@ -11,8 +11,10 @@ import pandas as pd
 import pytest
 
 from fairbench_cli.audit.api import AuditResult, audit
+from fairbench_cli.audit.compare.number_estimates import _bin_shares
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
+from fairbench_cli.measures.value_ranks import SortedValues
 
 GOLDEN = Path(__file__).parents[1] / "reference" / "numbers"
 TABLES = pd.read_csv(GOLDEN / "tables.csv")
@@ -40,6 +42,15 @@ def tables(request: pytest.FixtureRequest) -> tuple[str, AuditResult]:
         options["weight"] = "weight"
     keys = {"attribute": ["group"], "ref": {"group": "r"}, "model_column": "table", "draws": 0}
     return request.param, audit(TABLES, outcome="number", **keys, **options)
+
+
+def test_weighted_shares_of_bins_are_numpys() -> None:
+    values, weights = np.array([1.0, 2, 2, 3, 5, 8]), np.array([1.0, 2, 0, 4, 1, 2])
+    edges = [1.0, 2.0, 4.0, 8.0]
+    for own in (weights, None):
+        counted, _ = np.histogram(values, edges, weights=own)
+        found = _bin_shares(SortedValues(values, own), edges)
+        assert found == pytest.approx(counted / (6 if own is None else own.sum()))
 
 
 def compared(result: AuditResult) -> pd.DataFrame:

@@ -312,6 +312,16 @@ def test_weights_of_a_pre_processor_reach_the_classifier(weights):
     np.testing.assert_allclose(meta.scores(TEST), ours.scores(TEST), rtol=1e-6)
 
 
+@pytest.mark.parametrize("weight", [-1.0, np.inf, np.nan])
+def test_weights_that_are_none_are_refused(weight):
+    class Strange(Weigh):
+        def fit_transform(self, X, y):
+            return X, np.where(np.arange(len(y)) == 0, weight, 1.0)
+
+    with pytest.raises(ValueError, match="negative or not finite"):
+        fit(Strange)
+
+
 def test_an_empty_cell_degrades_a_pre_processor_as_it_does_ours():
     train = sample((20, 0, 10, 10))
     assert (

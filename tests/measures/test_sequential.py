@@ -166,6 +166,14 @@ def test_there_are_no_limits_before_five_are_selected_in_each_group():
     assert 0 < low[2] < high[2] < np.inf
 
 
+def test_limits_of_a_group_that_begins_at_the_last_look_stay_those_of_this_look():
+    counts = np.array([[0, 0, 40, 60], [0, 0, 90, 120], [9, 9, 35, 50], [30, 30, 70, 90]])
+    ended, went_on = ratio_looks(*counts[:, :3]), ratio_looks(*counts)
+    assert ended.start_look.tolist() == 2
+    np.testing.assert_allclose(ended.log_evidence(2.0), went_on.log_evidence(2.0)[:3], rtol=1e-12)
+    assert ended.log_evidence(2.0)[-1] != 0
+
+
 def heavy_months(rng, worlds: int, n: int, rate: float) -> WeightedRows:
     """Rows without weights, but for one of twenty selected, which weighs 20."""
     shape = (worlds, 60)
