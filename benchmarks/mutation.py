@@ -3,9 +3,9 @@
 ``python benchmarks/mutation.py audit report [-n 50] [--seed 1] > drawn.csv`` draws small changes to the code
 (a comparison, an operator, a number, a condition, a branch, an argument), as many of each room and of each
 file its share. It makes one at a time in a copy of the repository, and runs the doctests of the file and the
-tests that import the module, name the function or are named after the file: cheap ones first, until one
-fails that passes without the change. It prints a row for each, and what the score is. ``--again drawn.csv``
-tries those once more that survived, and prints what is left of them.
+tests that import the module, name the function or share a word with the file's name: cheap ones first, until
+one fails that passes without the change. It prints a row for each, and what the score is.
+``--again drawn.csv`` tries those once more that survived, and prints what becomes of them.
 
 A test that takes `EACH` CPU seconds without the change is left out, and a mutant is given up after ``--most``
 of them. A room is a folder of fairbench_cli.
@@ -40,11 +40,21 @@ ROOT = Path(__file__).parents[1]
 LEFT_OUT = "__pycache__", ".git", ".venv", ".*_cache"
 MOST_FILES = 12
 """How many test files are tried at most: those that import the module before those that name a function."""
-EACH = 2.0
+WORD = 6
+"""Letters by which words are the same: number, numbers."""
+EACH = 1.5
 """CPU seconds that a test may take; ten times as much by the clock."""
 COSTLY = {"say", "fairbench", "finished", "data_folder", "run_page"}
 """Fixtures of tests that run commands or read much, which come last."""
-OPTIONS = "-q", "-x", "-n0", "-p", "no:cacheprovider", "--hypothesis-seed=1"
+OPTIONS = (
+    "-q",
+    "-x",
+    "-n0",
+    "-p",
+    "no:cacheprovider",
+    "--hypothesis-seed=1",
+    "-Wignore::pytest.PytestCollectionWarning",
+)
 HEADS = "file", "line", "change", "killed_by", "seconds"
 
 COMPARED = {
@@ -186,13 +196,13 @@ def tests_of(mutant: Mutant, texts: dict[str, str]) -> list[str]:
     package, _, stem = module.rpartition(".")
     imports = re.compile(rf"{re.escape(module)}\b|from {re.escape(package)} import [^\n]*\b{stem}\b")
     names = re.compile("|".join(rf"\b{name}\b" for name in mutant.names if len(name) > 3) or "(?!)")
+    words = {word[:WORD] for word in stem.split("_")}
     room = mutant.file.split("/")[1]
-    closeness = {
-        file: 4 * bool(imports.search(text))
-        + 2 * (f"tests/{room}/" in file and stem in file)
-        + bool(names.search(text))
-        for file, text in texts.items()
-    }
+    closeness = {}
+    for file, text in texts.items():
+        same = words & {word[:WORD] for word in Path(file).stem.split("_")}
+        is_named_alike = bool(same) and f"tests/{room}/" in file
+        closeness[file] = 4 * bool(imports.search(text)) + 2 * is_named_alike + bool(names.search(text))
     order = sorted(filter(closeness.get, texts), key=lambda file: (-closeness[file], len(texts[file])))
     return [mutant.file, *order[:MOST_FILES]]
 
@@ -226,20 +236,39 @@ class Watch:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Stop a test that takes too long, and all when the mutant does."""
+        """Note what a test takes, and stop all when the mutant takes too long."""
         self.note("begun", item.nodeid)
         start = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, self.each)
-        signal.setitimer(signal.ITIMER_REAL, 10 * self.each)
         try:
             return (yield)
         finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            signal.setitimer(signal.ITIMER_REAL, 0)
             self.note(f"{time.process_time() - start:.3f}", item.nodeid)
             if time.process_time() - self.start > self.most:
                 item.session.shouldstop = "too long"
                 self.note("given up", item.nodeid)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
+        """Stop what takes too long before the test."""
+        return (yield from self.stopped(item))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """Stop a test that takes too long."""
+        return (yield from self.stopped(item))
+
+    def stopped(self, item: pytest.Item) -> Iterator[None]:
+        """Skip a test after its CPU seconds, or ten times as many by the clock."""
+        signal.setitimer(signal.ITIMER_PROF, self.each)
+        signal.setitimer(signal.ITIMER_REAL, 10 * self.each)
+        try:
+            return (yield)
+        except Overtime:
+            self.note("slow", item.nodeid)
+            pytest.skip("too long")
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note what fails."""
@@ -284,38 +313,38 @@ class Tree:
             if file.startswith(str(self.root)) or name.startswith("fairbench_cli"):
                 del sys.modules[name]
 
-    def fails(self, tests: list[str], share: float) -> str | None:
-        """Return the first test that fails in a fork: "import" if none begins, "" if the time is over."""
+    def fails(self, tests: list[str], share: float = 1.0, most: float | None = None) -> tuple[str, list[str]]:
+        """Return the first test that fails in a fork, "import" if none begins, ""; and the slow ones."""
         self.log.unlink(missing_ok=True)
         child = os.fork()
         if not child:
-            self._run(tests, share)
+            self._run(tests, share, self.most if most is None else most)
         code = self._code(child)
         lines = [line.split("\t") for line in self.log.read_text().splitlines()] if self.log.exists() else []
         self.seconds |= {test: float(what) for what, test in lines if what[0].isdigit()}
-        for what, test in lines:
-            if what == "failed":
-                return test
-        if code in (0, 5):
-            return None
-        if any(what == "given up" for what, _ in lines):
-            return ""
-        return lines[-1][1] if lines else "import"
+        found = {
+            kind: [test for what, test in lines if what == kind] for kind in ("failed", "slow", "given up")
+        }
+        if found["failed"]:
+            return found["failed"][0], []
+        if code in (0, 5) or found["given up"]:
+            return "", found["slow"]
+        return lines[-1][1] if lines else "import", []
 
-    def _run(self, tests: list[str], share: float) -> None:
+    def _run(self, tests: list[str], share: float, most: float) -> None:
         """Run tests in this process, and end it."""
         code = 1
         try:
             os.setsid()
-            most = int(self.most * 1.5)
-            resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+            limit = int(1.5 * self.most)
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
             nowhere = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):
                 os.dup2(nowhere, stream)
             for number in (signal.SIGPROF, signal.SIGALRM):
                 signal.signal(number, too_long)
             files = [test.partition("::")[0] for test in tests]
-            code = int(pytest.main([*OPTIONS, *tests], plugins=[Watch(self, files, EACH * share, self.most)]))
+            code = int(pytest.main([*OPTIONS, *tests], plugins=[Watch(self, files, EACH * share, most)]))
         finally:
             os._exit(code)
 
@@ -341,12 +370,19 @@ class Tree:
         while True:
             path.write_bytes(changed)
             try:
-                failed = self.fails(tests, 2)
+                failed, slow = self.fails(tests, 1.5)
             finally:
                 path.write_bytes(source)
-            if not failed or failed == "import" or self.fails([failed], 1) is None:
-                return failed or ""
-            self.left_out.add(failed)
+            if failed == "import":
+                return failed if self.fails(tests, most=0)[0] != "import" else ""
+            if failed and self.fails([failed]) == ("", []):
+                return failed
+            for test in slow[:2]:  # or it waits for ever
+                if self.fails([test]) == ("", []):
+                    return test
+            self.left_out |= {*slow, *filter(None, [failed])}
+            if not failed:
+                return ""
 
 
 def drawn_again(rows: list[dict[str, str]]) -> list[Mutant]:
