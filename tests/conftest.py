@@ -240,6 +240,11 @@ def scaled(examples: int) -> int:
     return max(1, round(examples * EXAMPLES))
 
 
+def worlds(n: int) -> range:
+    """Return the worlds that a test of a level simulates: n of them at night, fewer elsewhere."""
+    return range(max(20, round(n * min(1, EXAMPLES))))
+
+
 settings.register_profile("scaled", max_examples=scaled(100), deadline=None)
 settings.load_profile("scaled")
 

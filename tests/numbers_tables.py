@@ -1,6 +1,10 @@
 """Tables of numbers of two groups with known answers: tests/reference/numbers."""
 
 import csv
+import inspect
+from collections.abc import Callable
+from itertools import product
+from math import comb, prod
 from pathlib import Path
 
 import numpy as np
@@ -33,9 +37,37 @@ def _read_answers():
 TABLES = _read_tables()
 """The columns of each table, by its number; `is_group` is false of the reference."""
 ANSWERS = _read_answers()
-each_table = pytest.mark.parametrize("number", TABLES)
+
+
+def each_table(test: Callable[..., None]) -> Callable[..., None]:
+    """Make one test of a law that holds of each table: it says which one fails."""
+
+    def test_of_all(**more: object) -> None:
+        for number in TABLES:
+            try:
+                test(number=number, **more)
+            except AssertionError as error:
+                error.add_note(f"of table {number}")
+                raise
+
+    signature = inspect.signature(test)
+    others = [one for name, one in signature.parameters.items() if name != "number"]
+    test_of_all.__signature__ = signature.replace(parameters=others)
+    return test_of_all
 
 
 def golden(number, name):
     """Return the answer of a table, to compare a number with."""
     return pytest.approx(float(ANSWERS[number][name]), rel=1e-9, abs=1e-9)
+
+
+def permutation_p(counts: np.ndarray, statistic: Callable[[np.ndarray], float]) -> float:
+    """The share of all ways to deal the rows of a 2 × k table out, its margins fixed, that are as far."""
+    columns = counts.sum(0)
+    farther = 0.0
+    for first in product(*(range(n + 1) for n in columns)):
+        if sum(first) == counts[0].sum():
+            dealt = np.array([first, columns - first])
+            if statistic(dealt) >= statistic(counts) - 1e-9:
+                farther += prod(map(comb, columns.tolist(), first))
+    return farther / comb(int(counts.sum()), int(counts[0].sum()))

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from audit_counts import slice_of
+from conftest import most_by_chance, worlds
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
@@ -271,30 +272,36 @@ def test_a_difference_that_is_the_margin_passes_exactly():
 # -- how often it is wrong
 
 
-@pytest.mark.parametrize(("n", "m"), [(150, 150), (100, 1000), (1500, 1500)])
+def all_tables(n, m, rate, ref_rate):
+    """The counts of two groups with a probability above 1e-12, and their probabilities."""
+    sides = []
+    for size, chance in ((n, rate), (m, ref_rate)):
+        counts = np.arange(size + 1)
+        likely = binom.pmf(counts, size, chance) > 1e-12
+        sides.append((counts[likely], binom.pmf(counts[likely], size, chance)))
+    (x, p), (y, q) = sides
+    return np.repeat(x, len(y)), np.tile(y, len(x)), np.outer(p, q).ravel()
+
+
+@pytest.mark.parametrize(("n", "m"), [(150, 150), (100, 1000), (300, 600)])
 @pytest.mark.parametrize("rate", [0.1, 0.3])
-def test_levels(n, m, rate):
-    """A true gap of exactly the margin passes, and equal rates fail, in 5 % of audits at most."""
-    rng = np.random.default_rng(n + m)
-    repeats = 4000
+def test_levels_of_all_tables(n, m, rate):
+    """A true gap of exactly the margin passes, and equal rates fail, in about 5 % of audits at most."""
     margin = 0.05
-    error = 3 * math.sqrt(0.05 * 0.95 / repeats)
-    ref = rng.binomial(m, rate, repeats)
     for sign in (-1, 1):
-        at_margin = rng.binomial(n, rate + sign * margin, repeats)
-        assert margin_tests(at_margin, n, ref, m, margin).within.mean() <= 0.05 + error
-        outside = difference_outside_p(at_margin, n, ref, m, margin)
-        assert (outside < 0.05).mean() <= 0.05 + error
-    equal = rng.binomial(n, rate, repeats)
-    tests = margin_tests(equal, n, ref, m, margin)
-    fails = (tests.p[:, 0] < 0.05) & (np.abs(equal / n - ref / m) > margin)
-    assert fails.mean() <= 0.05 + error
+        x, y, chance = all_tables(n, m, rate + sign * margin, rate)
+        assert chance @ margin_tests(x, n, y, m, margin).within[:, 0] <= 0.03
+        assert chance @ (difference_outside_p(x, n, y, m, margin) < 0.05) <= 0.052
+    x, y, chance = all_tables(n, m, rate, rate)
+    tests = margin_tests(x, n, y, m, margin)
+    fails = (tests.p[:, 0] < 0.05) & (np.abs(x / n - y / m) > margin)
+    assert chance @ fails <= 0.057
 
 
 def test_limits_of_a_stream_hold_at_all_looks():
     """The true difference is outside of them at some look in 5 % of streams at most."""
     rng = np.random.default_rng(8)
-    streams, looks = 1500, 24
+    streams, looks = len(worlds(2000)), 24
     n, m = 40, 90
     for rate, ref_rate in ((0.3, 0.3), (0.25, 0.3), (0.12, 0.07)):
         drawn = (
@@ -305,8 +312,8 @@ def test_limits_of_a_stream_hold_at_all_looks():
         )
         evidence = ratio_looks(*drawn)
         low, high = evidence.difference_limits()
-        missed = ((low > rate - ref_rate) | (high < rate - ref_rate)).any(-1).mean()
-        assert missed <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / streams)
+        missed = ((low > rate - ref_rate) | (high < rate - ref_rate)).any(-1)
+        assert missed.sum() <= most_by_chance(streams, 0.05)
         # The limits are where the evidence is 20.
         last = evidence.log_difference_evidence(low)[:, -1]
         assert last == pytest.approx(np.full(streams, math.log(20)), abs=1e-6)
@@ -338,14 +345,12 @@ def test_so_many_rows_decide_with_the_power_asked_for(rate, difference):
     rule = Criterion(margin=0.05)
     rows = float(rows_needed(rate, (rate + difference) / rate, 0.4, rule))
     n, m = round(0.4 * rows), round(0.6 * rows)
-    rng = np.random.default_rng(3)
-    selected = rng.binomial(n, rate + difference, 4000)
-    ref = rng.binomial(m, rate, 4000)
-    tests = margin_tests(selected, n, ref, m, 0.05)
+    x, y, chance = all_tables(n, m, rate + difference, rate)
+    tests = margin_tests(x, n, y, m, 0.05)
     decided = tests.within[:, 0]
     if abs(difference) > 0.05:
-        decided = (tests.p[:, 0] < 0.05) & (np.abs(selected / n - ref / m) > 0.05)
-    assert decided.mean() == pytest.approx(0.8, abs=0.03)
+        decided = (tests.p[:, 0] < 0.05) & (np.abs(x / n - y / m) > 0.05)
+    assert chance @ decided == pytest.approx(0.8, abs=0.01)
     assert np.isnan(rows_needed(rate, (rate + 0.05) / rate, 0.4, rule))
 
 

@@ -2,12 +2,13 @@
 
 import time
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from audit_counts import compas, one, slice_of, tally_of
-from conftest import law
+from conftest import law, worlds
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
@@ -26,7 +27,6 @@ from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.score_test import difference_interval, ratio_interval, wilson_interval
 from fairbench_cli.measures.significance import fisher, holm, two_proportions
 
-AUDITS = 300
 NAMES = SHOWN
 
 table = st.tuples(st.integers(1, 400), st.integers(1, 400)).flatmap(
@@ -49,14 +49,14 @@ def simulated_audit(rng: np.random.Generator) -> tuple[Floats, Floats]:
     return p, n
 
 
-def coverage(reference: int) -> dict[tuple[str, str], float]:
-    """Share of intervals that hold the truth, by kind and metric, over `AUDITS` audits."""
+def coverage(reference: int, audits: Iterable[int]) -> dict[tuple[str, str], float]:
+    """Share of intervals that hold the truth, by kind and metric, over some audits."""
     rng = np.random.default_rng(2018)
     at = np.full(len(NAMES), reference)
     hits: dict[tuple[str, str], list[float]] = defaultdict(list)
     others = [g for g in range(3) if g != reference]
     empty = slice_of(dict.fromkeys("abc", (0, 0, 0, 0)))
-    for _ in range(AUDITS):
+    for _ in audits:
         p, n = simulated_audit(rng)
         part = replace(empty, counts=replace(empty.counts, n=n), cell_rows=n.astype(np.int64), squares=n)
         rows, ref = rate_rows(part, NAMES, at)
@@ -78,9 +78,10 @@ def coverage(reference: int) -> dict[tuple[str, str], float]:
 
 @pytest.mark.parametrize("reference", [0, REST])
 def test_95_percent_intervals_cover_95_percent(reference: int) -> None:
-    covered = coverage(reference)
+    audits = worlds(2000)
+    covered, error = coverage(reference, audits), 3 * (0.05 * 0.95 / len(audits)) ** 0.5
     worst, best = min(covered.values()), max(covered.values())
-    assert 0.93 <= worst <= best <= 0.97, covered
+    assert 0.945 - error <= worst <= best <= 0.955 + error, covered
 
 
 # The closed forms and tests are those of others.
