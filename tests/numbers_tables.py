@@ -1,7 +1,6 @@
 """Tables of numbers of two groups with known answers: tests/reference/numbers."""
 
 import csv
-import inspect
 from collections.abc import Callable
 from itertools import product
 from math import comb, prod
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from for_each import for_each
 
 NUMBERS = Path(__file__).parent / "reference" / "numbers"
 COLUMNS = ("value", "prediction", "column", "weight", "cluster")
@@ -37,23 +37,7 @@ def _read_answers():
 TABLES = _read_tables()
 """The columns of each table, by its number; `is_group` is false of the reference."""
 ANSWERS = _read_answers()
-
-
-def each_table(test: Callable[..., None]) -> Callable[..., None]:
-    """Make one test of a law that holds of each table: it says which one fails."""
-
-    def test_of_all(**more: object) -> None:
-        for number in TABLES:
-            try:
-                test(number=number, **more)
-            except AssertionError as error:
-                error.add_note(f"of table {number}")
-                raise
-
-    signature = inspect.signature(test)
-    others = [one for name, one in signature.parameters.items() if name != "number"]
-    test_of_all.__signature__ = signature.replace(parameters=others)
-    return test_of_all
+each_table = for_each("number", TABLES)
 
 
 def golden(number, name):

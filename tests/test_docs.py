@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import study_of
+from for_each import for_each
 
 from fairbench_cli.base.strict_yaml import read_yaml
 from fairbench_cli.cli.listing import pages
@@ -132,7 +133,7 @@ def test_a_page_can_be_followed(name, tmp_path, say):
             printed(said, body)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@for_each("page", PAGES)
 def test_nothing_is_left_to_fill_in(page):
     assert not re.findall(r"@[A-Z0-9]+@|TODO|FIXME", page.read_text(encoding="utf-8"))
 
@@ -148,7 +149,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title).strip().replace(" ", "-") for title in plain}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@for_each("page", PAGES)
 def test_links_lead_somewhere(page):
     for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)]*)\)", prose(page)):
         if "://" not in target:

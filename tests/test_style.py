@@ -5,6 +5,7 @@
 
 import ast
 import io
+import re
 import tokenize
 from collections import Counter
 from functools import cache
@@ -106,6 +107,15 @@ def figure(title: str) -> float:
 @pytest.mark.parametrize(("title", "ceiling"), CEILINGS.items())
 def test_the_code_reads_no_worse(title, ceiling):
     assert figure(title) <= ceiling
+
+
+MANY_WORLDS = re.compile(r"for (?:_|seed|run|world) in range\((?:\d+, )?\d[\d_]{2,}\)")
+
+
+def test_loops_over_many_worlds_go_by_worlds_or_scaled():
+    """So that a night has all of them and the gate few; rows have another name than worlds and seeds."""
+    paths = Path(__file__).parent.rglob("*.py")
+    assert [path for path in paths if MANY_WORLDS.search(path.read_text(encoding="utf-8"))] == []
 
 
 if __name__ == "__main__":

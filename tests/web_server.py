@@ -90,7 +90,7 @@ def started(folder: Path, *arguments: str) -> Iterator[Server]:
 
 def wait_until(holds: Callable[[], object]) -> None:
     """Wait until something holds, twenty seconds at most."""
-    for _ in range(400):
+    for _time in range(400):
         if holds():
             return
         time.sleep(0.05)

@@ -105,5 +105,5 @@ def write_bomb(path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
         with archive.open("xl/worksheets/sheet1.xml", "w") as part:
-            for _ in range(120):
+            for _row in range(120):
                 part.write(b"0" * 1_000_000)

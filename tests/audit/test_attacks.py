@@ -45,8 +45,8 @@ def scored(scores):
 # -- scales of scores and thresholds
 
 RNG = random.Random(1)  # noqa: S311
-PERCENTS = [RNG.randrange(1, 101) for _ in range(400)]
-SHARES = [round(RNG.random(), 3) for _ in range(400)]
+PERCENTS = [RNG.randrange(1, 101) for _row in range(400)]
+SHARES = [round(RNG.random(), 3) for _row in range(400)]
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,12 @@ def test_a_threshold_of_another_scale_than_nearly_all_scores_is_refused(scores, 
 @pytest.mark.parametrize(
     ("scores", "threshold"),
     [
-        ([RNG.gauss(0, 2) for _ in range(400)], 0.5),  # logits
-        ([RNG.gauss(0, 2) for _ in range(400)], 2.0),
-        ([min(1.08, RNG.gauss(0.8, 0.1)) for _ in range(400)], 0.5),  # shares, some of them over 1
+        ([RNG.gauss(0, 2) for _row in range(400)], 0.5),  # logits
+        ([RNG.gauss(0, 2) for _row in range(400)], 2.0),
+        ([min(1.08, RNG.gauss(0.8, 0.1)) for _row in range(400)], 0.5),  # shares, some of them over 1
         ([0.9 + i / 1000 for i in range(150)], 0.5),  # all are selected, and rightly so
         ([*[0] * 40, *PERCENTS], 0.5),  # counts: whoever has any
-        ([RNG.expovariate(3) for _ in range(400)], 2.0),  # few are above 1, and some between 1 and 2
+        ([RNG.expovariate(3) for _row in range(400)], 2.0),  # few are above 1, and some between 1 and 2
         ([RNG.uniform(0, 100) for _ in range(60)], 50.0),
     ],
 )
@@ -283,7 +283,7 @@ def test_ndjson_with_a_byte_order_mark(tmp_path):
 
 def test_the_order_of_rows_changes_no_digit_of_what_scores_are_worth():
     rng = random.Random(2)  # noqa: S311
-    rows = [f"{rng.random():.2f},{rng.randrange(2)},{rng.choice('abc')}" for _ in range(600)]
+    rows = [f"{rng.random():.2f},{rng.randrange(2)},{rng.choice('abc')}" for _row in range(600)]
     results = []
     for _ in range(2):
         rng.shuffle(rows)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import most_by_chance, scaled
+from conftest import most_by_chance, worlds
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 import fairbench_cli as fb
@@ -49,9 +49,7 @@ def test_it_is_said_only_where_it_is_shown(n: int, agree: float) -> None:
 
 
 def test_a_fair_coin_is_said_to_run_against_the_score_in_few_audits() -> None:
-    said = [
-        label_warning(fb.audit(people(200, 0.5, seed=seed), draws=0).report) for seed in range(scaled(60))
-    ]
+    said = [label_warning(fb.audit(people(200, 0.5, seed=seed), draws=0).report) for seed in worlds(300)]
     assert sum(map(bool, said)) <= most_by_chance(len(said), 0.03)
 
 

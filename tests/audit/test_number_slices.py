@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import most_by_chance, scaled
+from conftest import most_by_chance, worlds
 from scipy import stats
 
 import fairbench_cli as fb
@@ -133,7 +133,7 @@ def test_few_rows_have_no_trend():
 
 
 def test_equal_groups_seldom_have_a_trend():
-    n = scaled(40)
+    n = len(worlds(300))
     rejected = [slices_of(months(seed, n=600)).trends[0].p < 0.05 for seed in range(100, 100 + n)]
     assert sum(rejected) <= most_by_chance(n, 0.05)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from audit_counts import one
+from conftest import worlds
 
 import fairbench_cli as fb
 from fairbench_cli.audit.build_report import judge
@@ -68,14 +69,14 @@ def test_an_audit_of_the_rows_planned_finds_the_ratio_as_often_as_planned():
     assert (row.verdict, row.chance) == ("fail", pytest.approx(0.8, abs=0.01))
     sizes = {"a": row.reference_rows, "b": row.rows, "c": 3 * row.rows, "d": 3 * row.rows}
     rates = dict.fromkeys(sizes, 0.4) | {"b": 0.28}
-    failed = 0
-    for _ in range(300):
+    failed, audits = 0, worlds(2000)
+    for _ in audits:
         selected = {group: int(rng.binomial(rows, rates[group])) for group, rows in sizes.items()}
         cells = {group: (0, selected[group], 0, rows - selected[group]) for group, rows in sizes.items()}
         report = judge(one(cells, labelled=False), AuditConfig(draws=0))
         (mine,) = (each for each in report.disparities if each.group == "b" and each.deciding)
         failed += mine.verdict == "fail"
-    assert failed / 300 == pytest.approx(0.8, abs=0.07)
+    assert failed / len(audits) == pytest.approx(0.8, abs=3 * (0.16 / len(audits)) ** 0.5)
 
 
 def test_an_audit_says_the_rows_that_a_plan_with_its_rates_says():

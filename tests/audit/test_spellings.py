@@ -148,7 +148,7 @@ def test_messy_spellings_give_the_clean_answer():
     """A third of the cells in other capitals, with blanks or a dot: merged, the counts are the clean ones."""
     rng = random.Random(5)  # noqa: S311
     clean, messy = ["decision,group"], ["decision,group"]
-    for _ in range(600):
+    for _row in range(600):
         cells_of_row = rng.choice(["Hired", "Declined"]), rng.choice(["Women", "Men", "Others"])
         clean.append(",".join(cells_of_row))
         changes = (str, str.upper, lambda cell: f" {cell} ", lambda cell: f"{cell}.")

@@ -34,7 +34,7 @@ def mine(tmp_path: Path) -> Path:
     rows = "".join(
         f"{rng.integers(50)},{rng.choice(list('fm'))},{rng.choice(list('bow'))},{rng.choice(list('pqr'))},"
         f"{rng.integers(2)}\n"
-        for _ in range(118)
+        for _row in range(118)
     )
     (tmp_path / "mine.csv").write_text("x,sex,race,job,y\n" + rows)
     return tmp_path

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from conftest import law
+from conftest import law, scaled
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
@@ -307,14 +307,15 @@ def test_the_rng_tells_equals_apart_not_their_place():
     codes, s = rows([0] * 10 + [1] * 10, [0] * 5 + [2] * 15)
     down, redrawn = np.zeros(40), np.zeros(40)
     plan = make_plan(np.array([[10, 10, 0], [5, 0, 15]]), 0.5)
-    for seed in range(200):
+    seeds = range(scaled(200))
+    for seed in seeds:
         down += repair_by_rank(number(range(3)), codes, s, 1.0, "combinatorial", rng(seed))[1] == 0
         redrawn += plan.carry_out(codes, s, rng(seed)) != codes
     twos = (s == 1) & (codes == 2)
-    assert down[twos].sum() == 200 * 5  # at ranks 5 to 9 the first group has its 0s
-    assert down[twos].min() > 40  # of about 67
+    assert down[twos].sum() == len(seeds) * 5  # at ranks 5 to 9 the first group has its 0s
+    assert down[twos].min() > 0.1 * len(seeds)  # of about a third
     assert plan.keep[1, 2] == 7
-    assert redrawn[twos].min() > 0.7 * redrawn[twos].mean()
+    assert redrawn[twos].min() > 0.5 * redrawn[twos].mean()
 
 
 def test_a_number_that_is_its_own_goal_is_not_changed_by_rounding():

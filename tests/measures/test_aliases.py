@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from for_each import for_each
 
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.literature_names import ALIASES
@@ -98,7 +99,7 @@ def definition(name, counts):
 
 
 @pytest.mark.parametrize("counts", [TABLES, MANY], ids=["two groups", "three groups"])
-@pytest.mark.parametrize("alias", ALIASES, ids=lambda alias: alias.name)
+@for_each("alias", ALIASES)
 def test_an_alias_is_its_definition(alias, counts):
     if alias.name == "two-proportions-p":  # against scipy and statsmodels in test_significance
         np.testing.assert_array_equal(measure(alias.name, counts), measure("selection-rate-p", counts))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from for_each import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -40,7 +41,7 @@ tables = st.builds(
 )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 @pytest.mark.parametrize("distinct", [0, 3, 40])
 def test_each_group_has_the_values_of_scikit_learn(seed, distinct):
     group, y, score = table(seed, distinct=distinct)

@@ -2,13 +2,10 @@
 
 from types import ModuleType
 
-import numpy as np
 import pandas as pd
 import pytest
-from conftest import study_of
+from conftest import most_by_chance, study_of, worlds
 from numbers_data import REFERENCE
-
-RUNS = 400
 
 
 @pytest.fixture(scope="module")
@@ -18,24 +15,20 @@ def study() -> ModuleType:
     return study
 
 
-def least(coverage: float) -> float:
-    """Return a share that intervals of a coverage seldom stay below: three standard errors."""
-    return coverage - 3 * (coverage * (1 - coverage) / RUNS) ** 0.5
-
-
 @pytest.mark.parametrize("i", [0, 3, 5, 8, 15, 20])
 def test_intervals_hold_the_truth_as_often_as_in_larger_studies(study: ModuleType, i: int) -> None:
     design = (study.SAME + study.UNEQUAL)[i]
-    compared = study.compare(design, RUNS, "test")
+    runs = len(worlds(2000))
+    compared = study.compare(design, runs, "test")
     expected = pd.read_csv(REFERENCE / "coverage_wider.csv").set_index(["distribution", "rows", "spread"])
     law = {"half zeros": "half0", "0 to 10": "0-10", "t, 3 df": "t3"}.get(design.law, design.law)
     sizes = "{}/{}".format(*design.rows)
     row = expected.loc[law, sizes, "same" if design.spread == 1 else "unequal"]
     for kind, column in (("welch", "welch"), ("hall", "hall"), ("", "wider")):
-        assert np.mean(compared.holds(0.0, kind)) >= least(row[column])
+        assert (~compared.holds(0.0, kind)).sum() <= most_by_chance(runs, 1 - row[column])
     p_more = study.true_rank(design)
     holds_rank = (compared.of_ranks("low") <= p_more) & (p_more <= compared.of_ranks("high"))
-    assert holds_rank.mean() >= least(0.946)
+    assert (~holds_rank).sum() <= most_by_chance(runs, 1 - 0.946)
 
 
 @pytest.mark.parametrize("part", ["power", "weights", "clusters", "margins", "errors"])

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from for_each import for_each
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -67,7 +68,7 @@ def means_by_name(group: Moments, reference: Moments) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("number", EXPECTED.index)
+@for_each("number", EXPECTED.index)
 def test_means_are_those_of_the_reference_numbers(number):
     rows = table(number)
     moments = moments_of(rows)
@@ -89,7 +90,7 @@ def test_means_are_those_of_the_reference_numbers(number):
     assert_as_expected(numbers, EXPECTED.loc[number])
 
 
-@pytest.mark.parametrize("number", EXPECTED.index)
+@for_each("number", EXPECTED.index)
 def test_errors_of_predictions_are_those_of_the_reference_numbers(number):
     rows = table(number)
     rows = rows.assign(residual=rows["prediction"] - rows["value"])
@@ -106,7 +107,7 @@ def test_errors_of_predictions_are_those_of_the_reference_numbers(number):
     assert largest == mean_square(residuals)[index]
 
 
-@pytest.mark.parametrize("name", EDGES)
+@for_each("name", EDGES)
 def test_hopeless_cases_have_the_numbers_that_they_can_have(name):
     case = EDGES[name]
     shift = case["r"][0]
@@ -115,7 +116,7 @@ def test_hopeless_cases_have_the_numbers_that_they_can_have(name):
     assert_as_expected(means_by_name(group, reference), expected)
 
 
-@pytest.mark.parametrize("number", range(0, 40, 3))
+@for_each("number", range(0, 40, 3))
 def test_welch_is_that_of_scipy(number):
     group, reference = values_of(number)
     expected = stats.ttest_ind(group, reference, equal_var=False)
@@ -283,7 +284,7 @@ def cluster_moments(rows) -> Moments:
     return Moments(moments.rows.reshape(2, -1), moments.sums.reshape(len(POWERS), 2, -1), moments.shift)
 
 
-@pytest.mark.parametrize("number", EXPECTED.index)
+@for_each("number", EXPECTED.index)
 def test_sums_by_cluster_make_the_cluster_errors_of_statsmodels(number):
     moments = cluster_moments(table(number))
     for i, name in enumerate("gr"):

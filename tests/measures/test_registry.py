@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import law
+from conftest import law, scaled
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -401,10 +401,9 @@ def test_unknown_measure():
         measure("fairness", of_labels(1, 1, 1, 1))
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_mutual_information_of_one_class_or_group_is_nan_whatever_the_weights(seed):
-    rng = np.random.default_rng(seed)
-    for _ in range(200):
+def test_mutual_information_of_one_class_or_group_is_nan_whatever_the_weights():
+    rng = np.random.default_rng(0)
+    for _ in range(scaled(200)):
         size = rng.integers(3, 12)
         s, weights = rng.integers(0, 2, size), rng.random(size).round(1) + 0.1
         one_class = count(s, np.ones(size), np.ones(size), GROUPS, weights)

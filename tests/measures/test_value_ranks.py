@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from for_each import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from numbers_data import EDGES, EXPECTED, REFERENCE, assert_as_expected, table, values_of
@@ -75,7 +76,7 @@ def ranks_by_name(comparison: RankComparison) -> dict[str, float]:
 
 
 @FEEDERS
-@pytest.mark.parametrize("number", EXPECTED.index)
+@for_each("number", EXPECTED.index)
 def test_ranks_are_those_of_the_reference_numbers(number, feed):
     comparison = compare_placements(feed(*values_of(number)))
     numbers = ranks_by_name(comparison) | {"se_p_more": comparison.error}
@@ -83,7 +84,7 @@ def test_ranks_are_those_of_the_reference_numbers(number, feed):
 
 
 @FEEDERS
-@pytest.mark.parametrize("name", EDGES)
+@for_each("name", EDGES)
 def test_hopeless_cases_have_the_ranks_that_they_can_have(name, feed):
     case = EDGES[name]
     comparison = compare_placements(feed(np.array(case["g"]), np.array(case["r"])))
@@ -121,7 +122,7 @@ def test_salaries_of_professors_are_compared_as_scipy_does(feed):
 
 
 @FEEDERS
-@pytest.mark.parametrize("number", range(0, 40, 3))
+@for_each("number", range(0, 40, 3))
 def test_ranks_are_those_of_scipy(number, feed):
     group, reference = values_of(number)
     comparison = compare_placements(feed(group, reference))
@@ -340,7 +341,7 @@ def test_rows_that_are_there_twice_are_as_good_as_once():
 # -- quantiles
 
 
-@pytest.mark.parametrize("number", EXPECTED.index)
+@for_each("number", EXPECTED.index)
 def test_quantiles_are_those_of_the_reference_numbers(number):
     rows = table(number)
     counted = count_values(rows["value"], rows["code"], 2)

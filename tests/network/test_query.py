@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from conftest import two_lines
+from for_each import for_each
 from network_data import random_net
 
 import fairbench_cli as fb
@@ -23,7 +24,7 @@ def enumerated(net: BayesNet, asked: list[int], known: dict[int, int]) -> tuple[
     return table / table.sum(), float(table.sum())
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_answers_are_those_of_every_combination(seed):
     rng = np.random.default_rng(seed)
     net = random_net(rng, 7, polytree=seed % 3 == 0)

@@ -52,7 +52,7 @@ def decisions(tmp_path):
     rng = random.Random(7)  # noqa: S311 - people, not secrets
     path = tmp_path / "decisions.csv"
     rows = ["score,label,sex,race"]
-    for _ in range(600):
+    for _row in range(600):
         sex = rng.choice(["f", "m"])
         score = int(rng.random() < (0.3 if sex == "f" else 0.6))
         rows.append(f"{score},{rng.randint(0, 1)},{sex},{rng.choice('aaabbc')}")
@@ -329,7 +329,7 @@ def test_it_can_be_used_with_the_keyboard_alone(server, browser_page, decisions)
 
 
 def press_until_focused(page, target):
-    for _ in range(120):
+    for _row in range(120):
         page.keyboard.press("Tab")
         if target.evaluate("element => element === document.activeElement"):
             return

@@ -150,7 +150,7 @@ def test_a_browser_that_goes_away_leaves_nothing(server):
     with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
         connection.sendall(head.encode() + b"score,sex\n1,f\n")
         time.sleep(0.5)
-    for _ in range(100):
+    for _time in range(100):
         if server.kept() == kept:
             break
         time.sleep(0.1)
@@ -158,7 +158,7 @@ def test_a_browser_that_goes_away_leaves_nothing(server):
 
 
 def test_half_requests_hold_nobody_up(server, trickled):
-    connections = [socket.create_connection(("127.0.0.1", server.port), 30) for _ in range(200)]
+    connections = [socket.create_connection(("127.0.0.1", server.port), 30) for _time in range(200)]
     for connection in connections:
         connection.sendall(b"GET / HTTP/1.1\r\nHo")
     began = time.monotonic()
@@ -214,7 +214,7 @@ def test_ctrl_c_and_kill_leave_nothing(tmp_path):
                 time.sleep(0.3)
                 os.kill(server.process.pid, last_signal)
                 server.process.wait(20)
-        for _ in range(100):
+        for _time in range(100):
             if not list(folder.glob("fairbench-*")):
                 break
             time.sleep(0.1)
