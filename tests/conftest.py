@@ -255,10 +255,10 @@ def law(examples: int, **more: Any) -> settings:
 
 
 def most_by_chance(n: int, level: float) -> int:
-    """Return how many of `n` come with a probability of `level` each: more do once in a hundred times."""
+    """Return how many of `n` come with a probability of `level` each: more do once in 100 (1,000 of few n)."""
     from scipy.stats import binom
 
-    return int(binom.ppf(0.99, n, level))
+    return int(binom.ppf(0.99 if n >= 1000 else 0.999, n, level))
 
 
 def some_of(cases: Sequence[Any], examples: int, start: int = 0) -> list[Any]:

@@ -30,7 +30,7 @@ HERE = {"costs", "results"}
 SLOW = {
     "flips": (["--flips", "3", "--headers", "2"], "starts runs and reports"),
     "kills_dask": (["1"], "starts a scheduler and workers of dask"),
-    "mutation": (["document", "-n", "1"], "runs the tests of a room under coverage"),
+    "mutation": (["document", "-n", "1"], "reads every test, and runs some of them on a mutant"),
 }
 """Scripts that have to start processes: their arguments, and what makes them slow."""
 

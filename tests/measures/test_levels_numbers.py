@@ -25,7 +25,8 @@ def test_intervals_hold_the_truth_as_often_as_in_larger_studies(study: ModuleTyp
     sizes = "{}/{}".format(*design.rows)
     row = expected.loc[law, sizes, "same" if design.spread == 1 else "unequal"]
     for kind, column in (("welch", "welch"), ("hall", "hall"), ("", "wider")):
-        assert (~compared.holds(0.0, kind)).sum() <= most_by_chance(runs, 1 - row[column])
+        missed = 1 - row[column] + (0.01 if kind else 0)  # of the parts, theirs has an error as large
+        assert (~compared.holds(0.0, kind)).sum() <= most_by_chance(runs, missed)
     p_more = study.true_rank(design)
     holds_rank = (compared.of_ranks("low") <= p_more) & (p_more <= compared.of_ranks("high"))
     assert (~holds_rank).sum() <= most_by_chance(runs, 1 - 0.946)
