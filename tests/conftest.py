@@ -255,7 +255,7 @@ def law(examples: int, **more: Any) -> settings:
 
 
 def most_by_chance(n: int, level: float) -> int:
-    """Return how many of `n` come with a probability of `level` each: more do once in 100 (1,000 of few n)."""
+    """Return how many of `n` come with a probability of `level` each: more come once in 100, or in 1,000."""
     from scipy.stats import binom
 
     return int(binom.ppf(0.99 if n >= 1000 else 0.999, n, level))

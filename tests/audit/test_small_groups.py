@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import most_by_chance, scaled, two_lines
+from conftest import most_by_chance, two_lines, worlds
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
@@ -161,9 +161,9 @@ def test_nothing_of_this_is_in_an_audit_that_does_not_ask():
 @pytest.mark.parametrize("each", [1, 3])
 def test_a_scan_of_a_fair_world_seldom_says_something(each):
     """Of rows, and of people with three rows on average whose outcomes are correlated by one half."""
-    runs, said = scaled(100), 0
+    runs, said = worlds(1000), 0
     levels, shares = (("a", "b", "c", "d", "e"), ("f", "m")), ((0.5, 0.3, 0.12, 0.06, 0.02), (0.6, 0.4))
-    for run in range(runs):
+    for run in runs:
         rng = np.random.default_rng([7, run])
         codes = np.stack([rng.choice(len(of), 600 // each, p=of) for of in shares], axis=1)
         size = rng.geometric(1 / each, len(codes))
@@ -179,4 +179,4 @@ def test_a_scan_of_a_fair_world_seldom_says_something(each):
         config = AuditConfig(draws=60, seed=run, min_group=20)
         found = find_subgroups([Joint(part, ("p", "q"), levels, known)], ("selection-rate",), config)
         said += any(one.stands_out for one in found)
-    assert said <= most_by_chance(runs, 0.06)
+    assert said <= most_by_chance(len(runs), 0.06)

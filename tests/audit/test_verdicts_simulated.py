@@ -4,17 +4,28 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from conftest import most_by_chance, scaled
+from conftest import most_by_chance, worlds
 
 from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.power import Criterion, TwoGroups
 
 SELECTION = AuditConfig(metric=("selection-rate",), min_group=1)
 FALSE, MISSED = 0.055, 0.03  # the most that docs/verdicts.md says of fair worlds that fail, of gaps that pass
 SKEWED = (0.7, 0.15, 0.1, 0.05)
+
+
+@pytest.mark.parametrize(("n", "m"), [(10, 90), (50, 50), (30, 270), (100, 900), (150, 150), (20, 480)])
+def test_two_fair_groups_fail_in_so_many_of_all_tables(n: int, m: int) -> None:
+    """And a gap at the limit passes: test_power has these chances from all tables, one by one."""
+    for rate in (0.02, 0.1, 0.3, 0.5, 0.8):
+        chances = TwoGroups(n, m, rate, Criterion()).chances(np.array([1.0, 0.8]))
+        assert chances.fails[0] <= 0.057, rate
+        assert chances.passes[1] <= MISSED, rate
+
 
 Law = Callable[[np.random.Generator, np.ndarray], np.ndarray]
 LAWS: dict[str, Law] = {
@@ -67,12 +78,12 @@ def verdicts(
     ],
 )
 def test_a_fair_world_seldom_fails(rows: int, rate: float, groups: int, law: str) -> None:
-    runs = scaled(600)
+    runs = len(worlds(2000))
     assert verdicts(rate, rows, runs, law=law, groups=groups).count("fail") <= most_by_chance(runs, FALSE)
 
 
 def test_a_gap_at_the_limit_seldom_passes_and_a_large_one_fails() -> None:
-    runs = scaled(600)
+    runs = len(worlds(2000))
     assert verdicts(0.4, 3000, runs, ratio=0.8).count("pass") <= most_by_chance(runs, MISSED)
     assert verdicts(0.4, 1000, runs, ratio=0.7).count("fail") > 0.85 * runs
 
@@ -88,7 +99,7 @@ def failures(name: str, cells: np.ndarray, rows: int, tau: float, runs: int) -> 
 # Before, by the distance from 0: 0.13 to 0.17.
 @pytest.mark.parametrize(("rows", "tau"), [(160, 0.8), (300, 0.85), (600, 0.9)])
 def test_a_coin_seldom_stops_a_gate_of_equalised_odds(rows: int, tau: float) -> None:
-    runs, coin = scaled(300), np.full((2, 2, 2), 0.25)
+    runs, coin = len(worlds(2000)), np.full((2, 2, 2), 0.25)
     worse = coin + [[[0, 0], [0, 0]], [[0, 0], [0.2, -0.2]]]
     assert failures("equalised-odds", coin, rows, tau, runs) <= most_by_chance(runs, 0.06)
     assert failures("equalised-odds", worse, rows, tau, runs) > 0.75 * runs
@@ -98,5 +109,5 @@ def test_a_coin_seldom_stops_a_gate_of_equalised_odds(rows: int, tau: float) -> 
     "name", ["tpr-worst-ratio", "balanced-residuals", "chi-squared-p", "average-odds-difference", "phi"]
 )
 def test_gates_of_every_kind_seldom_stop_a_fair_world(name: str) -> None:
-    runs, somewhat_right = scaled(200), np.array([[[0.55, 0.1], [0.1, 0.25]]] * 2)
+    runs, somewhat_right = len(worlds(1000)), np.array([[[0.55, 0.1], [0.1, 0.25]]] * 2)
     assert failures(name, somewhat_right, 300, 0.999, runs) <= most_by_chance(runs, 0.06)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import fairbench, law, most_by_chance, scaled
+from conftest import fairbench, law, most_by_chance, worlds
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,7 +90,7 @@ def test_a_rare_change_of_one_point_is_seldom_called_none(deprived, favoured):
     """One in a hundred of the deprived is accepted by the technique alone; before: .61 and .37."""
     rng = np.random.default_rng(2)
     called = []
-    for _ in range(scaled(40)):
+    for _ in worlds(1000):
         s, y, plain = people(rng, deprived, favoured, 10, fresh=False)
         rare = (rng.random(s.shape[1]) < 0.01) & (s[0] == 0)
         data = repeats_of(s, y, (plain | rare).astype(np.int8), plain, RowDesign("shared"))
@@ -102,7 +102,7 @@ def test_equal_techniques_on_few_fresh_rows_are_seldom_told_apart():
     """Two repeats that happen to differ by the same had p = 0: .11 of these were better or worse."""
     rng = np.random.default_rng(3)
     told = []
-    for _ in range(scaled(120)):
+    for _ in worlds(2000):
         s, y, plain = people(rng, 100, 100, 2, fresh=True)
         ours, theirs = (np.abs(plain - (rng.random(s.shape) < 0.005)).astype(np.int8) for _ in range(2))
         frame = words_and_rows(repeats_of(s, y, ours, theirs, RowDesign("drawn")), ("accuracy",))
@@ -116,8 +116,8 @@ def test_equal_techniques_are_told_apart_on_these_rows_and_seldom_in_the_populat
     """Each decides one row in ten otherwise; where repeats share rows, the same ones in all of them."""
     rng = np.random.default_rng(8)
     design, repeats = RowDesign(kind, 1.0 if kind == "split" else 0.0), 5
-    here, there = 0, 0
-    for _ in range(scaled(100)):
+    here, there, runs = 0, 0, worlds(1000)
+    for _ in runs:
         groups = (100, 200) if kind != "split" else (200, 400)
         s, y, plain = people(rng, *groups, repeats, fresh=kind == "drawn")
         shape = plain.shape if kind == "drawn" else plain.shape[1:]
@@ -128,8 +128,8 @@ def test_equal_techniques_are_told_apart_on_these_rows_and_seldom_in_the_populat
         row = words_and_rows(repeats_of(s, y, *both, design), ("accuracy",)).iloc[0]
         here += row["verdict"] in ("better", "worse")
         there += row["population_verdict"] in ("better", "worse")
-    assert there <= most_by_chance(scaled(100), 0.05)
-    assert here > 0.15 * scaled(100) or kind == "drawn"
+    assert there <= most_by_chance(len(runs), 0.05)
+    assert here > 0.15 * len(runs) or kind == "drawn"
 
 
 def test_what_all_repeats_show_on_many_rows_is_shown():
