@@ -520,15 +520,3 @@ def _independence_residuals(tables: Floats, shares: Floats) -> Floats:
     residuals -= group_excess[:, :, None] * of_class
     residuals -= class_excess[:, None, :] * of_group[:, None]
     return residuals.reshape(len(tables), -1)
-
-
-def ridits(counts: ArrayLike) -> Floats:
-    """Return the ridit of each level of an order (Bross 1958): the share below it, and half of its own.
-
-    The mean of the reference's ridits over a group's rows is P(more) of `value_ranks`.
-
-    >>> ridits([2, 4, 4]).tolist()
-    [0.1, 0.4, 0.8]
-    """
-    rows = np.asarray(counts, dtype=np.float64)
-    return divide(np.cumsum(rows) - rows / 2, rows.sum())

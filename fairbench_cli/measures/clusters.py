@@ -465,17 +465,6 @@ def gradient_sums(
     return ClusterSums(weight, square, residual, total**2 * change_square), signs
 
 
-def difference_test(
-    ways: Sequence[ClusterSums], difference: Floats, confidence: float = 0.95
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return p of "the two sides' estimates are equal", the ends of the interval, and degrees of freedom."""
-    signs = _signs_at(np.ones(np.shape(difference)))
-    variance, degrees = linear_variance(ways, signs)
-    p = t_test_p(divide(difference, np.sqrt(variance)), degrees)
-    half = t_quantile(degrees, confidence) * np.sqrt(variance)
-    return p, difference - half, difference + half, degrees
-
-
 def fieller_interval(
     rates: Floats, variances: tuple[Floats, Floats, Floats], reach: Floats
 ) -> tuple[Floats, Floats]:

@@ -87,9 +87,6 @@ class Decomposition:
         Of the weighted means.
     explained, unexplained : EstimateWithLimits
         By the reference's coefficients; they add up to the difference.
-    endowments, coefficients, interaction : float
-        In three parts: by the group's coefficients, by the group's means, and what both do together. They add
-        up to the difference.
     contributions : tuple of Contribution
         Of each column; with `constant` the unexplained ones add up to the unexplained part.
     constant : float
@@ -108,9 +105,6 @@ class Decomposition:
     difference: float
     explained: EstimateWithLimits = NO_ESTIMATE
     unexplained: EstimateWithLimits = NO_ESTIMATE
-    endowments: float = math.nan
-    coefficients: float = math.nan
-    interaction: float = math.nan
     contributions: tuple[Contribution, ...] = ()
     constant: float = math.nan
     dropped: tuple[str, ...] = ()
@@ -240,9 +234,6 @@ def decompose_difference(
         difference=difference,
         explained=explained,
         unexplained=unexplained,
-        endowments=float(gap @ group.coefficients),
-        coefficients=float(group.means @ change),
-        interaction=-float(gap @ change),
         contributions=tuple(contributions),
         constant=float(change[0]),
         dropped=dropped,

@@ -9,7 +9,7 @@ variance that is explained. Measures are vectorised over the shape of the moment
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fairbench_cli.measures.clusters import t_quantile
 from fairbench_cli.measures.counts import Floats, divide
@@ -73,17 +73,3 @@ def explained_share(residuals: Moments, labels: Moments) -> Floats:
     spread = labels.central_sum(1, 2)
     share = 1 - divide(residuals.weight * mean_square(residuals), spread)
     return np.where(spread > 0, share, np.nan)
-
-
-def largest_error(errors: ArrayLike) -> tuple[Floats, NDArray[np.intp]]:
-    """Return the largest of the groups' errors, along the last axis, and the group's index.
-
-    The loss that "bounded group loss" bounds (Agarwal, Dudík & Wu 2019). Groups without rows do not count;
-    NaN, and the first group, if none has any.
-
-    >>> [part.tolist() for part in largest_error([0.3, np.nan, 0.5])]
-    [0.5, 2]
-    """
-    values = np.asarray(errors, dtype=np.float64)
-    index = np.argmax(np.where(np.isnan(values), -np.inf, values), axis=-1)
-    return np.take_along_axis(values, index[..., None], axis=-1)[..., 0], index

@@ -435,94 +435,15 @@ def fit_line(
     >>> round(line.slope.value, 3), round(line.slope.low, 3), round(line.slope.high, 3)
     (1.0, -0.959, 2.959)
     """
-    fit = _fit_or_none(x, y, weights, clusters)
-    if fit is None:
-        return NO_LINE
-    return _to_line(fit, confidence)
-
-
-def _fit_or_none(
-    x: ArrayLike, y: ArrayLike, weights: ArrayLike | None, clusters: ArrayLike | None
-) -> LinearFit | None:
-    """Return the fit of a line; None where there is none."""
     try:
-        return fit_linear(np.asarray(x, dtype=np.float64)[:, None], y, weights, clusters)
+        fit = fit_linear(np.asarray(x, dtype=np.float64)[:, None], y, weights, clusters)
     except ValueError:
-        return None
-
-
-def _to_line(fit: LinearFit, confidence: float) -> Line:
+        return NO_LINE
     return Line(
         slope=estimate_contrast([fit], [SLOPE], confidence),
         intercept=estimate_contrast([fit], [INTERCEPT], confidence),
         rows=fit.effective_rows,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class ComparedLines:
-    """The lines of a group and of its reference.
-
-    Parameters
-    ----------
-    group, reference : Line
-    slope_difference, intercept_difference : EstimateWithLimits
-        Of the group less its reference; `p` is of "both are alike".
-    """
-
-    group: Line
-    reference: Line
-    slope_difference: EstimateWithLimits
-    intercept_difference: EstimateWithLimits
-
-
-def compare_lines(
-    x: ArrayLike,
-    y: ArrayLike,
-    is_group: ArrayLike,
-    weights: ArrayLike | None = None,
-    clusters: ArrayLike | None = None,
-    confidence: float = 0.95,
-) -> ComparedLines:
-    """Return the lines of y on x of a group and of its reference, and how they differ.
-
-    With predictions for x and labels for y it is the calibration by group: a slope of 1 is ideal, below 1
-    predictions are too far apart.
-
-    Parameters
-    ----------
-    x, y : array of float, shape (rows,)
-        Of the rows of both.
-    is_group : array of bool, shape (rows,)
-        Whether a row is of the group; else of its reference.
-    weights : array of float, shape (rows,), optional
-    clusters : array of int, shape (rows,), optional
-        A cluster may have rows of both.
-    confidence : float
-        Of the limits.
-
-    Examples
-    --------
-    >>> x, y = [1, 2, 3, 4, 5] * 2, [2, 1, 4, 3, 6, 1, 2, 3, 4, 4]
-    >>> lines = compare_lines(x, y, [True] * 5 + [False] * 5)
-    >>> round(lines.slope_difference.value, 3), round(lines.slope_difference.p, 3)
-    (0.2, 0.777)
-    """
-    mask = np.asarray(is_group, dtype=bool)
-    fits = []
-    for side in (mask, ~mask):
-        side_weights = select_rows(weights, side)
-        side_clusters = select_rows(clusters, side)
-        fits.append(_fit_or_none(np.asarray(x)[side], np.asarray(y)[side], side_weights, side_clusters))
-    group, reference = fits
-    slope = NO_ESTIMATE
-    intercept = NO_ESTIMATE
-    if group is not None and reference is not None:
-        pair = (group, reference)
-        slope = estimate_contrast(pair, (SLOPE, -np.array(SLOPE)), confidence)
-        intercept = estimate_contrast(pair, (INTERCEPT, -np.array(INTERCEPT)), confidence)
-    lines = [NO_LINE if fit is None else _to_line(fit, confidence) for fit in fits]
-    return ComparedLines(lines[0], lines[1], slope, intercept)
 
 
 def select_rows(values: ArrayLike | None, mask: NDArray[np.bool_]) -> NDArray[np.generic] | None:

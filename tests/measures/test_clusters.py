@@ -22,7 +22,6 @@ from fairbench_cli.measures.clusters import (
     compare_rates,
     contrast_variance,
     degrees_of_freedom,
-    difference_test,
     fieller_interval,
     gradient_sums,
     linear_variance,
@@ -391,14 +390,6 @@ def test_fieller_where_the_ratios_that_fit_are_two_ranges() -> None:
     low, high = fieller_interval(rates, variances, reach)
     assert 1 < low < 2
     assert np.isinf(high)
-
-
-def test_the_difference_of_two_statistics_by_their_influences() -> None:
-    sums = drawn(2)
-    p, low, high, degrees = difference_test([sums.deviations], sums.rates[1] - sums.rates[0])
-    comparison = compare_rates([sums], 0.8)
-    expected = (comparison.p, comparison.difference_low, comparison.difference_high, comparison.degrees)
-    np.testing.assert_allclose([p, low, high, degrees], expected)
 
 
 def test_the_gradient_of_a_difference_has_its_variance() -> None:

@@ -37,7 +37,6 @@ from fairbench_cli.measures.moments import (
 )
 from fairbench_cli.measures.prediction_errors import (
     explained_share,
-    largest_error,
     mean_square,
     root_mean_square,
 )
@@ -103,8 +102,6 @@ def test_errors_of_predictions_are_those_of_the_reference_numbers(number):
         numbers[f"rmse_{name}"] = root_mean_square(residuals).value[i]
         numbers[f"r2_{name}"] = explained_share(residuals, moments_of(rows))[i]
     assert_as_expected(numbers, EXPECTED.loc[number])
-    largest, index = largest_error(mean_square(residuals))
-    assert largest == mean_square(residuals)[index]
 
 
 @for_each("name", EDGES)
@@ -497,4 +494,3 @@ def test_the_interval_of_a_root_mean_square_is_that_of_the_mean_of_squares():
 def test_labels_that_are_equal_have_no_share_to_explain():
     constant = sum_powers_along([3.0, 3, 3])
     assert math.isnan(explained_share(sum_powers_along([0.0, 1, 0]), constant))
-    assert np.isnan(largest_error([np.nan, np.nan])[0])
