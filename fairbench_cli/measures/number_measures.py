@@ -22,8 +22,6 @@ class NumberMeasure:
         What is computed, of x in the group g and the reference r, with labels y; and who defined it.
     unit : {"outcome", "share", "none"}
         What it is in: the outcome's own units, a share from 0 to 1, neither.
-    of_both : bool
-        Whether it compares two groups.
     needs_truth : bool
         Whether it needs labels.
     has_margin : bool
@@ -35,7 +33,6 @@ class NumberMeasure:
     formula: str
     source: str = ""
     unit: Unit = "outcome"
-    of_both: bool = False
     needs_truth: bool = False
     has_margin: bool = False
 
@@ -57,7 +54,6 @@ NUMBER_MEASURES: dict[str, NumberMeasure] = {
             "P(x_g > x_r) + P(x_g = x_r)/2",
             _BM,
             "share",
-            of_both=True,
             has_margin=True,
         ),
         NumberMeasure(
@@ -66,11 +62,8 @@ NUMBER_MEASURES: dict[str, NumberMeasure] = {
             "J (mean_g − mean_r)/s",
             "Hedges 1981",
             "none",
-            of_both=True,
         ),
-        NumberMeasure(
-            "distance", "largest distance", "max |F_g − F_r|", "Kolmogorov 1933", "share", of_both=True
-        ),
+        NumberMeasure("distance", "largest distance", "max |F_g − F_r|", "Kolmogorov 1933", "share"),
         NumberMeasure(
             "mean-residual",
             "mean error",

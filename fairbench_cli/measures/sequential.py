@@ -43,14 +43,12 @@ Ints = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class MonthsEvidence:
-    """MonthsEvidence against equal rates at each look; arrays of shape (..., looks).
+    """Evidence against equal rates at each look; arrays of shape (..., looks).
 
     Parameters
     ----------
     log_e : array
         ln E, from the first look on and with restarts.
-    log_e_from_first : array
-        ln E of all months alone.
     p : array
         1 / the largest E so far, 1 at most: below α in a share α of fair worlds at most, over all looks.
     start : int array
@@ -58,7 +56,6 @@ class MonthsEvidence:
     """
 
     log_e: Floats
-    log_e_from_first: Floats
     p: Floats
     start: Ints
 
@@ -298,7 +295,7 @@ def clustered_log_evidence(score: Floats, variance: Floats, plain_variance: Floa
 def start_at_first(log_e: Floats) -> MonthsEvidence:
     """Return evidence without restarts, given ln E of all months at each look."""
     most = np.maximum.accumulate(log_e, axis=-1)
-    return MonthsEvidence(log_e, log_e, np.exp(-np.maximum(most, 0.0)), np.zeros(log_e.shape, dtype=np.intp))
+    return MonthsEvidence(log_e, np.exp(-np.maximum(most, 0.0)), np.zeros(log_e.shape, dtype=np.intp))
 
 
 def mix_starts(log_e: Floats) -> MonthsEvidence:
@@ -307,8 +304,8 @@ def mix_starts(log_e: Floats) -> MonthsEvidence:
     A restart at month s has the weight 1 / (s (s + 1)); those that are still to come count as E = 1.
 
     >>> log_e = normal_log_evidence(np.array([-3.307692, -1.129033]), np.array([5.944681, 5.991219]))
-    >>> mix_starts(log_e).log_e_from_first.round(3).tolist()
-    [0.055, -0.165]
+    >>> mix_starts(log_e).log_e.round(3).tolist()
+    [0.042, -0.159]
     """
     looks = log_e.shape[-1]
     months = np.arange(1.0, looks + 1)
@@ -318,9 +315,7 @@ def mix_starts(log_e: Floats) -> MonthsEvidence:
     still_to_come = np.broadcast_to(-np.log(2 * (months + 1)), (*log_e.shape[:-2], 1, looks))
     mixed = _log_sum_exp(np.swapaxes(np.concatenate([weighted, still_to_come], axis=-2), -1, -2))
     most = np.maximum.accumulate(mixed, axis=-1)
-    return MonthsEvidence(
-        mixed, log_e[..., 0, :], np.exp(-np.maximum(most, 0.0)), np.argmax(weighted, axis=-2)
-    )
+    return MonthsEvidence(mixed, np.exp(-np.maximum(most, 0.0)), np.argmax(weighted, axis=-2))
 
 
 def months_evidence(
