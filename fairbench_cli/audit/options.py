@@ -445,7 +445,7 @@ def unknown_attribute(attribute: str, metric: str, attributes: Iterable[str]) ->
     return problem, f"name {named}a metric such as fpr, {UNDECIDED} or {WORSE}"
 
 
-EXPLAINS_ROWS = "takes each row for a person"  # of decisions; numbers are explained by clusters, too
+TAKES_ROWS = "takes each row for a person"  # of decisions; numbers are explained by clusters, too
 
 
 def _check_clusters(config: AuditConfig) -> Iterator[Check]:
@@ -461,8 +461,8 @@ def _check_clusters(config: AuditConfig) -> Iterator[Check]:
     draws = config.ties == "random" and (config.top_k or config.top_share)
     for key, is_given, problem in (
         ("ties", draws, "draws rows, not people"),
-        ("explain", config.explained_by and config.outcome in ("decision", "class"), EXPLAINS_ROWS),
-        ("curves", config.curves, "takes each row for a person"),
+        ("explain", config.explained_by and config.outcome in ("decision", "class"), TAKES_ROWS),
+        ("curves", config.curves, TAKES_ROWS),
     ):
         yield key, is_given, f"{key} {problem}", f"leave out {key}, or cluster"
 

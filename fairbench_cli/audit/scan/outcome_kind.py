@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fairbench_cli.audit.config import DEFAULT, LEAST_CHANGE, WORSE, AuditConfig, OutcomeKind
-from fairbench_cli.audit.options import EXPLAINS_ROWS
+from fairbench_cli.audit.options import TAKES_ROWS
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, find_usual_label
 from fairbench_cli.audit.scan.source import Source
@@ -33,7 +33,7 @@ def settle_outcome(source: Source, config: AuditConfig) -> tuple[Source, AuditCo
     if config.outcome is None:
         if config.explained_by and config.cluster:
             fix: MessageText = "leave out explain, or cluster"
-            raise user_error(f"explain {EXPLAINS_ROWS}", fix, Flag("explain"))
+            raise user_error(f"explain {TAKES_ROWS}", fix, Flag("explain"))
         return source, config
     if problems := find_idle_options(config):
         raise UserError(*problems)
