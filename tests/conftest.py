@@ -29,6 +29,7 @@ from browser import browser_page, chromium, console  # noqa: F401
 from forking import Nursery
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
+from tiers import uses
 
 from fairbench_cli.audit.scan import open as scan_open
 from fairbench_cli.audit.scan import source as scan_source
@@ -70,22 +71,6 @@ def one_thread():
         nursery().end()
 
 
-# Files that take longest, whose tests begin first, so that no worker is left alone with one of them.
-LONG = """
-experiment/test_kills.py test_fuzz.py experiment/test_cluster.py test_docs.py web/test_pages.py
-web/test_server.py audit/test_margins.py report/test_margins.py test_extending.py
-experiment/test_run_laws.py experiment/test_pool.py audit/test_streams.py classifiers/test_c45_weka.py
-audit/test_cli.py test_architecture.py cli/test_commands.py report/test_figures.py report/test_population.py
-audit/test_short_answer.py interventions/test_zafar_dm.py audit/test_levels_clusters.py
-audit/test_explain.py experiment/test_controls.py audit/test_read.py experiment/test_reuse.py
-audit/test_attacks.py data/test_cards.py audit/test_verdicts_simulated.py audit/test_planning.py
-experiment/test_limits.py data/test_check.py audit/test_uncertainty.py experiment/test_runner.py
-test_security.py audit/test_page.py
-"""
-TESTS = Path(__file__).parent
-LONGEST = {TESTS / name: place for place, name in enumerate(LONG.split())}
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Look for garbage among what tests make, and seldom: nothing that is imported and collected goes."""
@@ -96,31 +81,6 @@ def pytest_collection() -> Generator[None, object, object]:
     gc.enable()
     atexit.register(gc.unfreeze)  # else libraries in C complain of what is left at the end
     return done
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(
-    collector: pytest.Collector,
-) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Let every second worker read the test files from the last to the first.
-
-    In a fresh checkout each finds half of what it imports compiled by the other.
-    """
-    report = yield
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
-    if int(worker.removeprefix("gw")) % 2 and isinstance(collector, pytest.Directory):
-        report.result.reverse()
-    return report
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests of long files first; the order is the same in every worker."""
-
-    def place(item: pytest.Item) -> tuple[int, bool, str]:
-        is_test = item.path.is_relative_to(TESTS)
-        return LONGEST.get(item.path, len(LONGEST)), not is_test, str(item.path) if is_test else ""
-
-    items.sort(key=place)
 
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell that runs the tests in the background does so
@@ -141,6 +101,7 @@ def environment(**more: str) -> dict[str, str]:
     return plain | {"PYTHONPATH": path} | more
 
 
+@uses("a process")
 def executed(*arguments: str | Path, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
     """Run a command line in a process of its own, from the start of Python on."""
     command = [sys.executable, "-m", "fairbench_cli", *map(str, arguments)]
@@ -158,6 +119,7 @@ def nursery() -> Nursery:
     return Nursery(environment())
 
 
+@uses("a process")
 def fairbench(
     *arguments: str | Path, cwd: Path | None = None, **env: str
 ) -> subprocess.CompletedProcess[str]:
@@ -177,6 +139,7 @@ def fairbench(
 STUDIES = Path(__file__).parents[1] / "benchmarks"
 
 
+@uses("a study")
 def study_of(name: str, folder: Path = STUDIES) -> ModuleType:
     """Return a study of benchmarks/ as a module; or another script."""
     spec = importlib.util.spec_from_file_location(f"{name}_study", folder / f"{name}.py")
@@ -479,6 +442,7 @@ def modules_after(*commands: Sequence[str | Path], cwd: Path) -> list[set[str]]:
     return loaded_by("from fairbench_cli.cli.app import run", *calls, cwd=cwd)[1:]
 
 
+@uses("a process")
 def loaded_by(*steps: str, cwd: Path | None = None) -> list[set[str]]:
     """Return which modules a new process has loaded after each of some pieces of code."""
     code = "\nprint('\\nMODULES', *sys.modules)\n".join(["import sys", *steps, ""])

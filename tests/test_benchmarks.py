@@ -105,7 +105,7 @@ def test_costs_are_those_of_all_that_a_command_starts():
     assert 0.3 <= float(done.stdout) < 3
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SLOW)
 def test_a_script_of_many_processes_runs_small(name):
     arguments, _reason = SLOW[name]

@@ -236,7 +236,7 @@ def test_more_columns_than_a_few():
     assert len(read(wide(110, 60)).slices) == 110
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_thousand_columns():
     assert len(read(wide(2000, 5000)).slices) == 2000
 

@@ -33,7 +33,7 @@ from fairbench_cli.measures.scores import (
     slope_and_intercept,
 )
 
-FILES = [*range(6), *(pytest.param(number, marks=pytest.mark.slow) for number in range(6, 100))]
+FILES = [*range(6), *(pytest.param(number, marks=pytest.mark.nightly) for number in range(6, 100))]
 CURVED = {"score": "score", "label": "y", "threshold": 0.5, "curves": True, "draws": 0, "min_group": 1}
 
 

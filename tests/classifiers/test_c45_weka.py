@@ -55,7 +55,7 @@ def test_goldens(row):
     assert tree.predict_proba(data.X)[:, 0].sum() == pytest.approx(float(row["sum_p0"]), abs=1e-6)
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("adult", "adult_rw")]
+SLOW = [pytest.param(name, marks=pytest.mark.nightly) for name in ("adult", "adult_rw")]
 
 
 @pytest.mark.parametrize("name", [*SLOW, "dutch"])
@@ -90,8 +90,8 @@ def cross_validated(data: Weka, parameters: dict[str, object]) -> float:
     ("missing", "parameters", "leaves", "size", "accuracy"),
     [
         (False, {}, 817, 1072, 0.8765),
-        pytest.param(False, {"prune": False}, 8188, 9700, 0.9073, marks=pytest.mark.slow),
-        pytest.param(True, {}, 696, 911, 0.8764, marks=pytest.mark.slow),
+        pytest.param(False, {"prune": False}, 8188, 9700, 0.9073, marks=pytest.mark.nightly),
+        pytest.param(True, {}, 696, 911, 0.8764, marks=pytest.mark.nightly),
     ],
 )
 def test_numeric_adult(missing, parameters, leaves, size, accuracy):
