@@ -28,15 +28,26 @@ def test_every_extra_that_is_named_exists():
         for names in re.findall(r"fairbench-cli\[([a-z,]+)\]", path.read_text(encoding="utf-8"))
         for extra in names.split(",")
     }
-    assert named == {"dask", "db", "docs", "excel", "fairlearn", "pdf", "pomegranate", "web"}
-    assert set(EXTRAS) == {*named, "dev"}
+    assert named == {"dask", "db", "docs", "fairlearn", "pdf", "pomegranate"}
+    assert set(EXTRAS) == {*named, "dev", "test", "excel", "web"}
 
 
 def test_the_light_package_needs_neither_torch_nor_an_extra():
     names = {re.split(r"[<>=\[ ]", text)[0].lower() for text in PROJECT["dependencies"]}
     assert names.isdisjoint({"torch", "pomegranate", "distributed", "fairlearn", "sqlalchemy", "weasyprint"})
-    (every,) = [text for text in EXTRAS["dev"] if text.startswith("fairbench-cli")]
-    assert set(re.findall(r"\w+", every)) - {"fairbench", "cli"} == set(EXTRAS) - {"dev"}
+    assert EXTRAS["excel"] == EXTRAS["web"] == []  # what they brought comes with the package
+    assert extras_of("dev") == set(EXTRAS) - {"dev", "excel", "web"}
+
+
+def extras_of(name: str) -> set[str]:
+    """Return the extras that an extra brings, and those that these bring."""
+    brought = [text for text in EXTRAS[name] if text.startswith("fairbench-cli")]
+    names = {extra for text in brought for extra in re.findall(r"\w+", text)} - {"fairbench", "cli"}
+    return names.union(*map(extras_of, names))
+
+
+def test_the_tests_of_every_day_need_no_torch():
+    assert not extras_of("test") & {"dask", "docs", "pdf", "pomegranate"}
 
 
 def test_pages_are_listed_and_shown(say):

@@ -19,8 +19,6 @@ LOOPBACK = "127.0.0.1"
 HEAD_SECONDS = 10.0  # until the head of a request is there, or the next one
 LONGEST_HEAD = 16_384  # bytes
 REMOVE_AT_END = "import shutil, sys; sys.stdin.read(); shutil.rmtree(sys.argv[1], ignore_errors=True)"
-MISSING = "the web page needs packages that are not installed"
-INSTALL = "pip install 'fairbench-cli[web]'"
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -65,21 +63,12 @@ def serve(
         Of a file that is sent.
     tell : callable
         Called with lines for the person who started it.
-
-    Raises
-    ------
-    UserError
-        When the packages of the extra are not installed.
     """
-    try:
-        import uvicorn
+    import uvicorn
 
-        from fairbench_cli.web.app import Site, make_app
-        from fairbench_cli.web.guard import new_key
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "anyio"):
-            raise
-        raise user_error(MISSING, INSTALL) from None
+    from fairbench_cli.web.app import Site, make_app
+    from fairbench_cli.web.guard import new_key
+
     port = listener.getsockname()[1]
     key = new_key()
     hosts = tuple(f"{name}:{port}" for name in names)

@@ -10,7 +10,6 @@ from workbooks import Day, Sheet, write_bomb, write_workbook
 import fairbench_cli as fb
 from fairbench_cli.cli.app import run
 
-pytest.importorskip("python_calamine", reason="needs the extra excel: pip install 'fairbench-cli[excel]'")
 
 
 def people(n=400):

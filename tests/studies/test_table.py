@@ -276,7 +276,6 @@ def test_fairea():
 
 
 def test_a_spreadsheet_with_a_title(tmp_path):
-    pytest.importorskip("python_calamine", reason="needs the extra excel: pip install 'fairbench-cli[excel]'")
     frame = tidy()
     rows = [["Table 3: our results"], [], list(frame.columns), *frame.to_numpy().tolist()]
     path = write_workbook(tmp_path / "t.xlsx", Sheet("notes", [["see sheet 2"]]), Sheet("values", rows))

@@ -18,7 +18,6 @@ from workbooks import Day, Sheet, write_bomb, write_workbook
 import fairbench_cli as fb
 from fairbench_cli.cli.app import run
 
-pytest.importorskip("starlette", reason="needs the extra web: pip install 'fairbench-cli[web]'")
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
 expect = sync_api.expect
 
@@ -286,7 +285,6 @@ def write_messy_workbook(path):
 
 def test_a_messy_workbook_has_the_answer_of_a_clean_one(server, browser_page, tmp_path):
     """Nothing is pressed but what leads on."""
-    pytest.importorskip("python_calamine", reason="needs the extra excel: pip install 'fairbench-cli[excel]'")
     page = browser_page
     path = tmp_path / "applicants 2026.xlsx"
     rates = write_messy_workbook(path)

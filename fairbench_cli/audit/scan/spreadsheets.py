@@ -1,4 +1,4 @@
-"""A sheet of an Excel or OpenDocument workbook, copied into DuckDB as text; read by calamine, an extra."""
+"""A sheet of an Excel or OpenDocument workbook, copied into DuckDB as text; read by calamine."""
 
 import datetime as dt
 import zipfile
@@ -103,15 +103,11 @@ def copy_sheet(
     Raises
     ------
     UserError
-        When calamine is not installed, the file cannot be read, unpacks to something huge or has a password;
+        When the file cannot be read, unpacks to something huge or has a password;
         when there is no such sheet, or none that can be seen and has rows.
     """
-    try:
-        import python_calamine
-    except ModuleNotFoundError:
-        problem = "workbooks need a package that is not installed"
-        fix = "pip install 'fairbench-cli[excel]', or save the sheet as CSV"
-        raise user_error(problem, fix, name) from None
+    import python_calamine
+
     _refuse_bombs(path, name)
     tell(f"reading {name}", None)
     try:
