@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from tiers import seen
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -44,6 +45,7 @@ def console() -> list[str]:
 @pytest.fixture
 def browser_page(chromium: "Browser", console: list[str]) -> "Iterator[Page]":
     """Yield a page with cookies and a history of its own, whose console has to be empty in the end."""
+    seen.add("a browser")
     with chromium.new_context(viewport={"width": 1300, "height": 900}) as context:
         context.set_default_timeout(10_000)
         context.on("console", lambda message: console.append(message.text))

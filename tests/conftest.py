@@ -224,6 +224,12 @@ def most_by_chance(n: int, level: float) -> int:
     return int(binom.ppf(0.99 if n >= 1000 else 0.999, n, level))
 
 
+@uses("simulated worlds")
+def worlds(n: int) -> range:
+    """Return the numbers of simulated worlds, of which a night has `n`; a test that asks for some is nightly."""
+    return range(max(20, round(n * min(1.0, EXAMPLES))))
+
+
 def some_of(cases: Sequence[Any], examples: int, start: int = 0) -> list[Any]:
     """Return so many of a law's cases, scaled, evenly; another `start` gives others, in the end all."""
     n_cases = min(len(cases), scaled(examples))

@@ -213,7 +213,13 @@ def highest(tiers: Iterable[str]) -> str:
 def tier_of(item: pytest.Item) -> str:
     """Return the tier of a test: of what it uses and of its marks, the highest."""
     marked = [name for name in TIERS[1:] if item.get_closest_marker(name)]
-    return highest(["inner", *marked, *(TIER_OF[what] for what in used_by(item))])
+    used = used_by(item)
+    page = getattr(item, "callspec", None) and item.callspec.params.get("page")
+    if "a page of docs" in used and isinstance(page, Path) and page_changed(page):
+        used = used - {"a page of docs"} | {"a whole run"}
+    if item.path.suffix == ".md":
+        used = {"a whole run"}
+    return highest(["inner", *marked, *(TIER_OF[what] for what in used)])
 
 
 TIER = pytest.StashKey[str]()
