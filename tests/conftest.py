@@ -194,18 +194,13 @@ def edit_lines(folder: Path, change: Callable[[dict[str, Any]], object], number:
     path.write_bytes(b"\n".join([*lines, b""]))
 
 
-# How many examples of a law are tried, against what it says: CI takes .3 of them, a nightly run ten times.
-EXAMPLES = float(os.environ.get("FAIRBENCH_EXAMPLES") or 1)
+# How many examples of a law are tried, against what it says: .3 of them by day, ten times as many at night.
+EXAMPLES = float(os.environ.get("FAIRBENCH_EXAMPLES") or 0.3)
 
 
 def scaled(examples: int) -> int:
     """Return how many examples are tried of so many."""
     return max(1, round(examples * EXAMPLES))
-
-
-def worlds(n: int) -> range:
-    """Return the worlds that a test of a level simulates: n of them at night, fewer elsewhere."""
-    return range(max(20, round(n * min(1, EXAMPLES))))
 
 
 settings.register_profile("scaled", max_examples=scaled(100), deadline=None)
@@ -226,7 +221,7 @@ def most_by_chance(n: int, level: float) -> int:
 
 @uses("simulated worlds")
 def worlds(n: int) -> range:
-    """Return the numbers of simulated worlds, of which a night has `n`; a test that asks for some is nightly."""
+    """Return the worlds that a test of a level simulates: `n` of them at night, when it runs, fewer by day."""
     return range(max(20, round(n * min(1.0, EXAMPLES))))
 
 
@@ -378,12 +373,30 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 
 @pytest.fixture(scope="session")
+def pl() -> ModuleType:
+    """Polars, or a visible skip."""
+    return pytest.importorskip("polars", reason="needs Polars: pip install '.[dev]'")
+
+
+@pytest.fixture(scope="session")
+def pa() -> ModuleType:
+    """Arrow, which pandas also writes Parquet with, or a visible skip."""
+    return pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[dev]'")
+
+
+@pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The folder of real data files, or a visible skip."""
     folder = os.environ.get("FAIRBENCH_DATA")
     if not folder:
         pytest.skip("needs the real data files: set FAIRBENCH_DATA")
     return Path(folder)
+
+
+def write_parquet(frame: Any, path: Path) -> None:
+    """Write a data frame without its index, by DuckDB."""
+    with duckdb.connect() as connection:
+        connection.from_df(frame).write_parquet(str(path))
 
 
 def plain(text: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from conftest import study_of
 from for_each import for_each
+from tiers import uses
 
 from fairbench_cli.base.strict_yaml import read_yaml
 from fairbench_cli.cli.listing import pages
@@ -50,6 +51,7 @@ def made_small(arguments: list[str]) -> list[str]:
     return [*arguments, *more.get(arguments[0], [])]
 
 
+@uses("a page of docs")
 def run_page(page: Path, folder: Path, say, *, without_data: bool = False) -> None:
     """Run the commands of a page in their order, from the top of a checkout; downloads are left out."""
     shutil.copytree(ROOT / "configs", folder / "configs")
@@ -113,16 +115,21 @@ def printed(said: str, shown: str) -> None:
         place = said.index(part, place) + len(part)
 
 
-@pytest.mark.parametrize("name", FOLLOWED)
-def test_a_page_can_be_followed(name, tmp_path, say):
-    """Its files are written and its commands run as they stand; each prints what the page shows below it."""
+@pytest.mark.parametrize("page", [ROOT / "docs" / name for name in FOLLOWED], ids=FOLLOWED)
+def test_a_page_can_be_followed(page, tmp_path, say):
+    follow(page, tmp_path, say)
+
+
+@uses("a page of docs")
+def follow(page: Path, folder: Path, say) -> None:
+    """Write its files and run its commands as they stand; each prints what the page shows below it."""
     done = ROOT / "results/quickstart"  # CI has run it: the same command goes on from there
     if done.is_dir():
-        shutil.copytree(done, tmp_path / "results/quickstart")
+        shutil.copytree(done, folder / "results/quickstart")
     said = ""
-    for language, file, body in BLOCK.findall((ROOT / "docs" / name).read_text(encoding="utf-8")):
+    for language, file, body in BLOCK.findall(page.read_text(encoding="utf-8")):
         if file:
-            (tmp_path / file).write_text(body, encoding="utf-8")
+            (folder / file).write_text(body, encoding="utf-8")
         elif language == "sh":
             said = ""
             for line in body.splitlines():

@@ -85,7 +85,9 @@ def test_with_its_rule_turned_off_a_test_fails_by_the_name_of_its_tier(tmp_path,
     said = outcomes(tmp_path, PLANTED, "-m", "inner", "-p", "rules_off")
     assert f"{len(PLANTED)} failed" in said, said
     for name, reason in SAID.items():
-        assert re.search(rf"^FAILED test_{name}\.py::test_planted - .*{re.escape(reason)}", said, re.MULTILINE), said
+        assert re.search(
+            rf"^FAILED test_{name}\.py::test_planted - .*{re.escape(reason)}", said, re.MULTILINE
+        ), said
 
 
 def test_a_test_that_lacks_what_was_installed_fails(tmp_path):
@@ -97,14 +99,18 @@ def test_a_test_that_lacks_what_was_installed_fails(tmp_path):
 
 def test_what_a_page_names_is_looked_at(monkeypatch):
     page = tiers.ROOT / "docs/tutorial.md"
-    for changed, runs in (("docs/tutorial.md", True), ("fairbench_cli/cli/audit.py", True), ("docs/web.md", False)):
+    for changed, runs in (
+        ("docs/tutorial.md", True),
+        ("fairbench_cli/cli/audit.py", True),
+        ("docs/web.md", False),
+    ):
         monkeypatch.setattr(tiers, "changed_of_late", lambda changed=changed: frozenset({changed}))
         assert tiers.page_changed(page) is runs
 
 
 @pytest.mark.gate
 def test_rooms_above_a_change_are_tested(monkeypatch):
-    monkeypatch.setattr(tiers, "changed_files", lambda since: frozenset({"fairbench_cli/report/write.py"}))
+    monkeypatch.setattr(tiers, "changed_files", lambda _: frozenset({"fairbench_cli/report/write.py"}))
     rooms = {path.relative_to(tiers.TESTS).parts[0] for path in tiers.touched_tests("HEAD")}
     assert {"report", "test_architecture.py", "api", "cli"} <= rooms
     assert not {"measures", "data", "network", "classifiers", "interventions"} & rooms

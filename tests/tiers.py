@@ -1,17 +1,16 @@
 """Which tests run when: a test's tier follows from what it uses, and a budget of CPU seconds holds it there.
 
-inner
-    ``pytest``: laws, goldens, units, one example of each kind of run and audit in this process.
-gate
-    ``pytest -m gate``: what starts a process or a browser, reads a data file, makes a whole run, or asks for a
-    library of the extra `dev` alone.
-nightly
-    ``pytest -m nightly``: every test; alone there are simulated worlds and the pages of docs that did not change.
+inner (`pytest`)
+    Laws, goldens, units, one example of each kind of run and audit, in this process.
+gate (`pytest -m gate`)
+    What starts a process or a browser, reads a data file, makes a whole run, or needs all of the extra `dev`.
+nightly (`pytest -m nightly`)
+    Every test; simulated worlds, and pages of docs that did not change, run by night alone.
 
-What a test uses is read off its code: the names in it, in its fixtures, and in what these call of the tests'
-own functions. What it does is seen while it runs: one that does more than its tier allows, or takes longer,
-fails with the name of the tier it belongs to. `pytest.mark.gate` and `pytest.mark.nightly` put a test that takes
-long higher up; nothing puts one lower.
+What a test uses is read off its code: the names in it, in its fixtures, and in what these call of the
+tests' own functions. What it does is seen while it runs: a test that does more than its tier allows, or takes
+longer, fails with the name of the tier it belongs to. `pytest.mark.gate` and `pytest.mark.nightly` put a test that
+takes long higher up; nothing puts one lower.
 """
 
 import ast
@@ -86,7 +85,7 @@ def uses(what: str) -> Callable[[Function], Function]:
             return function(*arguments, **named)
 
         noted.used = {what}  # type: ignore[attr-defined]
-        return cast(Function, noted)
+        return cast("Function", noted)
 
     return decorate
 
@@ -113,7 +112,7 @@ def texts(constants: Iterable[object]) -> Iterator[str]:
 
 @cache
 def libraries_of_dev() -> set[str]:
-    """Return the modules that the extra `dev` brings and the extra `test` does not, as far as tests ask for them."""
+    """Return the modules that tests ask for and that the extra `test` does not bring."""
     names = {
         "distributed",
         "hatchling",
@@ -141,7 +140,7 @@ class Uses:
     def read(self, function: object) -> None:
         """Read a function, and the functions of the tests that it names."""
         self.found |= getattr(function, "used", set())
-        function = inspect.unwrap(cast(Any, function))
+        function = inspect.unwrap(cast("Any", function))
         inner = getattr(getattr(function, "hypothesis", None), "inner_test", function)
         if not isinstance(inner, FunctionType) or inner.__code__ in self.codes:
             return
@@ -155,7 +154,8 @@ class Uses:
         self.found |= {NAMES[name] for name in names & set(NAMES)}
         if "importorskip" in names and {text.partition(".")[0] for text in said} & libraries_of_dev():
             self.found.add("a library of dev")
-        if "say" in {*names, *inner.__code__.co_varnames} and {"run", "verify"} & said:
+        says = "say" in {*names, *inner.__code__.co_varnames}
+        if says and {"run", "verify"} & said and "two_lines" not in names:
             self.found.add("a whole run")
         if {"fb", "run"} <= names:
             self.found.add("a whole run")
@@ -187,15 +187,21 @@ EVERYWHERE = {"one_thread", "warm_database", "warm_server"}
 @cache
 def needed_by_file(path: Path) -> frozenset[str]:
     """Return what a whole file of tests asks for at its top."""
-    top = re.findall(r"^(?:\w+ = )?pytest\.importorskip\(\"(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    top = re.findall(
+        r"^(?:\w+ = )?pytest\.importorskip\(\"(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE
+    )
     return frozenset({"a library of dev"} if set(top) & libraries_of_dev() else ())
 
 
 def used_by(item: pytest.Item) -> set[str]:
-    """Return what a test uses: what its code names, its fixtures, what these call of the tests' own functions."""
+    """Return what a test uses, by its code, its fixtures, and what these call of the tests' own functions."""
     if not isinstance(item, pytest.Function):  # a doctest: of the package, or of a page
         return set()
     reading = Uses(set(needed_by_file(item.path)))
+    for mark in item.iter_markers("skipif"):
+        reason = str(mark.kwargs.get("reason", ""))
+        reading.found |= {"a data file"} if "FAIRBENCH_DATA" in reason else set()
+        reading.found |= {"a library of dev"} if re.match(r"needs (torch|dask)", reason) else set()
     reading.read(item.function)
     definitions = item._fixtureinfo.name2fixturedefs
     for name in set(item.fixturenames) - EVERYWHERE:
@@ -242,7 +248,7 @@ def changed_files(since: str) -> frozenset[str]:
 
 @cache
 def changed_of_late() -> frozenset[str]:
-    """Return the files that differ from `FAIRBENCH_BASE`, or from the last commit that is half a day older."""
+    """Return the files that differ from `FAIRBENCH_BASE`, or the last commit half a day before this one."""
     base = os.environ.get("FAIRBENCH_BASE")
     if not base:
         last = git("log", "-1", "--format=%ct") or ["0"]
@@ -256,7 +262,9 @@ def page_changed(page: Path) -> bool:
     text = page.read_text(encoding="utf-8")
     named = {f"configs/{name}" for name in re.findall(r"configs/([\w/.-]+\.yaml)", text)}
     named |= {f"fairbench_cli/cli/{name}.py" for name in re.findall(r"^fairbench (\w+)", text, re.MULTILINE)}
-    named |= {f"fairbench_cli/cli/{name}_command.py" for name in re.findall(r"^fairbench (\w+)", text, re.MULTILINE)}
+    named |= {
+        f"fairbench_cli/cli/{name}_command.py" for name in re.findall(r"^fairbench (\w+)", text, re.MULTILINE)
+    }
     named |= set(re.findall(r"(?:benchmarks|fairbench_cli)/[\w/]+\.py", text))
     return bool({page.relative_to(ROOT).as_posix(), *named} & changed_of_late())
 
@@ -273,7 +281,9 @@ def imported_by_test(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {path_of(alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            found |= {path_of(f"{node.module}.{alias.name}") or path_of(str(node.module)) for alias in node.names}
+            found |= {
+                path_of(f"{node.module}.{alias.name}") or path_of(str(node.module)) for alias in node.names
+            }
     return {file for file in found if file}
 
 
@@ -286,7 +296,9 @@ def touched_tests(since: str) -> set[Path]:
     from test_architecture import FLOORS, arrows
 
     changed = {Path(name) for name in changed_files(since)}
-    package = {path.relative_to("fairbench_cli").as_posix() for path in changed if path.parts[0] == "fairbench_cli"}
+    package = {
+        path.relative_to("fairbench_cli").as_posix() for path in changed if path.parts[0] == "fairbench_cli"
+    }
     rooms = {name.partition("/")[0] for name in package if "/" in name}
     needing = set(package)
     waiting = list(package)
@@ -295,14 +307,18 @@ def touched_tests(since: str) -> set[Path]:
         new = {other for other, needed in arrows().items() if file in needed} - needing
         needing |= new
         waiting += new
-    helpers = {path.stem for path in changed if path.parts[0] == "tests" and not path.name.startswith("test_")}
+    helpers = {
+        path.stem for path in changed if path.parts[0] == "tests" and not path.name.startswith("test_")
+    }
     touched = {ROOT / path for path in changed if path.parts[0] == "tests"}
     for path in TESTS.rglob("test_*.py"):
         room = path.relative_to(TESTS).parts[0]
         text = path.read_text(encoding="utf-8")
         above = any(FLOORS.get(room, 99) > FLOORS[own] for own in rooms)
         reaches = bool(imported_by_test(path) & needing) or re.search(r"\b(say|fairbench)\(", text)
-        uses_helper = any(re.search(rf"^from {name} import", text, re.MULTILINE) for name in helpers - {"conftest"})
+        uses_helper = any(
+            re.search(rf"^from {name} import", text, re.MULTILINE) for name in helpers - {"conftest"}
+        )
         if path.name in ALWAYS or room in rooms or (above and reaches) or uses_helper:
             touched.add(path)
     return touched

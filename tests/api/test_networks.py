@@ -4,8 +4,6 @@ import pickle
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from conftest import bare_data
 
@@ -187,7 +185,7 @@ def frame():
 ROLES = {"label": "y", "favourable": "+", "attribute": "s", "deprived": "f"}
 
 
-def test_a_frame_with_roles_can_be_tilted_and_kept(frame, tmp_path):
+def test_a_frame_with_roles_can_be_tilted_and_kept(frame, tmp_path, pl, pa):
     net = fb.learn(frame, **ROLES, name="mine")
     assert net.arcs == [("s", "y")] or net.arcs == [("y", "s")]
     net = fb.learn(frame, **ROLES, name="mine", require_arcs=[("s", "y")])
@@ -257,7 +255,7 @@ def test_measures_of_arrays_are_those_of_counts():
         ours = fb.measure(names, Y[two], P[two], S[two], reference="m")
         assert ours == fb.measure(names, counts)
     assert isinstance(fb.measure("accuracy", Y, P, S), float)
-    frame = pl.DataFrame({"y": Y, "p": P, "s": S})
+    frame = pd.DataFrame({"y": Y, "p": P, "s": S})
     assert fb.measure("accuracy", frame["y"], frame["p"] == 1, frame["s"]) == 3 / 5
     assert fb.measure("discrimination", Y, P, S, reference=["m", "o"]) == pytest.approx(2 / 3 - 1 / 2)
     assert fb.measure("accuracy", Y, P, S, weights=[1, 1, 1, 0, 0]) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import scaled, some_of
+from conftest import scaled, some_of, write_parquet
 
 import fairbench_cli as fb
 from fairbench_cli.audit import reading
@@ -245,7 +245,7 @@ def test_judging_again_is_quick(tmp_path: Path):
         }
     )
     path = tmp_path / "people.parquet"
-    frame.to_parquet(path)
+    write_parquet(frame, path)
     seconds = []
     with fb.opened(path) as people:
         people.audit()

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from audit_counts import read_tally
+from conftest import write_parquet
 
 from fairbench_cli.audit.api import audit
 from fairbench_cli.audit.config import AuditConfig
@@ -261,7 +262,7 @@ def test_whole_numbers_that_are_stored_as_real_ones_are_written_whole(ending, tm
         rows.to_csv(tmp_path / "rows.csv", index=False)
         source = tmp_path / "rows.csv"
     elif ending == "parquet":
-        rows.to_parquet(tmp_path / "rows.parquet")
+        write_parquet(rows, tmp_path / "rows.parquet")
         source = tmp_path / "rows.parquet"
     report = audit(source, attributes=["grp", "mark"], ref={"grp": "1"}).report
     groups = {part.attribute: part.counts.groups for part in report.slices}

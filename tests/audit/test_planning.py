@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from audit_counts import one
-from conftest import worlds
+from conftest import worlds, write_parquet
 
 import fairbench_cli as fb
 from fairbench_cli.audit.build_report import judge
@@ -28,7 +28,7 @@ def people():
 def test_sizes_texts_files_and_frames_give_the_same_plan(people, tmp_path):
     people.to_csv(tmp_path / "people.csv", index=False)
     scored = people.assign(score=0.3, Label="reoffended")  # neither is looked at
-    scored.to_parquet(tmp_path / "scored.parquet")
+    write_parquet(scored, tmp_path / "scored.parquet")
     how = {"rate": 0.3, "attributes": ["race"]}
     text = ",".join(f"{group}={rows}" for group, rows in SIZES.items())
     tables = [

@@ -4,11 +4,9 @@ import io
 import json
 import random
 
-import pyarrow as pa
 import pytest
 from audit_counts import read_tally
 from conftest import two_lines
-from pyarrow import parquet
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
@@ -181,7 +179,9 @@ def test_spellings_of_the_score_hold_for_the_baseline_too(tmp_path, say):
     assert say(*given, "--spellings", "score=merge").code == 0
 
 
-def test_columns_of_one_name_in_parquet_stop_as_in_csv(tmp_path, say):
+def test_columns_of_one_name_in_parquet_stop_as_in_csv(tmp_path, say, pa):
+    from pyarrow import parquet
+
     table = pa.table([[1, 0, 1], [0, 1, 0], ["a", "b", "a"]], names=["score", "score", "race"])
     parquet.write_table(table, tmp_path / "p.parquet")
     two_lines(say("audit", "p.parquet"), 'column "score" appears twice')

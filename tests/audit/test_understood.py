@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import write_parquet
 from messy_tables import MESSY, hiring, people
 
 import fairbench_cli as fb
@@ -282,7 +283,7 @@ def test_a_large_file_is_not_read(tmp_path):
 
 def test_the_rows_of_a_parquet_file_are_known(tmp_path):
     path = tmp_path / "table.parquet"
-    pd.DataFrame({"sex": ["f", "m"] * 10_000, "score": [0, 1] * 10_000}).to_parquet(path)
+    write_parquet(pd.DataFrame({"sex": ["f", "m"] * 10_000, "score": [0, 1] * 10_000}), path)
     understood = fb.look(path, name="people.parquet")
     assert (understood.table.name, understood.table.rows) == ("people.parquet", 20_000)
     assert not understood.options()

@@ -11,7 +11,6 @@ import fairbench_cli as fb
 from fairbench_cli.cli.app import run
 
 
-
 def people(n=400):
     rng = random.Random(3)  # noqa: S311 - people, not secrets
     rows = []

@@ -7,10 +7,8 @@ import sqlite3
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
-from conftest import law
+from conftest import law, write_parquet
 from hypothesis import given
 from hypothesis import strategies as st
 from workbooks import Sheet, write_workbook
@@ -70,7 +68,7 @@ def text_of(study):
     return "\n".join(study.notes)
 
 
-def test_a_tidy_table_is_the_same_in_every_format(tmp_path):
+def test_a_tidy_table_is_the_same_in_every_format(tmp_path, pl, pa):
     frame = tidy()
     text = frame.to_csv(index=False)
     (tmp_path / "t.csv").write_text(text)
@@ -218,7 +216,7 @@ def benchopt():
 
 def test_benchopt(tmp_path):
     frame = benchopt()
-    frame.to_parquet(tmp_path / "benchopt.parquet")
+    write_parquet(frame, tmp_path / "benchopt.parquet")
     study = read_study(tmp_path / "benchopt.parquet")
     assert study.values.shape == (2 * 2 * 2 * 2, 5)
     assert "objective_depth" in text_of(study)
@@ -513,7 +511,7 @@ def test_every_value_of_a_large_table_comes_back(tmp_path):
                     frames.append(rows)
     frame = pd.concat(frames)
     frame["value"] = rng.random(len(frame))
-    frame.to_parquet(tmp_path / "large.parquet")
+    write_parquet(frame, tmp_path / "large.parquet")
     study = read_study(tmp_path / "large.parquet")
     names = ("study", "data", "classifier", "technique", "metric")
     assert np.isfinite(study.values).sum() == len(frame)
