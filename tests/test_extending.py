@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import environment
+from tiers import uses
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
@@ -77,7 +78,14 @@ def extend(folder: Path, title: str, section: str) -> str:
     return commands
 
 
-def test_every_worked_example_runs(copy):
+@pytest.mark.parametrize("page", [ROOT / "docs/extending.md"], ids=["extending.md"])
+def test_every_worked_example_runs(page, copy):
+    follow_all(copy)
+
+
+@uses("a page of docs")
+def follow_all(copy: Path) -> None:
+    """Write, register and run the examples, in one copy of the package."""
     assert len(SECTIONS) >= 10
     commands = "".join([extend(copy, title, section) for title, section in SECTIONS])
     assert commands.count("\n") >= 13

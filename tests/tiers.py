@@ -8,9 +8,9 @@ nightly (`pytest -m nightly`)
     Every test; simulated worlds, and pages of docs that did not change, run by night alone.
 
 What a test uses is read off its code: the names in it, in its fixtures, and in what these call of the
-tests' own functions. What it does is seen while it runs: a test that does more than its tier allows, or takes
-longer, fails with the name of the tier it belongs to. `pytest.mark.gate` and `pytest.mark.nightly` put a test that
-takes long higher up; nothing puts one lower.
+tests' own functions. What it does is seen while it runs: a test that does more than its tier allows, or
+takes longer, fails with the name of the tier it belongs to. `pytest.mark.gate` and `pytest.mark.nightly` put
+a test that takes long higher up; nothing puts one lower.
 """
 
 import ast
