@@ -221,7 +221,7 @@ def most_by_chance(n: int, level: float) -> int:
 
 @uses("simulated worlds")
 def worlds(n: int) -> range:
-    """Return the worlds that a test of a level simulates: `n` of them at night, when it runs, fewer by day."""
+    """Return the worlds that a test of a level simulates: `n` at night, when it runs, fewer by day."""
     return range(max(20, round(n * min(1.0, EXAMPLES))))
 
 

@@ -161,10 +161,13 @@ class Uses:
             self.found.add("a whole run")
         if "FAIRBENCH_DATA" in said and "environ" in names:
             self.found.add("a data file")
-        for name in names:
-            self._read_global(inner.__globals__.get(name))
+        for value in [
+            *map(inner.__globals__.get, names),
+            *(cell.cell_contents for cell in inner.__closure__ or ()),
+        ]:
+            self._read_value(value)
 
-    def _read_global(self, value: object) -> None:
+    def _read_value(self, value: object) -> None:
         if isinstance(value, ModuleType) and Path(getattr(value, "__file__", None) or ".").parent == STUDIES:
             self.found.add("a study")
         elif isinstance(value, type) and of_tests(value):
