@@ -385,6 +385,15 @@ def pa() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def pdf() -> None:
+    """What writes PDF, or a visible skip."""
+    try:
+        import weasyprint  # noqa: F401
+    except (ImportError, OSError) as error:
+        pytest.skip(f"needs WeasyPrint and Pango: pip install 'fairbench-cli[pdf]' ({error})")
+
+
+@pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The folder of real data files, or a visible skip."""
     folder = os.environ.get("FAIRBENCH_DATA")

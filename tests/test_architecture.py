@@ -8,6 +8,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
 from conftest import HEAVY, loaded_by, modules_after, write_config
 
 import fairbench_cli
@@ -83,6 +84,7 @@ def test_every_room_has_a_floor():
     assert {Path(file).parts[0] for file in FILES if "/" in file} <= set(FLOORS)
 
 
+@pytest.mark.gate
 def test_imports_point_one_way():
     for file in FILES:
         own = Path(file).parts[0] if "/" in file else None
@@ -246,6 +248,7 @@ def names_of_others(file: str) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, alias.name) for alias in node.names)
 
 
+@pytest.mark.gate
 def test_nothing_private_of_a_library_is_used():
     allowed = own_private_names() | DOCUMENTED | BORROWED
     for file in FILES:

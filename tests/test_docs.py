@@ -216,6 +216,7 @@ def test_the_config_of_the_readme_and_the_card_of_the_page_are_right(tmp_path):
     assert len(experiment.interventions) == 5
 
 
+@pytest.mark.gate
 def test_the_python_of_the_readme_runs():
     (code,) = blocks(ROOT / "README.md", "python")
     sex = ["female", "male"] * 30

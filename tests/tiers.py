@@ -152,7 +152,8 @@ class Uses:
             said |= set(texts(code.co_consts))
         self.found |= {MODULES[name] for name in names & set(MODULES)}
         self.found |= {NAMES[name] for name in names & set(NAMES)}
-        if "importorskip" in names and {text.partition(".")[0] for text in said} & libraries_of_dev():
+        asked = {text.partition(".")[0] for text in said} if "importorskip" in names else set()
+        if (names | asked) & libraries_of_dev():
             self.found.add("a library of dev")
         says = "say" in {*names, *inner.__code__.co_varnames}
         if says and {"run", "verify"} & said and "two_lines" not in names:

@@ -142,6 +142,7 @@ def test_gaps_are_explained_as_the_audit_explains_them(tmp_path):
     assert [part.by for part in found[1].parts] == ["job", "pay"]
 
 
+@pytest.mark.gate
 def test_every_format_says_the_same_and_lets_nothing_through(tmp_path, say):
     path, _ = invented(tmp_path)
     sheet = datasheet(path, explain=["job"])
@@ -215,6 +216,7 @@ def without_files(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
 
 
+@pytest.mark.gate
 def test_every_shipped_card_has_a_page_without_its_files(without_files, capsys):
     with_network = {path.name.split(".")[0] for path in shipped_cards().glob("*.network.json")}
     for name in known_cards():

@@ -176,6 +176,7 @@ def every_second(values):
     return np.sin(37 * np.asarray(values, dtype=float)) < 0
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

@@ -56,6 +56,7 @@ def last_line(stderr: str) -> list[str]:
     return shlex.split(line)[1:]
 
 
+@pytest.mark.gate
 def test_one_stop_says_everything_and_its_last_line_mends_it(say):
     write(Path("messy.csv"), messy_rows())
     said = say("audit", "messy.csv")
@@ -72,6 +73,7 @@ def test_one_stop_says_everything_and_its_last_line_mends_it(say):
     assert "Read as cp1252." in report["notes"]
 
 
+@pytest.mark.gate
 def test_words_of_a_label_are_in_the_same_stop(say):
     write(Path("messy.csv"), messy_rows())
     said = say("audit", "messy.csv", "--label", "Performance")
@@ -80,6 +82,7 @@ def test_words_of_a_label_are_in_the_same_stop(say):
     assert say(*last_line(said.err)).code == 0
 
 
+@pytest.mark.gate
 def test_a_column_that_comes_twice_is_gone_past(say):
     write(Path("messy.csv"), messy_rows(HEADER.replace("Remark;Remark", "Gender;Remark")))
     said = say("audit", "messy.csv")
@@ -99,6 +102,7 @@ def test_what_cannot_be_guessed_is_left_open(say):
     assert "--favourable VALUE --spellings merge" in said.err
 
 
+@pytest.mark.gate
 def test_python_spells_the_remedies_as_keywords(tmp_path):
     write(tmp_path / "messy.csv", messy_rows())
     with pytest.raises(UserError) as caught:
@@ -152,6 +156,7 @@ def test_lines_of_json_have_encodings_too(tmp_path):
     assert set(result.to_pandas("groups")["group"]) == {"(all)", "Orléans", "Köln"}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("content", "keys", "words"),
     [

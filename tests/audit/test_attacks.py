@@ -221,6 +221,7 @@ def test_what_was_copied_of_the_rows_goes_when_an_audit_is_ended(tmp_path, numbe
 # -- what is said and written
 
 
+@pytest.mark.gate
 def test_addresses_of_databases_are_shown_without_what_is_secret(say, tmp_path):
     pytest.importorskip("sqlalchemy")
     (tmp_path / "p.csv").write_text(GOOD)

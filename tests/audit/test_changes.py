@@ -81,6 +81,7 @@ def test_a_third_column_is_compared_with_the_first_and_cuts_are_of_each_column(f
     }
 
 
+@pytest.mark.gate
 def test_files_are_paired_by_identifier_or_in_their_order(frame, tmp_path):
     frame.rename(columns={"new": "score"}).to_csv(tmp_path / "a.csv", index=False)
     baseline = frame.rename(columns={"old": "score"})[["id", "score", "sex"]]
@@ -181,6 +182,7 @@ def test_a_cell_that_is_wrong_is_named_with_its_line(frame, say, tmp_path):
         audit([1, 0], [1, 0], ["a", "b"], against=[0, 1])
 
 
+@pytest.mark.gate
 def test_slices_are_in_order_and_each_is_compared_with_the_one_before(frame):
     result = audit(frame, score="old", attributes=["sex"], slice="month")
     pairs = changed(result)
@@ -256,6 +258,7 @@ def test_what_is_worse_comes_first_whatever_its_p():
     assert [word for word, _ in ordered[2:]] == ["worse", "better", "hardly", "undecided"]
 
 
+@pytest.mark.gate
 def test_what_became_of_it_does_not_depend_on_the_unit_of_weight(frame):
     def first(**columns):
         result = audit(frame.assign(**columns), score=["old", "new"], attributes=["sex"], weight="w")
@@ -321,6 +324,7 @@ def test_no_change_is_rarely_found(paired):
     assert 0.94 <= (np.abs(after - before) <= 1.96 * np.sqrt(change)).mean() <= 0.96
 
 
+@pytest.mark.gate
 def test_the_gate_is_about_the_last_score_and_the_audited_file(frame, say, tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     rows = ("audit", "a.csv", "-a", "sex", "--metric", "selection-rate", "--label", "label", "--tau", "0.75")
@@ -348,6 +352,7 @@ def test_the_gate_is_about_the_last_score_and_the_audited_file(frame, say, tmp_p
     assert "worse than bare.csv: sex:selection-rate of f" in said.out
 
 
+@pytest.mark.gate
 def test_every_output_shows_the_changes(frame, say, tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     rows = ("audit", "a.csv", "--score", "old", "--score", "new", "-a", "sex", "--label", "label")

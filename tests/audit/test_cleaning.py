@@ -340,6 +340,7 @@ def ages_of(frame, **keys):
     return sizes.to_dict(), result.report.notes
 
 
+@pytest.mark.gate
 def test_birth_dates_are_cut_into_ages_on_a_day():
     frame = people_with_birth_dates()
     keys = {"bins": {"Date of Birth": [34, 45]}}

@@ -59,6 +59,7 @@ def test_a_first_audit(preds, say):
     assert "240/600" in everything
 
 
+@pytest.mark.gate
 def test_the_gate_says_why(preds, say):
     assert "Gate" not in say("audit", "preds.csv").out
     passing = say("audit", "preds.csv", "--fail-on", "sex:fpr", "--fail-on", "sex:for").out
@@ -166,6 +167,7 @@ def test_flags_beat_the_file(tmp_path):
     assert read_config({"ref-method": "rest"}, path).references == {}
 
 
+@pytest.mark.gate
 def test_every_format_is_printed(preds, say):
     starts = {
         "csv": "model,decision,attribute,group,",
@@ -180,7 +182,7 @@ def test_every_format_is_printed(preds, say):
         assert said.out == say("audit", "preds.csv", "--draws", "50", "--format", name).out
 
 
-def test_everything_is_written_and_is_the_same_again(preds, say):
+def test_everything_is_written_and_is_the_same_again(preds, say, pdf):
     for name in ("one", "two"):
         flags = ("-o", name, "--pdf", f"{name}.pdf", "--to-db", f"sqlite:///{name}.db")
         assert say("audit", "preds.csv", "--draws", "50", *flags).code == 0
@@ -196,6 +198,7 @@ def test_everything_is_written_and_is_the_same_again(preds, say):
     ]
 
 
+@pytest.mark.gate
 def test_a_file_is_written_by_its_ending_and_several_may_be_asked_for(preds, say):
     files = ("page.html", "b.md", "c.csv", "audit.csv", "d.json", "ci.json", "e.xml", "f.sarif", "new/g.html")
     outputs = chain.from_iterable(("-o", file) for file in (*files, "folder/", "v1.2"))
@@ -304,7 +307,8 @@ def write_files_of_the_page(preds):
         (folder / name).write_text(text + "\n")
 
 
-def test_the_commands_of_the_page_run(preds, tmp_path, say):
+@pytest.mark.gate
+def test_the_commands_of_the_page_run(preds, tmp_path, say, pdf):
     page = (ROOT / "docs/audit.md").read_text(encoding="utf-8")
     lines = re.findall(r"^\$ fairbench (audit .*)$", page, re.MULTILINE)
     assert len(lines) >= 5

@@ -88,6 +88,7 @@ def test_changes_between_two_models_are_sums_of_both_by_person(weighted: bool) -
         assert change.p >= at_least * (1 - 1e-9)
 
 
+@pytest.mark.gate
 def test_one_row_a_person_says_what_no_clusters_say() -> None:
     rows = people(2).assign(person=range(1200))
     for options in ({"score": ["old", "new"]}, {"score": "new", "slice": "half"}):
@@ -95,6 +96,7 @@ def test_one_row_a_person_says_what_no_clusters_say() -> None:
         assert str(alone.report.found["changes"]) == str(plain.report.found["changes"])
 
 
+@pytest.mark.gate
 def test_rows_ten_times_have_the_interval_of_the_rows_once() -> None:
     """Both between models and between slices; the people of a slice are in no other."""
     once = people(3, n=900).assign(person=range(900))
@@ -136,6 +138,7 @@ def test_too_few_people_say_nothing_of_a_change() -> None:
     assert found.reason in ("few", "same")
 
 
+@pytest.mark.gate
 def test_two_columns_and_all_slices_together() -> None:
     rows = people(6).assign(prompt=np.arange(1200) % 37)
     both = fb.audit(rows, score="new", slice="half", cluster=["person", "prompt"], **KEYS)
@@ -147,6 +150,7 @@ def test_two_columns_and_all_slices_together() -> None:
         assert row.p == pytest.approx(expected[row.group, row.metric], nan_ok=True)
 
 
+@pytest.mark.gate
 def test_people_who_come_back_every_month_are_no_new_evidence() -> None:
     """The same decisions on the same 80 people, twelve times: what one month does not show, they do not."""
     rng = np.random.default_rng(8)

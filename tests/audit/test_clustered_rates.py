@@ -63,6 +63,7 @@ def disparities(result: AuditResult) -> dict[tuple[str, str], Disparity]:
     return {(row.group, row.metric): row for row in result.report.disparities if not row.is_reference}
 
 
+@pytest.mark.gate
 def test_pairs_that_are_compared_at_once_are_each_alone(monkeypatch) -> None:
     rows = schools(3)
     rows["class"] = rows["pupil"] % 9
@@ -201,6 +202,7 @@ def test_few_clusters_are_said() -> None:
     assert disparities_csv(result.report).splitlines()[0].endswith(",degrees")
 
 
+@pytest.mark.gate
 def test_clusters_that_do_not_differ_are_worth_their_rows() -> None:
     """The rows needed are about those of an audit without clusters."""
     keys = {"attribute": ["sex"], "metric": ["selection-rate"], "ref": {"sex": "c"}}
@@ -246,6 +248,7 @@ def compared_tests(result: AuditResult) -> dict[tuple[str, str], tuple[float, fl
     return {(test.group, test.tested): (test.p, test.value.low, test.value.high) for test in tests}
 
 
+@pytest.mark.gate
 def test_metrics_asked_for_by_name_go_by_clusters() -> None:
     rows = schools(1)
     names = ["selection-rate-difference", "average-odds-difference", "phi", "odds-ratio", "accuracy-of-group"]

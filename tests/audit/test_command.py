@@ -61,6 +61,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_the_command_line_makes_the_same_audit(say, file: Path, options: dict[str, Any]):
     result = fb.audit(file, **options)
@@ -82,6 +83,7 @@ def test_a_process_makes_the_same_audit(file: Path):
         assert json.loads(done.stdout) == json.loads(result.to_json())
 
 
+@pytest.mark.gate
 def test_only_what_differs_is_written(file: Path):
     result = fb.audit(file, **CUT, attributes=["sex"], tau=0.8, ref_method="majority")
     assert result.command.endswith("--attribute sex --threshold 0.5 --draws 20")

@@ -118,6 +118,7 @@ def test_calibration_bins_are_those_of_scikit_learn():
     assert row.differences == {}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("how", [{}, {"weight": "w"}, {"ref_method": "maximum"}, {"ref_method": "rest"}])
 def test_the_rates_at_a_threshold_are_those_of_an_audit_there(how):
     rng = np.random.default_rng(1)
@@ -253,6 +254,7 @@ def test_an_option_that_can_do_nothing_is_refused(say, tmp_path):
     two_lines(say("audit", "p.csv", "--curves", "--cluster", "id"), "--curves", "takes each row for a person")
 
 
+@pytest.mark.gate
 def test_outputs(say, tmp_path):
     random_file(0).rename(columns={"g": "<g>"}).to_csv("p.csv", index=False)
     flags = ("audit", "p.csv", "--label", "y", "--threshold", ".5", "--curves")
@@ -284,6 +286,7 @@ def test_outputs(say, tmp_path):
     assert "curves" not in json.loads((tmp_path / "plain" / "audit.json").read_text())
 
 
+@pytest.mark.gate
 def test_many_attributes_are_read_in_several_tables(monkeypatch):
     rng = np.random.default_rng(0)
     frame = random_file(2)

@@ -242,6 +242,7 @@ def groups_csv(path: Path, of: dict[str, tuple[int, int]]) -> Path:
     return path
 
 
+@pytest.mark.gate
 def test_groups_too_small_to_be_explained_are_said(tmp_path, say):
     few = groups_csv(tmp_path / "few.csv", {"a": (20, 10), "b": (24, 18)})
     (found,) = audit(few, label="y", explain="job").report.found[KEY]

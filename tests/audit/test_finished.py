@@ -84,6 +84,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_audit_from_its_json_writes_the_same_bytes(people: Path, tmp_path: Path, kind: str):
     audited = fb.audit(people, **KINDS[kind])
@@ -174,6 +175,7 @@ def test_what_is_no_finished_audit_is_said_in_two_lines(people: Path, tmp_path: 
         fb.read_audit(tmp_path / "none.json")
 
 
+@pytest.mark.gate
 def test_what_was_changed_by_hand_is_refused(people: Path, tmp_path: Path):
     content = json.loads(fb.audit(people, **{**DECISIONS, "attributes": ["sex"]}).to("finished"))
     path = tmp_path / "audit.json"

@@ -45,6 +45,7 @@ def releases() -> pd.DataFrame:
     return pd.DataFrame({"ethnicity": ethnicity, "old": old.astype(int), "new": new.astype(int)})
 
 
+@pytest.mark.gate
 def test_a_clearly_better_release_is_not_stopped_by_a_hundredth(tmp_path, say):
     releases().to_csv(tmp_path / "a.csv", index=False)
     flags = ("audit", "a.csv", "--score", "old", "--score", "new", "-a", "ethnicity", "--fail-on", "worse")
@@ -100,6 +101,7 @@ def test_an_open_attribute_is_named_by_a_gate_that_does_not_stop(tmp_path, say):
     assert say("audit", "open.csv", "-a", "race", "-a", "sex", "--fail", "--fail-on", "undecided").code == 1
 
 
+@pytest.mark.gate
 def test_a_baseline_accepts_what_failed_and_did_not_grow(preds, tmp_path, say):
     (tmp_path / "old.json").write_text(say(*preds, "-f", "ci").out)
     gate = ("--fail", "--baseline", "old.json")

@@ -41,6 +41,7 @@ def cut(ages, edges, labels, *, right=False):
     return dict(pd.cut(ages, bins, right=right, labels=labels).value_counts().reindex(labels))
 
 
+@pytest.mark.gate
 def test_edges_are_groups_by_the_words_of_people(people):
     names = ["under 25", "25 to 44", "45 to 64", "65 and over"]
     expected = cut(people.age, [25, 45, 65], names)
@@ -59,6 +60,7 @@ def test_edges_are_groups_by_the_words_of_people(people):
     )
 
 
+@pytest.mark.gate
 def test_a_side_is_an_attribute_of_two_groups_and_a_reference(people):
     two = cut(people.age, [40], ["under 40", "40 and over"])
     for given in ({"attribute": "age<40"}, {"attribute": "age >= 40"}, {"ref": "age<40"}, {"ref": "age>=40"}):

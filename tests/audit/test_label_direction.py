@@ -78,6 +78,7 @@ def test_scores_below_one_half_are_seen_where_decisions_show_nothing() -> None:
     assert warning.startswith("The label runs against the score: the AUC is at most 0.")
 
 
+@pytest.mark.gate
 def test_which_model_and_decision_is_named() -> None:
     rows = people()
     rows["better"] = rows["label"]

@@ -216,6 +216,7 @@ def test_the_p_value_agrees_with_the_interval(group, ref, margin, confidence):
         assert (p < 1 - confidence) == (distance > margin)
 
 
+@pytest.mark.gate
 @given(counts, counts, st.floats(0.01, 0.6), st.floats(1.0, 3.0))
 def test_a_wider_margin_never_makes_a_fail_of_a_pass(group, ref, margin, times):
     verdicts = []
@@ -230,6 +231,7 @@ def test_a_wider_margin_never_makes_a_fail_of_a_pass(group, ref, margin, times):
     assert ORDER[verdicts[1]] <= ORDER[verdicts[3]]
 
 
+@pytest.mark.gate
 @given(counts, counts, st.floats(0.01, 0.6))
 def test_swapped_groups_have_the_same_verdict(group, ref, margin):
     config = AuditConfig(margin={"default": Margin(margin, "units")}, min_group=1)
@@ -436,6 +438,7 @@ def test_named_differences_take_a_margin():
         assert row.by_metric["selection-rate-difference"] == verdict
 
 
+@pytest.mark.gate
 def test_clusters_slices_and_gates_go_by_the_margin(tmp_path):
     frame = people()
     frame["person"] = np.arange(len(frame)) // 2

@@ -85,6 +85,7 @@ def drawn(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.multinomial(rows, population.ravel()).reshape(population.shape).astype(float), population
 
 
+@pytest.mark.gate
 def test_intervals_hold_what_the_thresholds_do_to_everybody():
     rng = np.random.default_rng(11)
     limit = RateLimit("fpr", 0.8, NAN)
@@ -147,6 +148,7 @@ def test_the_order_of_rows_does_not_matter(people: pd.DataFrame):
     assert fb.audit(people, **OPTIONS).to_json() == fb.audit(shuffled, **OPTIONS).to_json()
 
 
+@pytest.mark.gate
 def test_another_reference_is_judged_without_reading(people: pd.DataFrame):
     with fb.opened(people, **OPTIONS) as opened:
         opened.audit()

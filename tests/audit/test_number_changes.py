@@ -62,6 +62,7 @@ def test_changes_are_those_of_paired_rows(seed):
         assert row.p >= max(welch.pvalue, turned.pvalue) - 1e-12
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("more", [{}, {"weight": "w"}, {"cluster": "row"}, {"rule": "evidence"}])
 def test_swapped_models_mirror_their_changes(more):
     rows = predictions(1, worse=2.5)
@@ -96,6 +97,7 @@ def test_the_same_model_twice_changes_nothing():
     assert not math.isfinite(changes[0].p)
 
 
+@pytest.mark.gate
 def test_clusters_of_a_row_each_say_what_rows_say():
     rows = predictions(4, worse=0.5)
     of_rows = changes_of(rows)
@@ -105,6 +107,7 @@ def test_clusters_of_a_row_each_say_what_rows_say():
         assert clustered.low == pytest.approx(row.difference_change.low, rel=0.02, abs=0.01)
 
 
+@pytest.mark.gate
 def test_rows_that_count_twice_are_not_twice_as_many():
     """Rows given twice, with their person as cluster, say what they say once."""
     rows = predictions(5, worse=0.5)
@@ -115,6 +118,7 @@ def test_rows_that_count_twice_are_not_twice_as_many():
     assert doubled.p == pytest.approx(once.p, rel=0.05)
 
 
+@pytest.mark.gate
 def test_a_gap_that_grew_stops_a_gate():
     rows = predictions(6, worse=2.0)
     result = fb.audit(rows, score=["old", "new"], **KEYS, fail_on=["worse"])
@@ -124,6 +128,7 @@ def test_a_gap_that_grew_stops_a_gate():
     assert not back.report.gate.stops
 
 
+@pytest.mark.gate
 def test_a_change_of_less_than_a_tenth_of_the_margin_is_hardly_one():
     rows = predictions(7, n=4000)
     rows["old"] = rows["old"] - 1.0 * (rows["sex"] == "f")
@@ -134,6 +139,7 @@ def test_a_change_of_less_than_a_tenth_of_the_margin_is_hardly_one():
     assert changes_of(rows, margin="0.3")["mean"].word == "worse"
 
 
+@pytest.mark.gate
 def test_two_files_say_what_two_columns_say(tmp_path):
     rows = predictions(8, worse=1.0)
     new = rows[["row", "sex", "truth"]].assign(score=rows["new"]).rename(columns={"row": "id"})

@@ -38,6 +38,7 @@ def slices_of(rows: pd.DataFrame, **more):
     return fb.audit(rows, slice="month", **KEYS, **more).report.found["number_slices"]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("more", [{}, {"weight": "w"}, {"cluster": "person"}])
 def test_all_slices_together_are_all_rows(more):
     rows = months(1)
@@ -111,6 +112,7 @@ def test_a_trend_is_the_weighted_line_through_the_differences(seed):
     assert trend.difference_last - trend.difference_first == pytest.approx(change, rel=1e-9)
 
 
+@pytest.mark.gate
 def test_a_trend_of_the_other_group_as_reference_is_the_negative():
     rows = months(5, slope=10.0)
     (there,) = slices_of(rows).trends
@@ -119,6 +121,7 @@ def test_a_trend_of_the_other_group_as_reference_is_the_negative():
     assert back.trends[0].word == "falls"
 
 
+@pytest.mark.gate
 def test_clusters_of_a_row_each_hardly_change_a_trend():
     rows = months(6, slope=5.0)
     (of_rows,) = slices_of(rows).trends

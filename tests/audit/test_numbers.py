@@ -61,6 +61,7 @@ def of_groups(result: AuditResult) -> pd.DataFrame:
     return result.to_pandas("number_groups").set_index(["group", "metric"])
 
 
+@pytest.mark.gate
 def test_comparisons_are_those_of_scipy_and_the_formulas(tables: tuple[str, AuditResult]) -> None:
     kind, result = tables
     if kind != "value":
@@ -127,6 +128,7 @@ def test_pay_is_told_by_its_column_and_judged_by_five_percent() -> None:
     assert "5 %" in result.headline
 
 
+@pytest.mark.gate
 def test_the_order_of_rows_changes_nothing() -> None:
     rng = np.random.default_rng(5)
     rows = people(rng)
@@ -211,6 +213,7 @@ def test_the_rows_that_would_decide_know_that_rows_are_alike() -> None:
     assert together["rows_needed"] == pytest.approx(3 * alone["rows_needed"], rel=0.05)
 
 
+@pytest.mark.gate
 def test_a_wider_margin_never_turns_passing_into_failing() -> None:
     rng = np.random.default_rng(10)
     rows = people(rng)

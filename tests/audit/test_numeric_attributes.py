@@ -40,6 +40,7 @@ def test_slope_and_ranks_are_those_of_statsmodels_and_scipy() -> None:
     assert row["means_p"] < 1e-6
 
 
+@pytest.mark.gate
 def test_missing_ages_are_left_out() -> None:
     rows = people()
     gaps = rows.astype({"age": object})
@@ -49,6 +50,7 @@ def test_missing_ages_are_left_out() -> None:
     assert row["slope"] == pytest.approx(examined(rows[50:])["slope"], rel=1e-9)
 
 
+@pytest.mark.gate
 def test_equal_weights_and_persons_of_a_row_change_no_slope() -> None:
     rows = people().assign(w=2, person=range(600))
     plain = examined(rows)
@@ -105,6 +107,7 @@ EVENTS = {
 }
 
 
+@pytest.mark.gate
 def test_rates_are_those_of_statsmodels_scipy_and_sklearn() -> None:
     rows = decided()
     table = rates_of(rows)
@@ -144,6 +147,7 @@ def test_the_curve_has_wilsons_intervals() -> None:
     assert "selection rate by age" in result.to_html()
 
 
+@pytest.mark.gate
 def test_a_weight_and_a_person_count_as_statsmodels_has_them() -> None:
     rows = decided()
     x = add_constant(rows["age"].astype(float))
@@ -159,6 +163,7 @@ def test_a_weight_and_a_person_count_as_statsmodels_has_them() -> None:
     )
 
 
+@pytest.mark.gate
 def test_decisions_thresholds_and_classes_each_have_theirs() -> None:
     rows = decided()
     rows["points"] = np.random.default_rng(2).random(len(rows)) + rows["age"] / 100

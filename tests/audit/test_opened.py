@@ -234,6 +234,7 @@ def test_a_baseline_that_is_another_frame_is_read(compas: Path):
     assert changed.report.slices[-1].model != ""
 
 
+@pytest.mark.gate
 def test_judging_again_is_quick(tmp_path: Path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(

@@ -83,6 +83,7 @@ def test_classes_beside_labels_of_codes():
     assert [part.counts.predicted[:, 1].tolist() for part in tally.slices] == [[1, 0], [1, 0]]
 
 
+@pytest.mark.gate
 def test_words_of_two_files_and_two_scores(tmp_path):
     codes = {"yes": "1", "no": "0", "maybe": "0"}
     old = "score,b,label,race\n" + "".join(

@@ -73,6 +73,7 @@ def url(request, tmp_path):
     return request.getfixturevalue("postgres")
 
 
+@pytest.mark.gate
 def test_writing_twice_is_writing_once(url):
     first, other = sample_audit(), sample_audit(tau=0.5)
     assert to_database(first, url) == audit_id(first)
@@ -86,6 +87,7 @@ def test_writing_twice_is_writing_once(url):
         assert [row for row in found if row["audit_id"] == audit_id(first)] == before[table]
 
 
+@pytest.mark.gate
 def test_numbers_and_texts_arrive(url):
     report = sample_audit()
     to_database(report, url)

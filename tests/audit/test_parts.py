@@ -76,6 +76,7 @@ def audited(frame: pd.DataFrame, key: str):
     return audit(scores, label="label", **{"attributes": ["sex"], **ASKING[key]}).report
 
 
+@pytest.mark.gate
 def test_every_part_is_there_where_it_is_asked_for_and_nowhere_else(frame):
     assert list(PARTS) == [part.load().key for part in PARTS.values()] == ALL_KEYS
     for key in ASKING_OF_NUMBERS:
@@ -89,6 +90,7 @@ def test_every_part_is_there_where_it_is_asked_for_and_nowhere_else(frame):
         assert document.keys() & ASKING.keys() == {key} - {"rates"} | more
 
 
+@pytest.mark.gate
 def test_all_that_a_part_shows_is_in_the_outputs(frame):
     for key in ALL_KEYS:
         report = audited(frame, key)

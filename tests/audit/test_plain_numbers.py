@@ -100,6 +100,7 @@ def test_groups_apart_have_the_moments_of_rows() -> None:
         np.testing.assert_allclose(getattr(moments, name), getattr(expected, name), rtol=1e-12)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("options", [{}, {"ref_method": "rest"}, {"exclude": ("c",)}, {"intersect": "g,h"}])
 @pytest.mark.parametrize("decimals", [None, 0, 1])
 def test_plain_rows_have_the_numbers_of_rows_in_a_table(

@@ -25,6 +25,7 @@ def people():
     return pd.DataFrame({"race": race, "sex": ["f", "m", "m"] * 430})
 
 
+@pytest.mark.gate
 def test_sizes_texts_files_and_frames_give_the_same_plan(people, tmp_path):
     people.to_csv(tmp_path / "people.csv", index=False)
     scored = people.assign(score=0.3, Label="reoffended")  # neither is looked at
@@ -91,6 +92,7 @@ def test_an_audit_says_the_rows_that_a_plan_with_its_rates_says():
     assert planned.rows + planned.reference_rows == pytest.approx(row.rows_needed, abs=2)
 
 
+@pytest.mark.gate
 def test_the_command_prints_and_writes_plans(people, say, tmp_path):
     people.to_csv(tmp_path / "people.csv", index=False)
     said = say("audit", "people.csv", "--plan", "-a", "race", "--rate", "0.3", "-o", "out")
@@ -146,6 +148,7 @@ def test_mistakes_take_two_lines(arguments, words, people, say, tmp_path):
     assert len(said.err.splitlines()) == 2
 
 
+@pytest.mark.gate
 def test_all_tables_are_asked_for(say):
     flags = ("power", "white=1000,black=200,asian=90,other=50")
     short = say(*flags).out
@@ -176,6 +179,7 @@ def test_attributes_choose_among_sizes():
         plan(sizes, attributes=["age"])
 
 
+@pytest.mark.gate
 def test_a_plan_in_python_shows_itself_and_refuses():
     found = plan(SIZES, rate=[0.2, 0.4])
     assert repr(found) == "<Plan of 2 comparisons: 1,290 rows>"

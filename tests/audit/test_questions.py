@@ -50,6 +50,7 @@ def paths(understood, answers=None):
     yield answers
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("table", [DECISIONS, SALARIES, DECISIONS.drop(columns="repaid")])
 def test_every_path_ends_in_an_audit(table):
     understood = fb.look(table)
@@ -76,6 +77,7 @@ def test_every_rule_and_every_answer_is_reached():
     assert reasons <= reached
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", MESSY)
 def test_without_an_answer_the_defaults_hold_and_an_audit_runs(name):
     understood = fb.look(MESSY[name])
@@ -135,6 +137,7 @@ def test_wrong_answers_are_refused(answers, message):
         fb.choose(answers, fb.look(DECISIONS))
 
 
+@pytest.mark.gate
 def test_the_choice_as_yaml_gives_the_same_audit_with_the_reasons_as_comments(tmp_path):
     choice = fb.choose({"allowed": "points:10", "compared": "given:sex=m"}, fb.look(DECISIONS))
     path = tmp_path / "audit.yaml"
@@ -151,6 +154,7 @@ def test_no_answer_has_the_name_of_a_measure_that_the_literature_uses_for_anothe
     assert not [text for text in texts if "parity" in text.lower() or "fpr" in text.lower()]
 
 
+@pytest.mark.gate
 def test_example_people_are_invented_and_can_be_audited(tmp_path):
     example = fb.example_people(1000, seed=1)
     assert set(example.frame["people"]) == {"invented"}

@@ -300,6 +300,7 @@ def test_decisions():
     }
 
 
+@pytest.mark.gate
 def test_draw_among_ties():
     spec = AuditConfig(top_k=3, ties="random", seed=3)
     tally = read(SCORES, spec)
@@ -316,6 +317,7 @@ def test_draw_among_ties():
     assert several == {(2, 1), (1, 2)}
 
 
+@pytest.mark.gate
 def test_draw_with_weights():
     text = "score,race,w\n1,a,1\n1,a,10\n1,b,100\n0,b,5\n"
     spec = AuditConfig(weight="w", top_k=2, ties="random")
@@ -368,6 +370,7 @@ def written(rows):
     return file.getvalue()
 
 
+@pytest.mark.gate
 @QUICK
 @given(st.lists(ROW, min_size=1, max_size=40), st.randoms())
 def test_counts_are_those_of_a_plain_loop(rows, rng):
@@ -395,6 +398,7 @@ def test_counts_are_those_of_a_plain_loop(rows, rng):
     same(tally, read(written(rng.sample(rows, len(rows)))))
 
 
+@pytest.mark.gate
 @QUICK
 @given(st.lists(ROW, min_size=1, max_size=20), st.lists(ROW, min_size=1, max_size=20))
 def test_counts_add_up(one, other):
@@ -403,6 +407,7 @@ def test_counts_add_up(one, other):
         assert n == sum(np.array(part.get(key, np.zeros((2, 2)))) for part in parts).tolist()
 
 
+@pytest.mark.gate
 @QUICK
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab")), min_size=3, max_size=30),

@@ -45,6 +45,7 @@ def preds(tmp_path):
     return path
 
 
+@pytest.mark.gate
 def test_every_metric_of_counts_is_that_of_the_group_and_its_reference():
     tally = compas()
     found = judge(tally, AuditConfig(draws=0, metric=NAMES)).found["requested"].rows
@@ -303,6 +304,7 @@ def test_a_difference_of_a_rate_has_its_interval_and_test():
     assert set(few.found["requested"].rows[0].verdicts.values()) <= {"undecided", "fail"}
 
 
+@pytest.mark.gate
 def test_many_fair_groups_do_not_fail_a_requested_metric():
     """A coin for each of 12 groups of 100 rows: at 5 % a test, four of ten audits would fail."""
     rng = np.random.default_rng(4)

@@ -59,6 +59,7 @@ def test_the_numbers_of_the_table_are_those_of_the_worst_comparisons(compas_rows
     assert "to 1,400 would decide), Hispanic (509; about 2,100 to 13,000) and 3 more groups." in open_text
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("flags", "pattern"),
     [
@@ -109,6 +110,7 @@ def test_notes_on_what_was_read_come_first_and_the_others_are_counted(tmp_path, 
     assert "Not audited: age, which is a number: --bins age=4 cuts it." in " ".join(out.split())
 
 
+@pytest.mark.gate
 def test_the_message_is_short_and_begins_the_sentence():
     reports = [*random_audits(), sample_audit(), sample_audit(models=("a", "b"))]
     for report in reports:
@@ -149,6 +151,7 @@ def test_charts_of_two_models_have_titles_of_their_own():
     assert "race (model a, binary): wrongly selected, of those who should not be selected" in titles
 
 
+@pytest.mark.gate
 def test_a_verdict_without_chance_has_no_degrees(capsys):
     for report in random_audits():
         print_document(short_document(report))

@@ -136,6 +136,7 @@ def first_trend(frame, **options):
     return audit(frame, attributes=["g"], slice="quarter", **options).report.found["slices"].trends[0]
 
 
+@pytest.mark.gate
 def test_weights_count_as_the_rows_that_they_are_worth():
     frame = rows(0.6, 4000)
     one, same = first_trend(frame), first_trend(frame.assign(w=2.5), weight="w")
@@ -153,6 +154,7 @@ def test_times():
     assert parse_times(["2014W05", "2014W52"]) is not None
 
 
+@pytest.mark.gate
 def test_quarters_of_pandas_and_the_chart_of_slices(planted):
     _, frame, result = planted
     periods = frame.assign(quarter=pd.PeriodIndex(frame.quarter, freq="Q"))
@@ -167,6 +169,7 @@ def test_what_is_printed_with_all_is_below(planted):
         assert each.notes[-1].endswith(place)
 
 
+@pytest.mark.gate
 def test_a_grid_has_a_row_for_each_slice_and_a_column_for_each_attribute():
     frame = rows(0.6, 4000).assign(sex=lambda frame: np.where(np.arange(len(frame)) % 2, "f", "m"))
     result = audit(frame, attributes=["g", "sex"], slice="quarter", draws=0)

@@ -64,6 +64,7 @@ def test_the_same_rows_in_another_order_give_the_same_bytes():
     assert audit(FRAME, **SCAN).to_json() == audit(FRAME.iloc[order], **SCAN).to_json()
 
 
+@pytest.mark.gate
 def test_small_subgroups_are_not_searched():
     one = SCAN | {"metric": "selection-rate", "draws": 10}
     few, many = (audit(FRAME, min_group=n, **one).report.found["subgroups"][0].searched for n in (1, 300))
@@ -90,6 +91,7 @@ def test_a_scan_that_finds_nothing_leaves_no_older_file(tmp_path):
     assert (tmp_path / "mine.csv").exists()
 
 
+@pytest.mark.gate
 def test_models_thresholds_lists_and_ties_are_searched_each():
     scores = np.random.default_rng(5).integers(0, 9, len(FRAME)) / 10
     frame = FRAME.assign(score=scores, m=np.where(FRAME.index % 2, "x", "y"))
@@ -128,6 +130,7 @@ def test_people_change_places_as_a_whole():
         assert wide.ratio.high > max(narrow.ratio.high, 1)
 
 
+@pytest.mark.gate
 def test_what_cannot_be_searched_is_refused(say):
     FRAME.assign(w=1, who=np.arange(len(FRAME)) // 2).to_csv("p.csv", index=False)
     asked = ["audit", "p.csv", "--label", "label", "-a", "race", "-a", "sex", "--scan"]

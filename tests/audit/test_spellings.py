@@ -167,6 +167,7 @@ def test_the_label_may_spell_the_favourable_value_otherwise():
     assert cells(read(text, favourable=("Yes",), spellings={"default": "merge"})) == cells(read(codes))
 
 
+@pytest.mark.gate
 def test_spellings_of_the_score_hold_for_the_baseline_too(tmp_path, say):
     new = "id,score,sex\n" + "".join(f"{i},{'Yes' if i % 3 else 'no'},{'fF'[i % 2]}\n" for i in range(60))
     (tmp_path / "new.csv").write_text(new)

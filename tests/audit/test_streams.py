@@ -49,6 +49,7 @@ def late_audit(late):
     return looked_at(late)
 
 
+@pytest.mark.gate
 def test_each_look_says_what_an_audit_of_the_rows_so_far_says(late, late_audit):
     whole = late_audit.report
     for look in (1, 6, 8, 11):
@@ -85,6 +86,7 @@ def test_a_slice_keeps_its_own_p_as_a_description(late, late_audit):
     assert mine.p_holm != theirs.p_holm
 
 
+@pytest.mark.gate
 def test_more_months_do_not_enlarge_the_family():
     frame = decisions(1.0).assign(sex=lambda frame: np.arange(len(frame)) % 3)
     found = {
@@ -94,11 +96,13 @@ def test_more_months_do_not_enlarge_the_family():
     assert found == {3}
 
 
+@pytest.mark.gate
 def test_the_order_of_rows_within_a_month_does_not_matter(late, late_audit):
     shuffled = late.sample(frac=1, random_state=1)
     assert looked_at(shuffled).to_json() == late_audit.to_json()
 
 
+@pytest.mark.gate
 def test_the_gate_goes_by_the_stream(late):
     report = looked_at(late, fail=True).report
     assert report.gate.stops
@@ -111,6 +115,7 @@ def test_the_gate_goes_by_the_stream(late):
     assert not odd.gate.stops
 
 
+@pytest.mark.gate
 def test_a_group_that_is_not_in_the_last_month_is_not_forgotten(late):
     extra = decisions(0.4, n=200, m=1, seed=4, months=MONTHS[:9])
     frame = pd.concat([late.assign(score=0)[:0], decisions(1.0), extra[extra.g == "b"].assign(g="c")])
@@ -122,6 +127,7 @@ def test_a_group_that_is_not_in_the_last_month_is_not_forgotten(late):
     assert [row["group"] for row in document["failing"]] == ["c"]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("options", [{"ref_method": "maximum"}, {"ref_method": "rest"}, {"ref": {"g": "b"}}])
 def test_other_references(late, options):
     report = looked_at(late, **options).report
@@ -132,6 +138,7 @@ def test_other_references(late, options):
     assert report.family == {"maximum": 3, "rest": 3}.get(options.get("ref_method"), 2)
 
 
+@pytest.mark.gate
 def test_equal_weights_change_nothing_and_unequal_ones_leave_less(late, late_audit):
     plain = late_audit.report.streams.looks
     equal = looked_at(late.assign(w=2.5), weight="w").report.streams.looks
@@ -141,6 +148,7 @@ def test_equal_weights_change_nothing_and_unequal_ones_leave_less(late, late_aud
     assert uneven[-1].most_evidence < plain[-1].most_evidence
 
 
+@pytest.mark.gate
 def test_the_answer_says_how_often_was_looked_and_the_evidence(late_audit):
     text = " ".join(str(late_audit).split())
     assert "Looked at 12 times; no number of looks makes this say more than 5 % false alarms." in text
@@ -154,6 +162,7 @@ def test_the_answer_says_how_often_was_looked_and_the_evidence(late_audit):
     assert (look["looks"], look["since"]) == (12, "2025-07")
 
 
+@pytest.mark.gate
 def test_slices_without_order_and_the_rule_of_points_have_no_looks(late):
     named = looked_at(late.assign(month="m" + late.month.str[-2:]))
     assert named.report.streams is None
@@ -176,11 +185,13 @@ def crowded(ratio, schools, rows, seed=0, *, comes_again=False):
     return pd.concat(frames, ignore_index=True)
 
 
+@pytest.mark.gate
 def test_clusters_of_one_row_each_are_rows(late, late_audit):
     own = late.assign(who=np.arange(len(late)))
     assert looked_at(own, cluster="who").report.streams.looks == late_audit.report.streams.looks
 
 
+@pytest.mark.gate
 def test_a_cluster_that_comes_again_adds_to_itself():
     frame = crowded(0.6, schools=25, rows=12, comes_again=True)
     twice = pd.concat([frame, frame.assign(month="2026" + frame.month.str[4:])], ignore_index=True)
@@ -194,6 +205,7 @@ def test_a_cluster_that_comes_again_adds_to_itself():
     assert looks[-1].since == MONTHS[0]
 
 
+@pytest.mark.gate
 def test_before_twenty_clusters_there_is_no_evidence():
     looks = looked_at(crowded(0.4, schools=6, rows=40), cluster="school").report.streams.looks
     of_rate = [row for row in looks if row.metric == "selection-rate"]
@@ -203,6 +215,7 @@ def test_before_twenty_clusters_there_is_no_evidence():
     assert np.isfinite(of_rate[5].ratio.high)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("options", [{"ref_method": "rest"}, {"ref_method": "maximum"}, {"ref": {"g": "a"}}])
 def test_clusters_with_other_references(options):
     frame = crowded(0.5, schools=8, rows=40)
@@ -213,6 +226,7 @@ def test_clusters_with_other_references(options):
     assert b.ratio.low < b.ratio.value < b.ratio.high
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("options", [(), ("--outcome", "number", "--margin", ".1")])
 def test_a_second_column_of_clusters_is_refused_in_an_order(say, tmp_path, options):
     frame = crowded(0.5, schools=8, rows=40).assign(teacher=lambda frame: frame.index % 40)
@@ -242,6 +256,7 @@ def test_the_study_of_levels_prints_its_tables():
     assert [line for line in lines if "differ" in line and ": 0 of 1 audits" not in line] == []
 
 
+@pytest.mark.gate
 def test_a_long_fair_past_does_not_hide_what_came_after_it() -> None:
     """After 24 fair months the ratio of all rows stays within the limits; that since then does not."""
     rng = np.random.default_rng(8)

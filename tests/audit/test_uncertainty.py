@@ -115,6 +115,7 @@ def test_the_z_and_fisher_tests_are_statsmodels_and_scipys(found: tuple[int, int
         assert float(two_proportions(*found)[1]) == fisher(*found)
 
 
+@pytest.mark.gate
 @law(20)  # statsmodels takes 40 ms each
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_is_statsmodels(p: list[float]) -> None:
@@ -138,6 +139,7 @@ def test_complements_share_one_test_and_count_once() -> None:
     np.testing.assert_allclose([found.p_holm for found in decide], adjusted)
 
 
+@pytest.mark.gate
 def test_the_family_is_what_decides() -> None:
     tally = compas()
     assert judge(tally, AuditConfig(metrics=("fpr",))).family == 8

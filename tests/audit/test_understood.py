@@ -32,6 +32,7 @@ def roles(understood):
     return {column.name: column.role for column in understood.columns}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", MESSY)
 def test_an_audit_runs_with_what_is_proposed(name, tmp_path):
     path = write(MESSY[name], tmp_path)
@@ -42,6 +43,7 @@ def test_an_audit_runs_with_what_is_proposed(name, tmp_path):
     assert fb.look(MESSY[name]).options() == understood.options()
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", MESSY)
 def test_what_stops_an_audit_has_a_remark_with_the_remedy(name, tmp_path):
     path = write(MESSY[name], tmp_path)
@@ -56,6 +58,7 @@ def test_what_stops_an_audit_has_a_remark_with_the_remedy(name, tmp_path):
         assert not any(remark.stops for remark in understood.remarks)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", MESSY)
 def test_looking_again_with_what_is_proposed_leaves_nothing_that_stops(name):
     options = fb.look(MESSY[name]).options()
@@ -64,6 +67,7 @@ def test_looking_again_with_what_is_proposed_leaves_nothing_that_stops(name):
     assert again.options() == options
 
 
+@pytest.mark.gate
 def test_the_columns_of_a_messy_file_are_what_a_person_says():
     understood = fb.look(hiring())
     assert roles(understood) == {
@@ -155,6 +159,7 @@ def test_several_models_in_one_column_are_audited_apart():
     assert fb.audit(table, **understood.options(), draws=0).verdict
 
 
+@pytest.mark.gate
 def test_fewer_rows_of_a_wide_table_are_looked_at(tmp_path):
     columns = {f"c{i}": np.arange(500) % 7 for i in range(400)}
     path = write(pd.DataFrame({**columns, "sex": ["f", "m"] * 250, "score": [0, 1] * 250}), tmp_path)
@@ -164,6 +169,7 @@ def test_fewer_rows_of_a_wide_table_are_looked_at(tmp_path):
     assert understood.columns_with_role("score") == ["score"]
 
 
+@pytest.mark.gate
 def test_choices_of_a_person_come_before_guesses():
     understood = fb.look(hiring(), score="salary", attribute=["degree"])
     assert roles(understood)["salary"] == "score"
@@ -243,6 +249,7 @@ def test_a_good_value_that_is_named_stands_for_its_spellings():
     assert "hired" not in other_spelling.get("recode", {})
 
 
+@pytest.mark.gate
 def test_remarks_that_are_shown_with_buttons_name_no_option(tmp_path):
     tables = [*MESSY.values(), pd.DataFrame({"A1 6 f": ["A2 7 m", "A1 5 f"] * 20})]
     for number, table in enumerate(tables):
@@ -265,6 +272,7 @@ def test_words_for_no_value_are_a_group_that_can_be_left_out():
     assert {row.group for row in fb.audit(table, **options, draws=0).report.groups} == {"a", "b"}
 
 
+@pytest.mark.gate
 def test_a_large_file_is_not_read(tmp_path):
     path = tmp_path / "large.csv"
     block = "".join(f"{18 + i % 61},{'fm'[i % 2]},{i % 3 % 2}\n" for i in range(100_000))
@@ -321,6 +329,7 @@ def test_german_and_adult(name, attributes, score, favourable, tmp_path):
     assert fb.audit(path, **understood.options(), draws=0).verdict
 
 
+@pytest.mark.gate
 def test_a_column_of_a_wide_table_is_seen_as_in_a_narrow_one(tmp_path):
     rng = random.Random(3)  # noqa: S311 - a table, not secrets
     kinds = (

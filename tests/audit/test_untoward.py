@@ -80,6 +80,7 @@ def test_an_interrupt_while_it_counts_ends_in_one_line(tmp_path):
 # -- encodings
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 def test_any_encoding_is_written(preds, monkeypatch, encoding):
     def said(name: str) -> str:
@@ -203,6 +204,7 @@ def unseen(text: str) -> set[str]:
     return {letter for letter in text if letter != "\n" and not letter.isprintable()} - {"\u00a0"}
 
 
+@pytest.mark.gate
 def test_nothing_raw_in_any_text(evil, preds, say):
     for name in ("markdown", "html", "json"):
         assert not unseen(evil.to(name)), name
@@ -279,6 +281,7 @@ def test_no_output_overwrites_the_input(preds, say, tmp_path):
     assert {path.name for path in Path("out").iterdir()} == {"audit.csv"}
 
 
+@pytest.mark.gate
 @POSIX
 def test_a_full_disk_leaves_what_was_there(preds, say):
     """`ulimit -f` ends a file as a full disk does; audit.html is the largest, so others fit."""

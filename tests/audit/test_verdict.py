@@ -96,6 +96,7 @@ def disparities(groups: dict[str, Cells], reference: str) -> dict[str, Disparity
     return {found.metric: found for found in audit.disparities if not found.is_reference}
 
 
+@pytest.mark.gate
 @given(st.tuples(*[st.integers(0, 50)] * 4), st.tuples(*[st.integers(0, 50)] * 4))
 def test_swapping_group_and_reference_inverts(
     mine: tuple[int, int, int, int], theirs: tuple[int, int, int, int]

@@ -95,6 +95,7 @@ def test_a_table_fails_what_its_classes_pass():
     }
 
 
+@pytest.mark.gate
 def test_gates_name_the_table(tmp_path):
     frame = shifted()
     keys = {"score": "grade", "outcome": "class", "tau": 0.7}
@@ -134,6 +135,7 @@ def test_copies_of_a_column_are_one_test():
     assert [table.p_holm for table in twice.whole_tables] == pytest.approx([once.whole_tables[0].p_holm] * 2)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("classes", [{"outcome": "class"}, {"favourable": ["high", "low"]}])
 def test_clusters_are_counted_as_rows_are(classes):
     frame = applicants()
@@ -153,6 +155,7 @@ def test_clusters_are_counted_as_rows_are(classes):
     assert crossed.statistic == pytest.approx(table.statistic, rel=0.2)
 
 
+@pytest.mark.gate
 def test_a_class_with_clusters_is_a_decision_with_clusters():
     rng = np.random.default_rng(3)
     frame = applicants()

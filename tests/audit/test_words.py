@@ -205,6 +205,7 @@ def test_what_fails_and_what_fails_clearly_are_told_apart():
     assert ", and less than the 0.8 allowed: fails." in headline(report).sentences[0].text
 
 
+@pytest.mark.gate
 def test_both_questions_are_answered_by_the_numbers():
     """Nine pairs of answers at most: those that can be come up, and say what p, interval and τ say."""
     seen = set()
@@ -268,6 +269,7 @@ def test_all_nine_pairs_of_answers_have_words(first, second):
     assert f"{said}{words}" in describe_comparison(row, report).text
 
 
+@pytest.mark.gate
 def test_the_headline_answers_both_questions():
     for report in random_audits():
         rows = [row for verdict in report.verdicts for row in deciding_rows(verdict, report)]

@@ -148,6 +148,7 @@ def with_password(path):
     path.write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(2000))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("make", "words"),
     [

@@ -111,6 +111,7 @@ def test_without_leaves_likenesses_alone():
     assert remove_spots(spots, ("a",)) == {("ab",): "3", (): "0"}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -47,6 +47,7 @@ options = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.gate
 @law(150)
 @given(nominal_data(), options)
 def test_doubling_rows_is_doubling_weights(data, chosen):

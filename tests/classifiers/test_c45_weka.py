@@ -27,6 +27,7 @@ def path(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.gate
 def test_small_random_cases(path):
     assert len(CASES) >= 100
     for number, case in enumerate(CASES):

@@ -78,6 +78,7 @@ def test_run_does_only_what_only_says(finished: Finished, tmp_path, say):
     assert [line.split(",")[-1] == "…" for line in table[1:]] == [False] * 4 + [True] * 4
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     "kind", [None, "configs", "datasets", "interventions", "classifiers", "mechanisms", "metrics"]
 )
@@ -287,6 +288,7 @@ def test_a_card_of_ones_own_gives_beta_its_groups(say, tmp_path):
     assert {row["y"] for row in rows if row["s"] == "f"} == {"0"}
 
 
+@pytest.mark.gate
 def test_data_commands_without_files(say, tmp_path, monkeypatch):
     monkeypatch.delenv("FAIRBENCH_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

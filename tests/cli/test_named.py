@@ -23,6 +23,7 @@ SMALL = ["--set", "repeats=1", "--set", "sample.size=200", "--set", "datasets=[c
 SMALL += ["--set", "interventions=[none]", "--set", "classifiers=[naive-bayes]", "--jobs", "1"]
 
 
+@pytest.mark.gate
 def test_a_shipped_config_runs_by_name_in_an_empty_folder(say, tmp_path):
     assert "45 cells and 4 controls × 5 repeats = 245" in say("plan", "quickstart").out
     done = say("run", "quickstart", *SMALL)

@@ -27,6 +27,7 @@ CARD = {
 REAL = {"sample": {"from": "data"}, "test": "holdout", "interventions": ["none"], "repeats": 1}
 
 
+@pytest.mark.gate
 @POSIX
 def test_names_that_are_not_utf8(say, tmp_path):
     """Of the config, its folder, the card's folder, the data's folder and the results."""

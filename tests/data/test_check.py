@@ -310,6 +310,7 @@ def test_what_cannot_be_read_is_two_lines_and_exit_code_2(say, tmp_path):
 CELLS = st.sampled_from(["", "?", "0", "1", "1.0", "-3", "1e400", "nan", "é", "a b", "x,y", '"', "∞"])
 
 
+@pytest.mark.gate
 @law(80)
 @given(data=st.data(), n=st.integers(1, 12), drop=st.booleans())
 def test_odd_columns_are_checked_or_refused(tmp_path_factory, data, n, drop):

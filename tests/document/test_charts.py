@@ -268,6 +268,7 @@ any_group = st.builds(
 )
 
 
+@pytest.mark.gate
 @law(100)
 @given(st.lists(any_group, min_size=1, max_size=25), st.booleans(), numbers)
 def test_any_distribution_stays_in_its_picture(groups, whole, margin):

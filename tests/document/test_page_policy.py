@@ -60,6 +60,7 @@ def documents(tmp_path_factory):
     return [audit_document(sample_audit()), run_page(known_run(tmp_path_factory.mktemp("worlds")))]
 
 
+@pytest.mark.gate
 def test_the_policy_has_the_hashes_of_what_the_page_has_within_it(documents):
     for document in documents:
         inline = read(to_page(document))

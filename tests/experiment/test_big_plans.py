@@ -64,6 +64,7 @@ def test_plan_of_25_million_repeats(tmp_path, say):
     tracemalloc.stop()
 
 
+@pytest.mark.gate
 def test_the_time_of_a_plan_grows_as_its_cells_do(tmp_path, say):
     """Of 3,000 cells and of 10,000; squares would be eleven times as many seconds."""
 

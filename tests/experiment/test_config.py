@@ -384,6 +384,7 @@ def test_what_a_shipped_network_does_take(tmp_path):
     )
 
 
+@pytest.mark.gate
 def test_every_shipped_card_can_be_named(tmp_path):
     names = known_cards()
     assert [dataset.name for dataset in given(tmp_path, datasets=str(names)).datasets] == names

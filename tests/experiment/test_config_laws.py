@@ -56,6 +56,7 @@ def test_a_resolved_config_is_the_same_experiment(path, setting, tmp_path):
     assert again(experiment, tmp_path).as_yaml() == experiment.as_yaml()
 
 
+@pytest.mark.gate
 def test_a_resolved_config_leaves_nothing_to_defaults(tmp_path):
     for path in CONFIGS:
         spelled = read_config(path).to_config()
@@ -166,6 +167,7 @@ def check_form(error, path):
     assert numbers == sorted(numbers)
 
 
+@pytest.mark.gate
 @given(
     config,
     st.lists(st.sampled_from(["a.b=1", "seed=3", "sample.beta=[0]", "x", "datasets=[adult]", "name="])),

@@ -263,6 +263,7 @@ def test_counts_do_not_hang_on_the_order_of_rows_and_twins_turn_decisions_over(s
     assert not (is_turned & (uniforms[0] >= NOISE)).any()
 
 
+@pytest.mark.gate
 def test_twins_are_exchangeable_and_a_planted_effect_is_two_points():
     rng = np.random.default_rng(7)
     n_rows, n_draws = 500, 4000

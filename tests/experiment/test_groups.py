@@ -107,6 +107,7 @@ def _compared(folder) -> set[str]:
         return {row["compared"] for row in csv.DictReader(file)}
 
 
+@pytest.mark.gate
 def test_an_attribute_that_does_not_fit_the_data_is_left_out(tmp_path, say):
     protected = yaml.safe_load((shipped_cards() / "compas.yaml").read_text())["protected"]
     for odd in (

@@ -202,6 +202,7 @@ def test_deaths_belong_to_one_task_and_prints_are_kept_under_its_name(tmp_path, 
     assert f"\néén\n�\n{'x' * (MOST_PRINTED - 8)}\n… and 10008 more bytes\n" in text
 
 
+@pytest.mark.gate
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no fork server")
 def test_a_pipe_that_somebody_holds_open_and_a_dead_server(tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "ForkServer", ForkServer)
@@ -219,6 +220,7 @@ def test_a_pipe_that_somebody_holds_open_and_a_dead_server(tmp_path, monkeypatch
         assert len(list(workers.outcomes(tasks[1:2]))) == 1
 
 
+@pytest.mark.gate
 @pytest.mark.usefixtures("warm_server")
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no setsid")
 @pytest.mark.parametrize("forks", [True, False])
@@ -314,6 +316,7 @@ def test_a_killed_server_leaves_nothing_also_where_the_run_cannot_see_to_it(wait
     assert state_of(run.pid) == "T"
 
 
+@pytest.mark.gate
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no fork server")
 def test_a_stopped_server_goes_on_when_a_worker_is_wanted(tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "ForkServer", ForkServer)

@@ -172,6 +172,7 @@ anything = st.one_of(
 )
 
 
+@pytest.mark.gate
 @given(anything, st.integers(0, 4))
 def test_whatever_is_returned_is_right_or_refused(values, rows):
     for check, dtype in ((as_decisions, np.int8), (as_scores, np.float64), (as_probabilities, np.float64)):

@@ -202,6 +202,7 @@ def shared_codes(train: Sample):
 SMALL = {"from": "shipped", "beta": [0.5], "size": 200}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("source", ["shipped", "original"])
 def test_nobody_can_write_rows(tmp_path, source, request):
     changes = {"sample": SMALL, "interventions": ["none"]}

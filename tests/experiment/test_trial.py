@@ -276,6 +276,7 @@ def found(rogues, name, monkeypatch, **parameters):
     return {one.title: one.mend for one in findings if one.mend}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", ["Good", "Refuses", "make", "forest", "neighbours"])
 def test_the_good_pass(rogues, monkeypatch, name):
     assert found(rogues, name, monkeypatch) == {}
@@ -347,6 +348,7 @@ def test_the_command_says_that_nothing_is_changed_and_goes_on(rogues, say, monke
     assert done.out.endswith("all 1 hold\n")
 
 
+@pytest.mark.gate
 def test_what_another_process_predicts(rogues, monkeypatch):
     monkeypatch.setattr(trial, "TRIALS", {title: TRIALS[title] for title in (RUNS, SEED, PROCESS)})
     cases = (

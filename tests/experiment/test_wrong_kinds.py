@@ -127,6 +127,7 @@ def refusals(text: str, path: Path, read: Any) -> Iterator[tuple[str, UserError]
                 yield f"{place} = {value!r}", error
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("kind", ["config", "shipped", "card", "simulation"])
 def test_values_of_another_kind(tmp_path, kind):
     (tmp_path / "card.yaml").write_text(CARD, encoding="utf-8")

@@ -63,6 +63,7 @@ def learner():
     return LogisticRegression().build((), 0)
 
 
+@pytest.mark.gate
 def test_exponentiated_gradient_is_fairlearns():
     from fairlearn.reductions import EqualizedOdds
     from fairlearn.reductions import ExponentiatedGradient as Theirs
@@ -154,6 +155,7 @@ def test_correlation_is_removed_as_fairlearn_does():
     assert np.abs((left - left.mean(0)).T @ race).max() < 1e-9
 
 
+@pytest.mark.gate
 def test_a_constraint_by_its_name_in_a_config_is_the_registered_technique():
     from fairlearn import reductions
 

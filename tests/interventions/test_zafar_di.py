@@ -270,6 +270,7 @@ def test_twice_the_rows_at_half_the_weight_and_any_order_are_the_same(mode, seed
     assert np.array_equal(plain, fit(padded, mode=mode).model.w)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("mode", ["fairness", "accuracy", "misclassification"])
 @pytest.mark.parametrize("l2", [0.0, 1.0])
 def test_any_sample_has_a_finite_answer(mode, l2):

@@ -174,6 +174,7 @@ def test_no_feasible_point_nearby_is_better(seed, constraint):
                 assert loss(x, y, there, 1) >= mine - 1e-10
 
 
+@pytest.mark.gate
 @law(40)
 @given(seed=st.integers(0, 9999), constraint=constraints)
 def test_weights_are_repeated_rows_and_groups_can_be_swapped(seed, constraint):
@@ -191,6 +192,7 @@ def test_weights_are_repeated_rows_and_groups_can_be_swapped(seed, constraint):
     assert losses[0] == pytest.approx(losses[1], abs=1e-6)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("constraint", ["fpr", "fnr", "both"])
 def test_the_procedure_keeps_the_constraint_and_seldom_ends_better(constraint):
     # F has many minima: neither way finds the best of them always.

@@ -125,6 +125,7 @@ FAIRLEARN = {
 }
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", FAIRLEARN)
 def test_fairlearn_computes_the_same(name):
     fairlearn = pytest.importorskip("fairlearn.metrics")

@@ -256,6 +256,7 @@ def crossed(seed: int, *, share: float = 1.0) -> list[RateSums]:
     return ways
 
 
+@pytest.mark.gate
 def test_two_columns_take_the_largest_of_three_variances() -> None:
     seen = set()
     for seed in range(40):

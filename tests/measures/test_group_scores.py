@@ -41,6 +41,7 @@ tables = st.builds(
 )
 
 
+@pytest.mark.gate
 @for_each("seed", range(20))
 @pytest.mark.parametrize("distinct", [0, 3, 40])
 def test_each_group_has_the_values_of_scikit_learn(seed, distinct):

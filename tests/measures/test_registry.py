@@ -193,6 +193,7 @@ def changed(metric, swap, n):
     return divide(1.0, value) if swap.change == "inverted" else value
 
 
+@pytest.mark.gate
 @law(60)
 @given(cells)
 def test_swapping_the_groups_does_to_each_metric_what_is_known_of_it(n):
@@ -203,6 +204,7 @@ def test_swapping_the_groups_does_to_each_metric_what_is_known_of_it(n):
             assert number_of(n[::-1], name) == pytest.approx(expected, nan_ok=True, abs=1e-9), name
 
 
+@pytest.mark.gate
 @law(60)
 @given(cells)
 def test_swapping_the_outcomes_does_to_each_metric_what_is_known_of_it(n):
@@ -235,6 +237,7 @@ def test_mann_whitneys_u_of_both_groups_makes_all_pairs(n):
     assert number_of(n[:, :, ::-1], "mann-whitney-u") == pytest.approx(other, nan_ok=True)
 
 
+@pytest.mark.gate
 @law(20)
 @given(arrays(np.float64, (2, 3, 2, 2, 2), elements=st.integers(0, 9)))
 def test_leading_axes_are_a_loop(many):

@@ -158,6 +158,7 @@ def test_accuracies_are_those_of_scikit_learn(rows):
         assert measure("mcc", counts) == pytest.approx(theirs, abs=1e-12)
 
 
+@pytest.mark.gate
 @given(some_rows, some_rows)
 def test_measures_of_added_counts_are_those_of_all_rows(first, second):
     together, added = counted(first + second), counted(first) + counted(second)
@@ -165,6 +166,7 @@ def test_measures_of_added_counts_are_those_of_all_rows(first, second):
         np.testing.assert_array_equal(measure(name, together), measure(name, added))
 
 
+@pytest.mark.gate
 @given(some_rows, st.integers(2, 5))
 def test_measures_but_tests_do_not_mind_the_unit_of_the_weights(rows, times):
     s, y, predicted, weights = np.array(rows).T

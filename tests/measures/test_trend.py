@@ -42,6 +42,7 @@ def test_the_line_is_that_of_maximum_likelihood_and_the_test_agrees(seed):
     assert float(found.p) == pytest.approx(chi2.sf(2 * (fixed.fun - free.fun), 1), abs=0.01)
 
 
+@pytest.mark.gate
 def test_laws():
     rng = np.random.default_rng(5)
     n, m = rng.integers(30, 200, (2, 6, 5))
@@ -81,6 +82,7 @@ def test_of_two_slices_it_is_the_change_between_them():
     assert float(found.p) > equal_rates(300, 1000, 240, 1000)[0]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(("rate", "rows", "share"), [(0.05, 400, 0.5), (0.3, 100, 0.3), (0.8, 300, 0.1)])
 def test_in_fair_worlds_it_seldom_finds_a_trend(rate, rows, share):
     """The base rates drift, the ratio does not; 600 worlds, so that 0.05 is found between 0.03 and 0.075."""

@@ -46,6 +46,7 @@ def is_recovered(facts: WorldFacts, rule: str) -> bool:
     return np.allclose(own, best, rtol=0.0, atol=1e-6)
 
 
+@pytest.mark.gate
 def test_condition_and_exact_optimum_agree_cell_by_cell():
     seen, border = set(), 0
     for setting in product([0.3, 0.8], [0.1, 0.35], [0.05, 0.45, 0.9], [0.1, 0.95], [0.0, 0.3, 0.8]):

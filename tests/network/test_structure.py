@@ -55,6 +55,7 @@ def test_arcs_and_scores_are_those_of_bnlearn(number):
         assert found.score == pytest.approx(float(run["score"]), abs=1e-6, rel=0), run
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("number", [9, 15, 23])
 def test_large_families_are_counted_alike(number, monkeypatch):
     table = table_from_csv(REFERENCE / f"d{number}.csv")

@@ -409,6 +409,7 @@ def test_metric_pairs_are_those_of_pandas_and_every_repeat_is_a_dot(run):
     assert {tuple(row) for line in axes[0].lines for row in np.array(line.get_data()).T} == points
 
 
+@pytest.mark.gate
 def test_metric_pairs_know_their_data_set():
     """Metrics of one data set do not enter another's, nor one β another's."""
     plan, records = study()
@@ -429,6 +430,7 @@ def test_metric_pairs_know_their_data_set():
 # From a config to the files
 
 
+@pytest.mark.gate
 def test_a_report_writes_the_files_of_what_is_asked_for_and_no_others(tmp_path, monkeypatch):
     monkeypatch.setattr("fairbench_cli.report.write.draw_figures", lambda *_: None)  # see test_figures
     plan, records = study(figures=("correlations", "representations"), tables=("combined-attributes",))

@@ -109,6 +109,7 @@ def test_an_answer_on_recorded_labels_says_so_first(folder):
     assert "labels and groups as recorded, of the rows included" in " ".join(document.notes)
 
 
+@pytest.mark.gate
 def test_many_worlds_fit_on_a_console(tmp_path):
     names = ["label", "label given edu_level=5|6", "selection", "measurement edu_level", "history edu_level",
              "omission economic_status", "group", "label + selection 0.5"]  # fmt: skip
@@ -125,6 +126,7 @@ def test_many_worlds_fit_on_a_console(tmp_path):
     assert any(line.startswith("And ") and "more settings" in line for line in lines)
 
 
+@pytest.mark.gate
 def test_every_number_on_worlds_can_be_computed_again(run, folder):
     write_plan(folder, run.plan)
     for labels in ("true", "recorded"):
@@ -235,6 +237,7 @@ def test_one_repeat_tests_no_cost():
     assert "What the bias costs is not tested, accuracy: −" in text
 
 
+@pytest.mark.gate
 def test_thresholds_are_told_for_what_the_plain_model_sees(tmp_path):
     """To rules that do not see the group a record may rank people otherwise: the reason is told too."""
     kept = facts([("bank", "sex", *MOST)])

@@ -45,6 +45,7 @@ def answer_heads(folder: Path) -> list[str]:
     return [words.strip() for words in head.split("|")[1:-1]]
 
 
+@pytest.mark.gate
 def test_a_column_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, FindingColumn("recall", "recall, %", "tpr")))
     findings = written(tmp_path)
@@ -58,6 +59,7 @@ def test_a_column_is_one_line(tmp_path, monkeypatch):
     assert np.allclose(recall, wanted.loc[recall.index])
 
 
+@pytest.mark.gate
 def test_metrics_that_a_config_names_are_columns(tmp_path):
     metrics = ("accuracy", "discrimination", "equalised-odds")
     findings = written(tmp_path, metrics=metrics)
@@ -75,6 +77,7 @@ def test_metrics_that_a_config_names_are_columns(tmp_path):
     assert np.allclose(change, wanted.loc[change.index])
 
 
+@pytest.mark.gate
 def test_the_many_metrics_that_nobody_named_are_no_columns(tmp_path):
     findings = written(tmp_path, metrics=DEFAULT_METRICS)
     assert set(findings["column"]) == {"value", "change", "accuracy", "cost"}

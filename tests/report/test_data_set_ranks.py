@@ -43,6 +43,7 @@ def distances_of(run: RunResults, metric: str) -> dict[tuple[str, str], np.ndarr
     return dict(zip(keys, np.abs(run.results.values[of_metric.index] - ideal), strict=True))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("metric", ["discrimination", "accuracy"])
 def test_wins_and_ranks_are_those_of_the_pairs(run: RunResults, metric: str):
     distances = distances_of(run, metric)

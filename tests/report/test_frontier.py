@@ -164,6 +164,7 @@ def test_a_technique_is_compared_with_none_of_the_same_repeat_at_its_own_gap(con
             assert row["difference"] > 0 or row["chosen_difference"] < 0
 
 
+@pytest.mark.gate
 def test_thresholds_are_those_of_none_of_the_same_representation():
     """A run with two representations says of each what a run with that one alone says."""
     parts = []
@@ -294,6 +295,7 @@ def test_a_group_without_a_label_has_no_tpr():
     assert set(frontier_frame(run)["constraint"]) == {"demographic-parity"}
 
 
+@pytest.mark.gate
 def test_the_files_of_a_report(tmp_path):
     found = {(one.key, one.repeat): one for one in RECORDS}
     write_report(tmp_path, study(figures=("frontier",)), found)
@@ -312,6 +314,7 @@ def test_the_files_of_a_report(tmp_path):
     assert not left
 
 
+@pytest.mark.gate
 def test_the_figure_shows_the_frames():
     with house_style():
         (figure,) = draw_frontier(RUN).values()

@@ -90,6 +90,7 @@ def written(tmp_path_factory) -> dict[str, pd.DataFrame]:
     return frames(folder)
 
 
+@pytest.mark.gate
 def test_groups_csv_has_every_joint_level(written):
     _, records = made_up()
     groups = written["groups"]
@@ -138,6 +139,7 @@ def test_every_file_has_what_is_compared_after_the_attribute(written):
     assert len(written["sweep"]) == 4 * 3 * len(METRICS) * len(RATES)
 
 
+@pytest.mark.gate
 def test_a_family_of_tests_is_of_one_comparison(written, tmp_path):
     write_report(tmp_path, *made_up(), attributes=("race",))
     alone = frames(tmp_path)["paired"]
@@ -147,6 +149,7 @@ def test_a_family_of_tests_is_of_one_comparison(written, tmp_path):
     )
 
 
+@pytest.mark.gate
 def test_the_papers_tables_keep_the_attribute_that_the_run_works_on(tmp_path):
     for name, attributes in (("plain", ()), ("race", ("race",))):
         (tmp_path / name).mkdir()
@@ -157,6 +160,7 @@ def test_the_papers_tables_keep_the_attribute_that_the_run_works_on(tmp_path):
     assert "## adult, sex, tree: groups of race\n" in (tmp_path / "race/tables/pareto.md").read_text()
 
 
+@pytest.mark.gate
 def test_group_rates_are_means_over_the_repeats(tmp_path):
     plan, records = made_up()
     *_, table = write_report(tmp_path, plan, records, attributes=("sex×race", "race")).tables
@@ -186,6 +190,7 @@ def test_group_rates_are_means_over_the_repeats(tmp_path):
     assert all(one.count("lrr@{}}") == 1 for one in floats)  # a name that wraps, a group, two β
 
 
+@pytest.mark.gate
 def test_a_table_of_group_rates_is_of_the_runs_own_attribute_unless_others_are_asked_for(tmp_path):
     (table,) = write_report(tmp_path, *made_up(tables=("group-rates",))).tables
     (block,) = table.sections
@@ -212,6 +217,7 @@ def test_report_takes_attributes(finished, say, tmp_path):
 ASKED = ("attributes, metric", [(("sex", "race"), "propensity-difference"), (("race",), "discrimination")])
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(*ASKED)
 def test_an_answer_is_about_a_metric_that_its_groups_have(tmp_path, attributes, metric):
     """A metric of rows is known of a cell's own attribute alone."""

@@ -138,6 +138,7 @@ def random_results(seed, techniques=(M, R, U), betas=(0.0, 1.0), repeats=12, met
     )
 
 
+@pytest.mark.gate
 def test_a_row_is_scipys_and_holm_is_statsmodels():
     from statsmodels.stats.multitest import multipletests
 
@@ -427,6 +428,7 @@ def test_cells_of_the_table_say_difference_and_verdict():
 NAMES = ("none", "massaging", "reweighing", "uniform-sampling", "preferential-sampling")
 
 
+@pytest.mark.gate
 @law(60)
 @given(st.data(), st.integers(1, 5), st.integers(1, 4))
 def test_the_front_is_that_of_brute_force(data, k, repeats):
@@ -489,6 +491,7 @@ def test_clear_takes_both_measures_but_a_measure_that_never_differs():
     assert row.clearly_dominated_by == "massaging"
 
 
+@pytest.mark.gate
 def test_clearness_is_holm_adjusted_over_all_pairs():
     rng = np.random.default_rng(6)
     values = {name: (rng.uniform(0, 0.1, 8) + 0.02 * i) for i, name in enumerate(NAMES)}

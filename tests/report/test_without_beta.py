@@ -40,6 +40,7 @@ def texts_of(run) -> str:
     return "\n".join(texts)
 
 
+@pytest.mark.gate
 def test_without_beta_no_table_figure_or_answer_has_one(tmp_path):
     run = written(tmp_path, (0.0,))
     for path in [tmp_path / "answer.md", *tmp_path.glob("tables/*.md"), *tmp_path.glob("tables/*.tex")]:
@@ -52,6 +53,7 @@ def test_without_beta_no_table_figure_or_answer_has_one(tmp_path):
     assert head == "block,technique,metric,beta=0"
 
 
+@pytest.mark.gate
 def test_with_beta_they_all_have_it(tmp_path):
     run = written(tmp_path, (0.0, 0.5))
     for name in ("discrimination-accuracy", "difference-to-none", "pareto"):
@@ -61,6 +63,7 @@ def test_with_beta_they_all_have_it(tmp_path):
     assert "6 per β" in texts_of(run)
 
 
+@pytest.mark.gate
 def test_a_front_of_means_is_called_so(tmp_path):
     run = written(tmp_path, (0.0,))
     table = pareto_table("pareto", run)

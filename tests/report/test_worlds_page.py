@@ -36,6 +36,7 @@ def data(page):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page).group(1))
 
 
+@pytest.mark.gate
 def test_a_page_holds_numbers_on_true_and_on_recorded_labels_and_says_which(run, data):
     assert [panel["world_label"] for panel in data["panels"]] == [
         "label · true labels",

@@ -184,6 +184,7 @@ def study() -> pd.DataFrame:
     return frame
 
 
+@pytest.mark.gate
 def test_the_study_is_the_papers(study):
     assert len(study) == 25 * 21 * 6
     assert set(study["n"]) == {100}
@@ -312,6 +313,7 @@ def test_every_measure_of_decisions_can_be_simulated_without_a_warning(say, tmp_
 # The figures
 
 
+@pytest.mark.gate
 def test_lines_are_the_means_and_triangles_what_a_logarithmic_axis_cannot_show(study):
     with house_style():
         plain = draw_against_truth(study, ["discrimination", DELTA], "")

@@ -80,6 +80,7 @@ def test_claims_of_papers_have_the_numbers_that_the_papers_print():
         assert sentence.relation == ("at most" if after < before else "at least")
 
 
+@pytest.mark.gate
 def test_claims_on_a_run_are_judged_by_its_design(tmp_path, say):
     """A small run of the paper's config: what massaging does is shown; nothing is said of other studies."""
     options = ["--set", "repeats=4", "--set", "sweep=null", "--set", "figures=[]", "--set", "controls=false"]
@@ -185,6 +186,7 @@ def test_a_change_has_the_interval_of_its_mean(tmp_path):
     assert gap["verdict"] == "holds"
 
 
+@pytest.mark.gate
 def test_claims_that_cannot_be_read(tmp_path, say):
     study().to_csv(tmp_path / "s.csv", index=False)
     base = ["compare", "s.csv", "--design", "fresh", "--claims", "c.csv"]

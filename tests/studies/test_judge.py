@@ -40,6 +40,7 @@ def by_hand(frame: pd.DataFrame, ratio: float) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("seed", range(2))
 def test_numbers_are_those_of_scipy_and_statsmodels(seed):
     frame = study(seed=seed)
@@ -76,6 +77,7 @@ def test_the_order_of_rows_and_the_names_of_columns_do_not_matter():
     pd.testing.assert_frame_equal(again.set_index(keys).sort_index(), usual.set_index(keys).sort_index())
 
 
+@pytest.mark.gate
 def test_designs_differ_in_what_repeats_share():
     frame = study()
     p = {

@@ -10,6 +10,7 @@ import fairbench_cli as fb
 from fairbench_cli.studies.over_data_sets import mean_over_data_sets
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("seed", range(3))
 def test_the_posterior_is_that_of_numerical_integration(seed):
     rng = np.random.default_rng(seed)

@@ -495,6 +495,7 @@ def test_combined_codes_are_those_of_the_combinations(rows):
     assert len(set(zip(combined.tolist(), rows, strict=True))) == len(set(rows)) == combined.max() + 1
 
 
+@pytest.mark.gate
 def test_every_value_of_a_large_table_comes_back(tmp_path):
     """Of the shape of three published studies: 20 or 50 repeats, some techniques with one classifier."""
     rng = np.random.default_rng(11)

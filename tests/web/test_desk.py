@@ -51,6 +51,7 @@ def answer_at_random(desk, choices, rng):
     return desk.questions(choices, answers)["options"]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("seed", range(10))
 def test_a_desk_audits_as_fb_does(tmp_path, seed):
     rng = random.Random(seed)  # noqa: S311 - a table, not secrets
@@ -98,6 +99,7 @@ def applicants(tmp_path):
     return path
 
 
+@pytest.mark.gate
 def test_answering_again_changes_nothing_that_was_not_answered(applicants):
     """A page sends all answers with each one, the good value among them."""
     desk = Desk(lambda *_: None)
@@ -120,6 +122,7 @@ def test_questions_say_why_and_who_is_selected(applicants):
     assert " are selected, which is not very few." in questions["few"]["why"]
 
 
+@pytest.mark.gate
 def test_where_scores_are_cut_and_what_explains_are_switches(applicants):
     desk = Desk(lambda *_: None)
     desk.use(str(applicants), "applicants.csv")
@@ -151,6 +154,7 @@ def test_where_scores_are_cut_and_what_explains_are_switches(applicants):
     }
 
 
+@pytest.mark.gate
 def test_another_reference_leaves_numbers_cut_as_they_are(applicants):
     desk = Desk(lambda *_: None)
     desk.use(str(applicants), "applicants.csv")
@@ -167,6 +171,7 @@ def test_another_reference_leaves_numbers_cut_as_they_are(applicants):
         assert desk.switch(options, options, {"bins:age": text})["bins"] == {"age": bins}
 
 
+@pytest.mark.gate
 def test_many_columns_are_folded_away(tmp_path):
     path = tmp_path / "wide.csv"
     names = [f"choice_{i}" for i in range(20)]
