@@ -249,7 +249,7 @@ class Shared(ForkServer):
 
 @pytest.fixture(scope="session")
 def warm_server() -> Iterator[None]:
-    """Keep one fork server for the runs in this process: each would load scikit-learn and numba again.
+    """Keep one fork server for the runs in this process, once one needs it: each would load numba again.
 
     What its workers see of the environment is what it was here; processes of `fairbench` have servers of
     their own.
@@ -257,11 +257,18 @@ def warm_server() -> Iterator[None]:
     if not FORKS:
         yield
         return
-    shared = Shared(["c45", "naive-bayes", "tree"])
+    servers: list[Shared] = []
+
+    def shared(*_: object) -> Shared:
+        if not servers:
+            servers.append(Shared(["c45", "naive-bayes", "tree"]))
+        return servers[0]
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool, "ForkServer", lambda *_: shared)
+        patch.setattr(pool, "ForkServer", shared)
         yield
-    ForkServer.end(shared)
+    for server in servers:
+        ForkServer.end(server)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -88,8 +88,8 @@ def test_the_citation_is_of_this_version_and_whole():
 
 def test_the_wheel_holds_what_commands_take_by_name(tmp_path):
     pytest.importorskip("hatchling", reason="needs hatchling: pip install 'fairbench-cli[dev]'")
-    build = "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(ROOT)
-    subprocess.run([sys.executable, "-m", "pip", *build], check=True)
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True)
     (wheel,) = tmp_path.glob("fairbench_cli-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         held = set(archive.namelist())
