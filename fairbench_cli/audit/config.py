@@ -849,6 +849,8 @@ class AuditConfig(StrictModel):
 class PlanConfig(AuditConfig):
     """What a plan is of: the keys of an audit that say who is compared and how, and these."""
 
+    model_config = ConfigDict(defer_build=True)  # an audit has its keys as flags alone
+
     rate: Annotated[tuple[OpenShare, ...], LISTED, Field(min_length=1)] = Field(
         (0.1, 0.3, 0.5), description="Rate of the reference. Repeat it."
     )

@@ -1,10 +1,14 @@
 """The command line: one file per command. The only place with typer and rich."""
 
+import gc
 import sys
+
+YOUNG = 200_000  # objects: among fewer, which is what a command loads, cycles are not looked for
 
 
 def main() -> None:
     """Run the command line and exit with its code: 0 well, 1 some cells failed, 2 a mistake in the input."""
+    gc.set_threshold(YOUNG)
     try:
         from fairbench_cli.cli.streams import close_streams, open_streams
 
@@ -16,6 +20,7 @@ def main() -> None:
 
         ignore_endings()  # nothing is left to be stopped
         code = close_streams(sink, code)
+        gc.freeze()  # everything ends with the process: no object is taken apart
     except KeyboardInterrupt:  # while modules are loaded; `run` handles its own
         print("interrupted", file=sys.stderr)  # noqa: T201
         code = 130

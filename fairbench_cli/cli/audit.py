@@ -1,10 +1,11 @@
 """``fairbench audit``: who is treated how differently by scores in a file; ``fairbench power``: before."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 import typer
 
@@ -42,7 +43,7 @@ POWER_PANELS = {
 
 _output = partial(typer.Option, rich_help_panel=OUTPUT)
 SHORT = {"attribute": "-a", "metric": "-m"}
-KINDS = {"integer": int, "number": float, "boolean": bool}
+NUMBERS = (int, float)
 
 
 class AuditCommand(Command):
@@ -78,8 +79,8 @@ def _flags_of_keys(panels_of_keys: dict[str, str]) -> list[Any]:
     """Return Typer's parameters for the keys of `PlanConfig`; those without a panel are not in the help."""
     from fairbench_cli.audit.config import PlanConfig, meanings
 
-    schemas = _key_schemas()
     descriptions = meanings(PlanConfig)
+    kinds = _kinds_of_keys()
     panels: dict[str, str] = {}
     for title, keys_of_panel in panels_of_keys.items():
         panels |= dict.fromkeys(keys_of_panel.split(), title)
@@ -96,7 +97,7 @@ def _flags_of_keys(panels_of_keys: dict[str, str]) -> list[Any]:
             hidden=key not in panels,
             show_default=False,
         )
-        kind = _kind_of(schemas[key])
+        kind = kinds[key]
         type_, default = (bool, False) if kind is bool else (kind | None, None)
         name = key.replace("-", "_")
         flags.append(
@@ -112,25 +113,28 @@ def _flags_of_keys(panels_of_keys: dict[str, str]) -> list[Any]:
     return typer.main.get_command(app).params
 
 
-@cache
-def _key_schemas() -> dict[str, Any]:
-    """Return the JSON Schemas of the keys, which take longer to make than a small file to scan."""
+def _kinds_of_keys() -> dict[str, Any]:
+    """Return the type of the flag of each key."""
     from fairbench_cli.audit.config import PlanConfig
 
-    schemas: dict[str, Any] = PlanConfig.model_json_schema()["properties"]
-    return schemas
+    fields = PlanConfig.model_fields.items()
+    return {field.alias or name: _kind_of(field.annotation) for name, field in fields}
 
 
-def _kind_of(schema: dict[str, Any]) -> Any:
-    """Return the type of a flag's value by the JSON Schema of its key; a mapping is NAME=VALUE, repeated."""
-    value_schema = next(
-        alternative for alternative in schema.get("anyOf", [schema]) if alternative.get("type") != "null"
-    )
-    if value_schema.get("type") == "array":
-        return list[KINDS.get(value_schema["items"].get("type"), str)]  # type: ignore[misc]
-    if value_schema.get("type") == "object":
+def _kind_of(annotation: Any) -> Any:
+    """Return the type of a flag's value by the type of its key; a mapping is NAME=VALUE, repeated.
+
+    >>> _kind_of(dict[str, float]), _kind_of(tuple[int, ...] | None), _kind_of(float)
+    (list[str], list[int], <class 'float'>)
+    """
+    while get_origin(annotation) in (Annotated, Union, UnionType):
+        annotation = get_args(annotation)[0]
+    if get_origin(annotation) is tuple:
+        value_type = _kind_of(get_args(annotation)[0])
+        return list[value_type if value_type in NUMBERS else str]  # type: ignore[misc]
+    if get_origin(annotation) is dict:
         return list[str]
-    return KINDS.get(value_schema.get("type", ""), str)
+    return annotation if annotation in (*NUMBERS, bool) else str
 
 
 def audit(
@@ -292,13 +296,13 @@ def _read_keys(flags: Mapping[str, Any], settings: Sequence[str]) -> dict[str, A
     from fairbench_cli.base.validation import usual_key
 
     keys = {key: value for key, value in flags.items() if not _is_unset(value)}
-    schemas = _key_schemas()
+    kinds = _kinds_of_keys()
     for setting in settings:
         name, sign, text = setting.partition("=")
         key = usual_key(name.strip().replace("_", "-"))
         if not sign or not key:
             raise user_error(f"{format_value(setting)} is not KEY=VALUE", "write min-group=50", "--set")
-        is_list = key in schemas and _kind_of(schemas[key]) not in (int, float, bool, str)
+        is_list = get_origin(kinds.get(key)) is list
         if is_list:
             value = parse_scalar(text.strip()) if "=" not in text else text.strip()
             keys[key] = list(keys.get(key, [])) + [value]
