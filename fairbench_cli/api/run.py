@@ -17,7 +17,8 @@ import yaml
 from fairbench_cli.api.objects import plain_config
 from fairbench_cli.base.errors import ArgumentError, Problem, suggest, user_error
 from fairbench_cli.base.files import read_text, scratch_folder
-from fairbench_cli.base.strict_yaml import YamlDocument, dump_yaml, parse_yaml
+from fairbench_cli.base.strict_yaml import dump_yaml, parse_yaml
+from fairbench_cli.base.yaml_document import YamlDocument
 from fairbench_cli.document.notebook import notebook
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig

@@ -24,17 +24,17 @@ from fairbench_cli.audit.metrics import (
     INTERVENTIONS,
     ROLL_UPS,
     canonical,
+    find_metric,
     has_margin,
     has_tau,
     is_metric,
     kind,
 )
 from fairbench_cli.base.errors import Flag, Problem, find_nearest, format_value, suggest
-from fairbench_cli.base.strict_yaml import parse_scalar
 from fairbench_cli.base.validation import StrictModel, check_encoding, mistake
+from fairbench_cli.base.yaml_document import parse_scalar
 from fairbench_cli.measures.margin import Margin
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
-from fairbench_cli.measures.registry import COUNT_METRICS, SCORE_METRICS
 from fairbench_cli.measures.significance import alpha_level
 
 Ties = Literal["include", "exclude", "random"]
@@ -237,17 +237,17 @@ def _check_metric(text: str, common: tuple[str, ...] = tuple(COMPARED) + tuple(R
     try:
         metric_kind = kind(name)
     except KeyError:
+        from fairbench_cli.measures.registry import COUNT_METRICS
+
         names = common if find_nearest(name, common) else set(common) | set(COUNT_METRICS)
         raise mistake(f"no metric is called {format_value(name)}", suggest(name, names)) from None
-    if metric_kind == "classes":
+    if metric_kind != "rows":
         return text
-    if canonical(name) in SCORE_METRICS:
+    if find_metric(name).needs == "score-sums":
         fix = ("see ", Flag("curves"), ", which measures scores by group, or a run")
         raise mistake(f"{format_value(name)} is of scores, and decisions are counted", fix)
-    if metric_kind == "rows":
-        in_run = f"name it in the config of a run: metrics: [{name}]"
-        raise mistake(f"{format_value(name)} needs the rows, and these are counted", in_run)
-    return text
+    in_run = f"name it in the config of a run: metrics: [{name}]"
+    raise mistake(f"{format_value(name)} needs the rows, and these are counted", in_run)
 
 
 def _check_metric_with_tau(name: str) -> str:

@@ -22,7 +22,6 @@ from typing import Literal
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.rates import RATES
-from fairbench_cli.measures.registry import find_metric
 from fairbench_cli.measures.significance import alpha_level
 
 # The rates that are shown, those with counts over and under the bar; and those that groups are compared on in
@@ -68,6 +67,13 @@ HARMED: dict[str, dict[str, int]] = {
 }
 
 
+def find_metric(name: str) -> Metric:
+    """Return a metric of the registry, which is loaded where one is no rate to compare groups on."""
+    from fairbench_cli.measures import registry
+
+    return registry.find_metric(name)
+
+
 def canonical(name: str) -> str:
     """Return the name that outputs use; for a rate that is not compared in every audit, that of its ratio.
 
@@ -81,7 +87,7 @@ def canonical(name: str) -> str:
     >>> canonical("pprev"), canonical("fpr"), canonical("base-rate"), canonical("type-i-parity")
     ('selection-rate', 'fpr', 'base-rate-ratio', 'type-i-parity')
     """
-    if name in ROLL_UPS or name in NUMBER_MEASURES or name == WHOLE_TABLE:
+    if name in COMPARED or name in ROLL_UPS or name in NUMBER_MEASURES or name == WHOLE_TABLE:
         return name
     entry = find_metric(name)
     if entry.alias_of in RATES:
@@ -224,8 +230,12 @@ def defined(rates: Iterable[str], labelled: bool) -> tuple[str, ...]:
 
 def needs_labels(name: str) -> bool:
     """Return whether a metric or roll-up, by its canonical name, is undefined without labels."""
+    if name in RATES:
+        return RATES[name].needs_labels
     if name in NUMBER_MEASURES:
         return NUMBER_MEASURES[name].needs_truth
     if name == WHOLE_TABLE:
         return False
-    return any(find_metric(metric).on != "both" for metric in ROLL_UPS.get(name, (name,)))
+    if name in ROLL_UPS:
+        return any(map(needs_labels, ROLL_UPS[name]))
+    return find_metric(name).on != "both"

@@ -36,11 +36,10 @@ from fairbench_cli.base.errors import (
     suggest,
 )
 from fairbench_cli.base.safe_text import join_names
-from fairbench_cli.base.strict_yaml import KeyPath, YamlDocument, read_mapping
 from fairbench_cli.base.validation import sort_by_line, to_problems, usual_key
+from fairbench_cli.base.yaml_document import KeyPath, YamlDocument
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
-from fairbench_cli.measures.registry import COUNT_METRICS
 
 SMALL = 0.02  # of the data: smaller categories may be left out, in both American rules
 OUT = "leave one of the two out"
@@ -110,6 +109,8 @@ def read_config(
     keys = {usual_key(key): value for key, value in keys.items()}
     spots: dict[KeyPath, str] = {(key,): before + key for key in keys}
     if path:
+        from fairbench_cli.base.strict_yaml import read_mapping
+
         file = _use_usual_keys(read_mapping(path, "a config", "write `tau: 0.8`"))
     else:
         file = YamlDocument({}, {}, "")
@@ -434,6 +435,8 @@ def unknown_attribute(attribute: str, metric: str, attributes: Iterable[str]) ->
     if metric:
         problem = f"no attribute called {format_value(attribute)} was audited"
         return problem, suggest(attribute, attributes)
+    from fairbench_cli.measures.registry import COUNT_METRICS
+
     names = sorted(attributes)
     problem = f"{format_value(attribute)} is neither a metric nor an audited attribute"
     metrics = find_nearest(attribute, (*COMPARED, *ROLL_UPS)) or find_nearest(attribute, COUNT_METRICS)

@@ -1,7 +1,5 @@
 """Strict YAML: text stays text, a key given twice is an error, and every value has a line number."""
 
-import math
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -12,51 +10,12 @@ import yaml
 
 from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.base.files import read_text
-
-KeyPath = tuple[str | int, ...]
+from fairbench_cli.base.yaml_document import KeyPath, YamlDocument, parse_scalar
 
 DEEPEST = 50
 MOST_VALUES = (
     100_000  # of a file with fewer characters than that: only aliases make more values than characters
 )
-
-# 007, +5 or a number of twenty digits may be somebody's code: what is not written back the same is text.
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
-_NUMBER = re.compile(r"-?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+|(0|[1-9][0-9]*)(?=[eE]))([eE][-+]?[0-9]+)?")
-_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
-
-
-@dataclass(frozen=True)
-class YamlDocument:
-    """A YAML document: its plain data, and where each value was given.
-
-    Parameters
-    ----------
-    data : object
-        Dicts with text keys, lists, text, numbers, booleans and None.
-    spots : dict
-        ``file:line`` or the flag that gave a value, by the value's place.
-    name : str
-        The file.
-    """
-
-    data: Any
-    spots: dict[KeyPath, str]
-    name: str
-
-    def where(self, key_path: KeyPath) -> str:
-        """Return ``file:line`` (or the flag) of a value, or of the nearest thing around it.
-
-        An index that the file does not have is of a value that stands without brackets.
-        """
-        known_path: KeyPath = ()
-        for key in key_path:
-            longer_path = (*known_path, key)
-            if isinstance(key, str) or longer_path in self.spots:
-                known_path = longer_path
-        while known_path and known_path not in self.spots:
-            known_path = known_path[:-1]
-        return self.spots.get(known_path, self.name)
 
 
 def remove_spots(spots: dict[KeyPath, str], key_path: KeyPath) -> dict[KeyPath, str]:
@@ -136,21 +95,6 @@ def _compose(text: str) -> tuple[yaml.Node | None, tuple[yaml.TagToken, ...]]:
     root = yaml.compose(text, Loader=yaml.BaseLoader)
     tokens = yaml.scan(text, Loader=yaml.BaseLoader) if "!" in text else ()
     return root, tuple(token for token in tokens if isinstance(token, yaml.TagToken))
-
-
-def parse_scalar(text: str) -> Any:
-    """Return the value that an unquoted YAML word stands for.
-
-    >>> [parse_scalar(word) for word in ("5", ".25", "no", "true", "007")]
-    [5, 0.25, 'no', True, '007']
-    """
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    if _NUMBER.fullmatch(text) and math.isfinite(float(text)):
-        return float(text) + 0.0  # -0.0 becomes 0.0
-    return text
 
 
 def dump_yaml(data: Any) -> str:

@@ -24,7 +24,7 @@ from fairbench_cli.base.encodings import ADVICE, is_text_encoding
 from fairbench_cli.base.errors import MessageText, Problem, find_nearest, format_value, spell, suggest
 from fairbench_cli.base.plugins import short_name
 from fairbench_cli.base.safe_text import SPELLINGS
-from fairbench_cli.base.strict_yaml import KeyPath, YamlDocument
+from fairbench_cli.base.yaml_document import KeyPath, YamlDocument
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 SHA256 = r"^[0-9a-f]{64}$"

@@ -292,8 +292,8 @@ def _read_keys(flags: Mapping[str, Any], settings: Sequence[str]) -> dict[str, A
         For a setting that is no key=value, and a key of one value that is given twice.
     """
     from fairbench_cli.base.errors import format_value, user_error
-    from fairbench_cli.base.strict_yaml import parse_scalar
     from fairbench_cli.base.validation import usual_key
+    from fairbench_cli.base.yaml_document import parse_scalar
 
     keys = {key: value for key, value in flags.items() if not _is_unset(value)}
     kinds = _kinds_of_keys()

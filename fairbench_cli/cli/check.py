@@ -35,7 +35,8 @@ def check(
     Exit code 0: all that was tried holds; 1: something does not; 2: it cannot be tried.
     """
     from fairbench_cli.base.errors import UserError
-    from fairbench_cli.base.strict_yaml import YamlDocument, override_values, parse_yaml
+    from fairbench_cli.base.strict_yaml import override_values, parse_yaml
+    from fairbench_cli.base.yaml_document import YamlDocument
     from fairbench_cli.experiment.config.components import split_name
     from fairbench_cli.experiment.trial import captured, find_components
 

@@ -18,7 +18,7 @@ from pydantic import (
 
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import shipped_folder
-from fairbench_cli.base.strict_yaml import KeyPath, YamlDocument, read_mapping, remove_spots
+from fairbench_cli.base.strict_yaml import read_mapping, remove_spots
 from fairbench_cli.base.validation import (
     NAME,
     SHA256,
@@ -31,6 +31,7 @@ from fairbench_cli.base.validation import (
     sort_by_line,
     to_problems,
 )
+from fairbench_cli.base.yaml_document import KeyPath, YamlDocument
 from fairbench_cli.data.column_card import AnyLevels, Between, ColumnCard, Levels, Text, as_tuple
 from fairbench_cli.data.table import Roles, joint_levels
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_value, suggest, user_error
 from fairbench_cli.base.spelling_variants import NO_VALUE
-from fairbench_cli.base.strict_yaml import KeyPath, yaml_word
+from fairbench_cli.base.strict_yaml import yaml_word
+from fairbench_cli.base.yaml_document import KeyPath
 from fairbench_cli.data.card import UNKNOWN, Card
 from fairbench_cli.data.columns import (
     GAPS,

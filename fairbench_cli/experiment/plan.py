@@ -21,7 +21,7 @@ from fairbench_cli.base.checksums import (
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import write_json
 from fairbench_cli.base.parameters import unwritten_values
-from fairbench_cli.base.strict_yaml import YamlDocument
+from fairbench_cli.base.yaml_document import YamlDocument
 from fairbench_cli.data.table import Representation, split_seed
 from fairbench_cli.experiment.config.components import OF_CLASSIFIER, ComponentSpec, TechniqueSpec, word
 from fairbench_cli.experiment.config.config import ExperimentConfig

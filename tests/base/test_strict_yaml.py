@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.strict_yaml import dump_yaml, parse_scalar, parse_yaml, read_yaml, remove_spots
+from fairbench_cli.base.strict_yaml import dump_yaml, parse_yaml, read_yaml, remove_spots
+from fairbench_cli.base.yaml_document import parse_scalar
 
 
 def value(text):

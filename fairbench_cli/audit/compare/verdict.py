@@ -15,7 +15,6 @@ from fairbench_cli.base.errors import Flag, Problem, UserError
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
-from fairbench_cli.measures.registry import find_metric
 
 # Fractional weights and metrics that are no ratio of rates count as at a limit within this relative error.
 TOLERANCE = 1e-9
@@ -127,7 +126,7 @@ def _check_gate_names(
             fix = f"name one that has a margin: {', '.join(metrics.DEFAULT_OF_NUMBERS)}"
             yield Problem(f"{name} has no margin, so it cannot decide", fix, where)
             continue
-        entry = find_metric(metrics.canonical(name))
+        entry = metrics.find_metric(metrics.canonical(name))
         if metrics.is_dependence(entry):
             problem = f"{name} grows with the square of a gap and hides large ones, so it cannot decide"
             yield Problem(problem, f"name {entry.equal}-difference, which it is about", where)

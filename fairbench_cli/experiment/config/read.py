@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from fairbench_cli.base.errors import Problem, UserError, find_nearest, suggest, user_error
 from fairbench_cli.base.files import read_text, shipped_folder
 from fairbench_cli.base.plugins import find_clashes, short_name
-from fairbench_cli.base.strict_yaml import KeyPath, YamlDocument, override_values, read_mapping
+from fairbench_cli.base.strict_yaml import override_values, read_mapping
 from fairbench_cli.base.validation import Conflict, Findings, describe_finding, sort_by_line, to_problems
+from fairbench_cli.base.yaml_document import KeyPath, YamlDocument
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card, card_reference
 from fairbench_cli.experiment.config.components import (

@@ -10,8 +10,8 @@ from pydantic_core import to_jsonable_python
 
 from fairbench_cli.base.checksums import canonical_json
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.base.strict_yaml import KeyPath
 from fairbench_cli.base.validation import Findings, refusal, to_findings
+from fairbench_cli.base.yaml_document import KeyPath
 from fairbench_cli.experiment.config.components import (
     ComponentSpec,
     ReadContext,
