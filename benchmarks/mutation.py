@@ -155,7 +155,7 @@ def _mutated(node: ast.AST) -> Iterator[ast.AST | str]:
             if value == 1:
                 yield ast.Constant(0)
         case ast.Slice(lower, upper, step) if lower is not None or upper is not None:
-            yield ast.unparse(ast.Slice(upper and lower, None if lower is None else upper, step))
+            yield ast.unparse(ast.Slice(upper and lower, None, step))
         case ast.Attribute(value, name) if name in NAMES:
             yield ast.Attribute(value, NAMES[name])
         case ast.Name(name) if name in NAMES:

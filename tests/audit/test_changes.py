@@ -11,6 +11,7 @@ from conftest import plain, scaled, two_lines
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.margins import Margin
 from fairbench_cli.audit.parts.changes import _worst_first, find_changes
 from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.pairing import read_sides
@@ -209,7 +210,7 @@ def joint(cells, paired: bool = True, groups: tuple[str, ...] = ("g", "r")) -> B
     return BeforeAfter("a", "b", "x", groups, TwoSides(n, n, n, paired), labelled=False, intersection=False)
 
 
-def words_of(*joints: BeforeAfter) -> list[tuple[str, str]]:
+def words_of(*joints: BeforeAfter, **how) -> list[tuple[str, str]]:
     from types import SimpleNamespace
 
     known = [
@@ -217,7 +218,7 @@ def words_of(*joints: BeforeAfter) -> list[tuple[str, str]]:
         for model in "ab"
         for group in "gr"
     ]
-    base = SimpleNamespace(config=AuditConfig(), slices=(), disparities=known)
+    base = SimpleNamespace(config=AuditConfig(**how), slices=(), disparities=known)
     return [(row.word, row.reason) for row in find_changes(joints, base).changes if row.deciding]
 
 
@@ -240,6 +241,8 @@ def test_the_word_is_about_the_distance_from_equality():
     still = cells(500, 0, 0, 500)
     assert words_of(joint([cells(200, 0, 0, 800), still])) == [("undecided", "same")]
     assert words_of(joint([cells(200, 1, 5, 794), still])) == [("undecided", "few")]
+    by_margin = {"margin": {"default": Margin(0.02, "units")}}
+    assert words_of(joint([cells(200, 5, 150, 645), reference]), **by_margin) == [("better", "")]
     # Holm: the same change among twenty of chance is not decided.
     one = joint([cells(200, 20, 42, 738), cells(470, 30, 30, 470)])
     rest = joint([cells(200, 20, 25, 755), reference])

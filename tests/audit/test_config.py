@@ -235,3 +235,9 @@ def test_every_key_is_a_flag_and_help_shows_those_of_its_panels(say, monkeypatch
         for key in visible:
             assert f"--{key} " in shown
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_one_side_of_a_number_is_a_reference_without_a_value():
+    assert (
+        AuditConfig(ref="age<40").references == AuditConfig(ref={"age<40": ""}).references == {"age<40": ""}
+    )

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,12 @@ from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_metric
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, can_decide, canonical, kind, needs_labels
 from fairbench_cli.audit.parts.part import View
-from fairbench_cli.audit.parts.requested_metrics import find_closed_form, parts_to_test, requested_sections
+from fairbench_cli.audit.parts.requested_metrics import (
+    _order_of_value,
+    find_closed_form,
+    parts_to_test,
+    requested_sections,
+)
 from fairbench_cli.audit.show.formats import write
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.document.model import Verdict
@@ -115,6 +121,14 @@ def test_intervals_of_normalised_discrimination_are_those_of_resampled_rows():
     )
     of = found.values["normalised-discrimination"]
     assert (of.low, of.high) == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=0.012)
+
+
+def test_what_fails_comes_first_and_of_that_the_farthest_from_its_ideal():
+    for name, values in (("accuracy", (0.2, 0.5, 0.9)), ("impact-ratio", (0.25, 3.0, 1.1))):
+        rows = [SimpleNamespace(values={name: Interval(n, 0, 1)}, verdicts={name: "fail"}) for n in values]
+        passes = SimpleNamespace(values={name: Interval(0.1, 0, 1)}, verdicts={name: "pass"})
+        entries = [(passes, name), *((row, name) for row in reversed(rows))]
+        assert [row for row, _ in sorted(entries, key=_order_of_value)] == [*rows, passes]
 
 
 def test_draws_depend_on_the_seed_the_place_and_nothing_else():

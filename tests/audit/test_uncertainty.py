@@ -100,6 +100,14 @@ def test_closed_forms_are_statsmodels(found: tuple[int, int, int, int]) -> None:
     assert [float(limit) for limit in difference_interval(*found)] == pytest.approx(expected, abs=1e-9)
 
 
+def test_shares_of_a_list_that_one_group_has_alone_are_as_if_independent() -> None:
+    part = slice_of({"a": (30, 0, 0, 10), "b": (0, 0, 0, 20)}, labelled=False)
+    rows, ref = rate_rows(part, ("selected-share",), np.array([0]))
+    low, high = difference_limits(("selected-share",), rows, ref, 0.95)
+    expected = confint_proportions_2indep(0, 30, 30, 30, compare="diff", method="newcomb")
+    assert (low[1, 0], high[1, 0]) == pytest.approx(expected, abs=1e-9)
+
+
 @given(table)
 def test_the_z_and_fisher_tests_are_statsmodels_and_scipys(found: tuple[int, int, int, int]) -> None:
     numerator, denominator, ref_numerator, ref_denominator = found

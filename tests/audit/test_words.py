@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 from audit_counts import one, random_audits, slice_of, tally_of
@@ -10,11 +11,13 @@ from audit_sample import SCRIPT, sample_audit
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.build_report import judge
+from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, HARMED
-from fairbench_cli.audit.parts.findings import beyond, differs
+from fairbench_cli.audit.parts.findings import _holds_equal_rates, beyond, differs
 from fairbench_cli.audit.parts.formatting import LIMIT_OPEN, p_value
 from fairbench_cli.audit.parts.rates import deciding_rows, describe_reason, summarise_failures, worst_first
+from fairbench_cli.audit.scan.readings import describe_ones
 from fairbench_cli.audit.show.document import (
     audit_document,
     describe_gate,
@@ -366,3 +369,18 @@ def test_the_gate_in_words():
     assert describe_gate(of(groups)) == ""
     assert describe_gate(of(groups, fail=True)) == "Gate: stops, exit code 1: g fails."
     assert describe_gate(of(groups, fail=True, tau={"default": 0.2})) == "Gate: does not stop."
+
+
+def test_an_interval_holds_equal_rates_where_its_ends_are_on_both_sides():
+    ratios = {(0.8, 1.2): True, (1.0, 1.2): True, (1.1, 1.2): False, (0.5, 0.9): False}
+    for (low, high), holds in ratios.items():
+        row = SimpleNamespace(margin=None, ratio=Interval(1.0, low, high))
+        assert _holds_equal_rates(row) is holds
+
+
+def test_who_is_selected_is_said_by_value_or_as_above_the_cut():
+    roles = SimpleNamespace(label=2, scores=[1], score=1)
+    outcomes = SimpleNamespace(values={1: ("yes", "1")}, classes=())
+    names = {1: "hired", 2: "label"}
+    said = [describe_ones(roles, names, outcomes, binary=binary)[0] for binary in (True, False)]
+    assert said == ['hired is "yes" or 1', "hired is above the cut"]

@@ -7,7 +7,7 @@ import yaml
 from conftest import LEARNED, two_lines, write_config
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.spelling_variants import find_spelling_variants
+from fairbench_cli.base.spelling_variants import find_abbreviations, find_spelling_variants
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.load import load, read_card_files
 from fairbench_cli.data.locate import data_folders, locate_files
@@ -134,3 +134,8 @@ def test_the_dots_of_an_official_file_are_recoded(data_folder):
     raw = sorted({value for file in read.files for value in file.frame["income"]})
     assert [twins.values for twins in find_spelling_variants(raw)] == [("<=50K", "<=50K."), (">50K", ">50K.")]
     assert list(find_doubtful_values(card, read.frame)) == []
+
+
+@pytest.mark.parametrize(("short", "long"), [("mana", "manager"), ("manag", "manager")])
+def test_a_short_form_has_four_letters_at_most(short, long):
+    assert bool(find_abbreviations([short, long])) == (len(short) == 4)

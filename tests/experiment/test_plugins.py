@@ -17,6 +17,7 @@ from fairbench_cli.base.plugins import (
     digest_sources,
     find_clashes,
     find_code,
+    imported_roots,
     read_sources,
 )
 from fairbench_cli.experiment.config.read import read_config
@@ -412,3 +413,9 @@ def test_the_flag_only_takes_the_name_that_results_have(tmp_path, mine, say):
     path = config(tmp_path, interventions=["none", "./mine.py:Doing"])
     done = say("plan", path, "--only", "intervention=mine.py:Doing")
     assert "2 cells × 2 repeats" in done.out
+
+
+def test_what_a_file_and_its_neighbours_import_is_known_by_its_roots(tmp_path):
+    (tmp_path / "mine.py").write_text("import numpy.linalg\nfrom other import thing\n")
+    (tmp_path / "other.py").write_text("from sklearn.tree import DecisionTreeClassifier as thing\n")
+    assert imported_roots(tmp_path / "mine.py") == {"numpy", "other", "sklearn"}

@@ -359,6 +359,25 @@ def test_every_classifier_takes_what_a_pre_processor_makes(spec):
     assert set(fitted.predict(TEST).tolist()) == {0, 1}
 
 
+def test_columns_of_the_group_that_it_drops_are_centred_each():
+    seen = []
+
+    class Dropped(Centre):
+        def __init__(self, sensitive_feature_ids):
+            self.sensitive_feature_ids = sensitive_feature_ids
+
+        def fit(self, X, y=None):
+            seen.append(X[:, self.sensitive_feature_ids])
+            return self
+
+        def transform(self, X):
+            return np.delete(X, self.sensitive_feature_ids, axis=1)
+
+    fit(Dropped, options={"groups": "levels"})
+    assert seen[0].shape[1] == 3
+    assert seen[0].mean(axis=0) == pytest.approx(np.zeros(3), abs=1e-12)
+
+
 def test_a_classifier_with_a_decision_function_alone_keeps_its_scores():
     svc = Classifier(ForeignEstimator(LinearSVC, {}), include_protected=False, seed=0)
     scores = fit(Centre, classifier=svc).scores(TRAIN)

@@ -120,6 +120,11 @@ def fit(train, seed=0, **parameters):
     return FairRepresentations(**quick).fit(train, CLASSIFIER, np.random.default_rng(seed))
 
 
+def test_without_parameters_the_terms_weigh_what_is_documented():
+    plain = FairRepresentations()
+    assert (plain.a_x, plain.a_y, plain.a_z, plain.prototypes) == (0.01, 1, 1, 10)
+
+
 def test_a_z_buys_fairness():
     free, fair = fit(sample(), a_z=0.0), fit(sample(), a_z=2.0, iterations=60)
     assert (free.status, fair.status) == ("noop", "ok")

@@ -10,7 +10,7 @@ import pytest
 from conftest import law
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from scipy.optimize import minimize
+from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from techniques_data import of_numbers
@@ -22,7 +22,7 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.experiment.config.components import ReadContext, read_entries
 from fairbench_cli.interventions.disparate_impact import ZafarDI, limits, tradeoff
-from fairbench_cli.interventions.logistic import training_rows
+from fairbench_cli.interventions.logistic import Logistic, training_rows
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import count
 from fairbench_cli.measures.registry import measure
@@ -417,3 +417,12 @@ def test_dutch():
     near(values, [0.8126, 0.1299])
     _, values = figures(dutch, mode="misclassification", l2=0.01)
     assert values[:2] == pytest.approx([0.750, 0.025], abs=6e-4)
+
+
+def test_the_slope_of_a_loss_that_pulls_is_that_of_its_value():
+    sample = drawn(0)
+    rows = training_rows(sample, fit_design(sample, include_protected=False))
+    w, towards = np.random.default_rng(0).normal(size=(2, rows.width))
+    loss = Logistic(rows, 0.5, towards=towards, pull=0.7)
+    slope = approx_fprime(w, lambda at: loss.value(at, rows.times(at)), 1e-7)
+    assert loss.gradient(w, rows.times(w)) == pytest.approx(slope, abs=1e-5)

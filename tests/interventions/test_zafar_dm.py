@@ -216,6 +216,8 @@ def test_the_residual_tells_optimal_from_nearly_optimal():
     assert kkt(made, w + 1e-3, 0.0) > 1e-5
     assert kkt(made, unconstrained(made), 0.0) == pytest.approx(0, abs=1e-7)  # all multipliers 0
     assert kkt(made, constant(made), 0.0) > 1e-3
+    flat = replace(made, up=0 * made.up, down=0 * made.down)  # where no multiplier has an effect
+    assert kkt(flat, w, 0.0) == pytest.approx(np.abs(made.gradient(w, made.x @ w)).max())
 
 
 def sample(cells, seed=0, weights=None):

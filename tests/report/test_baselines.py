@@ -146,6 +146,7 @@ def test_the_ends_of_the_line_are_the_model_and_the_constant():
 
 def test_the_file_is_what_plain_pandas_makes_of_the_rows():
     frame = baselines_frame(RUN)
+    assert frame.index.tolist() == [*range(len(frame))]
     assert len(frame) == (3 + len(SHARES)) * 3
     assert not frame.drop(columns=["share"]).isna().any(axis=None)
     rows = [pd.DataFrame(dict(zip("sy", rows_of(i, True), strict=False))) for i in range(REPEATS)]

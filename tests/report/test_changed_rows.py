@@ -1,5 +1,6 @@
 """Limits of a change from the rows that are decided otherwise: by another implementation, and their laws."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -139,6 +140,14 @@ def test_a_lower_level_has_wider_limits_and_repeats_add_to_them(numbers, alpha):
         changes_of(numbers, error=0.0).half_widths(alpha), changes.half_widths(alpha), strict=True
     ):
         assert with_error == pytest.approx(np.hypot(without, stats.t.ppf(1 - alpha, 4) * 0.001))
+
+
+def test_other_variance_adds_what_a_normal_law_says():
+    changes = replace(changes_of((3, 2, 4, 1, 500, 800), error=0.0), other_variance=np.array([1e-4]))
+    for alpha in (0.01, 0.3, 0.45, 0.7):
+        alone = changes_of((3, 2, 4, 1, 500, 800), error=0.0).half_widths(alpha)
+        expected = np.hypot(alone, max(stats.norm.isf(alpha), 0) * 0.01)
+        assert np.array(changes.half_widths(alpha)) == pytest.approx(expected)
 
 
 def test_kinds_with_one_effect_are_one_number():

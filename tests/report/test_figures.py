@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
@@ -30,9 +31,10 @@ from fairbench_cli.network.files import load, save
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.papers.parts import FIGURES
 from fairbench_cli.report.ledger.results import RunResults, results_frame, run_results, summary_frame
-from fairbench_cli.report.show.figures import draw_figures
+from fairbench_cli.report.show.figures import draw_figures, pages
 from fairbench_cli.report.show.figures.canvas import figure_bytes, house_style, text_width, wrap_text
 from fairbench_cli.report.show.figures.curves import CURVE_METRICS
+from fairbench_cli.report.show.figures.curves import _lines as curve_lines
 from fairbench_cli.report.show.figures.fronts import place_labels, staircase
 from fairbench_cli.report.show.figures.pages import split_into_pages
 from fairbench_cli.report.show.graph_layout import (
@@ -418,6 +420,32 @@ def test_a_network_without_the_arc_marks_nothing_that_beta_edits():
     assert ">protected</text>" in shown
     assert "β" not in shown
     assert "protected" not in unknown
+
+
+def test_a_picture_of_a_network_has_room_for_its_widest_box():
+    net, _ = load(shipped_cards() / "compas.network.json")
+    svg = draw_network(net, Marks(None, None), "title")
+    width = float(re.search(r'viewBox="0 0 ([\d.]+)', svg)[1])
+    boxes = re.findall(r'<rect [^>]*?x="([-\d.]+)"[^>]*?width="([\d.]+)"', svg)
+    assert max(float(x) + float(wide) for x, wide in boxes) < width
+
+
+def test_the_ideal_is_drawn_where_it_is_nought():
+    page = SimpleNamespace(betas=[0.0, 1.0], techniques=())
+    run = SimpleNamespace(plan=SimpleNamespace(has_betas=True))
+    for metric, n_lines in (("discrimination", 1), ("accuracy", 0)):
+        ax = Figure().subplots()
+        curve_lines(page, run, metric, ax)
+        assert len(ax.lines) == n_lines
+
+
+def test_a_techniques_own_model_has_a_mark_of_its_own(monkeypatch):
+    models = [({"intervention": name}, name) for name in ("tree", "bayes", pages.OWN_MODEL)]
+    monkeypatch.setattr(pages, "technique_looks", lambda _: dict.fromkeys(("tree", "bayes", pages.OWN_MODEL)))
+    monkeypatch.setattr(pages, "_technique_of", lambda cell: cell["intervention"])
+    monkeypatch.setattr(pages, "distinct_models", lambda _, cells: cells)
+    marks = [mark.marker for _, mark in pages.model_marks(SimpleNamespace(cells=models), models)]
+    assert len(set(marks)) == 3
 
 
 def test_the_network_of_the_run_is_drawn_and_not_that_of_an_earlier_one(tmp_path):

@@ -101,6 +101,7 @@ def test_a_remedy_is_marked_at_its_mean_by_what_tests_show_of_it(run):
         panels = itertools.product(DATASETS, ("accuracy", gap), shown)
         for ax, (dataset, metric, world) in zip(figure.axes, panels, strict=True):
             kinds = {technique: of_cell(frame, dataset, world, technique, metric) for technique in ROWS[:-1]}
+            assert ax.get_ylim() == (len(ROWS) - 0.4, -0.6)  # the first technique stands above
             found = marked(ax, {"better", "worse", "overshoots", "constant", "not shown", "same"})
             assert set(found) == {f"{row['kind']}-{i}" for i, row in enumerate(kinds.values())}
             for i, row in enumerate(kinds.values()):

@@ -132,6 +132,29 @@ def test_equal_techniques_are_told_apart_on_these_rows_and_seldom_in_the_populat
     assert here > 0.15 * len(runs) or kind == "drawn"
 
 
+def test_who_accepts_nobody_or_everybody_is_counted_by_repeat():
+    s, y, plain = people(np.random.default_rng(4), 30, 30, 3, fresh=True)
+    decided = plain.copy()
+    decided[0], decided[1] = 0, 1
+    data = repeats_of(s, y, decided, np.zeros_like(plain), RowDesign("drawn"))
+    assert data.n_constant.tolist() == [[3, 0], [1, 1]]
+    few = plain.copy()
+    few[:] = 0
+    few[:, 0] = 1  # one row is accepted
+    assert repeats_of(s, y, few, few, RowDesign("drawn")).n_constant.tolist() == [[0, 0]] * 2
+
+
+def test_repeats_that_decide_alike_say_as_much_as_one():
+    rng = np.random.default_rng(5)
+    intervals = []
+    s, y, plain = people(rng, 200, 300, 6, fresh=False)
+    ours = np.abs(plain - (rng.random(plain.shape[1]) < 0.2)).astype(np.int8)
+    for repeats in (2, 6):
+        data = repeats_of(s[:repeats], y[:repeats], ours[:repeats], plain[:repeats], RowDesign("shared"))
+        intervals.append(words_and_rows(data)[["population_low", "population_high"]].to_numpy())
+    assert intervals[0] == pytest.approx(intervals[1])
+
+
 def test_what_all_repeats_show_on_many_rows_is_shown():
     s, y, plain = people(np.random.default_rng(4), 300, 300, 5, fresh=True)
     y[:] = 1
