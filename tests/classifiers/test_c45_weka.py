@@ -8,8 +8,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import StratifiedKFold
-from weka_data import NUMERIC, REFERENCE, Weka, load, options, read_adult
+from weka_data import NUMERIC, REFERENCE, load, options, read_adult
 
 from fairbench_cli.classifiers.c45 import C45, reference
 
@@ -66,25 +65,6 @@ def test_the_reference_path_makes_the_same_tree(name, monkeypatch):
     monkeypatch.setattr("fairbench_cli.classifiers.c45.fast.build", reference.build)
     plain = C45(levels=data.levels).fit(data.X, data.y, data.weight)
     assert quick.export_text() == plain.export_text()
-
-
-@pytest.mark.parametrize(
-    "row", [r for r in GOLDEN if r["cv10_acc"]], ids=lambda r: r["dataset"] + r["options"]
-)
-def test_ten_fold_accuracy(row):
-    """The folds are not Weka's, so the accuracy may differ a little."""
-    data = load_once(row["dataset"])
-    found = cross_validated(data, options(row["options"]))
-    assert found == pytest.approx(float(row["cv10_acc"]), abs=0.0015)
-
-
-def cross_validated(data: Weka, parameters: dict[str, object]) -> float:
-    weight = np.ones(len(data.y)) if data.weight is None else data.weight
-    right = np.zeros(len(data.y))
-    for train, test in StratifiedKFold(10, shuffle=True, random_state=1).split(data.X, data.y):
-        tree = C45(levels=data.levels, **parameters).fit(data.X[train], data.y[train], weight[train])
-        right[test] = tree.predict(data.X[test]) == data.y[test]
-    return float(np.average(right, weights=weight))
 
 
 @pytest.mark.parametrize(
