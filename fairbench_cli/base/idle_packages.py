@@ -30,7 +30,7 @@ def idle_packages(*names: str) -> Iterator[None]:
     Parameters
     ----------
     names : str
-        Packages inside others, such as ``"scipy.stats"``; those that are loaded stay as they are.
+        Packages, such as ``"scipy.stats"``; those that are loaded stay as they are.
 
     >>> with idle_packages("xml.etree"):
     ...     import xml.etree.ElementTree  # is loaded, as it was named
@@ -41,14 +41,15 @@ def idle_packages(*names: str) -> Iterator[None]:
     for name in names:
         if name in sys.modules:
             continue
-        parent = import_module(name.rpartition(".")[0])
-        spec = PathFinder.find_spec(name, parent.__path__)
+        parent_name, _, child = name.rpartition(".")
+        parent = import_module(parent_name) if parent_name else None
+        spec = PathFinder.find_spec(name, parent and parent.__path__)
         if spec is None:  # of another version, which has no such package
             continue
-        stand_in = stand_ins[name] = _Idle(name)
+        stand_in = stand_ins[name] = sys.modules[name] = _Idle(name)
         stand_in.__path__ = list(spec.submodule_search_locations or ())
-        sys.modules[name] = stand_in
-        setattr(parent, name.rpartition(".")[2], stand_in)
+        if parent is not None:
+            setattr(parent, child, stand_in)
     try:
         yield
     finally:
@@ -56,6 +57,5 @@ def idle_packages(*names: str) -> Iterator[None]:
             if sys.modules.get(name) is stand_in:
                 del sys.modules[name]
             parent_name, _, child = name.rpartition(".")
-            parent = sys.modules[parent_name]
-            if vars(parent).get(child) is stand_in:
-                delattr(parent, child)
+            if parent_name and vars(sys.modules[parent_name]).get(child) is stand_in:
+                delattr(sys.modules[parent_name], child)

@@ -139,7 +139,7 @@ class Tree:
     def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - the shape of all builders
         """Return an unfitted estimator; the seed orders equally good splits."""
         if "sklearn.tree" not in sys.modules:
-            with idle_packages("numpy.f2py", "numpy.testing", "scipy.stats", "sklearn.neighbors"):
+            with idle_packages("asyncio", "numpy.f2py", "numpy.testing", "scipy.stats", "sklearn.neighbors"):
                 import_module("sklearn.tree")
         from sklearn.tree import DecisionTreeClassifier
 
