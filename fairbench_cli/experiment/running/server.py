@@ -9,6 +9,7 @@ Where the server itself is killed, workers end with it, and its guard, which it 
 the process that wants workers does so too, but may be killed before it gets there.
 """
 
+import gc
 import os
 import signal
 import socket
@@ -90,11 +91,14 @@ def fork_workers(handle: int, parent: int, classifiers: list[str], techniques: l
     # of what the alarm left half made
     hook = sys.unraisablehook
     sys.unraisablehook = lambda _: None
+    gc.disable()  # what is loaded stays
     with suppress(BaseException):  # a repeat says what is wrong
         if not warm_up(classifiers, techniques):
             # A library whose import was cut off cannot be imported again.
             start_over(f"{__name__}:fork_workers", handle, parent, classifiers, [])
     sys.unraisablehook = hook
+    gc.freeze()  # workers share its memory, and copy what they look through
+    gc.enable()
     die_with_parent(parent, signal.SIGCONT)  # it ends the workers before itself, also if it was stopped
     process = os.getpid()
     guards = _fork_guard(process)
