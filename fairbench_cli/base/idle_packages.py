@@ -43,7 +43,7 @@ def idle_packages(*names: str) -> Iterator[None]:
             continue
         parent_name, _, child = name.rpartition(".")
         parent = import_module(parent_name) if parent_name else None
-        spec = PathFinder.find_spec(name, parent and parent.__path__)
+        spec = PathFinder.find_spec(name, None if parent is None else parent.__path__)
         if spec is None:  # of another version, which has no such package
             continue
         stand_in = stand_ins[name] = sys.modules[name] = _Idle(name)
