@@ -290,11 +290,37 @@ def test_libraries_stay_in_their_rooms():
                 assert not top, f"{file} loads {module} on import"
 
 
-def test_light_commands_load_no_heavy_library(finished, tmp_path):
+LOADS_AT_MOST = {  # modules of ours that a command adds to those before it
+    "--help": 42,
+    "audit": 68,
+    "list": 18,
+    "docs": 0,
+}
+LOADS_NOT = {  # what it has no need of, by its first module
+    "--help": {"numpy", "pandas", "pydantic", "duckdb", "yaml"},
+    "audit": {
+        *("pandas", "scipy", "pyarrow", "jinja2", "sqlalchemy", "weasyprint", "sqlite3", "yaml"),
+        *("numpy.ma", "numpy.random"),
+        *(f"fairbench_cli.audit.{name}" for name in ("planning", "compare.numbers", "compare.streams")),
+        *(f"fairbench_cli.measures.{name}" for name in ("registry", "clusters", "sequential", "means")),
+        "fairbench_cli.document.html",
+    },
+    "list": {
+        *("pandas", "scipy", "yaml", "fairbench_cli.data.card", "fairbench_cli.experiment.config.config"),
+        *("fairbench_cli.interventions.repair", "fairbench_cli.network.world"),
+    },
+}
+
+
+def test_commands_load_what_they_need(finished, tmp_path):
     config = write_config(tmp_path / "small.yaml")
-    commands = (
+    rows = tmp_path / "rows.csv"
+    rows.write_text("score,label,sex\n" + "1,1,f\n0,0,f\n1,0,m\n1,1,m\n" * 40)
+    commands: tuple[list[str | Path], ...] = (
         ["--help"],
+        ["audit", rows],
         ["list"],
+        ["docs"],
         ["data", "list"],
         ["plan", config],
         ["report", finished.folder],
@@ -302,10 +328,18 @@ def test_light_commands_load_no_heavy_library(finished, tmp_path):
     )
     after = modules_after(*commands, cwd=tmp_path)  # one process: what one has loaded, it has for the next
     assert "typer" in after[0]
-    assert not {"numpy", "pandas", "pydantic"} & after[0]
     assert "pandas" not in after[commands.index(["plan", config])]
-    for command, loaded in zip(commands, after, strict=True):
+    before: set[str] = set()
+    for (command, *_), loaded in zip(commands, after, strict=True):
         assert not HEAVY & loaded, command
+        assert not LOADS_NOT.get(str(command), set()) & loaded, command
+        added = {name for name in loaded - before if name.startswith("fairbench_cli")}
+        assert len(added) <= LOADS_AT_MOST.get(str(command), len(added)), (command, sorted(added))
+        before = loaded
+    parts = {name for name in after[1] if name.startswith("fairbench_cli.audit.parts.")}
+    assert parts == {
+        f"fairbench_cli.audit.parts.{name}" for name in ("allowed", "findings", "formatting", "part", "rates")
+    }
 
 
 def test_workers_of_c45_and_of_the_papers_techniques_load_no_heavy_library():

@@ -36,6 +36,11 @@ def shipped_folder(folder: str) -> Path:
     return package.parent / folder
 
 
+def shipped_names(folder: str) -> list[str]:
+    """Return the names of the YAML files in a folder that comes with fairbench, sorted."""
+    return sorted(path.stem for path in shipped_folder(folder).glob("*.yaml"))
+
+
 def read_text(
     path: Path,
     encoding: str = "utf-8",

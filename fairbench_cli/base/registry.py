@@ -42,6 +42,8 @@ class Registry(Mapping[str, Entry]):
         ``module:name`` in that package, by name.
     group : str
         Of the entry points of installed packages that add to it; empty where none can.
+    for_reproduction : tuple of str
+        The names that serve only to reproduce a paper.
     adapter : str
         The module in that package whose `options_of`, `filled`, `fault` and `make` know what to do with
         somebody's class or function that is not registered; see `classifiers/foreign.py`.
@@ -54,10 +56,18 @@ class Registry(Mapping[str, Entry]):
     """
 
     def __init__(
-        self, name: str, room: str, targets: Mapping[str, str], *, group: str = "", adapter: str = ""
+        self,
+        name: str,
+        room: str,
+        targets: Mapping[str, str],
+        *,
+        group: str = "",
+        for_reproduction: tuple[str, ...] = (),
+        adapter: str = "",
     ) -> None:
         self.name = name
         self.group = group
+        self.for_reproduction = for_reproduction
         self.entries = {key: Entry(f"{room}.{target}") for key, target in targets.items()}
         self._adapter = f"{room}.{adapter}"
 

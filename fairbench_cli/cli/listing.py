@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 import typer
 
 from fairbench_cli.base.errors import suggest, user_error
-from fairbench_cli.base.files import read_text, shipped_folder
+from fairbench_cli.base.files import read_text, shipped_folder, shipped_names
 from fairbench_cli.cli.console import out, print_document, print_rows, print_text, say
 from fairbench_cli.document.model import Document, Section, plain_table
 
@@ -131,7 +131,7 @@ def _explain(kind: str, name: str) -> None:
 
 def _overview(kind: str) -> Section:
     """Return the usual names of a kind, and how many there are; variants of a data set are only counted."""
-    listed = _listed_names(kind)
+    listed = _names(kind)
     usual = [entry for entry in listed if entry.usual]
     variants = Counter(entry.parent for entry in usual)
     names = []
@@ -179,6 +179,27 @@ def _full_sections(kind: str) -> Iterable[Section]:
     return [_table(kind, ["name", "what it does, and its parameters"], rows, footnote)]
 
 
+def _names(kind: str) -> list[ListedName]:
+    """Return the same names as `_listed_names` without a word on them: no config, card or class is loaded."""
+    if kind == "configs":
+        return [ListedName(name, "") for name in shipped_names("configs")]
+    if kind == "datasets":
+        from fairbench_cli.data.variants import find_parent
+
+        listed = [ListedName(name, "", parent=find_parent(name)) for name in shipped_names("datasets")]
+        return sorted(listed, key=_after_parent)
+    if kind == "metrics":
+        return _listed_metrics()
+    entries: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
+    listed = [ListedName(name, "", usual=name not in entries.for_reproduction) for name in entries]
+    return listed + _listed_in_packages(entries)
+
+
+def _after_parent(entry: ListedName) -> tuple[str, bool, str]:
+    """Return the place of a data set in a list: variants after their parent."""
+    return entry.parent or entry.name, bool(entry.parent), entry.name
+
+
 def _listed_names(kind: str) -> list[ListedName]:
     """Return all names of a kind, in the order in which they are listed."""
     if kind == "configs":
@@ -202,21 +223,18 @@ def _listed_datasets() -> list[ListedName]:
     for paper in PAPERS:
         for name in read_dataset_names(find_config(paper)):
             papers.setdefault(name, []).append(paper)
-    cards = [read_card(find_card(name)) for name in known_cards()]
-    cards.sort(key=lambda card: (card.variant_of or card.name, bool(card.variant_of), card.name))
     listed = []
-    for card in cards:
+    for card in map(read_card, map(find_card, known_cards())):
         used = papers.get(card.name, [])
         facts = [", ".join(attribute for attribute, role in card.protected.items() if role.of is None)]
         if used:
             facts.append(f"used by {', '.join(used)}")
         listed.append(ListedName(card.name, f"{card.title} ({'; '.join(facts)})", parent=card.variant_of))
-    return listed
+    return sorted(listed, key=_after_parent)
 
 
 def _listed_components(kind: str) -> list[ListedName]:
     """Return the names of a registry, then those that installed packages add."""
-    from fairbench_cli.base.plugins import entry_points_by_name
     from fairbench_cli.experiment.config.components import word
 
     entries: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
@@ -227,8 +245,16 @@ def _listed_components(kind: str) -> list[ListedName]:
             field.name if field.default is MISSING else f"{field.name}={word(field.default)}"
             for field in fields(component)
         )
-        usual = not getattr(component, "for_reproduction", False)
+        usual = name not in entries.for_reproduction
         listed.append(ListedName(name, entry.summary, parameters, usual=usual))
+    return listed + _listed_in_packages(entries)
+
+
+def _listed_in_packages(entries: "Registry") -> list[ListedName]:
+    """Return the names that installed packages add to a registry."""
+    from fairbench_cli.base.plugins import entry_points_by_name
+
+    listed = []
     in_packages = entry_points_by_name(entries.group) if entries.group else {}
     for name, point in in_packages.items():  # nothing of theirs is run
         if name in entries:  # ours is meant

@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.base.files import shipped_folder
+from fairbench_cli.base.files import shipped_folder, shipped_names
 from fairbench_cli.base.strict_yaml import read_mapping, remove_spots
 from fairbench_cli.base.validation import (
     NAME,
@@ -452,7 +452,7 @@ def shipped_network(card_path: Path) -> Path:
 
 def known_cards() -> list[str]:
     """Return the names of the shipped cards, sorted."""
-    return sorted(path.stem for path in shipped_cards().glob("*.yaml"))
+    return shipped_names("datasets")
 
 
 def find_card(name: str, base: Path = Path()) -> Path:

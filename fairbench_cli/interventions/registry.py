@@ -31,5 +31,6 @@ INTERVENTIONS = Registry(
         "random": "baselines:RandomGuess",
     },
     group="fairbench.interventions",
+    for_reproduction=("auditor",),
     adapter="adapters",
 )

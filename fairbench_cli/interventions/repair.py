@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -510,7 +510,6 @@ class Auditor:
     obscure: bool = True
     test_repair: Literal["none", "own"] = "none"
     groups: Groups = "pair"
-    for_reproduction: ClassVar[bool] = True
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:
         """Repair the training rows and fit the classifier.

@@ -7,7 +7,6 @@ import json
 import random
 import re
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -166,18 +165,6 @@ def test_pipe(compas):
     with subprocess.Popen(["cat", str(compas)], stdout=subprocess.PIPE) as process:
         tally = read_tally(f"/dev/fd/{process.stdout.fileno()}", AuditConfig())
     assert tally.rows == 7214
-
-
-def test_light():
-    code = "import sys, fairbench_cli.audit.scan.open as r\n"
-    code += "from fairbench_cli.audit.config import AuditConfig\n"
-    code += "with r.open_scan('-', AuditConfig()): pass\n"
-    code += "print(sorted({'pandas', 'scipy', 'torch', 'sklearn', 'pyarrow'} & set(sys.modules)))"
-    rows = "score,race\n1,a\n0,b\n"
-    done = subprocess.run(
-        [sys.executable, "-c", code], input=rows, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
 
 
 # -- attributes ------------------------------------------------------------------------------------

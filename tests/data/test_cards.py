@@ -14,6 +14,7 @@ from fairbench_cli.data.card import find_card, known_cards, read_card
 from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import data_folders, locate_files
 from fairbench_cli.data.table import to_sample
+from fairbench_cli.data.variants import find_parent
 
 
 class Facts(NamedTuple):
@@ -308,3 +309,11 @@ def test_account_frauds_are_read_as_their_authors_write_them(tmp_path):
         assert (levels["income"] == "low").tolist() == part["income"].between(0.25, 0.45).tolist()
         assert (levels["fraud_bool"] == "honest").tolist() == (part["fraud_bool"] == 0).tolist()
         assert (levels["customer_age"] == "50 or more").tolist() == (part["customer_age"] >= 50).tolist()
+
+
+def test_two_lines_of_a_card_say_what_it_is_a_variant_of():
+    cards = [read_card(find_card(name)) for name in known_cards()]
+    assert {card.name: find_parent(card.name) for card in cards} == {
+        card.name: card.variant_of for card in cards
+    }
+    assert [card.name for card in cards] == known_cards()

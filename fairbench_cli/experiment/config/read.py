@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from fairbench_cli.base.errors import Problem, UserError, find_nearest, suggest, user_error
-from fairbench_cli.base.files import read_text, shipped_folder
+from fairbench_cli.base.files import read_text, shipped_folder, shipped_names
 from fairbench_cli.base.plugins import find_clashes, short_name
 from fairbench_cli.base.strict_yaml import override_values, read_mapping
 from fairbench_cli.base.validation import Conflict, Findings, describe_finding, sort_by_line, to_problems
@@ -54,7 +54,7 @@ def shipped_configs() -> Path:
 
 def known_configs() -> list[str]:
     """Return the names of the shipped configs, sorted."""
-    return sorted(path.stem for path in shipped_configs().glob("*.yaml"))
+    return shipped_names("configs")
 
 
 def find_config(name: str) -> Path:
