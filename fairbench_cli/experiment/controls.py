@@ -71,12 +71,15 @@ def control_seed(key: str, rows: Sample) -> int:
     return derive_seed("controls", key, *hash_rows(rows))
 
 
+@lru_cache(maxsize=1)  # repeats that share their test rows share the draws
 def draw_uniforms(seed: int, rows: int) -> Floats:
     """Return the draws that decide which rows a control decides otherwise, shape (3, rows).
 
-    They are those of the first noise twin, the second, and the planted effect.
+    They are those of the first noise twin, the second, and the planted effect. Nobody can write to them.
     """
-    return np.random.default_rng(seed).random((3, rows))
+    uniforms = np.random.default_rng(seed).random((3, rows))
+    uniforms.flags.writeable = False
+    return uniforms
 
 
 def turn_decisions(chance: Floats, uniforms: Floats) -> Floats:

@@ -44,10 +44,10 @@ def order_of_rows(group: NDArray[np.intp], y: Labels, features: Table) -> NDArra
     return np.lexsort((*features.codes.T[::-1], y, group))
 
 
-def packed(accepted: ArrayLike) -> str:
+def packed(accepted: ArrayLike, level: int = 9) -> str:
     """Return decisions as text: a bit each, or a byte where some are chances of being accepted.
 
-    A chance is rounded to the nearest of 255 steps.
+    A chance is rounded to the nearest of 255 steps. With `level` 0 nothing is compressed, which is quick.
 
     >>> unpacked(packed([0, 1, 1]), 3).tolist(), unpacked(packed([0.0, 0.6, 1.0]), 3).tolist()
     ([0.0, 1.0, 1.0], [0.0, 0.6000000238418579, 1.0])
@@ -59,7 +59,7 @@ def packed(accepted: ArrayLike) -> str:
     else:
         rows = np.rint(STEPS * chance).astype(np.uint8)
     body = (BITS if is_certain else BYTES) + rows.tobytes()
-    return base64.b64encode(zlib.compress(body, 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(body, level)).decode("ascii")
 
 
 def unpacked(text: str, rows: int) -> NDArray[np.float32]:

@@ -9,7 +9,7 @@ from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.charts import FORMS, LINES
 from fairbench_cli.document.model import Answer, Document, Section, Switch, plain_table
 from fairbench_cli.experiment.journal.folder import read_manifest
-from fairbench_cli.report.ledger.answer import answer_of
+from fairbench_cli.report.ledger.answer import answer_metric
 from fairbench_cli.report.ledger.cell_labels import NO_BIAS
 from fairbench_cli.report.ledger.columns import ACCURACY, column_metrics
 from fairbench_cli.report.ledger.exact_worlds import BETA
@@ -64,7 +64,7 @@ def run_page(
         What stands next to its numbers, such as a paper's.
     """
     config = run.plan.config
-    metric = answer_of(run).metric.name
+    metric = answer_metric(run).name
     # 1. The numbers, on the labels that are shown first and on the others.
     metrics = [metric]
     for names in (DEFAULT_METRICS, config.at_hand, column_metrics(config)):

@@ -110,6 +110,8 @@ def write_report(
         # 2. The CSV files. One that an earlier report wrote and this one does not have goes away.
         run = run_results(folder, plan, records, _metrics_of(plan, outputs, parts), attributes)
         comparisons = compare_with_techniques(run, versus)
+        # The page first: it tests all pairs of techniques, of which files and tables take some.
+        page = html(run_page(run, parts, compared(plan, records)))
         frames = make_frames(parts, run)
         frames |= dict.fromkeys(path.stem for path in folder.glob(f"{VERSUS}*.csv"))
         for comparison in comparisons:
@@ -127,7 +129,7 @@ def write_report(
         written_tables += [comparison.table for comparison in comparisons]
         _write_tables(folder / "tables", written_tables)
         write_text(folder / ANSWER, answer)
-        write_text(folder / PAGE, html(run_page(run, parts, compared(plan, records))))
+        write_text(folder / PAGE, page)
         draw_figures(run, config.figures, figure_registry(parts))
         has_predictions = write_predictions(folder, plan, records)
         # 4. What is shown of all this.

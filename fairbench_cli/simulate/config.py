@@ -31,6 +31,8 @@ from fairbench_cli.base.validation import (
     sort_by_line,
     to_problems,
 )
+from fairbench_cli.experiment.config.config import FigureFormats
+from fairbench_cli.experiment.config.outputs import DEFAULT_FIGURE_FORMATS
 from fairbench_cli.measures.registry import COUNT_METRICS
 
 EXAMPLE = "see configs/zliobaite2017.yaml"
@@ -98,6 +100,7 @@ class Simulation(StrictModel):
     ] = Field(description="d; or {from: -1, to: 1, steps: 21}.")
     metrics: Annotated[MetricNames, Field(min_length=1)]
     figures: dict[Annotated[str, Field(pattern=NAME)], MetricNames] = Field(default={})
+    figure_formats: FigureFormats = Field(default=DEFAULT_FIGURE_FORMATS)
 
     @field_validator("figures")
     @classmethod

@@ -48,7 +48,14 @@ from fairbench_cli.experiment.config.components import (
     split_name,
 )
 from fairbench_cli.experiment.config.metrics import MetricSpec, RequestedRowMetrics
-from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES, TABLES, TestLabels
+from fairbench_cli.experiment.config.outputs import (
+    DEFAULT_FIGURE_FORMATS,
+    DEFAULT_TABLES,
+    FIGURE_FORMATS,
+    FIGURES,
+    TABLES,
+    TestLabels,
+)
 from fairbench_cli.experiment.config.worlds import CellWorld, Worlds, worlds_at
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS
@@ -169,6 +176,11 @@ Classifiers = Annotated[
 ]
 TableName = Annotated[str, Known("table", tuple(TABLES))]
 FigureName = Annotated[str, Known("figure", tuple(FIGURES))]
+FigureFormats = Annotated[
+    tuple[Annotated[str, Known("format of figures", FIGURE_FORMATS)], ...],
+    Field(min_length=1),
+    Several("format", alone=False),
+]
 
 SIZE = r"^([0-9]+(?:\.[0-9]+)?) ?([kKMGT]?)i?B?$"
 _UNITS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -528,8 +540,12 @@ class ExperimentConfig(FileModel):
     )
     figures: Annotated[tuple[FigureName, ...], Several("figure", alone=False)] = Field(
         default=(),
-        description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG, PNG and PDF, "
-        "`network` as SVG alone.",
+        description=f"{', '.join(f'`{name}`' for name in FIGURES)}.",
+    )
+    figure_formats: FigureFormats = Field(
+        default=DEFAULT_FIGURE_FORMATS,
+        description="`svg`, `pdf`, `png`: what figures are written as, `network` as SVG alone. "
+        "`[svg, pdf]`: for a paper. Another list computes nothing again.",
     )
     figure_titles: bool = Field(
         default=True,
@@ -641,6 +657,8 @@ class ExperimentConfig(FileModel):
             unsaid = {"test_labels", "test_features"}
         if not self.controls:
             unsaid = unsaid | {"controls"}  # a config from before there were any has the same bytes
+        if self.figure_formats == DEFAULT_FIGURE_FORMATS:
+            unsaid = unsaid | {"figure_formats"}
         hidden_of_sample = set(hidden)
         if all(spec.bias is not None for spec in self.datasets):
             hidden_of_sample |= OF_BETA

@@ -51,6 +51,8 @@ TABLES: dict[str, ReportOutput] = {
 MIN_CASES = 3
 """Of how many data sets and attributes a run ranks techniques, at least."""
 DEFAULT_TABLES = ("discrimination-accuracy", "over-underestimation")
+FIGURE_FORMATS = ("svg", "pdf", "png")
+DEFAULT_FIGURE_FORMATS = FIGURE_FORMATS[:1]
 
 FIGURES: dict[str, ReportOutput] = {
     "discrimination-accuracy": ReportOutput(_BOTH),

@@ -409,21 +409,23 @@ def main_setting(settings: Sequence[RunSetting]) -> RunSetting:
     return ordered[len(ordered) // 2]
 
 
+def answer_metric(run: RunResults) -> Metric:
+    """Return the metric of fairness that a run's answer is about.
+
+    It is `fairness_metric`, or discrimination where that is of rows and has no value for the groups compared.
+    """
+    metric = fairness_metric(run.plan.config)
+    metrics_with_rows = set(run.select((metric.name, ACCURACY)).rows["metric"])
+    if metrics_with_rows and metric.name not in metrics_with_rows:  # it is empty where nothing has been run
+        return find_metric(FAIRNESS)
+    return metric
+
+
 @lru_cache(maxsize=2)  # the answer's text, its file and the page are of one run
 def answer_of(run: RunResults) -> RunAnswer:
-    """Return the answer to a run, from its means, its differences and its Pareto front; it has both metrics.
-
-    The metric is `fairness_metric`, or discrimination where that is of rows and has no value for the groups
-    compared.
-    """
+    """Return the answer to a run, from its means, its differences and its Pareto front; it has both metrics."""
     # 1. Choose the metric of fairness, and the columns of the answer.
-    metric = fairness_metric(run.plan.config)
-    results = run.select((metric.name, ACCURACY))
-    metrics_with_rows = set(results.rows["metric"])  # empty where nothing has been run yet
-    if metrics_with_rows and metric.name not in metrics_with_rows:
-        # It is a metric of rows, which has values for the groups of the cells' own attributes alone.
-        metric = find_metric(FAIRNESS)
-        results = run.select((metric.name, ACCURACY))
+    metric = answer_metric(run)
     columns = run_columns(run.plan.config, metric.name, has_worlds=run.plan.has_worlds)
     metrics = {column.metric for column in columns}
     run.select(tuple(metrics))  # raises an error where one was not computed

@@ -119,6 +119,16 @@ class RowChanges:
         chosen.put(np.flatnonzero(is_chosen), self.select(np.flatnonzero(is_chosen)))
         return chosen
 
+    def opposite(self) -> "RowChanges":
+        """Return those from the second model to the first."""
+        return replace(
+            self,
+            accepted=self.refused,
+            refused=self.accepted,
+            accepted_squares=self.refused_squares,
+            refused_squares=self.accepted_squares,
+        )
+
     def merge_kinds(self) -> "RowChanges":
         """Return the same with kinds of rows that have one effect together, in the place of the first.
 

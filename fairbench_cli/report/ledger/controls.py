@@ -371,7 +371,8 @@ def _decide_otherwise(record: Repeat, counts: Counts, decide: Any) -> Repeat:
         except ValueError:
             pass  # they are damaged: the counts decide
         else:
-            decisions = packed(decide(chance, draw_uniforms(_controls_of(record).seed, n_rows)))
+            uniforms = draw_uniforms(_controls_of(record).seed, n_rows)
+            decisions = packed(decide(chance, uniforms), level=0)  # they are in no file
     return replace(
         record,
         counts=counts,

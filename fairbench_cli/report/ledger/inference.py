@@ -119,6 +119,10 @@ class RowVariance:
         """Return entries of which nothing can be said."""
         return cls(np.full(n_entries, np.nan), np.full(n_entries, np.nan))
 
+    def select(self, entries: Rows) -> "RowVariance":
+        """Return those of some entries."""
+        return RowVariance(self.variance[entries], self.freedom[entries])
+
     def put(self, entries: Rows, rows: "RowVariance") -> None:
         """Write variances into the places of some of these."""
         self.variance[entries] = rows.variance

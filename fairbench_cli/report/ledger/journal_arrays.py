@@ -1,6 +1,6 @@
 """The repeats in a journal as arrays, one `DatasetRepeats` per data set and attribute, and their means."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, lru_cache, partial
 from typing import Any
@@ -102,6 +102,11 @@ class DatasetRepeats:
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields: what is computed when it is used holds functions, which nothing can pickle."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
+    def compared_pairs(self) -> dict[Hashable, tuple[Any, int, bool]]:
+        """What `population_tests` has found of pairs of cells whose repeats share their test rows."""
+        return {}
 
     @property
     def dataset(self) -> str:

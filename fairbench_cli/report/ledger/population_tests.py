@@ -1,6 +1,6 @@
 """Paired tests of a run's metrics that speak of the population: test rows are a sample too."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import compress
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.data.table import Rows
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.metric import Metric
@@ -120,6 +121,24 @@ class _Pairs:
     differences: Floats
     judged: NDArray[np.bool_]
 
+    def select(self, indices: Rows) -> "_Pairs":
+        """Return some of the pairs."""
+        return _Pairs(
+            self.results,
+            self.data,
+            self.ours[indices],
+            self.theirs[indices],
+            self.differences[indices],
+            self.judged[indices],
+        )
+
+    @cached_property
+    def keys(self) -> list[Hashable]:
+        """What tells a pair of the data set from all others, and from none of the opposite: (ours, theirs)."""
+        cells = map(tuple, np.sort(np.stack([self.cells, self.their_cells], axis=1)).tolist())
+        repeats = [row.tobytes() for row in self.is_finite]
+        return list(zip(cells, self.compared, self.names, self.judged.tolist(), repeats, strict=True))
+
     @cached_property
     def is_finite(self) -> NDArray[np.bool_]:
         """Which repeats are pairs, shape (pairs, repeats)."""
@@ -225,8 +244,9 @@ def compute_population_tests(
             basis[indices] = OTHER_ROWS
             test = compute_tests(indices, data.design.ratio, RowVariance.unknown(len(indices)))
         elif data.design.kind == "shared":
-            rows, row_changes, basis[indices] = _compare_shared_rows(pairs, weights)
-            test = compute_tests(indices, data.design.ratio, rows)
+            shared = _compare_shared_rows(pairs, weights)
+            row_changes, basis[indices] = shared.changes, shared.basis
+            test = compute_tests(indices, data.design.ratio, shared.rows)
         # 3. What rows that were not seen may do: where few change, variances say too little.
         net_changes = _count_net_changes(pairs, weights, _share_of_repeats(data, test.n))
         test = _with_least_width(test, net_changes)
@@ -343,11 +363,12 @@ def _with_limits(test: PairedTest, changes: RowChanges, is_known: NDArray[np.boo
     return replace(test, low=low, high=high)
 
 
-def _compare_shared_rows(pairs: _Pairs, weights: Floats) -> tuple[RowVariance, RowChanges, Texts]:
-    """Return the variance and the changed rows of each pair, of test rows that the repeats share.
+@dataclass(frozen=True)
+class _SharedRows:
+    """What test rows that the repeats share say of pairs.
 
-    Returns
-    -------
+    Parameters
+    ----------
     rows : RowVariance
         What they add to the variance; NaN where nothing can be said.
     changes : RowChanges
@@ -355,6 +376,49 @@ def _compare_shared_rows(pairs: _Pairs, weights: Floats) -> tuple[RowVariance, R
     basis : array of str
         What both rest on.
     """
+
+    rows: RowVariance
+    changes: RowChanges
+    basis: Texts
+
+    def put(self, entries: Rows, other: "_SharedRows", their_entries: Rows, *, swapped: bool) -> None:
+        """Write some entries of another into the places of some of these; swapped: of the opposite pairs."""
+        changes = other.changes.select(their_entries)
+        if swapped:
+            changes = changes.opposite()
+        self.rows.put(entries, other.rows.select(their_entries))
+        self.changes.put(entries, changes)
+        self.basis[entries] = other.basis[their_entries]
+
+
+def _compare_shared_rows(pairs: _Pairs, weights: Floats) -> _SharedRows:
+    """Return what shared test rows say of each pair; of one that was asked for before, what was found then.
+
+    Tables, ranks, the front and the page are about the same pairs, in either order of the two cells.
+    """
+    known = pairs.data.compared_pairs
+    keys, swapped = pairs.keys, pairs.cells > pairs.their_cells
+    new = [i for i, key in enumerate(keys) if key not in known]
+    if new:
+        compared = _compare_decisions(pairs.select(np.array(new)), weights[new])
+        for position, i in enumerate(new):
+            known[keys[i]] = (compared, position, bool(swapped[i]))
+    shared = _SharedRows(
+        RowVariance.unknown(len(keys)),
+        RowChanges.unknown(len(keys), weights.shape[-1]),
+        np.full(len(keys), ROW_BY_ROW, dtype=object),
+    )
+    # Those that were found together are taken together.
+    found = [known[key] for key in keys]
+    together = group_by(range(len(keys)), lambda i: (id(found[i][0]), found[i][2] != swapped[i]))
+    for (_, is_opposite), entries in together.items():
+        positions = np.array([found[i][1] for i in entries])
+        shared.put(np.array(entries), found[entries[0]][0], positions, swapped=is_opposite)
+    return shared
+
+
+def _compare_decisions(pairs: _Pairs, weights: Floats) -> _SharedRows:
+    """Return what shared test rows say of each pair, from what was decided on them."""
     data = pairs.data
     rows = RowVariance.unknown(len(pairs.ours))
     changes = RowChanges.unknown(len(pairs.ours), weights.shape[-1])
@@ -387,7 +451,8 @@ def _compare_shared_rows(pairs: _Pairs, weights: Floats) -> tuple[RowVariance, R
         their_cell = int(pairs.their_cells[indices[0]])
         repeats = np.flatnonzero(pairs.is_finite[indices].any(axis=0))
         slope = mean_slopes(pairs.ours, indices, cell, repeats)
-        if their_cell == NO_ROW:
+        is_alone = their_cell == NO_ROW
+        if is_alone:
             their_cell = cell
             their_slope = np.zeros_like(slope)
         else:
@@ -404,12 +469,14 @@ def _compare_shared_rows(pairs: _Pairs, weights: Floats) -> tuple[RowVariance, R
         # 3. What each row does, and which of them change.
         variance = variance_of_rows(decisions, slope, their_slope)
         rows.put(indices, variance)
-        row_changes = count_row_changes(weights[indices][:, repeats], decisions).merge_kinds()
+        row_changes = RowChanges.unknown(len(indices), weights.shape[-1])
+        if not is_alone:
+            row_changes = count_row_changes(weights[indices][:, repeats], decisions).merge_kinds()
         n = decisions.lengths.sum()
         other_variance = np.maximum(variance.variance * max(n - 1, 1) / n - row_changes.variance, 0.0)
         changes.put(indices, replace(row_changes, other_variance=np.nan_to_num(other_variance)))
     basis[has_variance & np.isnan(rows.variance)] = NO_SLOPE
-    return rows, changes, basis
+    return _SharedRows(rows, changes, basis)
 
 
 def two_model_variance(

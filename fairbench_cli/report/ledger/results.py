@@ -394,15 +394,12 @@ class RunResults:
         unknown = set(metrics) - set(self.results.requested)
         if unknown and self.results.requested:
             raise ValueError(f"this report has no metric called {', '.join(sorted(unknown))}")
-        compared_attributes = {
-            (data.dataset, data.attribute): data.compared_attributes(self.attributes)
-            for data in self.datasets
-        }
-        keys = self.results.rows[["dataset", "attribute", "compared", "metric"]]
-        mask = []
-        for dataset, attribute, compared, metric in keys.itertuples(index=False, name=None):
-            mask.append(metric in metrics and compared in compared_attributes[dataset, attribute])
-        return self.results.take(np.array(mask, dtype=bool))
+        rows = self.results.rows
+        is_compared = np.zeros(len(rows), dtype=bool)
+        for number, data in enumerate(self.datasets):
+            of_data = self.results.cell_index[:, 0] == number
+            is_compared |= of_data & rows["compared"].isin(data.compared_attributes(self.attributes))
+        return self.results.take(is_compared & rows["metric"].isin(metrics).to_numpy())
 
     @cached_property
     def by_own_attribute(self) -> "RunResults":

@@ -9,7 +9,7 @@ import pandas as pd
 from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.document.model import SIDES, Chart, Document, Section, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
-from fairbench_cli.report.ledger.answer import answer_of
+from fairbench_cli.report.ledger.answer import answer_metric
 from fairbench_cli.report.ledger.cell_labels import read_display_names
 from fairbench_cli.report.ledger.change_kinds import classify_changes, run_technique_frame
 from fairbench_cli.report.ledger.columns import ACCURACY
@@ -129,7 +129,7 @@ def compare_with_techniques(run: RunResults, names: Sequence[str]) -> list[Versu
         return []
     config = run.plan.config
     # The metrics of the file, and those of the table: the config may name neither of the latter.
-    metrics = dict.fromkeys((*config.at_hand, answer_of(run).metric.name, ACCURACY))
+    metrics = dict.fromkeys((*config.at_hand, answer_metric(run).name, ACCURACY))
     results = run.select(tuple(metrics))
     aliases = read_display_names(config).techniques
     baselines = {}
