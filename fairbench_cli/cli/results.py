@@ -74,6 +74,7 @@ def report(
     """Write the answer, page, CSVs, tables and figures of a run again from its journal. No training."""
     from fairbench_cli.base.plugins import is_file
     from fairbench_cli.experiment.journal.folder import locked_if_results, mixture_in_words
+    from fairbench_cli.experiment.running.inline import default_jobs
     from fairbench_cli.papers.pages import paper_section
     from fairbench_cli.papers.parts import PARTS
     from fairbench_cli.report.write import redo_report
@@ -91,6 +92,7 @@ def report(
             labels,
             compared=paper_section,
             parts=PARTS,
+            processes=default_jobs(),
         )
     for line in mixture_in_words(results):
         console.talk(line)

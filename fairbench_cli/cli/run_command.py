@@ -70,7 +70,7 @@ def run(
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.datasets import list_distortions
-    from fairbench_cli.experiment.running.inline import InlinePool
+    from fairbench_cli.experiment.running.inline import InlinePool, default_jobs
     from fairbench_cli.experiment.running.reuse import describe_done_elsewhere, reuse_repeats
     from fairbench_cli.experiment.running.run import prepare, read_shard, working_in, write_manifest
     from fairbench_cli.simulate.config import is_simulation
@@ -150,7 +150,12 @@ def run(
 
             write_manifest(prepared, jobs=pool.jobs, computed=todo - n_left, start=start)
             written = write_report(
-                prepared.folder, prepared.plan, prepared.records, compared=paper_section, parts=PARTS
+                prepared.folder,
+                prepared.plan,
+                prepared.records,
+                compared=paper_section,
+                parts=PARTS,
+                processes=jobs or default_jobs(),
             )
         if not finished:
             again = shlex.join(["fairbench", *sys.argv[1:]])

@@ -62,6 +62,7 @@ def write_report(
     tables: Sequence[str] = (),
     compared: Compared = _with_nothing,
     parts: Sequence[RunPart] = PARTS,
+    processes: int = 1,
 ) -> WrittenReport:
     """Write answer.md, report.html, the CSV files of the parts that a run has, tables/ and figures/.
 
@@ -77,6 +78,8 @@ def write_report(
         What the page says next to the run's own numbers.
     parts : sequence of RunPart
         What the report is made of; it has those tables and figures of them that the config names.
+    processes : int
+        How many may draw figures.
 
     Returns
     -------
@@ -130,7 +133,7 @@ def write_report(
         _write_tables(folder / "tables", written_tables)
         write_text(folder / ANSWER, answer)
         write_text(folder / PAGE, page)
-        draw_figures(run, config.figures, figure_registry(parts))
+        draw_figures(run, config.figures, figure_registry(parts), processes=processes)
         has_predictions = write_predictions(folder, plan, records)
         # 4. What is shown of all this.
         table_names = extra_tables
@@ -241,6 +244,7 @@ def redo_report(
     labels: TestLabels | None = None,
     compared: Compared = _with_nothing,
     parts: Sequence[RunPart] = PARTS,
+    processes: int = 1,
 ) -> RedoneReport:
     """Write the report of a results folder again.
 
@@ -255,7 +259,7 @@ def redo_report(
         As in `write_report`.
     labels : {"true", "recorded"}, optional
         Which labels of the test rows everything is about, by default those of the config.
-    compared, parts
+    compared, parts, processes
         As in `write_report`.
 
     Raises
@@ -286,7 +290,9 @@ def redo_report(
         raise user_error(problem, "leave --labels out, or run an experiment with a `bias`", "--labels")
     report_plan = replace(plan, config=config).counted_by(labels or config.test_labels)
     # 3. The report.
-    written = write_report(folder, report_plan, reading.records, attributes, versus, tables, compared, parts)
+    written = write_report(
+        folder, report_plan, reading.records, attributes, versus, tables, compared, parts, processes
+    )
     update_manifest(folder, files)
     # 4. What is missing from it.
     without_rows = []

@@ -117,7 +117,8 @@ class Simulation(StrictModel):
 
     def as_yaml(self) -> str:
         """Return a file that `read_simulation` reads back the same."""
-        return dump_yaml(self.model_dump(mode="json"))
+        unsaid = {"figure_formats"} if self.figure_formats == DEFAULT_FIGURE_FORMATS else set()
+        return dump_yaml(self.model_dump(mode="json", exclude=unsaid))
 
 
 def is_simulation(path: Path) -> bool:

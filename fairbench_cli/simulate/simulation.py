@@ -21,9 +21,10 @@ from fairbench_cli.document.model import Document, Section, TextTable, plain_tab
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.registry import find_metric, measure
 from fairbench_cli.report.ledger.journal_arrays import mean_and_interval
-from fairbench_cli.report.show.figures import write_figures
+from fairbench_cli.report.show.figures import remove_figures, write_figures
 from fairbench_cli.report.show.figures.against_truth import draw_against_truth
 from fairbench_cli.report.show.figures.canvas import house_style
+from fairbench_cli.report.show.figures.drawing import figure_files
 from fairbench_cli.simulate.config import Simulation
 
 COLUMNS = ["deprived", "accepted", "truth", "metric", "mean", "sd", "low", "high", "n_ok", "n", "pooled"]
@@ -318,4 +319,6 @@ def write_simulation(folder: Path, simulation: Simulation, frame: pd.DataFrame) 
             f"simulation-{name}": draw_against_truth(frame, metrics, subtitle)
             for name, metrics in simulation.figures.items()
         }
-        return write_figures(folder / "figures", figures, ["simulation"])
+        written = write_figures(folder / "figures", figure_files(figures, simulation.figure_formats))
+    remove_figures(folder / "figures", ["simulation"], written)
+    return written

@@ -324,12 +324,15 @@ def fields_of(repeat: Repeat) -> dict[str, Any]:
     }
 
 
-def repeat_line(repeat: Repeat) -> bytes:
-    """Return a repeat as a line, without its end; what was not measured is not in it."""
-    optional = {name for name, field in RepeatLine.model_fields.items() if not field.is_required()}
-    fields_kept = {
-        key: it for key, it in fields_of(repeat).items() if key not in optional or it not in (None, {})
-    }
+_OPTIONAL = {name for name, field in RepeatLine.model_fields.items() if not field.is_required()}
+
+
+def repeat_line(repeat: Repeat, without: Sequence[str] = ()) -> bytes:
+    """Return a repeat as a line, without its end and some fields; what was not measured is not in it."""
+    fields_kept = {}
+    for name, value in fields_of(repeat).items():
+        if name not in without and (name not in _OPTIONAL or value not in (None, {})):
+            fields_kept[name] = value
     return sealed(json.dumps(fields_kept, ensure_ascii=False, allow_nan=False, default=_to_json))
 
 

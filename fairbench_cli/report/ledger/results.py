@@ -396,9 +396,10 @@ class RunResults:
             raise ValueError(f"this report has no metric called {', '.join(sorted(unknown))}")
         rows = self.results.rows
         is_compared = np.zeros(len(rows), dtype=bool)
-        for number, data in enumerate(self.datasets):
-            of_data = self.results.cell_index[:, 0] == number
-            is_compared |= of_data & rows["compared"].isin(data.compared_attributes(self.attributes))
+        for data in self.datasets:
+            of_data = (rows["dataset"] == data.dataset) & (rows["attribute"] == data.attribute)
+            compared = data.compared_attributes(self.attributes)
+            is_compared |= (of_data & rows["compared"].isin(compared)).to_numpy()
         return self.results.take(is_compared & rows["metric"].isin(metrics).to_numpy())
 
     @cached_property

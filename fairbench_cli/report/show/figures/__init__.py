@@ -2,23 +2,21 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from fairbench_cli.base.files import make_folder, write_bytes
+from fairbench_cli.base.files import make_folder, write_bytes, write_json
 from fairbench_cli.base.registry import Registry
-from fairbench_cli.document.charts import Drawing
+from fairbench_cli.experiment.config.outputs import FIGURE_FORMATS
 from fairbench_cli.report.ledger.results import RunResults
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-ENDINGS = ("svg", "png", "pdf")
+from fairbench_cli.report.show.figures import drawn
 
 
-def draw_figures(run: RunResults, names: Sequence[str], figures: Registry) -> list[Path]:
-    """Write figures of a run to ``figures/`` in its folder, as SVG, PNG and PDF.
+def draw_figures(
+    run: RunResults, names: Sequence[str], figures: Registry, *, processes: int = 1
+) -> list[Path]:
+    """Write figures of a run to ``figures/`` in its folder, in the formats that its config asks for.
 
-    Equal input gives equal bytes. Figures that an earlier report wrote and that are not drawn now go away.
+    Equal input gives equal bytes, with any number of processes. What was drawn of the same numbers stays as
+    it is. Figures that an earlier report wrote and that are not asked for now go away.
 
     Parameters
     ----------
@@ -26,6 +24,8 @@ def draw_figures(run: RunResults, names: Sequence[str], figures: Registry) -> li
         Which to draw.
     figures : Registry
         The functions that draw a figure each, by name.
+    processes : int
+        How many may draw; this one alone writes.
 
     Returns
     -------
@@ -37,42 +37,43 @@ def draw_figures(run: RunResults, names: Sequence[str], figures: Registry) -> li
     UserError
         When a file cannot be written, or the network of the run is not there.
     """
-    if not names:
-        return write_figures(run.folder / "figures", {}, figures)
-    from fairbench_cli.report.show.figures.canvas import house_style  # loads matplotlib
+    folder = run.folder / "figures"
+    index = {}
+    if names:
+        # 1. Those that are there already.
+        key = drawn.figure_key(run)
+        before = drawn.read_index(folder)
+        index = {name: before[name] for name in names if drawn.is_drawn(folder, before.get(name), key)}
+        # 2. Draw the others, and say which files they are.
+        missing = [name for name in names if name not in index]
+        if missing:
+            from fairbench_cli.report.show.figures.drawing import draw_by_name  # loads matplotlib
 
-    with house_style():
-        drawn = {}
-        for name in names:
-            for slug, figure in figures[name].load()(run).items():
-                drawn[f"{name}-{slug}"] = figure
-        titles = run.plan.config.figure_titles
-        return write_figures(run.folder / "figures", drawn, figures, titles=titles)
-
-
-def write_figures(
-    folder: Path, figures: "Mapping[str, Figure | Drawing]", kinds: Iterable[str], *, titles: bool = True
-) -> list[Path]:
-    """Write figures as ``NAME.svg``, ``.png`` and ``.pdf``; remove others whose names start with a kind.
-
-    A `Drawing` is SVG already, and has no other format.
-    """
-    written: list[Path] = []
-    for name, figure in figures.items():
-        make_folder(folder)
-        if isinstance(figure, Drawing):
-            path = folder / f"{name}.svg"
-            figure.save(path)
-            written.append(path)
-            continue
-        from fairbench_cli.report.show.figures.canvas import figure_bytes
-
-        for ending in ENDINGS:
-            path = folder / f"{name}.{ending}"
-            write_bytes(path, figure_bytes(figure, ending, titles=titles))
-            written.append(path)
-    for kind in kinds:
-        for ending in ENDINGS:
-            for path in set(folder.glob(f"{kind}-*.{ending}")).difference(written):
-                path.unlink(missing_ok=True)
+            for name, files in draw_by_name(run, missing, figures, processes).items():
+                write_figures(folder, files)
+                index[name] = drawn.describe_files(key, files)
+    written = [folder / file for name in names for file in index[name]["files"]]
+    if written and index != before:
+        write_json(folder / drawn.INDEX, {name: index[name] for name in names})
+    remove_figures(folder, figures, written)
     return written
+
+
+def write_figures(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """Write the files of figures, by name."""
+    written = []
+    for name, content in files.items():
+        make_folder(folder)
+        write_bytes(folder / name, content)
+        written.append(folder / name)
+    return written
+
+
+def remove_figures(folder: Path, kinds: Iterable[str], kept: Sequence[Path]) -> None:
+    """Remove the figures whose names start with a kind, but for some; without any the index too."""
+    for kind in kinds:
+        for ending in FIGURE_FORMATS:
+            for path in set(folder.glob(f"{kind}-*.{ending}")).difference(kept):
+                path.unlink(missing_ok=True)
+    if not kept:
+        (folder / drawn.INDEX).unlink(missing_ok=True)
