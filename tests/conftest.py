@@ -349,7 +349,7 @@ def run_plan(
 
     given = {
         "name": "x",
-        "datasets": (DatasetSpec(card="x"),),
+        "datasets": (DatasetSpec(card="x", attribute=("s",)),),
         "interventions": (TechniqueSpec(ComponentSpec("none"), include_protected=False),),
         "sample": SampleConfig.model_validate({"from": source}),
         "test": "holdout" if source == "data" else "original",

@@ -74,7 +74,7 @@ def report(
     """Write the answer, page, CSVs, tables and figures of a run again from its journal. No training."""
     from fairbench_cli.base.plugins import is_file
     from fairbench_cli.experiment.journal.folder import locked_if_results, mixture_in_words
-    from fairbench_cli.experiment.running.inline import default_jobs
+    from fairbench_cli.experiment.running.processes import default_jobs
     from fairbench_cli.papers.pages import paper_section
     from fairbench_cli.papers.parts import PARTS
     from fairbench_cli.report.write import redo_report
@@ -381,7 +381,7 @@ def verify(
     Exit code 0: all are the same; 1: some differ.
     """
     from fairbench_cli.experiment.config.read import read_config
-    from fairbench_cli.experiment.running.inline import default_jobs
+    from fairbench_cli.experiment.running.processes import default_jobs
     from fairbench_cli.experiment.running.verify import verify as compute
 
     if set_ and config is None:

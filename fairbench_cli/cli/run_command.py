@@ -70,7 +70,8 @@ def run(
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.datasets import list_distortions
-    from fairbench_cli.experiment.running.inline import InlinePool, default_jobs
+    from fairbench_cli.experiment.running.inline import InlinePool
+    from fairbench_cli.experiment.running.processes import default_jobs
     from fairbench_cli.experiment.running.reuse import describe_done_elsewhere, reuse_repeats
     from fairbench_cli.experiment.running.run import prepare, read_shard, working_in, write_manifest
     from fairbench_cli.simulate.config import is_simulation
@@ -179,7 +180,8 @@ def run(
 @contextmanager
 def _local_pool(prepared: "PreparedRun", jobs: int | None) -> Iterator["Pool"]:
     """Give what computes repeats on this machine: workers where they are needed or pay, else this process."""
-    from fairbench_cli.experiment.running.inline import InlinePool, default_jobs, is_small, needs_workers
+    from fairbench_cli.experiment.running.inline import InlinePool, is_small, needs_workers
+    from fairbench_cli.experiment.running.processes import default_jobs
 
     config = prepared.config
     count = jobs or default_jobs()

@@ -98,8 +98,8 @@ def test_the_calibration_is_a_file_a_figure_and_a_section(run):
     assert calibration["rows"].sum() == 2 * 400
     assert calibration["base_rate"].between(0, 1).all()
     assert 'id="calibration"' in (base / "a" / "report.html").read_text()
-    names = {path.name for path in (base / "a" / "figures").iterdir()}
-    assert names == {f"calibration-adult-sex-naive-bayes.{ending}" for ending in ("svg", "png", "pdf")}
+    names = [path.name for path in (base / "a" / "figures").iterdir()]
+    assert names == ["calibration-adult-sex-naive-bayes.svg"]
 
 
 def test_an_intersection_is_asked_for_afterwards_and_nothing_is_computed(run, tmp_path):

@@ -2,7 +2,9 @@
 
 import itertools
 import json
+import os
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.data.card import find_card, read_card, shipped_cards
 from fairbench_cli.data.table import Column
@@ -35,6 +37,8 @@ from fairbench_cli.report.show.figures import draw_figures, pages
 from fairbench_cli.report.show.figures.canvas import figure_bytes, house_style, text_width, wrap_text
 from fairbench_cli.report.show.figures.curves import CURVE_METRICS
 from fairbench_cli.report.show.figures.curves import _lines as curve_lines
+from fairbench_cli.report.show.figures.drawing import draw_by_name, draw_files
+from fairbench_cli.report.show.figures.drawn import INDEX
 from fairbench_cli.report.show.figures.fronts import place_labels, staircase
 from fairbench_cli.report.show.figures.pages import split_into_pages
 from fairbench_cli.report.show.graph_layout import (
@@ -96,7 +100,13 @@ def texts(figure) -> str:
 # The files
 
 
-def test_every_figure_is_written_as_svg_and_png_and_the_same_bytes_come_again(run, tmp_path):
+def written_as(run: RunResults, *formats: str) -> RunResults:
+    config = run.plan.config.model_copy(update={"figure_formats": formats})
+    return replace(run, plan=replace(run.plan, config=config))
+
+
+def test_every_figure_is_written_in_each_format_and_the_same_bytes_come_again(run, tmp_path):
+    run = written_as(run, "svg", "png", "pdf")
     one = draw_figures(replace(run, folder=tmp_path / "a"), list(outputs.FIGURES), FIGURES)
     names = [path.name for path in one]
     assert names == [
@@ -130,8 +140,8 @@ def test_every_figure_is_written_as_svg_and_png_and_the_same_bytes_come_again(ru
 
 def test_a_users_settings_change_neither_figure_nor_are_changed(run, tmp_path):
     def svg(name: str) -> bytes:
-        paths = draw_figures(replace(run, folder=tmp_path / name), ["pareto"], FIGURES)
-        return next(path.read_bytes() for path in paths if path.suffix == ".svg")
+        (path,) = draw_figures(replace(run, folder=tmp_path / name), ["pareto"], FIGURES)
+        return path.read_bytes()
 
     plain = svg("a")
     with mpl.rc_context({"font.size": 23, "axes.facecolor": "red"}):
@@ -153,6 +163,97 @@ def test_figures_of_an_earlier_report_go_and_other_files_stay(run, tmp_path):
     }
     assert draw_figures(run, [], FIGURES) == []
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["mine.svg"]
+
+
+NAMES = ["discrimination-accuracy", "curves", "pareto", "network"]
+
+
+def test_a_figure_is_drawn_again_where_its_numbers_or_its_files_have_changed(run, tmp_path, monkeypatch):
+    calls = []
+
+    def drawing(run, names, *given):
+        calls.append(list(names))
+        return draw_by_name(run, names, *given)
+
+    monkeypatch.setattr("fairbench_cli.report.show.figures.drawing.draw_by_name", drawing)
+
+    def draw(run: RunResults, names=NAMES) -> dict[str, bytes]:
+        calls.clear()
+        paths = draw_figures(replace(run, folder=tmp_path), names, FIGURES)
+        return {path.name: path.read_bytes() for path in paths}
+
+    first = draw(run)
+    assert calls == [NAMES]
+    assert draw(run) == first
+    assert draw(run, NAMES[::-1]) == first  # in another order
+    assert not calls
+    # A file that somebody has removed or changed.
+    for harm in (Path.unlink, lambda path: path.write_text("mine")):
+        harm(tmp_path / "figures" / "pareto-compas-race-tree.svg")
+        assert draw(run) == first
+        assert calls == [["pareto"]]
+    # One that is asked for in addition.
+    assert set(draw(run, [*NAMES, "stability"])) > set(first)
+    assert calls == [["stability"]]
+    # Whatever a damaged index says.
+    index = tmp_path / INDEX
+    for text in ("", "[]", '{"pareto": 3}', '{"pareto": {"key": "", "files": {"../a": ""}}}', "[" * 10**5):
+        index.write_text(text)
+        assert draw(run) == first
+        assert calls == [NAMES]
+    # A number, a name, a format, the code.
+    key, repeat = next(iter(run.records))
+    records = run.records | {(key, repeat): replace(run.records[key, repeat], reason="another")}
+    untitled = replace(
+        run, plan=replace(run.plan, config=run.plan.config.model_copy(update={"figure_titles": False}))
+    )
+    longer = replace(run.records[key, repeat], seconds=9.0)
+    for other in (replace(run, records=records), untitled, written_as(run, "pdf", "svg")):
+        draw(other)
+        assert calls == [NAMES]
+    draw(run)
+    assert draw(replace(run, records=run.records | {(key, repeat): longer})) == first
+    assert not calls
+
+
+def test_copies_of_the_process_draw_the_same_bytes_and_write_nothing(run, tmp_path, monkeypatch):
+    here = draw_by_name(run, NAMES, FIGURES, 1)
+    own = os.getpid()
+
+    def write(path: Path, content: bytes) -> None:
+        assert os.getpid() == own
+        Path.write_bytes(path, content)
+
+    monkeypatch.setattr("fairbench_cli.report.show.figures.write_bytes", write)
+    drawn_by = []
+
+    def draw(run, name, figures):
+        drawn_by.append(name)  # in a copy, this list is a copy
+        return draw_files(run, name, figures)
+
+    monkeypatch.setattr("fairbench_cli.report.show.figures.drawing.draw_files", draw)
+    paths = draw_figures(replace(run, folder=tmp_path), NAMES, FIGURES, processes=3)
+    assert drawn_by == ([] if sys.platform == "linux" else NAMES)
+    assert {path.name: path.read_bytes() for path in paths} == {
+        k: v for files in here.values() for k, v in files.items()
+    }
+    # Few are drawn here, and all where a copy ends or fails: an error is one of this process.
+    draw_by_name(run, NAMES[:2], FIGURES, 3)
+    assert drawn_by[-2:] == NAMES[:2]
+
+    def fail(run, name, figures):
+        raise user_error("no network", "put it back")
+
+    def die(run, name, figures):
+        if os.getpid() != own:
+            os._exit(9)
+        return draw_files(run, name, figures)
+
+    monkeypatch.setattr("fairbench_cli.report.show.figures.drawing.draw_files", fail)
+    with pytest.raises(UserError, match="no network\n  fix: put it back"):
+        draw_by_name(run, NAMES, FIGURES, 3)
+    monkeypatch.setattr("fairbench_cli.report.show.figures.drawing.draw_files", die)
+    assert draw_by_name(run, NAMES, FIGURES, 3) == here
 
 
 def test_no_figures_asked_for_make_no_folder(run, tmp_path):

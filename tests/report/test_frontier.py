@@ -306,9 +306,7 @@ def test_the_files_of_a_report(tmp_path):
     assert "hindsight" in text
     assert "massaging" in text
     assert "massaging + s" not in text
-    assert {path.name for path in (tmp_path / "figures").iterdir()} == {
-        "frontier-d-s-tree.svg", "frontier-d-s-tree.png", "frontier-d-s-tree.pdf"
-    }  # fmt: skip
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["frontier-d-s-tree.svg"]
     write_report(tmp_path, study(sweep=None), found)
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*frontier*")}
     assert not left

@@ -268,9 +268,8 @@ def test_the_command_writes_the_same_bytes_again_and_from_its_own_config(say, tm
     assert say("run", config).code == 0
     first = files(tmp_path / "results/small")
     assert set(first) == {
-        "config.yaml", "simulation.csv", "summary.md", "figures/simulation-one.png",
-        "figures/simulation-one.svg", "figures/simulation-two.png", "figures/simulation-two.svg",
-        "figures/simulation-one.pdf", "figures/simulation-two.pdf",
+        "config.yaml", "simulation.csv", "summary.md", "figures/simulation-one.svg",
+        "figures/simulation-two.svg",
     }  # fmt: skip
     process = say("run", tmp_path / "results/small/config.yaml", "-o", tmp_path / "again")
     assert process.code == 0, process.err
@@ -287,12 +286,13 @@ def test_results_go_to_stdout_talk_to_stderr_and_old_figures_go(say, tmp_path):
     said = say("run", config, "-o", "out")
     assert "normalised-discrimination" in said.out
     assert "figures/" in said.err
-    say("run", config, "-o", "out", "--set", "figures={one: [odds-ratio]}")
+    changes = ["--set", "figures={one: [odds-ratio]}", "--set", "figure_formats=[png, pdf]"]
+    say("run", config, "-o", "out", *changes)
     assert sorted(path.name for path in Path("out/figures").iterdir()) == [
         "simulation-one.pdf",
         "simulation-one.png",
-        "simulation-one.svg",
     ]
+    assert "figure_formats:" in Path("out/config.yaml").read_text()
 
 
 def test_an_undefined_measure_is_empty_and_nothing_warns(say, tmp_path):

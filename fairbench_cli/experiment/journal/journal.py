@@ -329,10 +329,11 @@ _OPTIONAL = {name for name, field in RepeatLine.model_fields.items() if not fiel
 
 def repeat_line(repeat: Repeat, without: Sequence[str] = ()) -> bytes:
     """Return a repeat as a line, without its end and some fields; what was not measured is not in it."""
-    fields_kept = {}
-    for name, value in fields_of(repeat).items():
-        if name not in without and (name not in _OPTIONAL or value not in (None, {})):
-            fields_kept[name] = value
+    fields_kept = {
+        name: value
+        for name, value in fields_of(repeat).items()
+        if name not in without and (name not in _OPTIONAL or value not in (None, {}))
+    }
     return sealed(json.dumps(fields_kept, ensure_ascii=False, allow_nan=False, default=_to_json))
 
 

@@ -93,10 +93,3 @@ def is_small(prepared: PreparedRun) -> bool:
         n_fits = 1 if tuning is None else len(tuning.candidates)
         rows += n_left[cell.key] * n_fits * sizes[cell.source]
     return rows <= FEW_ROWS
-
-
-def default_jobs() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

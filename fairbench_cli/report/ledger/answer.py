@@ -423,7 +423,7 @@ def answer_metric(run: RunResults) -> Metric:
 
 @lru_cache(maxsize=2)  # the answer's text, its file and the page are of one run
 def answer_of(run: RunResults) -> RunAnswer:
-    """Return the answer to a run, from its means, its differences and its Pareto front; it has both metrics."""
+    """Return the answer to a run, from its means, its differences and its Pareto front."""
     # 1. Choose the metric of fairness, and the columns of the answer.
     metric = answer_metric(run)
     columns = run_columns(run.plan.config, metric.name, has_worlds=run.plan.has_worlds)

@@ -12,12 +12,12 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 
 from fairbench_cli.data.table import Rows
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import measure
+from fairbench_cli.report.ledger.distributions import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 from fairbench_cli.report.ledger.inference import PairedDecisions
 
 LEAST_P = 1e-12  # smaller p-values of `RowChanges.p_within` are given as this

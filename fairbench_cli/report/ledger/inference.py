@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
 from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.config.config import ExperimentConfig
@@ -23,6 +22,7 @@ from fairbench_cli.experiment.decisions import STEPS, unpacked_steps
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import measure
+from fairbench_cli.report.ledger.distributions import stdtr, stdtrit
 
 EQUAL = 1e-12  # differences below this are rounding
 STEP = 1e-4  # by which share a count is moved to see what a metric makes of it

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.grouping import group_by
@@ -23,6 +22,7 @@ from fairbench_cli.measures.group_scores import GroupScores, no_scores
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.report.ledger.changed_rows import decision_effects
+from fairbench_cli.report.ledger.distributions import stdtrit
 from fairbench_cli.report.ledger.inference import (
     ModelDecisions,
     RowDesign,

@@ -134,7 +134,7 @@ class _Pairs:
 
     @cached_property
     def keys(self) -> list[Hashable]:
-        """What tells a pair of the data set from all others, and from none of the opposite: (ours, theirs)."""
+        """What tells a pair of the data set from others, but not from its opposite."""
         cells = map(tuple, np.sort(np.stack([self.cells, self.their_cells], axis=1)).tolist())
         repeats = [row.tobytes() for row in self.is_finite]
         return list(zip(cells, self.compared, self.names, self.judged.tolist(), repeats, strict=True))

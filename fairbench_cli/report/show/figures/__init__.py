@@ -42,7 +42,7 @@ def draw_figures(
     if names:
         # 1. Those that are there already.
         key = drawn.figure_key(run)
-        before = drawn.read_index(folder)
+        before = drawn.read_index(run.folder)
         index = {name: before[name] for name in names if drawn.is_drawn(folder, before.get(name), key)}
         # 2. Draw the others, and say which files they are.
         missing = [name for name in names if name not in index]
@@ -53,9 +53,11 @@ def draw_figures(
                 write_figures(folder, files)
                 index[name] = drawn.describe_files(key, files)
     written = [folder / file for name in names for file in index[name]["files"]]
-    if written and index != before:
-        write_json(folder / drawn.INDEX, {name: index[name] for name in names})
     remove_figures(folder, figures, written)
+    if not written:
+        (run.folder / drawn.INDEX).unlink(missing_ok=True)
+    elif list(index.items()) != list(before.items()):
+        write_json(run.folder / drawn.INDEX, {name: index[name] for name in names})
     return written
 
 
@@ -70,10 +72,8 @@ def write_figures(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
 
 
 def remove_figures(folder: Path, kinds: Iterable[str], kept: Sequence[Path]) -> None:
-    """Remove the figures whose names start with a kind, but for some; without any the index too."""
+    """Remove the figures whose names start with a kind, but for some."""
     for kind in kinds:
         for ending in FIGURE_FORMATS:
             for path in set(folder.glob(f"{kind}-*.{ending}")).difference(kept):
                 path.unlink(missing_ok=True)
-    if not kept:
-        (folder / drawn.INDEX).unlink(missing_ok=True)

@@ -1,4 +1,7 @@
-"""Which figures of a run are in its folder already: those whose numbers have not changed stay."""
+"""Which figures of a run are in its folder already: those whose numbers have not changed stay.
+
+A file next to the other results says of which numbers each figure is, and which bytes.
+"""
 
 import hashlib
 import json
@@ -12,7 +15,7 @@ from fairbench_cli.experiment.journal.journal import repeat_line
 from fairbench_cli.experiment.versions import PACKAGES, versions_of
 from fairbench_cli.report.ledger.results import RunResults
 
-INDEX = "index.json"
+INDEX = "figures.json"
 WITHOUT_EFFECT = ("name", "figures", "tables", "predictions", "limits")
 """The keys of a config that no figure which is drawn depends on."""
 NOT_DRAWN = ("seconds", "controls", "predictions")
@@ -50,7 +53,7 @@ def figure_key(run: RunResults) -> str:
 
 
 def read_index(folder: Path) -> dict[str, Any]:
-    """Return what a folder of figures says that it has, by the name of a figure; nothing if it is damaged."""
+    """Return what a folder of results says of its figures, by their names; nothing if that is damaged."""
     try:
         index = json.loads((folder / INDEX).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -74,8 +77,7 @@ def is_drawn(folder: Path, entry: Any, key: str) -> bool:
 def _is_file(folder: Path, name: str, checksum: Any) -> bool:
     path = folder / name
     try:
-        is_own_file = path.parent == folder and path.is_file() and not path.is_symlink()
-        return is_own_file and _sha256(path.read_bytes()) == checksum
+        return path.parent == folder and path.is_file() and _sha256(path.read_bytes()) == checksum
     except (OSError, ValueError):
         return False
 
