@@ -392,7 +392,7 @@ class _SharedRows:
 
 
 def _compare_shared_rows(pairs: _Pairs, weights: Floats) -> _SharedRows:
-    """Return what shared test rows say of each pair; of one that was asked for before, what was found then.
+    """Return the variances and changed rows of pairs; of one that was asked for before, those found then.
 
     Tables, ranks, the front and the page are about the same pairs, in either order of the two cells.
     """
@@ -418,7 +418,7 @@ def _compare_shared_rows(pairs: _Pairs, weights: Floats) -> _SharedRows:
 
 
 def _compare_decisions(pairs: _Pairs, weights: Floats) -> _SharedRows:
-    """Return what shared test rows say of each pair, from what was decided on them."""
+    """Return the variance and the changed rows of each pair, from the decisions on shared test rows."""
     data = pairs.data
     rows = RowVariance.unknown(len(pairs.ours))
     changes = RowChanges.unknown(len(pairs.ours), weights.shape[-1])

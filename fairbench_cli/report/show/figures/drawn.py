@@ -53,7 +53,7 @@ def figure_key(run: RunResults) -> str:
 
 
 def read_index(folder: Path) -> dict[str, Any]:
-    """Return what a folder of results says of its figures, by their names; nothing if that is damaged."""
+    """Return the entries of a folder's index, by the names of figures; none if it is damaged."""
     try:
         index = json.loads((folder / INDEX).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -62,7 +62,7 @@ def read_index(folder: Path) -> dict[str, Any]:
 
 
 def describe_files(key: str, files: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return what the index says of a figure."""
+    """Return the entry of a figure in the index."""
     return {"key": key, "files": {name: _sha256(content) for name, content in files.items()}}
 
 
