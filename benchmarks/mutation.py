@@ -44,18 +44,11 @@ WORD = 6
 """Letters by which words are the same: number, numbers."""
 EACH = 1.5
 """CPU seconds that a test may take; ten times as much by the clock."""
-COSTLY = {"say", "fairbench", "finished", "data_folder", "run_page"}
-"""Fixtures of tests that run commands or read much, which come last."""
-OPTIONS = (
-    "-q",
-    "-x",
-    "-n0",
-    "-p",
-    "no:cacheprovider",
-    "--hypothesis-seed=1",
-    "-Wignore::pytest.PytestCollectionWarning",
-)
-HEADS = "file", "line", "change", "killed_by", "seconds"
+TIERS = "inner", "gate"
+"""Of the tests that are tried, see tests/tiers.py."""
+OPTIONS = ["-q", "-x", "-n0", "-p", "no:cacheprovider", "--hypothesis-seed=1", "-m", " or ".join(TIERS)]
+OPTIONS += ["-W", "ignore::pytest.PytestCollectionWarning"]
+HEADS = "file", "line", "change", "killed_by", "tier", "seconds"
 
 COMPARED = {
     ast.Lt: ast.LtE,
@@ -224,8 +217,7 @@ class Watch:
         """Put costly tests last, and leave out those that take too long."""
 
         def place(item: pytest.Item) -> tuple[bool, int]:
-            costly = bool(COSTLY & set(getattr(item, "fixturenames", ())))
-            seconds = self.tree.seconds.get(item.nodeid, EACH * costly)
+            seconds = self.tree.seconds.get(item.nodeid, EACH * (tier_of(item) == "gate"))
             return seconds > EACH / 8, self.files.index(item.nodeid.partition("::")[0])
 
         items[:] = sorted((item for item in items if item.nodeid not in self.tree.left_out), key=place)
@@ -237,7 +229,7 @@ class Watch:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Note what a test takes, and stop all when the mutant takes too long."""
-        self.note("begun", item.nodeid)
+        self.note(tier_of(item), item.nodeid)
         start = time.process_time()
         try:
             return (yield)
@@ -276,6 +268,11 @@ class Watch:
             self.note("failed", report.nodeid)
 
 
+def tier_of(item: pytest.Item) -> str:
+    """Return the tier of a test."""
+    return TIERS[item.get_closest_marker("gate") is not None]
+
+
 def too_long(_number: int, _frame: object) -> None:
     """Stop the test that runs."""
     raise Overtime
@@ -293,12 +290,13 @@ class Tree:
         paths = sorted((self.root / "tests").rglob("test_*.py"))
         self.texts = {path.relative_to(self.root).as_posix(): path.read_text() for path in paths}
         self.seconds: dict[str, float] = {}
+        self.tiers: dict[str, str] = {}
         self.left_out: set[str] = set()
 
     def warm_up(self) -> None:
         """Load what the tests do, and forget what is of the repository."""
         os.chdir(self.root)
-        os.environ["PYTHONPATH"] = str(self.root)
+        os.environ |= {"PYTHONPATH": str(self.root), "FAIRBENCH_SLOWNESS": "100"}
         sys.path[0] = str(self.root)  # and not benchmarks, whose names are those of tests
         for name in [name for name in sys.modules if name.startswith("fairbench_cli")]:
             del sys.modules[name]
@@ -321,6 +319,7 @@ class Tree:
             self._run(tests, share, self.most if most is None else most)
         code = self._code(child)
         lines = [line.split("\t") for line in self.log.read_text().splitlines()] if self.log.exists() else []
+        self.tiers |= {test: what for what, test in lines if what in TIERS}
         self.seconds |= {test: float(what) for what, test in lines if what[0].isdigit()}
         found = {
             kind: [test for what, test in lines if what == kind] for kind in ("failed", "slow", "given up")
@@ -425,7 +424,8 @@ def main() -> None:
             killer = tree.killer(mutant)
             killed += bool(killer)
             seconds = f"{sum(os.times()[:4]) - start:.1f}"
-            table.writerow((mutant.file, mutant.line, mutant.change, killer, seconds))
+            tier = tree.tiers.get(killer, "")
+            table.writerow((mutant.file, mutant.line, mutant.change, killer, tier, seconds))
             sys.stdout.flush()
     low, high = wilson_interval(killed, len(chosen))
     said = f"{killed} of {len(chosen)} mutants killed: {killed / len(chosen):.0%}"
