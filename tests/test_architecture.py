@@ -18,6 +18,7 @@ from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.papers.parts import FIGURES, PARTS, TABLES
 from fairbench_cli.report.show.table_formats import FORMATS
 
+pytestmark = pytest.mark.gate  # the first test reads the whole package
 ROOT = Path(fairbench_cli.__file__).parent
 FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
 PACKAGES = {f"fairbench_cli.{file[:-3].replace('/', '.')}" for file in FILES if file.endswith("/__init__.py")}
@@ -84,7 +85,6 @@ def test_every_room_has_a_floor():
     assert {Path(file).parts[0] for file in FILES if "/" in file} <= set(FLOORS)
 
 
-@pytest.mark.gate
 def test_imports_point_one_way():
     for file in FILES:
         own = Path(file).parts[0] if "/" in file else None
@@ -248,7 +248,6 @@ def names_of_others(file: str) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, alias.name) for alias in node.names)
 
 
-@pytest.mark.gate
 def test_nothing_private_of_a_library_is_used():
     allowed = own_private_names() | DOCUMENTED | BORROWED
     for file in FILES:

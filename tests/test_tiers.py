@@ -50,6 +50,7 @@ SAID = {
     "worlds": "uses simulated worlds, which is of the tier nightly, not inner",
     "seconds": "more than the 0.5 of the tier inner: make it cheaper, or mark it @pytest.mark.gate",
 }
+DEFAULTS = {"FAIRBENCH_SLOWNESS": "", "FAIRBENCH_ALL_THERE": ""}
 RULES_OFF = "import tiers\ntiers.used_by = lambda item: set()\n"
 
 
@@ -64,7 +65,7 @@ def outcomes(folder: Path, planted: dict[str, str], *arguments: str, **env: str)
     settings = "-c", str(tiers.ROOT / "pyproject.toml"), "--rootdir", str(tests), "-n0", "-p", "conftest"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *settings, "-rA", *arguments, str(tests)],
-        env=environment(PYTHONPATH=f"{tiers.TESTS}:{plugins}", COLUMNS="200", **env),
+        env=environment(PYTHONPATH=f"{tiers.TESTS}:{plugins}", COLUMNS="200", **{**DEFAULTS, **env}),
         cwd=tests,
         capture_output=True,
         text=True,

@@ -42,6 +42,8 @@ TIER_OF = {
     "a browser": "gate",
     "a data file": "gate",
     "a whole run": "gate",
+    "a dear fixture": "gate",
+    "a page that changed": "gate",
     "a study": "gate",
     "a library of dev": "gate",
     "a page of docs": "nightly",
@@ -202,6 +204,8 @@ def used_by(item: pytest.Item) -> set[str]:
     if not isinstance(item, pytest.Function):  # a doctest: of the package, or of a page
         return set()
     reading = Uses(set(needed_by_file(item.path)))
+    for mark in item.iter_markers("usefixtures"):
+        reading.found |= {"a process"} if "warm_server" in mark.args else set()
     for mark in item.iter_markers("skipif"):
         reason = str(mark.kwargs.get("reason", ""))
         reading.found |= {"a data file"} if "FAIRBENCH_DATA" in reason else set()
@@ -226,13 +230,16 @@ def tier_of(item: pytest.Item) -> str:
     used = used_by(item)
     page = getattr(item, "callspec", None) and item.callspec.params.get("page")
     if "a page of docs" in used and isinstance(page, Path) and page_changed(page):
-        used = used - {"a page of docs"} | {"a whole run"}
+        used = used - {"a page of docs"} | {"a page that changed"}
+        item.stash[CHANGED] = True
     if item.path.suffix == ".md":
-        used = {"a whole run"}
+        used = {"a page that changed"}
     return highest(["inner", *marked, *(TIER_OF[what] for what in used)])
 
 
 TIER = pytest.StashKey[str]()
+CHANGED = pytest.StashKey[bool]()
+"""Whether a test runs a page that changed of late."""
 
 
 # -- what changed
@@ -427,6 +434,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Fail a test that did what its tier does not allow, or took longer."""
     yield
     taken = cpu_seconds() - CLOCK.began - CLOCK.shared
+    if CHANGED in item.stash:
+        seen.discard("a page of docs")
     wrong = excess(item.stash[TIER], taken)
     if wrong:
         pytest.fail(wrong, pytrace=False)
@@ -454,13 +463,14 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     report = yield
     if report.skipped and os.environ.get("FAIRBENCH_ALL_THERE") and isinstance(report.longrepr, tuple):
         reason = report.longrepr[2].removeprefix("Skipped: ")
-        if LACKS.match(reason) and not ("FAIRBENCH_DATA" in reason and not os.environ.get("FAIRBENCH_DATA")):
+        is_there = "FAIRBENCH_DATA" not in reason or os.environ.get("FAIRBENCH_DATA")
+        if LACKS.match(reason) and is_there:
             report.outcome = "failed"
             report.longrepr = f"skipped, though all that it needs was installed: {reason}"
     return report
 
 
-LACKS = re.compile(r"needs|set FAIRBENCH|could not import|no ")
+LACKS = re.compile(r"needs |could not import")
 """How a reason begins where a test is skipped for want of something that can be installed."""
 
 

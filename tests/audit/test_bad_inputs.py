@@ -350,6 +350,7 @@ def test_fuzz_bytes(content, header, spec):
     survives(HEAD.encode() * header + content, spec)
 
 
+@pytest.mark.gate
 @QUICK
 @given(st.text(max_size=100), st.booleans(), SPECS)
 def test_fuzz_text(content, header, spec):

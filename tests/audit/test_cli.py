@@ -118,7 +118,9 @@ def test_the_exit_code_is_the_gate(preds, say, flags, code):
         (("--confidence", "95"), "confidence must be below 1, not 95"),
         (("--top-share", "20"), "top-share must be at most 1, not 20"),
         (("--to-db", "nonsense"), "cannot write to the database: Could not parse"),
-        (("--pdf", "no/such/folder.pdf"), "cannot write no/such/folder.pdf"),
+        pytest.param(
+            ("--pdf", "no/such/folder.pdf"), "cannot write no/such/folder.pdf", marks=pytest.mark.gate
+        ),  # needs WeasyPrint
         (("--config", "none.yaml"), "no such file: none.yaml"),
     ],
 )

@@ -51,7 +51,7 @@ def test_the_reference_counts_are_those_of_the_rows() -> None:
     folder = os.environ.get("FAIRBENCH_DATA")
     path = Path(folder).parent / "reference" / "aequitas" / "compas_for_aequitas.csv" if folder else None
     if path is None or not path.exists():
-        pytest.skip("needs compas_for_aequitas.csv: set FAIRBENCH_DATA")
+        pytest.skip("no compas_for_aequitas.csv beside $FAIRBENCH_DATA")
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     for part in compas().slices:

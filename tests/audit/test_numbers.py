@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tiers import uses
 
 from fairbench_cli.audit.api import AuditResult, audit
 from fairbench_cli.audit.compare.number_estimates import _bin_shares
@@ -33,6 +34,7 @@ ALL = ("value", "prediction", "weight")
 
 
 @pytest.fixture(scope="module", params=ALL)
+@uses("a dear fixture")
 def tables(request: pytest.FixtureRequest) -> tuple[str, AuditResult]:
     """The audit of all tables at once, each a model: of values, of predictions, of weighted values."""
     options: dict[str, object] = {"score": "value"}

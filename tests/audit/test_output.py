@@ -136,7 +136,7 @@ def test_csv_is_tidy_and_has_every_number(report):
 
 def test_json_has_no_nan_and_round_trips(report):
     document = json.loads(to_json(report), parse_constant=pytest.fail)
-    assert (document["format"], document["verdict"]) == (3, "fail")
+    assert (document["format"], document["verdict"]) == (4, "fail")
     assert document["gate"] == {"stops": False, "reason": ""}
     answer = document["headline"]
     assert answer["sentence"].startswith("Fails clearly in race: African-American are")

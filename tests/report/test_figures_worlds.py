@@ -216,6 +216,7 @@ def test_where_nothing_is_recorded_otherwise_there_is_no_such_figure():
 # Strength
 
 
+@pytest.mark.gate
 def test_lines_go_over_total_variation_from_no_bias_on(run):
     figure = drawn("strength", run)["bank-sex-tree"]
     remedies, known = Remedies(run), exact_worlds_of_run(run)

@@ -205,6 +205,7 @@ def installed(name: str) -> bool:
     return shutil.which(name) is not None
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not installed("pdflatex"), reason="needs pdflatex, to compile tables")
 def test_tables_compile_within_the_text(finished: Finished, tmp_path):
     tables = sorted((finished.folder / "tables").glob("*.tex"))

@@ -17,6 +17,7 @@ from conftest import law, worlds
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import normalized_mutual_info_score
+from tiers import uses
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.registry import COUNT_METRICS, measure
@@ -177,6 +178,7 @@ def test_counts_are_of_decisions_and_labels_are_the_decisions():
 
 
 @pytest.fixture(scope="module")
+@uses("a dear fixture")
 def study() -> pd.DataFrame:
     start = time.monotonic()
     frame = simulate(read_simulation(CONFIG), no_ear)

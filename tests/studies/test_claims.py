@@ -30,7 +30,7 @@ EXPECTED = {
 def repeats(data_folder):
     path = data_folder.parent / "reference" / "rejudge" / "results.parquet"
     if not path.is_file():
-        pytest.skip("needs the studies' repeats: python benchmarks/fetch_studies.py makes the file")
+        pytest.skip("no repeats of the studies: python benchmarks/fetch_studies.py makes the file")
     return path
 
 

@@ -279,7 +279,7 @@ def test_averages_of_the_authors_give_their_counts(data_folder):
     folder = data_folder.parent / "reference"
     paths = [folder / "abcfair" / "abcfair-school-fair-labels.csv", folder / "fairea" / "fairea-rq1-rq2.csv"]
     if not all(path.is_file() for path in paths):
-        pytest.skip("needs means over the repeats of both studies")
+        pytest.skip("no means over the repeats of both studies")
     abcfair, fairea = map(pd.read_csv, paths)
     has_all_seeds = (abcfair["test/accuracy_count"] > 0) & (abcfair["test/accuracy_count"] % 5 == 0)
     abcfair = abcfair[has_all_seeds].rename(columns=lambda name: name.removesuffix("_mean"))

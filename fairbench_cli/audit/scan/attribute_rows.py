@@ -68,7 +68,8 @@ def read_attribute_rows(scan: Scan, name: str, most: int) -> AttributeRows:
     table, drawn = drawn_rows(scan, most)
     rows = scan.keys([], table, more_keys=keys)
     with scan.source.engine(ordered=True, threads=1):
-        query = f"SELECT {', '.join(columns)} FROM ({rows}) WHERE {condition}"
+        # In one order, whatever that of the file: sums have the same last digit, permutations the same p.
+        query = f"SELECT {', '.join(columns)} FROM ({rows}) WHERE {condition} ORDER BY ALL"
         fetched = scan.source.execute(query).fetchnumpy()
 
     numbers: dict[str, Floats] = {}
