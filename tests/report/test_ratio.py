@@ -1,7 +1,7 @@
 """The ratio of Nadeau and Bengio: with it a mean over random splits of the same rows has its level."""
 
 import numpy as np
-from conftest import most_by_chance, scaled
+from conftest import most_by_chance, worlds
 
 from fairbench_cli.report.ledger.inference import paired_test, welch_test
 
@@ -20,7 +20,7 @@ def splits(rng: np.random.Generator, studies: int) -> np.ndarray:
 
 
 def test_equal_techniques_on_splits_of_the_same_rows_are_seldom_told_apart():
-    rng, n = np.random.default_rng(1), scaled(4000)
+    rng, n = np.random.default_rng(1), len(worlds(2000))
     differences, others = splits(rng, n), splits(rng, n)
     corrected = (paired_test(differences, RATIO).p < 0.05).sum()
     assert 0.6 * 0.05 * n < corrected <= most_by_chance(n, 0.05)
