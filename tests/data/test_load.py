@@ -227,120 +227,86 @@ def test_a_cell_that_an_arff_does_not_declare(tmp_path):
     assert error.startswith('mine.csv:6: error: column "sex" has "?", which is not one of its levels')
 
 
-COLUMN = CARD + "columns:\n  age: "
+WHOLE = "should hold whole numbers but has"
 
 
 @pytest.mark.parametrize(
-    ("card", "content", "message"),
+    ("old", "new", "message"),
     [
-        (CARD.replace("column: y", "column: z"), CSV, 'mine.yaml:3: error: mine.csv has no column "z"'),
+        ("column: y", "column: z", 'yaml:3: mine.csv has no column "z"'),
+        ("sex:", "sxe:", 'yaml:5: mine.csv has no column "sxe"\n  fix: did you mean "sex"?'),
+        ("", "columns:\n  age: \n  race: drop\n", 'yaml:8: mine.csv has no column "race"'),
+        ("", "keep: {race: b}\n", 'yaml:6: mine.csv has no column "race"'),
+        ("d: f", "d: f, bias: {column: x, deprived: a}", 'yaml:5: mine.csv has no column "x"'),
+        ("d: f", "d: F", 'yaml:5: value "F" of column "sex" is not in'),
+        ("d: f", "d: f, favoured: [m, x]", 'yaml:5: value "x" of column "sex" is not in the data'),
         (
-            CARD.replace("sex:", "sxe:"),
-            CSV,
-            'mine.yaml:5: error: mine.csv has no column "sxe"\n  fix: did you mean "sex"?',
+            "d: f",
+            "d: f, bias: {column: job, deprived: A}",
+            'yaml:5: value "A" of column "job" is not in the data\n  fix: did you mean "a"?',
         ),
-        (COLUMN + "\n  race: drop\n", CSV, 'mine.yaml:8: error: mine.csv has no column "race"'),
-        (CARD + "keep: {race: b}\n", CSV, 'mine.yaml:6: error: mine.csv has no column "race"'),
+        ("favourable: 1", "favourable: yes", 'yaml:3: value "yes" of column "y"'),
+        ("d: f", "d: [f, m]", "yaml:5: nobody is left to be favoured"),
+        ("", "keep: {job: [a, z]}\n", 'yaml:6: value "z" of column "job" is not in the data'),
+        ("", "missing: [f, m]\nmissing_rows: drop\n", "yaml:7: no rows are left"),
+        ("", "keep: {sex: f, age: 30}\n", "yaml:6: no rows are left"),
+        ("", "keep_between: {age: {low: 90}}\n", "yaml:6: no rows are left"),
+        ("", "keep_between: {race: {low: 9}}\n", 'yaml:6: mine.csv has no column "race"'),
+        ("", "keep_between: {job: {low: 9}}\n", 'csv:2: column "job" should hold numbers but has "a"'),
+        ("", "columns:\n  age: {from: y}\n", 'yaml:7: mine.csv has a column "age" itself'),
         (
-            CARD.replace("deprived: f", "deprived: f, bias: {column: x, deprived: a}"),
-            CSV,
-            'mine.yaml:5: error: mine.csv has no column "x"',
+            "",
+            "columns:\n  age: integer\n  z: {from: agee}\n",
+            'yaml:8: mine.csv has no column "agee"\n  fix: did you mean "age"?',
         ),
+        ("", "columns: {z: {from: job, kind: integer}}\n", f'csv:4: column "z" {WHOLE} "?"'),
         (
-            CARD.replace("deprived: f", "deprived: F"),
-            CSV,
-            'mine.yaml:5: error: value "F" of column "sex" is not in',
+            "",
+            "columns: {age: , job: {levels: [a, b]}}\n",
+            'csv:4: column "job" has "?", which is not one of its levels\n  fix: add it',
         ),
+        ("", "columns: {job: {levels: [a, b], recode: {'?': c}}}\n", 'csv:4: column "job" has "c"'),
+    ],
+)
+def test_what_does_not_fit(tmp_path, old, new, message):
+    (error,) = errors(tmp_path, CARD.replace(old, new) if old else CARD + new)
+    assert error.replace(" error:", "").startswith(f"mine.{message}")
+
+
+@pytest.mark.parametrize(
+    ("column", "content", "message"),
+    [
+        ("", CSV.replace(",0\n", ",1\n"), 'yaml:3: the label "y" has one value only'),
+        ("", "", "csv:1: the file is empty"),
+        ("", "sex,y\n", "csv: the file has column names but no rows"),
+        ("", CSV + "f,1,1\n", "csv:6: the row has 3 cells, the header 4"),
+        ("", CSV.encode() + b"\xe9,1,1,1\n", "csv:6: byte E9 is not UTF-8"),
+        ("{kind: integer, cap: 5}", CSV.replace("40", "4O"), f'csv:4: column "age" {WHOLE} "4O"'),
         (
-            CARD.replace("deprived: f", "deprived: f, favoured: [m, x]"),
-            CSV,
-            'mine.yaml:5: error: value "x" of column "sex" is not in the data',
-        ),
-        (
-            CARD.replace("deprived: f", "deprived: f, bias: {column: job, deprived: A}"),
-            CSV,
-            'mine.yaml:5: error: value "A" of column "job" is not in the data\n  fix: did you mean "a"?',
-        ),
-        (
-            CARD.replace("favourable: 1", "favourable: yes"),
-            CSV,
-            'mine.yaml:3: error: value "yes" of column "y"',
-        ),
-        (
-            CARD.replace("deprived: f", "deprived: [f, m]"),
-            CSV,
-            "mine.yaml:5: error: nobody is left to be favoured",
-        ),
-        (
-            CARD.replace("deprived: f", "deprived: f, favoured: m"),
-            CSV + "x,60,a,1\n",
-            'mine.yaml:5: error: "x" of sex is in neither group',
-        ),
-        (CARD, CSV.replace(",0\n", ",1\n"), 'mine.yaml:3: error: the label "y" has one value only'),
-        (
-            CARD + "keep: {job: [a, z]}\n",
-            CSV,
-            'mine.yaml:6: error: value "z" of column "job" is not in the data',
-        ),
-        (CARD + "missing: [f, m]\nmissing_rows: drop\n", CSV, "mine.yaml:7: error: no rows are left"),
-        (CARD + "keep: {sex: f, age: 30}\n", CSV, "mine.yaml:6: error: no rows are left"),
-        (CARD + "keep_between: {age: {low: 90}}\n", CSV, "mine.yaml:6: error: no rows are left"),
-        (CARD + "keep_between: {race: {low: 9}}\n", CSV, 'mine.yaml:6: error: mine.csv has no column "race"'),
-        (
-            CARD + "keep_between: {job: {low: 9}}\n",
-            CSV,
-            'mine.csv:2: error: column "job" should hold numbers but has "a"',
-        ),
-        (COLUMN + "{from: y}\n", CSV, 'mine.yaml:7: error: mine.csv has a column "age" itself'),
-        (
-            COLUMN + "integer\n  z: {from: agee}\n",
-            CSV,
-            'mine.yaml:8: error: mine.csv has no column "agee"\n  fix: did you mean "age"?',
-        ),
-        (
-            COLUMN + "integer\n  z: {from: job, kind: integer}\n",
-            CSV,
-            'mine.csv:4: error: column "z" should hold whole numbers but has "?"',
-        ),
-        (CARD, "", "mine.csv:1: error: the file is empty"),
-        (CARD, "sex,y\n", "mine.csv: error: the file has column names but no rows"),
-        (CARD, CSV + "f,1,1\n", "mine.csv:6: error: the row has 3 cells, the header 4"),
-        (CARD, CSV.encode() + b"\xe9,1,1,1\n", "mine.csv:6: error: byte E9 is not UTF-8"),
-        (
-            COLUMN + "{kind: integer, cap: 5}\n",
-            CSV.replace("40", "4O"),
-            'mine.csv:4: error: column "age" should hold whole numbers but has "4O"',
-        ),
-        (
-            COLUMN + "{kind: integer, bins: {count: 2}}\n",
+            "{kind: integer, bins: {count: 2}}",
             CSV.replace("40", "40.5"),
-            'mine.csv:4: error: column "age" should hold whole numbers but has "40.5"',
+            f'csv:4: column "age" {WHOLE} "40.5"',
         ),
         (
-            COLUMN + "{kind: real, bins: {count: 2}}\n",
+            "{kind: real, bins: {count: 2}}",
             CSV.replace("30", ""),
-            'mine.csv:3: error: column "age" should hold numbers but has ""',
+            'csv:3: column "age" should hold numbers but has ""',
         ),
         (
-            COLUMN + "{kind: real, bins: {count: 2}}\n",
+            "{kind: real, bins: {count: 2}}",
             re.sub("[345]0", "20", CSV),
-            'mine.yaml:7: error: column "age" cannot be cut into bins',
-        ),
-        (
-            COLUMN + "\n  job: {levels: [a, b]}\n",
-            CSV,
-            'mine.csv:4: error: column "job" has "?", which is not one of its levels\n  fix: add it',
-        ),
-        (
-            COLUMN + "\n  job: {levels: [a, b], recode: {'?': c}}\n",
-            CSV,
-            'mine.csv:4: error: column "job" has "c"',
+            'yaml:7: column "age" cannot be cut into bins',
         ),
     ],
 )
-def test_what_does_not_fit(tmp_path, card, content, message):
-    found = errors(tmp_path, card, mine=content)
-    assert [error.startswith(message) for error in found] == [True], found
+def test_content_that_does_not_fit(tmp_path, column, content, message):
+    (error,) = errors(tmp_path, CARD + (f"columns:\n  age: {column}\n" if column else ""), mine=content)
+    assert error.replace(" error:", "").startswith(f"mine.{message}")
+
+
+def test_a_group_that_is_neither(tmp_path):
+    (error,) = errors(tmp_path, CARD.replace("d: f", "d: f, favoured: m"), mine=CSV + "x,60,a,1\n")
+    assert error.startswith('mine.yaml:5: error: "x" of sex is in neither group')
 
 
 def test_all_that_does_not_fit_at_once(tmp_path):

@@ -251,41 +251,29 @@ def test_a_metric_of_ones_own_may_be_tuned_for(cell, tmp_path, say):
 
 
 BAD = [
-    ("for: accuracy", 'key "interventions.repair.tune.over" is missing', "add it"),
+    ("accuracy", 'key "interventions.repair.tune.over" is missing', "add it"),
     ("over: {level: [0, 1]}", 'key "interventions.repair.tune.for" is missing', "add it"),
-    ("for: acuracy, over: {level: [0, 1]}", 'unknown metric "acuracy"', 'did you mean "accuracy"?'),
-    ("for: [], over: {level: [0, 1]}", "repair.tune.for must not be empty", "give at least one value"),
+    ("acuracy, over: {level: [0, 1]}", 'unknown metric "acuracy"', 'did you mean "accuracy"?'),
+    ("[], over: {level: [0, 1]}", "repair.tune.for must not be empty", "give at least one value"),
     (
-        "for: consistency, over: {level: [0, 1]}",
+        "consistency, over: {level: [0, 1]}",
         "tune: consistency needs more than counts, and",
         "tune for a metric such",
     ),
-    (
-        "for: mann-whitney-u, over: {level: [0, 1]}",
-        "no value of mann-whitney-u is better",
-        "tune",
-    ),
-    ("for: discrimination-of-labels, over: {level: [0, 1]}", "is the same whatever is predicted", "tune for"),
-    ("for: accuracy, over: {levl: [0, 1]}", 'repair has no parameter "levl"', 'did you mean "level"?'),
-    ("for: accuracy, over: {level: [0, 2]}", "repair: level must be at most 1, not 2", "write 1 or less"),
-    ("for: accuracy, over: {level: [0, 0.0]}", "level has the value 0.0 twice", "keep one"),
-    ("for: accuracy, over: {level: []}", "repair: level must not be empty", "give at least one value"),
-    ("for: accuracy, over: {level: 1}", "tune: over holds one candidate", "give several values"),
-    ("for: accuracy, over: {}", "repair.tune.over must not be empty", "give at least one value"),
-    ("for: accuracy, over: {classifier.dept: [1, 2]}", 'tree has no parameter "dept"', ""),
-    (
-        "for: accuracy, over: {classifier.min_leaf: [1, a]}",
-        "tree: min_leaf must be a whole number",
-        "write a",
-    ),
-    (
-        "for: accuracy, over: {level: [0, 1]}, on: tset",
-        'has the unknown value "tset"',
-        'did you mean "test"?',
-    ),
-    ("for: accuracy, over: {level: [0, 1]}, on: test, fraction: 0.2", "fraction has no effect", "remove it"),
-    ("for: accuracy, over: {level: [0, 1]}, fraction: 1", "must be below 1, not 1", "write a number below 1"),
-    ("for: accuracy, over: {level: [0, 1]}, by: x", 'unknown key "by"', ""),
+    ("mann-whitney-u, over: {level: [0, 1]}", "no value of mann-whitney-u is better", "tune"),
+    ("discrimination-of-labels, over: {level: [0, 1]}", "is the same whatever is predicted", "tune for"),
+    ("accuracy, over: {levl: [0, 1]}", 'repair has no parameter "levl"', 'did you mean "level"?'),
+    ("accuracy, over: {level: [0, 2]}", "repair: level must be at most 1, not 2", "write 1 or less"),
+    ("accuracy, over: {level: [0, 0.0]}", "level has the value 0.0 twice", "keep one"),
+    ("accuracy, over: {level: []}", "repair: level must not be empty", "give at least one value"),
+    ("accuracy, over: {level: 1}", "tune: over holds one candidate", "give several values"),
+    ("accuracy, over: {}", "repair.tune.over must not be empty", "give at least one value"),
+    ("accuracy, over: {classifier.dept: [1, 2]}", 'tree has no parameter "dept"', ""),
+    ("accuracy, over: {classifier.min_leaf: [1, a]}", "tree: min_leaf must be a whole number", "write a"),
+    ("accuracy, over: {level: [0, 1]}, on: tset", 'has the unknown value "tset"', 'did you mean "test"?'),
+    ("accuracy, over: {level: [0, 1]}, on: test, fraction: 0.2", "fraction has no effect", "remove it"),
+    ("accuracy, over: {level: [0, 1]}, fraction: 1", "must be below 1, not 1", "write a number below 1"),
+    ("accuracy, over: {level: [0, 1]}, by: x", 'unknown key "by"', ""),
 ]
 
 
@@ -300,7 +288,7 @@ def problems(tmp_path: Path, text: str) -> list[str]:
 
 @pytest.mark.parametrize(("entry", "what", "fix"), BAD)
 def test_what_tune_may_not_say(tmp_path, entry, what, fix):
-    (problem,) = problems(tmp_path, f"      tune: {{{entry}}}\n")
+    (problem,) = problems(tmp_path, f"      tune: {{{'' if entry.startswith('over') else 'for: '}{entry}}}\n")
     first, second = problem.splitlines()
     assert first.startswith("f.yaml:6: error: ")
     assert what in first
