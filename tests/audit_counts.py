@@ -1,6 +1,7 @@
 """Hand-made tallies for the tests of the audit."""
 
 import csv
+import io
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -8,11 +9,13 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 
 from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.slices import Slice, Tally
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.counts import Counts
 
 AEQUITAS = Path(__file__).parent / "reference" / "aequitas"
@@ -24,6 +27,21 @@ def read_tally(source, config, stdin=None):
     standard = sys.stdin if stdin is None else SimpleNamespace(buffer=stdin)
     with patch.object(sys, "stdin", standard), open_scan(source, config) as scan:
         return scan.tally
+
+
+def read(text, name="-", **keys):
+    content = text if isinstance(text, bytes) else text.encode()
+    return read_tally(name, AuditConfig(**keys), stdin=io.BytesIO(content))
+
+
+def refused(text, **keys):
+    with pytest.raises(UserError) as caught:
+        read(text, **keys)
+    return str(caught.value)
+
+
+def cells(tally):
+    return {part.attribute: (part.counts.groups, part.counts.n.tolist()) for part in tally.slices}
 
 
 def slice_of(

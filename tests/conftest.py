@@ -338,6 +338,15 @@ class Finished:
     process: subprocess.CompletedProcess[str]
 
 
+def plain_cell(**changes: Any) -> dict[str, Any]:
+    """Return a cell of a plan: a tree without a technique, but for the changes."""
+    return {
+        "key": "k", "dataset": "d", "attribute": "s", "representation": "original", "beta": 0.0,
+        "intervention": "none", "parameters": "{}", "include_protected": False, "classifier": "tree",
+        "world": "", "classifier_parameters": "{}",
+    } | changes  # fmt: skip
+
+
 def run_plan(
     cells: list[dict[str, Any]], datasets: list[dict[str, Any]], source: str = "network", **keys: Any
 ) -> "RunPlan":

@@ -1,7 +1,6 @@
 """What two attacks on audits broke: each thing once, with what is said of it now."""
 
 import gzip
-import io
 import random
 import signal
 import subprocess
@@ -11,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from audit_counts import read_tally
+from audit_counts import read, read_tally
 from conftest import STUDIES, environment, seed_of_today, study_of, two_lines
 
 import fairbench_cli as fb
@@ -21,11 +20,6 @@ from fairbench_cli.base.errors import UserError
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="devices, signals and pipes of POSIX")
 GOOD = "score,label_value,race\n" + "1,0,a\n0,1,b\n1,1,a\n0,0,b\n" * 10
-
-
-def read(text, name="-", **keys):
-    content = text if isinstance(text, bytes) else text.encode()
-    return read_tally(name, AuditConfig(**keys), stdin=io.BytesIO(content))
 
 
 def with_column(name, cells, text=GOOD):

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from audit_counts import read_tally
+from audit_counts import cells, read_tally
 from conftest import study_of, two_lines
 
 import fairbench_cli as fb
@@ -28,10 +28,6 @@ def refused(text, **keys):
     with pytest.raises(UserError) as caught:
         read(text, **keys)
     return str(caught.value)
-
-
-def cells(tally):
-    return {part.attribute: (part.counts.groups, part.counts.n.tolist()) for part in tally.slices}
 
 
 # Recoding --------------------------------------------------------------------------------------------------

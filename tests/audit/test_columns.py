@@ -1,6 +1,5 @@
 """Which columns an audit takes, and what it says of the others."""
 
-import io
 import json
 from collections import Counter
 
@@ -8,17 +7,13 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from audit_counts import read_tally
+from audit_counts import read, read_tally
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.scan import open as opening
 from fairbench_cli.audit.scan import roles, scan, source
 from fairbench_cli.base.errors import UserError
-
-
-def read(text, **keys):
-    return read_tally("-", AuditConfig(**keys), stdin=io.BytesIO(text.encode()))
 
 
 def audited(tally):

@@ -1,11 +1,9 @@
 """Words, percent and numbers as outcomes of an audited file."""
 
-import io
-
 import numpy as np
 import pandas as pd
 import pytest
-from audit_counts import read_tally
+from audit_counts import read, read_tally, refused
 from conftest import write_parquet
 
 from fairbench_cli.audit.api import audit
@@ -17,18 +15,8 @@ ROWS = "yes,yes,a\nno,no,a\nyes,no,b\n no,yes,b\nmaybe,yes,b\n"
 WORDS = f"score,label,race\n{ROWS}"
 
 
-def read(text, **keys):
-    return read_tally("-", AuditConfig(**keys), stdin=io.BytesIO(text.encode()))
-
-
 def counts(tally):
     return {part.decision: part.counts.n.tolist() for part in tally.slices}
-
-
-def refused(text, **keys):
-    with pytest.raises(UserError) as caught:
-        read(text, **keys)
-    return str(caught.value)
 
 
 def test_words_are_read_as_codes():

@@ -1,33 +1,16 @@
 """Values that differ in capitals, blanks, accents or dots only: a stop, one outcome or group, or several."""
 
-import io
 import json
 import random
 
 import pytest
-from audit_counts import read_tally
+from audit_counts import cells, read, refused
 from conftest import two_lines
 
-from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.spelling_variants import has_plain_letters
 
 HIRED = "hired,sex\n" + "Accepted,f\nRejected,f\naccepted,f\nAccepted,m\nRejected,m\nRejected ,m\n" * 5
-
-
-def read(text, **keys):
-    return read_tally("-", AuditConfig(**keys), stdin=io.BytesIO(text.encode()))
-
-
-def refused(text, **keys):
-    with pytest.raises(UserError) as caught:
-        read(text, **keys)
-    return str(caught.value)
-
-
-def cells(tally):
-    return {part.attribute: (part.counts.groups, part.counts.n.tolist()) for part in tally.slices}
 
 
 HIRING = {"scores": ("hired",), "favourable": ("Accepted",)}

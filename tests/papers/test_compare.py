@@ -15,7 +15,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from conftest import HEAVY, Finished, fairbench, modules_after, plain, run_plan, two_lines, write_config
+from conftest import (
+    HEAVY,
+    Finished,
+    fairbench,
+    modules_after,
+    plain,
+    plain_cell,
+    run_plan,
+    two_lines,
+    write_config,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -134,18 +144,7 @@ def test_shares_are_nested_and_off_is_what_is_left(pairs):
 
 # Which cell answers
 
-CELL = {
-    "dataset": "adult",
-    "attribute": "sex",
-    "representation": "original",
-    "beta": 0.0,
-    "intervention": "none",
-    "parameters": "{}",
-    "include_protected": False,
-    "classifier": "c45",
-    "world": "",
-    "classifier_parameters": "{}",
-}
+CELL = plain_cell(dataset="adult", attribute="sex", classifier="c45")
 
 
 def compared(*cells: dict, statuses=(), filters=(), tables=(), paper=CARDOSO) -> Reproduction:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import plain, run_plan, two_lines
+from conftest import plain, plain_cell, run_plan, two_lines
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.document.markdown import markdown
@@ -91,11 +91,8 @@ def test_all_names_of_measures_are_known_here(values):
 
 # Which cell answers
 
-CELL = {
-    "dataset": "adult-friedler", "attribute": "race", "representation": "numerical-binary", "beta": 0.0,
-    "intervention": "none", "parameters": "{}", "include_protected": False,
-    "classifier": "logistic-regression", "world": "", "classifier_parameters": "{}",
-}  # fmt: skip
+AT = {"dataset": "adult-friedler", "attribute": "race", "representation": "numerical-binary"}
+CELL = plain_cell(**AT, classifier="logistic-regression")
 ZAFAR = {"intervention": "zafar-di", "include_protected": True}
 TUNE = {"for": "accuracy", "over": {"level": [0.0, 1.0]}, "on": "test"}
 N = np.array([[[80.0, 10], [4, 6]], [[50, 10], [10, 30]]])  # of the deprived and the favoured

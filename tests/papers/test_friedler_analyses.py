@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import run_plan, two_lines, write_config
+from conftest import plain_cell, run_plan, two_lines, write_config
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from scipy.stats import t as student
@@ -75,13 +75,9 @@ def study(
     axes = (ATTRIBUTES, REPRESENTATIONS, ("none", "reweighing", "own-model"), ("svm", "tree"))
     for attribute, how, technique, classifier in itertools.product(*axes):
         key = key_of(attribute, how, technique, classifier)
-        cells.append(
-            {
-                "key": key, "dataset": "adult", "attribute": attribute, "representation": how, "beta": 0.0,
-                "intervention": technique, "parameters": "{}", "include_protected": False,
-                "classifier": classifier, "world": "", "classifier_parameters": PARAMETERS[classifier],
-            }
-        )  # fmt: skip
+        where = {"dataset": "adult", "attribute": attribute, "representation": how, "intervention": technique}
+        model = {"classifier": classifier, "classifier_parameters": PARAMETERS[classifier]}
+        cells.append(plain_cell(key=key, **where, **model))
         for repeat in range(REPEATS):
             n = (changes or {}).get((key, repeat), counts_of(key, repeat))
             status = "infeasible" if n is None else "ok"

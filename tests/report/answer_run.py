@@ -4,7 +4,7 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
-from conftest import run_plan
+from conftest import plain_cell, run_plan
 
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import DatasetSpec
@@ -39,13 +39,7 @@ def run_of(worlds: dict[str, dict], repeats: int = 6, betas=(0.0,), **more: obje
     for (dataset, techniques), beta in itertools.product(worlds.items(), betas):
         for name, given in techniques.items():
             key = f"{dataset}-{name}-{beta}"
-            cells.append(
-                {
-                    "key": key, "dataset": dataset, "attribute": "sex", "representation": "original",
-                    "beta": beta, "intervention": name, "parameters": "{}", "include_protected": False,
-                    "classifier": "tree", "world": "", "classifier_parameters": "{}",
-                }
-            )  # fmt: skip
+            cells.append(plain_cell(key=key, dataset=dataset, attribute="sex", beta=beta, intervention=name))
             for repeat in range(repeats):
                 if isinstance(given, str):
                     records[key, repeat] = Repeat(key, repeat, given, "why not", None)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from answer_again import Answer
-from conftest import run_plan
+from conftest import plain_cell, run_plan
 from report.worlds_data import facts, write_facts
 from report.worlds_run import GOOD, NOBODY, Rule, invented
 
@@ -177,12 +177,8 @@ def test_tables_name_the_world_and_both_labels(run):
 
 
 def test_what_beta_does_has_its_name_in_captions_and_answers():
-    cell = {
-        "attribute": "sex", "world": "", "representation": "original", "beta": 0.5, "intervention": "none",
-        "parameters": "{}", "include_protected": False, "classifier": "tree", "classifier_parameters": "{}",
-    }  # fmt: skip
     kinds = {"a": "prior shift", "b": "mixture", "c": "label bias"}
-    cells = [cell | {"dataset": name, "key": name} for name in kinds]
+    cells = [plain_cell(dataset=name, attribute="sex", beta=0.5, key=name) for name in kinds]
     plan = run_plan(cells, [{"dataset": name, "bias_kind": kind} for name, kind in kinds.items()], "shipped")
     assert (
         "β: prior shift on a, a mixture of prior shift and label bias on b (the outcome has children; "

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import run_plan
+from conftest import plain_cell, run_plan
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -51,19 +51,8 @@ def decided(name: str, plain: np.ndarray, s: np.ndarray, y: np.ndarray, u: np.nd
 
 
 def cell_of(name: str, beta: float = 0.0, seen: bool = False) -> dict:
-    return {
-        "key": f"{name}{beta:g}{'s' * seen}",
-        "dataset": "d",
-        "attribute": "s",
-        "representation": "original",
-        "beta": beta,
-        "intervention": name,
-        "parameters": "{}",
-        "include_protected": seen,
-        "classifier": "tree",
-        "world": "",
-        "classifier_parameters": "{}",
-    }
+    key = f"{name}{beta:g}{'s' * seen}"
+    return plain_cell(key=key, beta=beta, intervention=name, include_protected=seen)
 
 
 @cache

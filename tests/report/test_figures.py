@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import matplotlib as mpl
 import numpy as np
 import pytest
-from conftest import Finished, law, run_plan
+from conftest import Finished, law, plain_cell, run_plan
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -71,14 +71,7 @@ def made_up(techniques: int, betas: tuple[float, ...], repeats: int, seed: int =
     cells, records = [], {}
     for beta, i in itertools.product(betas, range(techniques)):
         key = f"{i}-{beta}"
-        cells.append(
-            {
-                "key": key, "dataset": "adult", "attribute": "sex", "representation": "original",
-                "beta": beta, "intervention": f"t{i}",
-                "parameters": "{}", "include_protected": False, "classifier": "tree",
-                "world": "", "classifier_parameters": "{}",
-            }
-        )  # fmt: skip
+        cells.append(plain_cell(key=key, dataset="adult", attribute="sex", beta=beta, intervention=f"t{i}"))
         for repeat in range(repeats):
             infeasible = i == 1 and (beta == betas[-1] or repeat == 0)
             n = rng.integers(40, 60, (2, 2, 2)).astype(float)

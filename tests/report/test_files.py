@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Finished, derived, run_plan, two_lines
+from conftest import Finished, derived, plain_cell, run_plan, two_lines
 from scipy import stats
 
 from fairbench_cli.document.csv import comma_separated
@@ -34,25 +34,11 @@ from fairbench_cli.report.ledger.results import (
 )
 from fairbench_cli.report.show.paper_table import paper_table
 
-CELL = {
-    "key": "k",
-    "dataset": "d",
-    "attribute": "s",
-    "representation": "original",
-    "beta": 0.0,
-    "intervention": "none",
-    "parameters": "{}",
-    "include_protected": False,
-    "classifier": "tree",
-    "world": "",
-    "classifier_parameters": "{}",
-}
-
 
 def study(repeats: int, *cells: dict) -> RunPlan:
     source = {"dataset": "d", "arc_to_outcome": True, "edited_column": "s"}
     tables = ("discrimination-accuracy",)
-    planned = [CELL | cell for cell in cells or [{}]]
+    planned = [plain_cell(**cell) for cell in cells or [{}]]
     return run_plan(planned, [source], repeats=repeats, metrics=("accuracy",), tables=tables)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import run_plan, two_lines, write_config
+from conftest import plain_cell, run_plan, two_lines, write_config
 from scipy import stats
 
 from fairbench_cli.experiment.cell import Repeat
@@ -39,19 +39,9 @@ from fairbench_cli.report.write import write_report
 REPEATS = 5
 TECHNIQUES = ("none", "massaging", "reweighing")
 CELLS = [
-    {
-        "key": f"{technique}{beta:g}{'s' * seen}",
-        "dataset": "d",
-        "attribute": "s",
-        "representation": "original",
-        "beta": beta,
-        "intervention": technique,
-        "parameters": "{}",
-        "include_protected": seen,
-        "classifier": "tree",
-        "world": "",
-        "classifier_parameters": "{}",
-    }
+    plain_cell(
+        key=f"{technique}{beta:g}{'s' * seen}", beta=beta, intervention=technique, include_protected=seen
+    )
     for technique, beta, seen in itertools.product(TECHNIQUES, (0.0, 1.0), (False, True))
 ]
 CELLS = [cell for cell in CELLS if (cell["intervention"], cell["include_protected"]) != ("none", True)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import run_plan
+from conftest import plain_cell, run_plan
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
@@ -51,14 +51,7 @@ def made_up(**more) -> tuple[RunPlan, dict[tuple[str, int], Repeat]]:
     cells, records = [], {}
     for beta, name in itertools.product((0.0, 0.5), ("none", "massaging")):
         key = f"{name}-{beta}"
-        cells.append(
-            {
-                "key": key, "dataset": "adult", "attribute": "sex", "representation": "original",
-                "beta": beta, "intervention": name,
-                "parameters": "{}", "include_protected": False, "classifier": "tree",
-                "world": "", "classifier_parameters": "{}",
-            }
-        )  # fmt: skip
+        cells.append(plain_cell(key=key, dataset="adult", attribute="sex", beta=beta, intervention=name))
         for repeat in range(REPEATS):
             n = rng.integers(1, 60, (6, 2, 2)).astype(float)
             accepted = np.round(n.sum(-1) * np.linspace(0, 1, len(RATES))[:, None, None])

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import fairbench, law, most_by_chance, worlds
+from conftest import fairbench, law, most_by_chance, plain_cell, worlds
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,11 +23,7 @@ from fairbench_cli.report.ledger.paired_differences import paired_frame
 from fairbench_cli.report.ledger.results import compute_results
 
 SEX = ProtectedAttributes((ProtectedAttribute("sex", PAIR, PAIR[:1], PAIR[1:]),))
-CELL = {
-    "key": "k", "dataset": "adult", "attribute": "sex", "representation": "original", "beta": 0.0,
-    "parameters": "{}", "include_protected": False, "classifier": "nb",
-    "world": "", "classifier_parameters": "{}",
-}  # fmt: skip
+CELL = plain_cell(dataset="adult", attribute="sex", classifier="nb")
 METRICS = ("discrimination", "accuracy", "equal-opportunity", "impact-ratio")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Finished, derived, law, plain, run_plan, two_lines
+from conftest import Finished, derived, law, plain, plain_cell, run_plan, two_lines
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -30,18 +30,7 @@ from fairbench_cli.report.ledger.paired_differences import (
 from fairbench_cli.report.ledger.results import ROW_COLUMNS, Results, RunResults, run_results
 from fairbench_cli.report.parts.differences import paired_table, pareto_table
 
-CELL = {
-    "dataset": "d",
-    "attribute": "s",
-    "representation": "original",
-    "beta": 0.0,
-    "intervention": "none",
-    "parameters": "{}",
-    "include_protected": False,
-    "classifier": "tree",
-    "world": "",
-    "classifier_parameters": "{}",
-}
+CELL = plain_cell()
 
 
 def results(*cells):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Finished, run_plan, two_lines, write_config
+from conftest import Finished, plain_cell, run_plan, two_lines, write_config
 from scipy import stats
 
 from fairbench_cli.document.latex import latex, width
@@ -35,11 +35,7 @@ def run_of() -> RunResults:
     for name, chances in RIGHT.items():
         for beta, right in zip((0.0, 1.0), chances, strict=True):
             key = f"{name}{beta:g}"
-            cells.append({
-                "key": key, "dataset": "d", "attribute": "s", "representation": "original", "beta": beta,
-                "intervention": name, "parameters": "{}", "include_protected": False,
-                "classifier": "tree", "world": "", "classifier_parameters": "{}",
-            })  # fmt: skip
+            cells.append(plain_cell(key=key, beta=beta, intervention=name))
             for repeat in range(REPEATS):
                 rng = np.random.default_rng([repeat, *map(ord, key)])
                 s, y = np.arange(400) % 2, (np.arange(400) // 2) % 2

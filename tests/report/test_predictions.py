@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import bare_data, derived, edit_lines, journal_lines, law, two_lines
+from conftest import bare_data, derived, edit_lines, journal_lines, law, plain_cell, two_lines
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -201,9 +201,7 @@ def test_rows_come_back_as_they_were(n, scored, seed):
 
 
 def test_a_file_is_named_after_its_world():
-    cell = dict.fromkeys(("intervention", "classifier"), "none") | {"dataset": "toy", "attribute": "s"}
-    cell |= {"representation": "original", "include_protected": False, "beta": 0.5}
-    cell |= {"parameters": "{}", "classifier_parameters": "{}"}
+    cell = plain_cell(dataset="toy", classifier="none", beta=0.5)
     names = ["", "label", "label given job=1|2"]
     assert make_slugs(predictions._name_parts(cell | {"world": name}) for name in names) == [
         "toy-s-none-none-beta-0.5",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from conftest import run_plan
+from conftest import plain_cell, run_plan
 
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import DatasetSpec
@@ -64,13 +64,8 @@ def invented(
     for dataset, (name, worlds), sees in itertools.product(datasets, rules.items(), seen):
         for (world, beta), rule in worlds.items():
             key = f"{dataset}-{name}-{world}-{beta}{'-s' * sees}"
-            cells.append(
-                {
-                    "key": key, "dataset": dataset, "attribute": "sex", "world": world,
-                    "representation": "original", "beta": beta, "intervention": name, "parameters": "{}",
-                    "include_protected": sees, "classifier": "tree", "classifier_parameters": "{}",
-                }
-            )  # fmt: skip
+            where = {"dataset": dataset, "attribute": "sex", "world": world, "beta": beta}
+            cells.append(plain_cell(key=key, intervention=name, include_protected=sees, **where))
             for repeat in range(repeats):
                 if isinstance(rule, str):
                     records[key, repeat] = Repeat(key, repeat, rule, "why not", None)
