@@ -428,7 +428,7 @@ def test_metric_pairs_know_their_data_set():
 
 @pytest.mark.gate
 def test_a_report_writes_the_files_of_what_is_asked_for_and_no_others(tmp_path, monkeypatch):
-    monkeypatch.setattr("fairbench_cli.report.write.draw_figures", lambda *_: None)  # see test_figures
+    monkeypatch.setattr("fairbench_cli.report.write.draw_figures", lambda *_, **__: None)  # see test_figures
     plan, records = study(figures=("correlations", "representations"), tables=("combined-attributes",))
     files = ("correlations.csv", "correlation_pairs.csv", "correlation_clusters.csv", "representations.csv")
     write_report(tmp_path, plan, records, parts=PARTS)
