@@ -37,8 +37,6 @@ FORMS = {  # what a metric is: points or times, of which rate, and of whom again
     "phi": ("number", 1, 0),
 }
 N = r"(\d+(?:\.\d+)?)"
-COST = r"(?:, accuracy ([−+]?\d+\.\d)(, no change|, not shown|, not tested)?)?"
-LEFT = rf"(no gap shown: )?(−?{N[1:-1]})(?: points| times)?( the other way| left)?{COST}"
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -556,11 +554,6 @@ class Setting:
         """Write the difference in accuracy, as computed again."""
         return minus(100 * self.change(label, labels), 1, "+")
 
-    def gain_and_interval(self, label: str) -> str:
-        """Write what a technique gains on true labels, with its interval."""
-        row = self.remedy(label, "true")
-        return f"{self.gain(label, 'true')} ({minus(100 * row['change_low'], 1)} to {minus(100 * row['change_high'], 1)})"
-
     def gains(self, label: str) -> bool:
         """Return whether a technique is more accurate on true labels, by remedies.csv."""
         if not self.answer.worlds or label not in self.known:
@@ -887,17 +880,6 @@ class Setting:
         key = self.known[label]["key"]
         own = rows[(rows[["intervention", "parameters", "include_protected"]] == list(key)).all(axis=1)]
         return own.groupby("repeat")[["tn", "fp", "fn", "tp"]].sum(min_count=1).dropna()
-
-    def to_all(self, label: str) -> str:
-        """Return what a technique that decides the same for all does."""
-        some = self.known[label]["n"]
-        found = zip(("refuses", "accepts"), self.constant(label), strict=True)
-        texts = [
-            f"{verb} everybody" + f" ({n} of {self.answer.repeats} repeats)" * (n < some)
-            for verb, n in found
-            if n
-        ]
-        return " and ".join(texts)
 
     def constant(self, label: str) -> tuple[int, int]:
         """Return in how many repeats a technique refuses and accepts everybody."""

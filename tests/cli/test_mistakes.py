@@ -17,24 +17,8 @@ SAMPLE = SMALL["sample"]
 
 IN_THE_CONFIG = {
     "unknown data set": ({"datasets": ["compass"]}, 'did you mean "compas"'),
-    "unknown intervention": ({"interventions": ["masaging"]}, 'did you mean "massaging"'),
-    "unknown classifier": ({"classifiers": ["treee"]}, 'did you mean "tree"'),
-    "unknown metric": ({"metrics": ["acuracy"]}, 'did you mean "accuracy"'),
     "unknown key": ({"repeat": 3}, 'did you mean "repeats"'),
-    "beta too high": ({"sample": SAMPLE | {"beta": [0, 1.2]}}, "1.2"),
-    "beta no number": ({"sample": SAMPLE | {"beta": ["x"]}}, "beta"),
-    "no interventions": ({"interventions": []}, "interventions"),
-    "no betas": ({"sample": SAMPLE | {"beta": []}}, "beta"),
-    "no data sets": ({"datasets": []}, "datasets"),
-    "no classifiers": ({"classifiers": []}, "classifiers"),
-    "no metrics": ({"metrics": []}, "metrics"),
     "unknown attribute": ({"datasets": [{"compas": {"attribute": "rase"}}]}, 'did you mean "race"'),
-    "no repeats": ({"repeats": 0}, "repeats"),
-    "a setting of learning with a shipped network": ({"sample": SAMPLE | {"learner": "tabu"}}, "learner"),
-    "an arc asked of a shipped network": (
-        {"datasets": [{"compas": {"require_arc": True}}]},
-        "require_arc",
-    ),
     "a cell listed twice": ({"sample": SAMPLE | {"beta": [0.5, 0.5]}}, "twice"),
 }
 

@@ -181,17 +181,23 @@ def test_a_dead_worker_costs_what_it_was_doing_and_a_stranger_is_left_out(schedu
     assert not journal_lines(tmp_path / "not")
 
 
-def test_a_station_keeps_its_process_until_it_rests_and_no_file_at_its_end(tmp_path):
+def station_of(folder: Path, technique: str):
+    """Return a station in a folder of its own, the run that it is sent, and what it draws from."""
     from fairbench_cli.experiment.cluster import SentRun, Station, fingerprint_of, pack
 
-    prepared = prepare(config(tmp_path, "Mine", repeats=1), folder=tmp_path / "out")
-    population = pack(populate(prepared.datasets[0], prepared.config, tmp_path))
-    files = [origin for _, origin in prepared.config.plugins]
-    code = {origin.version: read_code(origin) for origin in files}
+    prepared = prepare(config(folder, technique, repeats=1), folder=folder / "out")
+    population = pack(populate(prepared.datasets[0], prepared.config, folder))
+    code = {origin.version: read_code(origin) for _, origin in prepared.config.plugins}
     run = SentRun("a", fingerprint_of(prepared.config), pack(prepared.config), code)
+    (folder / "there").mkdir()
+    return Station(folder / "there", run), run, prepared, population
+
+
+def test_a_station_keeps_its_process_until_it_rests_and_no_file_at_its_end(tmp_path):
+    from fairbench_cli.experiment.cluster import pack
+
+    station, run, prepared, population = station_of(tmp_path, "Mine")
     assert run.expected.differences() == ()
-    (tmp_path / "there").mkdir()
-    station = Station(tmp_path / "there", run)
     pids = []
     for cell, repeat in prepared.todo():
         assert str(tmp_path).encode() not in pack((cell, repeat))
@@ -212,15 +218,9 @@ def test_a_station_keeps_its_process_until_it_rests_and_no_file_at_its_end(tmp_p
 
 
 def test_the_end_of_a_run_ends_what_is_at_work_on_a_station(tmp_path):
-    from fairbench_cli.experiment.cluster import SentRun, Station, fingerprint_of, pack
+    from fairbench_cli.experiment.cluster import pack
 
-    prepared = prepare(config(tmp_path, "Sleeps", repeats=1), folder=tmp_path / "out")
-    population = pack(populate(prepared.datasets[0], prepared.config, tmp_path))
-    files = [origin for _, origin in prepared.config.plugins]
-    code = {origin.version: read_code(origin) for origin in files}
-    run = SentRun("a", fingerprint_of(prepared.config), pack(prepared.config), code)
-    (tmp_path / "there").mkdir()
-    station = Station(tmp_path / "there", run)
+    station, _, prepared, population = station_of(tmp_path, "Sleeps")
     task = next(pack(place) for place in prepared.todo() if "Sleeps" in place[0].technique.spec.name)
     with ThreadPoolExecutor() as threads:
         found = threads.submit(station.repeat, task, "p", population)
@@ -242,37 +242,25 @@ def wait_for(happens, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.05)
 
 
+TO = "--backend dask --scheduler"
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (
-            ["--backend", "dask"],
-            "--backend dask: error: no address of a scheduler\n  fix: add --scheduler tcp://",
-        ),
-        (["--scheduler", "tcp://a:1"], "--scheduler: error: a scheduler is of use to --backend dask only\n"),
-        (
-            ["--backend", "dask", "--scheduler", "tcp://a:1", "-j", "2"],
-            "--jobs: error: a cluster has workers",
-        ),
-        (
-            ["--backend", "dask", "--scheduler", "abc://a:1"],
-            "no scheduler of dask answers at abc://a:1: ValueErr",
-        ),
-        (
-            ["--backend", "dask", "--scheduler", "tcp://127.0.0.1:9"],
-            "no scheduler of dask answers at tcp://127.",
-        ),
-        (["--backend", "dask", "--scheduler", "none.json"], "error: no such file: none.json"),
-        (
-            ["--backend", "dask", "--scheduler", "small.yaml.json"],
-            "small.yaml.json: error: not the file of a s",
-        ),
+        ("--backend dask", "--backend dask: error: no address of a scheduler\n  fix: add --scheduler tcp://"),
+        ("--scheduler tcp://a:1", "--scheduler: error: a scheduler is of use to --backend dask only\n"),
+        (f"{TO} tcp://a:1 -j 2", "--jobs: error: a cluster has workers"),
+        (f"{TO} abc://a:1", "no scheduler of dask answers at abc://a:1: ValueErr"),
+        (f"{TO} tcp://127.0.0.1:9", "no scheduler of dask answers at tcp://127."),
+        (f"{TO} none.json", "error: no such file: none.json"),
+        (f"{TO} small.yaml.json", "small.yaml.json: error: not the file of a s"),
     ],
 )
 def test_what_is_wrong_with_an_address(say, tmp_path, monkeypatch, options, words):
     monkeypatch.setattr("fairbench_cli.experiment.cluster.CONNECTS_WITHIN", 0.5)
     (tmp_path / "small.yaml.json").write_text("{}")
-    done = say("run", write_config(tmp_path / "small.yaml"), *options)
+    done = say("run", write_config(tmp_path / "small.yaml"), *options.split())
     assert done.code == 2
     assert words in done.err
     assert len(done.err.splitlines()) == 2
