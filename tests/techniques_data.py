@@ -49,6 +49,17 @@ def _sample(columns, codes, frame):
     return Sample(table, "s", frame["y"].to_numpy(np.int8), frame["s"].to_numpy(np.int8))
 
 
+def rows_of_cells(cells, seed=0, weighted=False):
+    """Rows with the given sizes of (s, y) 00, 01, 10, 11, in a random order; features follow both."""
+    rng = np.random.default_rng(seed)
+    s, y = np.repeat([(0, 0), (0, 1), (1, 0), (1, 1)], cells, axis=0)[rng.permutation(sum(cells))].T
+    columns = (Column("job", tuple("abcd")), Column("sex", ("f", "m")), Column("wage", tuple("0123456789")))
+    codes = [rng.integers(0, 3, len(s)) + s, s, rng.integers(0, 8, len(s)) + 2 * y]
+    table = Table(columns, np.asfortranarray(np.stack(codes, axis=1).astype(np.int16)))
+    weights = rng.random(len(s)) + 0.2 if weighted else None
+    return Sample(table, "sex", y.astype(np.int8), s.astype(np.int8), weights)
+
+
 def adult(folder, *, without=(), **columns):
     """Adult's 45,222 complete rows with some columns of the card changed, or left out."""
     path = Path(folder) / "adult-own.yaml"

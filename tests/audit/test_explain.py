@@ -44,6 +44,11 @@ def admission(tmp_path):
     return tmp_path / "admission.csv"
 
 
+def explained(source, by: str, **more):
+    """Return what is explained of each pair of groups."""
+    return audit(source, **{"label": "y", "attribute": ["sex"], "explain": by} | more).report.found[KEY]
+
+
 def people(size: int = 400, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     sex = rng.choice(["f", "m"], size, p=[0.4, 0.6])
@@ -111,7 +116,7 @@ def test_the_page_says_in_its_first_lines_what_is_explained(admission):
 
 
 def test_every_number_is_that_of_the_measure(table):
-    (sex,) = audit("people.csv", label="y", attribute=["sex"], explain="job").report.found[KEY]
+    (sex,) = explained("people.csv", "job")
     rows = rows_of(table, table["y"].to_numpy(), "job")
     (job,) = sex.parts
     assert job.unexplained.value == pytest.approx(-float(measure("unexplained-difference", rows)))
@@ -131,7 +136,7 @@ def test_the_order_of_rows_and_columns_changes_nothing(table, weight):
 def test_the_cmh_test_is_statsmodels(table):
     from statsmodels.stats.contingency_tables import StratifiedTable
 
-    (sex,) = audit("people.csv", label="y", attribute=["sex"], explain="job,age").report.found[KEY]
+    (sex,) = explained("people.csv", "job,age")
     crossed = sex.parts[0]
     ages = pd.qcut(table["age"], 5, labels=False)
     tables = [
@@ -254,12 +259,10 @@ def test_groups_too_small_to_be_explained_are_said(tmp_path, say):
         assert said.code == 0
         assert "a: fewer than 30 rows, not explained." in said.out
     some = groups_csv(tmp_path / "some.csv", {"a": (20, 10), "b": (100, 60), "c": (60, 30), "d": (9, 0)})
-    (found,) = audit(some, label="y", attribute=["group"], explain="job").report.found[KEY]
+    (found,) = explained(some, "job", attribute=["group"])
     assert found.group == "c"
     assert "a, d: fewer than 30 rows, not explained." in found.notes
-    (found,) = audit(some, label="y", attribute=["group"], explain="job", ref={"group": "d"}).report.found[
-        KEY
-    ]
+    (found,) = explained(some, "job", attribute=["group"], ref={"group": "d"})
     assert found.group == "b"
     assert found.notes == (
         "a: fewer than 30 rows, not explained.",
@@ -270,7 +273,7 @@ def test_groups_too_small_to_be_explained_are_said(tmp_path, say):
 def test_groups_accepted_alike_are_said_to_be(tmp_path, say):
     # 0.1 + 0.2 and the like leave dust.
     alike = groups_csv(tmp_path / "alike.csv", {"a": (70, 49), "b": (100, 70)})
-    (found,) = audit(alike, label="y", attribute=["group"], explain="job").report.found[KEY]
+    (found,) = explained(alike, "job", attribute=["group"])
     assert found.difference.value == 0
     out = say("audit", alike, "--label", "y", "-a", "group", "--explain", "job", "--all").out
     assert "a is selected as often as b: the difference is 0.000 [" in out
@@ -330,10 +333,7 @@ def test_a_run_without_it_is_the_same_but_for_what_is_added(table):
 
 def test_the_order_of_the_rows_does_not_matter(table, tmp_path):
     table.drop(columns="score").sample(frac=1, random_state=1).to_csv(tmp_path / "mixed.csv", index=False)
-    one, other = (
-        audit(name, label="y", attribute=["sex"], explain="job").report.found[KEY][0]
-        for name in ("people.csv", "mixed.csv")
-    )
+    one, other = (explained(name, "job")[0] for name in ("people.csv", "mixed.csv"))
     assert one == other
 
 
@@ -367,10 +367,10 @@ def test_empty_cells_are_strata_and_levels_of_their_own(table, tmp_path):
     frame.loc[:19, "job"] = None
     frame.loc[20:39, "age"] = None
     frame.to_csv(tmp_path / "holes.csv", index=False)
-    (sex,) = audit(tmp_path / "holes.csv", label="y", attribute=["sex"], explain="job").report.found[KEY]
+    (sex,) = explained(tmp_path / "holes.csv", "job")
     assert [one.name for one in sex.parts[0].strata] == ["a", "b", "c", "(missing)"]
     assert sum(one.rows + one.reference_rows for one in sex.parts[0].strata) == len(frame)
-    (age,) = audit(tmp_path / "holes.csv", label="y", attribute=["sex"], explain="age").report.found[KEY]
+    (age,) = explained(tmp_path / "holes.csv", "age")
     assert age.parts[0].strata[-1].name == "(missing)"
 
 
@@ -379,10 +379,8 @@ def test_weights_are_honoured_or_said(table, tmp_path):
     frame.to_csv(tmp_path / "weights.csv", index=False)
     many = frame.loc[frame.index.repeat(frame["w"])].drop(columns="w")
     many.to_csv(tmp_path / "many.csv", index=False)
-    (one,) = audit(
-        tmp_path / "weights.csv", label="y", attribute=["sex"], explain="job", weight="w"
-    ).report.found[KEY]
-    (other,) = audit(tmp_path / "many.csv", label="y", attribute=["sex"], explain="job").report.found[KEY]
+    (one,) = explained(tmp_path / "weights.csv", "job", weight="w")
+    (other,) = explained(tmp_path / "many.csv", "job")
     assert one.difference.value == pytest.approx(other.difference.value)
     assert one.parts[0].unexplained.value == pytest.approx(other.parts[0].unexplained.value)
     wide = one.parts[0].unexplained.high - one.parts[0].unexplained.low
@@ -519,9 +517,7 @@ def test_adult_by_education(data_folder: Path, tmp_path):
     frame = pd.concat(files).dropna().rename(columns=COLUMNS)
     frame["y"] = frame["income"].str.startswith(">50K").astype(int)
     frame[["education", "sex", "y"]].to_csv(tmp_path / "adult.csv", index=False)
-    (sex,) = audit(tmp_path / "adult.csv", label="y", attribute=["sex"], explain="education").report.found[
-        KEY
-    ]
+    (sex,) = explained(tmp_path / "adult.csv", "education")
     assert (sex.group, sex.reference) == ("Female", "Male")
     assert sex.difference.value == pytest.approx(-0.199, abs=0.02)
     (education,) = sex.parts

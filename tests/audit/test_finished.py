@@ -17,6 +17,7 @@ Options = dict[str, Any]
 
 DECISIONS: Options = {"score": "score", "label": "y", "attributes": ["sex", "race"], "draws": 50}
 PAY: Options = {"score": "pay", "outcome": "number", "draws": 50}
+OF_SEX: Options = {**DECISIONS, "attributes": ["sex"]}
 RANKS: Options = {"score": "grade", "order": "low,mid,high"}
 KINDS: dict[str, Options] = {
     "decisions": DECISIONS,
@@ -28,14 +29,7 @@ KINDS: dict[str, Options] = {
     "eeoc": {**DECISIONS, "preset": "eeoc"},
     "ll144": {**DECISIONS, "preset": "ll144"},
     "aequitas": {**DECISIONS, "preset": "aequitas"},
-    "curves and moved thresholds": {
-        **DECISIONS,
-        "score": "risk",
-        "threshold": 0.5,
-        "curves": True,
-        "mitigate": True,
-        "attributes": ["sex"],
-    },
+    "curves and moved": {**OF_SEX, "score": "risk", "threshold": 0.5, "curves": True, "mitigate": True},
     "searched": {**DECISIONS, "scan": True},
     "explained": {**DECISIONS, "explain": ["school"], "attributes": ["sex"]},
     "two scores": {**DECISIONS, "score": ["score", "other"], "attributes": ["sex"], "fail_on": ["worse"]},

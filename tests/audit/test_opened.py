@@ -18,6 +18,7 @@ Options = dict[str, Any]
 
 COMPAS: Options = {"score": "decile_score", "label": "two_year_recid", "attributes": ["race", "sex"]}
 DECIDED: Options = {**COMPAS, "threshold": 5}
+NUMBERS: Options = {"score": "stay", "outcome": "number", "attributes": ["sex"]}
 JUDGED_VALUES: dict[str, list[Any]] = {
     "ref": [{"race": "Caucasian"}, {"race": "Hispanic", "sex": "Female"}, {"race": "nobody"}],
     "ref_method": ["minimum", "maximum", "rest"],
@@ -57,13 +58,8 @@ KINDS: dict[str, Options] = {
     "numbers by their look": {"score": "stay", "attributes": ["race", "sex"]},
     "numbers cut": {"score": "stay", "bins": {"age": [25, 45]}, "attributes": ["sex"], "outcome": "number"},
     "two numbers": {"score": ["stay", "age"], "attributes": ["race"], "outcome": "number"},
-    "numbers by slices": {
-        "score": "stay",
-        "slice": "screening:quarter",
-        "attributes": ["sex"],
-        "outcome": "number",
-    },
-    "numbers explained": {"score": "stay", "explain": ["priors"], "attributes": ["sex"], "outcome": "number"},
+    "numbers by slices": {**NUMBERS, "slice": "screening:quarter"},
+    "numbers explained": {**NUMBERS, "explain": ["priors"]},
     "ranks": {"score": "score_text", "order": "Low,Medium,High", "attributes": ["race", "sex"]},
 }
 

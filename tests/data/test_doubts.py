@@ -30,9 +30,13 @@ def written(folder: Path, *more: tuple[str, str, str, str], **changes) -> Path:
     return folder / "own.yaml"
 
 
+def loaded(card: Path):
+    return load(read_card(card), locate_files(read_card(card), [card.parent]))
+
+
 def refused(card: Path) -> str:
     with pytest.raises(UserError) as caught:
-        load(read_card(card), locate_files(read_card(card), [card.parent]))
+        loaded(card)
     return str(caught.value).replace(f"{card.parent}/", "")
 
 
@@ -42,7 +46,7 @@ def refused(card: Path) -> str:
 def test_a_label_that_would_be_unfavourable(tmp_path, wrong):
     card = written(tmp_path, ("M", "20", "Ulm", wrong), ("F", "20", "Ulm", wrong))
     if wrong == "y\u00a0es":  # another word
-        assert load(read_card(card), locate_files(read_card(card), [tmp_path]))
+        assert loaded(card)
         return
     said = refused(card)
     shown = {"yes\u200b": "yes\\u200b", "ｙｅｓ": "\\uff59\\uff45\\uff53"}.get(wrong, wrong)
@@ -58,9 +62,9 @@ def test_what_to_write_helps(tmp_path):
     assert refused(written(tmp_path, *more)).count("error") == 2
     recoded = {"y": {"recode": {"Yes": "yes", "yes.": "yes"}}}
     card = written(tmp_path, *more, columns=recoded, missing="inf", missing_rows="drop")
-    assert len(load(read_card(card), locate_files(read_card(card), [tmp_path]))) == 642
+    assert len(loaded(card)) == 642
     card = written(tmp_path, *more, columns={"y": {"levels": ["no", "yes", "Yes", "yes.", "inf"]}})
-    assert len(load(read_card(card), locate_files(read_card(card), [tmp_path]))) == 643
+    assert len(loaded(card)) == 643
 
 
 def test_a_group_that_would_be_everybody_else(tmp_path):
@@ -81,7 +85,7 @@ def test_a_group_that_would_be_everybody_else(tmp_path):
         )
     groups = {"deprived": "F", "favoured": ["M", "m"]}
     card = written(tmp_path, ("m", "20", "Ulm", "yes"), protected={"sex": groups})
-    assert load(read_card(card), locate_files(read_card(card), [tmp_path])).roles("sex").favoured == (
+    assert loaded(card).roles("sex").favoured == (
         "M",
         "m",
     )
@@ -123,7 +127,7 @@ def test_numbers_with_an_infinity_are_not_levels(tmp_path):
         card = written(tmp_path, *more, ("M", cell, "Ulm", "no"), columns=real, missing="?")
         assert f'own.csv:702: error: column "age" should hold numbers but has "{cell}"' in refused(card)
         card = written(tmp_path, *more, ("M", cell, "Ulm", "no"), columns=real, missing=["?", cell])
-        table = load(read_card(card), locate_files(read_card(card), [tmp_path])).table
+        table = loaded(card).table
         assert table.to_pandas()["age"].iloc[-1] == "missing"
 
 

@@ -31,17 +31,21 @@ def runs(tmp_path_factory):
     whole = write_config(
         base / "whole.yaml", sample=SAMPLE, predictions=True, sweep="acceptance-rate", name="whole"
     )
-    first = fairbench("run", whole, "-o", base / "study", "-j", "1")
+    first = run(whole, base / "study")
     assert first.returncode == 0, first.stderr
     return base
+
+
+def run(config, out, *more):
+    return fairbench("run", config, "-o", out, "-j", "1", *more)
 
 
 def test_a_renamed_study_computes_nothing_and_its_files_are_the_same_bytes(runs):
     config = write_config(
         runs / "again.yaml", sample=SAMPLE, predictions=True, sweep="acceptance-rate", name="again"
     )
-    copied = fairbench("run", config, "-o", runs / "copied", "-j", "1", "--reuse", runs / "study")
-    fresh = fairbench("run", config, "-o", runs / "elsewhere" / "fresh", "-j", "1")
+    copied = run(config, runs / "copied", "--reuse", runs / "study")
+    fresh = run(config, runs / "elsewhere" / "fresh")
     assert (copied.returncode, fresh.returncode) == (0, 0), copied.stderr + fresh.stderr
     n = len(journal_lines(runs / "study"))
     assert f"{n} repeats copied from {runs / 'study'}\n{n} repeats: {n} done, 0 to do" in copied.stderr
@@ -53,15 +57,15 @@ def test_a_renamed_study_computes_nothing_and_its_files_are_the_same_bytes(runs)
     assert "reused_from" not in entry
     assert fairbench("verify", runs / "copied", "--cells", "3").returncode == 0
     # The same command again has nothing to copy.
-    again = fairbench("run", config, "-o", runs / "copied", "-j", "1", "--reuse", runs / "study")
+    again = run(config, runs / "copied", "--reuse", runs / "study")
     assert f"0 repeats copied from {runs / 'study'}\n" in again.stderr
     assert len(journal_lines(runs / "copied")) == n
 
 
 def test_what_is_not_asked_for_is_not_copied(runs):
     config = write_config(runs / "less.yaml", sample=SAMPLE, name="less")
-    copied = fairbench("run", config, "-o", runs / "less", "-j", "1", "--reuse", runs / "study")
-    fresh = fairbench("run", config, "-o", runs / "elsewhere" / "less", "-j", "1")
+    copied = run(config, runs / "less", "--reuse", runs / "study")
+    fresh = run(config, runs / "elsewhere" / "less")
     assert (copied.returncode, fresh.returncode) == (0, 0)
     assert derived(runs / "less") == derived(runs / "elsewhere" / "less")
     assert bare(runs / "less") == bare(runs / "elsewhere" / "less")
@@ -71,7 +75,7 @@ def test_what_is_not_asked_for_is_not_copied(runs):
 def test_what_lacks_something_or_is_another_cell_is_computed(runs, tmp_path):
     n = len(journal_lines(runs / "study"))
     plain = write_config(tmp_path / "plain.yaml", sample=SAMPLE, name="plain")
-    assert fairbench("run", plain, "-o", tmp_path / "plain", "-j", "1").returncode == 0
+    assert run(plain, tmp_path / "plain").returncode == 0
     for changes, folder, n_copied in (
         ({"predictions": True}, tmp_path / "plain", 0),  # its records have no rows
         ({"seed": 5}, runs / "study", 0),
@@ -79,7 +83,7 @@ def test_what_lacks_something_or_is_another_cell_is_computed(runs, tmp_path):
         ({"sample": SAMPLE | {"beta": [0.5, 1.0]}}, runs / "study", n),
     ):
         config = write_config(tmp_path / "other.yaml", **{"sample": SAMPLE, "name": "other"} | changes)
-        done = fairbench("run", config, "-o", tmp_path / "other", "-j", "1", "--reuse", folder)
+        done = run(config, tmp_path / "other", "--reuse", folder)
         assert done.returncode == 0, done.stderr
         assert f"{n_copied} repeats copied from {folder}\n" in done.stderr
         shutil.rmtree(tmp_path / "other")
@@ -87,7 +91,7 @@ def test_what_lacks_something_or_is_another_cell_is_computed(runs, tmp_path):
 
 def test_damaged_and_foreign_records_are_computed_again_and_named(runs, tmp_path):
     config = write_config(tmp_path / "again.yaml", sample=SAMPLE, name="again")
-    fresh = fairbench("run", config, "-o", tmp_path / "elsewhere" / "fresh", "-j", "1")
+    fresh = run(config, tmp_path / "elsewhere" / "fresh")
     assert fresh.returncode == 0
     study = shutil.copytree(runs / "study", tmp_path / "damaged")
     (path,) = study.glob("journal/*.jsonl")
@@ -95,7 +99,7 @@ def test_damaged_and_foreign_records_are_computed_again_and_named(runs, tmp_path
     n = len(text) - 1
     text[3] = text[3].replace('"status": "ok"', '"status": "OK"')
     path.write_text("\n".join([*text, ""]))
-    done = fairbench("run", config, "-o", tmp_path / "one", "-j", "1", "--reuse", study)
+    done = run(config, tmp_path / "one", "--reuse", study)
     assert "they are not reused" in " ".join(done.stderr.split())
     assert f"{n - 1} repeats copied from" in done.stderr
     assert f"{n} repeats: {n - 1} done, 1 to do" in done.stderr
@@ -103,7 +107,7 @@ def test_damaged_and_foreign_records_are_computed_again_and_named(runs, tmp_path
     # Counts of other test rows, by somebody who knows the checksums.
     study = shutil.copytree(runs / "study", tmp_path / "foreign")
     edit_lines(study, lambda row: row["counts"][0][0].__setitem__(0, 1e6), 2)
-    done = fairbench("run", config, "-o", tmp_path / "two", "-j", "1", "--reuse", study)
+    done = run(config, tmp_path / "two", "--reuse", study)
     assert f"{n - 1} repeats copied from" in done.stderr
     assert derived(tmp_path / "two") == derived(tmp_path / "elsewhere" / "fresh")
 
@@ -118,7 +122,7 @@ def test_records_of_other_or_unknown_versions_are_not_copied(runs, tmp_path):
     other = header.model_copy(update={"versions": header.versions | {"numpy": "1.0"}})
     path.write_bytes(b"\n".join([header_line(other), *lines, b""]))
     n = len(lines)
-    done = fairbench("run", config, "-o", tmp_path / "out", "-j", "1", "--reuse", study)
+    done = run(config, tmp_path / "out", "--reuse", study)
     assert "0 repeats copied from" in done.stderr
     assert f"{n} repeats of {study} not copied" in done.stderr
     assert f"0 done, {n} to do" in done.stderr
@@ -127,7 +131,7 @@ def test_records_of_other_or_unknown_versions_are_not_copied(runs, tmp_path):
     assert f"{n} repeats copied from" in done.stderr
     assert json.loads((tmp_path / "mixed" / "manifest.json").read_text())["told_to_mix_versions"]
     path.write_bytes(b"\n".join([*lines, b""]))
-    done = fairbench("run", config, "-o", tmp_path / "headless", "-j", "1", "--reuse", study)
+    done = run(config, tmp_path / "headless", "--reuse", study)
     assert f"{n} repeats of {study} not copied" in done.stderr
 
 
@@ -138,9 +142,9 @@ def test_a_folder_next_to_the_runs_own_is_named_where_it_has_some_of_it(runs, tm
     planned = fairbench("plan", config, "-o", tmp_path / "again")
     hint = f"{n} of these are done in {tmp_path / 'study'}: --reuse {tmp_path / 'study'} copies them"
     assert hint in " ".join(planned.stdout.split())
-    done = fairbench("run", config, "-o", tmp_path / "again", "-j", "1")
+    done = run(config, tmp_path / "again")
     assert hint in " ".join(done.stderr.split())
-    assert "of these are done" not in fairbench("run", config, "-o", tmp_path / "again", "-j", "1").stderr
+    assert "of these are done" not in run(config, tmp_path / "again").stderr
     other = write_config(tmp_path / "other.yaml", sample=SAMPLE, name="other", seed=77)
     assert "of these are done" not in fairbench("plan", other, "-o", tmp_path / "other").stdout
     # A plan or journal that cannot be read is no matter of another run's.

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from techniques_data import reads
+from techniques_data import rows_of_cells as sample
 
 from fairbench_cli.classifiers.builders import NaiveBayes, Tree
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.data.table import Column, Sample, Table
+from fairbench_cli.data.table import Table
 from fairbench_cli.interventions.cells import CELLS, expected, label_discrimination, rows_of, sizes, targets
 from fairbench_cli.interventions.disparate_impact import ZafarDI
 from fairbench_cli.interventions.disparate_mistreatment import ZafarDM
@@ -54,16 +55,6 @@ BASELINES = {"oracle", "random"}  # they see no features
 USES = ("uses_groups", "uses_classifier")
 every_intervention = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 CLASSIFIER = Classifier(Tree(min_leaf=2), include_protected=False, seed=0)
-
-
-def sample(cells, seed=0):
-    """Rows with the given cell sizes, in a random order; features follow the label and the group."""
-    rng = np.random.default_rng(seed)
-    s, y = np.repeat(np.array(CELLS), cells, axis=0)[rng.permutation(sum(cells))].T
-    columns = (Column("job", tuple("abcd")), Column("sex", ("f", "m")), Column("wage", tuple("0123456789")))
-    codes = [rng.integers(0, 3, len(s)) + s, s, rng.integers(0, 8, len(s)) + 2 * y]
-    table = Table(columns, np.asfortranarray(np.stack(codes, axis=1).astype(np.int16)))
-    return Sample(table, "sex", y.astype(np.int8), s.astype(np.int8))
 
 
 cells = st.tuples(*[st.integers(0, 25)] * 4).filter(lambda four: sum(four) > 0)

@@ -14,12 +14,11 @@ from conftest import law, scaled, write_config
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
-from techniques_data import reads
+from techniques_data import reads, rows_of_cells
 
 from fairbench_cli.classifiers.builders import LogisticRegression, NaiveBayes
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.data.table import Column, Sample, Table
-from fairbench_cli.interventions.cells import CELLS, divide_rows
+from fairbench_cli.interventions.cells import divide_rows
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.interventions.post_processing import (
     EqualisedOdds,
@@ -46,14 +45,7 @@ CLASSIFIER = Classifier(NaiveBayes(), include_protected=False, seed=0)
 
 
 def sample(cells=(120, 60, 80, 140), seed=0, weighted=False):
-    """Rows with the given cell sizes; two features follow the label, one the group."""
-    rng = np.random.default_rng(seed)
-    s, y = np.repeat(np.array(CELLS), cells, axis=0)[rng.permutation(sum(cells))].T
-    columns = (Column("job", tuple("abcd")), Column("sex", ("f", "m")), Column("wage", tuple("0123456789")))
-    codes = [rng.integers(0, 3, len(s)) + s, s, rng.integers(0, 8, len(s)) + 2 * y]
-    table = Table(columns, np.asfortranarray(np.stack(codes, axis=1).astype(np.int16)))
-    weights = rng.random(len(s)) + 0.2 if weighted else None
-    return Sample(table, "sex", y.astype(np.int8), s.astype(np.int8), weights)
+    return rows_of_cells(cells, seed, weighted)
 
 
 @dataclass(frozen=True)
