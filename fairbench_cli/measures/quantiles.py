@@ -72,7 +72,7 @@ def row_quantiles(values: Floats, shares: ArrayLike, confidence: float = 0.95) -
         else:
             value = np.full((*values.shape[:-1], len(share)), np.nan)
         limits.append(np.where(np.isfinite(position), value, position))
-    return QuantileLimits(*limits)
+    return _around(*limits)
 
 
 def weighted_quantiles(
@@ -99,7 +99,12 @@ def weighted_quantiles(
     for positions in ((n - 1) * share, low, high):
         at_positions = [_value_at(values, cumulated, float(position), float(n)) for position in positions]
         limits.append(np.array(at_positions, dtype=np.float64))
-    return QuantileLimits(*limits)
+    return _around(*limits)
+
+
+def _around(value: Floats, low: Floats, high: Floats) -> QuantileLimits:
+    """Return limits that hold the value: of two or three rows, that of a share near 0 or 1 may lie outside."""
+    return QuantileLimits(value, np.minimum(low, value), np.maximum(high, value))
 
 
 def _value_at(values: Floats, cumulated: Floats, position: float, n: float) -> float:
