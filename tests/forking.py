@@ -253,7 +253,6 @@ def load() -> None:
     from fairbench_cli.experiment.running import server
 
     server.warm_up(["c45", "naive-bayes", "tree"], ["none", "massaging", "uniform-sampling"])
-    server.launch = launch
     fairbench_cli.cli.app.command_tree()
     page_parts()
     # What pandas loads when a small file is first written.
@@ -263,6 +262,7 @@ def load() -> None:
 
 if __name__ == "__main__":
     load()
+    resolve_name("fairbench_cli.experiment.running.server").launch = launch
     gc.collect()
     gc.freeze()  # pages that are not written to are shared
     asked = serve(socket.socket(fileno=int(sys.argv[1])))

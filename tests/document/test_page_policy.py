@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from audit_sample import sample_audit
 from report.worlds_data import known_run
+from tiers import uses
 
 import fairbench_cli
 from fairbench_cli.audit.show.document import audit_document
@@ -56,6 +57,7 @@ def source(text):
 
 
 @pytest.fixture(scope="module")
+@uses("a dear fixture")
 def documents(tmp_path_factory):
     return [audit_document(sample_audit()), run_page(known_run(tmp_path_factory.mktemp("worlds")))]
 

@@ -51,6 +51,8 @@ from fairbench_cli.report.show.graph_layout import (
 )
 from fairbench_cli.report.show.networks import Marks, draw_network
 
+pytestmark = pytest.mark.gate  # matplotlib draws
+
 SHIPPED = ["adult", "compas", "dutch"]
 
 
@@ -312,7 +314,6 @@ def test_panels_share_axes_that_hold_every_dot_and_d_0():
     assert ((every > [x0, y0]) & (every < [x1, y1])).all()
 
 
-@pytest.mark.gate
 @pytest.mark.parametrize(
     ("techniques", "betas"), [(1, (0.5,)), (2, (0.0, 1.0)), (7, tuple(np.linspace(0, 1, 9).tolist()))]
 )

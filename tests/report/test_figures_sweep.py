@@ -39,6 +39,8 @@ from fairbench_cli.report.show.figures.acceptance import (
 )
 from fairbench_cli.report.show.figures.canvas import house_style
 
+pytestmark = pytest.mark.gate  # matplotlib draws
+
 ROOT = Path(__file__).parents[2]
 METRICS = ["accuracy", "discrimination", "kappa", "normalised-discrimination"]
 STRATEGIES = ["decrease-favoured", "increase-deprived", "both"]

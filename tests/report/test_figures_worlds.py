@@ -27,6 +27,8 @@ from fairbench_cli.report.show.figures.canvas import house_style
 from fairbench_cli.report.show.figures.worlds import CONTRASTS, Remedies
 from fairbench_cli.report.show.networks import Marks, added_node_roles, draw_network
 
+pytestmark = pytest.mark.gate  # matplotlib draws
+
 WORLDS = [("", 0.0), *(("label", beta) for beta in (0.25, 0.5, 0.75)), ("measurement age", 0.5)]
 LESS = Rule((0.55, 0.85))  # misses favourable people of the deprived group
 LOST = Rule((0.55, 0.85), (0.25, 0.10))
@@ -84,14 +86,12 @@ def of_cell(frame: pd.DataFrame, dataset: str, world, technique: str, metric: st
 # Which remedy for which world
 
 
-@pytest.mark.gate
 @pytest.mark.parametrize("name", ["remedies", "strength", "recorded-true"])
 def test_a_figure_is_of_a_cells_own_groups_whatever_groups_are_asked_for(run, name):
     asked = replace(run, attributes=("race",))
     assert [*map(texts, drawn(name, asked).values())] == [*map(texts, drawn(name, run).values())]
 
 
-@pytest.mark.gate
 def test_a_remedy_is_marked_at_its_mean_by_what_tests_show_of_it(run):
     figures = drawn("remedies", run)
     assert list(figures) == ["tree-discrimination", "tree-tpr-difference"]
@@ -136,7 +136,6 @@ def test_what_is_shown_is_dark_and_what_is_not_is_pale(run):
     assert found["better-0"].get_marker() != found["worse-1"].get_marker()
 
 
-@pytest.mark.gate
 def test_one_page_has_three_data_sets_and_eight_worlds_and_nothing_is_cut_off():
     names = "label", "selection", "history age", "group", "measurement age", "label given age=5|6", "share"
     worlds = [("", 0.0), *((name, 0.5) for name in names)]
@@ -216,7 +215,6 @@ def test_where_nothing_is_recorded_otherwise_there_is_no_such_figure():
 # Strength
 
 
-@pytest.mark.gate
 def test_lines_go_over_total_variation_from_no_bias_on(run):
     figure = drawn("strength", run)["bank-sex-tree"]
     remedies, known = Remedies(run), exact_worlds_of_run(run)
@@ -284,7 +282,6 @@ def test_the_table_has_the_worlds_numbers_and_no_constant_is_the_highest(run):
 # Runs with and without worlds
 
 
-@pytest.mark.gate
 def test_a_page_is_of_one_world():
     worlds = [("", 0.0), ("label", 0.25), ("label", 0.5), ("measurement age", 0.5)]
     small = invented({name: dict.fromkeys(worlds, GOOD) for name in ("none", "massaging")}, repeats=2)

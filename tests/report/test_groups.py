@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import plain_cell, run_plan
+from tiers import uses
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
@@ -77,6 +78,7 @@ def frames(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 @pytest.fixture(scope="module")
+@uses("a dear fixture")
 def written(tmp_path_factory) -> dict[str, pd.DataFrame]:
     folder = tmp_path_factory.mktemp("report")
     write_report(folder, *made_up(), attributes=("sex", "race", "sex×race"))

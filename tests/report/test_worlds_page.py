@@ -7,6 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from report.worlds_data import facts, known_run
+from tiers import uses
 
 from fairbench_cli.document.html import html
 from fairbench_cli.report.ledger.exact_worlds import (
@@ -27,6 +28,7 @@ def run(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+@uses("a dear fixture")
 def page(run):
     return html(run_page(run))
 
