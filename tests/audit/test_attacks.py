@@ -241,6 +241,7 @@ def test_large_and_small_sums_of_weights_are_short(say, tmp_path):
         assert "0000000" not in said
 
 
+@pytest.mark.nightly
 def test_python_without_docstrings(tmp_path):
     (tmp_path / "p.csv").write_text(GOOD)
     both = 'from fairbench_cli.cli.app import run; exit(run(["audit", "p.csv"]) or run(["list"]))'

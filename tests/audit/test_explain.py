@@ -507,6 +507,7 @@ def test_belift_of_a_network_is_that_of_the_whole_joint_distribution():
 COLUMNS = {0: "age", 3: "education", 6: "occupation", 9: "sex", 12: "hours_per_week", 14: "income"}
 
 
+@pytest.mark.nightly
 def test_adult_by_education(data_folder: Path, tmp_path):
     files = [
         pd.read_csv(

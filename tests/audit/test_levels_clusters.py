@@ -52,6 +52,7 @@ def test_schools_show_a_gap(study: ModuleType) -> None:
     assert sum(not outcome.fails for outcome in outcomes) <= most_by_chance(n, 1 - 0.689)
 
 
+@pytest.mark.nightly
 def test_the_command_says_the_same(study: ModuleType, monkeypatch, capsys) -> None:
     monkeypatch.setattr(study, "N_FILES", 1)
     monkeypatch.setattr(study, "FILES", study.FILES[2:5])

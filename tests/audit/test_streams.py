@@ -240,6 +240,7 @@ def test_a_second_column_of_clusters_is_refused_in_an_order(say, tmp_path, optio
     assert say(*flags, "--slice", "month", *both).code == 0
 
 
+@pytest.mark.nightly
 def test_the_study_of_levels_prints_its_tables():
     study = study_of("levels_months")
     printed = io.StringIO()

@@ -329,7 +329,7 @@ def test_german_and_adult(name, attributes, score, favourable, tmp_path):
     assert fb.audit(path, **understood.options(), draws=0).verdict
 
 
-@pytest.mark.gate
+@pytest.mark.nightly
 def test_a_column_of_a_wide_table_is_seen_as_in_a_narrow_one(tmp_path):
     rng = random.Random(3)  # noqa: S311 - a table, not secrets
     kinds = (

@@ -58,6 +58,7 @@ def test_goldens(row):
 SLOW = [pytest.param(name, marks=pytest.mark.nightly) for name in ("adult", "adult_rw")]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", [*SLOW, "dutch"])
 def test_the_reference_path_makes_the_same_tree(name, monkeypatch):
     data = load_once(name)
@@ -67,6 +68,7 @@ def test_the_reference_path_makes_the_same_tree(name, monkeypatch):
     assert quick.export_text() == plain.export_text()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("missing", "parameters", "leaves", "size", "accuracy"),
     [

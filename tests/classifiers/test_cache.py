@@ -40,6 +40,7 @@ def damage(path: Path, how: str) -> None:
     path.write_bytes(text if how == "flipped" else text[: len(text) // 2] if how == "cut" else b"")
 
 
+@pytest.mark.nightly
 def test_damaged_files_are_compiled_anew_once(tmp_path):
     good = "[1, 3, 5]"
     assert ends_with(tmp_path) == (good, "1", "")

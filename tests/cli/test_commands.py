@@ -139,7 +139,15 @@ def test_pages_in_a_pipe(arguments):
 
 
 @pytest.mark.parametrize(
-    "betas", [[0, 0.5, 1], [0, 0.25, 0.5, 0.75, 1], [i / 10 for i in range(11)]], ids=len
+    "betas",
+    [
+        [0, 0.5, 1],
+        *(
+            pytest.param(betas, marks=pytest.mark.nightly)
+            for betas in ([0, 0.25, 0.5, 0.75, 1], [i / 10 for i in range(11)])
+        ),
+    ],
+    ids=len,
 )
 def test_tables_in_a_pipe(tmp_path, betas, say):
     techniques = [

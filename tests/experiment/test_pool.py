@@ -396,7 +396,9 @@ def test_overtime_in_this_process_leaves_the_alarm_as_it_was(tmp_path):
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize("how", ["-c", "script", "-m"])
+@pytest.mark.parametrize(
+    "how", ["script", *(pytest.param(way, marks=pytest.mark.nightly) for way in ("-c", "-m"))]
+)
 def test_a_main_module_without_a_guard_runs_once(tmp_path, how):
     """Nor does what lies in the working folder get into workers that the program keeps out."""
     prepared_run(tmp_path, "none", repeats=2, classifiers=["naive-bayes"])  # needs no library to be loaded

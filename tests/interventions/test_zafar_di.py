@@ -368,6 +368,7 @@ def near(values, expected):
     assert values[: len(expected)] == pytest.approx(expected, abs=6e-5)
 
 
+@pytest.mark.nightly
 def test_adult_without_penalty(tmp_path):
     adult = adult_58(tmp_path)
     assert fit_design(adult, include_protected=False).width == 58
@@ -389,6 +390,7 @@ def test_adult_without_penalty(tmp_path):
     assert np.array_equal(degenerate.model.w, blind.model.w)
 
 
+@pytest.mark.nightly
 def test_adult_misclassification(tmp_path):
     fitted, values = figures(adult_58(tmp_path), mode="misclassification", l2=0.01)
     assert fitted.facts["least_covariance"] == pytest.approx(0, abs=1e-7)

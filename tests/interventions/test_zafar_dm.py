@@ -375,6 +375,7 @@ def test_adult(adult58, constraint, mean_loss, figures):
     assert got[2] == pytest.approx(figures[2], abs=3e-3)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("constraint", ["fpr", "fnr", "both"])
 def test_compas(constraint):
     train = sample_of("compas", "race")

@@ -34,6 +34,7 @@ def repeats(data_folder):
     return path
 
 
+@pytest.mark.nightly
 def test_comparisons_are_those_of_another_program(repeats):
     expected = pd.read_csv(Path(__file__).parents[1] / "reference" / "rejudge" / "comparisons.csv")
     keys = ["study", "data", "attribute", "classifier", "technique", "metric"]
@@ -49,6 +50,7 @@ def test_comparisons_are_those_of_another_program(repeats):
         np.testing.assert_allclose(ours["distance_difference"], changes, rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.nightly
 def test_three_studies_give_their_abstracts_and_what_survives(repeats):
     checked = fb.check_claims(repeats, "published", "splits", train_share=0.7)
     rows = checked.to_pandas().set_index(["study", "claim"])
