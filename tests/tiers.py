@@ -436,9 +436,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Fail a test that did what its tier does not allow, or took longer."""
     yield
     taken = cpu_seconds() - CLOCK.began - CLOCK.shared
-    if CHANGED in item.stash:
+    if CHANGED in item.stash:  # however long the page is
         seen.discard("a page of docs")
-    wrong = excess(item.stash[TIER], taken)
+    wrong = excess(item.stash[TIER], 0.0 if CHANGED in item.stash else taken)
     if wrong:
         pytest.fail(wrong, pytrace=False)
 
