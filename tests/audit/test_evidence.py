@@ -22,14 +22,19 @@ from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.score_test import ratio_interval
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "verdicts"
-SELECTION = AuditConfig(
-    metrics=("selection-rate",), min_group=1, ref_method="given", references={"race": "b"}
-)
+RATE = ("selection-rate",)
+SELECTION = AuditConfig(metrics=RATE, min_group=1, ref_method="given", references={"race": "b"})
 
 Selected = tuple[int, int]  # of how many
 some = st.integers(1, 300).flatmap(
     lambda denominator: st.tuples(st.integers(0, denominator), st.just(denominator))
 )
+
+
+def sliced(names: tuple[str, ...], weights: np.ndarray, rows: np.ndarray, squares: np.ndarray) -> Slice:
+    """Weighted rows of groups without labels."""
+    given = {"cell_rows": rows.astype(np.int64), "squares": squares, "labelled": False}
+    return Slice("", "binary", "race", Counts(names, weights), **given)
 
 
 def table(*groups: Selected) -> dict[str, Cells]:
@@ -93,11 +98,8 @@ def test_fails_and_passes_go_with_the_point_and_the_interval(
 @given(some, some)
 def test_the_reference_and_the_group_may_change_places(mine: Selected, theirs: Selected) -> None:
     forth, back = compared(mine, theirs), compared(theirs, mine)
-    assert (forth.verdict, forth.reason, forth.shown_outside) == (
-        back.verdict,
-        back.reason,
-        back.shown_outside,
-    )
+    for name in ("verdict", "reason", "shown_outside"):
+        assert getattr(forth, name) == getattr(back, name)
 
 
 def verdicts(report: Report) -> dict[tuple[str, str], tuple[object, ...]]:
@@ -165,13 +167,7 @@ def test_a_group_without_the_heavy_rows_of_others_is_worth_less_than_its_rows() 
     weights, squares = rows.astype(float), rows.astype(float)
     weights[1, 0, 1] += 16 * 19
     squares[1, 0, 1] += 16 * 399
-    part = Slice(
-        *("", "binary", "race", Counts(("a", "b"), weights)),
-        cell_rows=rows,
-        squares=squares,
-        labelled=False,
-    )
-    found = group_rate_rows(part, ("selection-rate",))
+    found = group_rate_rows(sliced(("a", "b"), weights, rows, squares), RATE)
     scale = 500 / 804  # to a mean weight of 1
     spread = (15 + scale**2 * 6534) * 165 / (15 + scale * 454) ** 2
     lost = (35 + scale**2 * 350) * 385 / (35 + scale * 350) ** 2
@@ -192,18 +188,12 @@ def test_golden_weights(pair: tuple[dict[str, str], dict[str, str]]) -> None:
     def cells(one: str, other: str) -> np.ndarray:
         return np.array([[[float(row[other]), float(row[one])], [0, 0]] for row in pair[::-1]])
 
-    part = Slice(
-        *("", "binary", "race", Counts(("group", "reference"), cells("sw1", "sw0"))),
-        cell_rows=cells("n1", "n0").astype(np.int64),
-        squares=cells("sww1", "sww0"),
-        labelled=False,
-    )
-    rows = group_rate_rows(part, ("selection-rate",))
+    sums = cells("sw1", "sw0"), cells("n1", "n0"), cells("sww1", "sww0")
+    rows = group_rate_rows(sliced(("group", "reference"), *sums), RATE)
     for g, row in enumerate(pair[::-1]):
         assert float(rows.denominator[g, 0]) == pytest.approx(float(row["n_eff"]), abs=1e-6)
-    limits = ratio_interval(
-        rows.numerator[0, 0], rows.denominator[0, 0], rows.numerator[1, 0], rows.denominator[1, 0]
-    )
+    (x, n), (y, m) = zip(rows.numerator[:2, 0], rows.denominator[:2, 0], strict=True)
+    limits = ratio_interval(x, n, y, m)
     expected = [float(pair[1]["ratio_L"]), float(pair[1]["ratio_U"])]
     assert [float(limit) for limit in limits] == pytest.approx(expected, rel=1e-9)
 
@@ -226,10 +216,8 @@ def test_a_share_of_all_selected_is_a_count_of_rows() -> None:
     found = {row.group: row for row in report.disparities if row.metric == "selected-share"}
     assert found["Hispanic"].verdict == "fail"
     # Of 20 selected, 12 against 8: nothing that a coin would not do.
-    few = judge(
-        one(table((12, 400), (8, 20)), labelled=False),
-        SELECTION.model_copy(update={"metrics": ("selected-share",)}),
-    )
+    share_alone = SELECTION.model_copy(update={"metrics": ("selected-share",)})
+    few = judge(one(table((12, 400), (8, 20)), labelled=False), share_alone)
     share = next(row for row in few.disparities if row.metric == "selected-share")
     assert (share.point, share.verdict) == ("fail", "undecided")
     assert share.p == pytest.approx(0.371093, abs=1e-6)  # z = (12 - 8) / sqrt(20)
@@ -254,10 +242,8 @@ def test_the_rest_of_one_group_is_nobody_to_compare_with(metric: str) -> None:
     found = {(row.metric, row.verdict, row.reason) for row in report.disparities}
     assert found == {(name, "undecided", "no rows") for name in ("selection-rate", "selected-share")}
     assert report.verdict == "undecided"
-    assert all(
-        np.isnan([row.p, row.ratio.value, row.ratio.low, row.difference.low]).all()
-        for row in report.disparities
-    )
+    for row in report.disparities:
+        assert np.isnan([row.p, row.ratio.value, row.ratio.low, row.difference.low]).all()
 
 
 def test_the_bare_rule_is_the_point() -> None:
@@ -272,7 +258,5 @@ def test_a_failure_is_shown_outside_whichever_of_two_complements_decides() -> No
     groups: dict[str, Cells] = {"a": (500, 100, 500, 900), "b": (500, 900, 500, 100)}
     for metric in ("fpr", "tnr"):
         report = judge(one(groups), AuditConfig(metrics=(metric,)))
-        assert {(row.metric, row.shown_outside) for row in report.disparities if row.group == "b"} >= {
-            ("fpr", True),
-            ("tnr", True),
-        }
+        shown = {row.metric for row in report.disparities if row.group == "b" and row.shown_outside}
+        assert shown >= {"fpr", "tnr"}

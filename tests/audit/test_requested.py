@@ -37,6 +37,11 @@ TITLE = "Metrics asked for by name"
 ASKED = AuditConfig(metric=("discrimination", "normalised-discrimination", "discrimination-of-labels"))
 
 
+def asked(tally, **changes):
+    """Return the rows of the metrics that are asked for."""
+    return judge(tally, ASKED.model_copy(update=changes)).found["requested"].rows
+
+
 @pytest.fixture
 def preds(tmp_path):
     """The rows of `TWO`, with an attribute that says nothing."""
@@ -58,19 +63,13 @@ def test_every_metric_of_counts_is_that_of_the_group_and_its_reference():
     assert len(found) == sum(len(part.counts.groups) - 1 for part in tally.slices)
     parts = {part.attribute: part.counts for part in tally.slices}
     for row in found:
-        pair = parts[row.attribute].only(row.group, row.reference)
-        assert (
-            row.reference
-            == max(zip(parts[row.attribute].group_total, parts[row.attribute].groups, strict=True))[1]
-        )
+        part = parts[row.attribute]
+        pair = part.only(row.group, row.reference)
+        assert row.reference == max(zip(part.group_total, part.groups, strict=True))[1]
         for name in NAMES:
             np.testing.assert_array_equal(row.values[name].value, measure(name, pair), name)
-            if not all(
-                map(
-                    find_closed_form,
-                    parts_to_test(find_metric(name)) if find_metric(name).tested == "parts" else [name],
-                )
-            ):
+            metric = find_metric(name)
+            if not all(map(find_closed_form, parts_to_test(metric) if metric.tested == "parts" else [name])):
                 assert np.isnan([row.values[name].low, row.values[name].high]).all()
 
 
@@ -90,9 +89,7 @@ def test_only_rates_are_no_metrics_of_their_own():
 
 def test_the_reference_may_be_everybody_else():
     three = {**TWO, "c": (9.0, 30.0, 12.0, 14.0)}
-    found = (
-        judge(one(three), ASKED.model_copy(update={"draws": 0, "ref_method": "rest"})).found["requested"].rows
-    )
+    found = asked(one(three), draws=0, ref_method="rest")
     n = slice_of(three).counts.n
     assert [(row.group, row.reference) for row in found] == [(group, "(rest)") for group in "abc"]
     for g, row in enumerate(found):
@@ -101,7 +98,7 @@ def test_the_reference_may_be_everybody_else():
 
 
 def test_intervals_of_a_difference_are_near_newcombes():
-    (found,) = judge(one(TWO), ASKED.model_copy(update={"draws": 20_000})).found["requested"].rows
+    (found,) = asked(one(TWO), draws=20_000)
     assert (found.group, found.reference) == ("a", "b")
     # Percentiles are of a few hundred rows: half a step of a rate on either side.
     low, high = difference_interval(55, 195, 75, 145)
@@ -113,12 +110,11 @@ def test_intervals_of_a_difference_are_near_newcombes():
 
 
 def test_intervals_of_normalised_discrimination_are_those_of_resampled_rows():
-    (found,) = judge(one(TWO), ASKED.model_copy(update={"draws": 20_000})).found["requested"].rows
+    (found,) = asked(one(TWO), draws=20_000)
     n = slice_of(TWO).counts.n
     drawn = np.random.default_rng(2).multinomial(int(n.sum()), n.ravel() / n.sum(), 4000)
-    values = measure(
-        "normalised-discrimination", Counts(("a", "b"), drawn.reshape(-1, 2, 2, 2).astype(float))
-    )
+    counts = Counts(("a", "b"), drawn.reshape(-1, 2, 2, 2).astype(float))
+    values = measure("normalised-discrimination", counts)
     of = found.values["normalised-discrimination"]
     assert (of.low, of.high) == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=0.012)
 
@@ -132,36 +128,29 @@ def test_what_fails_comes_first_and_of_that_the_farthest_from_its_ideal():
 
 
 def test_draws_depend_on_the_seed_the_place_and_nothing_else():
-    alone = judge(one(TWO), ASKED).found["requested"].rows
-    assert judge(one(TWO), ASKED).found["requested"].rows == alone
+    alone = asked(one(TWO))
+    assert asked(one(TWO)) == alone
     sexes = slice_of({"f": (9, 8, 7, 66), "m": (50, 40, 30, 200)}, "sex")
     with_more = tally_of(slice_of(TWO), sexes)
-    assert judge(with_more, ASKED).found["requested"].rows[0] == alone[0]
-    less = (
-        judge(one(TWO), ASKED.model_copy(update={"metrics": ("discrimination",)})).found["requested"].rows[0]
-    )
+    assert asked(with_more)[0] == alone[0]
+    less = asked(one(TWO), metrics=("discrimination",))[0]
     assert less.values["discrimination"] == alone[0].values["discrimination"]
-    other = judge(one(TWO), ASKED.model_copy(update={"seed": 1})).found["requested"].rows[0]
+    other = asked(one(TWO), seed=1)[0]
     assert other.values["discrimination"] != alone[0].values["discrimination"]
 
 
 def test_weighted_counts_are_worth_their_effective_rows():
-    plain = (
-        judge(one(TWO), ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).found["requested"].rows
-    )
+    plain = asked(one(TWO), metrics=("phi", "chi-squared"))
     part = slice_of(TWO)
     counts = replace(part.counts, n=4 * part.counts.n)
     heavy = tally_of(replace(part, counts=counts, squares=16 * part.squares), weighted=True)
-    assert (
-        judge(heavy, ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).found["requested"].rows
-        == plain
-    )
+    assert asked(heavy, metrics=("phi", "chi-squared")) == plain
 
 
 def test_there_is_no_interval_of_a_test_nor_of_few_rows():
     few = {"a": (50.0, 25.0, 30.0, 40.0), "b": (5.0, 4.0, 20.0, 120.0)}
-    asked = ("discrimination", "discrimination-of-labels", "fpr-difference", "chi-squared-p")
-    (found,) = judge(one(few), AuditConfig(metric=asked)).found["requested"].rows
+    names = ("discrimination", "discrimination-of-labels", "fpr-difference", "chi-squared-p")
+    (found,) = judge(one(few), AuditConfig(metric=names)).found["requested"].rows
     with_interval = [name for name, of in found.values.items() if not np.isnan(of.low)]
     assert with_interval == ["discrimination-of-labels", "fpr-difference"]  # of a rate, by its own
     assert np.isfinite([of.value for of in found.values.values()]).all()

@@ -37,6 +37,10 @@ def arrays(seed, n=150, features=3, grid=False):
     return np.column_stack([x, np.ones(n)]), y.astype(np.int8), s.astype(np.int8)
 
 
+PROBLEMS = {"seed": st.integers(0, 9999), "constraint": constraints, "grid": st.booleans()}
+PROBLEMS["average"] = st.sampled_from(["label", "group"])
+
+
 def loss(x, y, w, l2):
     """Mean loss, written out again."""
     return np.mean(np.log1p(np.exp(-(2 * y - 1) * (x @ w)))) + l2 * (w[:-1] @ w[:-1]) / (2 * len(y))
@@ -74,13 +78,7 @@ def unconstrained(made):
 
 
 @law(40)
-@given(
-    seed=st.integers(0, 9999),
-    constraint=constraints,
-    grid=st.booleans(),
-    l2=st.sampled_from([0.01, 1, 5]),
-    average=st.sampled_from(["label", "group"]),
-)
+@given(**PROBLEMS, l2=st.sampled_from([0.01, 1, 5]))
 def test_a_problem_states_what_the_paper_does(seed, constraint, grid, l2, average):
     x, y, s = arrays(seed, grid=grid)
     made = stated(x, y, s, constraint, l2, average=average)
@@ -96,13 +94,7 @@ def test_a_problem_states_what_the_paper_does(seed, constraint, grid, l2, averag
 
 
 @law(40)
-@given(
-    seed=st.integers(0, 9999),
-    constraint=constraints,
-    grid=st.booleans(),
-    threshold=st.sampled_from([0, 0.001, 0.01]),
-    average=st.sampled_from(["label", "group"]),
-)
+@given(**PROBLEMS, threshold=st.sampled_from([0, 0.001, 0.01]))
 def test_the_direct_solution_is_feasible_and_optimal(seed, constraint, grid, threshold, average):
     x, y, s = arrays(seed, grid=grid)
     made = stated(x, y, s, constraint, average=average)

@@ -58,8 +58,8 @@ def paired_of(frame):
     return paired_frame(as_results(frame))
 
 
-def front_of(frame, metrics=PARETO_METRICS):
-    return pareto_frame(as_results(frame), metrics)
+def front_of(*cells, metrics=PARETO_METRICS):
+    return pareto_frame(as_results(results(*cells)), metrics)
 
 
 def run_of(frame, **more) -> RunResults:
@@ -425,7 +425,7 @@ def test_the_front_is_that_of_brute_force(data, k, repeats):
     grid = st.lists(st.sampled_from([-0.5, -0.25, 0.0, 0.25, 0.5]), min_size=repeats, max_size=repeats)
     found = {name: (data.draw(grid), [abs(v) for v in data.draw(grid)]) for name in NAMES[:k]}
     frame = front_of(
-        results(*(({"intervention": n}, {"discrimination": d, "accuracy": a}) for n, (d, a) in found.items()))
+        *(({"intervention": n}, {"discrimination": d, "accuracy": a}) for n, (d, a) in found.items())
     )
     means = {n: (np.mean(np.abs(d)), 1 - np.mean(a)) for n, (d, a) in found.items()}
     assert frame["technique"].tolist() == list(found)
@@ -451,11 +451,9 @@ def test_domination_is_clear_when_the_paired_tests_say_so():
         return draw + rng.normal(0, 0.001, 30)
 
     frame = front_of(
-        results(
-            ({}, {"discrimination": 0.30 + wiggle(), "accuracy": 0.70 + wiggle()}),
-            (M, {"discrimination": 0.29 + wiggle(), "accuracy": 0.71 + wiggle()}),
-            (R, {"discrimination": 0.29 + wiggle(), "accuracy": 0.7001 + wiggle()}),
-        )
+        ({}, {"discrimination": 0.30 + wiggle(), "accuracy": 0.70 + wiggle()}),
+        (M, {"discrimination": 0.29 + wiggle(), "accuracy": 0.71 + wiggle()}),
+        (R, {"discrimination": 0.29 + wiggle(), "accuracy": 0.7001 + wiggle()}),
     )
     assert one(frame, **M).front
     assert one(frame, intervention="none").clearly_dominated_by == "massaging"
@@ -469,11 +467,9 @@ def test_clear_takes_both_measures_but_a_measure_that_never_differs():
     noise = (noise - noise.mean()) / 10
     worse = 0.3 + rng.normal(0, 0.01, 30)
     frame = front_of(
-        results(
-            ({}, {"discrimination": worse, "accuracy": accuracy}),
-            (M, {"discrimination": worse - 0.1 + noise, "accuracy": accuracy}),
-            (R, {"discrimination": worse - 0.2 + noise, "accuracy": accuracy + noise + 1e-6}),
-        )
+        ({}, {"discrimination": worse, "accuracy": accuracy}),
+        (M, {"discrimination": worse - 0.1 + noise, "accuracy": accuracy}),
+        (R, {"discrimination": worse - 0.2 + noise, "accuracy": accuracy + noise + 1e-6}),
     )
     row = one(frame, intervention="none")
     assert row.dominated_by == "massaging; reweighing"
@@ -485,7 +481,7 @@ def test_clearness_is_holm_adjusted_over_all_pairs():
     rng = np.random.default_rng(6)
     values = {name: (rng.uniform(0, 0.1, 8) + 0.02 * i) for i, name in enumerate(NAMES)}
     cells = [({"intervention": n}, {"discrimination": v, "accuracy": 1 - v}) for n, v in values.items()]
-    frame = front_of(results(*cells))
+    frame = front_of(*cells)
     pairs = list(itertools.combinations(NAMES, 2))
     from statsmodels.stats.multitest import multipletests
 
@@ -503,17 +499,15 @@ def test_clearness_is_holm_adjusted_over_all_pairs():
 def test_infeasible_cells_are_absent_and_dominate_nobody():
     nan = np.nan
     frame = front_of(
-        results(
-            ({}, {"discrimination": [0.3, 0.4], "accuracy": [0.7, 0.8]}),
-            (M, {"discrimination": [nan, nan], "accuracy": [nan, nan]}),
-            (R, {"discrimination": [0.1, nan], "accuracy": [0.6, 0.9]}),
-        )
+        ({}, {"discrimination": [0.3, 0.4], "accuracy": [0.7, 0.8]}),
+        (M, {"discrimination": [nan, nan], "accuracy": [nan, nan]}),
+        (R, {"discrimination": [0.1, nan], "accuracy": [0.6, 0.9]}),
     )
     assert frame["technique"].tolist() == ["none", "reweighing"]
     assert frame["n"].tolist() == [2, 1]
     assert frame["accuracy"].tolist() == pytest.approx([0.75, 0.6])
     assert frame["front"].all()
-    assert front_of(results((M, {"discrimination": [nan], "accuracy": [nan]}))).empty
+    assert front_of((M, {"discrimination": [nan], "accuracy": [nan]})).empty
 
 
 def test_any_two_measures_make_a_front():
@@ -522,7 +516,7 @@ def test_any_two_measures_make_a_front():
         (M, {"impact-ratio": [1.4, 1.4], "kappa": [0.5, 0.5]}),
         (R, {"impact-ratio": [1.5, 1.5], "kappa": [0.4, 0.4]}),
     ]
-    frame = front_of(results(*cells), ("impact-ratio", "kappa"))
+    frame = front_of(*cells, metrics=("impact-ratio", "kappa"))
     assert frame["dominated_by"].tolist() == ["massaging", "", "massaging"]
     assert frame["impact-ratio_distance"].tolist() == pytest.approx([0.5, 0.4, 0.5])
 
@@ -533,5 +527,5 @@ def test_each_beta_and_classifier_has_a_front_of_its_own():
         (M, {"discrimination": [0.2], "accuracy": [0.8]}),
     ]
     more = [(c | {"beta": 1.0, "classifier": "c45"}, v) for c, v in part[:1]]
-    frame = front_of(results(*part, *more))
+    frame = front_of(*part, *more)
     assert frame[["beta", "front"]].to_numpy().tolist() == [[0.0, False], [0.0, True], [1.0, True]]
