@@ -368,12 +368,7 @@ def run_plan(
     pairs = dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in cells)
     for dataset, attribute in pairs:
         levels = {"levels": PAIR, "deprived": PAIR[:1], "favoured": PAIR[1:]}
-        made_up = {
-            "dataset": dataset,
-            "attribute": attribute,
-            "edited_column": attribute,
-            "arc_to_outcome": True,
-        }
+        made_up = {"dataset": dataset, "attribute": attribute, "edited_column": attribute}
         known = next((one for one in datasets if one["dataset"] == dataset), {})
         made_up |= {"arc_to_outcome": True, "protected": [{"name": attribute} | levels]} | known
         datasets = [made_up, *(one for one in datasets if one is not known)]

@@ -44,12 +44,7 @@ MESSY = {
     "scores": scores(),
     "salaries": people(400, sex=["f", "m"], salary=list(range(20_000, 90_000, 7))),
     "no protected names": people(
-        400,
-        car=["r", "g", "b"],
-        town=["x", "y", "z"],
-        school=["p", "q"],
-        house=["u", "v"],
-        approved=["y", "n"],
+        400, car=list("rgb"), town=list("xyz"), school=list("pq"), house=list("uv"), approved=list("yn")
     ),
     "an age alone": people(400, age=list(range(18, 81)), accepted=["t", "f"]),
     "labels alone": people(400, sex=["f", "m"], label=[0, 1]),

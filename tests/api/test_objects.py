@@ -100,6 +100,7 @@ def test_objects_are_the_cells_of_the_same_in_yaml(tmp_path, mine):
             {mine.tree: {"depth": 3}},
         ],
     }
+    forest = {"n_estimators": 5, "max_depth": [2, 3], "encoding": "codes"}
     texts = {
         "interventions": [
             "reweighing",
@@ -112,13 +113,7 @@ def test_objects_are_the_cells_of_the_same_in_yaml(tmp_path, mine):
             {"sklearn.linear_model:LogisticRegression": {"C": 0.1}},
             {"sklearn.neural_network:MLPClassifier": {"hidden_layer_sizes": [[5, 2]]}},
             {"sklearn.tree:DecisionTreeClassifier": {"max_depth": 3}},
-            {
-                "sklearn.ensemble:RandomForestClassifier": {
-                    "n_estimators": 5,
-                    "max_depth": [2, 3],
-                    "encoding": "codes",
-                }
-            },
+            {"sklearn.ensemble:RandomForestClassifier": forest},
             {"./my_own.py:tree": {"depth": 3}},
         ],
     }

@@ -124,10 +124,8 @@ def test_departure_all_undefined_is_not_fair() -> None:
 
 def test_departure_undefined_and_fair_is_undecided() -> None:
     assert pair_rule(None, True) is False
-    groups: dict[str, Cells] = {
-        "a": (500, 0, 500, 0),
-        "b": (500, 0, 500, 0),
-    }  # no negatives: FPR is 0/0, TPR equal
+    # No negatives: FPR is 0/0, TPR equal.
+    groups: dict[str, Cells] = {"a": (500, 0, 500, 0), "b": (500, 0, 500, 0)}
     assert compat_of(groups, "b", "Equalized Odds") == "False"
     verdict = judge(one(groups), AuditConfig(draws=0)).verdicts[0]
     assert (verdict.by_metric["tpr"], verdict.by_metric["equalised-odds-parity"]) == ("pass", "undecided")
@@ -163,10 +161,8 @@ def test_departure_missing_is_a_group() -> None:
 
 
 def test_departure_default_verdict_leaves_shares_out() -> None:
-    groups: dict[str, Cells] = {
-        "a": (4000, 4000, 4000, 4000),
-        "b": (1000, 1000, 1000, 1000),
-    }  # a coin, whatever the group
+    # A coin, whatever the group.
+    groups: dict[str, Cells] = {"a": (4000, 4000, 4000, 4000), "b": (1000, 1000, 1000, 1000)}
     assert json.loads(files_of(one(groups))["overall.json"])["Overall Fairness"] is False
     audit = judge(one(groups), AuditConfig(draws=0))
     assert (audit.verdict, audit.verdicts[0].by_metric["selected-share"]) == ("pass", "fail")

@@ -123,17 +123,10 @@ def test_of_a_rate_points_are_hundredths_and_percent_is_refused():
 
 def test_margins_are_given_by_name_as_taus_are(tmp_path):
     config = read_config({"margin": ["0.1", "fpr=0.05", "tpr=2 points"]})
-    assert config.margin == {
-        "default": Margin(0.1, "units"),
-        "fpr": Margin(0.05, "units"),
-        "tpr": Margin(0.02, "units"),
-    }
-    assert [margin_of(name, config) for name in ("fpr", "tpr", "fnr", "tpr-difference")] == [
-        0.05,
-        0.02,
-        0.1,
-        0.1,
-    ]
+    sizes = {"default": 0.1, "fpr": 0.05, "tpr": 0.02}
+    assert config.margin == {name: Margin(size, "units") for name, size in sizes.items()}
+    margins = [margin_of(name, config) for name in ("fpr", "tpr", "fnr", "tpr-difference")]
+    assert margins == [0.05, 0.02, 0.1, 0.1]
     assert math.isnan(margin_of("tpr-ratio", config))
     assert math.isnan(tau_of("fpr", config))
     assert (tau_of("tpr-difference", config), tau_of("tpr-ratio", config)) == (0.9, 0.8)

@@ -247,17 +247,12 @@ DIFFERS = {
 }
 BEYOND = {
     "shown": (
-        {"verdict": "fail", "shown_outside": True, "point": "fail"},
+        "fail",
+        {"point": "fail", "shown_outside": True},
         ", and less than the 0.8 allowed: fails clearly",
     ),
-    "within": (
-        {"verdict": "pass", "point": "pass"},
-        ", and within the 0.8 to 1.25 allowed: passes",
-    ),
-    "open": (
-        {"verdict": "undecided", "point": "fail", "reason": "chance"},
-        "; whether it is less than the 0.8",
-    ),
+    "within": ("pass", {"point": "pass"}, ", and within the 0.8 to 1.25 allowed: passes"),
+    "open": ("undecided", {"point": "fail", "reason": "chance"}, "; whether it is less than the 0.8"),
 }
 
 
@@ -265,9 +260,9 @@ BEYOND = {
 def test_all_nine_pairs_of_answers_have_words(first, second):
     report = of({"a": (400, 600), "b": (280, 720)})
     row = next(row for row in report.disparities if row.deciding)
-    (numbers, said), (limit, words) = DIFFERS[first], BEYOND[second]
+    (numbers, said), (verdict, limit, words) = DIFFERS[first], BEYOND[second]
     row = replace(row, shown_outside=False, reason="")
-    row = replace(row, **numbers, **limit)
+    row = replace(row, verdict=verdict, **numbers, **limit)
     assert (differs(row, 0.95), beyond(row)) == (first, second)
     assert f"{said}{words}" in describe_comparison(row, report).text
 

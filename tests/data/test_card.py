@@ -76,10 +76,8 @@ def test_where_it_was_read_is_no_part_of_a_card(tmp_path):
     first = card(tmp_path)
     second = card(tmp_path, "# moved down\n" + TEN_LINES, "other.yaml")
     assert first == second
-    assert (first.where("label"), second.where("label")) == (
-        f"{tmp_path}/mine.yaml:4",
-        f"{tmp_path}/other.yaml:5",
-    )
+    assert first.where("label") == f"{tmp_path}/mine.yaml:4"
+    assert second.where("label") == f"{tmp_path}/other.yaml:5"
     assert pickle.loads(pickle.dumps(first)) == first  # noqa: S301
 
 
@@ -213,11 +211,8 @@ def test_a_card_over_another(tmp_path):
     child = card(tmp_path, text, "child.yaml")
     assert (child.name, child.title, child.note) == ("child", "My own data", "")
     assert [file.name for file in child.files] == ["other.csv"]
-    assert {name: column.kind for name, column in child.columns.items()} == {
-        "a": "nominal",
-        "b": "nominal",
-        "c": "drop",
-    }
+    kinds = {name: column.kind for name, column in child.columns.items()}
+    assert kinds == {"a": "nominal", "b": "nominal", "c": "drop"}
     assert child.columns["a"].levels == ("x", "y")
     assert (child.label.column, child.label.favourable) == ("y", "0")
     assert list(child.protected) == ["sex", "race"]

@@ -29,22 +29,8 @@ from fairbench_cli.document.model import (
 from fairbench_cli.document.notebook import notebook
 
 NASTY = [
-    *(
-        "<b>",
-        "a|b*",
-        "</td></tr>",
-        "a_b_",
-        "_c_",
-        "`x`",
-        "\\",
-        "\\|",
-        "$5$",
-        "50 %",
-        "-",
-        "-1",
-        "1. a",
-        "# a",
-    ),
+    *("<b>", "a|b*", "</td></tr>", "a_b_", "_c_", "`x`", "\\", "\\|"),
+    *("$5$", "50 %", "-", "-1", "1. a", "# a"),
     *("&amp;", "[a](b)", "![a](b)", "~~a~~", "{x}", "{{ x }}", "{% x %}", "<!-- -->", '"q', "a--b", "=1+1"),
     *("+ a", "https://a.b", "[a]", "*"),
 ]

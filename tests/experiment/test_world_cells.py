@@ -49,13 +49,8 @@ WORLDS = {
     "representation": [{"representation": {"share": 0.1}}],
     "both": [{"label": {"flip": 0.3}}, {"selection": {"drop": 0.5}}],
 }
-OF_RECORD = {
-    "label",
-    "selection",
-    "group",
-    "representation",
-    "both",
-}  # in which labels, groups or rows are others
+# In which labels, groups or rows are others.
+OF_RECORD = {"label", "selection", "group", "representation", "both"}
 
 
 def given(folder: Path, bias: list, **changes) -> tuple[list[Cell], Population]:

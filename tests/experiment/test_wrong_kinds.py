@@ -83,21 +83,8 @@ def places(data: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def others(value: Any) -> list[Any]:
     """Return values of other kinds, some of which hold the right one."""
-    return [
-        [value],
-        [[value]],
-        {"a": value},
-        {"a": {"b": [value]}},
-        [],
-        {},
-        None,
-        True,
-        -1,
-        1e308,
-        "",
-        "a b",
-        [None],
-    ]
+    nested = [[value], [[value]], {"a": value}, {"a": {"b": [value]}}]
+    return [*nested, [], {}, None, True, -1, 1e308, "", "a b", [None]]
 
 
 def changed(data: Any, place: tuple[Any, ...], value: Any) -> Any:

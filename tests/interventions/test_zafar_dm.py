@@ -223,12 +223,8 @@ def sample(cells, seed=0, weights=None):
         Column("wage", tuple(map(str, range(10))), "bins", wage),
         Column("age", tuple(map(str, range(10))), "number", wage),
     )
-    codes = [
-        rng.integers(0, 3, len(s)) + s,
-        s,
-        rng.integers(0, 8, len(s)) + 2 * y,
-        rng.integers(0, 9, len(s)) + s,
-    ]
+    codes = [rng.integers(0, 3, len(s)) + s, s, rng.integers(0, 8, len(s)) + 2 * y]
+    codes.append(rng.integers(0, 9, len(s)) + s)
     table = Table(columns, np.asfortranarray(np.stack(codes, axis=1).astype(np.int16)))
     return Sample(table, "sex", y.astype(np.int8), s.astype(np.int8), weights)
 

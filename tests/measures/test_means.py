@@ -178,15 +178,8 @@ def test_moments_around_two_shifts_are_not_added():
 def test_equal_weights_are_no_weights(values, weight):
     plain = sum_powers_along(values, shift=1.0)
     weighted = sum_powers_along(values, np.full(len(values), weight), shift=1.0)
-    for name in (
-        "mean",
-        "variance",
-        "variance_of_mean",
-        "third_of_mean",
-        "third",
-        "fourth",
-        "effective_rows",
-    ):
+    names = ("mean", "variance", "variance_of_mean", "third_of_mean", "third", "fourth", "effective_rows")
+    for name in names:
         np.testing.assert_allclose(getattr(weighted, name), getattr(plain, name), rtol=1e-6, atol=1e-7)
 
 

@@ -172,25 +172,17 @@ def test_labels_name_what_differs_from_the_defaults():
     assert technique_label("mine", '{"a":null,"b":true}', False) == "mine (a=null, b=true)"
 
 
+HEADS = ("technique", "metric", "β = 0", "β = 1")
+KEYS = ("technique", "metric", "beta=0", "beta=1")
+ODD = ("a_b (c=50%, {d} | \\e)", "accuracy", "-0.125 (2/3)", "-")
+NASTY_ROWS = (ODD, ("b", "accuracy", "…", "failed"))
 NASTY = Document(
     "discrimination-accuracy",
     facts=('50 % of A&B_C #1 {x} $5 ~ ^ \\ "quoted" < > |', "β …"),
     sections=(
         Section(
             "da_ta|set, s&x, tree (a={b})",
-            tables=(
-                plain_table(
-                    "",
-                    ("technique", "metric", "β = 0", "β = 1"),
-                    (
-                        ("a_b (c=50%, {d} | \\e)", "accuracy", "-0.125 (2/3)", "-"),
-                        ("b", "accuracy", "…", "failed"),
-                    ),
-                    2,
-                    keys=("technique", "metric", "beta=0", "beta=1"),
-                    grouped=True,
-                ),
-            ),
+            tables=(plain_table("", HEADS, NASTY_ROWS, 2, keys=KEYS, grouped=True),),
         ),
     ),
 )

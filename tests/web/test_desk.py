@@ -86,13 +86,7 @@ def applicants(tmp_path):
     rows = ["gender,age,tests,points,repaid,invited,born"]
     for number in range(600):
         invited = rng.choice(["Yes", "No", "no", "ja", "nee"])
-        cells = (
-            rng.choice("fm"),
-            rng.randint(19, 66),
-            rng.randint(0, 3),
-            rng.randint(1, 10),
-            rng.randint(0, 1),
-        )
+        cells = [rng.choice("fm"), *(rng.randint(*ends) for ends in ((19, 66), (0, 3), (1, 10), (0, 1)))]
         rows.append(",".join(map(str, (*cells, invited, f"19{50 + number % 50}-02-03"))))
     path = tmp_path / "applicants.csv"
     path.write_text("\n".join(rows) + "\n")
