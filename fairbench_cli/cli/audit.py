@@ -44,28 +44,37 @@ POWER_PANELS = {
 _output = partial(typer.Option, rich_help_panel=OUTPUT)
 SHORT = {"attribute": "-a", "metric": "-m"}
 NUMBERS = (int, float)
+FLAGS = "fairbench_cli.cli.audit.flags"  # of keys, in the `meta` of a command line
 
 
 class AuditCommand(Command):
     """The command: each key of `PlanConfig` is a flag, with its type, meaning and default.
 
-    They are looked up when the command is used, so that ``fairbench --help`` stays light. Help shows those
-    that `panels` name.
+    They are made when the command is used, so that ``fairbench --help`` stays light; and only those that are
+    given, unless help or an error needs all. Help shows those that `panels` name.
     """
 
     panels = PANELS
-    _flags: list[Any] | None = None
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line."""
+        key_of = {f"--{key}": key for key in _kinds_of_keys()} | {flag: key for key, flag in SHORT.items()}
+        others = {"-", "--"}.union(*(option.opts for option in self.params))
+        words = {word.partition("=")[0] for word in args if word.startswith("-")} - others
+        if words <= set(key_of) and not ctx.resilient_parsing:
+            ctx.meta[FLAGS] = _flags_of_keys(self.panels, {key_of[word] for word in words})
+        return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the argument, the flags of keys, and the others."""
-        if self._flags is None:
-            self._flags = _flags_of_keys(self.panels)
+        if FLAGS not in ctx.meta:
+            ctx.meta[FLAGS] = _flags_of_keys(self.panels, set(_kinds_of_keys()))
         argument, *other_flags = super().get_params(ctx)
-        return [argument] + self._flags + other_flags
+        return [argument, *ctx.meta[FLAGS], *other_flags]
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, which finds the values of keys in the context's `obj`."""
-        ctx.obj = {flag.name.replace("_", "-"): ctx.params.pop(flag.name) for flag in self._flags or ()}
+        ctx.obj = {flag.name.replace("_", "-"): ctx.params.pop(flag.name) for flag in ctx.meta[FLAGS]}
         return super().invoke(ctx)
 
 
@@ -75,8 +84,8 @@ class PowerCommand(AuditCommand):
     panels = POWER_PANELS
 
 
-def _flags_of_keys(panels_of_keys: dict[str, str]) -> list[Any]:
-    """Return Typer's parameters for the keys of `PlanConfig`; those without a panel are not in the help."""
+def _flags_of_keys(panels_of_keys: dict[str, str], wanted: set[str]) -> list[Any]:
+    """Return Typer's parameters for keys of `PlanConfig`; those without a panel are not in the help."""
     from fairbench_cli.audit.config import PlanConfig, meanings
 
     descriptions = meanings(PlanConfig)
@@ -87,6 +96,8 @@ def _flags_of_keys(panels_of_keys: dict[str, str]) -> list[Any]:
     flags = []
     # Keys with a panel come first, in the order of panels.
     for key in dict.fromkeys(list(panels) + list(descriptions)):
+        if key not in wanted:
+            continue
         names = [f"--{key}"]
         if key in SHORT:
             names.append(SHORT[key])

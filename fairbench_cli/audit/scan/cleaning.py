@@ -13,7 +13,7 @@ from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.input_errors import refuse_if
 from fairbench_cli.audit.scan.readings import NumberBins, bin_sql
 from fairbench_cli.audit.scan.roles import find_column, find_usual_label
-from fairbench_cli.audit.scan.source import Source, in_batches
+from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.audit.scan.spellings import count_rows_of_values, describe_merge, merge_values
 from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, suggest, user_error
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
@@ -277,7 +277,7 @@ def _read_decimal_commas(source: Source) -> Source:
     ]
     decimal: list[int] = []
     unclear: list[int] = []
-    for some_columns in in_batches(columns_with(source, texts, "contains({cell}, ',')"), source.at_once):
+    for some_columns in source.in_batches(columns_with(source, texts, "contains({cell}, ',')")):
         cells = [f"trimmed_{column}" for column in some_columns]
         expressions = []
         for cell in cells:
@@ -313,7 +313,7 @@ def _read_whole_numbers(source: Source) -> Source:
     ]
     in_sql = list(source.in_sql)
     candidates = columns_with(source, columns, "ends_with({cell}, '.0')")
-    for some_columns in in_batches(candidates, source.at_once):
+    for some_columns in source.in_batches(candidates):
         expressions = []
         for column in some_columns:
             cell = f"trimmed_{column}"
@@ -336,7 +336,7 @@ def columns_with(source: Source, columns: Sequence[int], condition: str) -> list
         meeting.update(place for (place,) in source.rows(query))
     seen_together = set(texts)
     other_columns = [column for column in columns if column not in seen_together]
-    for some_columns in in_batches(other_columns, source.at_once):
+    for some_columns in source.in_batches(other_columns):
         counts = [f"bool_or({condition.format(cell=f'text_{column}')})" for column in some_columns]
         answers = source.row(f"SELECT {', '.join(counts)} FROM sample")
         meeting.update(column for column, answer in zip(some_columns, answers, strict=True) if answer)

@@ -491,7 +491,7 @@ def _look_at_first_rows(source: Source, columns: list[int]) -> Iterator[tuple[in
         rows = source.rows(f"{query} FROM {source.cells_of(texts, 'sample')} GROUP BY place")
         seen |= {column: (distinct, n_words, example) for column, distinct, n_words, example in rows}
     other_columns = [i for i in columns if i not in seen]
-    for some_columns in in_batches(other_columns, source.at_once):
+    for some_columns in source.in_batches(other_columns):
         expressions = [
             f"count(DISTINCT trimmed_{i}), {_count_words_sql(i)}, coalesce(max(trimmed_{i}), '')"
             for i in some_columns

@@ -24,7 +24,7 @@ from fairbench_cli.audit.scan.input_errors import refuse_if
 from fairbench_cli.audit.scan.readings import Cut, CutsByModel, Ints, NumberBins, count_selected, scores_of
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, MOST_GROUPS, ColumnRoles
 from fairbench_cli.audit.scan.slices import ClusterKinds, Clusters, Slice, Tally
-from fairbench_cli.audit.scan.source import Source, in_batches
+from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS
@@ -299,7 +299,7 @@ def _count_groups(
     scan: OpenedRows, count: str, table: str, sets: Iterable[tuple[str, ...]]
 ) -> Iterator[tuple[tuple[str, ...], int]]:
     """Yield sets of attributes, each with a count of its groups; `count` is SQL with a place for these."""
-    for some_sets in in_batches(list(sets), scan.source.at_once):
+    for some_sets in scan.source.in_batches(list(sets)):
         keys = (", ".join(map(scan.group_sql, names)) for names in some_sets)
         counts = ", ".join(count.format(f"({key})") for key in keys)
         yield from zip(some_sets, scan.source.row(f"SELECT {counts} FROM {table}"), strict=True)
@@ -326,7 +326,7 @@ def _sets_to_count(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -
 
 def _count_in_batches(scan: OpenedRows, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
     cells: dict[tuple[str, ...], Cells] = {}
-    for some_sets in in_batches(sets, scan.source.at_once):
+    for some_sets in scan.source.in_batches(sets):
         cells |= _count_sets(scan, some_sets)
     return cells
 

@@ -163,18 +163,20 @@ class Source:
         return max(1000, min(SAMPLE, SAMPLE_CELLS // max(1, len(self.columns))))
 
     @property
-    def at_once(self) -> int:
-        """How many columns, or sets of them, one query may group by within the memory."""
-        (threads,) = self.row("SELECT current_setting('threads')")
-        return max(1, TABLES // int(threads))
-
-    @property
     def memory(self) -> float:
         """How many MiB a scan may use: more of a wide table."""
         wide = len(self.columns) > FEW_COLUMNS
         if wide:
             return MEMORY + MEMORY_OF_COLUMN * len(self.columns)
         return MEMORY
+
+    def in_batches(self, values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+        """Yield columns, or sets of them, in parts that one query may group by within the memory."""
+        size = TABLES // MOST_THREADS
+        if len(values) > size:
+            (threads,) = self.row("SELECT current_setting('threads')")
+            size = max(1, TABLES // int(threads))
+        return in_batches(values, size)
 
     def with_first_rows(self) -> "Source":
         """Keep the first rows of a file for ``sample``; these are read from then on where they are all."""
@@ -209,7 +211,7 @@ class Source:
         for name, (column, *copies) in columns_of.items():
             pairs += [(name, column, copy) for copy in copies]
         equal = set(columns_of)
-        for some_pairs in in_batches(pairs, self.at_once):
+        for some_pairs in self.in_batches(pairs):
             compared = [
                 f"coalesce(bool_and(trimmed_{column} IS NOT DISTINCT FROM trimmed_{copy}), true)"
                 for _, column, copy in some_pairs
