@@ -1,6 +1,7 @@
 """The command line: one file per command. The only place with typer and rich."""
 
 import gc
+import os
 import sys
 
 YOUNG = 200_000  # objects: among fewer, which is what a command loads, cycles are not looked for
@@ -9,6 +10,7 @@ YOUNG = 200_000  # objects: among fewer, which is what a command loads, cycles a
 def main() -> None:
     """Run the command line and exit with its code: 0 well, 1 some cells failed, 2 a mistake in the input."""
     gc.set_threshold(YOUNG)
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # else it looks for some in every package
     try:
         from fairbench_cli.cli.streams import close_streams, open_streams
 

@@ -38,7 +38,7 @@ from fairbench_cli.cli import (
     simulate,
     web,
 )
-from fairbench_cli.cli.command import Command
+from fairbench_cli.cli.command import Command, load_help
 from fairbench_cli.cli.streams import widen
 
 # Typer ships its own Click or uses the installed one, by version; this is the right class either way.
@@ -65,6 +65,11 @@ class Commands(TyperGroup):
         """Run the command that was asked for."""
         with _aborted():
             return super().invoke(ctx)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        load_help()
+        super().format_help(ctx, formatter)
 
 
 app = typer.Typer(
