@@ -3,12 +3,10 @@
 import json
 import os
 import re
-import secrets
 import shlex
 import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -168,7 +166,7 @@ def _part_file(path: Path) -> Iterator[Path]:
     """
     while True:
         # Two machines may write to one folder, from processes of one number.
-        part_file = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+        part_file = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
         file = os.open(part_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         if sys.platform == "win32":  # which moves no open file, and has no such locks
             os.close(file)
@@ -251,7 +249,7 @@ def make_output_folder(folder: Path) -> None:
     UserError
         When it cannot be written.
     """
-    probe = folder / f".probe-{os.getpid()}-{secrets.token_hex(4)}"
+    probe = folder / f".probe-{os.getpid()}-{os.urandom(4).hex()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe.touch()
@@ -269,6 +267,8 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
     A lock on a file in it, which the system takes back however the process ends, says that it is in use. The
     folders of ended processes are removed first.
     """
+    import tempfile
+
     if parent is None:
         parent = Path(tempfile.gettempdir())
     remove_abandoned_folders(parent)
