@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import typer
@@ -38,7 +39,7 @@ from fairbench_cli.cli import (
     simulate,
     web,
 )
-from fairbench_cli.cli.command import Command, load_help
+from fairbench_cli.cli.command import Command
 from fairbench_cli.cli.streams import widen
 
 # Typer ships its own Click or uses the installed one, by version; this is the right class either way.
@@ -65,11 +66,6 @@ class Commands(TyperGroup):
         """Run the command that was asked for."""
         with _aborted():
             return super().invoke(ctx)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help."""
-        load_help()
-        super().format_help(ctx, formatter)
 
 
 app = typer.Typer(
@@ -131,6 +127,8 @@ def run(arguments: list[str]) -> int:
     widen()
     try:
         usual_arguments = [_usual(argument) for argument in arguments]
+        if not arguments or {"-h", "--help"} & set(arguments):
+            _load_help()
         code = command_tree()(usual_arguments, prog_name="fairbench", standalone_mode=False)
     except UserError as error:
         lines = join_problems(error.problems)
@@ -160,6 +158,18 @@ def run(arguments: list[str]) -> int:
     if isinstance(code, int):
         return code
     return 0
+
+
+def _load_help() -> None:
+    """Load Typer's help without what that loads for Markdown and tracebacks, of which this has none."""
+    unused = {"rich.markdown", "rich.traceback"} - set(sys.modules)
+    for name in unused:
+        sys.modules[name] = ModuleType(name)
+        vars(sys.modules[name])["__getattr__"] = lambda _: ModuleType
+    import typer.rich_utils  # noqa: F401
+
+    for name in unused:
+        del sys.modules[name]
 
 
 def _usage(error: typer.BadParameter, arguments: list[str]) -> str:

@@ -1,7 +1,7 @@
 """``fairbench audit``: who is treated how differently by scores in a file; ``fairbench power``: before."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import UnionType
@@ -88,6 +88,8 @@ def _flags_of_keys(panels_of_keys: dict[str, str], wanted: set[str]) -> list[Any
     """Return Typer's parameters for keys of `PlanConfig`; those without a panel are not in the help."""
     from fairbench_cli.audit.config import PlanConfig, meanings
 
+    if not wanted:
+        return []
     descriptions = meanings(PlanConfig)
     kinds = _kinds_of_keys()
     panels: dict[str, str] = {}
@@ -124,6 +126,7 @@ def _flags_of_keys(panels_of_keys: dict[str, str], wanted: set[str]) -> list[Any
     return typer.main.get_command(app).params
 
 
+@cache
 def _kinds_of_keys() -> dict[str, Any]:
     """Return the type of the flag of each key."""
     from fairbench_cli.audit.config import PlanConfig

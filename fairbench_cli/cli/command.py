@@ -1,8 +1,6 @@
-"""What every command does with its options and its help."""
+"""What every command does with its options."""
 
-import sys
 from collections import Counter
-from types import ModuleType
 from typing import Any
 
 from typer.core import TyperCommand, TyperOption
@@ -27,25 +25,6 @@ class Command(TyperCommand):
         if twice and not asks_for_help and not ctx.resilient_parsing:
             raise UserError(*twice)
         return super().parse_args(ctx, args)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help."""
-        load_help()
-        super().format_help(ctx, formatter)
-
-
-def load_help() -> None:
-    """Load Typer's help, but for what it would load for Markdown and tracebacks, which ours has none of."""
-    unused = {"rich.markdown", "rich.traceback"} - set(sys.modules)
-    for name in unused:
-        empty = ModuleType(name)
-        empty.__getattr__ = lambda _: ModuleType  # type: ignore[method-assign]
-        sys.modules[name] = empty
-    try:
-        import typer.rich_utils  # noqa: F401
-    finally:
-        for name in unused:
-            del sys.modules[name]
 
 
 def _is_single(option: TyperOption) -> bool:
