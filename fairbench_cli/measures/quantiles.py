@@ -103,7 +103,7 @@ def weighted_quantiles(
 
 
 def _around(value: Floats, low: Floats, high: Floats) -> QuantileLimits:
-    """Return limits that hold the value: of two or three rows, that of a share near 0 or 1 may lie outside."""
+    """Return limits that hold the value: of two or three rows, one near an end may lie outside."""
     return QuantileLimits(value, np.minimum(low, value), np.maximum(high, value))
 
 
