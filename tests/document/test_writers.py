@@ -81,6 +81,7 @@ class Read(HTMLParser):
         return [squeezed(text) for name, text in self.found if name == tag]
 
 
+@pytest.mark.gate
 @law(150)
 @given(texts)
 @example("<b>")
