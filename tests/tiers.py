@@ -481,9 +481,11 @@ def warm(session: pytest.Session) -> None:
     """Load what the first test of each kind would pay for, before tests are timed."""
     if len(session.items) >= FEW:
         import scipy.stats  # noqa: F401
+        from hypothesis import strategies
         from matplotlib.figure import Figure
 
         load()
+        strategies.text().validate()  # in a fresh checkout it makes a table of all characters
         Figure().savefig(io.BytesIO(), format="svg")
 
 

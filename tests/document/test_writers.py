@@ -81,7 +81,6 @@ class Read(HTMLParser):
         return [squeezed(text) for name, text in self.found if name == tag]
 
 
-@pytest.mark.gate
 @law(150)
 @given(texts)
 @example("<b>")
