@@ -283,6 +283,7 @@ def test_a_separator_is_one_character(say, tmp_path):
     two_lines(say("data", "check", "./mine.yaml"), 'separator must be one character, not "ab"')
 
 
+@pytest.mark.gate
 def test_of_very_many_mistakes_the_first_are_said(say, tmp_path):
     path = write_config(tmp_path / "a.yaml", interventions=[f"nosuch{i}" for i in range(60)])
     done = say("plan", path)
