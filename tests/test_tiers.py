@@ -50,7 +50,7 @@ SAID = {
     "worlds": "uses simulated worlds, which is of the tier nightly, not inner",
     "seconds": "more than the 0.5 of the tier inner: make it cheaper, or mark it @pytest.mark.gate",
 }
-DEFAULTS = {"FAIRBENCH_SLOWNESS": "", "FAIRBENCH_ALL_THERE": ""}
+DEFAULTS = {"FAIRBENCH_SLOWNESS": str(1 / tiers.COLD), "FAIRBENCH_ALL_THERE": ""}
 RULES_OFF = "import tiers\ntiers.used_by = lambda item: set()\n"
 
 
