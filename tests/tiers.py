@@ -46,6 +46,7 @@ TIER_OF = {
     "a whole run": "gate",
     "a dear fixture": "gate",
     "a page that changed": "gate",
+    "examples of a page": "gate",
     "a study": "gate",
     "a library of dev": "gate",
     "a page of docs": "nightly",
@@ -235,7 +236,7 @@ def tier_of(item: pytest.Item) -> str:
         used = used - {"a page of docs"} | {"a page that changed"}
         item.stash[CHANGED] = True
     if item.path.suffix == ".md":
-        used = {"a page that changed"}
+        used = {"examples of a page"}
     return highest(["inner", *marked, *(TIER_OF[what] for what in used)])
 
 
