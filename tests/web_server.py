@@ -46,6 +46,17 @@ class Server:
         host: str | None = None,
     ) -> int:
         """Return the status of a request; `path` without a slash comes after the key."""
+        return self.answer(path, method, headers, body, host)[0]
+
+    def answer(
+        self,
+        path: str,
+        method: str = "GET",
+        headers: Sequence[tuple[str, str]] = (),
+        body: bytes = b"",
+        host: str | None = None,
+    ) -> tuple[int, bytes]:
+        """Return the status and the body of the answer to a request."""
         if not path.startswith("/"):
             path = f"/{self.key}/{path}"
         lines = [f"{method} {path} HTTP/1.1"]
@@ -55,8 +66,8 @@ class Server:
         if body:
             lines.append(f"Content-Length: {len(body)}")
         lines.append("Connection: close")
-        answer = self.raw("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
-        return int(answer.split(b" ", 2)[1])
+        head, _, content = self.raw("\r\n".join(lines).encode() + b"\r\n\r\n" + body).partition(b"\r\n\r\n")
+        return int(head.split(b" ", 2)[1]), content
 
     @property
     def origin(self) -> tuple[str, str]:

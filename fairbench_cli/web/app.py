@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -58,6 +59,7 @@ class Site:
     def __post_init__(self) -> None:
         self.files: dict[str, OpenFile] = {}
         self.receiving = asyncio.Lock()
+        self._opening = threading.Lock()  # each file has a process of its own: threads take turns
         self._spare = FileWorker()  # has loaded what it needs when the first file comes
 
     def address(self, *parts: str) -> str:
@@ -66,18 +68,21 @@ class Site:
 
     def open(self, path: Path, name: str) -> OpenFile:
         """Give a file a process; of too many the oldest is closed."""
-        while len(self.files) >= MOST_FILES:
-            self.forget(next(iter(self.files)))
-        opened = OpenFile(secrets.token_urlsafe(12), name, path, self._spare)
-        self.files[opened.number] = opened
-        self._spare = FileWorker()
+        with self._opening:
+            while len(self.files) >= MOST_FILES:
+                self.forget(next(iter(self.files)))
+            worker, self._spare = self._spare, FileWorker()
+            worker.give(path, name)
+            opened = OpenFile(secrets.token_urlsafe(12), name, path, worker)
+            self.files[opened.number] = opened
         return opened
 
     def forget(self, number: str) -> None:
-        """End the process of a file and remove it."""
-        opened = self.files.pop(number)
-        opened.worker.close()
-        opened.path.unlink(missing_ok=True)
+        """End the process of a file and remove it, if nobody has."""
+        opened = self.files.pop(number, None)
+        if opened is not None:
+            opened.worker.close()
+            opened.path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """End all processes and remove all files."""
@@ -126,7 +131,7 @@ def make_app(site: Site) -> App:
 
 async def _ask(opened: OpenFile, verb: str, **arguments: Any) -> Any:
     """Ask the process of a file in a thread; other requests are answered meanwhile."""
-    return await asyncio.to_thread(partial(opened.worker.ask, verb, opened.path, opened.name, **arguments))
+    return await asyncio.to_thread(partial(opened.worker.ask, verb, **arguments))
 
 
 def _find_file(site: Site, request: Request) -> OpenFile:

@@ -91,7 +91,15 @@ class Desk:
         self._looks: dict[str, Any] = {}
 
     def use(self, path: str, name: str) -> None:
-        """Say which file it is, and what it is called; a process has one file as long as it lives."""
+        """Say which file it is, and what it is called; a process has one file as long as it lives.
+
+        Raises
+        ------
+        RuntimeError
+            For another file: what was understood of the first would be said of it.
+        """
+        if self._path not in ("", path):
+            raise RuntimeError("a process has one file as long as it lives")
         self._path = path
         self._name = name
 

@@ -76,6 +76,7 @@ class FileWorker:
 
     def __post_init__(self) -> None:
         self._turn = threading.Lock()
+        self._file: tuple[str, str] | None = None
         self._stopped = threading.Event()
         self._start()
 
@@ -91,8 +92,20 @@ class FileWorker:
         self._process.start()
         theirs.close()
 
-    def ask(self, verb: str, path: Path, name: str, **arguments: Any) -> Any:
-        """Send a request, and return the answer of the process.
+    def give(self, path: Path, name: str) -> None:
+        """Give it the one file that it will ever read, and what that is called.
+
+        Raises
+        ------
+        RuntimeError
+            Where it has a file: what it knows is of that one.
+        """
+        if self._file is not None:
+            raise RuntimeError("a process has one file as long as it lives")
+        self._file = (str(path), name)
+
+    def ask(self, verb: str, **arguments: Any) -> Any:
+        """Send a request about its file, and return the answer of the process.
 
         Raises
         ------
@@ -103,7 +116,7 @@ class FileWorker:
             self._stopped.clear()
             self.activity = WorkerActivity("working")
             try:
-                self._connection.send((verb, str(path), name, arguments))
+                self._connection.send((verb, self._file, arguments))
                 return self._answer()
             except (EOFError, OSError):
                 self._start_again()
@@ -179,7 +192,7 @@ def serve(connection: Connection, memory: int) -> None:
     clerk = desk.Desk(lambda *content: connection.send(("activity", content)))
     while True:
         try:
-            verb, path, name, arguments = connection.recv()
+            verb, (path, name), arguments = connection.recv()
         except EOFError:
             return
         clerk.use(path, name)

@@ -79,6 +79,14 @@ def test_a_desk_audits_as_fb_does(tmp_path, seed):
     assert desk.page(switched, "", "").startswith("<!DOCTYPE html>")
 
 
+def test_a_desk_has_one_file_as_long_as_it_lives():
+    desk = Desk(lambda *_: None)
+    desk.use("a.csv", "people.csv")
+    desk.use("a.csv", "people.csv")
+    with pytest.raises(RuntimeError, match="one file"):
+        desk.use("b.csv", "people.csv")
+
+
 @pytest.fixture
 def applicants(tmp_path):
     """Write applicants with scores, an outcome, a date of birth, and a decision in several spellings."""

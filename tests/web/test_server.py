@@ -1,5 +1,6 @@
 """A server in a process of its own: who gets in, what ends it, what it leaves."""
 
+import json
 import os
 import signal
 import socket
@@ -184,6 +185,27 @@ def test_two_hundred_at_once_are_answered(server):
     with ThreadPoolExecutor(50) as pool:
         codes = list(pool.map(lambda _: server.status(""), range(200)))
     assert codes == [200] * 200
+
+
+def audit_a_file(server, selected):
+    """Send a file in which some of 100 women and of 100 men are selected; return how many its audit says."""
+    rows = [f"{int(row < n)},{sex}" for sex, n in selected.items() for row in range(100)]
+    status, go = 409, b""
+    while status == 409:  # another file is being sent
+        body = "\n".join(["score,sex", *rows]).encode()
+        status, go = server.answer("files?name=a.csv", "POST", [server.origin], body)
+    file = json.loads(go)["go"]
+    _, go = server.answer(f"{file}questions", "POST", [server.origin], b'{"do": "audit"}')
+    status, text = server.answer(f"{json.loads(go)['go']}/download/json")
+    assert status == 200
+    server.status(f"{file}close", "POST", [server.origin], b"{}")
+    return {group["group"]: group["counts"]["pp"] for group in json.loads(text)["groups"]}
+
+
+def test_files_that_come_at_once_are_not_mixed_up(server):
+    sent = [{"f": 1 + n, "m": 99 - n} for n in range(40)]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(audit_a_file, [server] * 40, sent)) == sent
 
 
 def test_huge_heads_are_refused(server):
