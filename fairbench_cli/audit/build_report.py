@@ -193,12 +193,22 @@ def _describe_comparison(tally: Tally, config: AuditConfig) -> list[str]:
             notes.append(
                 f"Everybody{of_model} has the label {label}: rates of those with {1 - label} have no rows."
             )
+        if parts_of[0].labelled and not overall[0, 1] + overall[1, 0]:
+            note = f"Nobody{of_model} is wrongly decided on: each decision is its label."
+            if not config.margin:
+                note += (
+                    " How rates of 0 compare as a ratio is not known, however many rows there are; how they "
+                    f"differ is, with {Flag('margin', 0.05).spell()}."
+                )
+            notes.append(note)
         if math.isclose(selected, 0) or math.isclose(selected, rows):
             if math.isclose(selected, 0):
-                who = "Nobody"
+                who, why = "Nobody", ""
             else:
-                who = "Everybody"
-            notes.append(f"{who} is selected by decision {decision}{of_model}: there is little to compare.")
+                who, why = "Everybody", "; a file of those selected cannot show who was not"
+            notes.append(
+                f"{who} is selected by decision {decision}{of_model}: there is nothing to compare{why}."
+            )
         notes += [
             f'Attribute "{group_counts.attribute}"{of_model} has one group only: nothing to compare.'
             for group_counts in parts_of

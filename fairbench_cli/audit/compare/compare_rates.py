@@ -402,6 +402,8 @@ class Compared:
     def decide(self, evidence: Evidence, g: int, m: int) -> tuple[Verdict, Verdict, Reason]:
         """Return whether the gap itself is allowed, the verdict, and why it is not decided."""
         point = decide_point(self.behind(g, m), self.allowed, m)
+        if point == "pass" and not self.itself[g, m] and self.group_counts.decided_alike:
+            return "undecided", "undecided", "constant"
         tests = self.tests
         if self.look is not None and not self.itself[g, m]:
             points = self.look.point_since if evidence.differs[g, m] else self.look.point

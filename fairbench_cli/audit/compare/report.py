@@ -124,7 +124,7 @@ class Disparity(Pair):
         See `compare.compare_rates`; under ``rule="point"`` the same as `point`.
     shown_outside : bool
         Of a failure: whether the gap is larger than allowed by more than chance, not only there.
-    reason : {"no rows", "chance", "few", "clusters", "wide", ""}
+    reason : {"no rows", "chance", "few", "clusters", "wide", "constant", ""}
         Why it is not decided.
     rows_needed : float
         About how many rows of both groups would decide it, were the rates as they were measured; NaN where it

@@ -15,7 +15,7 @@ none. All tests are adjusted together by Holm, apart from the rates of every aud
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -86,7 +86,7 @@ class RequestedTest(Pair):
         over all tests of metrics asked for by name. NaN where there is no test.
     verdict : {"pass", "fail", "undecided"}
         The metric fails where one of its tests does, and passes where all do.
-    reason : {"no rows", "chance", "few", "wide", ""}
+    reason : {"no rows", "chance", "few", "wide", "constant", ""}
         Why it is not decided.
     """
 
@@ -141,9 +141,12 @@ def compute_requested(_: tuple[()], base: Report) -> Requested:
     columns = list(dict.fromkeys(chain.from_iterable(tests.values())))
     tested_pairs = []
     n_other_pairs = 0
+    alike = set()
     for group_counts in (
         references.without_excluded_groups(compared_slice, config) for compared_slice in base.slices
     ):
+        if group_counts.decided_alike:
+            alike.add(group_counts.place)
         slice_pairs = _tested_pairs(group_counts, dict.fromkeys((*columns, *names)), config)
         tested_pairs += slice_pairs
         # A reference that the data chose is the extreme one of all pairs: the others count as tests, too.
@@ -164,6 +167,8 @@ def compute_requested(_: tuple[()], base: Report) -> Requested:
             metric_tests = [
                 _decide_test(pair, name, test, values, p_holm[test], config) for test in tests[name]
             ]
+            if pair.place in alike and find_metric(name).on != "labels":
+                metric_tests = list(map(_without_pass, metric_tests))
             verdicts[name] = combine_verdicts(test.verdict for test in metric_tests)
             decided += metric_tests
         intervals = {name: values[name].interval for name in names}
@@ -244,6 +249,13 @@ def _decide_test(
         verdict=verdict,
         reason=reason,
     )
+
+
+def _without_pass(test: RequestedTest) -> RequestedTest:
+    """Return a test of decisions that are all alike: what passes says nothing of them."""
+    if test.verdict == "pass":
+        return replace(test, verdict="undecided", reason="constant")
+    return test
 
 
 def _tested_pairs(

@@ -127,6 +127,12 @@ class Slice:
         )
 
     @property
+    def decided_alike(self) -> bool:
+        """Whether everybody is selected, or nobody: rates of decisions are alike whoever is asked."""
+        n_refused, n_selected = self.cell_rows.sum((0, 1))
+        return not (n_refused and n_selected)
+
+    @property
     def shares_clusters(self) -> bool:
         """Whether some cluster has two rows, by either column."""
         return _have_two_rows(self.cluster_ways)

@@ -390,6 +390,9 @@ def _describe_message(
         return f"Passes{place}: in {_name_attributes(judged, report)} no gap is larger than allowed."
     if not any(comparisons_behind(verdict, report) for verdict in judged):
         return f"Not decided{place}: there is nothing to compare."
+    reasons = {row.reason for verdict in judged for row in comparisons_behind(verdict, report)}
+    if reasons == {"constant"}:
+        return f"Not decided{place}: everybody is decided on alike, and there is nothing to compare."
     differing, within = _differing_attributes(judged, report)
     if differing:
         names = _name_attributes(differing, report)
