@@ -13,10 +13,21 @@ _IDENTIFIER = re.compile(
 COUNTS = ("freq", "frequency", "count", "counts")
 """What a column is called that says how many people a row stands for."""
 
-_WEIGHT = re.compile(
-    r"(?:^|[\W_])(?:(?:sample|row|case|survey|final|person|instance|design)?_?weights?|fnl_?wgt|p?wgt|perwt)\d*$",
+_WORD_OF_WEIGHT = r"(?:weights?|wghts?|wgts?|wts?)"
+_WHOSE_WEIGHT = (
+    r"(?:samp(?:l[a-z]*)?|row|case|survey|svy|final|fin|person|pers?|instance|design|analysis|house?hold|hh|"
+    r"pop(?:ulation)?|obs(?:ervations?)?|freq(?:uency)?|prob(?:ability)?|base|post[a-z]*|strat[a-z]*|ind(?:iv[a-z]*)?|"
+    r"expansion|replicate|rep)"
+)
+_SURVEY_WEIGHT = re.compile(  # as surveys write it: the ACS, CPS, GSS, ESS, NHANES, BRFSS and others
+    rf"_*(?:{_WHOSE_WEIGHT}[\W_]*{_WORD_OF_WEIGHT}|{_WORD_OF_WEIGHT}[\W_]*{_WHOSE_WEIGHT}|w(?:gh?)?ts?|"
+    r"[pdhafi]weights?|[ph]w(?:gh?|eigh)?t|(?:a_?)?fnl_?w(?:eigh|g)t|p?wgtp?|an?weight|pspw(?:ei)?ght|marsupwt|"
+    r"(?:asec|earn|ll?cp)wt|wt(?:finl|supp|ss\w*)|wt(?:mec|int|saf)\d*yr|wtdrd?1?(?:\dd)?|"
+    r"pondera(?:cion|tion)?|p?hrf|hochrechnungsfaktor|gewichtungsfaktor|weegfactor|"
+    r"fac(?:tor)?[\W_]*(?:de[\W_]*)?exp(?:ansion)?)\d*",
     re.IGNORECASE | re.ASCII,
 )
+_WEIGHT = re.compile(r"(?:^|[\W_])w(?:eigh|g)ts?\d*$", re.IGNORECASE | re.ASCII)
 
 # What a word of a column's name begins with, or is ($), accents left out.
 _PROTECTED = re.compile(
@@ -104,12 +115,25 @@ def named_like_identifiers(name: str) -> bool:
 def named_like_weights(name: str) -> bool:
     """Return whether a column is called like one of weights of rows.
 
-    >>> [named_like_weights(name) for name in ("weight", "Sample_Weight", "fnlwgt", "final weight", "PERWT")]
+    >>> [named_like_weights(name) for name in ("weight", "Sample_Weight", "fnlwgt", "wt", "PERWT")]
     [True, True, True, True, True]
-    >>> [named_like_weights(name) for name in ("weighted", "weight_class", "birthweight", "heavyweight", "w")]
+    >>> [named_like_weights(name) for name in ("weighted", "weight_class", "birthweight", "lwt", "w")]
     [False, False, False, False, False]
     """
-    return _WEIGHT.search(name) is not None
+    return _WEIGHT.search(name) is not None or named_like_survey_weights(name)
+
+
+def named_like_survey_weights(name: str) -> bool:
+    """Return whether weights of rows are called so and nothing that people weigh.
+
+    >>> names = ("PWGTP", "hhwt", "weight_final", "sampling weight", "_LLCPWT", "WTMEC2YR", "pweight", "wt")
+    >>> all(named_like_survey_weights(name) for name in names)
+    True
+    >>> names = ("weight", "birth_weight", "body weight", "weight_kg", "bwt", "newton", "factor")
+    >>> any(named_like_survey_weights(name) for name in names)
+    False
+    """
+    return _SURVEY_WEIGHT.fullmatch(name) is not None
 
 
 def named_like_protected(name: str) -> bool:

@@ -378,3 +378,31 @@ def test_a_table_that_is_not_utf8_has_its_encoding_in_the_card(say, tmp_path):
     assert "write its encoding in the card, likely encoding: cp1252" in say("data", "show", "a.yaml").err
     unknown = say("init", "a.csv", *flags, "--force", "--encoding", "ansi")
     assert '--encoding: error: no encoding is called "ansi"' in unknown.err
+
+
+@pytest.mark.parametrize(
+    ("name", "factor", "way"),
+    [
+        ("PWGTP", 1, "in place of its line"),
+        ("sampling_weight", 0.37, "a run counts whole people"),
+        ("factor_expansion", 2, "in place of its line"),
+        ("wt", 0.5, "a run counts whole people"),
+    ],
+)
+def test_weights_of_surveys_are_no_features_and_whole_ones_may_count_people(
+    say, tmp_path, name, factor, way
+):
+    table = loans(60)
+    table[name] = [round(factor * (i % 17 + 1), 2) for i in range(60)]
+    table["birth_weight"] = [2000 + i * 37 % 53 for i in range(60)]
+    write_table(tmp_path / "loans.csv", table)
+    assert say("init", "loans.csv", *FLAGS).code == 0
+    assert [columns_of(tmp_path)[column] for column in (name, "birth_weight")] == ["drop", "integer"]
+    text = (tmp_path / "loans.yaml").read_text()
+    words = " ".join(text.replace("# ", "").split())
+    assert f"`counts: {name}`" in words
+    assert way in words
+    if factor in (1, 2):  # what the fix says
+        text = text.replace(f"\n  {name}: drop", "").replace("columns:", f"counts: {name}\ncolumns:")
+        (tmp_path / "loans.yaml").write_text(text)
+        assert len(fb.load(str(tmp_path / "loans.yaml"))) == sum(table[name])

@@ -25,6 +25,23 @@ GROUPS = 6  # so many of them: codes of occupations, not ages
 OPPOSITES = ({"male", "female"}, {"man", "woman"}, {"men", "women"}, {"black", "white"})
 
 
+WEIGHTS = "is called like a weight of rows"
+
+
+def fix_for_weights(name: str, cells: "pd.Series[str]", otherwise: str) -> str:
+    """Return what a card can do with weights of rows: count people, if all are whole, or `otherwise`.
+
+    >>> fix_for_weights("PWGTP", pd.Series(["12", "0"]), "drop it")
+    'if a row stands for so many people, write `counts: PWGTP` in place of its line; else drop it'
+    >>> fix_for_weights("wt", pd.Series(["1.5"]), "drop it")
+    'drop it; a run counts whole people: `counts: wt` needs the weights rounded to such in the file'
+    """
+    counts = f"`counts: {yaml_word(name)}`"
+    if all(is_number(cell, whole=True) and float(cell) >= 0 for cell in cells.unique()):
+        return f"if a row stands for so many people, write {counts} in place of its line; else {otherwise}"
+    return f"{otherwise}; a run counts whole people: {counts} needs the weights rounded to such in the file"
+
+
 def check_columns(rows: RawRows) -> Iterator[Finding]:
     """Yield the constant, near-unique and duplicate columns.
 
@@ -96,11 +113,9 @@ def check_files(rows: RawRows) -> Iterator[Finding]:
                 format_drop(name),
             )
         if named_like_weights(name) or name.casefold() in COUNTS:
-            problem = "is called like a weight of rows"
-            fix = format_drop(name)
-            fix += " if it says for how many people a row stands: it is nothing of the person"
             is_used = not card.drops(name) and name != card.counts
-            yield rows.finding("weight", name, problem, fix, used=is_used)
+            fix = fix_for_weights(name, file[name][~gap], f"{format_drop(name)}: it is nothing of the person")
+            yield rows.finding("weight", name, WEIGHTS, fix, used=is_used)
         values = file[name][~gap].nunique()
         again = int((~gap).sum()) - values
         if named_like_identifiers(name) and values > SOME * len(gap) and again:

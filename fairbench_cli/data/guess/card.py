@@ -12,13 +12,13 @@ import pandas as pd
 from fairbench_cli.base.safe_text import format_percent, printable
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.data.card import Card
-from fairbench_cli.data.checks.columns import LEVELS, SOME, check_columns
+from fairbench_cli.data.checks.columns import LEVELS, SOME, WEIGHTS, check_columns, fix_for_weights
 from fairbench_cli.data.checks.leaks import describe_leak, find_leaks
 from fairbench_cli.data.checks.rows import RawRows
 from fairbench_cli.data.columns import find_kind, format_edge
 from fairbench_cli.data.guess.read_raw import RawCells
 from fairbench_cli.data.guess.roles import GivenRoles, Group
-from fairbench_cli.data.recognise import is_date, named_like_identifiers
+from fairbench_cli.data.recognise import is_date, named_like_identifiers, named_like_survey_weights
 
 FEW = 10  # different numbers that are kept as levels
 QUANTILES = 5
@@ -97,6 +97,11 @@ def _find_left_out(rows: RawRows, kinds: Mapping[str, str]) -> dict[str, tuple[s
             else:
                 suffix = ", perhaps an identifier"
             reasons[name] = findings[name] + suffix, use
+        elif kinds[name] != "nominal" and named_like_survey_weights(name):
+            reasons[name] = (
+                f"{WEIGHTS}: {fix_for_weights(name, cells[~cells.isin(rows.gaps)], 'leave it out')}",
+                use,
+            )
         elif named_like_identifiers(name) and values > SOME * len(cells):
             reasons[name] = f"{values} different values, and named like an identifier", use
         elif kinds[name] == "nominal" and values > LEVELS:
