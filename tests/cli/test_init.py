@@ -389,9 +389,7 @@ def test_a_table_that_is_not_utf8_has_its_encoding_in_the_card(say, tmp_path):
         ("wt", 0.5, "a run counts whole people"),
     ],
 )
-def test_weights_of_surveys_are_no_features_and_whole_ones_may_count_people(
-    say, tmp_path, name, factor, way
-):
+def test_weights_of_surveys_are_no_features_and_whole_ones_may_count_people(say, tmp_path, name, factor, way):
     table = loans(60)
     table[name] = [round(factor * (i % 17 + 1), 2) for i in range(60)]
     table["birth_weight"] = [2000 + i * 37 % 53 for i in range(60)]
@@ -406,3 +404,22 @@ def test_weights_of_surveys_are_no_features_and_whole_ones_may_count_people(
         text = text.replace(f"\n  {name}: drop", "").replace("columns:", f"counts: {name}\ncolumns:")
         (tmp_path / "loans.yaml").write_text(text)
         assert len(fb.load(str(tmp_path / "loans.yaml"))) == sum(table[name])
+
+
+@pytest.mark.parametrize(
+    ("levels", "deprived", "words"),
+    [
+        ("negra parda indígena amarela branca outra", 3, "indígena, negra or parda against everybody else"),
+        ("16-24 25-34 35-44", 2, "everybody but 35-44 against 35-44"),
+        ("Roma Poles Czechs Slovaks", 1, "Roma against everybody else"),
+    ],
+)
+def test_a_group_of_several_levels_is_called_by_the_shorter_list(say, tmp_path, levels, deprived, words):
+    levels = levels.split()
+    table = loans(210) | {"people": [levels[i % len(levels)] for i in range(210)]}
+    write_table(tmp_path / "loans.csv", table)
+    flags = ["--label", "approved", "--favourable", "yes", "--protected"]
+    assert say("init", "loans.csv", *flags, f"people={','.join(levels[:deprived])}").code == 0
+    settings = ["--set", "repeats=2", "--set", "classifiers=[naive-bayes]", "--set", "controls=false"]
+    done = say("run", "loans-run.yaml", *settings, "--jobs", "1")
+    assert f"loans: {words}" in " ".join(done.out.split()), done.out

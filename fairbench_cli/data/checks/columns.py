@@ -29,7 +29,7 @@ WEIGHTS = "is called like a weight of rows"
 
 
 def fix_for_weights(name: str, cells: "pd.Series[str]", otherwise: str) -> str:
-    """Return what a card can do with weights of rows: count people, if all are whole, or `otherwise`.
+    """Return the use of weights of rows to a card: people to count, if all are whole, or `otherwise`.
 
     >>> fix_for_weights("PWGTP", pd.Series(["12", "0"]), "drop it")
     'if a row stands for so many people, write `counts: PWGTP` in place of its line; else drop it'

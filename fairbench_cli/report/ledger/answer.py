@@ -59,6 +59,7 @@ from fairbench_cli.report.ledger.run_ledger import (
 )
 
 NOT_RUN = "not run yet"
+MOST_NAMED = 6  # levels of a group
 TRIVIAL_SHARE = 0.1
 """Of the baseline's gap: a change by less than this share of it hardly changes it."""
 SEEN = CELL_COLUMNS.index("include_protected")
@@ -681,12 +682,17 @@ def _find_outcome(
 def groups_in_words(protected: ProtectedAttributes, compared: str) -> tuple[str, str]:
     """Return the deprived and the favoured group, by the card's names of people, else by their levels.
 
+    Of several levels the shorter list names its group; the other is everybody else.
+
     >>> from fairbench_cli.measures.groups import ProtectedAttribute
     >>> sex = ProtectedAttribute("sex", ("f", "m"), ("f",), ("m",))
     >>> race = ProtectedAttribute("race", ("b", "o", "w"), ("b", "o"), ("w",))
     >>> protected = ProtectedAttributes((sex, race))
     >>> [groups_in_words(protected, compared) for compared in ("sex", "race", "sex × race")]
     [('f', 'm'), ('everybody but w', 'w'), ('everybody but m × w', 'm × w')]
+    >>> race = ProtectedAttribute("race", tuple("abcdef"), ("a", "b", "c"), ("d", "e", "f"))
+    >>> groups_in_words(ProtectedAttributes((race,)), "race")
+    ('a, b or c', 'everybody else')
     """
     # 1. List the attributes that are compared, each once; a joint attribute stands for several.
     attributes_of_joint = {joint.name: joint.of for joint in protected.joint}
@@ -697,13 +703,23 @@ def groups_in_words(protected: ProtectedAttributes, compared: str) -> tuple[str,
     attributes = [attribute_by_name[name] for name in names if name in attribute_by_name]
     # 2. Of an intersection the favoured are favoured by every attribute.
     if len(attributes) != 1:
-        favoured = CROSS.join(" or ".join(attribute.favoured) for attribute in attributes)
+        favoured = CROSS.join(_join_levels(attribute.favoured) for attribute in attributes)
         return f"everybody but {favoured}", favoured
     # 3. The card may have a name for the groups of an attribute.
     attribute = attributes[0]
-    favoured = attribute.favoured_called or " or ".join(attribute.favoured)
+    favoured = attribute.favoured_called or _join_levels(attribute.favoured)
     if attribute.deprived_called:
         return attribute.deprived_called, favoured
-    if len(attribute.deprived) == 1:
-        return attribute.deprived[0], favoured
-    return f"everybody but {favoured}", favoured
+    if len(attribute.deprived) > 1 and len(attribute.deprived) > len(attribute.favoured):
+        return f"everybody but {favoured}", favoured
+    if len(attribute.favoured) > 2 and not attribute.favoured_called:
+        favoured = "everybody else"
+    return _join_levels(attribute.deprived), favoured
+
+
+def _join_levels(levels: Sequence[str]) -> str:
+    """Return some levels of an attribute in words: "a, b or c"; of more than six the last as a number."""
+    named = list(levels)
+    if len(named) > MOST_NAMED:
+        named[MOST_NAMED - 1 :] = [f"{len(named) - MOST_NAMED + 1} others"]
+    return " or ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
