@@ -42,6 +42,7 @@ from fairbench_cli.audit.scan.roles import (
     find_words_below,
     too_many_groups,
 )
+from fairbench_cli.audit.scan.row_checks import check_rows
 from fairbench_cli.audit.scan.scan import (
     Cells,
     CountedRows,
@@ -593,9 +594,7 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
     config = rows.config
     roles = rows.roles
     notes = list(rows.notes)
-    if not rows.binary:
-        for column in roles.scores:
-            notes += readings.check_thresholds(rows.source, column, config.threshold)
+    notes += check_rows(rows)
     for name, bins in rows.bins.items():
         notes.append(readings.describe_bins(name, config.bins[name], bins))
     # Whose rows these are is said last, and looked at before the groups, which may be refused.

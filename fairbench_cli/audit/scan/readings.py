@@ -42,12 +42,34 @@ MOST_OUTCOMES = 100  # different values of one column
 MOST_LISTED = 10
 FAVOURABLE = Flag("favourable")
 PERCENT = 100.0
-TWO = 2.0  # shares that overshoot 1 do not come as far
-NEARLY = 0.95  # of the scores
-FEWEST_SHARES = 10  # scores between 0 and 1
 AFTER_NUMBER = "% \u00a0\u202f"  # a sign, and the blanks before it
 
 Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SplitTies:
+    """Equal scores at the cut of a top list that do not all fit.
+
+    Parameters
+    ----------
+    decision : Decision
+        What was asked for.
+    k : int
+        How many rows that is.
+    above, tied : int
+        How many rows have a higher score, and how many this one.
+    """
+
+    decision: Decision
+    k: int
+    above: int
+    tied: int
+
+    @property
+    def selected(self) -> dict[str, int]:
+        """How many rows are selected by each way to treat ties."""
+        return {"include": self.above + self.tied, "exclude": self.above, "random": self.k}
 
 
 @dataclass(frozen=True)
@@ -64,12 +86,15 @@ class Cut:
         How many of the rows with exactly this score are selected, too.
     outcome : int, or None
         The position of the class that is selected, where scores are classes.
+    split : SplitTies or None
+        How a top list is cut among equal scores; None where all of these fit.
     """
 
     text: str
     score: float
     tied: int | str = "all"
     outcome: int | None = None
+    split: SplitTies | None = None
 
 
 CutsByModel = dict[str | None, list[Cut]]
@@ -227,12 +252,13 @@ def _make_cut(decision: Decision, ranks: Mapping[int, Rank] | None = None) -> Cu
         return Cut(f"{ABOVE_MEDIAN} {median:.10g} ({tied} at it)", median, "none")
     if rank.upto == k:
         return Cut(text, rank.score)
-    if decision.ties == "include":
-        return Cut(f"{text} ({rank.upto} with ties)", rank.score)
     above = rank.upto - rank.tied
+    split = SplitTies(decision, k, above, rank.tied)
+    if decision.ties == "include":
+        return Cut(f"{text} ({rank.upto} with ties)", rank.score, split=split)
     if decision.ties == "exclude":
-        return Cut(f"{text} ({above} without ties)", rank.score, "none")
-    return Cut(f"{text} ({k - above} of {rank.tied} ties drawn)", rank.score, k - above)
+        return Cut(f"{text} ({above} without ties)", rank.score, "none", split=split)
+    return Cut(f"{text} ({k - above} of {rank.tied} ties drawn)", rank.score, k - above, split=split)
 
 
 def _count_ranges(source: Source, roles: ColumnRoles, column: int) -> dict[str, int]:
@@ -430,88 +456,6 @@ def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[
             else f"{note}."
         )
     return replace(source, in_sql=tuple(in_sql)), tuple(notes)
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """How the scores of a column lie to 0, 1 and 2: rows, the lowest and highest, and how many are where."""
-
-    rows: int
-    low: float
-    high: float
-    inside: int  # above 0 and below 1
-    shares: int  # from 0 to 1
-    from_one: int  # 1 and above
-    between: int  # above 1 and below 2
-
-    @property
-    def mixed(self) -> bool:
-        """Whether some scores are likely shares and others percents.
-
-        Of a smooth scale up to 100 that has `FEWEST_SHARES` scores between 0 and 1, some are between 1 and 2.
-        """
-        wide = self.low >= 0 and TWO <= self.high <= PERCENT
-        return wide and self.inside >= FEWEST_SHARES and self.between == 0
-
-
-def check_thresholds(source: Source, column: int, thresholds: tuple[float, ...]) -> list[str]:
-    """Refuse a threshold of another scale than nearly all scores; return notes of scores of two scales.
-
-    A threshold between 0 and 1 is of another scale where nearly all scores are from 1 to 100, or all of them
-    are above it; one from 1 to 100 where nearly all are from 0 to 1 and the others look like percents, or
-    none is as high. What the first rows do not hint at is not looked for in all of them.
-    """
-    name = source.columns[column]
-    scale = _measure_scale(source, column, "sample" if source.alone is None else "predictions")
-    if scale.mixed or any(_whom_it_selects(scale, threshold) for threshold in thresholds):
-        scale = _measure_scale(source, column, "predictions")
-    for threshold in thresholds:
-        who = _whom_it_selects(scale, threshold)
-        if not who:
-            continue
-        span = f"{name} goes from {scale.low:.6g} to {scale.high:.6g}"
-        if threshold < 1:
-            meant = threshold * PERCENT
-        else:
-            meant = threshold / PERCENT
-        fix: MessageText = "name a threshold between these"
-        if scale.mixed:
-            fix = "write all scores on one scale: some look like shares, others like percents"
-        elif scale.low < meant <= scale.high:
-            fix = ("did you mean ", Flag("threshold", f"{meant:.6g}"), "?")
-        raise user_error(f"{span}: a threshold of {threshold:.6g} selects {who}", fix, Flag("threshold"))
-    if not scale.mixed:
-        return []
-    counts = f"{scale.inside} are between 0 and 1, none between 1 and 2, and others up to {scale.high:.6g}"
-    return [f"{name}: {counts}; if some are shares and some percents, write all on one scale."]
-
-
-def _whom_it_selects(scale: _Scale, threshold: float) -> str:
-    """Return whom a threshold of another scale selects; empty where it may well be of this one."""
-    nearly = NEARLY * scale.rows
-    share = 0 < threshold < 1 and TWO <= scale.high <= PERCENT
-    percent = 1 < threshold <= PERCENT and scale.low >= 0
-    cases = {
-        "everybody": share and threshold <= scale.low,
-        "nearly everybody": share and scale.low >= 0 and scale.from_one >= nearly,
-        "nobody": percent and scale.high <= 1,
-        "nearly nobody": percent and scale.mixed and scale.shares >= nearly,
-    }
-    return next((who for who, holds in cases.items() if holds), "")
-
-
-def _measure_scale(source: Source, column: int, table: str) -> _Scale:
-    """Return where the scores of a table lie."""
-    score = f"number_{column}"
-    conditions = (
-        f"{score} > 0 AND {score} < 1",
-        f"{score} BETWEEN 0 AND 1",
-        f"{score} >= 1",
-        f"{score} > 1 AND {score} < 2",
-    )
-    counts = (f"count(*) FILTER ({condition})" for condition in conditions)
-    ends = f"coalesce(min({score}), -1), coalesce(max({score}), -1)"
-    return _Scale(*source.row(f"SELECT count({score}), {ends}, {', '.join(counts)} FROM {table}"))
 
 
 @dataclass(frozen=True)

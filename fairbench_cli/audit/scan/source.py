@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, Type
 
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.spreadsheets import copy_sheet, is_workbook
-from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table
 from fairbench_cli.base.encodings import (
     ADVICE,
     UndecodableError,
@@ -74,6 +73,8 @@ NAMES = re.compile(r"\b(text|trimmed|number|code|group)_(\d+)\b")  # of columns 
 FRAME = "data frame"  # in messages, instead of a file
 
 Value = TypeVar("Value")
+MAGIC = b"SQLite format 3\0"  # how such a file begins
+ADDRESS = "sqlite:///"  # how its address does
 Format = Literal["csv", "ndjson", "parquet", "sqlite", "workbook", "frame"]
 
 
@@ -420,6 +421,8 @@ def open_file(
             zipped, head = _read_first_bytes(path)
             notes = (f"Read as {encoding}.",)
         if head.startswith(MAGIC) and not zipped:
+            from fairbench_cli.audit.scan.sqlite import copy_table
+
             table, names = copy_table(database, path, name, sql_table, tell)
             columns = [sql.text_column(f"x{i}") for i in range(len(names))]
             return _with_table(Source(database, name, (), "sqlite", path), table, names, columns)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-MAGIC = b"SQLite format 3\0"
-ADDRESS = "sqlite:///"
 CELLS = 500_000  # that are copied at once
 
 

@@ -18,6 +18,7 @@ from fairbench_cli.audit.parts.rates import (
     rows_of_attribute,
 )
 from fairbench_cli.audit.scan.roles import NOT_AUDITED, SHORT_FOR
+from fairbench_cli.audit.scan.row_checks import ASKED
 from fairbench_cli.audit.scan.source import LEFT_OUT
 from fairbench_cli.audit.show.answer_model import OpenGroup
 from fairbench_cli.audit.show.document import describe_gate, format_level, source_name
@@ -39,8 +40,8 @@ MORE = "All comparisons: --all. A page and files: -o FOLDER."
 
 
 def _note_order(note: str) -> int:
-    """Return the place of a note: groups that may be one first; what was read before what was not."""
-    if SHORT_FOR in note:
+    """Return the place of a note: what may be a mistake first; what was read before what was not."""
+    if SHORT_FOR in note or note.startswith(ASKED):
         return 0
     if note.startswith((NOT_AUDITED, LEFT_OUT)):
         return 2
