@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.base.errors import ArgumentError, Problem, suggest, user_error
+from fairbench_cli.base.row_arrays import join_columns, side_by_side
 from fairbench_cli.measures.counts import Counts, Floats, count
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find_metric
@@ -138,10 +139,12 @@ def _counted(y_true: Any, y_pred: Any, groups: Any, reference: Any, favourable: 
     if missing:
         problem = f"{missing[0]} is missing"
         raise ArgumentError(Problem(problem, "call measure(name, y_true, y_pred, groups, reference=…)"))
-    y_true, y_pred, labels = (_as_given(argument) for argument in (y_true, y_pred, groups))
-    if labels.ndim != 1:
-        problem = f"groups has the shape {labels.shape}"
-        raise ArgumentError(Problem(problem, "give one group per row, such as a column of a frame"))
+    given = {"y_true": y_true, "y_pred": y_pred, "groups": groups, "weights": weights}
+    arrays = {
+        name: _as_given(array)
+        for name, array in side_by_side(given, {"groups": join_columns("groups")}).items()
+    }
+    labels = arrays["groups"]
     from pandas import isna
 
     if isna(labels).any():
@@ -159,11 +162,8 @@ def _counted(y_true: Any, y_pred: Any, groups: Any, reference: Any, favourable: 
             raise user_error(f'no row is of the group "{level}"', suggest(level, levels), "reference")
     if favoured and len(set(favoured)) == len(levels):
         raise user_error("everybody is in the reference", "name fewer groups", "reference")
-    outcomes = {"y_true": y_true, "y_pred": y_pred}
+    outcomes = {name: arrays[name] for name in ("y_true", "y_pred")}
     for name, array in outcomes.items():
-        if array.shape != labels.shape:
-            problem = f"{name} has the shape {array.shape}, groups {labels.shape}"
-            raise ArgumentError(Problem(problem, "give one value per row"))
         if isna(array).any():
             raise user_error(f"{name} has missing values", "leave those rows out")
     if favourable is not None:
@@ -175,7 +175,7 @@ def _counted(y_true: Any, y_pred: Any, groups: Any, reference: Any, favourable: 
             raise user_error(f"{name} has values that are not 0 or 1", fix)
     try:
         y, predicted = (array.astype(np.int8) for array in outcomes.values())
-        counts = count(codes, y, predicted, levels, weights)
+        counts = count(codes, y, predicted, levels, arrays.get("weights"))
     except ValueError as error:
         raise ArgumentError(Problem(str(error), "give a weight from 0 for each row", "weights")) from None
     return Counts(levels, counts.n, favoured)

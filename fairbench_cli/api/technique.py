@@ -35,6 +35,7 @@ from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_
 from fairbench_cli.base.parameters import inspect_parameters
 from fairbench_cli.base.plugins import short_name
 from fairbench_cli.base.registry import Registry
+from fairbench_cli.base.row_arrays import is_array, join_columns, one_column, refuse_other_rows
 from fairbench_cli.base.validation import to_findings
 from fairbench_cli.classifiers.fit import Classifier, FittedClassifier
 from fairbench_cli.classifiers.foreign import Choice, ForeignEstimator
@@ -202,6 +203,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         UserError, ValueError
             When parameters, rows, labels and groups do not fit together.
         """
+        refuse_other_rows({"X": X, "y": y, GROUP: sensitive_features, "sample_weight": sample_weight})
         frame = self._frame(X, reset=True, y=y)
         labels = self._labels(y, len(frame))
         technique, spec = self._technique()
@@ -276,6 +278,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None) -> float:
         """Return the accuracy of `predict`."""
+        refuse_other_rows({"X": X, "y": y, "sample_weight": sample_weight})
         is_right = np.asarray(y) == self.predict(X, sensitive_features)
         return float(np.average(is_right, weights=sample_weight))
 
@@ -385,6 +388,14 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
     def _group_place(self, frame: pd.DataFrame, groups_given: Any, spec: ComponentSpec) -> int | None:
         """Return which column the protected attribute is; of groups that are given next to X, one more."""
         group_column = self.sensitive_features
+        if is_array(group_column):
+            problem = "sensitive_features of technique() names a column of X, and is an array"
+            raise ArgumentError(Problem(problem, "give it to fit: fit(X, y, sensitive_features=s)"))
+        if isinstance(group_column, list | tuple):
+            name = " × ".join(map(str, group_column))
+            joined = f"X[{list(group_column)!r}].astype(str).agg(' × '.join, axis=1)"
+            fix = f"join them: X[{name!r}] = {joined}, and sensitive_features={name!r}"
+            raise ArgumentError(Problem(f"sensitive_features names {len(group_column)} columns", fix))
         if group_column is not None and groups_given is not None:
             problem = f"the groups are the column {group_column!r} of X, and are given to fit too"
             raise ArgumentError(Problem(problem, "leave one of the two out"))
@@ -459,6 +470,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any, sensitive_features: Any) -> Sample:
         check_is_fitted(self, "fitted_")
+        refuse_other_rows({"X": X, GROUP: sensitive_features})
         rows = self._sample(self._with_groups(self._frame(X, reset=False), sensitive_features))
         if self.prefit_:
             return replace(rows, outputs=self._outputs(X))
@@ -604,16 +616,5 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
 
 def _series(groups_given: Any) -> "pd.Series[Any]":
     """Return groups as a series without the index of their rows."""
-    if getattr(groups_given, "ndim", 1) != 1:
-        if groups_given.shape[1] != 1:
-            problem = f"sensitive_features are {groups_given.shape[1]} columns"
-            raise ArgumentError(Problem(problem, "give one; of several join the texts, such as race + sex"))
-        if hasattr(groups_given, "iloc"):
-            groups_given = groups_given.iloc[:, 0]
-        else:
-            groups_given = groups_given[:, 0]
-    return (
-        groups_given.reset_index(drop=True)
-        if hasattr(groups_given, "iloc")
-        else pd.Series(list(groups_given))
-    )
+    groups = one_column(GROUP, groups_given, join_columns(GROUP))
+    return groups.reset_index(drop=True) if hasattr(groups, "iloc") else pd.Series(list(groups))

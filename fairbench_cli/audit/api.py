@@ -21,7 +21,17 @@ if TYPE_CHECKING:
     from fairbench_cli.document.model import Document, Verdict
     from fairbench_cli.document.notebook import ShownChart
 
-PLURALS = {"attributes": "attribute", "metrics": "metric", "thresholds": "threshold", **SPELLINGS}
+PLURALS = {
+    "attributes": "attribute",
+    "metrics": "metric",
+    "thresholds": "threshold",
+    "weights": "weight",
+    "sample_weight": "weight",
+    "sensitive_features": "attribute",
+    **SPELLINGS,
+}
+PER_ROW = ("score", "label", "attribute", "weight", "counts", "cluster", "slice", "explain", "model_column")
+"""Options that name columns, and may be arrays."""
 FRAME = "data frame"  # instead of a path, in a configuration
 GROUP = "group"  # what groups without a name are called
 
@@ -268,7 +278,6 @@ def audit(
     y_pred: "ArrayLike | None" = None,
     groups: "ArrayLike | Mapping[str, ArrayLike] | Frame | None" = None,
     *,
-    weights: "ArrayLike | None" = None,
     config: str | Path | None = None,
     only: str | Sequence[str] = (),
     repeat: int | None = None,
@@ -287,8 +296,6 @@ def audit(
         Decisions of 0 and 1, or scores that ``threshold``, ``top_k`` or ``top_share`` cut.
     groups : array, shape (rows,), or mapping or frame of these, optional
         The group of each person, of one protected attribute or of several by name.
-    weights : array, shape (rows,), optional
-        Of arrays; a file or frame has a column, ``weight="w"``.
     config : str or Path, optional
         A YAML file of options.
     only : str or sequence of str
@@ -299,7 +306,9 @@ def audit(
         As on the command line, with underscores: ``score="p"``, ``label="y"``, ``attributes=["race"]``,
         ``ref={"race": "Caucasian"}``, ``tau=0.8`` or ``tau={"default": 0.8, "fpr": 0.9}``,
         ``margin=0.05`` or ``margin={"fpr": 0.05}``, ``top_k=[100, 200]``, ``intersect=["race,sex"]``,
-        ``explain=["education", "education,hours"]``. The baseline, ``against="old.csv"``, may be a frame.
+        ``explain=["education", "education,hours"]``, ``weight="w"``. The baseline, ``against="old.csv"``, may
+        be a frame. What names a column (weight, cluster, slice, explain …) may be an array, beside arrays or
+        a frame.
 
     Raises
     ------
@@ -322,6 +331,8 @@ def audit(
         arrays = True
     else:
         arrays = y_pred is not None or groups is not None
+    if arrays and groups is None:
+        groups = options.pop("sensitive_features", None)
     if arrays and (y_pred is None or groups is None):
         if y_pred is None:
             missing = "y_pred"
@@ -329,13 +340,9 @@ def audit(
             missing = "groups"
         message = f"arrays are audited, and {missing} is missing"
         raise ArgumentError(Problem(message, "call audit(y_true, y_pred, groups), or audit(frame_or_path)"))
-    if not arrays and (source is None or weights is not None):
-        if source is None:
-            message = "there is nothing to audit"
-        else:
-            message = "weights= is for arrays"
+    if not arrays and source is None:
         fix = "call audit(frame_or_path), or audit(y_true, y_pred, groups)"
-        raise ArgumentError(Problem(message, fix if source is None else 'name the column: weight="w"'))
+        raise ArgumentError(Problem("there is nothing to audit", fix))
     if arrays and options.get("against") is not None:
         message = "against= is a file or frame, and arrays are audited"
         fix = 'give a frame with both columns of scores: audit(frame, score=["old", "new"])'
@@ -343,10 +350,13 @@ def audit(
     from fairbench_cli.audit.command import NO_FILE, WrittenCall
 
     try:
+        attributes = [column.name for column in _columns("groups", groups, GROUP)] if arrays else None
+        options, extras = _take_arrays(options, attributes)
         settings, baseline = read_options(options, config)
-        rows: Any = source
         if arrays:
-            rows, settings = frame_of_arrays(source, y_pred, groups, weights, settings)
+            rows, settings = frame_of_arrays(source, y_pred, groups, extras, settings)
+        else:
+            rows = _frame_with_arrays(source, extras)
         filters = (only,) if isinstance(only, str) else tuple(only)
         file = str(source) if isinstance(source, str | Path) else NO_FILE
         report = run(rows, settings, baseline, filters, repeat)
@@ -405,6 +415,10 @@ def values_by_key(options: Mapping[str, Any]) -> dict[str, Any]:
             plural = next(plural for plural, single in PLURALS.items() if single == name)
             problem = f"{name}= and {plural}= are one option, and both are given"
             raise ArgumentError(Problem(problem, "leave one of the two out"))
+        if name in PER_ROW and hasattr(value, "__array__"):
+            problem = f"{keyword}= is an array, and here it names a column"
+            fix = f'put it into the frame, frame.assign({name}={keyword}), and write {keyword}="{name}"'
+            raise ArgumentError(Problem(problem, fix))
         value_of[name] = value
     return value_of
 
@@ -433,62 +447,132 @@ def run(
 
 
 def frame_of_arrays(
-    labels: Any, scores: Any, groups: Any, weights: Any, config: "AuditConfig"
+    labels: Any, scores: Any, groups: Any, extras: "Sequence[ArrayColumn]", config: "AuditConfig"
 ) -> "tuple[pd.DataFrame, AuditConfig]":
     """Return arrays of one value per person as a frame, and the configuration that names its columns.
 
-    They are called ``score``, ``label``, ``weight`` and by the attributes' names.
+    They are called ``score``, ``label``, ``weight`` and by the attributes' names; `extras` by their own.
 
     Raises
     ------
+    ArgumentError
+        For arrays that do not fit together.
     UserError
-        For arrays of different lengths, and attributes called like another column.
+        For attributes called like another column.
 
     Examples
     --------
     >>> from fairbench_cli.audit.config import AuditConfig
-    >>> frame, config = frame_of_arrays([1, 1], [1, 0], {"sex": ["f", "m"]}, None, AuditConfig())
+    >>> frame, config = frame_of_arrays([1, 1], [1, 0], {"sex": ["f", "m"]}, [], AuditConfig())
     >>> list(frame), config.attributes
     (['score', 'label', 'sex'], ('sex',))
     """
     import pandas as pd
 
-    by_attribute = groups
-    # Of a frame: pandas and Polars name their columns here, Arrow elsewhere.
-    if hasattr(by_attribute, "columns"):
-        by_attribute = {
-            str(name): by_attribute[name]
-            for name in getattr(by_attribute, "column_names", by_attribute.columns)
-        }
-    elif not isinstance(by_attribute, Mapping):
-        by_attribute = {str(getattr(by_attribute, "name", None) or GROUP): by_attribute}
-    columns_of_arrays = {"score": scores, "label": labels, "weight": weights}
-    values_of = {
-        name: _without_index(values) for name, values in columns_of_arrays.items() if values is not None
-    }
-    for name in by_attribute:
-        if name in columns_of_arrays:
-            raise user_error(f"an attribute is called {format_value(name)}", "rename it", "groups")
-    try:
-        frame = pd.DataFrame(
-            values_of | {name: _without_index(values) for name, values in by_attribute.items()}
-        )
-    except ValueError as error:
-        raise user_error(f"the arrays do not fit together: {error}", "give one value per person") from None
-    columns: dict[str, object] = {name: name for name in values_of if name != "score"} | {
-        "scores": ("score",)
-    }
+    from fairbench_cli.base.row_arrays import side_by_side
+
+    attributes = _columns("groups", groups, GROUP)
+    columns = [ArrayColumn("y_pred", "score", scores)]
+    if labels is not None:
+        columns.append(ArrayColumn("y_true", "label", labels))
+    columns += extras
+    for column in attributes:
+        if column.name in {"score", "label", "weight", *(column_before.name for column_before in columns)}:
+            raise user_error(f"an attribute is called {format_value(column.name)}", "rename it", "groups")
+        columns.append(column)
+    several = {"groups": 'name them: groups={"NAME": array, …}'}
+    arrays = side_by_side(
+        {"y_true": labels} | {column.argument: column.values for column in columns}, several
+    )
+    frame = pd.DataFrame({column.name: arrays[column.argument] for column in columns})
+    read: dict[str, object] = {name: name for name in ("label", "weight") if name in frame}
+    read["scores"] = ("score",)
     if config.attributes is None:
-        columns |= {"attributes": tuple(by_attribute)}
-    return frame, config.model_copy(update=columns)
+        read["attributes"] = tuple(column.name for column in attributes)
+    return frame, config.model_copy(update=read)
 
 
-def _without_index(values: Any) -> Any:
-    """Return the values of a series without its index, by which pandas would put rows in another order."""
+def _frame_with_arrays(source: Any, columns: "Sequence[ArrayColumn]") -> Any:
+    """Return a frame with arrays as further columns."""
+    if not columns:
+        return source
     import numpy as np
 
-    if hasattr(values, "iloc"):
-        return values.array
+    from fairbench_cli.base.row_arrays import columns_of, side_by_side
+
+    names = columns_of(source)
+    if names is None:
+        problem = f"{columns[0].argument}= is an array, and the rows are in no frame"
+        fix = f'name the column: {PLURALS.get(columns[0].argument, columns[0].argument)}="w"'
+        raise ArgumentError(Problem(problem, fix))
+    arrays = side_by_side({column.argument: column.values for column in columns}, frame=source)
+    new = {column.name: arrays[column.argument] for column in columns if column.name not in names}
+    for column in columns:
+        if column.name in names and not np.array_equal(source[column.name], arrays[column.argument]):
+            problem = f"{column.argument}= is an array, and the frame has another column {column.name}"
+            raise ArgumentError(Problem(problem, "rename one of the two"))
+    if hasattr(source, "assign"):
+        return source.assign(**new)
+    if hasattr(source, "with_columns"):  # of Polars
+        return source.with_columns(**{name: np.asarray(values) for name, values in new.items()})
+    for name, values in new.items():
+        source = source.append_column(name, [values])
+    return source
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayColumn:
+    """An array, the argument that it was given as, and the column that it becomes."""
+
+    argument: str
+    name: str
+    values: Any
+
+
+def _columns(argument: str, values: Any, name: str) -> list[ArrayColumn]:
+    """Return the columns of a mapping, a frame, a list of arrays or one array, which may have a name."""
+    from fairbench_cli.base.row_arrays import columns_of, is_array
+
+    if (
+        isinstance(values, list | tuple)
+        and values
+        and is_array(values[0])
+        and getattr(values[0], "shape", 1) != ()
+    ):
+        values = {
+            str(getattr(array, "name", None) or f"{name} {i}"): array for i, array in enumerate(values, 1)
+        }
+    names = list(values) if isinstance(values, Mapping) else columns_of(values)
+    if names is None:
+        return [ArrayColumn(argument, str(getattr(values, "name", None) or name), values)]
+    return [ArrayColumn(f'{argument}["{key}"]', str(key), values[key]) for key in names]
+
+
+def _take_arrays(
+    options: Mapping[str, Any], attributes: Sequence[str] | None
+) -> tuple[dict[str, Any], list[ArrayColumn]]:
+    """Return options in which columns are named, and those that were arrays.
+
+    Without a frame, a list of texts names columns only where they are `attributes`.
+    """
+    names_by_key = dict(options)
+    columns: list[ArrayColumn] = []
+    for keyword, values in options.items():
+        key = PLURALS.get(keyword, keyword)
+        if key not in PER_ROW or values is None or _names_columns(values, attributes):
+            continue
+        new_columns = _columns(keyword, values, key)
+        if key == "weight" and attributes is not None:
+            new_columns = [ArrayColumn(keyword, key, values)]
+        columns += new_columns
+        names_by_key[keyword] = (
+            new_columns[0].name if len(new_columns) == 1 else [column.name for column in new_columns]
+        )
+    return names_by_key, columns
+
+
+def _names_columns(values: Any, attributes: Sequence[str] | None) -> bool:
     if isinstance(values, list | tuple):
-        return values
-    return np.asarray(values)
+        is_text = all(isinstance(value, str | list | tuple) for value in values)
+        return is_text and (attributes is None or all(value in attributes for value in values))
+    return isinstance(values, str)

@@ -140,7 +140,7 @@ NAN = [float("nan"), 1, 0]
         (lambda: fb.audit("x.csv", treshold=1), TypeError, 'did you mean "threshold"'),
         (lambda: fb.audit("x.csv", weights=[1]), TypeError, 'weight="w"'),
         (lambda: fb.audit([1, 0], [0.2, 1], ["a", "b"]), fb.UserError, r"threshold=0\.5, top_k=100"),
-        (lambda: fb.audit([1, 0], [1], ["a", "b"]), fb.UserError, "one value per person"),
+        (lambda: fb.audit([1, 0], [1], ["a", "b"]), TypeError, "lengths differ: y_true 2, y_pred 1"),
         (lambda: fb.audit([1, 0, 1], NAN, ["a", "b", "a"]), fb.UserError, "score"),
         (lambda: fb.audit(pd.DataFrame({"score": [1]})), fb.UserError, "attribute="),
         (lambda: fb.audit(pd.DataFrame()), fb.UserError, "no columns"),

@@ -359,7 +359,7 @@ def test_frames_without_rows_or_columns_are_refused_as_arrays_are(call, message)
         (lambda: fair().fit(X, y, sensitive_features=X["sex"]), "leave one of the two out"),
         (lambda: fair(sensitive_features=None).fit(X, y, X["job"].rename("sex")), "given as other values"),
         (lambda: fair(sensitive_features=None).fit(X, y, X["sex"][:9].tolist()), "are 9, and X has 240 rows"),
-        (lambda: fair(sensitive_features=None).fit(X, y, X[["sex", "job"]]), "are 2 columns"),
+        (lambda: fair(sensitive_features=None).fit(X, y, X[["sex", "job"]]), "has 2 columns"),
         (lambda: fair().fit(X, y).predict(X, sensitive_features=X["job"]), "given as other values"),
         (lambda: fair(favourable="maybe").fit(X, y), "use one of: no, yes"),
         (lambda: fair("oracle").fit(X, y), "looks at the labels"),

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairbench_cli.audit.scan
-from fairbench_cli.audit.api import audit, frame_of_arrays
+from fairbench_cli.audit.api import ArrayColumn, audit, frame_of_arrays
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan import readings
 from fairbench_cli.audit.scan import scan as counting
@@ -35,7 +35,8 @@ TEXT = "score,label,race,sex\n"
 
 
 def read_arrays(scores, groups, config, labels=None, weights=None):
-    return read_tally(*frame_of_arrays(labels, scores, groups, weights, config))
+    more = [] if weights is None else [ArrayColumn("weight", "weight", weights)]
+    return read_tally(*frame_of_arrays(labels, scores, groups, more, config))
 
 
 def read(text, spec=None):
@@ -155,7 +156,7 @@ def test_arrays():
     assert tally.slices[1].counts.predicted.tolist() == [[28, 2], [26, 4]]
     binned = read_arrays([1, 0] * 15, groups, AuditConfig(bins={"age": 2}), labels=[1] * 30)
     assert binned.slices[0].counts.groups == ("0-14", "15-29")
-    with pytest.raises(UserError, match="do not fit together"):
+    with pytest.raises(UserError, match="the lengths differ"):
         read_arrays([1, 0], groups, AuditConfig())
     with pytest.raises(UserError, match='an attribute is called "label"'):
         read_arrays([1, 0], {"label": ["a", "b"]}, AuditConfig())
