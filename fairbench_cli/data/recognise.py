@@ -10,6 +10,11 @@ _IDENTIFIER = re.compile(
     re.ASCII,
 )
 
+_ROW_NUMBER = re.compile(
+    r"(nr|number|nummer|numero)$|(^|[\W_])(no|num|ref|reference|index|idx|serial|account|konto)$",
+    re.IGNORECASE,
+)
+
 COUNTS = ("freq", "frequency", "count", "counts")
 """What a column is called that says how many people a row stands for."""
 
@@ -110,6 +115,17 @@ def named_like_identifiers(name: str) -> bool:
     [False, False, False, False, False]
     """
     return _IDENTIFIER.search(name) is not None
+
+
+def named_like_row_numbers(name: str) -> bool:
+    """Return whether a column in which every row has another number is called like one that only names them.
+
+    >>> [named_like_row_numbers(name) for name in ("case_id", "Kundennr", "Account No", "phone number")]
+    [True, True, True, True]
+    >>> [named_like_row_numbers(name) for name in ("income", "piano", "reno", "lux")]
+    [False, False, False, False]
+    """
+    return named_like_identifiers(name) or _ROW_NUMBER.search(name) is not None
 
 
 def named_like_weights(name: str) -> bool:

@@ -423,3 +423,26 @@ def test_a_group_of_several_levels_is_called_by_the_shorter_list(say, tmp_path, 
     settings = ["--set", "repeats=2", "--set", "classifiers=[naive-bayes]", "--set", "controls=false"]
     done = say("run", "loans-run.yaml", *settings, "--jobs", "1")
     assert f"loans: {words}" in " ".join(done.out.split()), done.out
+
+
+def test_amounts_of_which_every_row_has_another_are_features_and_numbers_of_rows_are_not(say, tmp_path):
+    rng = np.random.default_rng(5)
+    far = rng.choice(np.arange(20_000, 90_000), 150, replace=False)
+    columns = {
+        "income": far,
+        "Schulden": far[::-1] * 3,
+        "Kundennr": far + 7,
+        "nth": 500 + rng.permutation(150),
+    }
+    columns["since"] = np.sort(far) + 5
+    for name, lines in (("as-it-came", slice(None)), ("sorted", np.argsort(far))):
+        table = {key: np.array(values)[lines].tolist() for key, values in (loans(150) | columns).items()}
+        write_table(tmp_path / f"{name}.csv", table)
+        assert say("init", f"{name}.csv", *FLAGS).code == 0
+        kinds = columns_of(tmp_path, f"{name}.yaml")
+        expected = ["integer", "integer", "drop", "drop", "integer" if name == "sorted" else "drop"]
+        assert [kinds[column] for column in columns] == expected
+    assert "does it only name the row? Then: drop" in " ".join(
+        (tmp_path / "sorted.yaml").read_text().replace("#", "").split()
+    )
+    assert "income" not in say("data", "check", "sorted.yaml").out

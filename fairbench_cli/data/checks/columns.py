@@ -14,7 +14,13 @@ from fairbench_cli.data.card import UNKNOWN
 from fairbench_cli.data.checks.rows import Finding, RawRows, format_drop
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import find_kind, is_number
-from fairbench_cli.data.recognise import COUNTS, named_like_identifiers, named_like_weights
+from fairbench_cli.data.recognise import (
+    COUNTS,
+    named_like_amounts,
+    named_like_identifiers,
+    named_like_row_numbers,
+    named_like_weights,
+)
 from fairbench_cli.data.roles import format_counts, format_recode
 
 MOSTLY = 0.5  # of the cells
@@ -45,8 +51,8 @@ def fix_for_weights(name: str, cells: "pd.Series[str]", otherwise: str) -> str:
 def check_columns(rows: RawRows) -> Iterator[Finding]:
     """Yield the constant, near-unique and duplicate columns.
 
-    Near-unique is a nominal column with more values than half of the rows, or whole numbers of which
-    every row has one of its own. Duplicates are columns whose values map one to one, and, where no value
+    Near-unique is a nominal column with more values than half of the rows, or whole numbers that number the
+    rows (`number_rows`). Duplicates are columns whose values map one to one, and, where no value
     comes twice, those with equal cells. Columns that the card leaves out are looked at after those it uses.
     """
     first_with: dict[bytes, str] = {}
@@ -62,10 +68,10 @@ def check_columns(rows: RawRows) -> Iterator[Finding]:
             continue
         kind = find_kind(filter(None, values)) if rows.card.drops(name) else rows.card.column(name).kind
         if kind == "nominal":
-            most = len(cells) / 2
+            is_identifier = len(values) > len(cells) / 2
         else:
-            most = len(cells) - 1
-        if name not in protected and kind in ("nominal", "integer") and len(values) > most:
+            is_identifier = kind == "integer" and number_rows(name, cells)
+        if name not in protected and is_identifier:
             problem = f"has {len(values):,} different values in {len(cells):,} rows"
             if kind == "nominal":
                 otherwise = "merge values with recode"
@@ -86,6 +92,23 @@ def check_columns(rows: RawRows) -> Iterator[Finding]:
                 problem = f"is one to one with the protected {twin}"
                 fix = f"{format_drop(name)}: a classifier that must not see {twin} sees it here"
             yield rows.finding("duplicate", name, problem, fix)
+
+
+def number_rows(name: str, cells: "pd.Series[str]") -> bool:
+    """Return whether whole numbers name rows: all differ, and they are called so, in order, or without gaps.
+
+    Amounts may be in order, too, in a file that is sorted by them.
+
+    >>> amounts, numbers = pd.Series(["120", "4500", "4501", "90000"]), pd.Series(["7", "9", "8", "10"])
+    >>> [number_rows(name, amounts) for name in ("case_id", "x", "income")], number_rows("income", numbers)
+    ([True, True, False], True)
+    """
+    if not cells.is_unique or not all(is_number(cell, whole=True) for cell in cells):
+        return False
+    numbers = cells.astype(float)
+    in_order = numbers.is_monotonic_increasing or numbers.is_monotonic_decreasing
+    has_no_gaps = bool(numbers.max() - numbers.min() < len(numbers))
+    return has_no_gaps or named_like_row_numbers(name) or (in_order and not named_like_amounts(name))
 
 
 def check_files(rows: RawRows) -> Iterator[Finding]:

@@ -169,6 +169,8 @@ def _guess_by_cells(table: RawCells, name: str, kind: str) -> ColumnGuess:
         why = f"{len(values)} different numbers {span}, cut into bins of about as many rows each"
         change.append(f"Equal widths: bins: {{count: {QUANTILES}}}")
         change.append(f"Edges of your own: bins: {{edges: [{_example_edges(numbers)}]}}")
+        if kind == "integer" and len(values) == len(table.cells):
+            change.append("No two rows have the same: does it only name the row? Then: drop")
     if missing:
         entry["if_missing"] = "level"
         share = format_percent(missing / len(table.cells))
