@@ -217,23 +217,31 @@ def user_error(
 
 
 def find_nearest(word: str, choices: Iterable[str]) -> str | None:
-    """Return the known name that is nearest to a word, in any case.
+    """Return the known name that is meant by a word: by other programs' name for it, or nearest, in any case.
 
     >>> find_nearest("Nmae", ["name", "seed"]), find_nearest("xyz", ["name", "seed"])
     ('name', None)
+    >>> find_nearest("random_state", ["name", "seed"])
+    'seed'
     """
+    return next(iter(_find_meant(word, choices)), None)
+
+
+def _find_meant(word: str, choices: Iterable[str]) -> list[str]:
+    from fairbench_cli.base.synonyms import find_synonyms  # of use where something is wrong
+
     by_lower = {name.lower(): name for name in sorted(choices, reverse=True)}
+    if word.lower() in by_lower:
+        return [by_lower[word.lower()]]
     near = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
-    if near:
-        return by_lower[near[0]]
-    return None
+    return find_synonyms(word, by_lower.values()) or [by_lower[name] for name in near]
 
 
 def suggest(word: str, choices: Iterable[str]) -> str:
-    """Return how to fix an unknown name: the nearest known one, or all of them.
+    """Return how to fix an unknown name: the one that is meant (`find_nearest`), or all of them.
 
-    >>> suggest("masaging", ["none", "massaging"])
-    'did you mean "massaging"?'
+    >>> suggest("masaging", ["none", "massaging"]), suggest("j48", ["c45", "svm"])
+    ('did you mean "massaging"?', 'did you mean "c45"?')
     >>> suggest("xyz", ["none", "massaging"])
     'use one of: massaging, none'
     >>> suggest("xyz", [])
@@ -242,9 +250,10 @@ def suggest(word: str, choices: Iterable[str]) -> str:
     names = sorted(choices)
     if not names:
         return "remove it"
-    near = find_nearest(word, names)
-    if near is not None:
-        return f'did you mean "{near}"?'
+    meant = _find_meant(word, names)
+    if meant:
+        quoted = (f'"{name}"' for name in meant)
+        return f"did you mean {' or '.join(quoted)}?"
     if len(names) > MOST_NAMES:
         ellipsis = f", … ({len(names)} in all)"
     else:

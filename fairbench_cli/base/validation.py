@@ -88,7 +88,7 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     removed: ClassVar[Mapping[str, Problem]] = {}
-    """Keys that an earlier version had, and what to use in their place."""
+    """Keys that an earlier version had, or other programs have, and what to use in their place."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -203,6 +203,8 @@ class Findings:
 
 def _with_keys(error: ValidationError, model: type[StrictModel]) -> Iterator[InitErrorDetails]:
     """Yield the findings of a model's error; an unknown key says what it may be, one that is missing, too."""
+    from fairbench_cli.base.synonyms import find_synonyms
+
     known_fields = _fields_by_key(model)
     unknown = [str(finding["loc"][-1]) for finding in error.errors() if finding["type"] == "extra_forbidden"]
     for finding in _details(error):
@@ -211,16 +213,18 @@ def _with_keys(error: ValidationError, model: type[StrictModel]) -> Iterator[Ini
         is_in_this_mapping = kind == "missing" and len(key_path) == 1  # in this mapping, not in one within it
         if kind == "extra_forbidden":
             key = str(key_path[-1])
-            above = [
-                name
-                for name, field in known_fields.items()
-                if key in _fields_by_key(_model_in(field.annotation))
-            ]
+            within = {
+                name: _fields_by_key(_model_in(field.annotation)) for name, field in known_fields.items()
+            }
+            above = [name for name, fields in within.items() if key in fields]
+            meant = [(inner, name) for name, fields in within.items() for inner in find_synonyms(key, fields)]
             if key in model.removed:
                 yield from _details(refusal((key_path, model.removed[key])))
                 continue
             if above:
                 fix = f"write it under `{above[0]}`"
+            elif meant and not find_synonyms(key, known_fields):
+                fix = f"write {meant[0][0]} under `{meant[0][1]}`"
             else:
                 fix = suggest(key, known_fields)
             yield from _details(refusal((key_path, Problem(f'unknown key "{key}"', fix))))

@@ -190,7 +190,7 @@ def _usage(error: typer.BadParameter, arguments: list[str]) -> str:
     if spaced:
         fix = "put quotes around a value with spaces, such as '[label: {flip: 0.5}]'"
     else:
-        fix = _nearest_choice(message) or _setting_in_place_of(error, arguments)
+        fix = _nearest_choice(message) or _option_in_place_of(error, arguments)
     if message:
         return f"error: {' '.join(message.split())}\n  fix: {fix or f'see `{command} --help`'}"
     return ""
@@ -211,11 +211,17 @@ def _nearest_choice(message: str) -> str:
     return f'did you mean "{nearest}"?'
 
 
-def _setting_in_place_of(error: typer.BadParameter, arguments: list[str]) -> str:
-    """Return the setting for an unknown option that is a key of a config (``--seed 5``), else nothing."""
+def _option_in_place_of(error: typer.BadParameter, arguments: list[str]) -> str:
+    """Return the option that an unknown one is elsewhere, or the setting that it is (``--seed 5``)."""
     flag = getattr(error, "option_name", None)
     if not flag or error.ctx is None:
         return ""
+    from fairbench_cli.base.synonyms import find_synonyms
+
+    flags = chain.from_iterable(option.opts for option in error.ctx.command.get_params(error.ctx))
+    options = {name.removeprefix("--") for name in flags if name.startswith("--")}
+    if meant := find_synonyms(flag, options):
+        return f"did you mean --{meant[0]}?"
     if isinstance(error.ctx.command, audit.AuditCommand):
         return ""
     if not any("--set" in option.opts for option in error.ctx.command.params):
@@ -223,7 +229,6 @@ def _setting_in_place_of(error: typer.BadParameter, arguments: list[str]) -> str
     from fairbench_cli.experiment.config.config import ExperimentConfig
 
     keys = {key.replace("_", "-") for key in ExperimentConfig.model_fields}
-    options = {option.opts[0].removeprefix("--") for option in error.ctx.command.params}
     nearest = find_nearest(flag.removeprefix("--"), keys | options)
     if nearest not in keys:
         return ""

@@ -6,7 +6,7 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -447,8 +447,19 @@ def _tables(*, always: bool) -> str:
     return ", ".join(f"`{name}`" for name in TABLES if TABLES[name].always == always)
 
 
+_JOBS = Problem("workers change no result", "leave it out, and give the run its number of them: --jobs 4")
+_TEST_SIZE = Problem(
+    "what is not trained on is tested on",
+    "write sample: {from: data, train_fraction: 0.7}, of a test_size of 0.3",
+)
+
+
 class ExperimentConfig(FileModel):
     """The config of an experiment."""
+
+    removed: ClassVar[Mapping[str, Problem]] = dict.fromkeys(("jobs", "n_jobs", "workers"), _JOBS) | {
+        "test_size": _TEST_SIZE
+    }
 
     name: str = Field(pattern=NAME, description="Results land in `results/NAME`.")
     seed: int = Field(default=0, ge=0, description="Base of every other seed.")
