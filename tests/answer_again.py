@@ -250,6 +250,10 @@ class Answer:
                 seen += silent
                 continue
             seen.append(technique)
+            n = re.search(r" ?\((\d+) of (\d+)\)$", result)
+            if n:
+                result = result.removesuffix(n[0])
+                self.note(f"{where}, {technique}: repeats", int(n[2]), self.repeats)
             self.note(f"{where}, {technique}: result", result, self._small_result(setting, technique))
             if self.worlds:
                 known = setting.world_numbers(technique)
@@ -355,6 +359,19 @@ class Answer:
 
     def _headline(self, text: str) -> None:
         """Check the sentence that answers the run: each clause of it, and that nothing is left over."""
+        done = self.results[~self.results["status"].isin(["failed", "killed", "overtime", "memory"])]
+        cells = [*BLOCK, "beta", *TECHNIQUE]
+        n_done = done.drop_duplicates([*cells, "repeat"]).groupby(cells).size()
+        ends = dict.fromkeys((n_done.min(), n_done.max()))
+        there = (
+            f" ({' to '.join(map(str, ends))} of {self.repeats} repeats)."
+            if min(ends) < self.repeats
+            else "."
+        )
+        self.note(
+            "headline: repeats", text.endswith(there) and ("repeats)" in text) == ("repeats)" in there), True
+        )
+        text = f"{text.removesuffix(there)}."
         every = self._every()
         tried = [one for one in every if one.plain is not None]
         if self.worlds and self.about == "true":
@@ -950,8 +967,8 @@ class Setting:
             return "same"
         return "not shown" if isinstance(verdict, str) else "untested"
 
-    def labels(self) -> float:
-        """Return the metric of the labels of the test rows, mean over the repeats."""
+    def labels(self) -> tuple[str, float]:
+        """Return whose labels a gap stands beside, and their metric, mean over the repeats."""
         answer, block = self.answer, self.block
         source = next(
             one for one in answer.plan["datasets"]
@@ -966,6 +983,14 @@ class Setting:
         if answer.about == "recorded":
             groups = groups[(groups["world"] == block["world"]) & (groups["beta"] == self.beta)]
         groups = groups[groups.groupby("repeat").cumcount() < groups["group"].nunique()]
+        is_all = answer.test == "original" and answer.about == "true" and not source.get("test_sha256")
+        if source.get("labels"):
+            is_all = True
+            others, favourable = zip(*source["labels"], strict=True)
+            names_of = [" × ".join(one) for one in product(*(protected[name]["levels"] for name in names))]
+            whole = {"repeat": 0, "group": names_of, "tn": others, "fp": 0, "fn": 0, "tp": favourable}
+            groups = pd.DataFrame(whole)
+        rows = "data themselves" if is_all else "test rows"
         levels = groups["group"].str.split(" × ", regex=False)
         favoured = np.array(
             [
@@ -978,8 +1003,8 @@ class Setting:
             sums = groups[side].groupby("repeat")[["tn", "fp", "fn", "tp"]].sum()
             rate[name] = (sums["fn"] + sums["tp"]) / sums.sum(axis=1)
         if answer.form == "times":
-            return float((rate["d"] / rate["f"]).mean())
-        return float(answer.sign * (rate["d"] - rate["f"]).mean() + answer.shift)
+            return rows, float((rate["d"] / rate["f"]).mean())
+        return rows, float(answer.sign * (rate["d"] - rate["f"]).mean() + answer.shift)
 
     # Its sentences -----------------------------------------------------------------------------------------
 
@@ -1058,17 +1083,22 @@ class Setting:
         answer = self.answer
 
         def labels(match: re.Match) -> None:
-            known = self.labels()
-            answer.note(f"{where}: labels", match[1], answer.shown(known))
-            if match[2] and answer.form == "points":
-                way = {"less": -1, "more": 1}[match[2]]
+            rows, known = self.labels()
+            answer.note(f"{where}: labels", match.group(1, 2), (rows, answer.shown(known)))
+            way = {"less": -1, "more": 1}.get(match[3], 0)
+            if answer.form == "points":
                 answer.note(f"{where}: way of the labels", way, answer.side(known))
-            elif self.plain is not None and answer.form == "points":
-                sides = answer.side(known), answer.side(self.plain["value"])
-                answer.note(f"{where}: labels on the same side", *sides)
 
+        gap = rf"{N}(?: points| times)?(?: (less|more) often)?"
+        text = answer.eat(text, rf" \(in the (data themselves|test rows): {gap}\)", labels)
+        if self.plain is None:
+            return text
         return answer.eat(
-            text, rf" \(in the data themselves: {N}(?: points| times)?(?: (less|more) often)?\)", labels
+            text,
+            rf", in {N} of {N} repeats",
+            lambda match: answer.note(
+                f"{where}: repeats", match.groups(), (f"{self.plain['n']}", f"{answer.repeats}")
+            ),
         )
 
     def _gap(self, text: str, groups: list[str] | None, where: str) -> str:
@@ -1089,7 +1119,7 @@ class Setting:
                 answer.note(f"{where}: gap shown", match[1] is None, shown)
 
         start = r"^([Cc]ould be chance: |[Nn]o gap, shown to be less than (?:1 point|0\.01): )?"
-        if answer.form == "points" and "as often as" in text.split("(in the data")[0]:
+        if answer.form == "points" and "as often as" in text.split("(in the ")[0]:
             text = answer.eat(
                 text, rf"{start}(.*?) are [a-z ]*?as()() often as ([^.(]*?) \((0\.0) points apart\)", gap
             )
@@ -1102,7 +1132,7 @@ class Setting:
         else:
             text = answer.eat(
                 text,
-                rf"{start}(.*?) are [a-z ]*?{N} (?:points (less|more) often than|times as often as) ([^.(]*?)()(?= \(in the data|\.|$)",
+                rf"{start}(.*?) are [a-z ]*?{N} (?:points (less|more) often than|times as often as) ([^.(]*?)()(?= \(in the |\.|$)",
                 gap,
             )
 

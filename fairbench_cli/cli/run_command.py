@@ -5,7 +5,6 @@ import shlex
 import signal
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
@@ -20,7 +19,6 @@ if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.experiment.running.pool import Pool
     from fairbench_cli.experiment.running.run import PreparedRun
 
-REASONS_SHOWN = 5
 LOG = "log.txt"
 ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """The signals that ask a run to end."""
@@ -288,15 +286,12 @@ def stoppable() -> Iterator[list[int]]:
 
 
 def _say_failures(prepared: "PreparedRun") -> bool:
-    """Print the reasons of failures, most frequent first; return whether there were any."""
+    """Print whose repeats failed and why, most frequent first; return whether there were any."""
+    if not prepared.failures:
+        return False
     from fairbench_cli.cli.console import talk
+    from fairbench_cli.report.ledger.cell_labels import describe_failures
 
-    reasons = Counter(f"{record.status}: {record.reason}" for record in prepared.failures.values())
-    for reason, n in reasons.most_common(REASONS_SHOWN):
-        noun = "repeat"
-        if n > 1:
-            noun = "repeats"
-        talk(f"{n} {noun} {reason}")
-    if len(reasons) > REASONS_SHOWN:
-        talk(f"and {len(reasons) - REASONS_SHOWN} more reasons: see groups.csv")
-    return bool(reasons)
+    for line in describe_failures(prepared.plan, prepared.failures):
+        talk(line)
+    return True

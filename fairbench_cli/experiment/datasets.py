@@ -35,6 +35,7 @@ from fairbench_cli.experiment.config.metrics import RequestedRowMetrics
 from fairbench_cli.experiment.config.read import unknown_attribute
 from fairbench_cli.experiment.config.worlds import SOME, CellWorld, WorldSpec, worlds_at
 from fairbench_cli.interventions.cells import CELLS
+from fairbench_cli.measures.counts import count
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.network.bias import BiasKind, Groups, bias_kind
 from fairbench_cli.network.files import FORMAT, Meta, decisive_text
@@ -628,6 +629,14 @@ def _tested_rows(prepared: PreparedDataset, config: ExperimentConfig) -> Sample 
     except ValueError as error:
         problem = f"the test rows of {prepared.card.name}: {error}, as no other row has it"
         raise user_error(problem, "leave such rows out of the file", config.where("test")) from None
+
+
+def count_labels(rows: Table, roles: Roles, protected: ProtectedAttributes) -> list[list[int]]:
+    """Return how many rows of each joint group have the other outcome and the favourable one."""
+    groups = protected.codes([rows[name] for name in protected.names])
+    labels = to_sample(rows, roles).y
+    counted = count(groups, labels, labels, protected.groups).labelled.astype(int)
+    return [[int(n) for n in of_group] for of_group in counted]
 
 
 def rows_to_test(prepared: PreparedDataset, config: ExperimentConfig) -> int:

@@ -29,7 +29,7 @@ from fairbench_cli.experiment.config.outputs import TestLabels
 from fairbench_cli.experiment.config.read import parse
 from fairbench_cli.experiment.config.worlds import CellWorld
 from fairbench_cli.experiment.controls import BOOTSTRAP, SHUFFLED
-from fairbench_cli.experiment.datasets import PreparedDataset, rows_to_test
+from fairbench_cli.experiment.datasets import PreparedDataset, count_labels, rows_to_test
 from fairbench_cli.experiment.versions import CELL_VERSION
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
@@ -494,6 +494,8 @@ def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: 
     described = []
     for dataset in datasets:
         description = dataset.describe() | {"test_rows": rows_to_test(dataset, config)}
+        if config.tested == "holdout" and dataset.dataset is not None and dataset.dataset.test is None:
+            description["labels"] = count_labels(dataset.dataset.table, dataset.roles, dataset.protected)
         if dataset.spec.bias is not None:
             description["worlds"] = [world.described for world in config.worlds(dataset.spec)]
         described.append(description)
@@ -541,6 +543,7 @@ class _Dataset(BaseModel):
     protected: list[ProtectedAttribute]
     joint: list[JointAttribute] = []
     test_rows: int | None = None
+    labels: list[list[int]] = []
 
 
 class _File(BaseModel):

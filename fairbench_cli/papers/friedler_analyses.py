@@ -224,7 +224,7 @@ def _metrics_document(name: str, run: RunResults, pages: Mapping[Names, CellTabl
             "", heads, texts, len(head_columns), grouped=True, marks=tables.describe_spread(run)
         )
         sections.append(Section(", ".join(title), tables=(table,)))
-    facts = (fact, *tables.caption(run.plan, cell_texts), tables.ABOUT_LABELS)
+    facts = (fact, *tables.caption(run, cell_texts), tables.ABOUT_LABELS)
     return Document(name, facts=facts, sections=tuple(sections))
 
 

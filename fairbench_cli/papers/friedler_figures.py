@@ -234,7 +234,7 @@ def _plot_stability(run: RunResults, title: str, cells: list[dict[str, Any]]) ->
             lacking.append((mark.label, panel_title, _describe_lack(run, [cell_key(cell)], metrics)))
     return facet(
         f"Stability: {title}",
-        f"A rectangle stands at the means of {run.plan.config.repeats} repeats and is one standard deviation "
+        f"A rectangle stands at the means of {run.repeats_done()} repeats and is one standard deviation "
         f"wide and high. {pages.describe_test_rows(run.plan)} Dashed line: the ideal.",
         panels,
         n_columns,
@@ -335,7 +335,7 @@ def _plot_representations(
         lacking.append((pair.mark.label, pair.attribute, _describe_lack(run, pair.keys, metrics)))
     return facet(
         f"{second} against {first}: {title}",
-        f"One dot per repeat, {run.plan.config.repeats} of each technique. "
+        f"One dot per repeat, {run.repeats_done()} of each technique. "
         f"{pages.describe_test_rows(run.plan)} Dashed: the representation makes no difference.",
         panels,
         n_columns,
@@ -383,7 +383,7 @@ def _plot_combined(run: RunResults, title: str, rows: CellTable) -> Figure:
     labels = _labels(rows)
     return facet(
         f"Single and combined attributes: {title}",
-        f"{pages.describe_means(run.plan)} Each technique works on the attribute by whose groups "
+        f"{pages.describe_means(run)} Each technique works on the attribute by whose groups "
         "it is measured. Dashed line: the ideal.",
         [Panel(partial(_draw_means, run, list(rows.values()), labels, name), name) for name in metrics],
         len(metrics),
@@ -462,7 +462,7 @@ def _plot_overview(run: RunResults, title: str, rows: CellTable) -> Figure:
         headline += f": {page_title}"
     return facet(
         headline,
-        f"{pages.describe_means(run.plan)} By the groups of the attribute that each technique works on. "
+        f"{pages.describe_means(run)} By the groups of the attribute that each technique works on. "
         "Dashed line: the ideal.",
         panels,
         n_across,

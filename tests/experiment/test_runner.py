@@ -49,7 +49,7 @@ def test_what_raises_is_a_failed_row_with_one_line_of_reason(odd):
     reason = "ValueError: first line second line, ?"
     for row in found["raises"]:
         assert (row["status"], row["reason"], row["counts"]) == ("failed", reason, None)
-    assert f"2 repeats failed: {reason}" in done.stderr
+    assert f"2 repeats of raises failed: {reason}" in done.stderr
     assert [row["status"] for row in found["exits"]] == ["failed"] * 2
     assert found["exits"][0]["reason"] == "SystemExit: enough"
     assert "unknown status" in found["oddstatus"][0]["reason"]
@@ -110,7 +110,7 @@ def test_a_technique_that_kills_its_worker_costs_its_own_repeats_only(tmp_path):
     done = fairbench("run", path, "-o", tmp_path / "out", "--jobs", "2")
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
-    assert "2 repeats killed: its worker process died" in done.stderr
+    assert "2 repeats of kills killed: its worker process died" in done.stderr
     found = outcomes(tmp_path / "out")
     assert [row["status"] for row in found["kills"]] == ["killed"] * 2
     for name in ("none", "slow", "massaging"):
@@ -122,7 +122,7 @@ def test_failed_repeats_are_tried_again_by_the_next_run(tmp_path):
     path, cure = config(tmp_path, "heals"), tmp_path / "cure"
     done = fairbench("run", path, "-o", tmp_path / "out", "--jobs", "2", CURE=str(cure))
     assert done.returncode == 1
-    assert "2 repeats failed: RuntimeError: not yet" in done.stderr
+    assert "2 repeats of heals failed: RuntimeError: not yet" in done.stderr
     cure.touch()
     plan = fairbench("plan", path, "-o", tmp_path / "out", CURE=str(cure))
     assert "2 done, 2 to do" in plan.stdout

@@ -59,7 +59,8 @@ def test_where_nothing_works_none_is_better():
     assert {one.kind for one in setting.findings} <= {"same", "not shown"}
     assert headline == "On bank nothing is shown to narrow the gap between women and men."
     assert re.search(
-        r"Women are selected 1[45]\.\d points less often than men \(in the data themselves: 15\.0 points\)",
+        r"Women are selected 1[45]\.\d points less often than men "
+        r"\(in the test rows: 15\.0 points less often\)",
         text,
     )
 
@@ -146,7 +147,7 @@ def test_techniques_and_data_sets_have_the_names_that_a_config_gives():
     plan = replace(plan, config=plan.config.model_copy(update=more | {"datasets": datasets}))
     text = markdown(answer_document(run_results(Path(), plan, records, plan.config.at_hand)))
     assert re.search(r"\*\*M cuts the gap between women and men from 15 to [23](\.\d)? points", text)
-    assert re.search(r"\nA bank: women against men \(in the data themselves: 15\.0 points\):", text)
+    assert re.search(r"\nA bank: women against men \(in the test rows: 15\.0 points less often\):", text)
     assert "massaging" not in text
 
 
@@ -211,7 +212,7 @@ def test_a_gap_of_the_labels_alone_is_not_one_of_the_model():
     assert (setting.baseline.is_significant, setting.baseline.is_near_ideal) == (False, True)
     assert headline == "On bank no gap is shown without a technique."
     assert "No gap, shown to be less than 1 point: " in text
-    assert "(in the data themselves: 15.0 points less often)" in text
+    assert "(in the test rows: 15.0 points less often)" in text
 
 
 @pytest.mark.parametrize("how", ["infeasible", "failed", None])
@@ -261,7 +262,7 @@ def test_what_is_so_of_one_attribute_is_not_said_of_the_data_set():
 def test_a_ratio_is_said_as_times_as_often_and_other_metrics_as_numbers():
     _, headline, text = answered(WORLDS["winner"], metrics=("impact-ratio", "accuracy"))
     assert re.search(
-        r"Women are selected 0\.6\d times as often as men \(in the data themselves: 0\.6[23] times\)", text
+        r"Women are selected 0\.6\d times as often as men \(in the test rows: 0\.6[23] times\)", text
     )
     assert re.search(r"Massaging narrows the gap between women and men from 0\.6\d to 0\.9\d times", headline)
     assert "Hardly: the change is less than a tenth of the gap." in text  # a ratio has no margin

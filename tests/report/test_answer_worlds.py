@@ -25,6 +25,7 @@ from fairbench_cli.report.ledger.bias_cost import bias_cost_frame
 from fairbench_cli.report.ledger.cell_labels import TRAINED_ON_TRUTH
 from fairbench_cli.report.ledger.exact_worlds import FILE
 from fairbench_cli.report.ledger.paired_differences import run_pareto_frame
+from fairbench_cli.report.ledger.results import run_results
 from fairbench_cli.report.show.answer_text import MOST_LINES, MOST_WORDS, WIDTH, answer_document, each_setting
 from fairbench_cli.report.show.paper_table import paper_table
 from fairbench_cli.report.show.tables import caption
@@ -176,14 +177,14 @@ def test_tables_name_the_world_and_both_labels(run):
     assert "with the bias that is named; β: the strength of its first mechanism" in table.facts[0]
 
 
-def test_what_beta_does_has_its_name_in_captions_and_answers():
+def test_what_beta_does_has_its_name_in_captions_and_answers(tmp_path):
     kinds = {"a": "prior shift", "b": "mixture", "c": "label bias"}
     cells = [plain_cell(dataset=name, attribute="sex", beta=0.5, key=name) for name in kinds]
     plan = run_plan(cells, [{"dataset": name, "bias_kind": kind} for name, kind in kinds.items()], "shipped")
     assert (
         "β: prior shift on a, a mixture of prior shift and label bias on b (the outcome has children; "
         "`from: network` and `outcome_sink: true` for label bias), label bias on c."
-    ) in caption(plan, set())
+    ) in caption(run_results(tmp_path, plan, {}, ()), set())
 
 
 def test_compare_names_the_worlds_that_one_run_alone_has(run, tmp_path):

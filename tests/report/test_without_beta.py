@@ -8,6 +8,7 @@ from report.answer_run import PLAIN, run_of
 
 from fairbench_cli.document.charts import LINES, shorten
 from fairbench_cli.experiment.plan import write_plan
+from fairbench_cli.report.ledger.results import run_results
 from fairbench_cli.report.parts import PARTS
 from fairbench_cli.report.parts.differences import pareto_table
 from fairbench_cli.report.parts.part import figure_registry
@@ -75,13 +76,16 @@ def test_a_front_of_means_is_called_so(tmp_path):
 
 
 @pytest.mark.parametrize(("test", "is_narrower"), [("network", False), ("holdout", True), ("original", True)])
-def test_intervals_over_repeats_that_share_rows_say_that_they_are_narrower(test, is_narrower):
+def test_intervals_over_repeats_that_share_rows_say_that_they_are_narrower(tmp_path, test, is_narrower):
     plan, _ = run_of({"north": STUDY})
     config = plan.config.model_copy(update={"test": test})
-    sentence = means_in_words(replace(plan, config=config))
+    sentence = means_in_words(run_results(tmp_path, replace(plan, config=config), {}, ()))
     assert ("narrower than the answer's" in sentence) == is_narrower
     once = config.model_copy(update={"repeats": 1})
-    assert means_in_words(replace(plan, config=once)) == "One repeat, so there are no intervals."
+    assert (
+        means_in_words(run_results(tmp_path, replace(plan, config=once), {}, ()))
+        == "One repeat, so there are no intervals."
+    )
 
 
 def test_up_to_eleven_techniques_have_marks_of_their_own():

@@ -24,7 +24,7 @@ from fairbench_cli.report.ledger.bias_cost import Contrast
 from fairbench_cli.report.ledger.cell_labels import (
     TRAINED_ON_TRUTH,
     DisplayNames,
-    label_counts,
+    labels_beside,
     read_display_names,
     why_no_value,
 )
@@ -261,7 +261,9 @@ class RunSetting:
     selected : str
         What people with the favourable outcome are called: selected, unless the card has a word.
     label_gap : float
-        The metric of the labels of the test rows, mean over the repeats; NaN where labels have none.
+        The metric of the labels, mean over the repeats; NaN where labels have none.
+    labels_of : str
+        Which rows these are the labels of, as `labels_beside` says it.
     baseline : TechniqueFinding or None
         The model without a technique; the first, where it is there with and without the protected attribute.
     findings : tuple of TechniqueFinding
@@ -294,6 +296,7 @@ class RunSetting:
     favoured: str
     selected: str
     label_gap: float
+    labels_of: str
     baseline: TechniqueFinding | None
     findings: tuple[TechniqueFinding, ...]
     outcome: Outcome
@@ -363,6 +366,8 @@ class RunAnswer:
         The numbers of each technique.
     margin : float or None
         Below which change of the metric it is said not to change.
+    repeats : str
+        How many repeats there are, where some cell lacks one; else empty.
     """
 
     metric: Metric
@@ -370,6 +375,7 @@ class RunAnswer:
     labels: str = "true"
     columns: tuple[FindingColumn, ...] = ()
     margin: float | None = POINT
+    repeats: str = ""
 
     @property
     def blocks(self) -> list[list[RunSetting]]:
@@ -455,6 +461,7 @@ def answer_of(run: RunResults) -> RunAnswer:
         labels=run.labels,
         columns=columns,
         margin=margin_of(metric, run.plan.config.margin),
+        repeats=run.repeats_done("repeat") if run.lacks_repeats else "",
     )
 
 
@@ -512,8 +519,10 @@ def _find_settings(
         outcome, leading = _find_outcome(baseline, techniques, context.metric)
         # 2. Compute the metric of the labels themselves.
         label_gap = np.nan
+        labels_of = ""
         if data is not None:
-            levels = data.levels(label_counts(run, data, setting_cells[0]), compared)
+            labels_of, label_counts = labels_beside(run, data, setting_cells[0])
+            levels = data.levels(label_counts, compared)
             label_values = compute_label_metric(context.metric.name, levels)
             label_gap = float(mean_and_interval(label_values)["mean"])
         # 3. Look up what the bias of the world costs, and its exact numbers.
@@ -543,6 +552,7 @@ def _find_settings(
             favoured=favoured,
             selected=selected,
             label_gap=label_gap,
+            labels_of=labels_of,
             baseline=baseline,
             findings=tuple(techniques),
             outcome=outcome,

@@ -4,16 +4,19 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from fairbench_cli.base.checksums import canonical_json
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.parameters import unwritten_values
 from fairbench_cli.base.registry import Registry
+from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.config.components import ComponentSpec, tuning_of
 from fairbench_cli.experiment.config.config import ExperimentConfig
-from fairbench_cli.experiment.journal.journal import RETRIED
+from fairbench_cli.experiment.journal.journal import RETRIED, Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts
@@ -47,6 +50,22 @@ def label_counts(run: "RunResults", data: "DatasetRepeats", cell: Mapping[str, A
     return data.label_counts_in_world(cell["world"], cell["beta"])
 
 
+def labels_beside(
+    run: "RunResults", data: "DatasetRepeats", cell: Mapping[str, Any]
+) -> tuple[Literal["the data themselves", "the test rows"], Counts]:
+    """Return the labels that the decisions of a cell stand beside, and which rows these are the labels of.
+
+    Where real rows are divided, they are all of them; else they are the test rows, which may be the data.
+    """
+    source = run.plan.dataset(cell["dataset"], cell["attribute"])
+    labelled = np.array(source.get("labels", ()), dtype=float)
+    if len(labelled):
+        n = np.stack([0 * labelled, labelled], axis=-1)[np.newaxis]
+        return "the data themselves", Counts(data.protected.groups, n).of_labels()
+    is_all = run.plan.config.tested == "original" and run.labels == "true" and not source.get("test_sha256")
+    return "the data themselves" if is_all else "the test rows", label_counts(run, data, cell)
+
+
 def why_no_value(statuses: Sequence[str], n: int) -> str:
     """Return why none of `n` repeats gave a value, by the statuses of those that were run."""
     if RETRIED & set(statuses):
@@ -56,6 +75,31 @@ def why_no_value(statuses: Sequence[str], n: int) -> str:
     if len(statuses) < n:
         return "not run yet"
     return "undefined (0/0)"
+
+
+REASONS_SHOWN = 5
+
+
+def describe_failures(plan: RunPlan, records: Records) -> list[str]:
+    """Return whose repeats gave no result and why, the most frequent reasons first; nothing where all did."""
+    names = read_display_names(plan.config)
+    cells = {cell["key"]: cell for cell in reversed(plan.all_cells)}
+    n_datasets = len({cell["dataset"] for cell in plan.cells})
+    failed_by_reason: dict[tuple[str, str], list[str]] = {}
+    for (key, repeat), record in sorted(records.items()):
+        if key in cells and repeat < plan.config.repeats and record.status in RETRIED:
+            cell = cells[key]
+            name = names.technique(*(cell[c] for c in ("intervention", "parameters", "include_protected")))
+            place = f" on {names.dataset(cell['dataset'])}" if n_datasets > 1 else ""
+            failed_by_reason.setdefault((record.status, record.reason), []).append(f"{name}{place}")
+    lines = []
+    by_size = sorted(failed_by_reason.items(), key=lambda item: -len(item[1]))
+    for (status, reason), whose in by_size[:REASONS_SHOWN]:
+        owners = join_names(list(dict.fromkeys(whose)), 3)
+        lines.append(f"{format_count(len(whose), 'repeat')} of {owners} {status}: {reason}")
+    if len(by_size) > REASONS_SHOWN:
+        lines.append(f"and {len(by_size) - REASONS_SHOWN} more reasons: see groups.csv")
+    return lines
 
 
 def technique_label(intervention: str, parameters: str, include_protected: bool) -> str:

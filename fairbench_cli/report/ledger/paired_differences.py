@@ -355,8 +355,8 @@ def run_paired_frame(run: RunResults) -> pd.DataFrame:
 def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) -> pd.DataFrame:
     """Return which techniques are on the Pareto front, per data set, attribute, groups, classifier and β.
 
-    Techniques are judged by the mean over repeats of each metric's distance to its ideal, over the
-    repeats that have both metrics. The mean of distances, not the distance of the mean: one model is used
+    Two techniques are judged by the mean of each metric's distance to its ideal, over the repeats in which
+    both have both metrics. The mean of distances, not the distance of the mean: one model is used
     in the end, and a technique that is too high half of the time and too low the other half is not fair.
 
     A technique is dominated by another one that is at least as good on both means and better on one.
@@ -409,7 +409,10 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
         cells_by_situation.append(indices)
         pairs.append(indices[np.array(np.triu_indices(len(indices), k=1))])
     ours, theirs = np.concatenate(pairs, axis=1)
-    lead = mean_distances[:, theirs] - mean_distances[:, ours]  # above 0: ours is nearer
+    # Of the repeats that both have; above 0: ours is nearer. NaN: they have none in common.
+    has_both = is_finite[ours] & is_finite[theirs]
+    apart = np.where(has_both, distances[:, theirs] - distances[:, ours], 0.0).sum(axis=2)
+    lead = apart / np.where(has_both.any(axis=1), has_both.sum(axis=1), np.nan)
     wins = (lead >= -EQUAL).all(axis=0) & (lead > EQUAL).any(axis=0)
     loses = (-lead >= -EQUAL).all(axis=0) & (-lead > EQUAL).any(axis=0)
     is_equal = ~(np.abs(distances[:, ours] - distances[:, theirs]) > EQUAL).any(axis=2)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.config.config import Family, margin_of
 from fairbench_cli.experiment.config.outputs import TestLabels
-from fairbench_cli.experiment.journal.journal import Records
+from fairbench_cli.experiment.journal.journal import RETRIED, Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.metric import OF_LABELS, Metric
@@ -343,6 +343,33 @@ class RunResults:
     results: Results
     attributes: tuple[str, ...] = ()
     records: Records = field(default_factory=dict)
+
+    @cached_property
+    def n_done(self) -> range:
+        """From how many repeats to how many the cells have that were run; as planned where none was."""
+        n_planned = self.plan.config.repeats
+        n_done = []
+        for data in self.datasets:
+            is_open = np.isin(data.status, ["", *RETRIED])
+            n_done += (~is_open).sum(axis=1).tolist()
+        n_done = [n for n in n_done if n] or [n_planned]
+        return range(min(n_done), max(n_done) + 1)
+
+    @property
+    def lacks_repeats(self) -> bool:
+        """Whether some cell that was run lacks a repeat, which was not run yet or failed."""
+        return self.n_done[0] < self.plan.config.repeats
+
+    def repeats_done(self, noun: str = "") -> str:
+        """Return how many repeats there are, of those that are planned: "12", "9 to 10 of 10 splits"."""
+        n_planned = self.plan.config.repeats
+        text = f"{n_planned}"
+        if self.lacks_repeats:
+            ends = dict.fromkeys((self.n_done[0], self.n_done[-1]))
+            text = f"{' to '.join(map(str, ends))} of {n_planned}"
+        if noun:
+            text += f" {noun}" if n_planned == 1 else f" {noun}s"
+        return text
 
     @property
     def labels(self) -> TestLabels:

@@ -32,7 +32,7 @@ def curve_sections(run: RunResults, page_panels: PagePanels) -> Iterator[Section
         "Fairness and accuracy", (planes_caption,), sections=tuple(planes), tiled=True, anchor="planes"
     )
     yield Section(
-        f"Over {strength}", (means_in_words(run.plan),), sections=tuple(curves), tiled=True, anchor="curves"
+        f"Over {strength}", (means_in_words(run),), sections=tuple(curves), tiled=True, anchor="curves"
     )
 
 

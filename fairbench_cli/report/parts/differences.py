@@ -70,6 +70,7 @@ def paired_table(name: str, run: RunResults) -> Document:
     constant_rows = results.rows[COMPARED][results.n_constant.any(axis=1)]
     constant_keys = set(constant_rows.itertuples(index=False, name=None))
     cells: TableCells = {}
+    n_planned = run.plan.config.repeats
     for row in frame.to_dict("records"):
         block_key, technique, beta = block_technique_beta(row)
         verdict = row["population_verdict"]
@@ -78,6 +79,8 @@ def paired_table(name: str, run: RunResults) -> Document:
         elif verdict == "no difference":
             verdict = ""
         difference = format_number(row["difference"], word=verdict)
+        if 0 < row["n"] < n_planned:
+            difference += f" ({row['n']}/{n_planned})"
         cell = TableCell(difference, against=SIDES.get(verdict, ""))
         cells[block_key, (technique, row["metric"]), beta] = cell
     # 3. The caption, and what the verdicts rest on.
@@ -90,6 +93,8 @@ def paired_table(name: str, run: RunResults) -> Document:
         f"other training sets and other test rows, at 5 % after Holm's adjustment over {family}. constant: "
         "the technique accepts nobody, or everybody, in some repeat. A number alone: no difference shown.",
     ]
+    if frame["n"].between(1, n_planned - 1).any():
+        captions.append("(a/b): only a of b repeats have both models.")
     for basis, explanation in BASES.items():
         if (frame["population_basis"] == basis).any():
             captions.append(explanation)

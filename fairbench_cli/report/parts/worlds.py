@@ -103,7 +103,7 @@ def worlds_table(name: str, run: RunResults) -> Document:
         facts.append(
             "Numbers of a world are means of draws where too many columns depend on the outcome: worlds.csv."
         )
-    facts += caption(run.plan, set())
+    facts += caption(run, set())
     return Document(name, facts=tuple(facts), sections=tuple(sections))
 
 

@@ -30,7 +30,7 @@ from fairbench_cli.report.ledger.answer import (
     main_setting,
 )
 from fairbench_cli.report.ledger.baselines import Shortfall
-from fairbench_cli.report.ledger.cell_labels import NO_BIAS, read_display_names
+from fairbench_cli.report.ledger.cell_labels import NO_BIAS, describe_failures, read_display_names
 from fairbench_cli.report.ledger.columns import COLUMNS, FindingColumn
 from fairbench_cli.report.ledger.data_set_ranks import ranked_groups
 from fairbench_cli.report.ledger.paired_differences import LEVEL
@@ -38,7 +38,7 @@ from fairbench_cli.report.ledger.population_tests import FRESH, SPLITS
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.ledger.run_ledger import Estimate
 from fairbench_cli.report.show import answer_worlds
-from fairbench_cli.report.show.answer_worlds import NOT_BEATEN, result_cell, result_of
+from fairbench_cli.report.show.answer_worlds import NOT_BEATEN, describe_repeats, result_cell, result_of
 from fairbench_cli.report.show.controls_text import describe_controls
 from fairbench_cli.report.show.metric_wording import MOST_NAMES, MetricWording, signed, wording_of
 from fairbench_cli.report.show.scores_text import describe_scores
@@ -69,7 +69,7 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
     headline = Answer(Statement(headline_of(answer, wording)))
     run_lines = describe_ranks(run, brief=brief) + describe_controls(run, brief=brief)
     run_lines += describe_scores(run)
-    notes = notes_of(answer, run.plan, run_lines, brief=brief)
+    notes = notes_of(answer, run, run_lines, brief=brief)
     heads = summary_heads(answer)
     if brief:
         room = MOST_LINES - 6 - _count_lines([headline.headline.text, *notes])  # heads, blank lines, files
@@ -108,7 +108,12 @@ def _count_lines(texts: Iterable[str]) -> int:
 
 
 def headline_of(answer: RunAnswer, wording: MetricWording) -> str:
-    """Return the answer to a run in a sentence of at most `MOST_WORDS` words, unless names are long."""
+    """Return the answer to a run in a sentence of at most `MOST_WORDS` words, unless names are long.
+
+    Where a cell lacks repeats, it says how many there are.
+    """
+    if answer.repeats:
+        return f"{headline_of(replace(answer, repeats=''), wording)[:-1]} ({answer.repeats})."
     if answer.labels == "recorded":
         start = "On recorded labels, not on true ones: "
         return first_short([f"{start}{text[:1].lower()}{text[1:]}" for text in _counted(answer)])
@@ -214,8 +219,13 @@ def _from_to(
     baseline = setting.baseline_of(best)
     if baseline is None:
         return ""
-    before, after = wording.format_pair(baseline.value.mean, best.value.mean, exact=exact)
-    is_small = wording.distance(best.value.mean) < wording.distance(baseline.value.mean) / 4
+    gap, gap_before = best.value.mean, baseline.value.mean
+    if best.change.n < baseline.n:  # as far apart as in the repeats that both have
+        gap_before = gap - best.change.mean
+    elif best.change.n < best.n:
+        gap = gap_before + best.change.mean
+    before, after = wording.format_pair(gap_before, gap, exact=exact)
+    is_small = wording.distance(gap) < wording.distance(gap_before) / 4
     if best.is_significant or not is_small:
         return f"from {before} to {after}{wording.unit}"
     text = f"from {before}{wording.unit} to about {wording.no_gap}"
@@ -422,6 +432,9 @@ def describe_gap(setting: RunSetting, wording: MetricWording) -> str:
         return f"the model without a technique gave no value ({result_of(baseline)}){label_gap}"
     groups = (setting.deprived, setting.favoured)
     gap = f"{wording.describe_gap(baseline.value.mean, *groups, setting.selected)}{label_gap}"
+    repeats = describe_repeats(baseline).strip(" ()")
+    if repeats:
+        gap += f", in {repeats}"
     if baseline.is_constant:
         return f"{gap}; the model without a technique {result_of(baseline)}"
     if baseline.is_significant:
@@ -434,14 +447,11 @@ def describe_gap(setting: RunSetting, wording: MetricWording) -> str:
 
 
 def _label_gap(setting: RunSetting, wording: MetricWording) -> str:
-    """Return the gap of the labels in brackets, with its way where the model's is not on the same side."""
+    """Return the gap of the labels in brackets, with the rows that they are of and the way it goes."""
     if math.isnan(setting.label_gap):
         return ""
-    gap = wording.format_with_unit(setting.label_gap)
-    baseline = setting.baseline
-    if baseline is None or wording.side(baseline.value.mean) != wording.side(setting.label_gap):
-        gap += wording.describe_side(setting.label_gap)
-    return f" (in the data themselves: {gap})"
+    gap = f"{wording.format_with_unit(setting.label_gap)}{wording.describe_side(setting.label_gap)}"
+    return f" (in {setting.labels_of}: {gap})"
 
 
 def each_setting(run: RunResults) -> Iterator[tuple[RunSetting, str, str]]:
@@ -593,7 +603,7 @@ def place_of(setting: RunSetting, answer: RunAnswer) -> str:
 
 
 def notes_of(
-    answer: RunAnswer, plan: RunPlan, run_lines: Sequence[str] = (), *, brief: bool = False
+    answer: RunAnswer, run: RunResults, run_lines: Sequence[str] = (), *, brief: bool = False
 ) -> tuple[str, ...]:
     """Return the notes: the groups, the words about chance, the test rows, and last what β is.
 
@@ -604,11 +614,13 @@ def notes_of(
     brief : bool
         For a console: who decides the same for everybody, ranks, controls, scores, chance and β.
     """
-    notes = [_constants(answer), _chance(plan, answer, brief=brief)]
+    plan = run.plan
+    notes = [_constants(answer), _chance(run, answer, brief=brief)]
     notes[1:1] = run_lines
     if not brief:
         notes.insert(0, _groups(answer, plan))
-        notes.append(_test_rows(plan))
+        notes.append(_test_rows(run))
+        notes += [f"{line}." for line in describe_failures(plan, run.records)]
     if answer.has_betas:
         notes.append(_beta(plan, brief=brief))
     return tuple(filter(None, notes))
@@ -650,14 +662,15 @@ def _constants(answer: RunAnswer) -> str:
     return f"{text}."
 
 
-def _chance(plan: RunPlan, answer: RunAnswer, *, brief: bool) -> str:
+def _chance(run: RunResults, answer: RunAnswer, *, brief: bool) -> str:
     """Return the meaning of the words about chance."""
-    n = plan.config.repeats
-    if n < 2:
-        return "One repeat: nothing can be said of chance, and no difference is shown."
+    plan = run.plan
+    if run.n_done[-1] < 2:
+        one = run.repeats_done("repeat").replace("1 ", "One ", 1)
+        return f"{one}: nothing can be said of chance, and no difference is shown."
     if brief:
         family = "all of the run" if plan.config.family == "run" else "techniques and settings"
-        chance = f"5 %, Holm over {family}; {n} repeats"
+        chance = f"5 %, Holm over {family}; {run.repeats_done('repeat')}"
         sentence = f"Results are beyond chance, for other rows too ({chance})"
         if any(finding.is_shown_alone for setting in answer.settings for finding in setting.findings):
             sentence += "; p: not shown"
@@ -697,16 +710,19 @@ def _groups(answer: RunAnswer, plan: RunPlan) -> str:
         if "favourable" in source:
             text += f"; {setting.selected} is who is predicted {source['label']} = {source['favourable']}"
         parts.append(text)
-    return f"{'. '.join(parts)}. In the data themselves: the same gap of the outcomes of the test rows."
+    labels_of = dict.fromkeys(filter(None, (setting.labels_of for setting in answer.settings)))
+    parts += [f"In {rows}: the same gap of their outcomes" for rows in labels_of]
+    return f"{'. '.join(parts)}."
 
 
-def _test_rows(plan: RunPlan) -> str:
+def _test_rows(run: RunResults) -> str:
     """Return where the test rows are from."""
+    plan = run.plan
     config = plan.config
     if config.sample.source == "data" and config.tested == "holdout":
-        return f"Test rows: those of {config.repeats} random splits that are not trained on."
+        return f"Test rows: those of {run.repeats_done('random split')} that are not trained on."
     if config.sample.source != "data" and config.test == "network":
-        text = "Test rows: drawn from the same network, without bias"
+        text = "Test rows: drawn from the same network, without bias; the gap of the data may be another"
     else:
         text = f"Test rows: {plan.test_rows}"
     if plan.has_worlds:

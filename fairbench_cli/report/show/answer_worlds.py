@@ -40,16 +40,17 @@ ABOUT = (
 
 
 def result_of(finding: TechniqueFinding, *, brief: bool = False) -> str:
-    """Return the result of a technique in a few words; in brief without reasons, fronts and repeats."""
+    """Return the result of a technique in a few words; in brief without reasons and fronts."""
     if not finding.n:
         return _describe_failure(finding, brief=brief)
+    repeats = describe_repeats(finding, brief=brief)
     if finding.is_constant:
-        return _describe_constant(finding, brief=brief)
+        return f"{_describe_constant(finding, brief=brief)}{repeats if brief else ''}"
     short, result = RESULTS.get(finding.kind, (finding.kind, finding.kind))
     if finding.is_baseline:
-        if result or finding.is_significant:
-            return result
-        return "no gap shown"
+        if not result and not finding.is_significant:
+            result = "no gap shown"
+        return f"{result}{repeats}".strip()
     if finding.is_trivial and finding.kind in ("better", "worse"):
         short = "hardly"
         result = f"hardly {result}"
@@ -58,24 +59,29 @@ def result_of(finding: TechniqueFinding, *, brief: bool = False) -> str:
         short = _family_p(finding)
         result += f" ({short} among {finding.n_tests})"
     if brief:
-        return short
+        return f"{short}{repeats}"
     if finding.is_on_front and finding.narrows:
         result += f", {NOT_BEATEN}"
-    return f"{result}{_describe_repeats(finding)}"
+    return f"{result}{repeats}"
 
 
 def result_cell(finding: TechniqueFinding) -> str:
     """Return the result of a technique for a cell of a table: "p 0.21 among 10", which needs no more."""
     if finding.is_shown_alone and not finding.is_constant and not finding.is_baseline:
-        return f"{_family_p(finding)} among {finding.n_tests}{_describe_repeats(finding)}"
+        return f"{_family_p(finding)} among {finding.n_tests}{describe_repeats(finding)}"
     return result_of(finding)
 
 
-def _describe_repeats(finding: TechniqueFinding) -> str:
-    """Return how many repeats gave a value: " (4 of 5 repeats)"; nothing where all did."""
-    if finding.n == finding.n_repeats:
+def describe_repeats(finding: TechniqueFinding, *, brief: bool = False, n: int | None = None) -> str:
+    """Return how many repeats are behind the result: " (4 of 5 repeats)"; nothing where all are.
+
+    They are those that are compared, which both models have, or `n` of them.
+    """
+    if n is None:
+        n = min(finding.change.n or finding.n, finding.n)
+    if n == finding.n_repeats:
         return ""
-    return f" ({finding.n} of {finding.n_repeats} repeats)"
+    return f" ({n} of {finding.n_repeats}{'' if brief else ' repeats'})"
 
 
 def _family_p(finding: TechniqueFinding) -> str:
@@ -171,12 +177,13 @@ def world_result_of(finding: TechniqueFinding) -> str:
     """Return in a word what a technique does to accuracy on true labels, or why nothing can be said."""
     if not finding.n or finding.is_constant or finding.is_baseline:
         return result_of(finding, brief=True)
-    if finding.is_artefact:
-        return "artefact"
-    if finding.is_trade_off:
-        return "trade-off"
     kind = finding.true_change.kind
-    return {"better": "gains", "worse": "loses", "same": "hardly"}.get(kind, kind)
+    if finding.is_artefact:
+        kind = "artefact"
+    elif finding.is_trade_off:
+        kind = "trade-off"
+    word = {"better": "gains", "worse": "loses", "same": "hardly"}.get(kind, kind)
+    return f"{word}{describe_repeats(finding, brief=True)}"
 
 
 def describe_cost(setting: RunSetting) -> str:

@@ -74,7 +74,7 @@ def paper_table(name: str, run: RunResults) -> Document:
     marks = list(tables.describe_spread(run))
     if meanings:
         marks.append(f"{'; '.join(meanings)}: {HOW_TESTED}")
-    facts = list(tables.caption(run.plan, {cell.text for cell in table_cells}))
+    facts = list(tables.caption(run, {cell.text for cell in table_cells}))
     facts.append(tables.ABOUT_LABELS)
     for label, labels_run in runs_by_label.items():
         if labels_run is not run:

@@ -34,7 +34,7 @@ DEGRADED = "*"
 
 ABOUT_LABELS = (
     "labels: the labels of the test rows, taken for decisions. Their accuracy is 1 and their errors are 0 by "
-    "definition; their discrimination is the difference between the groups that the data hold."
+    "definition; their discrimination is the difference between the groups in these rows."
 )
 
 
@@ -120,15 +120,15 @@ def lay_out_blocks(
     return tuple(sections)
 
 
-def means_in_words(plan: RunPlan) -> str:
+def means_in_words(run: RunResults) -> str:
     """Return the sentence on means and their intervals over the repeats, which are not the answer's."""
-    n = plan.config.repeats
-    if n == 1:
-        return "One repeat, so there are no intervals."
-    if plan.config.tested == "network":
-        return f"Means of {n} repeats with 95 % intervals."
+    repeats = run.repeats_done("repeat")
+    if run.n_done[-1] == 1:
+        return f"{repeats.replace('1 ', 'One ', 1)}, so there are no intervals."
+    if run.plan.config.tested == "network":
+        return f"Means of {repeats} with 95 % intervals."
     return (
-        f"Means of {n} repeats with 95 % intervals over the repeats, which share rows: narrower than the "
+        f"Means of {repeats} with 95 % intervals over the repeats, which share rows: narrower than the "
         "answer's, which are for other rows too."
     )
 
@@ -157,7 +157,7 @@ def group_rates_table(name: str, run: RunResults) -> Document:
         for compared in data.compared_attributes(run.attributes):
             texts |= _group_rates(run, data, compared)
     columns = ("technique", "group", "metric")
-    facts = list(caption(run.plan, {str(text) for text in texts.values()}))
+    facts = list(caption(run, {str(text) for text in texts.values()}))
     facts.append(ABOUT_LABELS)
     return Document(name, facts=tuple(facts), sections=lay_out_blocks(run, texts, NOT_RUN, columns))
 
@@ -217,9 +217,8 @@ def format_spread(values: Floats) -> str:
 
 def describe_spread(run: RunResults) -> tuple[str, ...]:
     """Say what ± is in print; nothing of a run of one repeat."""
-    n = run.plan.config.repeats
-    if n > 1:
-        return (f"±: standard deviation over {n} repeats.",)
+    if run.n_done[-1] > 1:
+        return (f"±: standard deviation over {run.repeats_done('repeat')}.",)
     return ()
 
 
@@ -269,25 +268,21 @@ def format_mean(mean: float, n_ok: int, n: int, statuses: Sequence[str], form: s
     return text
 
 
-def caption(plan: RunPlan, texts: set[str]) -> tuple[str, ...]:
+def caption(run: RunResults, texts: set[str]) -> tuple[str, ...]:
     """Describe the numbers of a table: repeats, where training and test rows come from, what β edits.
 
     `texts` are the cells of the table; those of `MARKS` among them are explained.
     """
-    n = plan.config.repeats
+    plan = run.plan
     source = plan.config.sample.source
-    repeats = f"{n} repeat"
-    splits = f"{n} random split"
-    if n > 1:
-        repeats += "s"
-        splits += "s"
+    repeats = run.repeats_done("repeat")
     # 1. Real rows: no network, and no β.
     marks = _explain_marks(texts)
     if source == "data" and plan.config.tested != "holdout":
         training = f"Means of {repeats}. Training sets: random shares of the data."
         return (training, f"Test set: {plan.test_rows}.", *marks)
     if source == "data":
-        return (f"Means of {splits} into training and test rows.", *marks)
+        return (f"Means of {run.repeats_done('random split')} into training and test rows.", *marks)
     # 2. Training rows that are sampled from a network.
     dataset_name = read_display_names(plan.config).dataset
     networks = ", ".join(dict.fromkeys(dataset_name(dataset["dataset"]) for dataset in plan.datasets))

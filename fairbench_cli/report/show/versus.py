@@ -8,7 +8,6 @@ from typing import Literal
 
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable
-from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.report.ledger.answer import (
     RunAnswer,
     RunSetting,
@@ -28,7 +27,7 @@ from fairbench_cli.report.show.answer_text import (
     join_places,
     title_of,
 )
-from fairbench_cli.report.show.answer_worlds import RESULTS, result_of
+from fairbench_cli.report.show.answer_worlds import RESULTS, describe_repeats, result_of
 from fairbench_cli.report.show.metric_wording import MetricWording, wording_of
 from fairbench_cli.report.show.tables import tests_in_words
 
@@ -117,7 +116,7 @@ def versus_document(
     comparisons = [comparison for block in comparisons_by_title.values() for comparison in block]
     headline = headline_of(name, comparisons, answer)
     n_more = len(answer.settings) - len(comparisons_by_title)
-    notes = _notes(run.plan, name, comparisons)
+    notes = _notes(run, name, comparisons)
     if n_more:
         notes.append(f"And {format_count(n_more, 'more setting')}: {file} has all.")
     return Document("", Answer(Statement(headline)), tuple(notes), tuple(sections))
@@ -279,24 +278,25 @@ def _p_cell(p: float) -> TableCell:
 
 def _result_cell(comparison: TechniqueComparison) -> TableCell:
     """Return the cell of the outcome, in a word or two; where there is no comparison, why."""
+    repeats = describe_repeats(comparison.finding, brief=True, n=comparison.gap.n)
     if comparison.outcome == "smaller":
-        return TableCell("smaller gap", against="better")
+        return TableCell(f"smaller gap{repeats}", against="better")
     if comparison.outcome == "larger":
-        return TableCell("larger gap", against="worse")
+        return TableCell(f"larger gap{repeats}", against="worse")
     if comparison.outcome == "no comparison":
         return TableCell(result_of(comparison.finding, brief=True) or "no value")
     short, _ = RESULTS["same" if comparison.outcome == "hardly" else "not shown"]
-    return TableCell(short)
+    return TableCell(f"{short}{repeats}")
 
 
-def _notes(plan: RunPlan, name: str, comparisons: Sequence[TechniqueComparison]) -> list[str]:
+def _notes(run: RunResults, name: str, comparisons: Sequence[TechniqueComparison]) -> list[str]:
     """Return the sentences on the numbers, and on the test rows behind them."""
     notes = [
         f"gap: how much larger the technique's is than that of {name}, whichever way it goes; accuracy: how "
         "much higher. In points where they are of rates, over "
-        f"{format_count(plan.config.repeats, 'paired repeat')}, with the 95 % interval for other training "
+        f"{run.repeats_done('paired repeat')}, with the 95 % interval for other training "
         f"and test rows. p: that the distances to the ideal are equal, after Holm's adjustment over "
-        f"{tests_in_words(plan)}."
+        f"{tests_in_words(run.plan)}."
     ]
     bases = {comparison.basis for comparison in comparisons}
     return notes + [explanation for basis, explanation in BASES.items() if basis in bases]

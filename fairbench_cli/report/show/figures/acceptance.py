@@ -235,7 +235,7 @@ def _sweep(run: RunResults, title: str, classifier_pages: Sequence[Page]) -> Fig
 
     figure = facet(
         f"At every acceptance rate: {title}",
-        f"{pages.describe_means(run.plan)} The share π with the highest scores is accepted; dots are "
+        f"{pages.describe_means(run)} The share π with the highest scores is accepted; dots are "
         "where the classifiers themselves decide.",
         canvas.lay_out_panels(metrics, classifier_pages, columns, panel),
         columns,

@@ -63,7 +63,7 @@ def _clouds(run: RunResults, title: str, page: Page) -> Figure:
     legend: list[tuple[Look, str]] = []
     per_beta = ""
     if run.plan.has_betas:
-        per_beta = f", {run.plan.config.repeats} per β"
+        per_beta = f", {run.repeats_done()} per β"
         legend += [(look | {"color": colour}, f"β = {beta:g}") for beta, colour in colours]
     if degraded.any():
         legend.append((look | {"color": GREY, "mfc": "none"}, "hollow: could do its work in part only"))
@@ -125,7 +125,7 @@ def draw_curves(run: RunResults) -> dict[str, Figure]:
 def _curves(run: RunResults, title: str, page: Page) -> Figure:
     n_drawn = {key: run.cell_metric(key, CURVE_METRICS[0]).summary.n for key in run.cell_keys}
     figure_title = f"Measures: {title}"
-    subtitle = pages.describe_means(run.plan)
+    subtitle = pages.describe_means(run)
     x_name = ""
     if run.plan.has_betas:
         figure_title = f"Measures over the bias level β: {title}"

@@ -115,7 +115,7 @@ def _pareto(points: Mapping[CellKey, Point], run: RunResults, title: str, page: 
         panels.append(Panel(draw, pages.beta_title(run.plan, beta), "|discrimination|", "accuracy"))
     return facet(
         f"Pareto front of |discrimination| and accuracy: {title}",
-        f"{pages.describe_means(run.plan)} Upper left is better; by means, which may be chance, no technique "
+        f"{pages.describe_means(run)} Upper left is better; by means, which may be chance, no technique "
         f"dominates those named and in full colour.{about_scales}",
         panels,
         1 if is_alone else 2,
@@ -356,7 +356,7 @@ def _frontier(frontiers: Frontiers, run: RunResults, title: str, page: Page) -> 
 
     return facet(
         f"Did the techniques beat moving the thresholds? {title}",
-        f"{pages.describe_means(run.plan)} Lines: the best accuracy of thresholds for each group, "
+        f"{pages.describe_means(run)} Lines: the best accuracy of thresholds for each group, "
         "chosen on the test rows, with no larger gap. A technique above the thick line does what moving "
         "thresholds cannot; one below it may lose to hindsight alone. Every panel has its own scale.",
         canvas.lay_out_panels(list(ROWS), page.betas, columns, panel),

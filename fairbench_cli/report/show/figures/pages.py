@@ -303,9 +303,9 @@ def describe_test_rows(plan: RunPlan, labels: str | None = None) -> str:
     return f"{sentence}."
 
 
-def describe_means(plan: RunPlan, labels: str | None = None) -> str:
+def describe_means(run: RunResults, labels: str | None = None) -> str:
     """Say what is drawn of the repeats, and what was tested on, as `describe_test_rows` does."""
-    return f"{means_in_words(plan)} {describe_test_rows(plan, labels)}"
+    return f"{means_in_words(run)} {describe_test_rows(run.plan, labels)}"
 
 
 def describe_idle_beta(plan: RunPlan, page: Page) -> list[str]:

@@ -214,7 +214,7 @@ def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -
                 widest = max(widest, text_width(word, SMALL, "bold"))
     return canvas.facet(
         f"Which remedy for which world: accuracy regained, {gap} left",
-        f"{subject}. {pages.describe_means(run.plan, 'true')} Intervals are of the difference to none of the "
+        f"{subject}. {pages.describe_means(run, 'true')} Intervals are of the difference to none of the "
         f"same world, in the population. {IN_THE_MIDDLE} Every row of panels has its own scale.",
         panels,
         n_columns,
@@ -435,7 +435,7 @@ def _recorded_true(
     return canvas.facet(
         f"Recorded against true: {title}",
         "A line leads from none to a technique: what it gains, nearer to the ideal, on recorded labels "
-        f"(across) and on true ones (upwards). {pages.describe_means(run.plan, '')} {IN_THE_MIDDLE} Every "
+        f"(across) and on true ones (upwards). {pages.describe_means(run, '')} {IN_THE_MIDDLE} Every "
         "panel has its own scale. Shaded: a loss on the record that is none on the truth.",
         canvas.lay_out_panels(metrics, range(len(worlds)), n_columns, panel),
         n_columns,
@@ -588,7 +588,7 @@ def _strength(
     return canvas.facet(
         f"The strength of a bias: {title}",
         f"Over the {CURRENCY} between what a world records and the truth; a mark per strength. "
-        f"{pages.describe_means(run.plan, 'true')} Filled: shown to differ from none of the same world.",
+        f"{pages.describe_means(run, 'true')} Filled: shown to differ from none of the same world.",
         canvas.lay_out_panels(metrics, range(len(looks)), n_columns, panel),
         n_columns,
         (1.3, 1.1),
