@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # light when asked for --help
 
 BETWEEN = 3  # blanks between two columns of a printed table
 
-Beta = Annotated[float, typer.Option(min=0, max=1, help="Bias to add, 0 to 1.")]
+Beta = Annotated[float | None, typer.Option(min=0, max=1, help="Bias to add, 0 to 1.", show_default=False)]
 Attributes = Annotated[
     list[str] | None,
     typer.Option(
@@ -146,7 +146,7 @@ def query(
         Literal["exact", "pomegranate"],
         typer.Option(help="Exact, or approximate: pomegranate's loopy belief propagation, for one column."),
     ] = "exact",
-    beta: Beta = 0.0,
+    beta: Beta = None,
     bias: Bias = None,
     card: NetCard = None,
     attribute: Attributes = None,
@@ -195,7 +195,7 @@ def sample(
     net: Net,
     n: Annotated[int, typer.Option("-n", min=1, help="Rows.", show_default=False)],
     output: Annotated[Path, output_file("CSV to write; - for standard output.")],
-    beta: Beta = 0.0,
+    beta: Beta = None,
     bias: Bias = None,
     truth: Annotated[
         bool,
@@ -224,7 +224,7 @@ def sample(
 
 
 def _biased(
-    net: str, beta: float, bias: str | None, card: str | None, attribute: list[str] | None, shift: str
+    net: str, beta: float | None, bias: str | None, card: str | None, attribute: list[str] | None, shift: str
 ) -> "Network":
     """Return a network with the bias that the options ask for."""
     if beta != beta:  # NaN passes every range
@@ -236,8 +236,8 @@ def _biased(
         if len(attribute or ()) > 1:
             raise user_error("--bias concerns the groups of one attribute", "give --attribute once")
         return _of_world(_opened(net, card), bias, attribute[0] if attribute else None)
-    if not beta and (card or attribute or shift == "both"):
-        problem = "--card, --attribute and --shift say what --beta edits, but it is 0"
+    if beta is None and (card or attribute or shift == "both"):
+        problem = "--card, --attribute and --shift say what --beta edits, and it is left out"
         raise user_error(problem, "give --beta or --bias, or none of them")
     network = _opened(net, card)
     if not beta:

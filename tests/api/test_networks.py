@@ -1,6 +1,7 @@
 """Data sets, networks and metrics from Python."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -105,6 +106,23 @@ def test_what_is_asked_of_a_world_is_about_the_record(say):
     assert "0.500000" in done.out
     done = say("network", "show", "dutch", "--bias", AS_YAML)
     assert "occupation.true" in done.out
+
+
+@pytest.mark.parametrize(
+    ("net", "question", "options"),
+    [
+        ("dutch", ("occupation", "sex=female", "2_1"), ("--attribute", "sex")),
+        ("adult", ("income", "sex=Female", ">50K"), ("--card", "adult", "--shift", "both")),
+    ],
+)
+def test_a_loop_over_beta_begins_at_0(say, net, question, options):
+    of, given, level = question
+    asked = "network", "query", net, "--of", of, "--given", given
+    lines = [say(*asked, "--beta", beta, *options).out for beta in ("0", "0.5", "1")]
+    shares = [float(re.search(rf"{level} +([0-9.]+)", text)[1]) for text in lines]
+    assert f"{shares[0]:.6f}" in say(*asked).out
+    assert shares[0] > shares[1] > shares[2] or options[-1] == "both"
+    assert "it is left out" in say(*asked, *options).err
 
 
 def test_a_world_is_drawn_and_says_what_it_is(say, tmp_path):

@@ -160,7 +160,7 @@ def test_what_stands_in_a_cell():
 
 def test_the_caption_explains_the_marks_that_occur():
     text = " ".join(paper_table("discrimination-accuracy", run_of(study(2), record(0))).facts)
-    assert "Means of 2 repeats" in text
+    assert "Means of 1 of 2 repeats" in text
     assert "Test set: the original data." in text
     assert "(a/b)" in text
     assert "not run yet" not in text

@@ -11,6 +11,7 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from fairbench_cli.base.checksums import derive_seed
 from fairbench_cli.base.grouping import group_by
@@ -137,10 +138,10 @@ def _rank(
         indices = results.rows.index.get_indexer(pd.Index(np.ravel(row_numbers)))
         rows = indices.reshape(len(cases), len(names))
         # 2. Ranks of the mean distances to the ideal, over the repeats that all techniques of a case have.
-        values = _finite(distances[rows])
-        is_common = np.isfinite(values).all(axis=1, keepdims=True)
+        finite_distances = _finite(distances[rows])
+        is_common: NDArray[np.bool_] = np.isfinite(finite_distances).all(axis=1, keepdims=True)
         is_used = is_common | ~is_common.any(axis=2, keepdims=True)  # all, where none is common
-        mean_distances = np.nanmean(np.where(is_used, values, np.nan), axis=-1)
+        mean_distances = np.nanmean(np.where(is_used, finite_distances, np.nan), axis=-1)
         seed = derive_seed("ranks", metric, *(getattr(cases[0], name) for name in GROUP_COLUMNS))
         ranks[metric] = compare_ranks(mean_distances, seed)
         # 3. Tests of all pairs of a case.

@@ -348,11 +348,11 @@ class RunResults:
     def n_done(self) -> range:
         """From how many repeats to how many the cells have that were run; as planned where none was."""
         n_planned = self.plan.config.repeats
-        n_done = []
+        n_done = {0}
         for data in self.datasets:
-            is_open = np.isin(data.status, ["", *RETRIED])
-            n_done += (~is_open).sum(axis=1).tolist()
-        n_done = [n for n in n_done if n] or [n_planned]
+            is_done = ~np.isin(data.status[:, :n_planned], ["", *RETRIED])
+            n_done.update(is_done.sum(axis=1).tolist())
+        n_done = n_done - {0} or {n_planned}
         return range(min(n_done), max(n_done) + 1)
 
     @property
@@ -363,13 +363,11 @@ class RunResults:
     def repeats_done(self, noun: str = "") -> str:
         """Return how many repeats there are, of those that are planned: "12", "9 to 10 of 10 splits"."""
         n_planned = self.plan.config.repeats
-        text = f"{n_planned}"
-        if self.lacks_repeats:
-            ends = dict.fromkeys((self.n_done[0], self.n_done[-1]))
-            text = f"{' to '.join(map(str, ends))} of {n_planned}"
-        if noun:
-            text += f" {noun}" if n_planned == 1 else f" {noun}s"
-        return text
+        plural = f" {noun}{'' if n_planned == 1 else 's'}" if noun else ""
+        if not self.lacks_repeats:
+            return f"{n_planned}{plural}"
+        ends = dict.fromkeys((self.n_done[0], self.n_done[-1]))
+        return f"{' to '.join(map(str, ends))} of {n_planned}{plural}"
 
     @property
     def labels(self) -> TestLabels:

@@ -666,8 +666,8 @@ def _chance(run: RunResults, answer: RunAnswer, *, brief: bool) -> str:
     """Return the meaning of the words about chance."""
     plan = run.plan
     if run.n_done[-1] < 2:
-        one = run.repeats_done("repeat").replace("1 ", "One ", 1)
-        return f"{one}: nothing can be said of chance, and no difference is shown."
+        repeats = run.repeats_done("repeat").replace("1 ", "One ", 1)
+        return f"{repeats}: nothing can be said of chance, and no difference is shown."
     if brief:
         family = "all of the run" if plan.config.family == "run" else "techniques and settings"
         chance = f"5 %, Holm over {family}; {run.repeats_done('repeat')}"

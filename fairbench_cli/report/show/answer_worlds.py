@@ -178,12 +178,12 @@ def world_result_of(finding: TechniqueFinding) -> str:
     if not finding.n or finding.is_constant or finding.is_baseline:
         return result_of(finding, brief=True)
     kind = finding.true_change.kind
+    verdict = {"better": "gains", "worse": "loses", "same": "hardly"}.get(kind, kind)
     if finding.is_artefact:
-        kind = "artefact"
+        verdict = "artefact"
     elif finding.is_trade_off:
-        kind = "trade-off"
-    word = {"better": "gains", "worse": "loses", "same": "hardly"}.get(kind, kind)
-    return f"{word}{describe_repeats(finding, brief=True)}"
+        verdict = "trade-off"
+    return f"{verdict}{describe_repeats(finding, brief=True)}"
 
 
 def describe_cost(setting: RunSetting) -> str:
