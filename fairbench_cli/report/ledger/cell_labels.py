@@ -90,13 +90,13 @@ def describe_failures(plan: RunPlan, records: Records) -> list[str]:
         if key in cells and repeat < plan.config.repeats and record.status in RETRIED:
             cell = cells[key]
             name = names.technique(*(cell[c] for c in ("intervention", "parameters", "include_protected")))
-            place = f" on {names.dataset(cell['dataset'])}" if n_datasets > 1 else ""
-            failed_by_reason.setdefault((record.status, record.reason), []).append(f"{name}{place}")
+            on_dataset = f" on {names.dataset(cell['dataset'])}" if n_datasets > 1 else ""
+            failed_by_reason.setdefault((record.status, record.reason), []).append(f"{name}{on_dataset}")
     lines = []
     by_size = sorted(failed_by_reason.items(), key=lambda item: -len(item[1]))
-    for (status, reason), whose in by_size[:REASONS_SHOWN]:
-        owners = join_names(list(dict.fromkeys(whose)), 3)
-        lines.append(f"{format_count(len(whose), 'repeat')} of {owners} {status}: {reason}")
+    for (status, reason), techniques in by_size[:REASONS_SHOWN]:
+        owners = join_names(list(dict.fromkeys(techniques)), 3)
+        lines.append(f"{format_count(len(techniques), 'repeat')} of {owners} {status}: {reason}")
     if len(by_size) > REASONS_SHOWN:
         lines.append(f"and {len(by_size) - REASONS_SHOWN} more reasons: see groups.csv")
     return lines

@@ -11,7 +11,6 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fairbench_cli.base.checksums import derive_seed
 from fairbench_cli.base.grouping import group_by
@@ -139,8 +138,8 @@ def _rank(
         rows = indices.reshape(len(cases), len(names))
         # 2. Ranks of the mean distances to the ideal, over the repeats that all techniques of a case have.
         finite_distances = _finite(distances[rows])
-        is_common: NDArray[np.bool_] = np.isfinite(finite_distances).all(axis=1, keepdims=True)
-        is_used = is_common | ~is_common.any(axis=2, keepdims=True)  # all, where none is common
+        is_common = np.all(np.isfinite(finite_distances), axis=1, keepdims=True)
+        is_used = is_common | ~np.any(is_common, axis=2, keepdims=True)  # all, where none is common
         mean_distances = np.nanmean(np.where(is_used, finite_distances, np.nan), axis=-1)
         seed = derive_seed("ranks", metric, *(getattr(cases[0], name) for name in GROUP_COLUMNS))
         ranks[metric] = compare_ranks(mean_distances, seed)

@@ -76,12 +76,12 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
         blocks = summary_blocks(answer, wording, room)
         rows = [(TableCell(caption), *row) for caption, block in blocks for row in block]
         table = TextTable("", ("", *heads), tuple(rows), led=True)
-        more = _describe_more(answer, blocks, "answer.md and the page have all")
-        return Document("", headline, (), (Section("", tables=(table,)),), (*more, *notes))
+        omitted = _describe_more(answer, blocks, "answer.md and the page have all")
+        return Document("", headline, (), (Section("", tables=(table,)),), (*omitted, *notes))
     blocks = summary_blocks(answer, wording, MOST_ROWS)
     tables = [TextTable(caption, heads, tuple(block)) for caption, block in blocks]
-    more = _describe_more(answer, blocks, "they are below")
-    sections = [Section("", (), tuple(tables), more)]
+    omitted = _describe_more(answer, blocks, "they are below")
+    sections = [Section("", (), tuple(tables), omitted)]
     for settings in answer.blocks:
         sections.append(_section(settings, answer, wording))
     return Document(run.plan.config.name, headline, (), tuple(sections), notes)
@@ -99,8 +99,8 @@ def _count_lines(texts: Iterable[str]) -> int:
     """Count the lines that paragraphs take, with "β = 1" on a line as a console has it."""
     n_lines = 0
     for text in texts:
-        kept = text.replace("β = ", "β\u00a0=\u00a0").replace(" %", "\u00a0%")
-        n_lines += len(textwrap.wrap(kept, WIDTH, break_on_hyphens=False))
+        unbroken = text.replace("β = ", "β\u00a0=\u00a0").replace(" %", "\u00a0%")
+        n_lines += len(textwrap.wrap(unbroken, WIDTH, break_on_hyphens=False))
     return n_lines
 
 
@@ -698,7 +698,7 @@ def _chance(run: RunResults, answer: RunAnswer, *, brief: bool) -> str:
 
 def _groups(answer: RunAnswer, plan: RunPlan) -> str:
     """Return the paragraph on the groups compared and the decision, by data set."""
-    parts = []
+    sentences = []
     for setting in {(one.dataset, one.attribute, one.compared): one for one in answer.settings}.values():
         protected = {one.name: one for one in plan.protected(setting.dataset, setting.attribute).attributes}
         text = f"{setting.dataset_label}: {setting.deprived} are deprived, {setting.favoured} favoured"
@@ -709,10 +709,10 @@ def _groups(answer: RunAnswer, plan: RunPlan) -> str:
         source = plan.dataset(setting.dataset, setting.attribute)
         if "favourable" in source:
             text += f"; {setting.selected} is who is predicted {source['label']} = {source['favourable']}"
-        parts.append(text)
+        sentences.append(text)
     labels_of = dict.fromkeys(filter(None, (setting.labels_of for setting in answer.settings)))
-    parts += [f"In {rows}: the same gap of their outcomes" for rows in labels_of]
-    return f"{'. '.join(parts)}."
+    sentences += [f"In {rows}: the same gap of their outcomes" for rows in labels_of]
+    return f"{'. '.join(sentences)}."
 
 
 def _test_rows(run: RunResults) -> str:

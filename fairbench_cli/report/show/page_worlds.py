@@ -98,9 +98,9 @@ def world_sections(run: RunResults) -> Iterator[Section]:
         tables: list[TextTable] = []
         for sees_protected, same_rules in group_by(worlds, lambda world: world.include_protected).items():
             see = "see" if sees_protected else "do not see"
-            words = WorldWords(groups, strength, f"rules that {see} {attribute}")
-            sentences.append(describe_recovery(same_rules, words))
-            tables.append(_world_table(same_rules, words, rules_only=bool(tables)))
+            wording = WorldWords(groups, strength, f"rules that {see} {attribute}")
+            sentences.append(describe_recovery(same_rules, wording))
+            tables.append(_world_table(same_rules, wording, rules_only=bool(tables)))
         # 3. The section.
         world_name = world_label(source, world_key)
         subtitle = f"{groups[0]} against {groups[1]}"
@@ -116,7 +116,7 @@ def world_sections(run: RunResults) -> Iterator[Section]:
         )
 
 
-def _world_table(worlds: Sequence[ExactWorld], words: WorldWords, *, rules_only: bool) -> TextTable:
+def _world_table(worlds: Sequence[ExactWorld], wording: WorldWords, *, rules_only: bool) -> TextTable:
     """Return the table of what is known of a world, by its strength.
 
     Parameters
@@ -126,17 +126,17 @@ def _world_table(worlds: Sequence[ExactWorld], words: WorldWords, *, rules_only:
     """
     rows: list[Row] = []
     if not rules_only:
-        rows += _record_rows(worlds, words)
-    rows += _rule_rows(worlds, words)
+        rows += _record_rows(worlds, wording)
+    rows += _rule_rows(worlds, wording)
     known_rows = []
     for name, cells in rows:
         if any(cell.text != "-" for cell in cells):
             known_rows.append((TableCell(name), *cells))
-    heads = [words.strength or "what"]
+    heads = [wording.strength or "what"]
     for world in worlds:
-        heads.append(f"{world.beta:g}" if words.strength else world.world or NO_BIAS)
+        heads.append(f"{world.beta:g}" if wording.strength else world.world or NO_BIAS)
     is_exact = all(world.method == "exact" for world in worlds)
-    title = f"{words.rules[:1].upper()}{words.rules[1:]}"
+    title = f"{wording.rules[:1].upper()}{wording.rules[1:]}"
     return TextTable(title, tuple(heads), tuple(known_rows), EXACT if is_exact else DRAWN, words=1)
 
 
@@ -155,7 +155,7 @@ def _describe_effect(source: Mapping[str, Any], world_key: str) -> str:
     return f"{description[:1].upper()}{description[1:]}."
 
 
-def describe_recovery(worlds: Sequence[ExactWorld], words: WorldWords) -> str:
+def describe_recovery(worlds: Sequence[ExactWorld], wording: WorldWords) -> str:
     """Return whether thresholds recover the truth, and of which groups the record ranks people otherwise.
 
     Empty where that is not known.
@@ -164,7 +164,7 @@ def describe_recovery(worlds: Sequence[ExactWorld], words: WorldWords) -> str:
     ----------
     worlds : sequence of ExactWorld
         The same at each strength.
-    words : WorldWords
+    wording : WorldWords
     """
     # 1. What the best thresholds lose at each strength, and where they lose most.
     worlds = [world for world in worlds if world.keeps_ranking() is not None]
@@ -175,7 +175,7 @@ def describe_recovery(worlds: Sequence[ExactWorld], words: WorldWords) -> str:
     is_lossless = lost[worst_beta] < NOTHING_LOST
     loss = f"{signed(100 * lost[worst_beta], 1, '')} points"
     # 2. The order is kept at every strength.
-    ranks = f"To {words.rules} the record ranks"
+    ranks = f"To {wording.rules} the record ranks"
     if all(world.keeps_ranking() for world in worlds):
         as_truth = f"{ranks} people within each group as the truth does"
         if is_lossless:
@@ -183,47 +183,47 @@ def describe_recovery(worlds: Sequence[ExactWorld], words: WorldWords) -> str:
         return f"{as_truth}, yet the best thresholds lose {loss} of accuracy."
     # 3. The order is lost: of which groups, from which strength on.
     groups_by_first_beta: dict[float, list[str]] = {}
-    for group, name in words.named_groups:
+    for group, name in wording.named_groups:
         losing = [world.beta for world in worlds if not world.keeps_ranking(group)]
         if losing:
             groups_by_first_beta.setdefault(losing[0], []).append(name)
     clauses = []
     for beta, names in groups_by_first_beta.items():
         clause = " and ".join(names)
-        if words.strength and beta != worlds[0].beta:
-            clause += f" from {words.strength} = {beta:g} on"
+        if wording.strength and beta != worlds[0].beta:
+            clause += f" from {wording.strength} = {beta:g} on"
         clauses.append(clause)
     otherwise = f"{ranks} {' and '.join(clauses)} otherwise than the truth"
     if is_lossless:
         return f"{otherwise}; the best thresholds lose no accuracy all the same."
     at_beta = ""
-    if words.strength and len(worlds) > 1:
-        at_beta = f" at {words.strength} = {worst_beta:g}"
+    if wording.strength and len(worlds) > 1:
+        at_beta = f" at {wording.strength} = {worst_beta:g}"
     return f"{otherwise}: no thresholds recover it, the best lose {loss} of accuracy{at_beta}."
 
 
-def _record_rows(worlds: Sequence[ExactWorld], words: WorldWords) -> Iterator[Row]:
+def _record_rows(worlds: Sequence[ExactWorld], wording: WorldWords) -> Iterator[Row]:
     """Yield the rows of what a record is described by."""
-    for group, name in words.named_groups:
+    for group, name in wording.named_groups:
         yield f"favourable, {name}", _cells(worlds, "favourable", RECORD_FIRST, group)
     yield "gap of the labels", _cells(worlds, "disparity", RECORD_FIRST)
-    deprived, deprived_name = words.named_groups[0]
+    deprived, deprived_name = wording.named_groups[0]
     for world in worlds:
         recorded, true = (world.value("share", labels, deprived) for labels in RECORD_FIRST)
         if abs(true - recorded) >= NOTHING_LOST:
             yield f"{deprived_name} among all", _cells(worlds, "share", RECORD_FIRST, deprived)
             break
     yield "total variation", _cells(worlds, "total-variation", ("",))
-    for group, name in words.named_groups:
+    for group, name in wording.named_groups:
         if any(abs(world.value("prior-shift", "", group) - 1) >= NOTHING_LOST for world in worlds):
             yield f"odds, {name}", _cells(worlds, "prior-shift", ("",), group, digits=2, prefix="× ")
 
 
-def _rule_rows(worlds: Sequence[ExactWorld], words: WorldWords) -> Iterator[Row]:
+def _rule_rows(worlds: Sequence[ExactWorld], wording: WorldWords) -> Iterator[Row]:
     """Yield the rows of what rules that learn from a record are described by."""
-    for group, name in words.named_groups:
+    for group, name in wording.named_groups:
         yield f"order, {name}", [_order_cell(world, group) for world in worlds]
-    for group, name in words.named_groups:
+    for group, name in wording.named_groups:
         yield f"AUC, {name}", _cells(worlds, "auc", TRUTH_FIRST, group, digits=3)
     for rule, name in RULE_NAMES.items():
         yield name, _cells(worlds, "accuracy", TRUTH_FIRST, rule=rule)
