@@ -8,7 +8,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import ArgumentError, Problem, user_error
-from fairbench_cli.data.columns import Misfit, encode_levels, format_levels, keep_numbers
+from fairbench_cli.data.columns import (
+    MISSING,
+    Misfit,
+    encode_levels,
+    format_levels,
+    keep_numbers,
+    replace_cells,
+)
 from fairbench_cli.data.load import MANY_LEVELS
 from fairbench_cli.data.table import VALUES, Coded, Column, Table, make_table
 
@@ -143,7 +150,7 @@ def to_table(frame: Any) -> Table:
     """Return the rows of a frame as levels.
 
     Values are levels by their text, in the order of their bytes, as `fairbench network learn` reads a CSV;
-    those of a pandas categorical keep its order. A missing value is the level "".
+    those of a pandas categorical keep its order. A missing value is the level "missing".
 
     Raises
     ------
@@ -173,7 +180,8 @@ def to_table(frame: Any) -> Table:
             )
             raise user_error(problem, f'cut it into bins, as in pd.cut(frame["{name}"], 5), or leave it out')
         text = texts_of(cells)
-        if levels is not None and (text == "").any():
-            levels = tuple(dict.fromkeys(("", *levels)))
+        if (text == "").any():
+            text = replace_cells(text, text == "", MISSING)
+            levels = levels and tuple(dict.fromkeys((*levels, MISSING)))
         columns.append(encode_levels(name, text, levels or None))
     return make_table(columns)

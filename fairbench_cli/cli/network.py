@@ -9,7 +9,7 @@ import typer
 
 from fairbench_cli.base.errors import UserError, suggest, user_error
 from fairbench_cli.base.files import make_folder, refuse_overwriting, write_text
-from fairbench_cli.cli.console import out, print_rows, say
+from fairbench_cli.cli.console import fold, out, print_rows, say
 from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard, output_file
 
 if TYPE_CHECKING:  # light when asked for --help
@@ -95,6 +95,27 @@ def learn(
         f"{output}: {len(learned.columns)} nodes, {len(learned.arcs)} arcs, "
         f"{learned.net.parameters} parameters, {score} {learned.score:.6f}, BIC {learned.bic:.6f}"
     )
+    if learned.card is None:
+        _say_levels(learned)
+
+
+def _say_levels(learned: "Network") -> None:
+    """Say what a card would have: a word for missing cells, what is constant, what has too many levels."""
+    from fairbench_cli.data.columns import GAPS, MISSING
+    from fairbench_cli.data.load import MANY_LEVELS
+
+    columns = learned.net.columns
+    missing = (*GAPS, MISSING)
+    gaps = [f'{column.name} ("{level}")' for column in columns for level in column.levels if level in missing]
+    constant = [column.name for column in columns if len(column.levels) == 1]
+    many = [f"{column.name} ({len(column.levels)})" for column in columns if len(column.levels) > MANY_LEVELS]
+    for column_names, effect in (
+        (gaps, "missing cells are a level, which arcs and tables count like any other"),
+        (constant, "one value in all rows, so no arc is learned"),
+        (many, "so many levels hardly leave room for an arc: a card merges them (recode)"),
+    ):
+        if column_names:
+            fold(f"note: {', '.join(column_names)}: {effect}")
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """From a card and its files, or a bare CSV, to a coded table."""
 
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -871,9 +872,9 @@ def to_level_texts(card: Card, cells: pd.DataFrame, name: str) -> Cells:
 def table_from_csv(path: str | Path) -> Table:
     """Return a CSV whose first line names the columns, as `load` would by a card that says no more.
 
-    Nothing is a missing value: ``?``, ``NA`` and the empty cell are levels like any other. Blanks around a
-    cell are no part of it. The levels of a column are those that occur, ordered by their UTF-8 bytes; columns
-    keep the order of the file.
+    A missing value is a level like any other: the empty cell ``missing``, ``?`` and ``NA`` as they stand.
+    Blanks around a cell are no part of it. The levels of a column are those that occur, ordered by their
+    UTF-8 bytes; columns keep the order of the file.
 
     Parameters
     ----------
@@ -884,7 +885,7 @@ def table_from_csv(path: str | Path) -> Table:
     ------
     UserError
         No such file, not UTF-8, no rows, a row of another length than the header, a column name that is empty
-        or comes twice, or a column with more than 32,768 levels.
+        or comes twice, a column with more than 50 different numbers, or more than 32,768 levels.
     """
     frame = read_cells(Path(path)).frame
     where = f"{path}:1"
@@ -893,7 +894,16 @@ def table_from_csv(path: str | Path) -> Table:
             raise user_error(f"column {j + 1} has no name", "name every column in the first line", where)
         if name in frame.columns[:j]:
             raise user_error(f'two columns are called "{name}"', "give every column a name of its own", where)
+    for name in frame.columns:
+        n_levels = frame[name].nunique()
+        if n_levels > MANY_LEVELS and find_kind(set(frame[name]).difference(GAPS)) != "nominal":
+            problem = f'column "{name}" has {n_levels} different numbers, each of which would be a level'
+            card = shlex.quote(str(Path(path).with_suffix(".yaml")))
+            init = f"`fairbench init {shlex.quote(str(path))}`"
+            fix = f"let {init} write a card that cuts it, and learn from {card}"
+            raise user_error(problem, fix, where)
+    levels = {name: replace_cells(frame[name], frame[name] == "", MISSING) for name in frame.columns}
     try:
-        return make_table([encode_levels(name, frame[name]) for name in frame.columns])
+        return make_table([encode_levels(name, cells) for name, cells in levels.items()])
     except Misfit as misfit:
         raise UserError(*misfit.reported_at(str(path))) from None

@@ -330,3 +330,32 @@ def test_a_wide_cpt_is_shown_in_full_one_level_a_row(say):
     rows = [line.split() for line in shown.splitlines()[3:] if line.strip()]
     assert [float(row[-1]) for row in rows] == [round(p, 6) for line in node["rows"] for p in line]
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_what_a_bare_table_leaves_to_a_network_is_said(say, tmp_path):
+    rows = [
+        (
+            "a,b,const,many",
+            *("x,y,c,l1" if i % 2 else f"{'NA' if i % 5 else ''},z,c,l{i}" for i in range(150)),
+        )
+    ]
+    (tmp_path / "d.csv").write_text("\n".join(rows[0]) + "\n")
+    said = " ".join(say("network", "learn", "d.csv", "-o", "d.json").out.split())
+    assert 'note: a ("NA"), a ("missing"): missing cells are a level' in said
+    assert "note: const: one value in all rows" in said
+    assert "note: many (76): so many levels" in said
+    (tmp_path / "plain.csv").write_text("a,b\n" + "x,y\nz,y\nz,w\n" * 20)
+    assert "note" not in say("network", "learn", "plain.csv", "-o", "d.json").out
+
+
+@pytest.mark.parametrize("number", ["0.37{}", "{}0", "-{}e3"])
+def test_numbers_of_a_bare_table_are_refused_with_the_way_to_a_card(say, tmp_path, number):
+    lines = [f"{number.format(i % 70)},{'fm'[i % 2]},{'yn'[i % 3 // 2]}" for i in range(140)]
+    (tmp_path / "my d.csv").write_text("pay,sex,ok\n" + "\n".join(lines) + "\n,f,y\n")
+    done = say("network", "learn", "my d.csv", "-o", "d.json")
+    assert done.code == 2
+    assert "fairbench init 'my d.csv'" in done.err
+    assert done.err.endswith("learn from 'my d.yaml'\n")
+    assert say("init", "my d.csv", "--label", "ok", "--favourable", "y", "--protected", "sex=f").code == 0
+    done = say("network", "learn", "my d.yaml", "-o", "d.json")
+    assert done.code == 0, done.err
