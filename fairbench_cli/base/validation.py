@@ -217,14 +217,15 @@ def _with_keys(error: ValidationError, model: type[StrictModel]) -> Iterator[Ini
                 name: _fields_by_key(_model_in(field.annotation)) for name, field in known_fields.items()
             }
             above = [name for name, fields in within.items() if key in fields]
-            meant = [(inner, name) for name, fields in within.items() for inner in find_synonyms(key, fields)]
+            meant = {name: find_synonyms(key, fields) for name, fields in within.items()}
+            written = [f"write {inner[0]} under `{name}`" for name, inner in meant.items() if inner]
             if key in model.removed:
                 yield from _details(refusal((key_path, model.removed[key])))
                 continue
             if above:
                 fix = f"write it under `{above[0]}`"
-            elif meant and not find_synonyms(key, known_fields):
-                fix = f"write {meant[0][0]} under `{meant[0][1]}`"
+            elif written and not find_synonyms(key, known_fields):
+                fix = written[0]
             else:
                 fix = suggest(key, known_fields)
             yield from _details(refusal((key_path, Problem(f'unknown key "{key}"', fix))))

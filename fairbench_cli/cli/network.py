@@ -106,7 +106,9 @@ def _say_levels(learned: "Network") -> None:
 
     columns = learned.net.columns
     missing = (*GAPS, MISSING)
-    gaps = [f'{column.name} ("{level}")' for column in columns for level in column.levels if level in missing]
+    gaps = []
+    for column in columns:
+        gaps += [f'{column.name} ("{level}")' for level in column.levels if level in missing]
     constant = [column.name for column in columns if len(column.levels) == 1]
     many = [f"{column.name} ({len(column.levels)})" for column in columns if len(column.levels) > MANY_LEVELS]
     for column_names, effect in (
