@@ -33,6 +33,7 @@ from fairbench_cli.audit.metrics import (
 from fairbench_cli.base.errors import Flag, Problem, find_nearest, format_value, suggest
 from fairbench_cli.base.validation import StrictModel, check_encoding, mistake
 from fairbench_cli.base.yaml_document import parse_scalar
+from fairbench_cli.data.number_writing import Notation
 from fairbench_cli.measures.margin import Margin
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.significance import alpha_level
@@ -43,6 +44,7 @@ Effect = Literal["assistive", "punitive"]
 Rule = Literal["evidence", "point"]
 Preset = Literal["aequitas", "eeoc", "ll144"]
 Spelling = Literal["merge", "keep"]
+DateOrder = Literal["day-first", "month-first"]
 OutcomeKind = Literal["decision", "number", "ordinal", "class"]
 
 NUMERIC: tuple[OutcomeKind, ...] = ("number", "ordinal")
@@ -444,6 +446,7 @@ READERS = {
     "least-change": _values_by_name(parse_scalar, "fpr=0.01", DEFAULT),
     "spellings": _values_by_name(str, "sex=merge", DEFAULT),
     "recode": _read_recodes,
+    "notation": _values_by_name(str, "pay=comma"),
 }
 _intersections = _sets_of_columns(2, "is not two or more attributes", "write race,sex")
 _explained = _sets_of_columns(1, "does not name different columns", "write education,hours")
@@ -574,6 +577,11 @@ class AuditConfig(StrictModel):
     )
     recode: Annotated[dict[str, dict[str, tuple[str, ...]]], BeforeValidator(READERS["recode"]), READ] = (
         Field({}, description="Values that count as another: --recode 'sex: F = Female, female; M = Male'")
+    )
+    notation: Annotated[dict[str, Notation | DateOrder], BeforeValidator(READERS["notation"]), READ] = Field(
+        {},
+        description="What cells of a column mean that may be read in two ways: point, comma or either before "
+        "decimals, second of two numbers; day-first or month-first: --notation pay=comma",
     )
     drop_missing: Annotated[bool, READ] = Field(
         False, description="Leave out rows without a score or label; how many of each group is said."
@@ -716,6 +724,11 @@ class AuditConfig(StrictModel):
     def spelling(self, column: str) -> Spelling | None:
         """Return the treatment of values of a column that differ in their spelling only; None: not said."""
         return self.spellings.get(column, self.spellings.get(DEFAULT))
+
+    def number_notation(self, column: str) -> Notation | None:
+        """Return what is said of how a column writes its numbers."""
+        stated = self.notation.get(column)
+        return None if stated == "day-first" or stated == "month-first" else stated
 
     def leaves_out(self, attribute: str, group: str) -> bool:
         """Return whether a group of an attribute is left out."""
@@ -918,7 +931,7 @@ USED_BY_PLANS = (
         "min-share",
         "exclude",
     ),
-    *("spellings", "recode", "confidence", "table", "encoding", "counts", *PLANNED),
+    *("spellings", "recode", "notation", "confidence", "table", "encoding", "counts", *PLANNED),
 )
 """The keys that a plan takes: those of who is compared and how, and its own."""
 

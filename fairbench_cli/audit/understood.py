@@ -42,8 +42,9 @@ from fairbench_cli.audit.scan.roles import (
 from fairbench_cli.audit.scan.source import FRAME, Source
 from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, spell
 from fairbench_cli.base.safe_text import format_count, join_names, printable
-from fairbench_cli.base.spelling_variants import NO_VALUE, find_spelling_variants
+from fairbench_cli.base.spelling_variants import find_spelling_variants
 from fairbench_cli.data import recognise
+from fairbench_cli.data.number_writing import NO_VALUE
 
 if TYPE_CHECKING:
     from fairbench_cli.audit.scan.scan import Scan

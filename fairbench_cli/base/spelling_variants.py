@@ -24,12 +24,6 @@ _LATIN = str.maketrans(
     "ABESIJKMHOPCTYXaeopcyxijsdhqwABEZHIKMNOPTYXaivop",
 )
 
-# Cells that say that a number is unknown or could not be computed, in small letters; no value is meant.
-NO_VALUE = frozenset(
-    ["", "?", "na", "n/a", "#n/a", "nan", "-nan", "null", "<na>", "inf", "-inf", "+inf"]
-    + [f"{sign}infinity" for sign in ("", "-", "+")]
-)
-
 
 @dataclass(frozen=True)
 class SpellingVariants:

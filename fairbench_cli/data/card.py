@@ -218,7 +218,9 @@ class Card(FileModel):
     format: Literal["csv", "arff", "parquet"] = "csv"
     header: bool = Field(default=True, description="Whether the first row names the columns.")
     separator: str = Field(default=",", min_length=1, max_length=1)
-    decimal: Literal[".", ","] = Field(default=".", description="What separates the decimals of a number.")
+    decimal: Literal[".", ","] | None = Field(
+        default=None, description="What separates the decimals of a number, where cells do not show it."
+    )
     comment: str | None = Field(default=None, min_length=1, max_length=1)
     encoding: Annotated[str, AfterValidator(check_encoding)] | None = Field(
         default=None, description="Of files that are not UTF-8: latin-1, cp1252 (of Windows), utf-16."

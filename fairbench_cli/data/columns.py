@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import Problem, UserError
 from fairbench_cli.data.column_card import BinsCard
+from fairbench_cli.data.number_writing import find_obstacle
 from fairbench_cli.data.table import Coded, Codes, Column, Floats
 
 if TYPE_CHECKING:  # workers that repair columns do not need it
@@ -36,12 +37,17 @@ class Misfit(UserError):  # noqa: N818 - the mistake is the card's or the file's
         What is wrong with it, and what to do.
     cell : str or None
         The cell that shows it.
+    *more_cells : str
+        Those that show it together with this one.
     """
 
-    def __init__(self, column: str, problem: str, fix: str, cell: str | None = None) -> None:
+    def __init__(
+        self, column: str, problem: str, fix: str, cell: str | None = None, *more_cells: str
+    ) -> None:
         super().__init__(Problem(f'column "{column}" {problem}', fix))
         self.column = column
         self.cell = cell
+        self.cells = () if cell is None else (cell, *more_cells)
 
 
 def sort_by_bytes(cells: Iterable[str]) -> tuple[str, ...]:
@@ -253,15 +259,12 @@ def _fix_for_text(cell: str) -> str:
     """Return the fix for a cell that should be a (whole) number and is not."""
     if is_number(cell):
         return "write `kind: real`: it has decimals"
-    if is_number(cell.replace(",", ".", 1)):
-        return 'write `decimal: ","` in the card'
+    if obstacle := find_obstacle(cell):
+        return f"{obstacle[1]}: {obstacle[0]}"
     return "`recode` it to a number; if it means a missing value, list it under `missing`; or write nominal"
 
 
 MISSING = "missing"  # the level of missing cells
-
-# Cells that nearly always mean a missing value.
-GAPS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "Null", "<NA>")
 
 
 def add_missing_level(column: Column, codes: Codes, gap: NDArray[np.bool_], called: str = MISSING) -> Coded:

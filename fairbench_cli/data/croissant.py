@@ -149,7 +149,7 @@ def _file_object(card: Card, file: DataFile, sha256: str, file_id: str) -> dict[
             sentences.append("No header: the columns are those of the card, in its order")
         if card.separator != ",":
             sentences.append(f'Cells are separated by "{card.separator}"')
-        if card.decimal != ".":
+        if card.decimal == ",":
             sentences.append("Decimals follow a comma")
         if card.comment:
             sentences.append(f'What follows "{card.comment}" is a comment')

@@ -13,12 +13,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_value, suggest, user_error
-from fairbench_cli.base.spelling_variants import NO_VALUE
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.yaml_document import KeyPath
 from fairbench_cli.data.card import UNKNOWN, Card
 from fairbench_cli.data.columns import (
-    GAPS,
     MISSING,
     Cells,
     Misfit,
@@ -39,10 +37,20 @@ from fairbench_cli.data.columns import (
 )
 from fairbench_cli.data.files import TextCells, guess_separator, has_different_cells, read_cells
 from fairbench_cli.data.locate import LocatedFiles, file_sha256
+from fairbench_cli.data.number_writing import (
+    GAPS,
+    NO_VALUE,
+    PLAIN,
+    Notation,
+    NumberDoubt,
+    NumberWriting,
+    find_writing,
+)
 from fairbench_cli.data.roles import (
     check_joint_names,
     check_named_values,
     find_doubtful_values,
+    format_recode,
     resolve_roles,
 )
 from fairbench_cli.data.table import (
@@ -64,6 +72,8 @@ from fairbench_cli.data.table import (
 )
 
 MOST_PEOPLE = 20_000_000  # that the rows of a file may stand for
+STATED: dict[str, Notation] = {".": "point", ",": "comma"}
+"""How numbers are written, by what a card says of decimals."""
 MANY_LEVELS = 50  # levels; a column of more, all numbers, is a number
 
 
@@ -91,10 +101,14 @@ class ReadFiles:
     def to_problems(self, misfit: Misfit) -> list[Problem]:
         """Return the problems of a misfit, at the line of its first cell or at the card's of the column."""
         recode = self.card.column(misfit.column).recode
-        for file in self.files if misfit.cell is not None else ():
+        places: dict[str, str] = {}
+        for file in self.files if misfit.cells else ():
             for line, value in zip(file.lines, file.frame[misfit.column], strict=True):
-                if recode.get(value, value) == misfit.cell:
-                    return misfit.reported_at(f"{file.path}:{line}")
+                cell = recode.get(value, value)
+                if cell in misfit.cells:
+                    places.setdefault(cell, f"{file.path}:{line}")
+                if len(places) == len(misfit.cells):
+                    return misfit.reported_at(" and ".join(places.values()))
         return misfit.reported_at(self.card.where("columns", misfit.column))
 
 
@@ -221,32 +235,55 @@ def _join_files(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
 
 
 def _recode(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells recoded, with points in numbers that are written with a decimal comma."""
-    for name in dict.fromkeys(chain(card.columns, card.keep_between)):
+    """Return the cells recoded, and numbers as plain ones."""
+    for name in dict.fromkeys(chain(card.columns, card.keep_between, filter(None, [card.counts]))):
         entry = card.column(name)
-        comma = card.decimal == "," and (entry.is_number or name in card.keep_between)
-        if comma:
-            _refuse_points(card, frame[name])
-        if entry.recode or comma:
-            text = partial(_recode_cell, entry.recode, comma)
-            frame = frame.assign(**{name: relabel_cells(frame[name], text)})
+        if entry.recode:
+            frame = frame.assign(**{name: relabel_cells(frame[name], partial(_recode_cell, entry.recode))})
+        if entry.is_number or name in card.keep_between or name == card.counts:
+            frame = frame.assign(**{name: _with_plain_numbers(card, frame[name])})
     return frame
 
 
-def _recode_cell(recode: dict[str, str], comma: bool, cell: str) -> str:
-    cell = recode.get(cell, cell)
-    if comma:
-        return cell.replace(",", ".")
-    return cell
+def _recode_cell(recode: dict[str, str], cell: str) -> str:
+    return recode.get(cell, cell)
 
 
-def _refuse_points(card: Card, cells: Cells) -> None:
-    """Refuse points among numbers with a decimal comma: 1.234 may be 1234 or 1,234."""
+def _with_plain_numbers(card: Card, cells: Cells) -> Cells:
+    """Return the cells of a column of numbers with these as plain ones; refuse those that show no one way."""
     name = str(cells.name)
-    allowed = set(chain(GAPS, card.missing, card.column(name).recode))
-    for cell in cells.unique():
-        if "." in cell and cell not in allowed:
-            fix = "write thousands without a point in the file, or recode the cell in the card"
+    values = [cell for cell in cells.unique() if cell not in card.missing]
+    writing = find_writing(values)
+    if isinstance(writing, NumberDoubt):
+        if card.decimal and STATED[card.decimal] in writing.ways:
+            return relabel_cells(cells, NumberWriting(STATED[card.decimal]).to_plain)
+        first, *others = writing.cells
+        raise Misfit(name, f"has {writing}", _ways_out(name, writing), first, *others)
+    if writing is None or writing == PLAIN:
+        if card.decimal == ",":
+            _refuse_points(name, values)
+        return cells
+    return relabel_cells(cells, writing.to_plain)
+
+
+def _ways_out(name: str, doubt: NumberDoubt) -> str:
+    """Return what to write in a card, by what numbers may mean."""
+    ways = []
+    for notation, meaning in doubt.ways.items():
+        if notation == "either":
+            by_comma = next(cell for cell in doubt.cells if "," in cell)
+            way = format_recode(name, [by_comma], by_comma.replace(",", "."))
+        else:
+            way = f'write `decimal: "{"," if notation == "comma" else "."}"` in the card'
+        ways.append(f"{meaning}: {way}")
+    return "; ".join(ways) or "write all amounts in one currency"
+
+
+def _refuse_points(name: str, values: Sequence[str]) -> None:
+    """Refuse points in a column without commas, where a card says that these stand before decimals."""
+    for cell in values:
+        if "." in cell and is_number(cell):
+            fix = 'write it with a comma, recode it, or leave `decimal: ","` out of the card'
             raise Misfit(name, f'has {format_value(cell)}, and the card says decimal: ","', fix, cell)
 
 

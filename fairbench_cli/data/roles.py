@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 from fairbench_cli.base.errors import Problem, UserError, format_value, suggest
 from fairbench_cli.base.safe_text import join_names
-from fairbench_cli.base.spelling_variants import MOST_NAMED, NO_VALUE, find_spelling_variants
+from fairbench_cli.base.spelling_variants import MOST_NAMED, find_spelling_variants
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.yaml_document import KeyPath
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.columns import Misfit
+from fairbench_cli.data.number_writing import NO_VALUE
 from fairbench_cli.data.table import Column, Roles
 
 if TYPE_CHECKING:  # workers check groups of networks without it

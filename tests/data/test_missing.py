@@ -155,14 +155,16 @@ def test_decimal_commas_tabs_and_blanks(tmp_path):
     assert len(loaded(tmp_path, blanks, rows(["1"]).replace(",", "  ").replace("\n", " \n")).table) == 8
 
 
-def test_a_point_among_decimal_commas_is_refused_unless_recoded(tmp_path):
-    """It may stand for thousands: 1.234 is 1234 in such files."""
-    card = HEAD + 'decimal: ","\nseparator: ;\ncolumns: {pay: {kind: real}}\n'
+def test_a_point_among_decimal_commas_is_refused_unless_it_is_said_what_it_means(tmp_path):
+    card = HEAD + "separator: ;\ncolumns: {pay: {kind: real}}\n"
     content = "sex;pay;ok\nf;999,5;0\nm;1.234;1\nf;2,5;1\nm;1;0\n"
-    with pytest.raises(UserError, match=r'mine.csv:3: error: column "pay" has "1.234", and the card says'):
+    with pytest.raises(UserError, match=r'mine.csv:2 and .*mine.csv:3: error: column "pay" has "999,5" and'):
         loaded(tmp_path, card, content)
-    recoded = card.replace("kind: real", 'kind: real, recode: {"1.234": "1234"}')
-    assert column(loaded(tmp_path, recoded, content), "pay")[:2] == ["999.5", "1234"]
+    assert column(loaded(tmp_path, card + 'decimal: ","\n', content), "pay")[:2] == ["999.5", "1234"]
+    recoded = card.replace("kind: real", 'kind: real, recode: {"1.234": "1,234"}')
+    assert column(loaded(tmp_path, recoded, content), "pay")[:2] == ["999.5", "1.234"]
+    with pytest.raises(UserError, match=r'has "1.234", and the card says decimal: ","'):
+        loaded(tmp_path, card + 'decimal: ","\n', content.replace(",5", ""))
 
 
 def test_parquet(tmp_path):
@@ -206,8 +208,8 @@ FIXES = {
     ),
     "decimal commas": (
         "separator: ;\ncolumns: {pay: {kind: real}}\n",
-        "sex;pay;ok\nf;1,5;0\nm;2,5;1\n",
-        "write `(.+)` in the card",
+        "sex;pay;ok\nf;1,500;0\nm;2,500;1\n",
+        "of decimals: write `(.+)` in the card",
         lambda card, line: f"{card}{line}\n",
     ),
     "another separator": (

@@ -17,6 +17,7 @@ from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.audit.scan.spellings import count_rows_of_values, describe_merge, merge_values
 from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, suggest, user_error
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
+from fairbench_cli.data.number_writing import PLAIN, SIGNED, NumberDoubt, find_writing
 from fairbench_cli.data.recognise import is_date
 
 MOST_GROUPS_LISTED = 6
@@ -28,12 +29,7 @@ PERIODS = {
     "year": "strftime({date}, '%Y')",
 }
 """Of a date in SQL, by what follows the column's name: ``date:month``."""
-SIGN = "[+-]?"
-THOUSANDS = f"{SIGN}[0-9]{{1,3}}(,[0-9]{{3}})+"
-"""What may be a thousand with a comma, or a number with three decimals: nobody can say which."""
 WHOLE_AS_REAL = r"([-+]?[0-9]{1,15})[.]0+"
-DECIMAL_COMMA = f"{SIGN}([0-9]+|[0-9]{{1,3}}([.][0-9]{{3}})+)(,[0-9]+)?"
-"""A number with a decimal comma, or none, and dots between its thousands."""
 
 
 def clean_rows(source: Source, config: AuditConfig, *, is_baseline: bool = False) -> Source:
@@ -58,7 +54,7 @@ def clean_rows(source: Source, config: AuditConfig, *, is_baseline: bool = False
         source = _drop_missing(source, config)
     if config.sliced_by is not None:
         source = _add_period(source, config.sliced_by)
-    with_numbers = _read_whole_numbers(_read_decimal_commas(source.with_first_rows()))
+    with_numbers = _read_whole_numbers(_read_written_numbers(source.with_first_rows(), config))
     return _read_ages(with_numbers, config, is_baseline=is_baseline)
 
 
@@ -266,41 +262,45 @@ def describe_dropped(
     return notes
 
 
-def _read_decimal_commas(source: Source) -> Source:
-    """Return the rows with numbers such as "23,3" read as 23.3, where the first rows leave no doubt.
+def _read_written_numbers(source: Source, config: AuditConfig) -> Source:
+    """Return the rows with numbers such as "23,3" or "$1,234" read, where the first rows leave no doubt.
 
-    A column has decimal commas where every cell of it is such a number, and one cannot be a thousand. Cells
-    below that are written otherwise are no numbers.
+    Cells below that are written otherwise are no numbers; what needs them looks at all rows then.
     """
     texts = [
         column for column, name in enumerate(source.columns) if name and source.in_sql[column].form == "text"
     ]
-    decimal: list[int] = []
-    unclear: list[int] = []
-    for some_columns in source.in_batches(columns_with(source, texts, "contains({cell}, ',')")):
-        cells = [f"trimmed_{column}" for column in some_columns]
-        expressions = []
-        for cell in cells:
-            is_thousand = f"regexp_full_match({cell}, '{THOUSANDS}')"
-            expressions.append(f"bool_and({cell} = '' OR regexp_full_match({cell}, '{DECIMAL_COMMA}'))")
-            expressions.append(f"bool_and(NOT contains({cell}, ',') OR {is_thousand})")
-        answers = source.row(f"SELECT {', '.join(expressions)} FROM sample")
-        for column, all_decimal, all_thousands in zip(some_columns, answers[::2], answers[1::2], strict=True):
-            if all_decimal and not all_thousands:
-                decimal.append(column)
-            elif all_decimal:
-                unclear.append(column)
     in_sql = list(source.in_sql)
-    for column in decimal:
-        in_sql[column] = with_decimal_comma(in_sql[column])
-    notes = []
-    if decimal:
-        listed = join_names([source.columns[column] for column in decimal])
-        notes.append(f"Numbers with a decimal comma: {listed}.")
-    if unclear:
-        listed = join_names([source.columns[column] for column in unclear])
-        notes.append(f"Taken as text, as 1,234 may be a thousand or a decimal: {listed}.")
-    return replace(source, in_sql=tuple(in_sql), notes=source.notes + tuple(notes))
+    read: dict[str, list[str]] = {}
+    unclear: dict[str, list[str]] = {}
+    for column in _columns_with_signs(source, texts, config):
+        name = source.columns[column]
+        cells = source.rows(
+            f"SELECT DISTINCT trimmed_{column} AS cell FROM sample WHERE cell <> '' ORDER BY 1"
+        )
+        writing = find_writing((cell for (cell,) in cells), config.number_notation(name))
+        if isinstance(writing, NumberDoubt):
+            unclear.setdefault(writing.note, []).append(name)
+        elif writing is not None and writing != PLAIN:
+            in_sql[column] = sql.with_writing(in_sql[column], writing)
+            read.setdefault(writing.note, []).append(name)
+    notes = [f"{note}: {join_names(names)}." for note, names in chain(read.items(), unclear.items())]
+    return replace(source, in_sql=tuple(in_sql), notes=(*source.notes, *notes))
+
+
+def _columns_with_signs(source: Source, texts: Sequence[int], config: AuditConfig) -> list[int]:
+    """Return the columns of texts that may write numbers with signs: a comma, a currency, blanks.
+
+    Other signs than commas are looked for in the last cell in the order of texts, and in that of numbers.
+    """
+    stated = {find_column(source, name, "notation") for name in config.notation}
+    lasts = ("max({cell})", "max({cell}) FILTER ({cell} < ':')")
+    conditions = ["bool_or(contains({cell}, ',') AND regexp_matches({cell}, ',[0-9]'))"]
+    conditions += [
+        f"coalesce(regexp_full_match(trim({last}), {sql.quoted(SIGNED)}), false)" for last in lasts
+    ]
+    signed = columns_with(source, texts, " OR ".join(conditions))
+    return [column for column in texts if column in stated or column in signed]
 
 
 def _read_whole_numbers(source: Source) -> Source:
@@ -312,7 +312,7 @@ def _read_whole_numbers(source: Source) -> Source:
         column for column, name in enumerate(source.columns) if name and source.in_sql[column].form != "whole"
     ]
     in_sql = list(source.in_sql)
-    candidates = columns_with(source, columns, "ends_with({cell}, '.0')")
+    candidates = columns_with(source, columns, "bool_or(ends_with({cell}, '.0'))")
     for some_columns in source.in_batches(candidates):
         expressions = []
         for column in some_columns:
@@ -327,27 +327,17 @@ def _read_whole_numbers(source: Source) -> Source:
 
 
 def columns_with(source: Source, columns: Sequence[int], condition: str) -> list[int]:
-    """Return the columns of which a cell among the first rows meets a condition on ``{cell}``."""
+    """Return the columns of whose first rows an aggregate of ``{cell}`` holds."""
     meeting: set[int] = set()
     texts = source.texts_of(columns)
     if texts:
         cells = source.cells_of(texts, "sample")
-        query = f"SELECT DISTINCT place FROM {cells} WHERE {condition.format(cell='text')}"
+        query = f"SELECT place FROM {cells} GROUP BY place HAVING {condition.replace('{cell}', 'text')}"
         meeting.update(place for (place,) in source.rows(query))
     seen_together = set(texts)
     other_columns = [column for column in columns if column not in seen_together]
     for some_columns in source.in_batches(other_columns):
-        counts = [f"bool_or({condition.format(cell=f'text_{column}')})" for column in some_columns]
+        counts = [condition.replace("{cell}", f"text_{column}") for column in some_columns]
         answers = source.row(f"SELECT {', '.join(counts)} FROM sample")
         meeting.update(column for column, answer in zip(some_columns, answers, strict=True) if answer)
     return [column for column in columns if column in meeting]
-
-
-def with_decimal_comma(column: sql.ColumnSql) -> sql.ColumnSql:
-    """Return a column of texts whose numbers have decimal commas, and dots between thousands if any."""
-    text = column.expression("trimmed")
-    with_dot = f"replace(replace({text}, '.', ''), ',', '.')"
-    is_number = f"regexp_full_match({text}, '{DECIMAL_COMMA}')"
-    number = f"CASE WHEN {is_number} THEN TRY_CAST({with_dot} AS DOUBLE) + 0.0 END"
-    code = f"CASE WHEN ({number}) = 1 THEN 1 WHEN ({number}) = 0 THEN 0 END"
-    return replace(column, number=number, code=code, decimal_comma=True)

@@ -12,10 +12,19 @@ from fairbench_cli.audit.scan.source import FRAME, LONGEST, Source, not_utf8, re
 from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, user_error
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.base.spelling_variants import find_spelling_variants
+from fairbench_cli.data.number_writing import (
+    PLAIN,
+    SECOND,
+    NumberDoubt,
+    NumberWriting,
+    find_obstacle,
+    find_writing,
+)
 from fairbench_cli.data.recognise import find_good_value
 
 MOST_CLASSES = 20  # a column of more different numbers holds a quantity
 MOST_NAMED = 6
+MOST_CELLS = 200_000  # different ones of a column, whose numbers are looked at
 MOST_PEOPLE = 10_000_000  # in rows that stand for several: each is read again
 CUT = (
     "say how scores become decisions: ",
@@ -130,6 +139,73 @@ def refuse_if(
         raise user_error(text, fix, position_of_row(source, row), remedy=remedy, assumed=assumed)
 
 
+class OtherWritingError(Exception):
+    """All rows of a column write numbers in a way that its first rows did not show."""
+
+    def __init__(self, column: int, writing: NumberWriting) -> None:
+        super().__init__(column, writing)
+        self.column = column
+        self.writing = writing
+
+
+def refuse_no_numbers(source: Source, column: int, bad: str, problem: str, fix: MessageText) -> None:
+    """Refuse the rows where `bad` (SQL) holds for a cell that is no number; see `refuse_if`.
+
+    Where it can be seen, it is said why: cells that are written in two ways, or what stands by a number.
+
+    Raises
+    ------
+    OtherWritingError
+        Where all rows show how the numbers are written, and the first did not.
+    """
+    rows = _each_row_once(source)
+    word = f"({bad}) AND {sql.word(column)}"
+    with rows.engine(ordered=True, threads=1):
+        first = rows.row(f"SELECT trimmed_{column} FROM predictions WHERE {word} LIMIT 1")
+    if first:
+        _refuse_written_numbers(rows, column)
+        obstacle = find_obstacle(first[0])
+        if obstacle is not None:
+            what, do = obstacle
+            if do == SECOND:
+                fix = (f"{do}: ", Flag("notation", (source.columns[column], "second")))
+            else:
+                fix = do
+            bad = word
+            problem = f"{{column}} has {{value}}, in {{count}}: {what}"
+    refuse_if(source, column, bad, problem, fix)
+
+
+def _refuse_written_numbers(rows: Source, column: int) -> None:
+    """Refuse numbers that all cells of a column, in their order, do not show how to read; see above."""
+    before = rows.in_sql[column].writing or PLAIN
+    if before.is_stated:
+        return
+    numbered = f"SELECT row_number() OVER () AS line, trimmed_{column} AS cell FROM predictions"
+    firsts = f"SELECT cell, min(line) FROM ({numbered}) WHERE cell <> '' GROUP BY cell ORDER BY 2"
+    with rows.engine(ordered=True, threads=1):
+        row_of = dict(rows.rows(f"{firsts} LIMIT {MOST_CELLS}"))
+    writing = find_writing(row_of)
+    if isinstance(writing, NumberDoubt):
+        name = rows.columns[column]
+        flags = {way: Flag("notation", (name, way)) for way in writing.ways}
+        fix: list[str | Flag] = []
+        for way, meaning in writing.ways.items():
+            fix += [f"{'; ' if fix else ''}{meaning}: ", flags[way]]
+        where = " and ".join(position_of_row(rows, row_of[cell]) for cell in writing.cells)
+        options = tuple(flags.values())
+        raise user_error(
+            f"{format_value(name)} has {writing}",
+            tuple(fix) or "write all amounts in one currency",
+            where,
+            remedy=options if len(options) == 1 else (),
+            assumed=options[:1],
+        )
+    is_plain = before == PLAIN
+    if writing is not None and (writing.notation != before.notation or (is_plain and writing != PLAIN)):
+        raise OtherWritingError(column, writing)
+
+
 def _each_row_once(source: Source) -> Source:
     """Return the rows as they stand in the file."""
     source = source.alone or source
@@ -138,7 +214,7 @@ def _each_row_once(source: Source) -> Source:
 
 def refuse_scores(source: Source, column: int) -> None:
     """Refuse scores that are not finite numbers up to `LARGEST`, whole ones below `WHOLE`."""
-    refuse_if(
+    refuse_no_numbers(
         source,
         column,
         sql.no_number(column),
@@ -162,13 +238,15 @@ def refuse_codes(source: Source, column: int, flag: str) -> None:
     has_many = len(value_rows) > MOST_CLASSES and any(_parse_number(value) is not None for value in bad_rows)
     bad = f"NOT ({sql.blank(column)}) AND code_{column} IS NULL"
     if has_many and flag == "score":
-        refuse_if(source, column, bad, "{column} has {value}, and more that is not 0 or 1, in {count}", CUT)
+        refuse_no_numbers(
+            source, column, bad, "{column} has {value}, and more that is not 0 or 1, in {count}", CUT
+        )
     elif has_many:
         problem = (
             f"{{column}} has {{value}}, and over {MOST_CLASSES} different values, in {{count}}: this looks "
         )
         fix = "audit decisions: make a column of 0 and 1 of what counts, such as income above 50000"
-        refuse_if(source, column, bad, f"{problem}this looks like regression", fix)
+        refuse_no_numbers(source, column, bad, f"{problem}this looks like regression", fix)
     elif bad_rows:
         listed = _list_values(bad_rows).replace("{", "{{").replace("}", "}}")
         if len(value_rows) > MOST_CLASSES:
@@ -177,6 +255,8 @@ def refuse_codes(source: Source, column: int, flag: str) -> None:
         if len(bad_rows) == 1:
             seen = "{column} has {value}, not 0 or 1, in {count}"
         fix_of_words, remedy, assumed = _advise(flag, rows)
+        if len(value_rows) > MOST_CLASSES or any("," in value for value in bad_rows):
+            refuse_no_numbers(source, column, bad, seen, fix_of_words)
         refuse_if(source, column, bad, seen, fix_of_words, remedy=remedy, assumed=assumed)
     _refuse_missing(source, column)
 
@@ -193,7 +273,7 @@ def _list_values(rows: Mapping[str, int]) -> str:
 
 def refuse_weights(source: Source, column: int) -> None:
     """Refuse weights that are not 0, or a number from `LIGHTEST` to `LARGEST`."""
-    refuse_if(
+    refuse_no_numbers(
         source,
         column,
         sql.not_weight(f"number_{column}"),
@@ -205,7 +285,7 @@ def refuse_weights(source: Source, column: int) -> None:
 def refuse_counts(source: Source, column: int) -> None:
     """Refuse numbers of people that are not whole, all 0, or more than `MOST_PEOPLE` together."""
     number = f"number_{column}"
-    refuse_if(
+    refuse_no_numbers(
         source,
         column,
         f"({sql.not_finite(number)} OR {number} < 0 OR {number} > {MOST_PEOPLE}"
@@ -260,8 +340,6 @@ def _advise(flag: str, rows: Mapping[str, int]) -> tuple[MessageText, tuple[Flag
     numbers = {_parse_number(value) for value in values}
     if flag == "score" and any(value.endswith("%") for value in values):
         return CUT, (), ()
-    if any("," in value and _parse_number(value.replace(",", ".")) is not None for value in values):
-        return "write decimal points, not commas", (), ()
     if numbers in ({1.0, 2.0}, {-1.0, 1.0}):
         problem = f"recode {' and '.join(values)} as 0 and 1, or say which of them is 1: "
         return (problem, Flag("favourable", values[-1])), (), ()

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
-from fairbench_cli.audit.scan import input_errors, readings
+from fairbench_cli.audit.scan import input_errors, readings, sql
 from fairbench_cli.audit.scan.cleaning import clean_rows, columns_with, describe_dropped
 from fairbench_cli.audit.scan.outcome_kind import settle_outcome
 from fairbench_cli.audit.scan.problems import Attempt, collect_problems
@@ -254,7 +254,7 @@ class FirstRows:
         with self._connect() as rows:
             cleaned = clean_rows(rows, recoding)
             columns = list(cleaned.column_index.values())
-            percents = columns_with(cleaned, columns, "ends_with({cell}, '%')")
+            percents = columns_with(cleaned, columns, "bool_or(ends_with({cell}, '%'))")
             with_percents, _ = readings.read_percent(cleaned, percents)
             yield with_percents
 
@@ -442,7 +442,11 @@ def _settle_guesses(source: Source, config: AuditConfig, names: tuple[str, ...] 
     rejected = NONE_REJECTED
     # Every round but the last rejects what was guessed of one more column, so that they come to an end.
     while True:
-        columns = _read_columns(source, config, rejected)
+        try:
+            columns = _read_columns(source, config, rejected)
+        except input_errors.OtherWritingError as error:
+            source = _with_writing(source, error)
+            continue
         weighted = columns.roles.weight is not None
         # One order of summing, hence the same last digit each time; pairs may go by their order.
         in_order = weighted or config.of_numbers
@@ -454,6 +458,9 @@ def _settle_guesses(source: Source, config: AuditConfig, names: tuple[str, ...] 
                     rejected = replace(rejected, with_words=rejected.with_words | with_words)
                     continue
                 slices = _slices_of(rows, names)
+            except input_errors.OtherWritingError as error:
+                source = _with_writing(source, error)
+                continue
             except TooManyGroups as error:  # counting found them, or the slices have them
                 rejected = replace(
                     rejected, too_many=rejected.too_many | {_guessed_attribute(columns, error)}
@@ -462,6 +469,14 @@ def _settle_guesses(source: Source, config: AuditConfig, names: tuple[str, ...] 
             # Outside of `try`: what parts of the audit raise is no wrong guess.
             yield _finish_scan(rows, slices)
             return
+
+
+def _with_writing(source: Source, found: input_errors.OtherWritingError) -> Source:
+    """Return the rows with the numbers of a column read as all its rows show that they are written."""
+    in_sql = list(source.in_sql)
+    in_sql[found.column] = sql.with_writing(in_sql[found.column], found.writing)
+    note = f"{found.writing.note}: {source.columns[found.column]}."
+    return replace(source, in_sql=tuple(in_sql), notes=(*source.notes, note))
 
 
 def _slices_of(rows: CountedRows, names: tuple[str, ...]) -> tuple[Slice, ...]:

@@ -121,22 +121,20 @@ def _with_options(attempt: Attempt, flags: Iterable[Flag]) -> Attempt:
         "spellings": dict(config.spellings),
         "favourable": config.favourable,
         "bins": dict(config.bins),
+        "notation": dict(config.notation),
     }
     without_scores = attempt.without_scores
     first_copies = attempt.first_copies
     for flag in flags:
-        if flag.key == "spellings" and isinstance(flag.value, tuple):
+        if flag.key in ("spellings", "bins", "notation") and isinstance(flag.value, tuple):
             name, choice = flag.value
-            changed["spellings"][name] = choice
+            changed[flag.key][name] = choice
         elif flag.key == "favourable":
             changed["favourable"] += (str(flag.value),)
         elif flag.key == "encoding":
             changed["encoding"] = str(flag.value)
         elif flag.key == "drop-missing":
             changed["drop_missing"] = True
-        elif flag.key == "bins" and isinstance(flag.value, tuple):
-            name, n_bins = flag.value
-            changed["bins"][name] = n_bins
         elif flag.key == "model-column":
             changed["model_column"] = str(flag.value)
         elif flag.key == "attribute":

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import ABOVE_MEDIAN, AuditConfig, Decision, Edges
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.input_errors import advise_value, refuse_if, refuse_scores
+from fairbench_cli.audit.scan.input_errors import advise_value, refuse_no_numbers, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.audit.scan.spellings import (
@@ -30,6 +30,7 @@ from fairbench_cli.audit.scan.spellings import (
 )
 from fairbench_cli.base.errors import Flag, MessageText, Problem, format_value, suggest, user_error
 from fairbench_cli.base.safe_text import format_count, join_names
+from fairbench_cli.data.number_writing import AFTER_NUMBER
 
 MOST_LISTS = 2000  # of models and decisions
 BITS = 12
@@ -42,7 +43,6 @@ MOST_OUTCOMES = 100  # different values of one column
 MOST_LISTED = 10
 FAVOURABLE = Flag("favourable")
 PERCENT = 100.0
-AFTER_NUMBER = "% \u00a0\u202f"  # a sign, and the blanks before it
 
 Ints = NDArray[np.int64]
 
@@ -371,7 +371,7 @@ def find_bins(source: Source, column: int, bins: int | Edges) -> NumberBins:
     """
     name = source.columns[column]
     value = f"number_{column}"
-    refuse_if(
+    refuse_no_numbers(
         source,
         column,
         sql.no_number(column),
@@ -444,7 +444,8 @@ def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[
         if example is None:
             continue
         text = in_sql[column].expression("trimmed")
-        share = f"TRY_CAST(rtrim({text}, {sql.quoted(AFTER_NUMBER)}) AS DOUBLE) / {PERCENT} + 0.0"
+        alone = f"rtrim({text}, {sql.quoted(AFTER_NUMBER)})"
+        share = f"{sql.written_number(alone, in_sql[column].writing)} / {PERCENT} + 0.0"
         number = f"CASE WHEN ends_with({text}, '%') THEN {share} ELSE {in_sql[column].number} END"
         in_sql[column] = replace(in_sql[column], number=number)
         note = f"{source.columns[column]}: cells with % are read as shares, such as {format_value(example)}"

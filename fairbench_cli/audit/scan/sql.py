@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fairbench_cli.audit.config import MISSING
+from fairbench_cli.data.number_writing import NumberWriting
 
 BLANKS = " \t\r\n\v\f\u00a0\ufeff"
 LARGEST = "1e100"  # of numbers in cells: the squares of larger ones soon are infinite
@@ -92,8 +93,8 @@ def exact_number(column: "ColumnSql") -> str:
 class ColumnSql:
     """A column in SQL: its text, a number, 0 or 1, what rows of one text share, whether it holds bytes.
 
-    `form` says what it holds: text, whole numbers, or real ones; `decimal_comma` whether it is text whose
-    numbers have decimal commas.
+    `form` says what it holds: text, whole numbers, or real ones; `writing` how numbers are written in text,
+    where these are not plain.
     """
 
     text: str
@@ -102,7 +103,7 @@ class ColumnSql:
     group: str
     binary: bool = False
     form: Literal["text", "whole", "real"] = "text"
-    decimal_comma: bool = False
+    writing: NumberWriting | None = None
 
     def expression(self, kind: str) -> str:
         """Write what queries call text, trimmed, number, code or group."""
@@ -118,6 +119,26 @@ def text_column(text: str) -> ColumnSql:
     -0.0 to 0.0.
     """
     return ColumnSql(text, f"TRY_CAST({text} AS DOUBLE) + 0.0", zero_or_one(text), text)
+
+
+def written_number(text: str, writing: NumberWriting | None) -> str:
+    """Write a trimmed text as a number in SQL, by how its column writes them; NULL where it is none."""
+    if writing is None:
+        return f"TRY_CAST({text} AS DOUBLE)"
+    pattern = quoted(writing.pattern)
+    if writing.notation == "second":
+        plain = f"regexp_extract({text}, {pattern}, 1)"
+    else:
+        plain = f"regexp_replace({text}, {quoted(writing.removed)}, '', 'g')"
+    plain = f"replace(replace({plain}, ',', '.'), '\u2212', '-')"
+    return f"CASE WHEN regexp_full_match({text}, {pattern}) THEN TRY_CAST({plain} AS DOUBLE) + 0.0 END"
+
+
+def with_writing(column: ColumnSql, writing: NumberWriting) -> ColumnSql:
+    """Return a column of texts whose numbers are written in a way."""
+    number = written_number(column.expression("trimmed"), writing)
+    code = f"CASE WHEN ({number}) = 1 THEN 1 WHEN ({number}) = 0 THEN 0 END"
+    return replace(column, number=number, code=code, writing=writing)
 
 
 def typed_column(value: str, kind: str) -> ColumnSql:

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.base.spelling_variants import NO_VALUE
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.data.card import Card, TrapKind
 from fairbench_cli.data.columns import relabel_cells
 from fairbench_cli.data.load import Dataset, find_complete_rows, load, read_card_files, to_level_texts
 from fairbench_cli.data.locate import LocatedFiles
+from fairbench_cli.data.number_writing import NO_VALUE
 from fairbench_cli.data.table import Roles, Rows
 
 Mask = NDArray[np.bool_]

@@ -65,6 +65,9 @@ def guess_columns(table: RawCells, roles: GivenRoles) -> list[ColumnGuess]:
     }
     role_guesses[roles.label.column] = _guess_for_role(table, roles.label, "the label", kinds)
     out = _find_left_out(_rows_to_check(table, roles, kinds), kinds)
+    for name, doubt in table.doubts.items():
+        if name in out or table.cells[name].nunique() > LEVELS:
+            out[name] = (f"{doubt}", "To use it, as numbers with `decimal` or recode, or as texts")
     guesses = []
     for name, kind in kinds.items():
         guess = _guess_by_cells(table, name, kind)
@@ -359,8 +362,6 @@ def _layout_lines(table: RawCells) -> list[str]:
     if not layout.header:
         lines += _comment("the first row is data; `columns` names every column in the file's order")
         lines.append("header: false")
-    if table.decimal_comma:
-        lines.append('decimal: ","')
     return lines
 
 

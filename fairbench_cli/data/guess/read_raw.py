@@ -2,7 +2,8 @@
 
 import csv
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from itertools import chain, islice
 from pathlib import Path
@@ -15,13 +16,18 @@ from numpy.typing import NDArray
 from fairbench_cli.base.encodings import ADVICE, WINDOWS
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.files import read_text
-from fairbench_cli.data.columns import GAPS, is_number
+from fairbench_cli.data.columns import is_number, relabel_cells
 from fairbench_cli.data.files import UTF8, guess_separator, has_different_cells, read_cells, split_lines
 from fairbench_cli.data.load import MOST_PEOPLE
+from fairbench_cli.data.number_writing import (
+    GAPS,
+    GAPS_AMONG_NUMBERS,
+    PLAIN,
+    NumberDoubt,
+    find_writing,
+)
 from fairbench_cli.data.recognise import COUNTS
 
-# Cells that mean a missing value in a column that is otherwise numbers.
-GAPS_AMONG_NUMBERS = ("-", "--", ".", "None", "none", "unknown", "Unknown", "missing", "Missing")
 MOST_CELLS = 10_000  # of a table of counts
 Mask = NDArray[np.bool_]
 LINES = 1000  # of the file that are looked at
@@ -131,13 +137,13 @@ class RawCells:
     Parameters
     ----------
     cells : DataFrame
-        Text, decimals after a point.
+        Text, numbers as plain ones.
     gaps : tuple of str
         Those that mean a missing value.
     layout : FileLayout
         How the file is laid out.
-    decimal_comma : bool
-        Whether the file writes numbers with a comma.
+    doubts : dict of str to NumberDoubt
+        Why numbers of a column cannot be read, by column.
     counts : str or None
         The column of the file that counts the people of each row; there is a row for each of them here.
     """
@@ -145,7 +151,7 @@ class RawCells:
     cells: pd.DataFrame
     gaps: tuple[str, ...]
     layout: FileLayout = FileLayout()
-    decimal_comma: bool = False
+    doubts: Mapping[str, NumberDoubt] = field(default_factory=dict)
     counts: str | None = None
 
     @property
@@ -169,22 +175,26 @@ class RawCells:
 
 
 def to_raw_cells(cells: pd.DataFrame, layout: FileLayout) -> RawCells:
-    """Return named cells with what they seem to mean: which are missing, and whether a comma is a point."""
-    comma = _has_decimal_commas(cells, layout.separator)
-    gaps = _find_gaps(cells, comma=comma)
-    if comma:
-        numbers = [name for name in cells.columns if _are_numbers(set(cells[name]) - set(gaps), comma=True)]
-        cells = cells.assign(**{name: cells[name].str.replace(",", ".") for name in numbers})
-    return RawCells(cells, gaps, layout, comma)
+    """Return named cells with what they seem to mean: numbers as plain ones, and which are missing."""
+    doubts: dict[str, NumberDoubt] = {}
+    plain: dict[str, pd.Series[str]] = {}
+    for name in cells.columns:
+        writing = find_writing(cells[name].unique())
+        if isinstance(writing, NumberDoubt):
+            doubts[name] = writing
+        elif writing is not None and writing != PLAIN:
+            plain[name] = relabel_cells(cells[name], writing.to_plain)
+    cells = cells.assign(**plain)
+    return RawCells(cells, _find_gaps(cells), layout, doubts)
 
 
-def _find_gaps(cells: pd.DataFrame, *, comma: bool) -> tuple[str, ...]:
+def _find_gaps(cells: pd.DataFrame) -> tuple[str, ...]:
     """Return the cells of a table that seem to mean a missing value, in their usual order."""
     gaps = {gap for gap in GAPS if (cells == gap).to_numpy().any()}
     for name in cells.columns:
         values = set(cells[name]) - set(GAPS)
         numbers = values & set(GAPS_AMONG_NUMBERS)
-        if numbers and len(values) > len(numbers) and _are_numbers(values - numbers, comma=comma):
+        if numbers and len(values) > len(numbers) and all(map(is_number, values - numbers)):
             gaps |= numbers
     return tuple(gap for gap in GAPS + GAPS_AMONG_NUMBERS if gap in gaps)
 
@@ -210,24 +220,3 @@ def find_counts_column(cells: pd.DataFrame) -> str | None:
     if crossed and 0 < cells[count_columns[0]].astype(float).sum() <= MOST_PEOPLE:
         return count_columns[0]
     return None
-
-
-def _has_decimal_commas(cells: pd.DataFrame, separator: str) -> bool:
-    """Return whether numbers are written with a comma: a column has some, and none with a point."""
-    if separator == ",":
-        return False
-    with_comma = []
-    with_point = []
-    for name in cells.columns:
-        values = set(cells[name]) - set(GAPS)
-        if any("," in value for value in values):
-            with_comma.append(values)
-        if any("." in value for value in values):
-            with_point.append(values)
-    return any(_are_numbers(values, comma=True) for values in with_comma) and not any(
-        _are_numbers(values, comma=False) for values in with_point
-    )
-
-
-def _are_numbers(values: set[str], *, comma: bool) -> bool:
-    return all(is_number(value.replace(",", ".", 1) if comma else value) for value in values)
