@@ -137,7 +137,7 @@ def test_both_doors_stop_at_cells_that_may_be_two_numbers(pays, why, tmp_path):
         with pytest.raises(UserError) as raised:
             read()
         assert why in str(raised.value)
-        assert str(raised.value).count("mine.csv:") == 2
+        assert str(raised.value).count("mine.csv:") >= 2
 
 
 @pytest.mark.parametrize(
