@@ -61,8 +61,6 @@ _REMOVED: dict[Notation, str] = {
 _COMPILED = {notation: re.compile(pattern) for notation, pattern in _PATTERNS.items()}
 _ALONE = re.compile(_NUMBER)
 _CURRENCY = re.compile(_MARK)
-SIGNED = f"(?:{_PATTERNS['point']}|{_PATTERNS['comma']})"
-"""What a number matches, plain or not."""
 AFTER_NUMBER = "% \u00a0\u202f"  # a sign, and the blanks before it
 
 
@@ -200,6 +198,15 @@ def find_writing(
     return _decide(firsts, is_money=bool(currencies))
 
 
+def has_signs(cell: str) -> bool:
+    """Return whether a cell is a number that is not plain: with a comma, a currency, blanks.
+
+    >>> has_signs("63 253"), has_signs("63253"), has_signs("Paris, FR")
+    (True, False, False)
+    """
+    return _ALONE.fullmatch(cell) is None and _shape_of(cell) is not None
+
+
 def _shape_of(number: str) -> str | None:
     """Return which sign shows what in a number; None where it is none.
 
@@ -261,7 +268,7 @@ _OBSTACLES = (
         "write the numbers in full, such as 63300 for 63.3k",
     ),
     (
-        rf"\({SIGNED}\)",
+        rf"\((?:{_PATTERNS['point']}|{_PATTERNS['comma']})\)",
         "brackets stand for a minus in bookkeeping",
         "write a minus in their place, such as -1234 for (1,234)",
     ),

@@ -13,14 +13,15 @@ from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.input_errors import refuse_if
 from fairbench_cli.audit.scan.readings import NumberBins, bin_sql
 from fairbench_cli.audit.scan.roles import find_column, find_usual_label
-from fairbench_cli.audit.scan.source import Source
+from fairbench_cli.audit.scan.source import FEW_COLUMNS, Source, in_batches
 from fairbench_cli.audit.scan.spellings import count_rows_of_values, describe_merge, merge_values
 from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, suggest, user_error
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
-from fairbench_cli.data.number_writing import PLAIN, SIGNED, NumberDoubt, find_writing
+from fairbench_cli.data.number_writing import PLAIN, NumberDoubt, find_writing, has_signs
 from fairbench_cli.data.recognise import is_date
 
 MOST_GROUPS_LISTED = 6
+FEW_ROWS = 20  # in which signs of numbers are looked for
 OLDEST = 130  # years of age
 PERIODS = {
     "week": "strftime({date}, '%G-W%V')",
@@ -54,6 +55,9 @@ def clean_rows(source: Source, config: AuditConfig, *, is_baseline: bool = False
         source = _drop_missing(source, config)
     if config.sliced_by is not None:
         source = _add_period(source, config.sliced_by)
+    if not is_baseline:
+        for name in config.notation:
+            find_column(source, name, "notation")
     with_numbers = _read_whole_numbers(_read_written_numbers(source.with_first_rows(), config))
     return _read_ages(with_numbers, config, is_baseline=is_baseline)
 
@@ -283,7 +287,8 @@ def _read_written_numbers(source: Source, config: AuditConfig) -> Source:
             unclear.setdefault(writing.note, []).append(name)
         elif writing is not None and writing != PLAIN:
             in_sql[column] = sql.with_writing(in_sql[column], writing)
-            read.setdefault(writing.note, []).append(name)
+            if writing.example:
+                read.setdefault(writing.note, []).append(name)
     notes = [f"{note}: {join_names(names)}." for note, names in chain(read.items(), unclear.items())]
     return replace(source, in_sql=tuple(in_sql), notes=(*source.notes, *notes))
 
@@ -291,16 +296,19 @@ def _read_written_numbers(source: Source, config: AuditConfig) -> Source:
 def _columns_with_signs(source: Source, texts: Sequence[int], config: AuditConfig) -> list[int]:
     """Return the columns of texts that may write numbers with signs: a comma, a currency, blanks.
 
-    Other signs than commas are looked for in the last cell in the order of texts, and in that of numbers.
+    Other signs than commas are looked for in very few cells; where they are needed all cells are looked at.
     """
-    stated = {find_column(source, name, "notation") for name in config.notation}
-    lasts = ("max({cell})", "max({cell}) FILTER ({cell} < ':')")
-    conditions = ["bool_or(contains({cell}, ',') AND regexp_matches({cell}, ',[0-9]'))"]
-    conditions += [
-        f"coalesce(regexp_full_match(trim({last}), {sql.quoted(SIGNED)}), false)" for last in lasts
-    ]
-    signed = columns_with(source, texts, " OR ".join(conditions))
-    return [column for column in texts if column in stated or column in signed]
+    signed = set(columns_with(source, texts, "contains({cell}, ',') AND regexp_matches({cell}, ',[0-9]')"))
+    others = [column for column in texts if column not in signed]
+    for some_columns in in_batches(others, FEW_COLUMNS):
+        cells = ", ".join(f"text_{column}" for column in some_columns)
+        for row in source.rows(f"SELECT {cells} FROM sample LIMIT {FEW_ROWS}"):
+            signed.update(
+                column
+                for column, cell in zip(some_columns, row, strict=True)
+                if cell and has_signs(cell.strip(sql.BLANKS))
+            )
+    return [column for column in texts if column in signed or source.columns[column] in config.notation]
 
 
 def _read_whole_numbers(source: Source) -> Source:
@@ -312,7 +320,7 @@ def _read_whole_numbers(source: Source) -> Source:
         column for column, name in enumerate(source.columns) if name and source.in_sql[column].form != "whole"
     ]
     in_sql = list(source.in_sql)
-    candidates = columns_with(source, columns, "bool_or(ends_with({cell}, '.0'))")
+    candidates = columns_with(source, columns, "ends_with({cell}, '.0')")
     for some_columns in source.in_batches(candidates):
         expressions = []
         for column in some_columns:
@@ -327,17 +335,17 @@ def _read_whole_numbers(source: Source) -> Source:
 
 
 def columns_with(source: Source, columns: Sequence[int], condition: str) -> list[int]:
-    """Return the columns of whose first rows an aggregate of ``{cell}`` holds."""
+    """Return the columns of which a cell among the first rows meets a condition on ``{cell}``."""
     meeting: set[int] = set()
     texts = source.texts_of(columns)
     if texts:
         cells = source.cells_of(texts, "sample")
-        query = f"SELECT place FROM {cells} GROUP BY place HAVING {condition.replace('{cell}', 'text')}"
+        query = f"SELECT DISTINCT place FROM {cells} WHERE {condition.format(cell='text')}"
         meeting.update(place for (place,) in source.rows(query))
     seen_together = set(texts)
     other_columns = [column for column in columns if column not in seen_together]
     for some_columns in source.in_batches(other_columns):
-        counts = [condition.replace("{cell}", f"text_{column}") for column in some_columns]
+        counts = [f"bool_or({condition.format(cell=f'text_{column}')})" for column in some_columns]
         answers = source.row(f"SELECT {', '.join(counts)} FROM sample")
         meeting.update(column for column, answer in zip(some_columns, answers, strict=True) if answer)
     return [column for column in columns if column in meeting]

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.source import FRAME, LONGEST, Source, not_utf8, readable, too_long
-from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, user_error
+from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, format_value, user_error
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.base.spelling_variants import find_spelling_variants
 from fairbench_cli.data.number_writing import (
@@ -139,11 +139,14 @@ def refuse_if(
         raise user_error(text, fix, position_of_row(source, row), remedy=remedy, assumed=assumed)
 
 
-class OtherWritingError(Exception):
+class OtherWritingError(UserError):
     """All rows of a column write numbers in a way that its first rows did not show."""
 
-    def __init__(self, column: int, writing: NumberWriting) -> None:
-        super().__init__(column, writing)
+    def __init__(self, source: Source, column: int, writing: NumberWriting) -> None:
+        name = source.columns[column]
+        flag = Flag("notation", (name, writing.notation))
+        problem = f"{format_value(name)} has {format_value(writing.example)} below the first rows"
+        super().__init__(Problem(problem, ("say how it writes numbers: ", flag), remedy=(flag,)))
         self.column = column
         self.writing = writing
 
@@ -203,7 +206,7 @@ def _refuse_written_numbers(rows: Source, column: int) -> None:
         )
     is_plain = before == PLAIN
     if writing is not None and (writing.notation != before.notation or (is_plain and writing != PLAIN)):
-        raise OtherWritingError(column, writing)
+        raise OtherWritingError(rows, column, writing)
 
 
 def _each_row_once(source: Source) -> Source:

@@ -254,7 +254,7 @@ class FirstRows:
         with self._connect() as rows:
             cleaned = clean_rows(rows, recoding)
             columns = list(cleaned.column_index.values())
-            percents = columns_with(cleaned, columns, "bool_or(ends_with({cell}, '%'))")
+            percents = columns_with(cleaned, columns, "ends_with({cell}, '%')")
             with_percents, _ = readings.read_percent(cleaned, percents)
             yield with_percents
 
@@ -413,7 +413,11 @@ def _with_counts(opened: Source, config: AuditConfig) -> Source:
         return opened
     column = find_column(opened, config.counts, "counts")
     with input_errors.reading_rows(opened):
-        input_errors.refuse_counts(opened, column)
+        try:
+            input_errors.refuse_counts(opened, column)
+        except input_errors.OtherWritingError as found:
+            opened = _with_writing(opened, found)
+            input_errors.refuse_counts(opened, column)
     note = f"{opened.columns[column]}: a row stands for as many people."
     return replace(opened, notes=(*opened.notes, note)).with_people(column)
 
