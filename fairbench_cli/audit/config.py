@@ -726,9 +726,9 @@ class AuditConfig(StrictModel):
         return self.spellings.get(column, self.spellings.get(DEFAULT))
 
     def number_notation(self, column: str) -> Notation | None:
-        """Return what is said of how a column writes its numbers."""
-        stated = self.notation.get(column)
-        return None if stated == "day-first" or stated == "month-first" else stated
+        """Return how a column writes its numbers, where that is said."""
+        notation = self.notation.get(column)
+        return None if notation == "day-first" or notation == "month-first" else notation
 
     def leaves_out(self, attribute: str, group: str) -> bool:
         """Return whether a group of an attribute is left out."""

@@ -257,8 +257,7 @@ def _with_plain_numbers(card: Card, cells: Cells) -> Cells:
     if isinstance(writing, NumberDoubt):
         if card.decimal and STATED[card.decimal] in writing.ways:
             return relabel_cells(cells, NumberWriting(STATED[card.decimal]).to_plain)
-        first, *others = writing.cells
-        raise Misfit(name, f"has {writing}", _ways_out(name, writing), first, *others)
+        raise Misfit(name, f"has {writing}", _ways_out(name, writing), *writing.cells)
     if writing is None or writing == PLAIN:
         if card.decimal == ",":
             _refuse_points(name, values)
@@ -267,7 +266,7 @@ def _with_plain_numbers(card: Card, cells: Cells) -> Cells:
 
 
 def _ways_out(name: str, doubt: NumberDoubt) -> str:
-    """Return what to write in a card, by what numbers may mean."""
+    """Return the lines to write in a card, by what numbers may mean."""
     ways = []
     for notation, meaning in doubt.ways.items():
         if notation == "either":

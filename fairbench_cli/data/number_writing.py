@@ -7,6 +7,7 @@ that both understand alike (of RE2, without look-around).
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from fairbench_cli.base.errors import format_value
@@ -58,10 +59,14 @@ _REMOVED: dict[Notation, str] = {
     "either": f"{_MARK}|[ \u00a0\u2007\u2009\u202f'\u2019]",
     "second": "",
 }
-_COMPILED = {notation: re.compile(pattern) for notation, pattern in _PATTERNS.items()}
 _ALONE = re.compile(_NUMBER)
-_CURRENCY = re.compile(_MARK)
 AFTER_NUMBER = "% \u00a0\u202f"  # a sign, and the blanks before it
+
+
+@cache
+def _compiled(pattern: str) -> "re.Pattern[str]":
+    """Return a pattern that is compiled when it is needed, which takes some milliseconds."""
+    return re.compile(pattern)
 
 
 @dataclass(frozen=True)
@@ -99,12 +104,12 @@ class NumberWriting:
         >>> NumberWriting("second").to_plain("[0.45 0.55]"), NumberWriting().to_plain("63.3k")
         ('0.55', '63.3k')
         """
-        match = _COMPILED[self.notation].fullmatch(cell)
+        match = _compiled(self.pattern).fullmatch(cell)
         if match is None:
             return cell
         if self.notation == "second":
             return match[1]
-        return re.sub(self.removed, "", cell).replace(",", ".").replace("\u2212", "-")
+        return _compiled(self.removed).sub("", cell).replace(",", ".").replace("\u2212", "-")
 
     @property
     def note(self) -> str:
@@ -178,7 +183,7 @@ def find_writing(
     n_words = 0
     for cell in values:
         number = cell.rstrip(AFTER_NUMBER) if cell.endswith("%") else cell
-        mark = _CURRENCY.search(number)
+        mark = _compiled(_MARK).search(number)
         shape = _shape_of(number.replace(mark[0], "", 1).strip() if mark else number)
         if shape is None:
             n_words += 1
@@ -204,7 +209,7 @@ def has_signs(cell: str) -> bool:
     >>> has_signs("63 253"), has_signs("63253"), has_signs("Paris, FR")
     (True, False, False)
     """
-    return _ALONE.fullmatch(cell) is None and _shape_of(cell) is not None
+    return any(map(str.isdigit, cell)) and _ALONE.fullmatch(cell) is None and _shape_of(cell) is not None
 
 
 def _shape_of(number: str) -> str | None:
@@ -213,8 +218,8 @@ def _shape_of(number: str) -> str | None:
     >>> [_shape_of(number) for number in ("12", "1.5", "0.734", "1,234", "2.868", "0,5", "1.234,5")]
     ['whole', 'point', 'point', '3 after comma', '3 after point', 'comma', 'thousand points']
     """
-    is_point = _COMPILED["point"].fullmatch(number) is not None
-    is_comma = _COMPILED["comma"].fullmatch(number) is not None
+    is_point = _compiled(_PATTERNS["point"]).fullmatch(number) is not None
+    is_comma = _compiled(_PATTERNS["comma"]).fullmatch(number) is not None
     if is_point and is_comma:
         if "." in number:
             return "3 after point"
@@ -238,8 +243,8 @@ def _decide(firsts: dict[str, str], *, is_money: bool) -> NumberWriting | Number
 
     one_of_two = "it may be thousands or have three decimals"
 
-    def doubt(one: str, other: str, why: str, ways: dict[Notation, str]) -> NumberDoubt:
-        in_order = dict.fromkeys(cell for cell in firsts.values() if cell in (one, other))
+    def doubt(cell: str, next_cell: str, why: str, ways: dict[Notation, str]) -> NumberDoubt:
+        in_order = dict.fromkeys(text for text in firsts.values() if text in (cell, next_cell))
         return NumberDoubt(tuple(in_order), why, ways)
 
     if point and comma:
@@ -289,9 +294,9 @@ _OBSTACLES = (
 
 
 def find_obstacle(cell: str) -> tuple[str, str] | None:
-    """Return what stands in the way of reading a cell as a number, and what to do; None where it has none.
+    """Return the obstacle to reading a cell as a number, and what to do; None where it has none.
 
     >>> [find_obstacle(cell)[0] for cell in ("[0.45 0.55]", "63.3k")], find_obstacle("high")
     (['two numbers in a cell, as predict_proba gives', 'a letter stands for thousands'], None)
     """
-    return next(((what, do) for pattern, what, do in _OBSTACLES if re.fullmatch(pattern, cell)), None)
+    return next(((what, do) for pattern, what, do in _OBSTACLES if _compiled(pattern).fullmatch(cell)), None)

@@ -58,6 +58,7 @@ cells_of_style = st.tuples(
 ).map(lambda drawn: [STYLES[drawn[0]](number) for number in drawn[1]])
 
 
+@pytest.mark.gate
 @given(
     st.one_of(
         cells_of_style, st.lists(st.text("0123456789.,' -+$€()k%[]eE", max_size=9), min_size=1, max_size=4)

@@ -299,8 +299,8 @@ def _columns_with_signs(source: Source, texts: Sequence[int], config: AuditConfi
     Other signs than commas are looked for in very few cells; where they are needed all cells are looked at.
     """
     signed = set(columns_with(source, texts, "contains({cell}, ',') AND regexp_matches({cell}, ',[0-9]')"))
-    others = [column for column in texts if column not in signed]
-    for some_columns in in_batches(others, FEW_COLUMNS):
+    without_commas = [column for column in texts if column not in signed]
+    for some_columns in in_batches(without_commas, FEW_COLUMNS):
         cells = ", ".join(f"text_{column}" for column in some_columns)
         for row in source.rows(f"SELECT {cells} FROM sample LIMIT {FEW_ROWS}"):
             signed.update(

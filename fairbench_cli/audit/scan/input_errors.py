@@ -164,10 +164,10 @@ def refuse_no_numbers(source: Source, column: int, bad: str, problem: str, fix: 
     rows = _each_row_once(source)
     word = f"({bad}) AND {sql.word(column)}"
     with rows.engine(ordered=True, threads=1):
-        first = rows.row(f"SELECT trimmed_{column} FROM predictions WHERE {word} LIMIT 1")
-    if first:
+        word_row = rows.row(f"SELECT trimmed_{column} FROM predictions WHERE {word} LIMIT 1")
+    if word_row:
         _refuse_written_numbers(rows, column)
-        obstacle = find_obstacle(first[0])
+        obstacle = find_obstacle(word_row[0])
         if obstacle is not None:
             what, do = obstacle
             if do == SECOND:

@@ -127,11 +127,11 @@ def written_number(text: str, writing: NumberWriting | None) -> str:
         return f"TRY_CAST({text} AS DOUBLE)"
     pattern = quoted(writing.pattern)
     if writing.notation == "second":
-        plain = f"regexp_extract({text}, {pattern}, 1)"
+        digits = f"regexp_extract({text}, {pattern}, 1)"
     else:
-        plain = f"regexp_replace({text}, {quoted(writing.removed)}, '', 'g')"
-    plain = f"replace(replace({plain}, ',', '.'), '\u2212', '-')"
-    return f"CASE WHEN regexp_full_match({text}, {pattern}) THEN TRY_CAST({plain} AS DOUBLE) + 0.0 END"
+        digits = f"regexp_replace({text}, {quoted(writing.removed)}, '', 'g')"
+    digits = f"replace(replace({digits}, ',', '.'), '\u2212', '-')"
+    return f"CASE WHEN regexp_full_match({text}, {pattern}) THEN TRY_CAST({digits} AS DOUBLE) + 0.0 END"
 
 
 def with_writing(column: ColumnSql, writing: NumberWriting) -> ColumnSql:

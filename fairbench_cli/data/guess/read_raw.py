@@ -177,14 +177,14 @@ class RawCells:
 def to_raw_cells(cells: pd.DataFrame, layout: FileLayout) -> RawCells:
     """Return named cells with what they seem to mean: numbers as plain ones, and which are missing."""
     doubts: dict[str, NumberDoubt] = {}
-    plain: dict[str, pd.Series[str]] = {}
+    numbers: dict[str, pd.Series[str]] = {}
     for name in cells.columns:
         writing = find_writing(cells[name].unique())
         if isinstance(writing, NumberDoubt):
             doubts[name] = writing
         elif writing is not None and writing != PLAIN:
-            plain[name] = relabel_cells(cells[name], writing.to_plain)
-    cells = cells.assign(**plain)
+            numbers[name] = relabel_cells(cells[name], writing.to_plain)
+    cells = cells.assign(**numbers)
     return RawCells(cells, _find_gaps(cells), layout, doubts)
 
 
