@@ -446,3 +446,27 @@ def test_amounts_of_which_every_row_has_another_are_features_and_numbers_of_rows
         (tmp_path / "sorted.yaml").read_text().replace("#", "").split()
     )
     assert "income" not in say("data", "check", "sorted.yaml").out
+
+
+@pytest.mark.parametrize(
+    ("name", "value_of"),
+    [
+        ("gain", lambda i: 0 if i % 10 else 100 * i),
+        ("born", lambda i: 1950 + i % 50),
+        ("depth", lambda i: 1_000_001 + i % 40),
+        ("ratio", lambda i: 0.96 + i % 80 / 1000),
+        ("days", lambda i: 3 if i % 30 else 4 + i),
+    ],
+)
+def test_edges_and_sides_that_are_offered_leave_rows_on_both_sides(say, tmp_path, name, value_of):
+    write_table(tmp_path / "loans.csv", loans(600) | {name: [value_of(i) for i in range(600)]})
+    flags = ["--label", "approved", "--favourable", "yes"]
+    asked = say("init", "loans.csv", *flags, "--protected", name)
+    offered = shlex.split(re.search(r"add it: (--protected .+?); it has", asked.err)[1])
+    assert say("init", "loans.csv", *flags, *offered).code == 0
+    assert say("init", "loans.csv", *FLAGS, "--force").code == 0
+    card = tmp_path / "loans.yaml"
+    before, after = card.read_text().split(f"\n  {name}: {{kind: ")
+    bins = re.findall(r"Edges of your own: bins: ({.+?})", " ".join(before.replace("#", "").split()))[-1]
+    card.write_text(f"{before}\n  {name}: {{kind: {after.replace('{quantiles: 5}', bins, 1)}")
+    assert len(fb.load(str(card)).to_pandas()[name].unique()) > 1

@@ -19,10 +19,12 @@ from fairbench_cli.data.columns import find_kind, format_edge
 from fairbench_cli.data.guess.read_raw import RawCells
 from fairbench_cli.data.guess.roles import GivenRoles, Group
 from fairbench_cli.data.recognise import is_date, named_like_identifiers, named_like_survey_weights
+from fairbench_cli.data.table import Floats
 
 FEW = 10  # different numbers that are kept as levels
 QUANTILES = 5
 DATES = 0.95  # of the cells
+MOSTLY_LOW = 0.95  # of the rows
 NOMINAL: dict[str, Any] = {"kind": "nominal"}  # what a card says of a column of categories
 WIDTH = 100  # of a line of the card
 
@@ -171,7 +173,9 @@ def _guess_by_cells(table: RawCells, name: str, kind: str) -> ColumnGuess:
         span = f"from {_format_number(numbers.min())} to {_format_number(numbers.max())}"
         why = f"{len(values)} different numbers {span}, cut into bins of about as many rows each"
         change.append(f"Equal widths: bins: {{count: {QUANTILES}}}")
-        change.append(f"Edges of your own: bins: {{edges: [{_example_edges(numbers)}]}}")
+        change.append(
+            f"Edges of your own: bins: {{edges: [{_example_edges(present.astype(float).to_numpy())}]}}"
+        )
         if kind == "integer" and len(values) == len(table.cells):
             change.append("No two rows have the same: does it only name the row? Then: drop")
     if missing:
@@ -183,11 +187,25 @@ def _guess_by_cells(table: RawCells, name: str, kind: str) -> ColumnGuess:
     return ColumnGuess(name, entry, why, ". ".join(change))
 
 
-def _example_edges(numbers: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> str:
-    """Return two round numbers within, as an example of edges."""
+def _example_edges(numbers: Floats) -> str:
+    """Return round numbers within, as an example of edges that leave rows on both sides of each.
+
+    Where nearly all rows are below the first, those are the median and the median of what is above it.
+
+    >>> columns = [0.0, 90], [1950.0, 1999], [0.0] * 90 + [5, 10, 999]
+    >>> [_example_edges(np.array(numbers)) for numbers in columns]
+    ['30, 60', '1970, 1980', '0, 10']
+    """
     low = float(numbers.min())
     high = float(numbers.max())
-    edges = [float(f"{low + (high - low) * share:.1g}") for share in (1 / 3, 2 / 3)]
+    edges: list[float] = []
+    for digits in range(1, 17):
+        edges = [float(f"{low + (high - low) * share:.{digits}g}") for share in (1 / 3, 2 / 3)]
+        if low <= edges[0] and edges[1] < high:
+            break
+    if (numbers <= edges[0]).mean() > MOSTLY_LOW:
+        middle = float(np.median(numbers))
+        edges = [edge for edge in (middle, float(np.median(numbers[numbers > middle]))) if edge < high]
     return ", ".join(format_edge(edge) for edge in dict.fromkeys(edges))
 
 

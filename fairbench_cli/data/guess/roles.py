@@ -139,7 +139,7 @@ def parse_levels(text: str, column: str, table: RawCells, flag: str) -> Group:
         if value not in all_values:
             fix = suggest(value, all_values)
             if _is_quantity(present):
-                example = shlex.quote(f"{column}<{_format_median(present)}")
+                example = shlex.quote(f"{column}<{_format_middle(present)}")
                 fix = f"it holds numbers: name a side of one, such as {example}"
             raise user_error(f'column "{column}" has no value "{value}"', fix, flag)
     if set(values) == all_values:
@@ -158,7 +158,7 @@ def _parse_side(column: str, sign: str, number: str, table: RawCells, flag: str)
             example_flag = example
         raise user_error(problem, f"name a value, such as {shlex.quote(example_flag)}", flag)
     if not is_number(number):
-        fix = f"write one, such as {column}{sign}{_format_median(present)}"
+        fix = f"write one, such as {column}{sign}{_format_middle(present)}"
         raise user_error(f'"{number}" is not a number', fix, flag)
     cut = BinsCard(edges=(float(number),), closed="left" if sign in ("<", ">=") else "right")
     group = Group(column, (f"{sign}{format_edge(float(number))}",), cut)
@@ -175,8 +175,16 @@ def _is_quantity(present: "pd.Series[str]") -> bool:
     return present.nunique() > MOST_SHOWN and all(map(is_number, set(present)))
 
 
-def _format_median(present: "pd.Series[str]") -> str:
-    return f"{float(np.median(present.astype(np.float64))):.4g}"
+def _format_middle(present: "pd.Series[str]") -> str:
+    """Return a number of which some cells are below and some are not: the median, where it is one.
+
+    >>> [_format_middle(pd.Series(cells)) for cells in (["1", "2", "4"], ["0"] * 9 + ["7"])]
+    ['2', '7']
+    """
+    numbers = np.sort(present.astype(np.float64))
+    candidates = (f"{np.median(numbers):g}", format_edge(np.median(numbers)))
+    between = [text for text in candidates if numbers[0] < float(text) <= numbers[-1]]
+    return (between or [format_edge(numbers[numbers > numbers[0]][0])])[0]
 
 
 def label_candidates(table: RawCells) -> list[str]:
@@ -294,7 +302,7 @@ def _protected_flag(table: RawCells, column: str, good: Mask | None) -> str:
     """Return a flag that names a deprived group: the value with the lowest rate, or the rarest one."""
     present = table.present_cells(column)
     if _is_quantity(present):
-        return f"--protected {shlex.quote(f'{column}<{present.astype(float).median():g}')}"
+        return f"--protected {shlex.quote(f'{column}<{_format_middle(present)}')}"
     values = list(present.value_counts().index[::-1])
     if good is not None:
         column_cells = table.cells[column]
@@ -306,7 +314,7 @@ def _favourable_flag(table: RawCells, column: str) -> str:
     present = table.present_cells(column)
     guess = guess_favourable(present.unique()) or str(present.value_counts().index[-1])
     if _is_quantity(present):
-        guess = f">={present.astype(float).median():g}"
+        guess = f">={_format_middle(present)}"
     return f"--favourable {shlex.quote(guess)}"
 
 
