@@ -27,6 +27,7 @@ from fairbench_cli.audit.compare.verdict import (
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import parts_of, requested_parts
 from fairbench_cli.audit.parts.formatting import FEW_CLUSTERS, format_degrees
+from fairbench_cli.audit.scan.direction import check_direction
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.slices import Tally
 from fairbench_cli.base.errors import Flag, user_error
@@ -67,6 +68,7 @@ def judge(
         For an unknown reference, a metric that needs labels or cannot decide, what cannot be explained, and
         slices in an order with two columns of clusters.
     """
+    check_direction(config, tally.ones.values)
     references.check_references(tally, config)
     check_names(tally, config)
     base = _compare_groups(tally, config)
@@ -94,6 +96,7 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
         rows=tally.rows,
         weighted=tally.weighted,
         last=tally.last,
+        ones=tally.ones,
     )
     notes = list(tally.notes)
     notes += _describe_comparison(tally, config)
@@ -104,7 +107,6 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
         notes=tuple(dict.fromkeys(notes)),
         uncut=tally.uncut,
         birth_dates=tally.birth_dates,
-        ones=tally.ones,
     )
 
 

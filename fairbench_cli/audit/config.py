@@ -307,8 +307,18 @@ LISTED = BeforeValidator(_to_tuple)
 
 def _list_texts(value: Any) -> Any:
     """List texts, none twice; numbers and true are written as in a file."""
-    texts = (str(text).lower() if isinstance(text, bool) else text for text in _to_tuple(value))
-    return tuple(dict.fromkeys(str(text) if isinstance(text, int | float) else text for text in texts))
+    return tuple(dict.fromkeys(map(_write_text, _to_tuple(value))))
+
+
+def _write_text(value: Any) -> Any:
+    """Write a number, and true, as in a file.
+
+    >>> _write_text(0), _write_text(True), _write_text("x")
+    ('0', 'true', 'x')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
 
 
 def _values_by_name(
@@ -569,10 +579,10 @@ class AuditConfig(StrictModel):
     )
     favourable: Annotated[tuple[str, ...], BeforeValidator(_list_texts), READ] = Field(
         (),
-        description="Value of words in score and label that counts as 1, or several of one outcome: "
+        description="The good value of score and label, yes or 0, which counts as 1; several of one outcome: "
         "'yes|Yes'; repeat it: each is audited.",
     )
-    favourable_label: Annotated[str | None, READ] = Field(
+    favourable_label: Annotated[str | None, BeforeValidator(_write_text), READ] = Field(
         None, description="Value of the label that counts as 1, where its good value is another: 0."
     )
     recode: Annotated[dict[str, dict[str, tuple[str, ...]]], BeforeValidator(READERS["recode"]), READ] = (

@@ -657,7 +657,8 @@ def _read_scan(scan: "Scan", problems: tuple[Problem, ...], attempt: Attempt) ->
             selection = count_selection(scan.source, roles, f"code_{roles.score} = 1")
         elif scan.config.threshold:
             threshold = sql.literal(scan.config.threshold[0])
-            selection = count_selection(scan.source, roles, f"number_{roles.score} >= {threshold}")
+            sign = "<" if scan.cuts_of("")[0].below else ">="
+            selection = count_selection(scan.source, roles, f"number_{roles.score} {sign} {threshold}")
     return _Tried(
         problems,
         attempt,

@@ -60,20 +60,35 @@ _LABEL = re.compile(
 _TRUTH = frozenset("actual true truth observed label labels target ytrue repaid".split())  # noqa: SIM905
 _FAVOURABLE = "yes true 1 good approved accepted granted hired pass positive y + t".split()  # noqa: SIM905
 
-# What a value is where it says that something good was decided or is so.
+# What a word is that says that something good was decided of a person or is so, accents left out.
 _GOOD = re.compile(
-    r"(yes|y|true|ja|oui|si|accept(ed)?|approved?|admit(ted)?|hired?|granted?|select(ed)?|offer(ed)?|passed|pass|"
-    r"good|success(ful)?|shortlisted|invited)$"
+    r"(accept(ed)?|approv(ed?|al)|admit(ted)?|admission|hired?|granted?|offer(s|ed)?|pass(ed)?|good|success(ful)?|"
+    r"shortlisted|invited|promot(ed|ion)|eingestellt|angenommen|(ge|be)willigt|genehmigt|zugelassen|bestanden|"
+    r"aangenomen|goedgekeurd|toegelaten|toegekend|geslaagd|embauchee?|acceptee?|approuvee?|admise?|accordee?|"
+    r"(acept|aprob|contrat|aprov)ad[oa]|(admit|conced)id[oa]|aceit[oa]|(accett|approv)at[oa]|ammess[oa]|"
+    r"assunt[oa]|concess[oa]|przyjet[aey]|zatrudnion[aey]|zaakceptowan[aey])$"
 )
+_NOTHING_GOOD = frozenset("hospital icu ward inpatient clinic away".split())  # noqa: SIM905
+"""Words beside which to be admitted, or to have passed, is nothing good."""
 
 YES = frozenset("yes y ja j oui si sí sim tak true".split())  # noqa: SIM905
 NO = frozenset("no n nee nein non não nao nie false".split())  # noqa: SIM905
 """What yes and no are in the languages of Western Europe and Poland, in small letters."""
+_DENIED = frozenset("no non not without never free un nicht kein keine sans pas sin geen sem nie nao".split())  # noqa: SIM905
 
-# What a word of a column's or a value's name begins with, or is ($), where it says that something bad is so.
+# What a word of a column's or a value's name begins with, or is ($), where it says that somebody was refused
+# something or is taken for a bad risk, accents left out.
+_REFUSAL = re.compile(
+    r"den(y|ied|ial)$|reject|refus|declin(ed?|es)$|terminated$|dismiss|laidoff$|fired$|evict|expel|expul|revok|"
+    r"detain|jail|imprison|default(s|ed)?$|delinquen|bankrupt|fraud|recid|(re)?arrest|crim(e|inal)|violen|"
+    r"offen[cs]e|convict|churn|abgelehnt|ablehnung|absage$|entlassen|gekundigt|kundigung|betrug|ruckfall|"
+    r"afgewezen|afwijzing|geweigerd|ontslagen|wanbetal|rejet|licencie(e|ment)?$|impaye|"
+    r"deneg|rechaz|despedid|moros[oa]$|impago|recusad|rejeitad|nega[dt][oa]$|demitid|inadimpl|"
+    r"rifiut|respint|licenziat|insolven|odrzuc|odmow|.*(拒|违约|落选|不採用)"
+)
+# The same of other bad things, of which to be told may also help.
 _HARM = re.compile(
-    r"default(s|ed)?$|delinquen|bankrupt|fraud|recid|(re)?arrest|crim(e|inal)|violen|offen[cs]e|convict|"
-    r"disease|sick$|illness|death|died$|dead$|mortal|readmi|fail|den(y|ied|ial)$|reject|refus|dropout$|bad$|risky$"
+    r"disease|sick$|illness|death|died$|dead$|mortal|readmi|fail|dropout$|bad$|risky$|ausfall$|.*不合格"
 )
 
 # What a word of a column's name is where it holds amounts, of money, time or the like, accents left out.
@@ -104,6 +119,11 @@ _CAMEL = re.compile(r"[a-z](?:Score|Probability|Prob|Prediction|Predicted|Decile
 def split_words(name: str) -> list[str]:
     """Return the words of a name in small letters: "dateOfBirth_2" is date, of and birth."""
     return re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
+
+
+def _plain_words(name: str) -> list[str]:
+    """Return the words of a name in small letters, accents left out."""
+    return split_words("".join(letter for letter in normalize("NFKD", name) if not combining(letter)))
 
 
 def named_like_identifiers(name: str) -> bool:
@@ -161,7 +181,7 @@ def named_like_protected(name: str) -> bool:
     >>> [named_like_protected(name) for name in ("education", "page", "agency", "donation", "tracing")]
     [False, False, False, False, False]
     """
-    tokens = split_words("".join(letter for letter in normalize("NFKD", name) if not combining(letter)))
+    tokens = _plain_words(name)
     return any(_PROTECTED.match(word) for word in tokens) or tokens in (["group"], ["groups"])
 
 
@@ -175,9 +195,34 @@ def named_like_harm(text: str) -> bool:
     >>> any(named_like_harm(text) for text in texts)
     False
     """
-    tokens = split_words(text)
-    denied = {"no", "non", "not", "without", "never", "free"} & set(tokens)
-    return not denied and any(_HARM.match(word) for word in tokens)
+    tokens = _plain_words(text)
+    return named_like_refusals(text) or (_DENIED.isdisjoint(tokens) and any(map(_HARM.match, tokens)))
+
+
+def named_like_refusals(text: str) -> bool:
+    """Return whether a column, or a value, is called like a refusal, or what makes somebody a bad risk.
+
+    >>> texts = ("loan_denied", "Rejected", "wasTerminated", "Abgelehnt", "refusé", "denegada", "default")
+    >>> [named_like_refusals(text) for text in texts]
+    [True, True, True, True, True, True, True]
+    >>> [named_like_refusals(text) for text in ("not denied", "disease", "determined", "declining")]
+    [False, False, False, False]
+    """
+    tokens = _plain_words(text)
+    return _DENIED.isdisjoint(tokens) and any(map(_REFUSAL.match, tokens))
+
+
+def named_like_gains(text: str) -> bool:
+    """Return whether a column, or a value, says that somebody got something good, and nothing else.
+
+    >>> [named_like_gains(text) for text in ("hired", "loan_approved", "Zugelassen", "admitida", "offers")]
+    [True, True, True, True, True]
+    >>> texts = ("selected", "not hired", "hospital admission", "approval denied", "decision", "yes")
+    >>> any(named_like_gains(text) for text in texts)
+    False
+    """
+    tokens = set(_plain_words(text))
+    return any(map(_GOOD.match, tokens)) and not (tokens & (_DENIED | _NOTHING_GOOD) or named_like_harm(text))
 
 
 def named_like_decisions(name: str) -> bool:
@@ -188,7 +233,7 @@ def named_like_decisions(name: str) -> bool:
     >>> [named_like_decisions(name) for name in ("Years", "Ethnic Group", "hire date", "admissible")]
     [False, False, False, False]
     """
-    tokens = split_words("".join(letter for letter in normalize("NFKD", name) if not combining(letter)))
+    tokens = _plain_words(name)
     return any(_DECISION.match(word) for word in tokens) or named_like_scores(name)
 
 
@@ -201,22 +246,26 @@ def named_like_amounts(name: str) -> bool:
     >>> [named_like_amounts(name) for name in ("grade", "score", "payer", "Monday", "lsat")]
     [False, False, False, False, False]
     """
-    tokens = split_words("".join(letter for letter in normalize("NFKD", name) if not combining(letter)))
+    tokens = _plain_words(name)
     return any(_AMOUNT.match(word) for word in tokens)
 
 
-def find_good_value(values: Iterable[str]) -> str | None:
+def find_good_value(values: Iterable[str], name: str = "") -> str | None:
     """Return the one value that says that something good was decided; None where none or several do.
 
-    The first of several spellings stands for all.
+    The first of several spellings stands for all. In a column whose `name` is that of something bad, no is
+    good.
 
     >>> find_good_value(["Rejected", "accepted", "Accepted "]), find_good_value(["Low", "High"])
     ('accepted', None)
+    >>> find_good_value(["yes", "no"]), find_good_value(["yes", "no"], "denied")
+    ('yes', 'no')
     """
     good: dict[str, str] = {}
+    words = NO if named_like_harm(name) else YES | {"select", "selected"}
     for value in values:
-        lower_text = " ".join(split_words(value))
-        if _GOOD.match(lower_text):
+        lower_text = " ".join(_plain_words(value))
+        if _GOOD.match(lower_text) or lower_text in words:
             good.setdefault(lower_text, value)
     if len(good) == 1:
         return next(iter(good.values()))

@@ -166,7 +166,7 @@ def test_the_label_has_a_good_value_of_its_own():
     keys = {"score": ["risk"], "favourable": "Low", "label": "recid"}
     tally = read(LABELLED, **keys, favourable_label="0")
     assert cells(tally) == cells(read(turned, **keys))
-    assert 'recid: "0" counts as 1; 0 is "1" (18 rows).' in tally.notes
+    assert 'recid: "0" counts as 1, and "1" (18 rows) as 0.' in tally.notes
     assert cells(read(LABELLED, **keys, favourable_label="1")) == cells(read(LABELLED, **keys))
 
 

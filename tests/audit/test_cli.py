@@ -44,8 +44,9 @@ def test_a_first_audit(preds, say):
     assert said.err == ""
     text = " ".join(said.out.split())
     assert text.startswith(
-        "✗ Fails clearly in race: b are wrongly selected in 40.0 % of cases, a in 20.0 %. Passes: sex. "
-        "Allowed: 0.8 to 1.25 times the reference's rate. preds.csv, 2,400 rows: the largest gaps "
+        "✗ Fails clearly in race: b are selected in 50.0 % of cases, a in 40.0 %; fails: wrongly selected, "
+        "40.0 % and 20.0 %. Whether being selected is good is not known: "
+        "--decision assistive says that it helps, --decision punitive that it harms. Passes: sex. Allowed: 0.8 to 1.25 times the reference's rate. preds.csv, 2,400 rows: the largest gaps "
     )
     assert len(said.out.splitlines()) < 20
     assert "240/600" not in said.out
@@ -256,7 +257,7 @@ def test_the_library_in_three_lines(preds):
     assert result.verdict == "fail"
     found = [(row.attribute, row.verdict) for row in result.report.verdicts]
     assert found == [("race", "fail"), ("sex", "pass")]
-    assert repr(result).startswith("<Fails clearly in race: b are wrongly")
+    assert repr(result).startswith("<Fails clearly in race: b are selected")
     assert result.to_html().startswith("<!DOCTYPE html>")
     with pytest.raises(UserError, match="min-group must be at least 1"):
         audit(preds, min_group=0)

@@ -143,7 +143,7 @@ def test_json_has_no_nan_and_round_trips(report):
     assert answer["sentence"].startswith(answer["message"])
     keys = ("attribute", "group", "reference", "metric", "verdict")
     assert [answer["sentences"][0][key] for key in keys] == [
-        *("race", "African-American", "Caucasian", "fpr", "fail"),
+        *("race", "African-American", "Caucasian", "selection-rate", "fail"),
     ]
     assert [one["attribute"] for one in answer["open"]] == ["race"]
     assert {one["group"]: one["rows"] for one in answer["open"][0]["groups"][-2:]} == {

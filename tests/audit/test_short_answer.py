@@ -148,7 +148,7 @@ def test_charts_of_two_models_have_titles_of_their_own():
         statement.chart.title for statement in audit_page(sample_audit(models=("a", "b"))).answer.statements
     ]
     assert len(set(titles)) == len(titles) == 4
-    assert "race (model a, binary): wrongly selected, of those who should not be selected" in titles
+    assert "race (model a, binary): selected, of all" in titles
 
 
 @pytest.mark.gate

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import WITHOUT_VERDICT, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS, WHOLE_TABLE
-from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.audit.scan.direction import Direction, find_direction
+from fairbench_cli.audit.scan.slices import Ones, Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Floats
 
@@ -429,8 +430,7 @@ class Report:
         Columns of numbers that are called like protected attributes and are not audited.
     birth_dates : tuple of str
         Columns of birth dates, of which no ages are audited.
-    ones : tuple of str, str
-        Who is selected and who has label 1, in words; empty where that is not known.
+    ones : Ones
     baseline : AcceptedFailures or None
         What an earlier audit found, where a gate accepts it.
     streams : Streams or None
@@ -461,7 +461,7 @@ class Report:
     gate: Gate = Gate(stops=False)
     uncut: tuple[str, ...] = ()
     birth_dates: tuple[str, ...] = ()
-    ones: tuple[str, str] = ("", "")
+    ones: Ones = field(default_factory=Ones)
     baseline: AcceptedFailures | None = None
     streams: Streams | None = None
     judged_numbers: tuple[NumberComparison, ...] = ()
@@ -500,6 +500,16 @@ class Report:
             deciding: list[Comparison] = [row for row in self.judged_comparisons if row.deciding]
             return deciding + [table for table in self.whole_tables if table.deciding]
         return [row for row in self.judged_numbers if row.deciding]
+
+    @cached_property
+    def direction(self) -> Direction:
+        """Whether being selected helps or harms, where that is known."""
+        return find_direction(self.config, self.ones.values)
+
+    @property
+    def leads_with_selection(self) -> bool:
+        """Whether an attribute is spoken of by its selection rate first: nobody says which rates matter."""
+        return not (self.config.effect or self.config.metrics or self.whole_tables)
 
     @property
     def without_verdict(self) -> bool:

@@ -256,6 +256,7 @@ def compare_stream(
         source=report.source,
         rows=report.rows,
         weighted=report.weighted,
+        ones=report.ones,
         found={"rates": None},
     )
     verdicts = decide_attributes(together, {})

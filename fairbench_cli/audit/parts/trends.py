@@ -148,6 +148,7 @@ def _audit_all_rows(base: Report) -> Report:
         source=base.source,
         rows=base.rows,
         weighted=base.weighted,
+        ones=base.ones,
         found={"rates": None},
     )
     verdicts = decide_attributes(report, {})

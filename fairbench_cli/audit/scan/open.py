@@ -28,7 +28,7 @@ from fairbench_cli.audit.scan import input_errors, readings, sql
 from fairbench_cli.audit.scan.cleaning import clean_rows, columns_with, describe_dropped
 from fairbench_cli.audit.scan.outcome_kind import settle_outcome
 from fairbench_cli.audit.scan.problems import Attempt, collect_problems
-from fairbench_cli.audit.scan.readings import NumberBins
+from fairbench_cli.audit.scan.readings import CutsByModel, NumberBins
 from fairbench_cli.audit.scan.roles import (
     LABELS,
     MOST_CHECKED,
@@ -54,7 +54,7 @@ from fairbench_cli.audit.scan.scan import (
     group_name,
     make_slices,
 )
-from fairbench_cli.audit.scan.slices import Slice, Tally
+from fairbench_cli.audit.scan.slices import Ones, Slice, Tally
 from fairbench_cli.audit.scan.source import (
     FRAME,
     LIBRARIES,
@@ -432,7 +432,8 @@ class _ReadColumns:
     decisions: tuple[Decision, ...]
     bins: dict[str, NumberBins]
     notes: tuple[str, ...]
-    ones: tuple[str, str]
+    ones: Ones
+    below: bool
 
 
 def _settle_guesses(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -> Iterator[Scan]:
@@ -516,7 +517,7 @@ def _read_columns(source: Source, config: AuditConfig, rejected: RejectedGuesses
         for name, n_bins_or_edges in config.bins.items()
     }
     notes = source.notes + roles.notes + outcomes.notes + percent_notes + merge_notes
-    return _ReadColumns(source, roles, outcomes.classes, decisions, bins, notes, ones)
+    return _ReadColumns(source, roles, outcomes.classes, decisions, bins, notes, ones, outcomes.below)
 
 
 def _names_of_roles(source: Source, roles: ColumnRoles, config: AuditConfig) -> dict[int, str]:
@@ -542,6 +543,8 @@ def _count_rows(columns: _ReadColumns, config: AuditConfig) -> CountedRows:
         cuts = tuple(readings.class_cuts(columns.classes) for _ in roles.scores)
     else:
         cuts = tuple(readings.find_cuts(source, roles, column, columns.decisions) for column in roles.scores)
+    if columns.below:
+        cuts = tuple(_turn(of_models, config) for of_models in cuts)
     opened = OpenedRows(
         source=source,
         config=config,
@@ -557,6 +560,15 @@ def _count_rows(columns: _ReadColumns, config: AuditConfig) -> CountedRows:
     for cells in rows.cells.values():
         _refuse_cells(rows, cells)
     return rows
+
+
+def _turn(cuts: CutsByModel, config: AuditConfig) -> CutsByModel:
+    """Return cuts under which the others are selected; refuse what looks at scores from the highest down."""
+    for key in ("curves", "mitigate"):
+        if getattr(config, key):
+            problem = f"{key} takes the highest scores for good, and 0 is the good value"
+            raise user_error(problem, "leave it out", Flag(key))
+    return {model: [cut.turned() for cut in of_model] for model, of_model in cuts.items()}
 
 
 def _refuse_cells(rows: OpenedRows, cells: Cells) -> None:

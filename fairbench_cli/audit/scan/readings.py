@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import ABOVE_MEDIAN, AuditConfig, Decision, Edges
 from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.direction import ABOVE, BELOW
 from fairbench_cli.audit.scan.input_errors import advise_value, refuse_no_numbers, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
+from fairbench_cli.audit.scan.slices import Ones
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.audit.scan.spellings import (
     AlikeValuesError,
@@ -31,6 +33,7 @@ from fairbench_cli.audit.scan.spellings import (
 from fairbench_cli.base.errors import Flag, MessageText, Problem, format_value, suggest, user_error
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.data.number_writing import AFTER_NUMBER
+from fairbench_cli.data.recognise import find_good_value
 
 MOST_LISTS = 2000  # of models and decisions
 BITS = 12
@@ -39,9 +42,11 @@ FEWEST_FIRST = 1000  # scores that say where a cut may be
 NEAR = 4.0  # standard errors of a share among these
 MOST_NEAR = 1_000_000  # scores near a cut
 LARGE = 1e290  # beyond, all scores are in one range: rounding would overflow
+BELOW_MEDIAN = "below the median"
 MOST_OUTCOMES = 100  # different values of one column
 MOST_LISTED = 10
 FAVOURABLE = Flag("favourable")
+ZEROS = ("0", "0.0", "false", "False")
 PERCENT = 100.0
 
 Ints = NDArray[np.int64]
@@ -88,6 +93,8 @@ class Cut:
         The position of the class that is selected, where scores are classes.
     split : SplitTies or None
         How a top list is cut among equal scores; None where all of these fit.
+    below : bool
+        Whether the other rows are selected: 0 is the good value.
     """
 
     text: str
@@ -95,6 +102,19 @@ class Cut:
     tied: int | str = "all"
     outcome: int | None = None
     split: SplitTies | None = None
+    below: bool = False
+
+    def turned(self) -> "Cut":
+        """Return the cut under which everybody else is selected; of a median nobody who is at it.
+
+        >>> Cut("score >= 0.5", 0.5).turned().text, Cut("top 10", 0.5).turned().text
+        ('score < 0.5', 'all but the top 10')
+        """
+        if ABOVE_MEDIAN in self.text:
+            text = self.text.replace(ABOVE_MEDIAN, BELOW_MEDIAN)
+            return replace(self, text=text, tied="all", below=True)
+        text = self.text.replace(">=", "<") if ">=" in self.text else f"all but the {self.text}"
+        return replace(self, text=text, below=True, split=None)
 
 
 CutsByModel = dict[str | None, list[Cut]]
@@ -358,6 +378,8 @@ def count_selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed:
     elif isinstance(cut.tied, int):
         rng = np.random.default_rng([seed, zlib.crc32(f"{model}\0{cut.text}".encode())])
         result[tied] = rng.multivariate_hypergeometric(rows[tied], cut.tied, method="marginals")
+    if cut.below:
+        return np.subtract(rows, result)
     return result
 
 
@@ -474,7 +496,9 @@ class Outcomes:
     notes : tuple of str
         What a reader should know.
     values : dict of column to tuple of str
-        The values that count as 1, of columns of words.
+        The values that count as 1, of columns of words, and of 0 and 1 where it is 0.
+    below : bool
+        Whether 0 is the good value where scores are cut: who is below the cut is selected.
     """
 
     source: Source
@@ -482,14 +506,16 @@ class Outcomes:
     classes: tuple[str, ...]
     notes: tuple[str, ...]
     values: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    below: bool = False
 
 
 def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, binary: bool) -> Outcomes:
     """Return the predictions with favourable values read as 1, and the others as 0.
 
-    Columns of 0 and 1 stay as they are. Of several outcomes each is a class, audited against the rest: the
-    code of a row is the position of its class, and that of all other rows one more than the last. A label of
-    0 and 1 is not used then. Where score and label have words of their own, an outcome of each may be given.
+    Columns of 0 and 1 stay as they are, or are turned where 0 is named. Of several outcomes each is a class,
+    audited against the rest: the code of a row is the position of its class, and that of all other rows one
+    more than the last. A label of 0 and 1 is not used then. Where score and label have words of their own, an
+    outcome of each may be given.
 
     Parameters
     ----------
@@ -519,14 +545,30 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
         outcome_columns.append(roles.label)
     all_counts = {column: _count_values(source, column, favourable) for column in outcome_columns}
     word_counts = {column: counts for column, counts in all_counts.items() if counts}
+    codes: list[int] = []
+    if roles.score not in word_counts:
+        codes, favourable = _split_codes(source, favourable)
+    below = 0 in codes and not binary
+    if 0 in codes:
+        turned = [column for column in outcome_columns if column not in word_counts]
+        source, turned_notes, turned_values = _turn_codes(source, turned)
+        label_notes += turned_notes
+        label_values |= turned_values
+    if codes and not favourable:
+        for column, counts in word_counts.items():
+            _refuse_code_of_words(names[column], counts)
+        return Outcomes(
+            source, uses_label=True, classes=(), notes=label_notes, values=label_values, below=below
+        )
     outcomes = _parse_outcomes(favourable, set(chain.from_iterable(word_counts.values())))
     if not word_counts:
         listed = " and ".join(names[column] for column in outcome_columns)
+        problem = "scores are cut"
+        fix: MessageText = ("leave it out; where the lowest scores are good: ", Flag("favourable", 0))
         if outcome_columns:
             problem = f"{listed} {'are' if len(outcome_columns) > 1 else 'is'} 0 or 1"
-        else:
-            problem = "scores are cut"
-        raise user_error((FAVOURABLE, f" has no effect: {problem}"), "leave it out", FAVOURABLE)
+            fix = ("name the good one of these: ", Flag("favourable", 1), " or ", Flag("favourable", 0))
+        raise user_error((FAVOURABLE, f" has no effect: {problem}"), fix, FAVOURABLE)
     keys = {column: _spelling_key(source, roles, column) for column in word_counts}
     alike = {column: config.spelling(key) != "keep" for column, key in keys.items()}
     _refuse_unknown_values(source, word_counts, tuple(chain.from_iterable(outcomes)), alike)
@@ -564,7 +606,45 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
         in_sql[column] = _code_outcomes(in_sql[column], column_outcomes)
     source = replace(source, in_sql=tuple(in_sql))
     counted = {column: tuple(chain.from_iterable(outcomes)) for column, outcomes in values.items()}
-    return Outcomes(source, uses_label, favourable if several else (), tuple(notes), label_values | counted)
+    classes = favourable if several else ()
+    return Outcomes(source, uses_label, classes, tuple(notes), label_values | counted, below)
+
+
+def _split_codes(source: Source, favourable: tuple[str, ...]) -> tuple[list[int], tuple[str, ...]]:
+    """Return those of favourable values that are 0 or 1, false or true, as such, and the others."""
+    code_of = {text: source.row(f"SELECT {sql.zero_or_one(sql.quoted(text))}")[0] for text in favourable}
+    codes = [code for code in code_of.values() if code is not None]
+    if len(codes) > 1:
+        fix = ("name one: ", Flag("favourable", 1), " or ", Flag("favourable", 0))
+        raise user_error("of 0 and 1 one is the good value, and both are named", fix, FAVOURABLE)
+    return codes, tuple(text for text, code in code_of.items() if code is None)
+
+
+def _turn_codes(
+    source: Source, columns: Iterable[int]
+) -> tuple[Source, tuple[str, ...], dict[int, tuple[str, ...]]]:
+    """Return the predictions with 0 and 1 of some columns turned around, notes, and what 0 is there."""
+    in_sql = list(source.in_sql)
+    notes = []
+    values = {}
+    for column in columns:
+        query = f"SELECT trimmed_{column} AS value, count(*), min(code_{column}) FROM predictions"
+        rows = source.rows(f"{query} WHERE value <> '' GROUP BY value ORDER BY 2 DESC, 1")
+        values[column] = tuple(value for value, _, code in rows if code == 0) or ("0",)
+        notes.append(
+            _describe_outcomes(source.columns[column], {value: n for value, n, _ in rows}, (values[column],))
+        )
+        in_sql[column] = replace(in_sql[column], code=f"1 - ({in_sql[column].code})")
+    return replace(source, in_sql=tuple(in_sql)), tuple(notes), values
+
+
+def _refuse_code_of_words(name: str, counts: Mapping[str, int]) -> None:
+    """Refuse to take 0 or 1 for the good value of a label of words."""
+    listed = join_names([sql.quoted(value) for value in counts], MOST_LISTED)
+    good = find_good_value(counts, name)
+    likely = Flag("favourable-label", good or "VALUE")
+    fix = ("name its good value, too: ", likely, "" if good else f": one of {listed}")
+    raise user_error(f"{format_value(name)} has words, not 0 and 1: {listed}", fix, FAVOURABLE)
 
 
 def _read_label(
@@ -603,10 +683,8 @@ def _read_label(
     return replace(source, in_sql=tuple(in_sql)), (*merged, note), {label: outcomes[0]}
 
 
-def describe_ones(
-    roles: ColumnRoles, names: Mapping[int, str], outcomes: Outcomes, *, binary: bool
-) -> tuple[str, str]:
-    """Return in words who is selected and who has label 1, by column and value; empty without a label.
+def describe_ones(roles: ColumnRoles, names: Mapping[int, str], outcomes: Outcomes, *, binary: bool) -> Ones:
+    """Return who is selected and who has label 1, by column and value.
 
     `names` are those of the columns of scores and of the label.
     """
@@ -625,13 +703,13 @@ def describe_ones(
     if roles.label is not None:
         label = describe([roles.label])
     if outcomes.classes:
-        return f"{names[roles.score]} is the class in question", label
-    if not binary:
-        return (
-            f"{' or '.join(dict.fromkeys(names[column] for column in roles.scores))} is above the cut",
-            label,
-        )
-    return describe(roles.scores), label
+        return Ones(f"{names[roles.score]} is the class in question", label)
+    if binary:
+        values = [(names[column], outcomes.values.get(column, ("1",))) for column in roles.scores]
+        return Ones(describe(roles.scores), label, tuple(values))
+    where = BELOW if outcomes.below else ABOVE
+    listed = " or ".join(dict.fromkeys(names[column] for column in roles.scores))
+    return Ones(f"{listed} is {where}", label, tuple((names[column], (where,)) for column in roles.scores))
 
 
 def _spelling_key(source: Source, roles: ColumnRoles, column: int) -> str:
@@ -779,6 +857,8 @@ def _describe_outcomes(name: str, counts: Mapping[str, int], outcomes: tuple[Out
         counted = "counts as 1"
     else:
         counted = "count as 1"
+    if favourable[0] in ZEROS and len(unfavourable) == 1:
+        return f"{name}: {format_value(favourable[0])} counts as 1, and {listed} as 0."
     zeros = ""
     if unfavourable:
         zeros = f"; 0 {'are' if len(unfavourable) > 1 else 'is'} {listed}"

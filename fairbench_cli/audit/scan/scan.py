@@ -23,7 +23,7 @@ from fairbench_cli.audit.scan import readings, sql
 from fairbench_cli.audit.scan.input_errors import refuse_if
 from fairbench_cli.audit.scan.readings import Cut, CutsByModel, Ints, NumberBins, count_selected, scores_of
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, MOST_GROUPS, ColumnRoles
-from fairbench_cli.audit.scan.slices import ClusterKinds, Clusters, Slice, Tally
+from fairbench_cli.audit.scan.slices import ClusterKinds, Clusters, Ones, Slice, Tally
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Counts, Floats
@@ -91,8 +91,7 @@ class OpenedRows:
         Whether scores are 0 or 1.
     notes : tuple of str
         What a reader should know of the columns.
-    ones : tuple of str, str
-        Who is selected and who has label 1, in words.
+    ones : Ones
     """
 
     source: Source
@@ -103,7 +102,7 @@ class OpenedRows:
     bins: dict[str, NumberBins]
     binary: bool
     notes: tuple[str, ...]
-    ones: tuple[str, str]
+    ones: Ones
 
     @property
     def weighted(self) -> bool:

@@ -1,7 +1,7 @@
 """What is left of the rows once they are read: counts, and what explanations need."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,23 @@ from fairbench_cli.measures.counts import Counts, Floats
 if TYPE_CHECKING:  # of few audits
     from fairbench_cli.measures.paired_change import TwoSides
     from fairbench_cli.measures.scores import CalibrationFit, ScoreSums, ScoreTotals
+
+
+@dataclass(frozen=True)
+class Ones:
+    """Who counts as 1.
+
+    Parameters
+    ----------
+    selected, label : str
+        Who is selected and who has label 1, in words; empty where that is not known.
+    values : tuple of (str, tuple of str)
+        Each column of scores with the values that are selected, as `direction.find_direction` takes them.
+    """
+
+    selected: str = ""
+    label: str = ""
+    values: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,8 +340,7 @@ class Tally:
         Columns of numbers that are called like protected attributes, which nobody named and nothing cuts.
     birth_dates : tuple of str
         Columns of birth dates, of which no ages are audited.
-    ones : tuple of str, str
-        Who is selected and who has label 1, in words; empty where that is not known.
+    ones : Ones
     has_truth : bool
         Whether numbers have labels, which are numbers, too.
     """
@@ -337,5 +353,5 @@ class Tally:
     last: str = ""
     uncut: tuple[str, ...] = ()
     birth_dates: tuple[str, ...] = ()
-    ones: tuple[str, str] = ("", "")
+    ones: Ones = field(default_factory=Ones)
     has_truth: bool = False

@@ -20,13 +20,15 @@ from fairbench_cli.audit.compare.report import (
     WholeTable,
 )
 from fairbench_cli.audit.metrics import WHOLE_TABLE
-from fairbench_cli.audit.parts.rates import bracketed_place, minor_groups, rows_of_attribute, worst_first
+from fairbench_cli.audit.parts.rates import bracketed_place, minor_groups, rows_of_attribute
 from fairbench_cli.audit.show.document import describe_gate, source_name
 from fairbench_cli.audit.show.headline import (
     describe_comparison,
+    describe_direction,
     describe_whole_table,
     headline,
     rate_meaning,
+    worth_telling_first,
 )
 from fairbench_cli.audit.show.number_headline import describe_number, judged_slices, worst_first_numbers
 from fairbench_cli.audit.show.tables import json_text
@@ -191,7 +193,8 @@ def _describe(row: Comparison, report: Report) -> str:
     if isinstance(row, WholeTable):
         return describe_whole_table(row, report).text
     if not isinstance(row, NumberComparison):
-        return describe_comparison(row, _of_comparisons(report)).text
+        together = _of_comparisons(report)
+        return f"{describe_comparison(row, together).text} {describe_direction(together, [row])}".rstrip()
     slices = [part for part in judged_slices(report) if part.attribute == row.attribute]
     part = next(part for part in slices if part.model in ("", row.model))
     return describe_number(row, part)
@@ -211,4 +214,4 @@ def _looked_at(verdict: AttributeVerdict, report: Report) -> Iterator[Comparison
     place = verdict if verdict in together.verdicts else places[0]
     rows, groups = rows_of_attribute(place, together)
     deciding = [row for row in rows if row.deciding and not row.is_reference]
-    yield from worst_first(deciding, minor_groups(groups))
+    yield from worth_telling_first(deciding, minor_groups(groups), together)

@@ -276,11 +276,10 @@ def rate_legend(report: Report) -> tuple[str, ...]:
         f"{name}: {', '.join(ROLL_UPS[name])} together." for name in report.decided_by if name in ROLL_UPS
     ]
     labelled = any(RATES[name].needs_labels for name in report.deciding)
-    selected, has_label = report.ones
     should = ""
     if labelled:
-        should = f"; who should be selected: {has_label or 'label is 1'}"
-    return (*meanings, f"selected: {selected or 'decision is 1'}{should}.")
+        should = f"; who should be selected: {report.ones.label or 'label is 1'}"
+    return (*meanings, f"selected: {report.ones.selected or 'decision is 1'}{should}.")
 
 
 def _legend(name: str) -> str:

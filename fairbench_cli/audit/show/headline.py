@@ -20,7 +20,6 @@ from fairbench_cli.audit.compare.report import (
     Report,
     WholeTable,
 )
-from fairbench_cli.audit.config import Effect
 from fairbench_cli.audit.metrics import HARMED
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
 from fairbench_cli.audit.parts.allowed import format_limits, format_margin, has_margin
@@ -50,6 +49,8 @@ MOST_GROUPS = 6  # named in a sentence on what is open
 MOST_ROWS = 1e9  # more are never had: the ratio is at a limit
 CHOICE = "; --ref"
 """After whom groups are compared with: how to choose another."""
+
+SELECTION = "selection-rate"
 
 # Of rates among those who are, or are not, selected: who that is, and what should have been.
 AFTERWARDS = {
@@ -129,7 +130,7 @@ def worst_comparisons(report: Report) -> list[AttributeComparisons]:
     comparisons = []
     for verdict in report.verdicts:
         minor = minor_groups(rows_of_attribute(verdict, report)[1])
-        rows = _most_harmed_first(worst_first(deciding_rows(verdict, report), minor), minor, report)
+        rows = worth_telling_first(deciding_rows(verdict, report), minor, report)
         if rows:
             comparisons.append(AttributeComparisons(verdict, minor, tuple(rows)))
 
@@ -165,20 +166,27 @@ def describe_whole_table(table: WholeTable, report: Report) -> Sentence:
     )
 
 
-def _most_harmed_first(rows: list[Disparity], minor: frozenset[str], report: Report) -> list[Disparity]:
-    """Return comparisons with failures that harm the compared group before those that harm its reference.
+def worth_telling_first(rows: Iterable[Disparity], minor: frozenset[str], report: Report) -> list[Disparity]:
+    """Return comparisons in the order in which they are told: the worst first, failures as a reader asks.
 
-    Where it is known whom a gap harms, the group that fares worst leads: a young group that is missed more
-    often than the reference, and not an old one that is missed less often. Where it is not, the order stays.
+    Among failures that are as clear the selection rate leads, unless an option says what matters. Where it is
+    known whom a gap harms, the group that fares worst leads: a young group that is missed more often than the
+    reference, and not an old one that is missed less often.
     """
+    by_selection = report.leads_with_selection
+    knows = report.direction.effect is not None
 
-    def comes_later(row: Disparity) -> bool:
-        harms_group = harmed_group(row, report.config.effect) == row.group
-        return row.verdict != "fail" or row.group in minor or not harms_group
+    def order_of(row: Disparity) -> tuple[Any, ...]:
+        if row.verdict != "fail" or row.group in minor:
+            return (9,)
+        is_other_rate = by_selection and row.metric != SELECTION
+        return (
+            rank(row) if by_selection else 0,
+            is_other_rate,
+            knows and harmed_group(row, report) != row.group,
+        )
 
-    if report.config.effect is None:
-        return rows
-    return sorted(rows, key=comes_later)
+    return sorted(worst_first(rows, minor), key=order_of)
 
 
 def _describe_attribute(comparisons: AttributeComparisons, report: Report) -> Sentence:
@@ -215,7 +223,7 @@ def _name_minor(names: Iterable[str], report: Report) -> str:
 
 def describe_comparison(row: Disparity, report: Report, n_more: int = 0, addition: str = "") -> Sentence:
     """Return a comparison in words, with an `addition` to its attribute; `n_more` of this fail, too."""
-    harmed = harmed_group(row, report.config.effect)
+    harmed = harmed_group(row, report)
     if harmed and row.verdict == "fail":
         who = f", to the disadvantage of {formatting.format_group(harmed)}"
     else:
@@ -351,17 +359,34 @@ def _describe_ratio(row: Disparity) -> str:
     return f": {value} times {often}{limits}"
 
 
-def harmed_group(row: Disparity, effect: Effect | None) -> str:
-    """Return which of both groups a gap harms; nobody where that is not known."""
-    if effect:
-        higher = HARMED[effect].get(row.metric, 0)
-    else:
-        higher = 0
-    if not higher or not (row.value - row.reference_value):  # also where one of them is NaN
+def harmed_group(row: Disparity, report: Report) -> str:
+    """Return which of both groups a gap harms; nobody where that is not known, or no gap is shown."""
+    effect = report.direction.effect
+    higher = HARMED[effect].get(row.metric, 0) if effect else 0
+    gap = row.value - row.reference_value
+    if not higher or not gap or differs(row, report.config.confidence) != "shown":  # also where one is NaN
         return ""
-    if (row.value - row.reference_value) * higher > 0:
+    if gap * higher > 0:
         return row.group
     return row.reference
+
+
+def describe_direction(report: Report, rows: Iterable[Disparity | WholeTable]) -> str:
+    """Return what is known of who is worse off, in a sentence: of comparisons one of which shows a gap.
+
+    Nothing where an option says whether being selected helps, and of classes, each of which is selected once.
+    """
+    direction = report.direction
+    shown = any(row.verdict == "fail" or differs(row, report.config.confidence) == "shown" for row in rows)
+    if not shown or report.whole_tables or (direction.effect and not direction.word):
+        return ""
+    helps, harms = (Flag("decision", effect).spell() for effect in ("assistive", "punitive"))
+    if direction.effect is None:
+        return (
+            f"Whether being selected is good is not known: {helps} says that it helps, {harms} that it harms."
+        )
+    does, otherwise = ("helps", harms) if direction.effect == "assistive" else ("harms", helps)
+    return f"Being selected {does}, as {direction.word}; otherwise say {otherwise}."
 
 
 def _people_concerned(row: Disparity) -> float:
@@ -416,7 +441,7 @@ def _describe_worst_gap(
             if row.verdict == "fail" and row.group not in comparisons.minor:
                 has_several_places = len({verdict.place[:2] for verdict in report.judged}) > 1
                 place = bracketed_place(row, report) if has_several_places else ""
-                return f"{describe_shares(row, harmed_group(row, report.config.effect))}{place}"
+                return f"{_describe_told_gap(row, report)}{place}"
             if row.verdict == "fail":
                 minor_names[row.group] = None
     failing_tables = [table for verdict in failing if (table := report.whole_table_at(verdict))]
@@ -427,6 +452,24 @@ def _describe_worst_gap(
     return f"{_name_minor(minor_names, report)} alone"
 
 
+def _describe_told_gap(row: Disparity, report: Report) -> str:
+    """Return both shares of a gap that fails, selection rates before another rate, and whom it harms."""
+    harmed = harmed_group(row, report)
+    text = describe_shares(row, harmed)
+    if report.leads_with_selection and row.metric != SELECTION:
+        rows, _ = rows_of_attribute(row, report)
+        of_group = (other for other in rows if other.group == row.group and not other.is_reference)
+        selection = next((other for other in of_group if other.metric == SELECTION), None)
+        if selection is not None:
+            event, _ = EVENTS[row.metric]
+            among = f" of those {AFTERWARDS[row.metric][0]}" if row.metric in AFTERWARDS else ""
+            shares = f"{format_percent(row.value)} and {format_percent(row.reference_value)}"
+            text = f"{describe_shares(selection)}; fails: {event}{among}, {shares}"
+    if harmed:
+        return f"{text}, so {formatting.format_group(harmed)} are worse off"
+    return text
+
+
 def _describe_details(order: Sequence[AttributeVerdict], report: Report) -> str:
     """Return the sentences after the message: other attributes, limits, references, what was left out.
 
@@ -435,7 +478,8 @@ def _describe_details(order: Sequence[AttributeVerdict], report: Report) -> str:
     judged = [verdict for verdict in order if verdict in report.judged]
     clear, other_failing = _split_failures(judged, report)
     differing, within = _differing_attributes(judged, report)
-    sentences = []
+    behind = [row for verdict in judged for row in comparisons_behind(verdict, report)]
+    sentences = [describe_direction(report, behind)]
     if clear and other_failing:
         sentences.append(f"Fails in {_name_attributes(other_failing, report)}.")
     passing = _with_verdict(judged, "pass")

@@ -106,7 +106,7 @@ def _attributes_section(report: Report) -> Iterator[Section]:
     notes = [f"{meanings}. Brackets: the {format_level(report)} interval of the {gap}{together}."]
     for comparisons in worst:
         row = comparisons.rows[0]
-        harmed = harmed_group(row, report.config.effect)
+        harmed = harmed_group(row, judged_report)
         if row.verdict == "fail" and harmed == row.reference:
             notes.append(f"{row.attribute}: to the disadvantage of {formatting.format_group(harmed)}.")
     yield Section(title, tables=(table,), notes=tuple(notes))
