@@ -128,7 +128,11 @@ def test_words_of_a_frame():
         (WORDS, {"favourable": ("Yes",)}, ['no score or label is "Yes"', 'did you mean "yes"']),
         (WORDS, {"favourable": ("yes", "ja")}, ['is "ja"', "maybe, no, yes"]),
         (WORDS, {}, ['"no" in 2 rows, "yes" in 2 rows, "maybe" in 1 row', "likely --favourable yes"]),
-        ("score,race\n1,a\n0,b\n", {"favourable": ("yes",)}, ["no effect", "--favourable 1 or --favourable 0"]),
+        (
+            "score,race\n1,a\n0,b\n",
+            {"favourable": ("yes",)},
+            ["no effect", "--favourable 1 or"],
+        ),
         ("score,race\n1,a\n0,b\n", {"favourable": ("1", "0")}, ["both are named", "--favourable 1 or"]),
         ("score,race\n.1,a\n.2,b\n", {"favourable": ("a",), "top_k": (1,)}, ["no effect", "scores are cut"]),
         ("score,label,race\n1,no,a\n0,yes,b\n", {"favourable": ("0",)}, ["--favourable-label yes"]),

@@ -380,13 +380,12 @@ def describe_direction(report: Report, rows: Iterable[Disparity | WholeTable]) -
     shown = any(row.verdict == "fail" or differs(row, report.config.confidence) == "shown" for row in rows)
     if not shown or report.whole_tables or (direction.effect and not direction.word):
         return ""
-    helps, harms = (Flag("decision", effect).spell() for effect in ("assistive", "punitive"))
+    helps = Flag("decision", "assistive").spell()
     if direction.effect is None:
-        return (
-            f"Whether being selected is good is not known: {helps} says that it helps, {harms} that it harms."
-        )
-    does, otherwise = ("helps", harms) if direction.effect == "assistive" else ("harms", helps)
-    return f"Being selected {does}, as {direction.word}; otherwise say {otherwise}."
+        return f"Whether being selected helps is not known: {helps}, or punitive, says it."
+    if direction.effect == "assistive":
+        return f"Being selected helps, as {direction.word}; else say {Flag('decision', 'punitive').spell()}."
+    return f"Being selected harms, as {direction.word}; else say {helps}."
 
 
 def _people_concerned(row: Disparity) -> float:
@@ -461,7 +460,7 @@ def _describe_told_gap(row: Disparity, report: Report) -> str:
         of_group = (other for other in rows if other.group == row.group and not other.is_reference)
         selection = next((other for other in of_group if other.metric == SELECTION), None)
         if selection is not None:
-            event, _ = EVENTS[row.metric]
+            event = EVENTS[row.metric][0] or "share of all selected"
             among = f" of those {AFTERWARDS[row.metric][0]}" if row.metric in AFTERWARDS else ""
             shares = f"{format_percent(row.value)} and {format_percent(row.reference_value)}"
             text = f"{describe_shares(selection)}; fails: {event}{among}, {shares}"
