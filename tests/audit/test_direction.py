@@ -1,0 +1,163 @@
+"""Which value of a decision is the good one, and who is worse off: what is said, and never a guess."""
+
+import re
+from html import unescape
+
+import pandas as pd
+import pytest
+from audit_counts import cells, read
+from conftest import two_lines
+
+from fairbench_cli.audit.api import audit
+from fairbench_cli.audit.show.formats import write
+
+NOT_KNOWN = "Whether being selected helps is not known: --decision assistive, or punitive, says it."
+WORSE = "so f are worse off"
+
+
+def table(name, one="1", zero="0", *, label=""):
+    """Return 400 rows in which 60 % of f and 30 % of m have 1; a label is each second row's."""
+    head = f"{name},sex{',' + label if label else ''}\n"
+    rows = []
+    for group, n_ones in (("f", 120), ("m", 60)):
+        for i in range(200):
+            rows.append(f"{one if i < n_ones else zero},{group}{',' + str(i % 2) if label else ''}")
+    return head + "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize(("one", "zero"), [("1", "0"), ("True", "False"), ("1.0", "0.0"), ("TRUE", "FALSE")])
+@pytest.mark.parametrize("favourable", [("0",), ("false",), (0,), (False,)])
+def test_zero_may_be_the_good_value(one, zero, favourable):
+    given = cells(read(table("denied", one, zero), scores=("denied",), favourable=favourable))
+    assert given == cells(read(table("denied", "0", "1"), scores=("denied",)))
+
+
+def test_zero_is_good_in_score_and_label_unless_the_label_has_its_own():
+    turned = table("denied", "0", "1", label="bad")
+    keys = {"scores": ("denied",), "label": "bad"}
+    tally = read(table("denied", label="bad"), **keys, favourable=("0",), favourable_label="1")
+    assert cells(tally) == cells(read(turned, **keys))
+    both = read(table("denied", label="bad"), **keys, favourable=("0",))
+    assert cells(both) == cells(read(turned, **keys, favourable_label="0"))
+    assert 'bad: "0" counts as 1, and "1" (200 rows) as 0.' in both.notes
+
+
+@pytest.mark.parametrize("cut", [{"threshold": (0.4,)}, {"top_k": (180,)}, {"top_share": (0.45,)}])
+def test_a_score_of_denial_selects_who_is_below_the_cut(cut):
+    text = table("denial_score", "0.9", "0.2")
+    tally = read(text, scores=("denial_score",), favourable=("0",), **cut)
+    assert cells(tally) == cells(read(table("granted", "0", "1"), scores=("granted",)))
+    assert tally.ones.selected == "denial_score is below the cut"
+
+
+@pytest.mark.parametrize("option", ["curves", "mitigate"])
+def test_what_looks_from_the_highest_score_down_is_refused(tmp_path, say, option):
+    (tmp_path / "d.csv").write_text(table("denial_score", "0.9", "0.2", label="label"))
+    flags = ["--score", "denial_score", "--threshold", "0.5", "--favourable", "0", f"--{option}"]
+    two_lines(say("audit", "d.csv", *flags), f"{option} takes the highest", "leave it out")
+
+
+REFUSALS = ("loan_denied", "Abgelehnt", "contrato_rechazado", "is_default", "churned", "terminated")
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_preset_for_hiring_asks_which_value_of_a_refusal_is_good(tmp_path, say, name):
+    (tmp_path / "d.csv").write_text(table(name))
+    for flags in (("--preset", "eeoc"), ("--decision", "assistive")):
+        said = say("audit", "d.csv", "--score", name, *flags)
+        lines = two_lines(
+            said, "takes being selected for what helps", "--favourable 0; where 1 is: --favourable 1"
+        )
+        del lines
+        for value, group in (("0", "f"), ("1", "m")):
+            answer = say("audit", "d.csv", "--score", name, *flags, "--favourable", value).out
+            assert ("so m are worse off" if group == "m" else WORSE) in " ".join(answer.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        ("hired", ("--preset", "eeoc")),
+        ("denied", ("--decision", "punitive")),
+        ("disease", ("--decision", "assistive")),  # who is told may be helped
+        ("not_rejected", ("--preset", "eeoc")),
+        ("denied", ()),
+    ],
+)
+def test_no_question_where_nothing_contradicts(tmp_path, say, name, flags):
+    (tmp_path / "d.csv").write_text(table(name))
+    assert say("audit", "d.csv", "--score", name, *flags).code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "keys", "worse"),
+    [
+        ("denied", "1", {}, "f"),
+        ("entscheid_abgelehnt", "1", {}, "f"),
+        ("approved", "1", {}, "m"),
+        ("decision", "denied", {"favourable": "0"}, "m"),  # of words 0 is one
+        ("decision", "angenommen", {"favourable": "angenommen"}, "m"),
+        ("group_b", "2", {"favourable": "2"}, "m"),
+        ("denied", "1", {"favourable": "0"}, "m"),
+        ("score", "1", {"favourable": "0"}, "m"),
+        ("score", "1", {}, ""),
+        ("hired", "1", {"favourable": "0"}, ""),  # one thing says it helps, another that it harms
+        ("decision", "denied", {"favourable": "denied"}, ""),
+        ("risk", "High", {"favourable": "High"}, ""),
+        ("churn_score", "1", {"decision": "assistive", "favourable": "1"}, "m"),
+        ("disease", "1", {}, ""),
+        ("hospital_admission", "1", {}, ""),
+    ],
+)
+def test_who_is_worse_off_is_said_where_it_is_known(name, one, keys, worse):
+    text = table(name, one)
+    frame = pd.DataFrame([line.split(",") for line in text.splitlines()[1:]], columns=[name, "sex"])
+    answer = audit(frame, score=name, attributes=["sex"], **keys).headline
+    turned = {"f": "m", "m": "f"}
+    if keys.get("favourable") == "0":
+        worse = turned.get(worse, worse)
+    assert re.findall("so (.) are worse off", answer) == ([worse] if worse else [])
+    assert (NOT_KNOWN in answer) == (not worse)
+
+
+LABELLED = {"hired": table("hired", label="label"), "score": table("score", label="label")}
+
+
+@pytest.mark.parametrize("form", ["json", "ci", "markdown", "html", "github", "junit", "sarif", "finished"])
+def test_every_format_says_that_it_is_not_known_and_leads_with_the_selection_rate(tmp_path, form):
+    (tmp_path / "s.csv").write_text(LABELLED["score"])
+    report = audit(tmp_path / "s.csv").report
+    text = write(report, form)
+    if form in ("junit", "sarif"):
+        told = re.findall(r'(?:message|"text")[=:] ?"(sex: .*?)"', text)
+        assert told
+        assert all(NOT_KNOWN in sentence for sentence in told if "fails" in sentence)
+    else:
+        plain = unescape(text).replace("%25", "%").replace("\u00a0", " ").replace("\\-", "-")
+        assert NOT_KNOWN in plain
+        assert "m are selected in 30.0 % of cases, f in 60.0 %" in plain
+    assert "worse off" not in text
+    assert "disadvantage" not in text
+
+
+def test_another_rate_that_fails_comes_after_the_selection_rate():
+    counts = {"f": (600, 300, 400, 700), "m": (800, 100, 200, 900)}  # tp fp fn tn: as many are selected
+    cells_of_rows = [(1, 1), (0, 1), (1, 0), (0, 0)]
+    rows = [
+        (group, label, score)
+        for group, numbers in counts.items()
+        for (label, score), n in zip(cells_of_rows, numbers, strict=True)
+        for _ in range(n)
+    ]
+    frame = pd.DataFrame(rows, columns=["sex", "label", "score"])
+    shares = "m are selected in 45.0 % of cases, f in 45.0 %; fails: wrongly selected of those selected"
+    assert audit(frame).headline.startswith(f"Fails clearly in sex: {shares}, 11.1 % and 33.3 %. {NOT_KNOWN}")
+    asked = audit(frame, metrics=["fpr"]).headline
+    assert asked.startswith("Fails clearly in sex: m are wrongly selected in 10.0 % of cases, f in 30.0 %.")
+
+
+def test_nobody_is_worse_off_where_no_gap_is_shown():
+    few = pd.DataFrame({"hired": [1] * 30 + [0] * 30 + [1] * 22 + [0] * 38, "sex": ["f"] * 60 + ["m"] * 60})
+    for keys in ({}, {"rule": "point"}, {"decision": "assistive"}):
+        answer = audit(few, score="hired", **keys).headline
+        assert "worse off" not in answer
