@@ -291,7 +291,7 @@ def test_libraries_stay_in_their_rooms():
 
 LOADS_AT_MOST = {  # modules of ours that a command adds to those before it
     "--help": 40,
-    "audit": 66,
+    "audit": 67,
     "list": 14,
     "docs": 0,
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from fairbench_cli.audit.config import AuditConfig, Effect
 from fairbench_cli.base.errors import Flag, format_value, user_error
@@ -71,17 +72,17 @@ def find_direction(config: AuditConfig, selected: Sequence[Selected]) -> Directi
         return Direction(config.effect)
     if config.preset in HELPING_PRESETS:
         return Direction("assistive")
-    said: dict[Effect | None, str] = {}
+    word_of: dict[Effect | None, str] = {}
     for name, values in selected:
         for effect in tuple(_effects_in_words(name, values)) or (None,):
-            said.setdefault(effect, f"{name} is {' or '.join(map(_format, values))}")
+            word_of.setdefault(effect, f"{name} is {' or '.join(map(_format, values))}")
     by_option = _names_good_value(config, selected)
     if by_option:
-        said.setdefault("assistive", "")
-        said.pop(None, None)
-    if len(said) != 1:
+        word_of.setdefault("assistive", "")
+        word_of.pop(None, None)
+    if len(word_of) != 1:
         return UNKNOWN
-    ((effect, word),) = said.items()
+    ((effect, word),) = word_of.items()
     return Direction(effect, word if effect and not by_option else "")
 
 
@@ -100,10 +101,12 @@ def check_direction(config: AuditConfig, selected: Sequence[Selected]) -> None:
     for name, values in selected:
         if not set(values) <= ON or not (named_like_refusals(name) or (by_preset and named_like_harm(name))):
             continue
-        what = f"preset {config.preset}" if by_preset else f"decision {config.effect}"
-        problem = f"{what} takes being selected for what helps, and {format_value(name)} is called like harm"
-        zero, one = ("a low score", "a high one") if ABOVE in values else ("0", "1")
-        fix = (f"where {zero} is good: ", Flag("favourable", 0), f"; where {one} is: ", Flag("favourable", 1))
+        option = f"preset {config.preset}" if by_preset else f"decision {config.effect}"
+        problem = (
+            f"{option} takes being selected for what helps, and {format_value(name)} is called like harm"
+        )
+        low, high = ("a low score", "a high one") if ABOVE in values else ("0", "1")
+        fix = (f"where {low} is good: ", Flag("favourable", 0), f"; where {high} is: ", Flag("favourable", 1))
         raise user_error(problem, fix, Flag("preset" if by_preset else "decision"))
 
 
@@ -123,8 +126,8 @@ def _effects_in_words(name: str, values: Sequence[str]) -> Iterator[Effect]:
 
 def _names_good_value(config: AuditConfig, selected: Sequence[Selected]) -> bool:
     """Return whether an option says which value of the scores is good."""
-    values = [value for _, values in selected for value in values]
-    if ABOVE in values and ON.isdisjoint(text.casefold() for text in config.favourable):
+    texts = list(chain.from_iterable(values for _, values in selected))
+    if ABOVE in texts and ON.isdisjoint(map(str.casefold, config.favourable)):
         return False  # it is said of the label
-    words = {word for value in values for word in split_words(value)}
-    return bool(config.favourable and values) and LEVELS.isdisjoint(words)
+    words = chain.from_iterable(map(split_words, texts))
+    return bool(config.favourable and texts) and LEVELS.isdisjoint(words)

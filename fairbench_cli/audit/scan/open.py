@@ -28,7 +28,7 @@ from fairbench_cli.audit.scan import input_errors, readings, sql
 from fairbench_cli.audit.scan.cleaning import clean_rows, columns_with, describe_dropped
 from fairbench_cli.audit.scan.outcome_kind import settle_outcome
 from fairbench_cli.audit.scan.problems import Attempt, collect_problems
-from fairbench_cli.audit.scan.readings import CutsByModel, NumberBins
+from fairbench_cli.audit.scan.readings import Cut, CutsByModel, NumberBins
 from fairbench_cli.audit.scan.roles import (
     LABELS,
     MOST_CHECKED,
@@ -568,7 +568,7 @@ def _turn(cuts: CutsByModel, config: AuditConfig) -> CutsByModel:
         if getattr(config, key):
             problem = f"{key} takes the highest scores for good, and 0 is the good value"
             raise user_error(problem, "leave it out", Flag(key))
-    return {model: [cut.turned() for cut in of_model] for model, of_model in cuts.items()}
+    return {model: list(map(Cut.turned, of_model)) for model, of_model in cuts.items()}
 
 
 def _refuse_cells(rows: OpenedRows, cells: Cells) -> None:

@@ -10,6 +10,7 @@ behind the group's rate. So a small group with a wild ratio does not come before
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from fairbench_cli.audit.compare.report import (
@@ -372,13 +373,13 @@ def harmed_group(row: Disparity, report: Report) -> str:
 
 
 def describe_direction(report: Report, rows: Iterable[Disparity | WholeTable]) -> str:
-    """Return what is known of who is worse off, in a sentence: of comparisons one of which shows a gap.
+    """Return the sentence on whether being selected helps, beside comparisons one of which shows a gap.
 
     Nothing where an option says whether being selected helps, and of classes, each of which is selected once.
     """
     direction = report.direction
-    shown = any(row.verdict == "fail" or differs(row, report.config.confidence) == "shown" for row in rows)
-    if not shown or report.whole_tables or (direction.effect and not direction.word):
+    has_gap = any(row.verdict == "fail" or differs(row, report.config.confidence) == "shown" for row in rows)
+    if not has_gap or report.whole_tables or (direction.effect and not direction.word):
         return ""
     helps = Flag("decision", "assistive").spell()
     if direction.effect is None:
@@ -477,7 +478,7 @@ def _describe_details(order: Sequence[AttributeVerdict], report: Report) -> str:
     judged = [verdict for verdict in order if verdict in report.judged]
     clear, other_failing = _split_failures(judged, report)
     differing, within = _differing_attributes(judged, report)
-    behind = [row for verdict in judged for row in comparisons_behind(verdict, report)]
+    behind = chain.from_iterable(comparisons_behind(verdict, report) for verdict in judged)
     sentences = [describe_direction(report, behind)]
     if clear and other_failing:
         sentences.append(f"Fails in {_name_attributes(other_failing, report)}.")
