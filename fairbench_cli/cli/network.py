@@ -101,8 +101,9 @@ def learn(
 
 def _say_levels(learned: "Network") -> None:
     """Say what a card would have: a word for missing cells, what is constant, what has too many levels."""
+    from fairbench_cli.data.columns import MISSING
     from fairbench_cli.data.load import MANY_LEVELS
-    from fairbench_cli.data.number_writing import GAPS, MISSING
+    from fairbench_cli.data.number_writing import GAPS
 
     columns = learned.net.columns
     missing = (*GAPS, MISSING)

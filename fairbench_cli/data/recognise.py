@@ -111,6 +111,13 @@ _DAY = "|".join(
 )
 _DATE = re.compile(rf"(?i)(({_DAY})([T ]\s*{_TIME})?|{_TIME})")
 
+_DATE_NAME = re.compile(
+    r"dates?$|dob$|born$|birth|bday|geb(urt|oor|dat|$)|naiss|nacimiento|nascimento|nascita|dat(um|e)$|fecha$|day$"
+)
+_DAY_NUMBER = re.compile(
+    r"(25(569|5[7-9]\d|[6-9]\d\d)|2[6-9]\d{3}|[345]\d{4}|60000)([.]\d*)?|(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])"
+)
+
 _WORDS = "scores?|prob|probs|proba|probability|preds?|predictions?|predicted|yhat|y_hat|logits?|decile"
 _SCORE = re.compile(rf"(?:^|[\W_])(?:{_WORDS})\d*(?=$|[\W_])", re.IGNORECASE)
 _CAMEL = re.compile(r"[a-z](?:Score|Probability|Prob|Prediction|Predicted|Decile)s?(?=$|[A-Z\W_])")
@@ -309,6 +316,17 @@ def is_date(text: str) -> bool:
     [False, False, False, False, False]
     """
     return _DATE.fullmatch(text) is not None
+
+
+def are_dates(name: str, values: Iterable[str]) -> bool:
+    """Return whether values are dates; in a column that is called so numbers of days are, and 20240105.
+
+    >>> are_dates("dob", ["27234", "36526.5"]), are_dates("dob", ["19740724"]), are_dates("pay", ["27234"])
+    (True, True, False)
+    """
+    cells = list(values)
+    named_so = any(map(_DATE_NAME.match, split_words(name)))
+    return bool(cells) and (all(map(is_date, cells)) or (named_so and all(map(_DAY_NUMBER.fullmatch, cells))))
 
 
 def named_like_scores(name: str) -> bool:

@@ -384,6 +384,65 @@ def test_ages_need_a_day(keys, words):
     assert words in str(caught.value)
 
 
+BIRTHS = pd.DatetimeIndex(["1990-06-05", "1980-03-04", "1975-12-31", "2001-01-02"] * 10)
+WRITTEN = {
+    "%Y-%m-%d": "",
+    "%d/%m/%Y": 'Dates are read day-first, as "31/12/1975" shows: dob.',
+    "%d-%m-%Y %H:%M": 'Dates are read day-first, as "31-12-1975 00:00" shows: dob.',
+    "%m/%d/%Y": 'Dates are read month-first, as "12/31/1975" shows: dob.',
+    "%d %b %Y": "",
+    "%Y%m%d": "",
+}
+
+
+def born(dates, as_of="30/06/2024", **keys):
+    table = pd.DataFrame({"score": [0, 1] * (len(dates) // 2), "dob": dates}).to_csv(index=False)
+    tally = read(table, bins={"dob": [34, 45]}, as_of=as_of, attribute=["dob"], **keys)
+    return cells(tally), tally.notes
+
+
+def test_dates_are_read_as_all_rows_show():
+    ages, _ = born(BIRTHS.strftime("%Y-%m-%d"))
+    for writing, note in WRITTEN.items():
+        read_ages, notes = born(BIRTHS.strftime(writing))
+        assert read_ages == ages, writing
+        assert [text for text in notes if text.startswith("Dates")] == [note] * bool(note)
+    days = (BIRTHS - pd.Timestamp("1899-12-30")).days
+    for serials in (days, days + 0.25):
+        read_ages, notes = born(serials)
+        assert read_ages == ages
+        assert "Excel's numbers of days are read as dates: dob." in notes
+
+
+def test_dates_that_may_be_two_days_are_asked_for():
+    days = BIRTHS[[0, 1, 3, 0] * 10]
+    texts = days.strftime("%d/%m/%Y")
+    with pytest.raises(UserError, match="say which: --notation dob=day-first or ") as caught:
+        born(texts)
+    assert '"05/06/1990", and in 40 rows day or month may stand first' in str(caught.value)
+    assert born(texts, notation="dob=day-first")[0] == born(days.strftime("%Y-%m-%d"))[0]
+    with pytest.raises(UserError, match="day and month are not in the order of other rows"):
+        born([*BIRTHS[1:].strftime("%d/%m/%Y"), "05/26/1975"])
+    with pytest.raises(UserError, match='"05/06/2024" may be two days'):
+        born(texts, as_of="05/06/2024")
+
+
+def test_slices_by_month_read_dates_and_amounts_are_none():
+    text = "score,sex,date\n" + "1,f,01/31/2025\n0,m,02/01/2025\n0,f,02/28/2025\n1,m,01/02/2025\n" * 20
+    models = {part.model for part in read(text, slice="date:month", attribute=["sex"]).slices}
+    assert {"2025-01", "2025-02"} <= models
+    frame = pd.DataFrame({"score": [0, 1] * 20, "pay": [27000, 45000, 52000, 31000] * 10})
+    notes = fb.audit(frame, bins={"pay": [30, 50]}, draws=0).report.notes
+    assert "pay: cut into under 30, 30 to 49, 50 and over." in notes
+
+
+def test_an_audit_of_dates_names_ages():
+    days = pd.date_range("1980-01-01", periods=40).strftime("%d/%m/%Y")
+    frame = pd.DataFrame({"score": [0, 1] * 20, "dob": days})
+    offer = "dob: each date is a group; as ages on a day: --bins dob=25,45,65 --as-of 2024-12-31."
+    assert offer in fb.audit(frame, attributes=["dob"], draws=0).report.notes
+
+
 def test_birth_dates_are_offered_as_ages():
     report = fb.audit(people_with_birth_dates(), draws=0).report
     offer = "--bins 'Date of Birth=25,45,65' --as-of 2024-12-31"

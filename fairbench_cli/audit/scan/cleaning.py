@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from fairbench_cli.audit.config import MISSING, AuditConfig
+from fairbench_cli.audit.config import MISSING, AuditConfig, Edges
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.input_errors import refuse_if
 from fairbench_cli.audit.scan.readings import NumberBins, bin_sql
@@ -18,7 +18,7 @@ from fairbench_cli.audit.scan.spellings import count_rows_of_values, describe_me
 from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, suggest, user_error
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
 from fairbench_cli.data.number_writing import PLAIN, NumberDoubt, find_writing, has_signs
-from fairbench_cli.data.recognise import is_date
+from fairbench_cli.data.recognise import are_dates, is_date
 
 MOST_GROUPS_LISTED = 6
 FEW_ROWS = 20  # in which signs of numbers are looked for
@@ -30,6 +30,19 @@ PERIODS = {
     "year": "strftime({date}, '%Y')",
 }
 """Of a date in SQL, by what follows the column's name: ``date:month``."""
+DATE_FORMATS = (
+    *("%d.%m.%Y", "%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%b %d %Y", "%d %B %Y", "%B %d, %Y", "%Y%m%d"),
+)
+ORDERED_FORMATS = {"day-first": ("%d/%m/%Y", "%d-%m-%Y"), "month-first": ("%m/%d/%Y", "%m-%d-%Y")}
+"""Of dates whose day and month may stand in either order."""
+TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+SHORT_YEAR = "^[0-9]{1,2}[^0-9]+[0-9]{1,2}[^0-9]+[0-9]{1,3}([^0-9]|$)"
+SERIAL_DATE = (
+    "CASE WHEN regexp_full_match({text}, '[2-6][0-9]{{4}}([.][0-9]*)?') AND TRY_CAST({text} AS DOUBLE) "
+    "BETWEEN 25569 AND 60000 "
+    "THEN TIMESTAMP '1899-12-30' + to_days(CAST(floor(TRY_CAST({text} AS DOUBLE)) AS INTEGER)) END"
+)
+"""Excel's number of a day from 1970 on."""
 WHOLE_AS_REAL = r"([-+]?[0-9]{1,15})[.]0+"
 
 
@@ -54,7 +67,7 @@ def clean_rows(source: Source, config: AuditConfig, *, is_baseline: bool = False
     if config.drop_missing:
         source = _drop_missing(source, config)
     if config.sliced_by is not None:
-        source = _add_period(source, config.sliced_by)
+        source = _add_period(source, config.sliced_by, config)
     if not is_baseline:
         for name in config.notation:
             find_column(source, name, "notation")
@@ -114,7 +127,7 @@ def _drop_missing(source: Source, config: AuditConfig) -> Source:
     return complete
 
 
-def _add_period(source: Source, name: str) -> Source:
+def _add_period(source: Source, name: str, config: AuditConfig) -> Source:
     """Return the rows with the week, month, quarter or year of a date, if ``date:month`` asks for it.
 
     Dates are written as 2025-01-31, perhaps with a time, or as 31.1.2025; an empty one has no period.
@@ -133,15 +146,85 @@ def _add_period(source: Source, name: str) -> Source:
         fix = f"write one of: {', '.join(f'{date_name}:{known}' for known in PERIODS)}"
         raise user_error(f"{format_value(period)} is no period", fix, Flag("slice"))
     column = find_column(source, date_name, "slice")
-    _refuse_no_dates(source, column)
-    date = _date_sql(source.in_sql[column].expression("trimmed"))
+    date, notes = _read_dates(source, column, config)
     period_column = sql.text_column(PERIODS[period].format(date=date))
-    return replace(source, columns=(*source.columns, name), in_sql=(*source.in_sql, period_column))
+    return replace(
+        source,
+        columns=(*source.columns, name),
+        in_sql=(*source.in_sql, period_column),
+        notes=source.notes + notes,
+    )
 
 
-def _date_sql(text: str) -> str:
-    """Write a text as a date in SQL; NULL where it is none."""
-    return f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, '%d.%m.%Y'))"
+def _date_sql(text: str, formats: Sequence[str] = ()) -> str:
+    """Write a text as a date in SQL; NULL where it is none, or has no four digits of a year."""
+    listed = ", ".join(sql.quoted(date + time) for date in (*DATE_FORMATS, *formats) for time in TIMES)
+    date = f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, [{listed}]))"
+    return f"CASE WHEN NOT regexp_matches({text}, {sql.quoted(SHORT_YEAR)}) THEN {date} END"
+
+
+def _read_dates(source: Source, column: int, config: AuditConfig) -> tuple[str, tuple[str, ...]]:
+    """Return the dates of a column in SQL, and a note where all rows, or Excel's day numbers, show how.
+
+    Raises
+    ------
+    UserError
+        For a cell that is no date; where day and month may be either, or are not in one order.
+    """
+    name = source.columns[column]
+    cell = f"trimmed_{column}"
+    filled = f"{cell} <> ''"
+    in_orders = {order: _date_sql(cell, formats) for order, formats in ORDERED_FORMATS.items()}
+    date = in_orders.get(config.notation.get(name, "")) or _date_sql(cell)
+    notes: tuple[str, ...] = ()
+    no_date = f"SELECT 1 FROM predictions WHERE {filled} AND {date} IS NULL LIMIT 1"
+    if config.notation.get(name) not in in_orders and source.row(no_date):
+        serial = SERIAL_DATE.format(text=cell)
+        fails = [f"count(*) FILTER ({way} IS NULL)" for way in (date, serial, *in_orders.values())]
+        examples = [f"max({cell}) FILTER ({way} IS NULL)" for way in in_orders.values()]
+        counted = source.row(f"SELECT {', '.join(fails + examples)} FROM predictions WHERE {filled}")
+        n_failing, n_no_serial, n_day, n_month, month_example, day_example = counted
+        if n_no_serial < n_failing:
+            date = serial
+            notes = (f"Excel's numbers of days are read as dates: {name}.",)
+        elif min(n_day, n_month) < n_failing:
+            order, example = (
+                ("day-first", day_example) if n_day <= n_month else ("month-first", month_example)
+            )
+            date = in_orders[order]
+            notes = (f"Dates are read {order}, as {format_value(example)} shows: {name}.",)
+            _refuse_unclear_order(source, column, date, in_orders)
+    refuse_if(
+        source,
+        column,
+        f"{filled} AND {date} IS NULL",
+        "{column} has {value}, not a date, in {count}",
+        "write dates as 2025-01-31, or leave the cell empty",
+    )
+    return date.replace(cell, source.in_sql[column].expression("trimmed")), notes
+
+
+def _refuse_unclear_order(source: Source, column: int, date: str, in_orders: Mapping[str, str]) -> None:
+    """Refuse days and months in two orders, or in either; `date` is in SQL what most cells are."""
+    day_first, month_first = in_orders.values()
+    refuse_if(
+        source,
+        column,
+        f"{date} IS NULL AND coalesce({day_first}, {month_first}) IS NOT NULL",
+        "{column} has {value}, in {count}: its day and month are not in the order of other rows",
+        "write dates as 2025-01-31",
+    )
+    one_order = f"({day_first} IS NULL) <> ({month_first} IS NULL)"
+    if not source.row(f"SELECT 1 FROM predictions WHERE {one_order} LIMIT 1"):
+        flags = [Flag("notation", (source.columns[column], order)) for order in in_orders]
+        refuse_if(
+            source,
+            column,
+            f"{day_first} <> {month_first}",
+            "{column} has {value}, and in {count} day or month may stand first",
+            ("say which: ", flags[0], " or ", flags[1]),
+            assumed=(flags[0],),
+        )
 
 
 def _read_ages(source: Source, config: AuditConfig, *, is_baseline: bool) -> Source:
@@ -152,7 +235,9 @@ def _read_ages(source: Source, config: AuditConfig, *, is_baseline: bool) -> Sou
     UserError
         Where no day is given, or one that has no effect; for a cell that is no date, or of nobody's age.
     """
-    names = [name for name in config.bins if name in source.column_index and _holds_dates(source, name)]
+    names = [
+        name for name in config.bins if name in source.column_index and _holds_dates(source, config, name)
+    ]
     if not names:
         if config.as_of is not None and not is_baseline:
             problem = "as-of has no effect: no column that is cut holds dates"
@@ -162,12 +247,12 @@ def _read_ages(source: Source, config: AuditConfig, *, is_baseline: bool) -> Sou
         problem = f"{format_value(names[0])} holds dates, and ages are counted on a day"
         fix = ("name the day, or a column of days: ", Flag("as-of", "2024-12-31"))
         raise user_error(problem, fix, Flag("bins"))
-    day = _day_sql(source, config.as_of)
+    day, notes = _day_sql(source, config, config.as_of)
     in_sql = list(source.in_sql)
     for name in names:
         column = source.column_index[name]
-        _refuse_no_dates(source, column)
-        birth = _date_sql(in_sql[column].expression("trimmed"))
+        birth, date_notes = _read_dates(source, column, config)
+        notes += date_notes
         age = f"CAST(date_sub('year', {birth}, {day}) AS DOUBLE)"
         in_sql[column] = replace(in_sql[column], number=age)
     aged = replace(source, in_sql=tuple(in_sql))
@@ -181,39 +266,36 @@ def _read_ages(source: Source, config: AuditConfig, *, is_baseline: bool) -> Sou
             ("mend it or leave the cell empty, or name another day: ", Flag("as-of")),
         )
     note = f"Ages in full years on {config.as_of}: {join_names(names)}."
-    return replace(aged, notes=(*aged.notes, note))
+    return replace(aged, notes=(*aged.notes, *notes, note))
 
 
-def _holds_dates(source: Source, name: str) -> bool:
-    """Return whether the first cell of a column that is not empty is a date."""
+def _holds_dates(source: Source, config: AuditConfig, name: str) -> bool:
+    """Return whether a column that is cut holds dates, by its last cell in the order of texts.
+
+    Numbers of days are dates where the column is called so and it is cut at ages, or on a day.
+    """
     column = source.column_index[name]
-    (example,) = source.row(f"SELECT max(trimmed_{column}) FROM sample WHERE trimmed_{column} <> ''")
-    return example is not None and is_date(example)
+    cell = f"trimmed_{column}"
+    cells = source.row(f"SELECT max({cell}), min({cell}) FROM sample WHERE {cell} <> ''")
+    if None in cells:
+        return False
+    cut = config.bins[name]
+    by_age = config.as_of is not None or (isinstance(cut, Edges) and cut.edges[-1] <= OLDEST)
+    return any(map(is_date, cells)) or (by_age and are_dates(name, cells))
 
 
-def _day_sql(source: Source, as_of: str) -> str:
-    """Write the day of ages in SQL: that of each row, where it names a column."""
+def _day_sql(source: Source, config: AuditConfig, as_of: str) -> tuple[str, tuple[str, ...]]:
+    """Write the day of ages in SQL: that of each row, where it names a column, and notes of its dates."""
     if as_of in source.column_index:
-        column = source.column_index[as_of]
-        _refuse_no_dates(source, column)
-        return _date_sql(source.in_sql[column].expression("trimmed"))
-    (day,) = source.row(f"SELECT {_date_sql(sql.quoted(as_of))}")
-    if day is None:
-        problem = f"{format_value(as_of)} is no day and no column"
+        return _read_dates(source, source.column_index[as_of], config)
+    formats = (*ORDERED_FORMATS["day-first"], *ORDERED_FORMATS["month-first"])
+    days = [_date_sql(sql.quoted(as_of), (order,)) for order in formats]
+    (found,) = source.row(f"SELECT list_distinct([{', '.join(days)}])")
+    if len(found) != 1:
+        problem = f"{format_value(as_of)} {'may be two days' if found else 'is no day and no column'}"
         fix = ("write a day, ", Flag("as-of", "2024-12-31"), ", or a column of days")
         raise user_error(problem, fix, Flag("as-of"))
-    return f"{sql.quoted(day.isoformat())}::TIMESTAMP"
-
-
-def _refuse_no_dates(source: Source, column: int) -> None:
-    """Refuse cells that are no dates; an empty one may be."""
-    refuse_if(
-        source,
-        column,
-        f"trimmed_{column} <> '' AND {_date_sql(f'trimmed_{column}')} IS NULL",
-        "{column} has {value}, not a date, in {count}",
-        "write dates as 2025-01-31, or leave the cell empty",
-    )
+    return f"{sql.quoted(found[0].isoformat())}::TIMESTAMP", ()
 
 
 def describe_dropped(

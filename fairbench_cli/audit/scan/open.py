@@ -37,6 +37,7 @@ from fairbench_cli.audit.scan.roles import (
     SHORT_FOR,
     ColumnRoles,
     RejectedGuesses,
+    ages_on_a_day,
     assign_roles,
     find_column,
     find_words_below,
@@ -76,7 +77,7 @@ from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.progress_callbacks import PercentDone, ProgressCallback, ignore_progress
 from fairbench_cli.base.safe_text import format_count, format_path
 from fairbench_cli.base.spelling_variants import find_abbreviations, find_spelling_variants
-from fairbench_cli.data.recognise import named_like_identifiers, named_like_protected, split_words
+from fairbench_cli.data.recognise import are_dates, named_like_identifiers, named_like_protected, split_words
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -716,6 +717,8 @@ def _describe_groups(
         for group in sorted(written)
         if group.lower() in LOOK_MISSING and not config.leaves_out(name, group)
     ]
+    if len(sizes) > MOST_CODES and name not in config.bins and are_dates(name, set(sizes) - {MISSING}):
+        notes.append(f"{name}: each date is a group; as ages on a day: {ages_on_a_day(name)}.")
     if config.spelling(name) == "keep":
         notes += [f"{name}: {twins}." for twins in find_spelling_variants(sorted(written))]
     for letter, value in find_abbreviations(sorted(written)):

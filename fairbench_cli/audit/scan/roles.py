@@ -351,7 +351,13 @@ def too_many_groups(source: Source, names: tuple[str, ...], count: str) -> UserE
     """Return the error for an attribute, or an intersection, that cannot be audited."""
     name = CROSS.join(names)
     problem = f"{name} has {count} different values; at most {MOST_GROUPS} groups can be audited"
-    cut = (", or cut it if it is numeric: ", Flag("bins", (name, 4)))
+    cut: tuple[str | Flag, ...] = (", or cut it if it is numeric: ", Flag("bins", (name, 4)))
+    if name in source.column_index:
+        cell = f"trimmed_{source.column_index[name]}"
+        values = source.row(f"SELECT max({cell}), min({cell}) FROM sample WHERE {cell} <> ''")
+        if recognise.are_dates(name, values):
+            cut = (", or cut it as ages on a day: ", Flag("bins", (name, "25,45,65")))
+            cut = (*cut, " ", Flag("as-of", "2024-12-31"))
     fix: MessageText = ("name the attributes to audit with ", Flag("attribute"), *cut)
     return user_error(problem, "intersect fewer attributes" if len(names) > 1 else fix, source.name)
 
