@@ -178,6 +178,8 @@ def name_of(thing: Any, *, for_workers: bool = True) -> str:
     name = str(thing.__qualname__)
     file = getattr(sys.modules.get(module), "__file__", None)
     problem = ""
+    if "<" in name and not for_workers:
+        return str(thing.__name__).strip("<>")
     if "lambda" in name:
         problem = "a lambda, which a config cannot name"
     elif "<" in name:

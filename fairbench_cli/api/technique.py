@@ -232,7 +232,10 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         rng = np.random.default_rng(component_seed(int(seed), spec))
         model: Classifier | FittedClassifier = FittedClassifier()
         if not self.prefit_:
-            classifier, classifier_spec = self._classifier()
+            try:
+                classifier, classifier_spec = self._classifier()
+            except ArgumentError as error:
+                raise ArgumentError(*error.problems, surface="python") from None
             classifier_seed = component_seed(int(seed), classifier_spec) % 2**32
             model = Classifier(classifier, self.include_protected, classifier_seed)
         self.fitted_ = check_fitted(technique.fit(train, model, rng))
@@ -544,8 +547,9 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
     def _classifier(self) -> tuple[Any, ComponentSpec]:
         """Return the classifier, and its name and parameters, of which seeds are made."""
         estimator = self.estimator
+        encoding = {} if self.encoding == "one-hot" else {"encoding": self.encoding}
         if isinstance(estimator, str | Mapping):
-            if self.encoding != "one-hot":
+            if encoding:
                 problem = f"encoding is {self.encoding!r}, and the estimator has one of its own"
                 raise ArgumentError(
                     Problem(problem, 'leave it out, or write estimator={NAME: {"encoding": …}}')
@@ -555,16 +559,14 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             name, parameters = split_name(estimator)
             return _component(CLASSIFIERS, name, parameters)
         if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-            return _component(CLASSIFIERS, estimator, {})
+            return _component(CLASSIFIERS, estimator, encoding)
         try:
             name, parameters = component_of(estimator, CLASSIFIERS, for_workers=False)
         except UserError:  # such as a pipeline
             name = type(estimator).__name__
             parameters = {}
-        if self.encoding != "one-hot":
-            parameters = parameters | {"encoding": self.encoding}
-        spec = ComponentSpec(short_name(name), tuple(sorted(parameters.items())))
-        return ForeignEstimator(partial(clone, estimator), {}, self.encoding), spec
+        spec = ComponentSpec(short_name(name), tuple(sorted((parameters | encoding).items())))
+        return ForeignEstimator(partial(clone, estimator, safe=False), {}, self.encoding), spec
 
 
 technique = TechniqueClassifier
@@ -607,7 +609,11 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
     fault = kind.foreign.fault(component)
     if fault is not None:
         raise ArgumentError(Problem(f"{short_name(name)} {fault[0]}", fault[1]))
-    all_parameters = dict(inspect_parameters(component).defaults) | given_parameters
+    takes = inspect_parameters(component)
+    all_parameters = dict(takes.defaults) | given_parameters
+    for key in set(takes.required) - set(all_parameters) - kind.foreign.filled(component):
+        example = f"{component.__name__}({key}=…)"
+        raise ArgumentError(Problem(f'{short_name(name)} needs the parameter "{key}"', f"give {example}"))
     spec = ComponentSpec(short_name(name), tuple(sorted(all_parameters.items())))
     if component is not thing and not parameters:
         return thing, spec

@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, distribution, entry_points, packages_distributions
@@ -20,11 +21,51 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
+from fairbench_cli.base.errors import Problem, UserError, find_nearest, suggest, user_error
+
+KNOWN_PACKAGES = {
+    "aif360": "aif360",
+    "catboost": "catboost",
+    "category_encoders": "category-encoders",
+    "fairlearn": '"fairbench-cli[fairlearn]"',
+    "imblearn": "imbalanced-learn",
+    "interpret": "interpret",
+    "keras": "keras",
+    "lightgbm": "lightgbm",
+    "skorch": "skorch",
+    "statsmodels": "statsmodels",
+    "tensorflow": "tensorflow",
+    "torch": "torch",
+    "xgboost": "xgboost",
+}
+"""What pip calls the packages that messages may name: any other name may be that of a stranger's."""
+
+
+def how_to_get(module: str, folder: str | Path = "") -> str:
+    """Return the fix for a module that cannot be imported; only a package that is known is installed.
+
+    >>> how_to_get("imblearn.over_sampling"), how_to_get("helpers", "study")
+    ('pip install imbalanced-learn', 'put helpers.py into study, or correct the name')
+    """
+    root = module.partition(".")[0]
+    if root in KNOWN_PACKAGES:
+        return f"pip install {KNOWN_PACKAGES[root]}"
+    return f"put {root}.py into {folder or 'the folder'}, or correct the name"
 
 
 class SourceChanged(Exception):  # noqa: N818 - the reason of a failed repeat
     """The code is not the one that the run was planned with."""
+
+
+@dataclass(frozen=True, eq=False)
+class NamedObject:
+    """A function that returns copies of an object which stands in a file, such as an estimator."""
+
+    thing: Any
+
+    def __call__(self) -> Any:
+        """Return a copy."""
+        return deepcopy(self.thing)
 
 
 @dataclass(frozen=True)
@@ -137,8 +178,15 @@ def find_code(name: str, group: str, base: Path) -> CodeOrigin | None:
         if not all(word.isidentifier() for word in module.split(".") + attribute.split(".")):
             fix = "write ./mine.py:NAME or package.module:NAME"
             raise user_error(f"{name} names neither a file of Python nor a module", fix)
-        _import_module(module)
-        origin = CodeOrigin(name, code_version(module))
+        try:
+            _import_module(module)
+            origin = CodeOrigin(name, code_version(module))
+            origin.load()
+        except UserError as error:
+            path_meant = _path_meant(module, base, is_missing="is not installed" in str(error))
+            if path_meant is None:
+                raise
+            raise user_error(error.problems[0].what, f"write ./{path_meant}:{attribute}") from None
     elif name.endswith(".py"):
         raise user_error(f"{name} does not say which class or function", f"write {name}:NAME")
     else:
@@ -154,6 +202,17 @@ def find_code(name: str, group: str, base: Path) -> CodeOrigin | None:
         origin = CodeOrigin(f"{installed.module}:{installed.attr}", version)
     origin.load()
     return origin
+
+
+def _path_meant(module: str, base: Path, *, is_missing: bool) -> str | None:
+    """Return the file in a folder that a module's name stands for, or that is called nearly so."""
+    path = f"{module.replace('.', '/')}.py"
+    if (base / path).is_file():
+        return path
+    if not is_missing or module.partition(".")[0] in KNOWN_PACKAGES:
+        return None
+    nearest = find_nearest(module, [file.stem for file in base.glob("*.py")])
+    return None if nearest is None else f"{nearest}.py"
 
 
 def entry_points_by_name(group: str) -> Mapping[str, EntryPoint]:
@@ -184,8 +243,10 @@ def _find_attribute(module: ModuleType, name: str, target: str) -> Any:
             where = short_name(target).rpartition(":")[0]
             raise user_error(f'{where} has no class or function "{name}"', suggest(name, callables))
         thing = getattr(thing, attribute)
+    if not isinstance(thing, type) and callable(getattr(thing, "fit", None)):
+        return NamedObject(thing)
     if not callable(thing):
-        raise user_error(f"{short_name(target)} is neither a class nor a function", "name one that is")
+        raise user_error(f"{short_name(target)} is no class, function or estimator", "name one that is")
     return thing
 
 
@@ -285,7 +346,10 @@ def _import_module(name: str) -> ModuleType:
         package, _, missing = error.name.rpartition(".")
         if not package:
             problem = f"the package {error.name} is not installed"
-            raise user_error(problem, f"pip install {error.name}, or correct the name") from None
+            fix = f"correct the name, or write the path of a file, as in ./{error.name}.py:NAME"
+            if error.name in KNOWN_PACKAGES:
+                fix = how_to_get(error.name)
+            raise user_error(problem, fix) from None
         inside = pkgutil.iter_modules(getattr(sys.modules[package], "__path__", []))
         modules = [module.name for module in inside if not module.name.startswith("_")]
         raise user_error(f'{package} has no module "{missing}"', suggest(missing, modules)) from None
@@ -295,18 +359,25 @@ def _import_module(name: str) -> ModuleType:
 
 def _import_error(name: str, error: BaseException, path: Path | None = None) -> UserError:
     """Return where an import failed: the last line in the file itself, otherwise in what it imports."""
-    frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    own_frames = [frame for frame in frames if path is None or frame[0] == str(path)]
-    (file, line), message = (own_frames or frames)[-1], str(error)
+    message = str(error)
+    spot = spot_in(error, path)
     if isinstance(error, SyntaxError):
         message = error.msg
         if error.filename:
-            file = error.filename
-            line = error.lineno
-    problem = f"cannot import {name}: {file}:{line}: {type(error).__name__}: {message}"
+            spot = f"{error.filename}:{error.lineno}"
+    where = f"{spot}: " if spot else ""
+    problem = f"cannot import {name}: {where}{type(error).__name__}: {message}"
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return user_error(problem, f"pip install {error.name.partition('.')[0]}, or correct the import")
-    return user_error(problem, "correct that line")
+        return user_error(problem, how_to_get(error.name, path.parent if path else ""))
+    return user_error(problem, "correct that line" if spot else "correct what it runs when it is imported")
+
+
+def spot_in(error: BaseException, path: Path | None = None) -> str:
+    """Return the last line of a file, or of anybody's but ours, that an error went through; empty without."""
+    ours = (str(Path(__file__).parents[1]), str(Path(importlib.__file__).parent), "<")
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(ours)]
+    frames = [f for f in frames if path is None or f.filename == str(path)]
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
 _packages = cache(packages_distributions)

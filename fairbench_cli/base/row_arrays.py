@@ -67,7 +67,7 @@ def refuse_other_rows(arguments: Mapping[str, Any]) -> None:
     anchor = next((name for name in order if not _counts_from_0(indices[name])), "")
     for name in order if anchor else ():
         index, labelled = indices[name], indices[anchor]
-        if len(index) != len(labelled) or list(index) == list(labelled):
+        if len(index) != len(labelled) or index.equals(labelled):
             continue
         alike = set(index) == set(labelled)
         if _counts_from_0(index) and not alike:

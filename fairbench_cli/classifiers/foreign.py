@@ -8,10 +8,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.base.errors import ArgumentError, Problem
 from fairbench_cli.base.parameters import inspect_parameters, signature_parameters
 from fairbench_cli.classifiers.encode import Encoding
 from fairbench_cli.classifiers.fit import Infeasible, Spec
 from fairbench_cli.classifiers.outputs import as_decisions, as_probabilities, as_scores
+from fairbench_cli.classifiers.shapes import (
+    explained,
+    no_classifier,
+    reason_without_weights,
+    refuse_matrix,
+    refuses_weights,
+)
 from fairbench_cli.data.table import Floats, Labels
 
 Choice = Literal["one-hot", "codes", "frame"]
@@ -39,11 +47,7 @@ def fault(thing: Any) -> tuple[str, str] | None:
     """Return why a class cannot be a classifier, and what to do; None where it can, or is a function."""
     if not isinstance(thing, type) or _is_builder(thing):
         return None
-    if callable(getattr(thing, "fit", None)) and callable(getattr(thing, "predict", None)):
-        return None
-    if "classifier" in signature_parameters(getattr(thing, "fit", None)):
-        return "is a technique, not a classifier", "name it under `interventions`"
-    return "is not a classifier: it has no fit(X, y) and predict(X)", "name a class that has them"
+    return no_classifier(thing)
 
 
 def make(thing: Any, parameters: Mapping[str, Any]) -> Spec:
@@ -82,8 +86,8 @@ class ForeignEstimator:
 
     Raises
     ------
-    TypeError, ValueError
-        When `thing` returns no estimator, or an estimator refuses the parameters.
+    ArgumentError, ValueError
+        When `thing` returns no estimator, or one that needs a frame, or an estimator refuses the parameters.
     """
 
     thing: Callable[..., Any]
@@ -94,6 +98,8 @@ class ForeignEstimator:
     def __post_init__(self) -> None:
         object.__setattr__(self, "encoding", _ENCODINGS[self.choice])
         estimator = self._new(0)
+        if self.choice != "frame":
+            refuse_matrix(estimator)
         if hasattr(estimator, "_parameter_constraints"):
             estimator._validate_params()
 
@@ -107,8 +113,9 @@ class ForeignEstimator:
         keywords = {name: value for name, value in ours.items() if name in takes and _heeds(self.thing, name)}
         # A copy: a function may return one object again and again.
         estimator = deepcopy(self.thing(**keywords | deepcopy(self.parameters)))
-        if not callable(getattr(estimator, "fit", None)) or not _predicts(_last_step(estimator)):
-            raise TypeError(f"returned {type(estimator).__name__}, which has no fit(X, y) and predict(X)")
+        reason = no_classifier(estimator)
+        if reason is not None:
+            raise ArgumentError(Problem(f"returned {type(estimator).__name__}, which {reason[0]}", reason[1]))
         if hasattr(estimator, "get_params"):  # with those of the steps of a pipeline
             default_parameters = estimator.get_params()
             keywords = {}
@@ -146,11 +153,22 @@ class WrappedEstimator:
         if sample_weight is not None:
             name = weight_name(self.estimator)
             refusing = unweighted(self.estimator)
-            if name is None or refusing is not None:
-                raise Infeasible(f"{refusing} takes no sample weights")
+            reason = reason_without_weights(self.estimator)
+            if reason or name is None or refusing is not None:
+                raise Infeasible(reason or f"{refusing} takes no sample weights")
             weights[name] = sample_weight
-        with threadpool_limits(1):  # of libraries that were loaded just now
-            self.estimator.fit(X, np.asarray(y, dtype=np.int64), **weights)
+        try:
+            with threadpool_limits(1):  # of libraries that were loaded just now
+                self.estimator.fit(X, np.asarray(y, dtype=np.int64), **weights)
+        except Exception as error:
+            if weights and refuses_weights(error):
+                raise Infeasible(
+                    f"{type(self.estimator).__name__} takes no sample weights: {error}"
+                ) from None
+            with_columns = explained(error, X)
+            if with_columns is error:
+                raise
+            raise with_columns from error
         return self
 
     def predict(self, X: Any) -> Labels:
@@ -183,13 +201,6 @@ def _last_step(estimator: Any) -> Any:
     if steps:
         return _last_step(steps[-1][1])
     return estimator
-
-
-def _predicts(estimator: Any) -> bool:
-    """Return whether there is a method `predict`; a stack of estimators shows its own only when fitted."""
-    return callable(getattr(estimator, "predict", None)) or callable(
-        getattr(type(estimator), "predict", None)
-    )
 
 
 def weight_name(estimator: Any) -> str | None:

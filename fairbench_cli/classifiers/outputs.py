@@ -30,7 +30,7 @@ def as_decisions(method: str, values: Any, shape: tuple[int, ...]) -> Labels:
     Traceback (most recent call last):
     fairbench_cli.classifiers.outputs.WrongOutput: predict returns other values than 0 and 1, such as 0.7; ...
     """
-    decisions = _as_numbers(method, values, shape)
+    decisions = _as_numbers(method, values, shape, "0 or 1, the labels that fit is given")
     is_decision = (decisions == 0) | (decisions == 1)
     if not is_decision.all():
         problem = f"{method} returns other values than 0 and 1, such as {decisions[~is_decision][0]}"
@@ -79,7 +79,9 @@ def _loses_digits(array: NDArray[Any]) -> bool:
     return False
 
 
-def _as_numbers(method: str, values: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+def _as_numbers(
+    method: str, values: Any, shape: tuple[int, ...], kind_wanted: str = "numbers"
+) -> NDArray[Any]:
     """Return values as an array of numbers or truth values; `WrongOutput` for another kind or shape."""
     refuse_masked(method, values)
     try:
@@ -93,7 +95,7 @@ def _as_numbers(method: str, values: Any, shape: tuple[int, ...]) -> NDArray[Any
             kind = "text"
         else:
             kind = f"values of type {array.dtype}"
-        raise WrongOutput(f"{method} returns {kind}; return numbers")
+        raise WrongOutput(f"{method} returns {kind}; return {kind_wanted}")
     refuse_shape(method, array, shape)
     return array
 

@@ -1,6 +1,8 @@
 """``fairbench check``: try a technique or a classifier before a run does."""
 
+import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,6 +10,7 @@ import typer
 from fairbench_cli.cli.console import fold, say
 
 if TYPE_CHECKING:
+    from fairbench_cli.base.errors import Problem
     from fairbench_cli.experiment.trial import Trial
 
 MOST_LINES = 8  # of what a trial prints
@@ -27,6 +30,15 @@ def check(
         list[str] | None,
         typer.Option(
             "--set", help="Give it a parameter: --set share=0.5; of a list each value.", show_default=False
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="CARD",
+            help="Try it on the rows of a card, for what names columns; by default on compas and adult.",
+            show_default=False,
         ),
     ] = None,
 ) -> int:
@@ -50,9 +62,24 @@ def check(
     if problems:
         raise UserError(*problems)
     with captured():  # of what is imported
-        trials = find_components(entry if called is None else {called: parameters.data})
+        try:
+            trials = find_components(entry if called is None else {called: parameters.data})
+        except UserError as error:
+            raise UserError(*map(_as_command, error.problems)) from None
+    if data is not None:
+        trials = [replace(trial, sources=(data,)) for trial in trials]
+        with captured():
+            trials[0].samples()  # an error of the card, or of its files, comes first
     failed = [_show(trial) for trial in trials]
     return int(any(failed))
+
+
+def _as_command(problem: "Problem") -> "Problem":
+    """Return a problem whose fix, an entry of a config, is written as this command."""
+    entry = str(problem.fix).removeprefix("write ")
+    if entry == problem.fix or ":" not in entry:
+        return problem
+    return replace(problem, fix=f"fairbench check {shlex.quote(entry)}")
 
 
 def _show(trial: "Trial") -> int:

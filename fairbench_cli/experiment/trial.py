@@ -11,7 +11,6 @@ import pickle
 import subprocess
 import sys
 import tempfile
-import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -25,7 +24,14 @@ import numpy as np
 from pydantic import ValidationError
 
 from fairbench_cli.base.errors import Problem, UserError
-from fairbench_cli.base.plugins import entry_points_by_name, find_code, is_plugin, suggest_name
+from fairbench_cli.base.plugins import (
+    entry_points_by_name,
+    find_code,
+    how_to_get,
+    is_plugin,
+    spot_in,
+    suggest_name,
+)
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.base.safe_text import printable
 from fairbench_cli.base.validation import to_findings
@@ -33,12 +39,15 @@ from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier, Infeasible
 from fairbench_cli.classifiers.outputs import WrongOutput
 from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.classifiers.shapes import COLUMNS
 from fairbench_cli.data.card import find_card, read_card, shipped_network
+from fairbench_cli.data.locate import find_files
 from fairbench_cli.data.roles import resolve_roles
 from fairbench_cli.data.table import Representation, Sample, represent, to_sample
 from fairbench_cli.experiment.config import components
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.fitted import Fitted, check_fitted
+from fairbench_cli.interventions.foreign import TransformedModel
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.files import load as load_network
@@ -94,12 +103,19 @@ class Trial:
         Whether the classifier sees the protected attribute.
     representation : {"original", "numerical", "numerical-binary"}
         How it gets the features.
+    sources : tuple of str
+        Where rows are drawn from: names of shipped networks, or a card.
     """
 
     kind: Registry
     spec: components.ComponentSpec
     include_protected: bool = False
     representation: Representation = "original"
+    sources: tuple[str, ...] = NETWORKS
+
+    def samples(self, source: str = "") -> tuple[Sample, Sample]:
+        """Return training and test rows, by default of the first source."""
+        return draw(source or self.sources[0], TRAIN, 1), draw(source or self.sources[0], TEST, 2)
 
     def findings(self) -> list[TrialResult]:
         """Try everything, in the order of `TRIALS`; nothing more where it does not run at all."""
@@ -130,46 +146,55 @@ class Trial:
         tried = []
         with captured(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for network in NETWORKS:
-                rows = samples(network)
+            for source in self.sources:
+                rows = self.samples(source)
                 try:
                     reply = self.ask(*rows)
+                    changes = self._changes_features(*rows)
                     plain_reply = without.ask(*rows)
                 except (Exception, SystemExit):  # another trial says so
                     return ""
                 if reply[0]:
                     continue
-                tried.append(network)
+                tried.append(source)
                 # Decisions come first, scores behind them; a model need not hand its scores on.
-                if not plain_reply[1].startswith(reply[1]):
+                if not plain_reply[1].startswith(reply[1]) if changes is None else changes:
                     return ""
         if not tried:
             return ""
+        rows_tried = f"every row of {' and '.join(tried)}"
+        if changes is not None:
+            return (
+                f"It changes nothing: {rows_tried} comes out as it went in. Look at what transform returns."
+            )
         return (
-            f"It changes nothing: on every row of {' and '.join(tried)} it decides as the model without a "
+            f"It changes nothing: on {rows_tried} it decides as the model without a "
             "technique. Look at what fit hands to the classifier, or to the model that it returns."
         )
 
+    def _changes_features(self, train: Sample, test: Sample) -> bool | None:
+        """Return whether a pre-processor changes the features; None of what is none."""
+        train, test = (represent(rows, self.representation, _favoured(rows)) for rows in (train, test))
+        model = self.fit(train).model
+        return model.changes(test) if isinstance(model, TransformedModel) else None
+
     def _with_line(self, title: str, error: BaseException) -> str:
         """Say what was raised, and where: the last line of its own file if it has one; and how to mend it."""
-        frames = traceback.extract_tb(error.__traceback__)
-        if self.spec.origin is None:
-            path = None
-        else:
-            path = self.spec.origin.path
-        frames_of_file = [frame for frame in frames if frame.filename == str(path)] or frames
-        where = f"{Path(frames_of_file[-1].filename).name}:{frames_of_file[-1].lineno}"
-        problem = f"It raises {type(error).__name__}: {error} ({where})."
+        path = None if self.spec.origin is None else self.spec.origin.path
+        spot = spot_in(error, path)
+        where = f" ({Path(spot).name})" if spot else ""
+        problem = f"It raises {type(error).__name__}: {error}{where}."
         if isinstance(error, ModuleNotFoundError) and error.name:
-            return f"{problem} Install it: pip install {error.name.partition('.')[0]}."
+            return f"{problem} To mend it: {how_to_get(error.name, path.parent if path else '')}."
         if "read-only" in str(error):
             return f"{problem} The rows are shared with other techniques: change a copy, train.y.copy()."
         if isinstance(error, SystemExit):
             return f"{problem} Raise an exception that says what is wrong, or Infeasible(reason)."
+        if COLUMNS in str(error) and self.sources == NETWORKS:
+            return f"{problem} Those are other people's columns: try it with yours, --data CARD."
         if title == RUNS:
-            return (
-                f"{problem} Correct that line, or raise Infeasible(reason) where it cannot run on such rows."
-            )
+            mend = "Correct that line" if path and spot else "Correct its parameters, or what it is made of"
+            return f"{problem} {mend}, or raise Infeasible(reason) where it cannot run on such rows."
         return f"{problem} Such rows come up in a run: handle them, or raise Infeasible(reason)."
 
     def fit(self, train: Sample) -> Fitted:
@@ -241,9 +266,15 @@ def _each_once(lines: Iterator[str]) -> tuple[str, ...]:
 
 
 @cache
-def draw(network: str, rows: int, seed: int) -> Sample:
-    """Return rows drawn from a shipped network."""
-    card_path = find_card(network)
+def draw(source: str, rows: int, seed: int) -> Sample:
+    """Return rows drawn from a shipped network, or from the rows of a card: all where it has fewer."""
+    if source not in NETWORKS:
+        from fairbench_cli.data.load import load
+
+        card_rows = load(*find_files(source)).sample()
+        order = np.random.default_rng(seed).permutation(len(card_rows))
+        return card_rows.take(order[:rows])
+    card_path = find_card(source)
     card = read_card(card_path)
     net, _ = load_network(shipped_network(card_path))
     levels = {column.name: column.levels for column in net.columns}
@@ -251,26 +282,21 @@ def draw(network: str, rows: int, seed: int) -> Sample:
     return to_sample(sample(net, rows, seed), roles)
 
 
-def samples(network: str = NETWORKS[0]) -> tuple[Sample, Sample]:
-    """Return training and test rows."""
-    return draw(network, TRAIN, 1), draw(network, TEST, 2)
-
-
 def _runs(trial: Trial) -> None:
     reasons = []
-    for network in NETWORKS:
-        infeasible, _ = trial.ask(*samples(network))
+    for source in trial.sources:
+        infeasible, _ = trial.ask(*trial.samples(source))
         if not infeasible:
             return
         reasons.append(infeasible)
     raise Misbehaviour(
-        f"It can run on neither compas nor adult: {reasons[0]}. Look at when it raises Infeasible: these are "
-        "400 rows with both groups and both outcomes, without weights."
+        f"It cannot run on {' or '.join(trial.sources)}: {reasons[0]}. Look at when it raises Infeasible: "
+        "these are 400 rows with both groups and both outcomes, without weights."
     )
 
 
 def _deterministic(trial: Trial) -> None:
-    if trial.ask(*samples()) != trial.ask(*samples()):
+    if trial.ask(*trial.samples()) != trial.ask(*trial.samples()):
         raise Misbehaviour(
             "Fitted twice with one seed it predicts differently. Draw from the rng that fit is given (of a "
             "classifier: from random_state), never from numpy.random or random."
@@ -283,7 +309,7 @@ def _fresh_process(trial: Trial) -> None:
         extra_options["include_protected"] = trial.include_protected
         extra_options["representation"] = trial.representation
     entry = trial.spec.to_config(**extra_options)
-    text = json.dumps([trial.kind.name, entry])
+    text = json.dumps([trial.kind.name, entry, trial.sources])
     code = "import sys; from fairbench_cli.experiment.trial import answer_of; print(answer_of(sys.argv[1]))"
     path = os.pathsep.join(folder for folder in sys.path if folder)
     process = subprocess.run(  # noqa: S603 - this program itself
@@ -301,7 +327,7 @@ def _fresh_process(trial: Trial) -> None:
             f"It fails in a new process: {reason}. Keep all that it needs in its file or an installed "
             "package; a run starts it in processes of its own."
         )
-    if process.stdout.split()[-1:] != [_digest(trial.ask(*samples()))]:
+    if process.stdout.split()[-1:] != [_digest(trial.ask(*trial.samples()))]:
         raise Misbehaviour(
             "It predicts differently in another process. Look for the order of a set, for hash(), for the "
             "time or the process's number, and for what an earlier fit left behind."
@@ -310,9 +336,10 @@ def _fresh_process(trial: Trial) -> None:
 
 def answer_of(text: str) -> str:
     """Return the digest of what a component, given as JSON, says of the test rows."""
-    name, entry = json.loads(text)
+    name, entry, sources = json.loads(text)
     (trial,) = _trials(INTERVENTIONS if name == INTERVENTIONS.name else CLASSIFIERS, entry)
-    return _digest(trial.ask(*samples()))
+    trial = replace(trial, sources=tuple(sources))
+    return _digest(trial.ask(*trial.samples()))
 
 
 def _digest(answer: Reply) -> str:
@@ -321,7 +348,7 @@ def _digest(answer: Reply) -> str:
 
 
 def _changes_nothing(trial: Trial) -> None:
-    train, test = deepcopy(samples())
+    train, test = deepcopy(trial.samples())
     for rows in (replace(train, weights=np.ones(len(train))), train):
         before = _bytes(rows), _bytes(test)
         trial.ask(rows, test, copied=False)
@@ -345,26 +372,26 @@ def _bytes(rows: Sample) -> dict[str, bytes]:
 
 
 def _one_group(trial: Trial) -> None:
-    train, test = samples()
+    train, test = trial.samples()
     for s in (0, 1):
         trial.ask(train, test.take(np.flatnonzero(test.s == s)))
         trial.ask(train.take(np.flatnonzero(train.s == s)), test)
 
 
 def _one_outcome(trial: Trial) -> None:
-    train, test = samples()
+    train, test = trial.samples()
     for y in (0, 1):
         trial.ask(train.take(np.flatnonzero(train.y == y)), test)
 
 
 def _empty_cell(trial: Trial) -> None:
-    train, test = samples()
+    train, test = trial.samples()
     for s, y in ((0, 0), (0, 1), (1, 0), (1, 1)):
         trial.ask(train.take(np.flatnonzero((train.s != s) | (train.y != y))), test)
 
 
 def _weights(trial: Trial) -> None:
-    train, test = samples()
+    train, test = trial.samples()
     first_answer = trial.ask(train, test)
     heavy = replace(train, weights=np.where(train.y == 1, 0.01, 1.0))
     weighted = trial.ask(heavy, test)
@@ -376,14 +403,14 @@ def _weights(trial: Trial) -> None:
 
 
 def _one_row(trial: Trial) -> None:
-    train, test = samples()
+    train, test = trial.samples()
     for row in (0, len(test) - 1):
         trial.ask(train, test.take(np.array([row])))
 
 
 def _unseen_level(trial: Trial) -> None:
-    train = draw("adult", 2 * TRAIN, 1)
-    test = draw("adult", 2 * TEST, 2)
+    train = draw(trial.sources[-1], 2 * TRAIN, 1)
+    test = draw(trial.sources[-1], 2 * TEST, 2)
     columns = [c.name for c in train.features.columns if c.name != train.attribute and c.kind == "nominal"]
     name = max(columns, key=lambda column: len(np.unique(train.features[column])))
     level = np.bincount(test.features[name]).argmax()
@@ -486,6 +513,6 @@ def find_components(entry: Any) -> list[Trial]:
     try:
         return _trials(CLASSIFIERS, entry)
     except UserError as error:
-        if "TypeError: returned" not in str(error):
+        if " returned " not in str(error):
             raise
         return _trials(INTERVENTIONS, entry)

@@ -16,9 +16,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairbench_cli.base.errors import suggest
+from fairbench_cli.base.errors import ArgumentError, Problem, suggest
 from fairbench_cli.base.parameters import signature_parameters
 from fairbench_cli.classifiers.fit import Classifier
+from fairbench_cli.classifiers.shapes import foreign_api
 from fairbench_cli.data.table import Sample
 from fairbench_cli.interventions import foreign
 from fairbench_cli.interventions.cells import Groups, Share
@@ -69,12 +70,15 @@ def fault(thing: Any) -> tuple[str, str] | None:
     missing = missing_requirement(thing)
     if missing is not None:
         return missing
-    if not isinstance(thing, type) or is_technique(thing) or takes(thing):
+    if not isinstance(thing, type) or is_technique(thing):
         return None
+    api = foreign_api(thing)
+    if api is not None or takes(thing):
+        return api
     if callable(getattr(thing, "predict", None)) or callable(getattr(thing, "build", None)):
         return "is a classifier, not a technique", "name it under `classifiers`"
     problem = "is neither a technique, with fit(train, classifier, rng), nor of a library that is known"
-    return problem, "see docs/extending.md"
+    return problem, "see `fairbench docs extending`"
 
 
 def filled(thing: Any) -> frozenset[str]:
@@ -90,7 +94,7 @@ def make(thing: Any, parameters: Mapping[str, Any]) -> Any:
     Raises
     ------
     Exception
-        Whatever the class or function raises, and `TypeError` for a function that returns no technique.
+        Whatever the class or function raises, and `ArgumentError` for a function that returns no technique.
     """
     if is_technique(thing):
         return thing(**parameters)
@@ -102,8 +106,9 @@ def make(thing: Any, parameters: Mapping[str, Any]) -> Any:
         instance = thing(**constructor_parameters)
         if is_technique(instance):
             return instance
-        if not takes(type(instance)):
-            raise TypeError(f"returned {type(instance).__name__}, which has no fit(train, classifier, rng)")
+        reason = fault(type(instance))
+        if reason is not None:
+            raise ArgumentError(Problem(f"returned {type(instance).__name__}, which {reason[0]}", reason[1]))
     return adapt(thing, constructor_parameters, options)
 
 

@@ -664,6 +664,11 @@ class TransformedModel:
                 return None
             return favourable(self.estimator.predict_proba(self.transformed(sample)))
 
+    def changes(self, sample: Sample) -> bool:
+        """Return whether the features come out otherwise than they went in; raises as `predict`."""
+        features = self.matrix(sample, self.rows.matrix(sample))
+        return not np.array_equal(self.transformed(sample), features)
+
     def transformed(self, sample: Sample) -> Floats:
         """Return the transformed rows of a sample, shape (rows, width); raises as `predict`."""
         if self.needs_group:

@@ -245,7 +245,7 @@ class Returns:
         (np.array([0, 2]), r"predict returns other values than 0 and 1, such as 2; 1 is the favourable"),
         (np.array([0.5]), r"other values than 0 and 1, such as 0\.5"),
         (np.array([np.nan]), r"other values than 0 and 1, such as nan"),
-        (np.array(["yes"]), r"predict returns text; return numbers"),
+        (np.array(["yes"]), r"predict returns text; return 0 or 1"),
         (np.zeros((200, 1)), r"predict returns shape \(200, 1\) for 200 rows; return \(200,\)"),
     ],
 )
@@ -266,8 +266,8 @@ def test_probabilities_are_taken_by_class_and_checked():
 
 def test_what_is_no_estimator():
     assert fault(Recorder) is fault(lambda: None) is None
-    assert "is not a classifier" in fault(StandardScaler)[0]
-    with pytest.raises(TypeError, match="returned dict, which has no fit"):
+    assert "is a transformer, not a classifier" in fault(StandardScaler)[0]
+    with pytest.raises(TypeError, match="returned dict, which is not a classifier"):
         make(dict, {})
     with pytest.raises(ValueError, match="max_depth"):
         make(DecisionTreeClassifier, {"max_depth": -1})

@@ -18,7 +18,7 @@ from fairbench_cli.classifiers.outputs import WrongOutput, as_decisions, as_prob
 from fairbench_cli.experiment.datasets import populate
 from fairbench_cli.experiment.running.run import prepare
 from fairbench_cli.experiment.running.worker import Task, run_task
-from fairbench_cli.experiment.trial import RUNS, TRIALS, find_components, samples
+from fairbench_cli.experiment.trial import RUNS, TRIALS, find_components
 from fairbench_cli.interventions.fitted import Fitted, check_fitted
 
 RETURNS = """
@@ -127,7 +127,7 @@ def test_run_check_and_fb_technique_say_the_same(tmp_path, in_a_run, method, kin
         checked = str(error).removesuffix(".")
     assert without_sizes(checked) == without_sizes(words)
 
-    train, _ = samples()
+    train, _ = find_components("none")[0].samples()
     frame = train.features.to_frame()
     namespace: dict[str, type] = {}
     exec(RETURNS, namespace)  # noqa: S102

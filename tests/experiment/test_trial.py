@@ -8,7 +8,7 @@ import pytest
 from conftest import plain, two_lines
 
 from fairbench_cli.experiment import trial
-from fairbench_cli.experiment.trial import TRIALS, find_components, samples
+from fairbench_cli.experiment.trial import TRIALS, find_components
 from fairbench_cli.interventions.fitted import Fitted
 
 RUNS, SEED, PROCESS, ROWS, GROUP, OUTCOME, CELL, WEIGHTS, LEVEL, ROW, PICKLED = TRIALS
@@ -297,7 +297,7 @@ def test_the_good_pass(rogues, monkeypatch, name):
         ("Levels", LEVEL, "It raises ValueError: a new level (rogues.py:"),
         ("Open", PICKLED, "Keep plain values"),
         ("Raises", RUNS, "AttributeError: 'Sample' object has no attribute 'nothing' (rogues.py:"),
-        ("Never", RUNS, "It can run on neither compas nor adult: never. Look at when"),
+        ("Never", RUNS, "It cannot run on compas or adult: never. Look at when"),
         ("Bare", RUNS, "fit returns Model; return Fitted(model)."),
         ("Splendid", RUNS, "fit returns the unknown status 'splendid'; use one of ok, noop, degraded."),
         ("Columns", RUNS, "predict returns shape (300, 1) for 300 rows; return (300,)."),
@@ -425,4 +425,4 @@ def test_what_the_code_prints_is_shown_where_something_is_to_mend(rogues, say, m
 
 def test_a_chance_that_rounding_takes_out_of_its_range_is_one():
     model = SimpleNamespace(decision_probability=lambda rows: np.full(len(rows), 1 + 1e-12))
-    assert Fitted(model).decision_probability(samples()[1]).max() == 1.0
+    assert Fitted(model).decision_probability(find_components("none")[0].samples()[1]).max() == 1.0

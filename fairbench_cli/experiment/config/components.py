@@ -19,7 +19,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from fairbench_cli.base.errors import Problem, UserError, format_value, suggest
+from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_value, spell, suggest
 from fairbench_cli.base.parameters import Parameters, convert_value, inspect_parameters, value_converter
 from fairbench_cli.base.plugins import (
     CodeOrigin,
@@ -623,13 +623,15 @@ def _read_entry(kind: Registry, item: Any, extra: ExtraParameters, context: Read
                     del chosen[key]
             spec = ComponentSpec(name, tuple(chosen.items()), origin, alias, tuple(takes.unwritten.items()))
             combinations.append((spec, extras))
-    for problem in _refusals(kind, combinations, context.base):
+    for problem in _refusals(kind, combinations, context.base, written):
         findings.add((written,), problem.what, problem.fix)
     findings.refuse()
     return combinations
 
 
-def _refusals(kind: Registry, combinations: list[Combination], base: Path | None) -> list[Problem]:
+def _refusals(
+    kind: Registry, combinations: list[Combination], base: Path | None, written: str
+) -> list[Problem]:
     """Find combinations of parameters that the component itself refuses; of what is tuned each candidate."""
     problems: dict[Problem, None] = {}
     for spec, extras in combinations:
@@ -639,6 +641,9 @@ def _refusals(kind: Registry, combinations: list[Combination], base: Path | None
         for values in candidates:
             try:
                 spec.having(own_parameters(values), kind).build(kind)
+            except ArgumentError as error:
+                for problem in error.problems:
+                    problems[_refused(problem, spec, written)] = None
             except Exception as error:
                 if spec.origin is None and not isinstance(error, ValueError):
                     raise
@@ -650,6 +655,16 @@ def _refusals(kind: Registry, combinations: list[Combination], base: Path | None
                     fix = "correct the parameters, or its code"
                 problems[Problem(f"{spec.name}: {reason}", fix)] = None
     return list(problems)
+
+
+def _refused(problem: Problem, spec: ComponentSpec, written: str) -> Problem:
+    """Return a problem of a component as a config has it: with the entry that mends it, where one does."""
+    fix = spell(problem.fix, "file")
+    if problem.remedy:
+        parameters = [f"{key}: {word(value)}" for key, value in spec.parameters]
+        parameters += [flag.spell("file") for flag in problem.remedy]
+        fix = f"write {written}: {{{', '.join(parameters)}}}"
+    return Problem(f"{spec.name} {spell(problem.what)}", fix)
 
 
 def read_entries(
