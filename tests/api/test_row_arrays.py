@@ -34,6 +34,7 @@ def fitted(y, decision, groups):
     ]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("door", [audited, measured, fitted])
 def test_rows_are_taken_by_position_and_never_against_their_labels(door):
     right = door(TRUTH.to_numpy(), DECISION.to_numpy(), SEX.to_numpy())
@@ -88,6 +89,7 @@ def test_one_column_of_any_kind_is_an_array(kind):
     assert audited(TRUTH, [[value] for value in DECISION], [SEX, TRUTH.rename("school")]) == 0
 
 
+@pytest.mark.gate
 def test_weights_and_clusters_are_arrays():
     weight = np.where(SEX == "f", 3.0, 1.0)
     household = np.arange(N) // 2

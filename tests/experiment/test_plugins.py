@@ -170,7 +170,7 @@ def test_parameters_of_a_class_are_those_given_and_a_list_in_a_list_is_one_value
         ({"./mine.py:Doing": {"share": [0, 2]}}, "mine.py:Doing: share must be at most 1, not 2"),
         ({"./mine.py:Refusing": {"low": 3}}, "mine.py:Refusing: low must be below high"),
         ("./nothing.there:Thing", "./nothing.there:Thing names neither a file of Python nor a module"),
-        ("nowhere:Thing", "the package nowhere is not installed\n  fix: correct the name, or write the path of a file"),
+        ("nowhere:Thing", "the package nowhere is not installed\n  fix: correct the name, or write the path"),
         ("sklearn.ensembel:Thing", 'sklearn has no module "ensembel"\n  fix: did you mean "ensemble"?'),
         ("sklearn.svm:SVCC", 'sklearn.svm has no class or function "SVCC"\n  fix: did you mean "SVC"?'),
         ("masaging", 'unknown intervention "masaging"\n  fix: did you mean "massaging"?'),
