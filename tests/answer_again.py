@@ -93,8 +93,10 @@ class Answer:
 
     @property
     def cells(self) -> pd.DataFrame:
-        """The cells of the plan."""
-        return pd.DataFrame([{"world": ""} | cell for cell in self.plan["cells"]])
+        """The cells of the plan of which some repeat was run: of the others one line speaks."""
+        cells = pd.DataFrame([{"world": ""} | cell for cell in self.plan["cells"]])
+        names = [name for name in (*BLOCK, "beta", *TECHNIQUE) if name in cells]
+        return cells.merge(self.results[names].drop_duplicates(), on=names)
 
     def _blocks(self) -> list[dict]:
         found = []

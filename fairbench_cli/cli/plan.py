@@ -28,6 +28,7 @@ def plan(
     from fairbench_cli.document.model import Document, Section, plain_table
     from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.datasets import list_distortions
+    from fairbench_cli.experiment.journal.folder import read_manifest
     from fairbench_cli.experiment.plan import arc_in_words, bias_in_words
     from fairbench_cli.experiment.running.reuse import describe_done_elsewhere
     from fairbench_cli.experiment.running.run import prepare, read_shard
@@ -93,7 +94,14 @@ def plan(
     kinds = kinds_of(prepared.distinct)
     seconds = estimate_of(prepared, kinds, 1).left(to_do(prepared, kinds))
     if todo and seconds is not None:
-        lines.append(f"about {in_words(seconds)} of CPU time left")
+        manifest = read_manifest(prepared.folder) or {}
+        clock = seconds * manifest.get("pace", 0) / manifest.get("jobs", 1)
+        by_clock = ""
+        if clock > seconds:
+            by_clock = (
+                f"; by the clock {in_words(clock)}, as in the last run repeats waited rather than computed"
+            )
+        lines.append(f"about {in_words(seconds)} of CPU time left{by_clock}")
     worlds = plain_table("", ("dataset", "world", "strength", "what it does"), _worlds(prepared), 4)
     sections = [Section("", tables=(table,))]
     if worlds.rows:

@@ -105,6 +105,11 @@ class RunProgress:
         elif self._total:
             self._print_line()
 
+    @property
+    def pace(self) -> float:
+        """How many seconds of a worker a second of work takes: many where repeats wait."""
+        return self._clock.pace
+
     def note(self, outcome: Repeat) -> None:
         """Take in a finished repeat."""
         kind = self._kinds[outcome.key]

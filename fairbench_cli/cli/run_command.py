@@ -137,7 +137,7 @@ def run(
             worlds = list_worlds(prepared)
             if worlds:
                 talk(f"worlds: {', '.join(worlds)}")
-        finished = _compute(prepared, pool, stopped, quiet)
+        finished, pace = _compute(prepared, pool, stopped, quiet)
         ignore_endings()  # what follows takes seconds, and no result should be without its files
         n_left = prepared.n_left
         stored_repeats = prepared.plan.count_finished(prepared.records)
@@ -147,7 +147,7 @@ def run(
             from fairbench_cli.papers.parts import PARTS
             from fairbench_cli.report.write import write_report
 
-            write_manifest(prepared, jobs=pool.jobs, computed=todo - n_left, start=start)
+            write_manifest(prepared, jobs=pool.jobs, computed=todo - n_left, start=start, pace=pace)
             written = write_report(
                 prepared.folder,
                 prepared.plan,
@@ -226,8 +226,10 @@ def _address(backend: str, scheduler: str | None, jobs: int | None) -> str | Non
     return scheduler
 
 
-def _compute(prepared: "PreparedRun", pool: "Pool", stopped: Sequence[int], quiet: bool) -> bool:
-    """Run what is to do; return whether it came to its end (Ctrl-C and other signals: no)."""
+def _compute(
+    prepared: "PreparedRun", pool: "Pool", stopped: Sequence[int], quiet: bool
+) -> tuple[bool, float]:
+    """Run what is to do; return whether it came to its end (Ctrl-C and other signals: no), and its pace."""
     from fairbench_cli.cli.progress import RunProgress
     from fairbench_cli.experiment.cell import Repeat
     from fairbench_cli.experiment.running.run import compute
@@ -247,9 +249,10 @@ def _compute(prepared: "PreparedRun", pool: "Pool", stopped: Sequence[int], quie
             with RunProgress(prepared, max(1, pool.jobs)) as progress:
                 compute(prepared, pool.outcomes, note, progress.watch)
         write_worlds(prepared.folder, prepared.config, prepared.datasets)
+        finished = True
     except KeyboardInterrupt:
-        return False
-    return True
+        finished = False
+    return finished, progress.pace if progress is not None else 1.0
 
 
 def ignore_endings() -> None:

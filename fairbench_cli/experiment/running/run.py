@@ -5,6 +5,7 @@ without being listed, and found one repeat at a time.
 """
 
 import re
+import shlex
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -17,6 +18,7 @@ from pathlib import Path
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.files import make_output_folder, write_text
 from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
+from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import read_config
@@ -30,6 +32,7 @@ from fairbench_cli.experiment.plan import (
     check_folder,
     make_all_cells,
     make_plan,
+    read_plan,
     select,
     write_plan,
 )
@@ -41,6 +44,8 @@ Run = Callable[[Iterable[Task], Watch], Generator[Repeat]]
 
 TRIED_LAST = frozenset({"overtime", "memory"})
 """What took more than its limits, and may well do so again."""
+WAITING = 5.0
+"""Seconds of a worker that a second of work takes: repeats wait, as no busy machine makes them."""
 FLAG = "--shard"
 
 
@@ -304,9 +309,27 @@ def working_in(
         networks = damaged_networks(prepared.datasets, prepared.folder / "networks")
         for line in list(journal.damage_in_words(prepared.reading.damages)) + list(networks):
             warn(line)
+        for line in _replaced_report(prepared):
+            warn(line)
         write_text(prepared.folder / "config.yaml", prepared.config.as_yaml())
         write_plan(prepared.folder, prepared.plan)
         yield prepared
+
+
+def _replaced_report(prepared: PreparedRun) -> Iterator[str]:
+    """Yield the line on a report in the folder that shares no cell with this run, and will be replaced."""
+    if not (prepared.folder / "report.html").exists():
+        return
+    with suppress(UserError):  # a damaged plan is replaced
+        earlier = read_plan(prepared.folder)
+        keys = {cell["key"] for cell in earlier.cells}
+        if keys.isdisjoint(cell["key"] for cell in prepared.plan.cells):
+            folder = shlex.quote(f"{prepared.folder}-2")
+            datasets = join_names(list(dict.fromkeys(cell["dataset"] for cell in earlier.cells)), 3)
+            yield (
+                f"{prepared.folder} has a report of other cells ({datasets}; none is in this run): it is "
+                f"replaced, and its journal kept. To keep both: another `name`, or -o {folder}"
+            )
 
 
 def compute(
@@ -359,9 +382,12 @@ def compute(
         raise
 
 
-def write_manifest(prepared: PreparedRun, *, jobs: int, computed: int, start: float) -> None:
+def write_manifest(
+    prepared: PreparedRun, *, jobs: int, computed: int, start: float, pace: float = 1.0
+) -> None:
     """Write where these results come from; `start` is the monotonic clock at the start.
 
+    A `pace`, the seconds of a worker that a second of work took, is kept where repeats did little but wait.
     A run that computed nothing leaves what the manifest says about the one that did.
     """
     files = journal.list_journals(prepared.folder / "journal")
@@ -377,6 +403,7 @@ def write_manifest(prepared: PreparedRun, *, jobs: int, computed: int, start: fl
             "wall_seconds": round(time.monotonic() - start, 2),
             "cpu_seconds": round(sum(record.seconds for record in prepared.records.values()), 2),
             "jobs": jobs,
+            **({"pace": round(pace, 1)} if pace > WAITING else {}),
             "repeats_computed": computed,
             "data": {dataset.spec.name: dataset.facts["sha256"] for dataset in prepared.datasets},
             "datasets": prepared.plan.datasets,

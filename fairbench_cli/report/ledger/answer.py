@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.experiment.config.config import POINT, attribute_names, margin_of
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
@@ -368,6 +369,8 @@ class RunAnswer:
         Below which change of the metric it is said not to change.
     repeats : str
         How many repeats there are, where some cell lacks one; else empty.
+    not_run : str
+        The line on the cells that have not been run, which no setting has but where none has a result.
     """
 
     metric: Metric
@@ -376,6 +379,7 @@ class RunAnswer:
     columns: tuple[FindingColumn, ...] = ()
     margin: float | None = POINT
     repeats: str = ""
+    not_run: str = ""
 
     @property
     def blocks(self) -> list[list[RunSetting]]:
@@ -455,14 +459,32 @@ def answer_of(run: RunResults) -> RunAnswer:
             compared_attributes = repeats.compared_attributes(run.attributes)
         for compared in compared_attributes:
             settings += _find_settings(context, cells, compared, repeats)
+    cells_run = set(run.cell_keys)
+    with_results = []
+    for setting in settings:
+        findings = tuple(finding for finding in setting.findings if finding.key in cells_run)
+        if findings or (setting.baseline is not None and setting.baseline.key in cells_run):
+            with_results.append(replace(setting, findings=findings))
     return RunAnswer(
         metric=metric,
-        settings=tuple(settings),
+        settings=tuple(with_results or settings),
         labels=run.labels,
         columns=columns,
         margin=margin_of(metric, run.plan.config.margin),
         repeats=run.repeats_done("repeat") if run.lacks_repeats else "",
+        not_run=_describe_unrun(run, cells_run) if with_results else "",
     )
+
+
+def _describe_unrun(run: RunResults, cells_run: set[CellKey]) -> str:
+    """Return in a line how many cells of each data set have not been run; empty where all have."""
+    clauses = []
+    for dataset, cells in group_by(run.plan.cells, lambda cell: cell["dataset"]).items():
+        n_unrun = sum(cell_key(cell) not in cells_run for cell in cells)
+        if n_unrun:
+            n_of_all = f"all {len(cells)}" if n_unrun == len(cells) else f"{n_unrun} of {len(cells)}"
+            clauses.append(f"{n_of_all} cells on {read_display_names(run.plan.config).dataset(dataset)}")
+    return f"Not run yet: {join_names(clauses)}." if clauses else ""
 
 
 @dataclass(frozen=True)

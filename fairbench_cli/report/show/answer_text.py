@@ -615,8 +615,8 @@ def notes_of(
         For a console: who decides the same for everybody, ranks, controls, scores, chance and β.
     """
     plan = run.plan
-    notes = [_constants(answer), _chance(run, answer, brief=brief)]
-    notes[1:1] = run_lines
+    notes = [answer.not_run, _constants(answer), _chance(run, answer, brief=brief)]
+    notes[2:2] = run_lines
     if not brief:
         notes.insert(0, _groups(answer, plan))
         notes.append(_test_rows(run))
