@@ -157,7 +157,8 @@ def run_within(task: Task, limits: Limits, ends_all: type[BaseException] = Overt
 
 def overtime(limits: Limits) -> str:
     """Return why a repeat without a result has none."""
-    return f"ran for longer than {limits.seconds:g} s; raise limits.seconds"
+    seconds = limits.seconds or 0
+    return f"ran for longer than {seconds:g} s by the clock; raise it: --set limits.seconds={10 * seconds:g}"
 
 
 def run_task(task: Task, ends_all: type[BaseException] = Overtime) -> Repeat:
