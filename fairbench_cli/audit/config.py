@@ -15,6 +15,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    ValidationInfo,
     WithJsonSchema,
 )
 
@@ -303,6 +304,29 @@ def _to_tuple(value: Any) -> Any:
 
 
 LISTED = BeforeValidator(_to_tuple)
+
+
+def explain_cut(key: str, value: Any) -> Problem | None:
+    """Return what to do with a threshold or top list that is given by group, or as several in one text."""
+    if isinstance(value, Mapping) or (isinstance(value, str) and re.search("[:=]", value)):
+        fix = "make a column of 0 and 1, by the cut of each row's group, and audit that: "
+        return Problem("it is one number for all groups", (fix, Flag("score", "COLUMN")))
+    if isinstance(value, str) and re.fullmatch(r"[\d.]+(, *[\d.]+)+", value):
+        flags: list[str | Flag] = ["write"]
+        for number in value.split(","):
+            flags += [" ", Flag(key, number.strip())]
+        return Problem("it is one number; of several each is audited", tuple(flags))
+    return None
+
+
+def _refuse_cut(value: Any, info: ValidationInfo) -> Any:
+    problem = explain_cut(f"{info.field_name}".replace("_", "-"), value)
+    if problem is not None:
+        raise mistake(f"{problem.what}", problem.fix)
+    return value
+
+
+CUT = BeforeValidator(_refuse_cut)
 
 
 def _list_texts(value: Any) -> Any:
@@ -609,13 +633,13 @@ class AuditConfig(StrictModel):
     order: Annotated[tuple[str, ...], BeforeValidator(_read_order), READ] = Field(
         (), description="Levels of an ordinal outcome, the lowest first: --order low,medium,high"
     )
-    threshold: Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], LISTED, READ] = Field(
+    threshold: Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], LISTED, CUT, READ] = Field(
         (), description="Selected: score >= this."
     )
-    top_k: Annotated[tuple[Count, ...], LISTED, READ] = Field(
+    top_k: Annotated[tuple[Count, ...], LISTED, CUT, READ] = Field(
         (), description="Selected: the k highest scores."
     )
-    top_share: Annotated[tuple[Share, ...], LISTED, READ] = Field(
+    top_share: Annotated[tuple[Share, ...], LISTED, CUT, READ] = Field(
         (), description="Selected: the highest share, such as 0.1."
     )
     ties: Annotated[Ties, READ] = Field(

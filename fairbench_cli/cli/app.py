@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -174,13 +174,19 @@ def _load_help() -> None:
 
 def _usage(error: typer.BadParameter, arguments: list[str]) -> str:
     """Return in two lines what is wrong with a command line; empty where help was shown instead."""
-    flag = getattr(error, "option_name", "")
+    flag = getattr(error, "option_name", "") or next(
+        iter(getattr(getattr(error, "param", None), "opts", ())), ""
+    )
     if flag and error.ctx and isinstance(error.ctx.command, audit.AuditCommand):
-        from fairbench_cli.audit.config import AuditConfig
+        from fairbench_cli.audit.config import AuditConfig, explain_cut
 
-        removed = AuditConfig.removed.get(flag.removeprefix("--"))
-        if removed:
-            return str(replace(removed, where=flag))
+        problem = AuditConfig.removed.get(flag.removeprefix("--"))
+        if flag in ("--threshold", "--top-k", "--top-share"):
+            values = [value for option, value in pairwise(arguments) if option == flag]
+            values += [word.removeprefix(f"{flag}=") for word in arguments if word.startswith(f"{flag}=")]
+            problem = next(filter(None, (explain_cut(flag[2:], value) for value in values)), None)
+        if problem:
+            return str(replace(problem, where=flag))
     message = error.format_message().rstrip(".").replace("Value error, ", "")
     if error.ctx:
         command = error.ctx.command_path

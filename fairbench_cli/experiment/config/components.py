@@ -452,11 +452,18 @@ def read_parameters(name: str, takes: Parameters, options: Mapping[str, Any]) ->
                 findings.add((key, i), f"{name}: {key} {reason}", fix)
     for key in options:
         if key not in types:
-            findings.add((key,), f'{name} has no parameter "{key}"', suggest(str(key), types))
+            is_threshold = key in ("threshold", "thresholds")
+            fix = f"{GIVEN_THRESHOLDS.fix}" if is_threshold else suggest(str(key), types)
+            findings.add((key,), f'{name} has no parameter "{key}"', fix)
     findings.refuse()
     return parameters
 
 
+GIVEN_THRESHOLDS = Problem(
+    "models of a run are given no thresholds",
+    "the technique group-thresholds finds one for each group; to use given ones, make a column of who is "
+    "selected by them: fairbench audit FILE --score COLUMN",
+)
 ONE_CANDIDATE = Problem("tune: over holds one candidate", "give several values, or make it a parameter")
 
 

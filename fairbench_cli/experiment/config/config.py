@@ -38,6 +38,7 @@ from fairbench_cli.data.card import UnknownAs, find_card, known_cards, read_card
 from fairbench_cli.data.table import Representation
 from fairbench_cli.experiment.config.components import (
     DEFAULT_CLASSIFIERS,
+    GIVEN_THRESHOLDS,
     ComponentSpec,
     MetricByName,
     TechniqueSpec,
@@ -458,7 +459,9 @@ class ExperimentConfig(FileModel):
     """The config of an experiment."""
 
     removed: ClassVar[Mapping[str, Problem]] = dict.fromkeys(("jobs", "n_jobs", "workers"), _JOBS) | {
-        "test_size": _TEST_SIZE
+        "test_size": _TEST_SIZE,
+        "threshold": GIVEN_THRESHOLDS,
+        "thresholds": GIVEN_THRESHOLDS,
     }
 
     name: str = Field(pattern=NAME, description="Results land in `results/NAME`.")
