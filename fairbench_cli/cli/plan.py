@@ -1,7 +1,10 @@
 """``fairbench plan``: what a run would do; runs nothing and writes nothing."""
 
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set, ShardOf
 
 if TYPE_CHECKING:  # light when asked for --help
@@ -28,7 +31,6 @@ def plan(
     from fairbench_cli.document.model import Document, Section, plain_table
     from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.datasets import list_distortions
-    from fairbench_cli.experiment.journal.folder import read_manifest
     from fairbench_cli.experiment.plan import arc_in_words, bias_in_words
     from fairbench_cli.experiment.running.reuse import describe_done_elsewhere
     from fairbench_cli.experiment.running.run import prepare, read_shard
@@ -94,12 +96,11 @@ def plan(
     kinds = kinds_of(prepared.distinct)
     seconds = estimate_of(prepared, kinds, 1).left(to_do(prepared, kinds))
     if todo and seconds is not None:
-        manifest = read_manifest(prepared.folder) or {}
-        clock = seconds * manifest.get("pace", 0) / manifest.get("jobs", 1)
+        clock = seconds * _pace(prepared.folder)
         by_clock = ""
         if clock > seconds:
             by_clock = (
-                f"; by the clock {in_words(clock)}, as in the last run repeats waited rather than computed"
+                f"; by the clock {in_words(clock)}, as repeats of the last run waited more than computed"
             )
         lines.append(f"about {in_words(seconds)} of CPU time left{by_clock}")
     worlds = plain_table("", ("dataset", "world", "strength", "what it does"), _worlds(prepared), 4)
@@ -108,6 +109,18 @@ def plan(
         sections.append(Section("", tables=(worlds,)))
     print_document(Document("", sections=tuple(sections), notes=tuple(dict.fromkeys(lines))))
     say(f"results: {prepared.folder}")
+
+
+def _pace(folder: Path) -> float:
+    """Return how many seconds by the clock the last run took for one of the CPU, where it waited; else 0."""
+    from fairbench_cli.experiment.journal.folder import read_manifest
+
+    manifest = None
+    with suppress(UserError):  # a damaged one is replaced by the next run
+        manifest = read_manifest(folder)
+    if not manifest or not isinstance(manifest.get("pace"), float):
+        return 0.0
+    return float(manifest["pace"]) / int(manifest["jobs"])
 
 
 def list_worlds(prepared: "PreparedRun") -> list[str]:
