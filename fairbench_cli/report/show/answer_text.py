@@ -722,12 +722,14 @@ def _test_rows(run: RunResults) -> str:
     if config.sample.source == "data" and config.tested == "holdout":
         return f"Test rows: those of {run.repeats_done('random split')} that are not trained on."
     if config.sample.source != "data" and config.test == "network":
-        text = "Test rows: drawn from the same network, without bias; the gap of the data may be another"
+        text = "Test rows: drawn from the same network, without bias"
     else:
         text = f"Test rows: {plan.test_rows}"
     if plan.has_worlds:
         labels = {"true": "true labels", "recorded": "labels and groups as recorded, of the rows included"}
         text += f", {labels[config.test_labels]}"
+    if config.tested == "network":
+        text += "; the gap of the data may be another"
     return f"{text}."
 
 
