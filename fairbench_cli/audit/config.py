@@ -307,7 +307,7 @@ LISTED = BeforeValidator(_to_tuple)
 
 
 def explain_cut(key: str, value: Any) -> Problem | None:
-    """Return what to do with a threshold or top list that is given by group, or as several in one text."""
+    """Return the way out of a threshold or top list that is given by group, or as several in one text."""
     if isinstance(value, Mapping) or (isinstance(value, str) and re.search("[:=]", value)):
         fix = "make a column of 0 and 1, by the cut of each row's group, and audit that: "
         return Problem("it is one number for all groups", (fix, Flag("score", "COLUMN")))
