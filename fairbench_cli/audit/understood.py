@@ -28,7 +28,7 @@ from fairbench_cli.audit.scan.columns_seen import (
 )
 from fairbench_cli.audit.scan.open import FirstRows, open_first_rows
 from fairbench_cli.audit.scan.outcome_kind import with_kind
-from fairbench_cli.audit.scan.problems import OPEN, Attempt, go_past
+from fairbench_cli.audit.scan.problems import OPEN, go_past
 from fairbench_cli.audit.scan.roles import (
     BYTES,
     DATES,
@@ -39,6 +39,7 @@ from fairbench_cli.audit.scan.roles import (
     ColumnRoles,
     assign_roles,
 )
+from fairbench_cli.audit.scan.scan import Attempt
 from fairbench_cli.audit.scan.source import FRAME, Source
 from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, spell
 from fairbench_cli.base.safe_text import format_count, join_names, printable

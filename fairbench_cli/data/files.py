@@ -3,16 +3,18 @@
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
 from fairbench_cli.base.encodings import ADVICE, WINDOWS
 from fairbench_cli.base.errors import format_value, user_error
 from fairbench_cli.base.files import read_text
+from fairbench_cli.base.stored_files import HEAD, PARQUET, is_arff, refuse_kind
 from fairbench_cli.data.columns import relabel_cells, to_categories
 
 if TYPE_CHECKING:
@@ -61,6 +63,29 @@ class TextCells:
     names: tuple[str, ...]
 
 
+FileFormat = Literal["csv", "arff", "parquet"]
+
+
+def find_file_format(path: Path) -> FileFormat:
+    """Return the format of a file by its ending or what it begins with.
+
+    Raises
+    ------
+    UserError
+        When there is no such file, or it is of another program.
+    """
+    if not path.is_file():
+        raise user_error(f"no such file: {path}", "check the path")
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+    if path.suffix.lower() == ".parquet" or head.startswith(PARQUET):
+        return "parquet"
+    if path.suffix.lower() == ".arff" or is_arff(head):
+        return "arff"
+    refuse_kind(head, str(path))
+    return "csv"
+
+
 def read_cells(
     path: Path,
     kind: str = "csv",
@@ -83,6 +108,8 @@ def read_cells(
     """
     if kind == "parquet":
         return _read_parquet(path, is_wanted)
+    with suppress(OSError), path.open("rb") as file:
+        refuse_kind(file.read(HEAD), str(path))
     fix = f"write its encoding in the card, likely encoding: {WINDOWS}; else {ADVICE}"
     text = read_text(path, encoding, newline="", encoding_fix=fix)
     declared: dict[str, tuple[str, ...]] = {}

@@ -8,28 +8,7 @@ import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-ENDINGS = (
-    ".csv",
-    ".tsv",
-    ".txt",
-    ".xlsx",
-    ".xlsm",
-    ".xlsb",
-    ".xls",
-    ".ods",
-    ".parquet",
-    ".json",
-    ".jsonl",
-    ".ndjson",
-    ".sqlite",
-    ".sqlite3",
-    ".db",
-    ".csv.gz",
-    ".tsv.gz",
-    ".ndjson.gz",
-    ".jsonl.gz",
-)
-"""The longest that a name has is what a file is."""
+ENDING = re.compile(r"(\.[a-z]{1,6})?\.[a-z0-9]{1,9}$")
 MOST_BYTES = 2 * 2**30
 LEFT_FREE = 2**30  # bytes of the disk
 SILENCE = 10.0  # seconds without a byte
@@ -63,22 +42,13 @@ def shown_name(name: str) -> str:
 
 
 def ending_of(name: str) -> str:
-    """Return the ending that says what a file is.
+    """Return the ending of a file, which is known by its first bytes where this says nothing.
 
-    Raises
-    ------
-    UploadRefused
-        For any other.
-
-    >>> ending_of("people.CSV.gz"), ending_of("staff.xlsx")
-    ('.csv.gz', '.xlsx')
+    >>> ending_of("people.CSV.gz"), ending_of("staff.dta"), ending_of("x.a/b"), ending_of("data (2)")
+    ('.csv.gz', '.dta', '', '')
     """
-    lower = name.lower()
-    endings = [ending for ending in ENDINGS if lower.endswith(ending)]
-    if not endings:
-        kinds = "CSV, TSV, Excel, Parquet, JSON lines or SQLite"
-        raise UploadRefused(415, f"{name} is no table that is known by its ending", f"save it as {kinds}")
-    return max(endings, key=len)
+    match = ENDING.search(name.lower())
+    return "" if match is None else match[0]
 
 
 def check_length(length: str | None, most: int, folder: Path) -> None:

@@ -40,7 +40,11 @@ class Mistake:
 
     def called(self, path: str, name: str) -> "Mistake":
         """Return it with the file's own name in the place of where it is kept."""
-        texts = {key: getattr(self, key).replace(path, name) for key in ("what", "fix", "where")}
+        stem = Path(path).stem  # a long random one, of which names of files that are advised are made
+        texts = {
+            key: getattr(self, key).replace(path, name).replace(stem, Path(name).stem)
+            for key in ("what", "fix", "where")
+        }
         return replace(self, **texts)
 
 

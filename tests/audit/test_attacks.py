@@ -180,9 +180,9 @@ def test_devices_and_broken_disks(say, tmp_path):
 
 
 def test_a_pipe_without_end_takes_half_of_the_free_space(monkeypatch):
-    from fairbench_cli.audit.scan import source
+    from fairbench_cli.base import stored_files
 
-    monkeypatch.setattr(source.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
+    monkeypatch.setattr(stored_files.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
     with pytest.raises(UserError, match="half of the free space"):
         read(GOOD)
 

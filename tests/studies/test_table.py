@@ -1,7 +1,6 @@
 """Tables of other people's studies: the shapes that they are published in, each read right or refused."""
 
 import gzip
-import json
 import re
 import sqlite3
 
@@ -451,7 +450,7 @@ def test_one_row(tmp_path):
         ("t.csv", "technique,repeat,value\nnone,1\n", ["t.csv:2", "2 cells"]),
         ("t.csv", "0.1,0.2\n0.3,0.4\n", ["a technique"]),
         ("t.jsonl", '{"technique": 1\n', ["t.jsonl:1", "not JSON"]),
-        ("t.json", json.dumps([{"technique": "a", "value": 1}]), ["JSON array"]),
+        ("t.json", "[[1, 2]]", ["JSON array"]),
         ("t.parquet", "PAR1", ["Parquet"]),
     ],
 )

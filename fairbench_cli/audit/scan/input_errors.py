@@ -8,10 +8,11 @@ from itertools import islice
 from typing import Any
 
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.source import FRAME, LONGEST, Source, not_utf8, readable, too_long
+from fairbench_cli.audit.scan.source import FRAME, LONGEST, Source, not_utf8, too_long
 from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, format_value, user_error
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.base.spelling_variants import find_spelling_variants
+from fairbench_cli.base.stored_files import readable
 from fairbench_cli.data.number_writing import (
     PLAIN,
     SECOND,
@@ -69,14 +70,15 @@ def reading_error(source: Source, error: Exception) -> UserError:
         if sign in text.lower():
             return user_error(problem, "save the file again as plain UTF-8 CSV", source.name)
     first_line = text.splitlines()[0][:200]
-    called = {"csv": "CSV", "ndjson": "NDJSON", "parquet": "Parquet", "sqlite": "SQLite", "frame": FRAME}
-    kind = called.get(source.format, source.format)
+    called = {"csv": "CSV", "ndjson": "NDJSON", "json": "JSON", "parquet": "Parquet", "sqlite": "SQLite"}
+    kind = called.get(source.format, FRAME if source.format == "frame" else source.format)
     return user_error(f"cannot be read as {kind}: {first_line}", "write the file again", source.name)
 
 
 def _find_error_in_text(source: Source) -> UserError | None:
     """Read a text table the slow way until something is wrong with it."""
-    start = 1
+    above = _lines_before_names(source)
+    start = 1 + above
     try:
         with _records(source) as reader:
             for record in reader:
@@ -89,12 +91,12 @@ def _find_error_in_text(source: Source) -> UserError | None:
                     problem = f"the row has {cells}, the header {len(source.columns)}"
                     fix = "give every row the same cells, and quote cells that hold the separator"
                     return user_error(problem, fix, f"{source.name}:{start}")
-                start = reader.line_num + 1
+                start = reader.line_num + 1 + above
     except UnicodeDecodeError:
         return not_utf8(source)
     except csv.Error:
         where = f"{source.name}:{start}"
-        if reader.line_num == start:  # all in one line
+        if reader.line_num + above == start:  # all in one line
             with source.text() as text:
                 if len(next(islice(text, start - 1, None))) > LONGEST:
                     return too_long(where)
@@ -109,9 +111,15 @@ def _records(source: Source) -> Iterator[Any]:
     before = csv.field_size_limit(LONGEST)
     try:
         with source.text() as text:
-            yield csv.reader(text, delimiter=source.separator, strict=True)
+            below = islice(text, _lines_before_names(source), None)
+            yield csv.reader(below, delimiter=source.separator, strict=True)
     finally:
         csv.field_size_limit(before)
+
+
+def _lines_before_names(source: Source) -> int:
+    """Return how many lines of a text table stand above its names, or units."""
+    return (source.rows_above or 1) - 1
 
 
 def refuse_if(
@@ -320,20 +328,21 @@ def position_of_row(source: Source, row: int) -> str:
         if source.rows_above is None:
             return f"{source.name}:row {row} of the data"
         return f"{source.name}:row {source.rows_above + row}"
-    if source.format in ("parquet", "sqlite", "frame"):
+    if source.format in ("json", "parquet", "sqlite", "frame"):
         return f"{source.name}:row {row}"
     if source.format == "ndjson":
         with suppress(UnicodeError), source.text() as text:
             full = (number for number, line in enumerate(text, 1) if line.strip())
             return f"{source.name}:{next(islice(full, row - 1, None), row)}"
     with suppress(csv.Error, UnicodeError), _records(source) as reader:
-        start = 1
+        above = _lines_before_names(source)
+        start = 1 + above
         remaining = row
         for record in reader:
             remaining -= bool(record) or len(source.columns) == 1
             if remaining < 0:
                 return f"{source.name}:{start}"
-            start = reader.line_num + 1
+            start = reader.line_num + 1 + above
     return f"{source.name}:{row + 1}"
 
 

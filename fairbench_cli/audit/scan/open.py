@@ -27,7 +27,6 @@ from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
 from fairbench_cli.audit.scan import input_errors, readings, sql
 from fairbench_cli.audit.scan.cleaning import clean_rows, columns_with, describe_dropped
 from fairbench_cli.audit.scan.outcome_kind import settle_outcome
-from fairbench_cli.audit.scan.problems import Attempt, collect_problems
 from fairbench_cli.audit.scan.readings import Cut, CutsByModel, NumberBins
 from fairbench_cli.audit.scan.roles import (
     LABELS,
@@ -45,6 +44,7 @@ from fairbench_cli.audit.scan.roles import (
 )
 from fairbench_cli.audit.scan.row_checks import check_rows
 from fairbench_cli.audit.scan.scan import (
+    Attempt,
     Cells,
     CountedRows,
     OpenedRows,
@@ -136,6 +136,8 @@ def open_scan(
             is_gone_past = any(problem.assumed or problem.remedy for problem in error.problems)
             if is_gone_past and _is_read_again(source, config.against if against is None else against):
                 tell("looking for what else stops the audit", None)
+                from fairbench_cli.audit.scan.problems import collect_problems
+
                 raise collect_problems(
                     error, config, lambda attempt: scan_rows(source, attempt, against)
                 ) from None
@@ -290,7 +292,7 @@ def open_first_rows(
         if most_columns is not None and len(rows.columns) > most_columns:
             problem = f"the table has {format_count(len(rows.columns), 'column')}"
             raise user_error(problem, f"keep those that matter, at most {most_columns:,}")
-        if rows.format == "frame":
+        if rows.name == FRAME:
             rows = replace(rows, name=frame_name)
         n_most = max(FEWEST_LOOKED_AT, min(rows.first_rows, LOOKED_AT_CELLS // max(1, len(rows.columns))))
         with input_errors.reading_rows(rows), rows.engine(memory=rows.memory):
@@ -301,7 +303,7 @@ def open_first_rows(
             n_rows = None
             if n_looked_at < n_most:
                 n_rows = n_looked_at
-            elif rows.format in ("parquet", "sqlite", "workbook", "frame"):  # which know it
+            elif rows.format in ("json", "parquet", "sqlite", "workbook", "frame"):  # which know it
                 (n_rows,) = rows.row(f"SELECT count(*) FROM {rows.table}")
         first_table = LOOKED_AT if rows.format == "frame" else rows.first_table
         try:
@@ -743,7 +745,7 @@ def _repeated_people(rows: CountedRows) -> list[str]:
         if i not in used_columns and named_like_identifiers(name)
     }
     large = n_rows > MOST_IDENTIFIERS
-    estimated = large and source.format in ("parquet", "sqlite", "workbook", "frame")
+    estimated = large and source.format in ("json", "parquet", "sqlite", "workbook", "frame")
     if large and not estimated:
         table = "sample"
     else:

@@ -90,7 +90,7 @@ class _Pairing:
 
 def names_of_files(source: Source, baseline: Source) -> tuple[str, str]:
     """Return the names of a file and its baseline, with as many of their folders as tells them apart."""
-    if source.format == baseline.format == "frame":
+    if source.name == baseline.name == FRAME:
         return FRAME, f"baseline {FRAME}"
     names = ["standard input" if file.name == "-" else file.name for file in (source, baseline)]
     own_parts, baseline_parts = (PurePath(name).parts for name in names)

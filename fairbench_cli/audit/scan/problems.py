@@ -12,32 +12,13 @@ from typing import Any
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.roles import FIRST_COPIES, SHORT_FOR
-from fairbench_cli.audit.scan.scan import Scan, group_name
+from fairbench_cli.audit.scan.scan import Attempt, Scan, group_name
 from fairbench_cli.base.errors import Flag, Problem, UserError, format_value
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.base.spelling_variants import find_abbreviations
 
 MOST_ROUNDS = 10
 OPEN = "COLUMN"  # what a remedy has that leaves the column of scores open
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """What an audit is tried with.
-
-    Parameters
-    ----------
-    config : AuditConfig
-        With the remedies of what was found so far.
-    without_scores : bool
-        Whether everybody counts as selected, as nothing is known of the column of scores.
-    first_copies : bool
-        Whether a name that several columns have is that of the first of them.
-    """
-
-    config: AuditConfig
-    without_scores: bool = False
-    first_copies: bool = False
 
 
 def collect_problems(

@@ -315,9 +315,21 @@ def find_column(source: Source, name: str, key: str, role_of: Mapping[int, str] 
 def _unknown_column(source: Source, name: str, key: str, names: list[str]) -> UserError:
     """Return the error for a name that no column has, or several have."""
     if source.format == "csv":
-        where = f"{source.name}:1"
+        where = f"{source.name}:{source.rows_above or 1}"
     else:
         where = source.name
+    fields = [free_name for free_name in names if free_name.startswith(f"{name}.")]
+    if name in source.lists or fields:
+        held = "fields of its own" if fields else "lists"
+        problem = f"{format_value(name)} holds {held}, and a cell is one value"
+        fix_of_cells: MessageText = "make a column of the value that is meant, or a row of each"
+        if fields:
+            fix_of_cells = (
+                "name one of its fields: ",
+                Flag(key, fields[0]),
+                f"; there are {join_names(fields, MOST_LISTED)}",
+            )
+        return user_error(problem, fix_of_cells, where)
     if name in source.doubled:
         problem = f"column {format_value(name)} appears twice"
         return user_error(problem, "rename or remove one of them", where, assumed=(FIRST_COPIES,))

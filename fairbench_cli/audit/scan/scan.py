@@ -35,6 +35,25 @@ SUMS_OF_WEIGHTS = ("weight", "square", "cube")
 _WEIGHTS = ("weight", "square")  # sums of the weights of rows that are alike, and of their squares
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """What an audit is tried with.
+
+    Parameters
+    ----------
+    config : AuditConfig
+        With the remedies of what was found so far.
+    without_scores : bool
+        Whether everybody counts as selected, as nothing is known of the column of scores.
+    first_copies : bool
+        Whether a name that several columns have is that of the first of them.
+    """
+
+    config: AuditConfig
+    without_scores: bool = False
+    first_copies: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Cells:
     """Rows that are alike in all that counts.

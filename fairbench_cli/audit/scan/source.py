@@ -6,27 +6,19 @@ A file, a frame or an Arrow stream becomes a `Source`, whose queries name its co
 
 import codecs
 import csv
-import gzip
 import io
 import json
 import os
 import re
-import select
-import shutil
-import stat
-import sys
-import tempfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, TypeVar, runtime_checkable
 
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.spreadsheets import copy_sheet, is_workbook
 from fairbench_cli.base.encodings import (
     ADVICE,
     UndecodableError,
@@ -38,10 +30,25 @@ from fairbench_cli.base.encodings import (
 from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, user_error
 from fairbench_cli.base.progress_callbacks import PercentDone, ProgressCallback, ignore_progress
 from fairbench_cli.base.safe_text import format_path, join_names
+from fairbench_cli.base.stored_files import (
+    AGAIN,
+    PARQUET,
+    SNIFF,
+    find_kind,
+    is_arff,
+    is_workbook,
+    open_bytes,
+    path_on_disk,
+    read_first_bytes,
+    readable,
+    spool_stream,
+    unpack,
+)
+from fairbench_cli.data.table_edges import find_cut, find_table
 
 if TYPE_CHECKING:
     import pandas as pd
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 
 @runtime_checkable
@@ -57,8 +64,10 @@ if TYPE_CHECKING:
 
 
 LEFT_OUT = "Left out, as"  # how the notes begin on columns that cannot be read
-SNIFF = 1 << 18  # bytes
-CHUNK = 1 << 20  # bytes that are copied at once
+JSON_LAYOUTS = {"ndjson": "newline_delimited", "json": "array"}
+"""How DuckDB calls the layouts of JSON, by format."""
+LARGEST_DOCUMENT = 50_000_000  # characters of JSON that are read to say what it is
+WIDE = ("utf-16-le", "utf-16-be")
 BUFFER = 8_000_000  # bytes of a text table that DuckDB reads at once
 LONGEST = 2_000_000  # bytes of a row of a text table
 SHOWN_BEFORE = 20  # characters before a byte that is no text
@@ -73,9 +82,10 @@ NAMES = re.compile(r"\b(text|trimmed|number|code|group)_(\d+)\b")  # of columns 
 FRAME = "data frame"  # in messages, instead of a file
 
 Value = TypeVar("Value")
+KeyPath = tuple[str, ...]
 MAGIC = b"SQLite format 3\0"  # how such a file begins
 ADDRESS = "sqlite:///"  # how its address does
-Format = Literal["csv", "ndjson", "parquet", "sqlite", "workbook", "frame"]
+Format = Literal["csv", "ndjson", "json", "parquet", "sqlite", "workbook", "frame"]
 
 
 @dataclass(frozen=True)
@@ -99,7 +109,7 @@ class Source:
         The names that several columns have that differ: nobody can say which is meant.
     copies : tuple of (str, int)
         These names with each column that has them.
-    format : {"csv", "ndjson", "parquet", "sqlite", "workbook", "frame"}
+    format : {"csv", "ndjson", "json", "parquet", "sqlite", "workbook", "frame"}
         How the rows are written.
     path : Path
         Where the bytes are.
@@ -123,9 +133,12 @@ class Source:
     dropped_by : tuple of str
         The columns in one of which these have no value.
     rows_above : int or None
-        How many rows of a sheet stand above the first person's; None where that is not known.
+        How many rows of a sheet, or lines of a text, stand above the first person's; None where that is not
+        known.
     other_sheets : tuple of str
         Sheets of the workbook that are not read, and could be.
+    lists : tuple of str
+        Columns that are not read, as a cell of theirs is a list.
     """
 
     database: "DuckDBPyConnection"
@@ -147,6 +160,7 @@ class Source:
     dropped_by: tuple[str, ...] = ()
     rows_above: int | None = None
     other_sheets: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
 
     @property
     def column_index(self) -> dict[str, int]:
@@ -342,7 +356,7 @@ class Source:
     def text(self) -> Iterator[TextIO]:
         """Open a text format as text, line ends kept."""
         with (
-            _open_bytes(self.path, self.zipped) as binary,
+            open_bytes(self.path, self.zipped) as binary,
             io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text,
         ):
             yield text
@@ -411,22 +425,24 @@ def open_file(
     """
     name = format_path(source)
     with readable(name):
-        path = _path_on_disk(path_of(source), folder)
-        zipped, head = _read_first_bytes(path)
+        path = unpack(path_on_disk(path_of(source), folder), folder, name)
+        zipped, head = read_first_bytes(path)
         notes: tuple[str, ...] = ()
         if encoding is not None and not is_utf8(encoding):
             _refuse_encoding(name, head)
             tell(f"copying {name} in UTF-8", None)
             path = _copy_in_utf8(path, zipped, folder, encoding, name)
-            zipped, head = _read_first_bytes(path)
+            zipped, head = read_first_bytes(path)
             notes = (f"Read as {encoding}.",)
-        if head.startswith(MAGIC) and not zipped:
+        if head.startswith(MAGIC):
             from fairbench_cli.audit.scan.sqlite import copy_table
 
             table, names = copy_table(database, path, name, sql_table, tell)
             columns = [sql.text_column(f"x{i}") for i in range(len(names))]
             return _with_table(Source(database, name, (), "sqlite", path), table, names, columns)
-        if not zipped and is_workbook(path, head):
+        if is_workbook(path, head):
+            from fairbench_cli.audit.scan.spreadsheets import copy_sheet
+
             sheet = copy_sheet(database, path, name, sql_table, tell)
             workbook = Source(database, name, (), "workbook", path, notes=sheet.notes)
             workbook = replace(workbook, rows_above=sheet.rows_above, other_sheets=sheet.unread)
@@ -435,35 +451,27 @@ def open_file(
         if sql_table is not None or source.startswith(ADDRESS):
             fix: MessageText = ("leave out ", f'"{ADDRESS}"' if sql_table is None else Flag("table"))
             raise user_error("it is no SQLite file and no workbook", fix, name)
-        kind = _detect_format(name, zipped, head)
+        kind = _detect_format(name, head)
         source_file = Source(database, name, (), kind, path, zipped, notes=notes)
-        if source_file.format == "parquet":
+        if kind == "frame":
+            from fairbench_cli.audit.scan.other_programs import read_frame
+
+            if find_kind(head) is None and (error := not_utf8_error(source_file)):
+                raise error
+            return replace(open_frame(database, read_frame(path, head, name)), name=name, notes=notes)
+        if kind == "parquet":
             return _open_parquet(source_file)
         if not head.strip(b"\xef\xbb\xbf \t\r\n"):
             raise user_error("the file is empty", "write a header line, and rows below it", name)
-        if source_file.format == "ndjson" and head.startswith(
-            codecs.BOM_UTF8
-        ):  # which DuckDB takes in CSV alone
-            with _open_bytes(path, zipped) as file:
+        if kind != "csv" and head.startswith(codecs.BOM_UTF8):  # which DuckDB takes in CSV alone
+            with open_bytes(path, zipped) as file:
                 file.seek(len(codecs.BOM_UTF8))
                 source_file = replace(
-                    source_file, path=_spool_stream(file, folder / "plain", name), zipped=False
+                    source_file, path=spool_stream(file, folder / "plain", name), zipped=False
                 )
-        if source_file.format == "ndjson":
-            return _open_ndjson(source_file)
-        return _open_csv(source_file, head)
-
-
-@contextmanager
-def readable(name: str) -> Iterator[None]:
-    """Raise as a `UserError` that bytes cannot be read, or not be unpacked."""
-    try:
-        yield
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise user_error("the gzip data are damaged", "compress the file again", name) from None
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise user_error(f"cannot be read: {reason}", "check the path and its permissions", name) from None
+        if kind in JSON_LAYOUTS:
+            return _open_json(source_file)
+        return _open_csv(source_file, head, folder)
 
 
 def open_frame(database: "DuckDBPyConnection", frame: "Frame") -> Source:
@@ -489,13 +497,11 @@ def open_frame(database: "DuckDBPyConnection", frame: "Frame") -> Source:
         )
         where = "frame"
         first_table = "head"
-    kinds = database.execute(f"DESCRIBE SELECT * FROM {first_table}").fetchall()
-    columns = [sql.typed_column(sql.identifier(column), kind) for column, kind, *_ in kinds]
-    if names is None:
-        column_names = [column for column, *_ in kinds]
-    else:
-        column_names = names
-    return _with_table(Source(database, FRAME, (), "frame"), where, column_names, columns, first_table)
+    head = database.sql(f"SELECT * FROM {first_table} LIMIT 0")
+    frame_source = Source(database, FRAME, (), "frame")
+    return _with_typed_columns(
+        frame_source, where, head.columns if names is None else names, head, first_table
+    )
 
 
 def path_of(source: str) -> str:
@@ -567,75 +573,19 @@ def _readable_frame(frame: Any) -> tuple[list[str] | None, Any]:
     raise user_error(problem, "give a path, or a pandas, Polars or Arrow table")
 
 
-def _path_on_disk(source: str, folder: Path) -> Path:
-    """Return a path that may be read more than once and that DuckDB takes literally."""
-    if source == "-":
-        return _spool_stream(sys.stdin.buffer, folder / "input", source)
-    path = Path(source)
-    if path.is_dir():
-        raise user_error("it is a folder", "name a file", source)
-    if not path.exists():
-        raise user_error("no such file", "check the path", source)
-    with path.open("rb") as file:
-        if not path.is_file():  # a pipe
-            return _spool_stream(cast("BinaryIO", file), folder / "input", source)
-    path = path.absolute()
-    if set("*?[]{}") & set(str(path)) or format_path(path) != str(path):
-        # DuckDB would look for many files, or takes no name that is not UTF-8
-        link = folder / "input"
-        link.symlink_to(path)
-        return link
-    return path
-
-
-def _spool_stream(stream: BinaryIO, path: Path, name: str) -> Path:
-    """Keep what can be read only once; refuse a device, and what takes over half of the free space."""
-    with path.open("wb") as file:
-        while chunk := _read_available(stream):
-            if _is_device(stream):
-                raise user_error("it is a device", "name a file, or give the rows through a pipe", name)
-            file.write(chunk)
-            if file.tell() > shutil.disk_usage(path.parent).free:
-                size = f"{file.tell() / 1e9:.1f} GB"
-                temporary = tempfile.gettempdir()
-                problem = f"it goes on after {size}, half of the free space in {temporary}"
-                fix = "write it to a file and name that, or set TMPDIR to a larger disk"
-                raise user_error(problem, fix, name)
-    return path
-
-
-def _read_available(stream: BinaryIO) -> bytes:
-    """Read what is there; wait for it, and for signals.
-
-    A signal that comes just before a read that blocks is heard only when that read ends, so none blocks.
-    """
-    with suppress(OSError, ValueError):  # in memory, or not a pipe of POSIX
-        while not select.select([stream], [], [], 0.5)[0]:
-            pass
-    chunk: bytes = getattr(stream, "read1", stream.read)(CHUNK)
-    return chunk
-
-
-def _is_device(stream: BinaryIO) -> bool:
-    """Return whether a stream is a device other than a terminal, such as /dev/zero."""
-    with suppress(OSError):  # of one in memory
-        return stat.S_ISCHR(os.fstat(stream.fileno()).st_mode) and not stream.isatty()
-    return False
-
-
 def _refuse_encoding(name: str, head: bytes) -> None:
     """Refuse an encoding of what is no text, as far as its first bytes show."""
-    for magic, kind in ((MAGIC, "an SQLite"), (b"PAR1", "a Parquet")):
-        if head.startswith(magic):
-            problem = f"encoding has no effect: this is {kind} file"
-            raise user_error(problem, ("leave out ", Flag("encoding")), name)
+    kind = find_kind(head)
+    if kind is not None:
+        problem = f"encoding has no effect: this is {kind.called}"
+        raise user_error(problem, ("leave out ", Flag("encoding")), name)
 
 
 def _copy_in_utf8(path: Path, zipped: bool, folder: Path, encoding: str, name: str) -> Path:
     """Write a text file in UTF-8 into a folder; return where it is."""
     copy = folder / "utf8"
     try:
-        with _open_bytes(path, zipped) as text, copy.open("wb") as file:
+        with open_bytes(path, zipped) as text, copy.open("wb") as file:
             recode(text, file, encoding)
     except UndecodableError as error:
         problem = f"byte {error.byte:02X} is not {encoding}"
@@ -646,11 +596,19 @@ def _copy_in_utf8(path: Path, zipped: bool, folder: Path, encoding: str, name: s
 
 def not_utf8(source: Source) -> UserError:
     """Return the error for a text that is not UTF-8, with the place of the first byte that is not."""
-    with _open_bytes(source.path, source.zipped) as text:
-        error = find_undecodable(text)
-    _, head = _read_first_bytes(source.path)
+    error = not_utf8_error(source)
     if error is None:
         return user_error("the text is not UTF-8", ("name its encoding, ", Flag("encoding")), source.name)
+    return error
+
+
+def not_utf8_error(source: Source) -> UserError | None:
+    """Return the error for the first byte of a text that is not UTF-8; None where all are."""
+    with open_bytes(source.path, source.zipped) as text:
+        error = find_undecodable(text)
+    _, head = read_first_bytes(source.path)
+    if error is None:
+        return None
     encoding = likely_encoding(head, error)
     problem = f"byte {error.byte:02X}{_column_of_byte(error, head, source)} is not UTF-8"
     if encoding is None:
@@ -679,43 +637,23 @@ def _column_of_byte(error: UndecodableError, head: bytes, source: Source) -> str
     return clause
 
 
-def _open_bytes(path: Path, zipped: bool) -> BinaryIO:
-    return cast("BinaryIO", gzip.open(path) if zipped else path.open("rb"))
-
-
-def _read_first_bytes(path: Path) -> tuple[bool, bytes]:
-    """Return whether the file is gzip, and its first bytes without the compression."""
-    with path.open("rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
-    with _open_bytes(path, zipped) as file:
-        return zipped, file.read(SNIFF)
-
-
-def _detect_format(name: str, zipped: bool, head: bytes) -> Format:
-    if head.startswith(b"PAR1"):
-        if zipped:
-            problem = "Parquet inside gzip is not read"
-            raise user_error(problem, "decompress it first: Parquet is packed", name)
+def _detect_format(name: str, head: bytes) -> Format:
+    if head.startswith(PARQUET):
         return "parquet"
-    kinds = {
-        b"PK\x03\x04": "a zip archive",
-        b"\x28\xb5\x2f\xfd": "zstd data",
-        b"BZh": "bzip2 data",
-    }
-    for magic, kind in kinds.items():
-        if head.startswith(magic):
-            raise user_error(f"this is {kind}", "unpack it, or save it as CSV", name)
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in head[:200]:
-        utf16 = Flag("encoding", "utf-16")
-        fix: MessageText = ("name its encoding, ", utf16, ", or save it as UTF-8")
-        remedy = (utf16,) if head[:1] in (b"\xff", b"\xfe") else ()
-        raise user_error("this is UTF-16 or binary, not UTF-8 text", fix, name, remedy=remedy)
+    other = find_kind(head)
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if other is not None and not other.is_read:
+        raise other.refusal(name)
+    if other is not None or is_arff(start):
+        return "frame"
+    _refuse_binary(name, head)
     if start[:15].lower().startswith((b"<html", b"<!doctype", b"<table", b"<?xml")):
         problem = "this is a web page or XML, whatever its name says"
         raise user_error(problem, "open it in the program that it is from, and save it as .xlsx or CSV", name)
-    if start.startswith((b"[{", b"[\n", b"[\r", b"[ ")):
-        raise user_error("this is a JSON array", "write one JSON object per line (.ndjson)", name)
+    if re.match(rb"\[\s*\{", start):
+        return "json"
+    if start.startswith((b"[[", b"[\n", b"[\r", b"[ ")):
+        raise user_error("this is a JSON array, not one of objects", "write one object per person", name)
     if name.lower().removesuffix(".gz").endswith((".parquet", ".pq")) and head:
         raise user_error("this is not a Parquet file", "name it after what it is, for instance .csv", name)
     by_name = name.lower().removesuffix(".gz").endswith((".ndjson", ".jsonl"))
@@ -724,71 +662,199 @@ def _detect_format(name: str, zipped: bool, head: bytes) -> Format:
     return "csv"
 
 
+def _refuse_binary(name: str, head: bytes) -> None:
+    """Refuse bytes that are no text in UTF-8: UTF-16 as such, and what nobody knows."""
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        likely = "utf-16"
+    elif b"\x00" in head[:200]:
+        likely = next((name for name in WIDE if _reads_as(head[:200], name)), "")
+    else:
+        return
+    if likely:
+        flag = Flag("encoding", likely)
+        problem = f"this is {likely.upper()}, not UTF-8 text"
+        raise user_error(
+            problem, ("name its encoding, ", flag, ", or save it as UTF-8"), name, remedy=(flag,)
+        )
+    raise user_error("this is no text, and no kind of file that is known by its first bytes", AGAIN, name)
+
+
+def _reads_as(head: bytes, encoding: str) -> bool:
+    """Return whether bytes are Western text in an encoding of two bytes a letter."""
+    text = head[: len(head) // 2 * 2].decode(encoding, "replace")
+    return all(letter.isprintable() or letter in "\t\r\n" for letter in text) and text[:20].isascii()
+
+
 def _open_parquet(source: Source) -> Source:
     import duckdb
 
     table = f"read_parquet({sql.quoted(str(source.path))}, hive_partitioning=false)"
     try:
-        described = source.rows(f"DESCRIBE SELECT * FROM {table}")
+        head = source.database.sql(f"SELECT * FROM {table} LIMIT 0")
         schema = f"SELECT name, num_children FROM parquet_schema({sql.quoted(str(source.path))})"
         _, *fields = source.rows(schema)
     except duckdb.Error:
         raise user_error("the Parquet data are damaged", "write the file again", source.name) from None
-    columns = [sql.typed_column(sql.identifier(column), kind) for column, kind, *_ in described]
-    names = [column for column, *_ in described]
+    names = head.columns
     if len(fields) == len(names) and not any(n_children for _, n_children in fields):
         names = [name for name, _ in fields]  # DuckDB gives columns of one name others of its own
-    return _with_table(source, table, names, columns)
+    return _with_typed_columns(source, table, names, head)
 
 
-def _open_ndjson(source: Source) -> Source:
+def _with_typed_columns(
+    source: Source, table: str, names: Sequence[str], head: "DuckDBPyRelation", first_table: str = "first"
+) -> Source:
+    """Return a table of columns of any type; fields of structs have dotted names, lists are left out."""
+    columns: list[tuple[str, sql.ColumnSql]] = []
+    lists: list[str] = []
+
+    def add(name: str, value: str, kind: Any) -> None:
+        if kind.id == "struct":
+            for field, field_kind in kind.children:
+                add(f"{name}.{field}", f"struct_extract({value}, {sql.quoted(field)})", field_kind)
+        elif kind.id in ("list", "array", "map", "union"):
+            lists.append(name)
+        else:
+            columns.append((name, sql.typed_column(value, str(kind))))
+
+    for name, column, kind in zip(names, head.columns, head.types, strict=True):
+        add(name, sql.identifier(column), kind)
+    opened = _without_lists(source, lists)
+    return _with_table(
+        opened, table, [name for name, _ in columns], [column for _, column in columns], first_table
+    )
+
+
+def _without_lists(source: Source, lists: Sequence[str]) -> Source:
+    """Return a source with a note on the columns that are left out, as a cell of theirs is a list."""
+    if not lists:
+        return source
+    note = f"{LEFT_OUT} a cell holds a list: {join_names([format_value(name) for name in lists])}."
+    return replace(source, lists=tuple(lists), notes=(*source.notes, note))
+
+
+def _open_json(source: Source) -> Source:
+    """Return JSON objects, one per line or in an array, with a column for each key."""
     name = source.name
     number = 0
-    keys: dict[str, None] = {}
+    kinds: dict[KeyPath, set[str]] = {}
+    n_objects = 0
     try:
-        with source.text() as text:
-            for number, line in enumerate(islice(text, SAMPLE), 1):
-                if line.strip():
-                    record = json.loads(line)
-                    if not isinstance(record, dict):
-                        problem = "a line is not a JSON object"
-                        raise user_error(problem, 'write {"score": 1, …}', f"{name}:{number}")
-                    keys.update(dict.fromkeys(record))
+        for number, line in enumerate(_json_texts(source), 1):
+            if line.strip():
+                record = json.loads(line)
+                if not isinstance(record, dict):
+                    problem = "a line is not a JSON object"
+                    raise user_error(problem, 'write {"score": 1, …}', f"{name}:{number}")
+                n_objects += 1
+                _note_kinds(record, (), kinds)
     except UnicodeError:
         raise not_utf8(source) from None
     except (json.JSONDecodeError, RecursionError) as error:
+        _refuse_document(source)
         raise user_error(f"not JSON: {error}", "write one JSON object per line", f"{name}:{number}") from None
+    if n_objects == 1 and all(kind & {"list", "fields"} for path, kind in kinds.items() if len(path) == 1):
+        _refuse_document(source)
     if number == SAMPLE:
-        keys.update(dict.fromkeys(_read_all_keys(source)))
+        for key in _read_all_keys(source):
+            kinds.setdefault((key,), {"value"})
+    return _with_keys(source, kinds)
+
+
+def _json_texts(source: Source) -> Iterator[str]:
+    """Yield the texts of the first objects."""
+    if source.format == "ndjson":
+        with source.text() as text:
+            yield from islice(text, SAMPLE)
+        return
+    import duckdb
+
+    objects = f"SELECT json::VARCHAR FROM {_json_objects(source)} LIMIT {SAMPLE}"
+    try:
+        texts = source.database.execute(objects).fetchall()
+    except duckdb.Error as error:
+        problem = f"not an array of JSON objects: {str(error).splitlines()[0]}"
+        raise user_error(problem, "write one JSON object per line (.ndjson)", source.name) from None
+    yield from (text for (text,) in texts)
+
+
+def _json_objects(source: Source) -> str:
+    return f"read_json_objects({source.bytes_sql}, format='{JSON_LAYOUTS[source.format]}')"
+
+
+def _note_kinds(record: dict[str, Any], above: KeyPath, kinds: dict[KeyPath, set[str]]) -> None:
+    """Note of each key of an object whether it has values, lists, or fields of its own."""
+    for key, value in record.items():
+        kind = kinds.setdefault((*above, key), set())
+        if isinstance(value, dict):
+            kind.add("fields")
+            _note_kinds(value, (*above, key), kinds)
+        elif isinstance(value, list):
+            kind.add("list")
+        elif value is not None:
+            kind.add("value")
+
+
+def _refuse_document(source: Source) -> None:
+    """Refuse a file that is one JSON object with a whole table in it."""
+    from fairbench_cli.audit.scan.other_programs import describe_document
+
+    with source.text() as text:
+        error = describe_document(text.read(LARGEST_DOCUMENT), source.name)
+    if error is not None:
+        raise error
+
+
+def _with_keys(source: Source, kinds: dict[KeyPath, set[str]]) -> Source:
+    """Return JSON objects with a column for each key, and for each field of what is an object in its turn."""
+    name = source.name
     notes = source.notes
+    keys = [path[0] for path in kinds if len(path) == 1]
     if "" in keys:  # which DuckDB does not know
         notes += ("A key without a name is left out.",)
-    keys.pop("", None)
+    keys = [key for key in keys if key]
     if len({key.lower() for key in keys}) < len(keys):
         raise user_error("two keys differ only in capitals", "rename one of them", name)
-    if any("\x00" in key for key in keys):
+    all_keys = "".join(chain.from_iterable(kinds))
+    if "\x00" in all_keys:
         raise user_error("a key holds a NUL character", "rename it", name)
-    if any("\ud800" <= letter <= "\udfff" for key in keys for letter in key):
+    if any("\ud800" <= letter <= "\udfff" for letter in all_keys):
         raise user_error("a key holds half of a character", "rename it", name)
-    kinds = ", ".join(f"{sql.quoted(key)}: 'VARCHAR'" for key in keys)
-    options = f"format='newline_delimited', columns={{{kinds}}}, hive_partitioning=false"
+    columns: dict[str, sql.ColumnSql] = {}
+    lists: list[str] = []
+    for path, kind in kinds.items():
+        dotted = ".".join(path)
+        if not path[0] or kind == {"fields"} or (len(path) > 1 and (dotted in keys or dotted in columns)):
+            continue
+        if kind == {"list"}:
+            lists.append(dotted)
+            continue
+        value = sql.identifier(path[0])
+        if len(path) > 1:
+            place = "$" + "".join("." + json.dumps(key, ensure_ascii=False) for key in path[1:])
+            value = (
+                f"CASE WHEN json_valid({value}) THEN json_extract_string({value}, {sql.quoted(place)}) END"
+            )
+        columns[dotted] = sql.text_column(value)
+    types = ", ".join(f"{sql.quoted(key)}: 'VARCHAR'" for key in keys)
+    options = f"format='{JSON_LAYOUTS[source.format]}', columns={{{types}}}, hive_partitioning=false"
     table = f"read_json({source.bytes_sql}, {options})"
-    columns = [sql.text_column(sql.identifier(key)) for key in keys]
-    return _with_table(replace(source, notes=notes), table, list(keys), columns)
+    opened = _without_lists(replace(source, notes=notes), lists)
+    return _with_table(opened, table, list(columns), list(columns.values()))
 
 
 def _read_all_keys(source: Source) -> list[str]:
-    """Return the keys of all lines, sorted; those of none where a line is no JSON, which is refused later."""
+    """Return the keys of all objects, sorted; none where a line is no JSON, which is refused later."""
     import duckdb
 
-    keys_sql = f"SELECT DISTINCT json_keys(json) AS keys FROM read_ndjson_objects({source.bytes_sql})"
+    keys_sql = f"SELECT DISTINCT json_keys(json) AS keys FROM {_json_objects(source)}"
     with suppress(duckdb.Error):
         key_rows = source.database.execute(f"SELECT DISTINCT unnest(keys) AS k FROM ({keys_sql}) ORDER BY k")
         return [key for (key,) in key_rows.fetchall()]
     return []
 
 
-def _open_csv(source: Source, head: bytes) -> Source:
+def _open_csv(source: Source, head: bytes, folder: Path) -> Source:
     name = source.name
     try:
         text = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=len(head) < SNIFF)
@@ -797,38 +863,52 @@ def _open_csv(source: Source, head: bytes) -> Source:
     if len(head) == SNIFF and len(text.splitlines()) == 1:
         problem = "the first line is longer than any header"
         raise user_error(problem, "check that this is a CSV file", f"{name}:1")
-    if not text.splitlines()[0].strip(sql.BLANKS):
-        raise user_error("the first line is blank", "start with the header", f"{name}:1")
-    notes = list(source.notes)
     tabs = name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
-    if tabs:
-        separator = "\t"
-    else:
-        separator = ","
+    usual = "\t" if tabs else ","
+    separator = usual
     headers = {mark: _parse_header(text, mark) for mark in dict.fromkeys((separator, *";\t|,"))}
     if len(headers[separator]) < 2:
         mark_of_most = max(headers, key=lambda mark: len(headers[mark]))
         if len(headers[mark_of_most]) > 1:
             separator = mark_of_most
-            called = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}[mark_of_most]
-            notes.append(f"Columns are separated by {called}.")
     header = headers[separator]
+    lines_above = 1
+    notes: tuple[str, ...] = ()
+    table = find_table(text, header, separator, name)
+    if table is not None:
+        header = table.names
+        separator = table.separator
+        lines_above = table.lines_above
+        notes = table.notes
+    elif not text.splitlines()[0].strip(sql.BLANKS):
+        raise user_error("the first line is blank", "start with the header", f"{name}:1")
     if not header:
         raise user_error("the header cannot be read", "check its quotes", f"{name}:1")
+    if separator != usual:
+        called = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}.get(separator, separator)
+        notes = (f"Columns are separated by {called}.", *notes)
+    if len(header) > 1 and not source.zipped and (cut := find_cut(source.path, separator, len(header))):
+        end, notes_below = cut
+        notes += notes_below
+        with source.path.open("rb") as file:
+            source = replace(source, path=spool_stream(file, folder / "table", name))
+        os.truncate(source.path, end)
+    source = replace(source, notes=source.notes + notes, rows_above=lines_above)
     kinds = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(header)))
     if separator == "\t":
         mark = "chr(9)"
     else:
         mark = sql.quoted(separator)
+    names_in = f"header=false, skip={lines_above}" if table is not None else "header=true"
     options = (
-        f"auto_detect=false, header=true, delim={mark}, quote='\"', escape='\"', strict_mode=true, "
+        f"auto_detect=false, {names_in}, delim={mark}, quote='\"', escape='\"', strict_mode=true, "
         f"hive_partitioning=false, buffer_size={BUFFER}, max_line_size={LONGEST}, columns={{{kinds}}}"
     )
     if source.zipped:
         options += ", parallel=false"  # in parallel, a last row longer than the buffer would be lost
     elif _ends_with_long_row(source.path):
         raise too_long(name)
-    separated = replace(source, separator=separator, notes=tuple(notes))
+    separated = replace(source, separator=separator)
     columns = [sql.text_column(f"x{i}") for i in range(len(header))]
     return _with_table(separated, f"read_csv({source.bytes_sql}, {options})", header, columns)
 

@@ -4,7 +4,7 @@ import datetime as dt
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,28 +13,30 @@ import numpy as np
 from fairbench_cli.base.errors import Flag, format_value, suggest, user_error
 from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
 from fairbench_cli.base.safe_text import format_count, join_names, printable
+from fairbench_cli.data.table_edges import (
+    Row,
+    count_filled,
+    describe_above,
+    describe_below,
+    describe_units,
+    find_end,
+    find_header,
+    is_units,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-ZIP = b"PK\x03\x04"
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # .xls, and what has a password
-ENDINGS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 MOST_UNPACKED = 2**30  # bytes of all parts; ordinary files are 5 to 10 times as large as packed
 LARGE_PART = 100_000_000  # bytes; parts that are larger are looked at
 MOST_TIMES = 200  # that a large part may grow
 MOST_PARTS = 1_000
-MOST_ABOVE = 100  # rows, in which the names are looked for
+LOOKED_AT = 300  # rows, to tell units from people
 MOST_NAMED = 5  # sheets or columns, in a note
-TOTALS = frozenset(
-    "total totals sum subtotal mean average totaal gemiddelde summe gesamt mittelwert somme totale".split()  # noqa: SIM905
-)
-"""What the row below all others is called that sums them up, in small letters."""
 WHOLE = 2.0**53  # from here on not every whole number is a float
 CELLS = 500_000  # that are copied at once
 
 Cell = Any
-Row = Sequence[Cell]
 
 
 @dataclass(frozen=True)
@@ -60,20 +62,6 @@ class CopiedSheet:
     notes: tuple[str, ...]
     rows_above: int | None
     unread: tuple[str, ...]
-
-
-def is_workbook(path: Path, head: bytes) -> bool:
-    """Return whether a file is a workbook by what is in it, whatever it is called."""
-    if head.startswith(OLE):
-        return True
-    if not head.startswith(ZIP):
-        return False
-    try:
-        with zipfile.ZipFile(path) as archive:
-            entries = set(archive.namelist())
-    except (zipfile.BadZipFile, OSError):
-        return path.suffix.lower() in ENDINGS
-    return "[Content_Types].xml" in entries or "content.xml" in entries
 
 
 def copy_sheet(
@@ -122,18 +110,24 @@ def copy_sheet(
         problem = f"cannot be read as a workbook: {printable(str(error))}"
         raise user_error(problem, "open it and save it again, or save the sheet as CSV", name) from None
     first_row, first_column = sheet.start or (0, 0)
-    fill_of_row = list(map(_count_filled, rows))  # of its own, before merged cells are filled
+    fill_of_row = list(map(count_filled, rows))  # of its own, before merged cells are filled
     filled = _fill_merged(rows, merged, first_row, first_column)
-    header = _find_header(rows)
+    header = find_header(rows)
     if header is None:
         problem = f"sheet {format_value(chosen)} has no rows"
         raise user_error(problem, ("name another with ", Flag("table")), name)
     names, columns = _read_names(rows[header])
-    end = _find_end(rows, fill_of_row, header + 1)
+    notes += describe_above(first_row + header + 1, _texts(rows[:header]))
+    units = rows[header + 1] if header + 1 < len(rows) else []
+    if is_units(units, rows[header], rows[header + 2 : header + 2 + LOOKED_AT]):
+        notes.append(describe_units(units))
+        header += 1
+    end = find_end(rows, fill_of_row, header + 1)
     body = rows[header + 1 : end]
     data_rows = [row for row, n_filled in zip(body, fill_of_row[header + 1 : end], strict=True) if n_filled]
-    notes += _describe_rows(first_row + header, rows[:header], len(body) - len(data_rows))
-    notes += _describe_below(rows[end:])
+    if len(data_rows) < len(body):
+        notes.append(f"{format_count(len(body) - len(data_rows), 'blank row')} between others left out.")
+    notes += describe_below(_texts(rows[end:]))
     inside = [column for column in filled if column in columns]
     if inside:
         called = join_names([names[columns.index(column)] for column in inside], MOST_NAMED)
@@ -216,65 +210,9 @@ def _fill_merged(
     return sorted(filled)
 
 
-def _is_blank(row: Row) -> bool:
-    return _count_filled(row) == 0
-
-
-def _count_filled(row: Row) -> int:
-    return sum(cell not in ("", None) for cell in row)
-
-
-def _find_header(rows: Sequence[Row]) -> int | None:
-    """Return which row has the names: the first of mostly words that differ, without a gap, as wide as half.
-
-    Without such a row it is the first that is not blank.
-
-    >>> _find_header([["Staff of 2024", "", ""], ["", "", ""], ["sex", "age", "hired"], ["f", 30.0, "yes"]])
-    2
-    """
-    first_filled = None
-    for number, row in enumerate(islice(rows, MOST_ABOVE)):
-        if _is_blank(row):
-            continue
-        if first_filled is None:
-            first_filled = number
-        filled = [column for column, cell in enumerate(row) if cell not in ("", None)]
-        cells = row[filled[0] : filled[-1] + 1]
-        texts = [cell for cell in cells if isinstance(cell, str) and cell != ""]
-        is_whole = len(cells) == len(filled) and len(set(texts)) == len(texts)
-        if is_whole and 2 * len(texts) >= len(row) and 2 * len(texts) >= len(cells):
-            return number
-    return first_filled
-
-
-def _find_end(rows: Sequence[Row], fill_of_row: Sequence[int], start: int) -> int:
-    """Return where the rows of people end: above totals, and above remarks that stand apart.
-
-    `fill_of_row` is how many cells each row has of its own.
-
-    >>> rows = [["f", 30.0, 10.0], ["Total", "", 10.0], ["", "", ""], ["* a year", "", ""]]
-    >>> _find_end(rows, [3, 2, 0, 1], 0)
-    1
-    """
-    end = len(rows)
-    while end > start:
-        last = end - 1
-        texts = [cell for cell in rows[last] if isinstance(cell, str)]
-        is_total = any(text.strip(" :").casefold() in TOTALS for text in texts)
-        sums_up = is_total and 0 < fill_of_row[last] < len(rows[last])
-        stands_apart = fill_of_row[last] == 1 and last > start and fill_of_row[last - 1] == 0
-        if fill_of_row[last] and not sums_up and not (stands_apart and texts and len(rows[last]) > 1):
-            break
-        end = last
-    return end
-
-
-def _describe_below(below: Sequence[Row]) -> list[str]:
-    """Return a note on what stands below the rows of people, if something does."""
-    texts = [to_text(cell) for cell in chain.from_iterable(below) if cell not in ("", None)]
-    if not texts:
-        return []
-    return [f"What stands below the table is left out ({printable(str(texts[0]))[:60]})."]
+def _texts(rows: Sequence[Row]) -> list[str]:
+    """Return the cells of rows that hold something, as text."""
+    return list(filter(None, map(to_text, chain.from_iterable(rows))))
 
 
 def _read_names(row: Row) -> tuple[list[str], list[int]]:
@@ -287,18 +225,6 @@ def _read_names(row: Row) -> tuple[list[str], list[int]]:
             names.append(text)
             columns.append(column)
     return names, columns
-
-
-def _describe_rows(header: int, above: Sequence[Row], n_blank: int) -> list[str]:
-    """Return notes on where the names are and what was left out."""
-    notes = []
-    if header:
-        titles = [to_text(cell) for row in above for cell in row if cell not in ("", None)]
-        title = f" ({printable(str(titles[0]))[:60]})" if titles else ""
-        notes.append(f"The names of columns are in row {header + 1}; what stands above is left out{title}.")
-    if n_blank:
-        notes.append(f"{format_count(n_blank, 'blank row')} between others left out.")
-    return notes
 
 
 def _copy_rows(

@@ -2,10 +2,11 @@
 
 import csv
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from io import StringIO
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +18,14 @@ from fairbench_cli.base.encodings import ADVICE, WINDOWS
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.data.columns import is_number, relabel_cells
-from fairbench_cli.data.files import UTF8, guess_separator, has_different_cells, read_cells, split_lines
+from fairbench_cli.data.files import (
+    UTF8,
+    find_file_format,
+    guess_separator,
+    has_different_cells,
+    read_cells,
+    split_lines,
+)
 from fairbench_cli.data.load import MOST_PEOPLE
 from fairbench_cli.data.number_writing import (
     GAPS,
@@ -27,10 +35,12 @@ from fairbench_cli.data.number_writing import (
     find_writing,
 )
 from fairbench_cli.data.recognise import COUNTS
+from fairbench_cli.data.table_edges import find_cut, find_table, has_header
 
 MOST_CELLS = 10_000  # of a table of counts
 Mask = NDArray[np.bool_]
 LINES = 1000  # of the file that are looked at
+LOOKED_AT = 1 << 18  # characters, in which the names are looked for
 SEPARATOR_NAMES = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " "}
 
 
@@ -54,11 +64,9 @@ def guess_layout(
     UserError
         When it cannot be read or is empty.
     """
-    for format_ in ("arff", "parquet"):
-        if path.suffix.lower() == f".{format_}":
-            if not path.is_file():
-                raise user_error(f"no such file: {path}", "check the path")
-            return FileLayout(format_, encoding=encoding)
+    kind = find_file_format(path)
+    if kind != "csv":
+        return FileLayout(kind, encoding=encoding)
     fix = ("name its encoding, likely ", Flag("encoding", WINDOWS), f"; else {ADVICE}")
     text = read_text(path, encoding or UTF8, newline="", encoding_fix=fix)
     lines = [line.rstrip("\r\n") for line in islice(StringIO(text, newline=""), LINES) if line.strip()]
@@ -69,33 +77,30 @@ def guess_layout(
         rows = split_lines(lines, chosen)
     except csv.Error:
         rows = []  # whoever reads the file says where the quotes are wrong
+    if header is None and chosen == " " and len(set(map(len, rows))) > 1:
+        _refuse_surroundings(path, text, lines[:1], ",")
+    elif header is None and rows and chosen != " ":
+        _refuse_surroundings(path, text, rows[0], chosen)
     if header is None:
         header = not rows or has_header(rows)
     return FileLayout("csv", chosen, header, encoding)
 
 
-def has_header(rows: list[list[str]]) -> bool:
-    """Return whether the first row names the columns.
-
-    It does if none of its cells is a number and a number stands below one; or if they are different texts,
-    most of which never occur again in their column.
-
-    >>> has_header([["sex", "age"], ["f", "30"]]), has_header([["f"], ["m"], ["f"], ["m"]])
-    (True, False)
-    """
-    first_row, *other_rows = rows
-    filled = [cell for cell in first_row if cell]
-    if any(map(is_number, filled)) or len(filled) < len(first_row) - 1:
-        return False
-    columns = list(zip(*other_rows, strict=False))
-    if any(map(is_number, chain.from_iterable(column[:5] for column in columns))):
-        return True
-    if len(set(filled)) < len(filled):
-        return False
-    n_unique = 0
-    for cell, column in zip(first_row, columns, strict=False):
-        n_unique += cell not in column
-    return n_unique > len(first_row) / 2
+def _refuse_surroundings(path: Path, text: str, first_row: list[str], separator: str) -> None:
+    """Refuse a text with something above the names or below the rows: a card names a whole file."""
+    table = find_table(text[:LOOKED_AT], first_row, separator, str(path))
+    line, above = (1, 1) if table is None else (table.names_line, table.lines_above)
+    width = len(first_row if table is None else table.names)
+    cut = find_cut(path, separator if table is None else table.separator, width) if width > 1 else None
+    notes = (() if table is None else table.notes) + (() if cut is None else cut[1])
+    if not notes:
+        return
+    last = "$" if cut is None else path.read_bytes()[: cut[0]].count(b"\n")
+    lines = f"{line},{last}p" if line == above else f"{line}p;{above + 1},{last}p"
+    paths = [shlex.quote(str(name)) for name in (path, path.with_stem(f"{path.stem}-table"))]
+    fix = f"write those that are to a file, and name that: sed -n '{lines}' {paths[0]} > {paths[1]}"
+    reasons = " ".join(notes).replace("is left out", "is none of it")
+    raise user_error(f"not all lines are rows of the table. {reasons}", fix, f"{path}:{line}")
 
 
 def read_named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.DataFrame:
