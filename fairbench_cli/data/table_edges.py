@@ -13,7 +13,7 @@ from typing import Any
 
 from fairbench_cli.base.errors import format_value, user_error
 from fairbench_cli.base.safe_text import printable
-from fairbench_cli.base.spelling_variants import NO_VALUE
+from fairbench_cli.data.number_writing import GAP_WORDS
 
 MOST_ABOVE = 100  # rows, in which the names are looked for
 MOST_BELOW = 40  # lines at the end of a text that are looked at
@@ -88,15 +88,15 @@ def find_end(rows: Sequence[Row], fill_of_row: Sequence[int], start: int) -> int
     end = len(rows)
     width = max(map(len, rows), default=0)
     while end > start and width > 1:
-        last = end - 1
-        texts = [cell.strip() for cell in rows[last] if isinstance(cell, str) and cell.strip()]
+        bottom = end - 1
+        texts = [cell.strip() for cell in rows[bottom] if isinstance(cell, str) and cell.strip()]
         is_total = any(text.strip(" :").casefold() in TOTALS for text in texts)
-        sums_up = is_total and 0 < fill_of_row[last] < len(rows[last]) and _sums_up(rows, last, start)
+        sums_up = is_total and 0 < fill_of_row[bottom] < len(rows[bottom]) and _sums_up(rows, bottom, start)
         apart = last > start and fill_of_row[last - 1] == 0
-        is_remark = fill_of_row[last] == 1 and any(
+        is_remark = fill_of_row[bottom] == 1 and any(
             REMARK.match(text) or (apart and not is_numeric(text)) for text in texts
         )
-        if fill_of_row[last] and not sums_up and not is_remark:
+        if fill_of_row[bottom] and not sums_up and not is_remark:
             break
         end = last
     return end
@@ -104,9 +104,9 @@ def find_end(rows: Sequence[Row], fill_of_row: Sequence[int], start: int) -> int
 
 def _sums_up(rows: Sequence[Row], last: int, start: int) -> bool:
     """Return whether no row before has the word of a total where the last one has it."""
-    for column, cell in enumerate(rows[last]):
+    for column, cell in enumerate(rows[bottom]):
         if isinstance(cell, str) and cell.strip(" :").casefold() in TOTALS:
-            return all(column >= len(row) or row[column] != cell for row in rows[start:last])
+            return all(column >= len(row) or row[column] != cell for row in rows[start:bottom])
     return False
 
 
@@ -125,7 +125,7 @@ def is_units(row: Row, names: Row, rows_below: Sequence[Row]) -> bool:
         if not cell:
             continue
         bare = cell.strip("()[]")
-        if cell in cells or cell.lower() in NO_VALUE or not (bare != cell or bare.lower() in UNITS):
+        if cell in cells or cell.lower() in GAP_WORDS or not (bare != cell or bare.lower() in UNITS):
             return False
         units += sum(map(is_numeric, cells)) * 2 > len(cells)
     return units > 0 and len(rows_below) > 1
