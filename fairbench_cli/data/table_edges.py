@@ -88,21 +88,22 @@ def find_end(rows: Sequence[Row], fill_of_row: Sequence[int], start: int) -> int
     end = len(rows)
     width = max(map(len, rows), default=0)
     while end > start and width > 1:
-        bottom = end - 1
-        texts = [cell.strip() for cell in rows[bottom] if isinstance(cell, str) and cell.strip()]
+        row = rows[end - 1]
+        fill = fill_of_row[end - 1]
+        texts = [cell.strip() for cell in row if isinstance(cell, str) and cell.strip()]
         is_total = any(text.strip(" :").casefold() in TOTALS for text in texts)
-        sums_up = is_total and 0 < fill_of_row[bottom] < len(rows[bottom]) and _sums_up(rows, bottom, start)
-        apart = last > start and fill_of_row[last - 1] == 0
-        is_remark = fill_of_row[bottom] == 1 and any(
+        sums_up = is_total and 0 < fill < len(row) and _sums_up(rows, end - 1, start)
+        apart = end - 1 > start and fill_of_row[end - 2] == 0
+        is_remark = fill == 1 and any(
             REMARK.match(text) or (apart and not is_numeric(text)) for text in texts
         )
-        if fill_of_row[bottom] and not sums_up and not is_remark:
+        if fill and not sums_up and not is_remark:
             break
-        end = last
+        end -= 1
     return end
 
 
-def _sums_up(rows: Sequence[Row], last: int, start: int) -> bool:
+def _sums_up(rows: Sequence[Row], bottom: int, start: int) -> bool:
     """Return whether no row before has the word of a total where the last one has it."""
     for column, cell in enumerate(rows[bottom]):
         if isinstance(cell, str) and cell.strip(" :").casefold() in TOTALS:
