@@ -11,7 +11,7 @@ from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.base.safe_text import format_path
 
-WRITE_AGAIN = "audit the file again, with --format finished"
+WRITE_AGAIN = "audit the people again: `fairbench audit FILE --format finished`"
 KEYS = frozenset(("format", "verdict", "headline", "gate", "source", "rows", "config"))
 """Keys that every version's JSON of an audit has."""
 START = re.compile(rb'\s*\{\s*"format"\s*:\s*\d+\s*,\s*"verdict"\s*:\s*("\w*"|null)\s*,\s*"headline"\s*:')
@@ -66,7 +66,9 @@ def parse_audit(text: str, name: str) -> AuditResult:
         content = json.loads(text)
     except (ValueError, RecursionError):
         problem = "it is no JSON, or only the beginning of one"
-        raise user_error(problem, "give what --format finished wrote, whole", name) from None
+        raise user_error(
+            problem, "give it whole, or write it again: `fairbench audit FILE --format finished`", name
+        ) from None
     if not isinstance(content, dict) or not content.keys() >= KEYS:
         problem = "it is not the JSON of an audit"
         raise user_error(problem, "give what `fairbench audit --format finished` wrote", name)

@@ -220,7 +220,9 @@ def audit(
     if plan:
         for flag, value in (("--pdf", pdf), ("--to-db", to_db)):
             if value:
-                raise user_error(f"a plan has no {flag}", "give --output, which writes its files", flag)
+                raise user_error(
+                    f"a plan has no {flag}", f"give --output FOLDER in the place of {flag}", flag
+                )
         if only or repeat is not None:
             problem = "a plan is about rows that are not decided yet"
             raise user_error(problem, "leave one of the two out", "--only" if only else "--repeat")
@@ -242,8 +244,8 @@ def audit(
     if is_finished and (keys or config or only or repeat is not None):
         names = [*keys, *(["config"] if config else []), *(["only"] if only else []), "repeat"]
         problem = f"a finished audit takes no --{names[0]}"
-        fix = "audit the file of people again, or ask for --output, --format and --all alone"
-        raise user_error(problem, fix, format_path(preds))
+        fix = "leave it out, or audit the people again"
+        raise user_error(problem, fix, f"--{names[0]}")
     with stoppable() as stopped:
         try:
             with Activity(f"reading {preds}") as activity:

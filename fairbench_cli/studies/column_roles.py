@@ -64,7 +64,9 @@ def assign_roles(
             raise user_error(f"no role is called {role}", suggest(role, USUAL_NAMES), Flag("columns"))
     if values and ("value" in columns or ("metric" in columns and len(values) > 1)):
         problem = "values are in one column, perhaps next to one of metrics, or in a column per metric"
-        raise user_error(problem, ("leave out one of ", Flag("values"), " and ", Flag("columns")), rows.name)
+        raise user_error(
+            problem, ("leave out ", Flag("values"), ", or the column in ", Flag("columns")), rows.name
+        )
     used = set(values)
     for name in columns.values():
         used.update(rows.columns[column] for column in columns_of(rows, name))

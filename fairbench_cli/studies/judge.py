@@ -173,7 +173,7 @@ def make_design(kind: str | None, train_share: float | None = None, folds: int |
         raise user_error(problem, f"say --design, which is one of {listed}", "--design")
     name: DesignKind = next(design_kind for design_kind in get_args(DesignKind) if design_kind == kind)
     if train_share is not None and name not in ("splits", "unpaired"):
-        raise user_error("it is about splits", f"leave it out with --design {name}", "--train-share")
+        raise user_error(f"it is about splits, and the design is {name}", "leave it out", "--train-share")
     if folds is not None and name != "folds":
         raise user_error("it is about cross-validation", "add --design folds", "--folds")
     if name == "folds":

@@ -52,7 +52,7 @@ def read_baseline(path: str) -> AcceptedFailures:
     comparisons = _failing_comparisons(content)
     if comparisons is None:
         problem = f"{format_path(path)} is no ci.json of an audit"
-        fix = "give the ci.json that an audit writes with --output, or prints with --format ci"
+        fix = "leave it out, or give what `fairbench audit FILE --format ci` prints"
         raise user_error(problem, fix, Flag("baseline"))
     for comparison in comparisons:
         ends = [comparison.get(f"difference_{end}") for end in ("low", "high")]

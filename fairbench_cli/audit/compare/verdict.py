@@ -10,6 +10,7 @@ from fairbench_cli.audit.compare.report import AttributeVerdict, Interval, Place
 from fairbench_cli.audit.config import DEFAULT, AuditConfig
 from fairbench_cli.audit.margins import WRITE_RATE, rate_mistake
 from fairbench_cli.audit.options import unknown_attribute
+from fairbench_cli.audit.scan.outcome_kind import AS_DECISIONS
 from fairbench_cli.audit.scan.slices import Tally, are_classes
 from fairbench_cli.base.errors import Flag, Problem, UserError
 from fairbench_cli.document.model import Verdict
@@ -97,11 +98,12 @@ def _check_kinds(tally: Tally, config: AuditConfig) -> Iterator[Problem]:
             measure = metrics.DEFAULT_OF_NUMBERS[0]
             cut = (
                 f"name one of numbers, such as {measure}, or say what is selected: ",
-                Flag("threshold", 0.5),
+                *AS_DECISIONS,
             )
             yield Problem(f"{name} is of decisions, and numbers are audited", cut, outcome)
         elif name == metrics.WHOLE_TABLE and not are_classes(tally.slices):
-            fix_of_classes = ("leave it out, or audit each class: ", Flag("outcome", "class"))
+            key = "metric" if name in config.metrics else "fail-on"
+            fix_of_classes = ("leave out ", Flag(key), ", or audit each class: ", Flag("outcome", "class"))
             yield Problem(f"{name} is of several classes, and none are audited", fix_of_classes, outcome)
         elif is_of_numbers and not metrics.can_decide(name):
             fix_of_margin = f"name one that has a margin: {', '.join(metrics.DEFAULT_OF_NUMBERS)}"

@@ -108,11 +108,8 @@ def read_scores_of_groups(scan: Scan) -> tuple[ScoresOfGroups, ...]:
     Raises
     ------
     UserError
-        Where the scores are decisions, or there are no labels.
+        Where there are no labels.
     """
-    if scan.binary:
-        fix = ("name a column of scores, and a ", Flag("threshold"))
-        raise user_error("the scores are decisions of 0 and 1, and have no threshold to move", fix, MITIGATE)
     if scan.roles.label is None:
         fix = ("name their column with ", Flag("label"))
         raise user_error("without labels nobody knows what moved thresholds cost", fix, MITIGATE)

@@ -168,7 +168,7 @@ def read_joint(scan: Scan) -> tuple[Joint, ...]:
     """
     if scan.weighted:
         problem = "subgroups are searched by letting rows change places, and rows of different weight cannot"
-        raise user_error(problem, ("leave out the weights, or ", SCAN), SCAN)
+        raise user_error(problem, ("leave out ", SCAN, ", or the weights"), SCAN)
     names = tuple(scan.roles.attributes)
     try:
         joint = counted_jointly(scan)

@@ -302,16 +302,15 @@ def refuse_counts(source: Source, column: int) -> None:
         f"({sql.not_finite(number)} OR {number} < 0 OR {number} > {MOST_PEOPLE}"
         f" OR {number} <> floor({number}))",
         f"{{column}} has {{value}}, not a whole number from 0 to {MOST_PEOPLE:,}, in {{count}}",
-        ("counts say how many people a row stands for; other numbers may be weights: ", Flag("weight")),
+        (
+            "counts say how many people a row stands for; of weights give ",
+            *(Flag("weight", source.columns[column]), " in the place of ", Flag("counts")),
+        ),
     )
     (people,) = source.row(f"SELECT coalesce(sum({number}), 0) FROM predictions")
     if not 0 < people <= MOST_PEOPLE:
         problem = f"{format_value(source.columns[column])} adds up to {people:,.0f} people"
-        fix = (
-            "name a column that adds up to 1 to ",
-            f"{MOST_PEOPLE:,}, or take it for weights: ",
-            Flag("weight"),
-        )
+        fix = f"name a column that adds up to 1 to {MOST_PEOPLE:,} people"
         raise user_error(problem, fix, Flag("counts"))
 
 

@@ -13,6 +13,8 @@ from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.data.recognise import named_like_weights
 
 OUTCOME = Flag("outcome")
+AS_DECISIONS = (Flag("outcome", "decision"), " ", Flag("threshold", 0.5))
+"""What makes decisions of numbers, whatever was said of them before."""
 MOST_CLASSES = 30  # against the rest; of more there is a page for each
 FEWEST_LEVELS = 2
 FEW_WORDS = 0.1  # of the cells of a column of numbers
@@ -132,7 +134,7 @@ def find_idle_options(config: AuditConfig) -> list[Problem]:
         }
         for key, value in used.items():
             if value:
-                fix = ("leave it out, or say how scores become decisions: ", Flag("threshold", 0.5))
+                fix = ("leave it out, or say how scores become decisions: ", *AS_DECISIONS)
                 problems.append(Problem(f"{key} is of decisions, and numbers are audited", fix, Flag(key)))
         problems += _find_idle_changes(config)
     return problems
@@ -147,19 +149,20 @@ def _find_idle_changes(config: AuditConfig) -> Iterator[Problem]:
         elif WORSE in names and config.outcome == "ordinal":
             problem = f"{WORSE} is of means, and levels in an order have none"
             yield Problem(problem, "name a measure of levels, more", Flag(key))
+    as_numbers: tuple[str | Flag, ...] = ()
+    if not config.order:  # of words nobody takes a mean
+        as_numbers = (", or take them for numbers: ", Flag("outcome", "number"))
     for key, is_given in (("against", config.against), ("score", len(config.scores or ()) > 1)):
         if is_given and config.outcome == "ordinal":
             problem = "changes are of differences of means, and levels in an order have none"
-            fix = ("audit each by itself, or take them for numbers: ", Flag("outcome", "number"))
-            yield Problem(problem, fix, Flag(key))
+            yield Problem(problem, ("audit each by itself", *as_numbers), Flag(key))
     if config.explained_by and config.outcome == "ordinal":
         problem = "explain takes apart differences of means, and levels in an order have none"
-        yield Problem(
-            problem, ("leave it out, or take them for numbers: ", Flag("outcome", "number")), Flag("explain")
-        )
+        yield Problem(problem, ("leave it out", *as_numbers), Flag("explain"))
     if config.least_change_by_metric != {DEFAULT: LEAST_CHANGE}:
         problem = "least-change is of rates; of numbers a tenth of the margin hardly counts"
-        yield Problem(problem, ("leave it out, or give a ", Flag("margin", 1500)), Flag("least-change"))
+        where = Flag("least-change")
+        yield Problem(problem, ("give ", Flag("margin", 1500), " in the place of ", where), where)
 
 
 def _values_of(source: Source, column: int, most: int) -> list[str]:

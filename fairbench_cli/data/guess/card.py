@@ -174,7 +174,7 @@ def _guess_by_cells(table: RawCells, name: str, kind: str) -> ColumnGuess:
         why = f"{len(values)} different numbers {span}, cut into bins of about as many rows each"
         change.append(f"Equal widths: bins: {{count: {QUANTILES}}}")
         change.append(
-            f"Edges of your own: bins: {{edges: [{_example_edges(present.astype(float).to_numpy())}]}}"
+            f"Edges of your own: bins: {{edges: [{_example_edges(present.to_numpy().astype(np.float64))}]}}"
         )
         if kind == "integer" and len(values) == len(table.cells):
             change.append("No two rows have the same: does it only name the row? Then: drop")

@@ -94,7 +94,7 @@ def find_metric(name: str, base: Path | None) -> MetricSpec:
     else:
         origin = find_code(name, GROUP, base)
     if origin is None and name in NUMBER_MEASURES:
-        fix = "audit the numbers: fairbench audit FILE --outcome number; or name another metric"
+        fix = "audit the numbers: `fairbench audit FILE --outcome number`; or name another metric"
         raise user_error(f"{name} is of outcomes that are numbers, which a run does not have", fix)
     if origin is None:
         raise user_error(f'unknown metric "{name}"', suggest_metric(name))
