@@ -244,6 +244,24 @@ AUDITS = {
         table(**PEOPLE | {"score": list("xyz"), "label": list("uvw")}),
         *["--favourable", "x", "--favourable", "y"],
     ),
+    "dates in either order": audits_of(
+        "p.csv",
+        table(**PEOPLE, birth_date=["01/02/1974", "05/03/1981"]),
+        *["--bins", "birth_date=30,60"],
+        *["--as-of", "2024-12-31"],
+    ),
+    "a refusal that helps": audits_of(
+        "p.csv", PLAIN.replace("score", "denied"), "--score", "denied", "--preset", "eeoc"
+    ),
+    "two ways to write decimals": audits_of(
+        "p.csv",
+        table(**PEOPLE | {"score": [0.734, 0.211, '"1,02"', 0.355, 0.642]}),
+        *["--threshold", "0.5"],
+    ),
+    "the good value of a cut": audits_of("p.csv", SCORES, "--threshold", "0.5", "--favourable", "yes"),
+    "a code of words": audits_of(
+        "p.csv", PLAIN.replace(",1\n", ",good\n").replace(",0\n", ",bad\n"), "--favourable", "0"
+    ),
     "a mistyped label": audits_of("p.csv", PLAIN, "--label", "lable"),
     "two values of decisions": audits_of(
         "p.csv", PLAIN, "--favourable", "1", "--favourable", "0", score="race"
@@ -471,6 +489,9 @@ NEVER_REACHED = {
     "api/network.py": FRAMES,
     "api/run.py": FRAMES,
     "audit/scan/open.py _open_table": FRAMES,
+    "audit/scan/input_errors.py __init__": "of more rows than the first, which are looked at",
+    "audit/scan/readings.py read_outcomes": "of two columns, one of words",
+    "classifiers/shapes.py": FRAMES,
     "audit/parts/subgroups.py _too_many_error": "of a search that takes minutes",
     "audit/scan/input_errors.py reading_error": "of a computer without room",
     "audit/scan/source.py not_utf8": "a text that is UTF-8 after all: it changed meanwhile",
@@ -490,6 +511,8 @@ NEVER_REACHED = {
     "cli/network.py draw": "of a network file, which learning writes: tests of networks",
     "cli/network.py _check_card": "of a network file, which learning writes: tests of networks",
     "experiment/config/metrics.py find_metric": "says where to read of code",
+    "audit/scan/pairing.py": "to be said otherwise",
+    "studies/judge.py judge": "of techniques without a cell in common",
     "studies/table.py read_study": "of millions of values",
     "network/pomegranate.py": INSTALLED,
     "papers/compare.py": OF_RUNS,
