@@ -69,6 +69,7 @@ def judge(
         slices in an order with two columns of clusters.
     """
     check_direction(config, tally.ones.values)
+    config = references.name_groups(tally, config)
     references.check_references(tally, config)
     check_names(tally, config)
     base = _compare_groups(tally, config)

@@ -15,12 +15,13 @@ from fairbench_cli.audit.compare.verdict import check_names
 from fairbench_cli.audit.config import READ, AuditConfig, fields_used_by
 from fairbench_cli.audit.parts import requested_parts
 from fairbench_cli.audit.scan.from_run import rows_of_run
-from fairbench_cli.audit.scan.open import LOOK_MISSING, open_scan
+from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.outcome_kind import asks_for_decisions, find_idle_options
 from fairbench_cli.audit.scan.roles import attributes_in_options
 from fairbench_cli.audit.scan.slices import Tally
 from fairbench_cli.audit.scan.spellings import check_alike_groups
 from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
+from fairbench_cli.data.number_writing import GAP_WORDS
 from fairbench_cli.data.recognise import named_like_protected
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def _left_out_as_missing(tally: Tally, config: AuditConfig) -> set[tuple[str, st
     left_out = set()
     for group_counts in tally.slices:
         for group in group_counts.counts.groups:
-            if group.lower() in LOOK_MISSING and config.leaves_out(group_counts.attribute, group):
+            if group.lower() in GAP_WORDS and config.leaves_out(group_counts.attribute, group):
                 left_out.add((group_counts.attribute, group))
     return left_out
 

@@ -44,6 +44,7 @@ from fairbench_cli.data.number_writing import (
     Notation,
     NumberDoubt,
     NumberWriting,
+    find_named_value,
     find_writing,
 )
 from fairbench_cli.data.roles import (
@@ -51,6 +52,7 @@ from fairbench_cli.data.roles import (
     check_named_values,
     find_doubtful_values,
     format_recode,
+    list_named_values,
     resolve_roles,
 )
 from fairbench_cli.data.table import (
@@ -236,13 +238,27 @@ def _join_files(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
 
 def _recode(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells recoded, and numbers as plain ones."""
-    for name in dict.fromkeys(chain(card.columns, card.keep_between, filter(None, [card.counts]))):
+    named = list_named_values(card)
+    for name, values in (*card.keep.items(), *card.test_rows.items()):
+        named[name] |= set(values)
+    wanted = (*card.columns, *named, *card.keep_between, *filter(None, [card.counts]))
+    for name in dict.fromkeys(column for column in wanted if column in frame.columns):
         entry = card.column(name)
-        if entry.recode:
-            frame = frame.assign(**{name: relabel_cells(frame[name], partial(_recode_cell, entry.recode))})
+        recode = _spelled_as_in_card(frame[name], named[name] | {*entry.recode, *(entry.levels or ())})
+        recode = {cell: entry.recode.get(value, value) for cell, value in recode.items()} | entry.recode
+        if recode:
+            frame = frame.assign(**{name: relabel_cells(frame[name], partial(_recode_cell, recode))})
         if entry.is_number or name in card.keep_between or name == card.counts:
             frame = frame.assign(**{name: _with_plain_numbers(card, frame[name])})
     return frame
+
+
+def _spelled_as_in_card(cells: Cells, values: set[str]) -> dict[str, str]:
+    """Return the value that a card names by each cell that writes the same whole number, 1 as 1.0."""
+    numbers = [value for value in values if value[-1:].isdigit()]
+    present = set(cells.unique()) if numbers else set()
+    found = {value: find_named_value(value, present) for value in numbers if value not in present}
+    return {cell: value for value, cell in found.items() if cell != value}
 
 
 def _recode_cell(recode: dict[str, str], cell: str) -> str:

@@ -5,7 +5,7 @@ that both understand alike (of RE2, without look-around).
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -300,3 +300,23 @@ def find_obstacle(cell: str) -> tuple[str, str] | None:
     (['two numbers in a cell, as predict_proba gives', 'a letter stands for thousands'], None)
     """
     return next(((what, do) for pattern, what, do in _OBSTACLES if _compiled(pattern).fullmatch(cell)), None)
+
+
+def spellings_of_value(text: str) -> tuple[str, ...]:
+    """Return the texts that may stand for a value: a whole number as 1 and as 1.0; of exclusions, too.
+
+    >>> spellings_of_value("1.0"), spellings_of_value("g=2"), spellings_of_value("Yes")
+    (('1.0', '1'), ('g=2', 'g=2.0'), ('Yes',))
+    """
+    match = _compiled("((?:.*=)?[-+]?[0-9]{1,15})(?:[.]0+)?").fullmatch(text)
+    forms = (match[1], f"{match[1]}.0") if match else ()
+    return tuple(dict.fromkeys((text, *forms)))
+
+
+def find_named_value(text: str, values: Container[str]) -> str:
+    """Return the value of a column that a text names, in whatever spelling; the text where it names none.
+
+    >>> find_named_value("1.0", {"1", "2"}), find_named_value("1", {"1.0"}), find_named_value("01", {"1"})
+    ('1', '1.0', '01')
+    """
+    return next((spelling for spelling in spellings_of_value(text) if spelling in values), text)

@@ -138,7 +138,7 @@ def find_doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Misfit]:
     frame : DataFrame
         Cells as text, recoded, in the rows that are used.
     """
-    for name, meanings in _list_named_values(card).items():
+    for name, meanings in list_named_values(card).items():
         entry = card.column(name)
         if name not in frame.columns or entry.kind != "nominal":
             continue
@@ -180,7 +180,7 @@ def _find_no_outcomes(card: Card, name: str, rows: Mapping[str, int], accepted: 
         yield Misfit(name, problem, f"{fix}, list {_format_levels(rows)}", no_outcomes[0])
 
 
-def _list_named_values(card: Card) -> dict[str, set[str]]:
+def list_named_values(card: Card) -> dict[str, set[str]]:
     """Return the values that a card gives a meaning, by column."""
     meanings: dict[str, set[str]] = defaultdict(set)
     meanings[card.label.column].add(card.label.favourable)

@@ -12,11 +12,12 @@ import pandas as pd
 
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.input_errors import position_of_row, refuse_if
-from fairbench_cli.audit.scan.open import LOOK_MISSING, open_cells
+from fairbench_cli.audit.scan.open import open_cells
 from fairbench_cli.audit.scan.readings import read_percent
 from fairbench_cli.audit.scan.source import FRAME
 from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
 from fairbench_cli.base.safe_text import format_count, join_names
+from fairbench_cli.data.number_writing import GAP_WORDS
 from fairbench_cli.studies.cell_keys import (
     Floats,
     Ints,
@@ -236,7 +237,7 @@ def _read_values(rows: "Source", roles: Mapping[str, str], value_names: Sequence
 
 def _no_value(column: int) -> str:
     """Write in SQL that a cell is no finite number, and does not say that there is none."""
-    missing = ", ".join(map(sql.quoted, sorted(LOOK_MISSING)))
+    missing = ", ".join(map(sql.quoted, sorted(GAP_WORDS)))
     return f"{sql.no_number(column)} AND lower(trimmed_{column}) NOT IN ({missing})"
 
 

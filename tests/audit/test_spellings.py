@@ -7,6 +7,7 @@ import pytest
 from audit_counts import cells, read, refused
 from conftest import two_lines
 
+import fairbench_cli as fb
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.base.spelling_variants import has_plain_letters
 
@@ -169,3 +170,29 @@ def test_columns_of_one_name_in_parquet_stop_as_in_csv(tmp_path, say, pa):
     table = pa.table([[1, 0, 1], [0, 1, 0], ["a", "b", "a"]], names=["score", "score", "race"])
     parquet.write_table(table, tmp_path / "p.parquet")
     two_lines(say("audit", "p.parquet"), 'column "score" appears twice')
+
+
+# One whole number, written as 1 and as 1.0 ------------------------------------------------------------------
+
+NAMED = {
+    "ref": lambda value: {"ref": f"g={value}"},
+    "recode": lambda value: {"recode": f"g: Z = {value}"},
+    "favourable": lambda value: {"favourable": value},
+    "favourable-label": lambda value: {"favourable_label": value},
+    "exclude": lambda value: {"exclude": value},
+    "exclude by name": lambda value: {"exclude": f"g={value}"},
+    "two at once": lambda value: {"favourable": f"{value}|3.5"},
+}
+
+
+@pytest.mark.parametrize("of_file", ["1", "1.0"])
+@pytest.mark.parametrize("option", NAMED)
+def test_a_whole_number_is_named_as_1_or_as_1_0(option, of_file, tmp_path):
+    rows = ["1,1,1", "2.0,3.5,1", "3.5,1,3.5", "1,2.0,2.0", "2.0,1,3.5"] * 20
+    text = "".join(f"{row}\n".replace("1", of_file) for row in rows)
+    (tmp_path / "g.csv").write_text(f"g,score,label\n{text}")
+    results = []
+    for value in ("1", "1.0"):
+        options = {"attribute": "g", "favourable": of_file, **NAMED[option](value)}
+        results.append(fb.audit(tmp_path / "g.csv", draws=0, **options).to_pandas().to_csv())
+    assert results[0] == results[1]

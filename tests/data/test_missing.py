@@ -167,6 +167,16 @@ def test_a_point_among_decimal_commas_is_refused_unless_it_is_said_what_it_means
         loaded(tmp_path, card + 'decimal: ","\n', content.replace(",5", ""))
 
 
+@pytest.mark.parametrize(("of_file", "of_card"), [("1.0", "1"), ("1", "1.0"), ("1", "1")])
+def test_a_card_names_a_whole_number_as_1_or_as_1_0(tmp_path, of_file, of_card):
+    card = HEAD.replace("favourable: 1", f"favourable: '{of_card}'")
+    card += f"keep: {{pay: ['{of_card}', '7']}}\n"
+    content = "sex,pay,ok\n" + f"f,{of_file},{of_file}\nm,7,0\nm,9,0\nf,7,{of_file}\nm,{of_file},0\n" * 3
+    dataset = loaded(tmp_path, card, content)
+    assert len(dataset.table) == 12
+    assert dataset.base_rates("sex").to_dict() == {"f": 1.0, "m": 0.0}
+
+
 def test_parquet(tmp_path):
     import duckdb
 

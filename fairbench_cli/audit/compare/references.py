@@ -11,6 +11,7 @@ from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, suggest, user_error
 from fairbench_cli.base.grouping import group_by
+from fairbench_cli.data.number_writing import find_named_value
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import numerators_and_denominators
@@ -179,6 +180,23 @@ def rates_and_references(
         for side in (numerator, denominator)
     )
     return numerator, denominator, ref_numerator, ref_denominator
+
+
+def name_groups(tally: Tally, config: AuditConfig) -> AuditConfig:
+    """Return the config with references and groups that are left out called as the rows have them."""
+    groups: dict[str, set[str]] = {}
+    levels: set[str] = set()
+    for group_counts in tally.slices:
+        names = group_counts.attribute.split(CROSS)
+        for group in group_counts.counts.groups:
+            levels |= _levels(group_counts, group)
+            for name, value in zip(names, group.split(CROSS), strict=False):
+                groups.setdefault(name, set()).add(value)
+    named = {name: find_named_value(group, groups.get(name, ())) for name, group in config.references.items()}
+    out = tuple(find_named_value(text, levels) for text in config.exclude)
+    if named == config.references and out == config.exclude:
+        return config
+    return config.model_copy(update={"references": named, "exclude": out})
 
 
 def check_references(tally: Tally, config: AuditConfig) -> None:

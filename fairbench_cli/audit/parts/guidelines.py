@@ -20,10 +20,10 @@ from fairbench_cli.audit.config import ABOVE_MEDIAN, FOUR_FIFTHS, AuditConfig
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
 from fairbench_cli.audit.parts.rates import judged_section
-from fairbench_cli.audit.scan.open import LOOK_MISSING
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.errors import format_value
 from fairbench_cli.base.safe_text import format_count, join_names
+from fairbench_cli.data.number_writing import GAP_WORDS
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
@@ -430,7 +430,7 @@ def _describe_left_out(table: ImpactTable, report: Report) -> tuple[str, ...]:
     notes = [
         f"Not included, because the category is not known: {table.unknown} of {n_known + table.unknown}."
     ]
-    unclear = [row.group for row in table.rows if LOOK_MISSING & set(row.group.lower().split(CROSS))]
+    unclear = [row.group for row in table.rows if GAP_WORDS & set(row.group.lower().split(CROSS))]
     if unclear:
         advice = "if that means that the category is not known, leave it out with --exclude"
         notes.append(f"Included as a category: {', '.join(map(format_value, unclear))}; {advice}.")

@@ -17,7 +17,14 @@ from fairbench_cli.audit.scan.source import FEW_COLUMNS, Source, in_batches
 from fairbench_cli.audit.scan.spellings import count_rows_of_values, describe_merge, merge_values
 from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, suggest, user_error
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
-from fairbench_cli.data.number_writing import PLAIN, NumberDoubt, find_writing, has_signs
+from fairbench_cli.data.number_writing import (
+    PLAIN,
+    NumberDoubt,
+    find_named_value,
+    find_writing,
+    has_signs,
+    spellings_of_value,
+)
 from fairbench_cli.data.recognise import are_dates, is_date
 
 MOST_GROUPS_LISTED = 6
@@ -84,20 +91,24 @@ def _recode(source: Source, config: AuditConfig, *, is_baseline: bool) -> Source
         if is_baseline and name not in source.column_index:
             continue
         column = find_column(source, name, "recode")
-        listed_values = list(chain.from_iterable(old_values.values()))
-        texts = ", ".join(map(sql.quoted, listed_values))
+        spellings = map(spellings_of_value, chain.from_iterable(old_values.values()))
+        texts = ", ".join(map(sql.quoted, chain.from_iterable(spellings)))
         counted = f"SELECT trimmed_{column} AS value, count(*) FROM predictions WHERE value IN ({texts})"
-        rows = dict(source.rows(f"{counted} GROUP BY value"))
-        for value in listed_values:
-            if value not in rows and not is_baseline:
+        counts = dict(source.rows(f"{counted} GROUP BY value"))
+        named = {
+            new_value: tuple(find_named_value(value, counts) for value in listed)
+            for new_value, listed in old_values.items()
+        }
+        for value in chain.from_iterable(named.values()):
+            if value not in counts and not is_baseline:
                 problem = f"no {name} is {format_value(value)}"
                 fix = suggest(value, count_rows_of_values(source, column))
                 problems.append(Problem(problem, fix, Flag("recode")))
-        in_sql[column] = sql.text_column(merge_values(in_sql[column], old_values).text)
-        for new_value, listed in old_values.items():
-            present = [value for value in listed if value in rows]
+        in_sql[column] = sql.text_column(merge_values(in_sql[column], named).text)
+        for new_value, listed in named.items():
+            present = [value for value in listed if value in counts]
             if present:
-                notes.append(f"{name}: {describe_merge(new_value, present, rows)}.")
+                notes.append(f"{name}: {describe_merge(new_value, present, counts)}.")
     if problems:
         raise UserError(*problems)
     return replace(source, in_sql=tuple(in_sql), notes=source.notes + tuple(notes))

@@ -77,6 +77,7 @@ from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.progress_callbacks import PercentDone, ProgressCallback, ignore_progress
 from fairbench_cli.base.safe_text import format_count, format_path
 from fairbench_cli.base.spelling_variants import find_abbreviations, find_spelling_variants
+from fairbench_cli.data.number_writing import GAP_WORDS
 from fairbench_cli.data.recognise import are_dates, named_like_identifiers, named_like_protected, split_words
 
 if TYPE_CHECKING:
@@ -84,7 +85,6 @@ if TYPE_CHECKING:
 
     from fairbench_cli.audit.scan.source import Frame
 
-LOOK_MISSING = frozenset("na n/a nan null none nil ? - . unknown".split())  # noqa: SIM905
 MOST_IDENTIFIERS = 100_000  # rows; beyond, counting persons would cost more than the audit
 FEW_REPEATS = 0.05  # of the rows; what an estimate cannot tell from none
 
@@ -717,7 +717,7 @@ def _describe_groups(
         f"{name}: {format_value(group)} ({format_count(sizes[group], 'row')}) is a group of its own; if it "
         f"means missing, leave the cell empty or the group out, --exclude {group!r}."
         for group in sorted(written)
-        if group.lower() in LOOK_MISSING and not config.leaves_out(name, group)
+        if group.lower() in GAP_WORDS and not config.leaves_out(name, group)
     ]
     if len(sizes) > MOST_CODES and name not in config.bins and are_dates(name, set(sizes) - {MISSING}):
         notes.append(f"{name}: each date is a group; as ages on a day: {ages_on_a_day(name)}.")

@@ -10,6 +10,7 @@ from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, find_usual_l
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, format_value, user_error
 from fairbench_cli.base.safe_text import join_names
+from fairbench_cli.data.number_writing import find_named_value
 from fairbench_cli.data.recognise import named_like_weights
 
 OUTCOME = Flag("outcome")
@@ -230,6 +231,7 @@ def _are_numbers(source: Source, column: int) -> bool:
 
 def _check_order(values: list[str], name: str, order: tuple[str, ...]) -> tuple[str, ...]:
     """Return an order that has every value of a column; refuse one that leaves some out."""
+    order = tuple(find_named_value(level, values) for level in order)
     missing = [value for value in values if value not in order]
     if missing:
         problem = (

@@ -32,7 +32,7 @@ from fairbench_cli.audit.scan.spellings import (
 )
 from fairbench_cli.base.errors import Flag, MessageText, Problem, format_value, suggest, user_error
 from fairbench_cli.base.safe_text import format_count, join_names
-from fairbench_cli.data.number_writing import AFTER_NUMBER
+from fairbench_cli.data.number_writing import AFTER_NUMBER, find_named_value
 from fairbench_cli.data.recognise import find_good_value
 
 MOST_LISTS = 2000  # of models and decisions
@@ -734,7 +734,8 @@ def _parse_outcomes(favourable: tuple[str, ...], values: set[str]) -> tuple[Outc
         if text in values:
             outcomes.append((text,))
         else:
-            outcomes.append(tuple(value.strip(sql.BLANKS) for value in text.split("|")))
+            stripped = (value.strip(sql.BLANKS) for value in text.split("|"))
+            outcomes.append(tuple(find_named_value(value, values) for value in stripped))
     all_values = list(chain.from_iterable(outcomes))
     for value in all_values:
         if all_values.count(value) > 1:
