@@ -238,13 +238,16 @@ def _join_files(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
 
 def _recode(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells recoded, and numbers as plain ones."""
-    named = list_named_values(card)
-    for name, values in (*card.keep.items(), *card.test_rows.items()):
-        named[name] |= set(values)
-    wanted = (*card.columns, *named, *card.keep_between, *filter(None, [card.counts]))
-    for name in dict.fromkeys(column for column in wanted if column in frame.columns):
+    values_of = list_named_values(card)
+    for name, values in chain(card.keep.items(), card.test_rows.items()):
+        values_of[name] |= set(values)
+    names = chain(card.columns, values_of, card.keep_between, filter(None, [card.counts]))
+    for name in dict.fromkeys(names):
+        if name not in frame.columns:
+            continue
         entry = card.column(name)
-        recode = _spelled_as_in_card(frame[name], named[name] | {*entry.recode, *(entry.levels or ())})
+        values_of[name] |= set(chain(entry.recode, entry.levels or ()))
+        recode = _spelled_as_in_card(frame[name], values_of[name])
         recode = {cell: entry.recode.get(value, value) for cell, value in recode.items()} | entry.recode
         if recode:
             frame = frame.assign(**{name: relabel_cells(frame[name], partial(_recode_cell, recode))})
@@ -257,8 +260,8 @@ def _spelled_as_in_card(cells: Cells, values: set[str]) -> dict[str, str]:
     """Return the value that a card names by each cell that writes the same whole number, 1 as 1.0."""
     numbers = [value for value in values if value[-1:].isdigit()]
     present = set(cells.unique()) if numbers else set()
-    found = {value: find_named_value(value, present) for value in numbers if value not in present}
-    return {cell: value for value, cell in found.items() if cell != value}
+    by_cell = {find_named_value(value, present): value for value in numbers if value not in present}
+    return {cell: value for cell, value in by_cell.items() if cell != value}
 
 
 def _recode_cell(recode: dict[str, str], cell: str) -> str:

@@ -192,11 +192,13 @@ def name_groups(tally: Tally, config: AuditConfig) -> AuditConfig:
             levels |= _levels(group_counts, group)
             for name, value in zip(names, group.split(CROSS), strict=False):
                 groups.setdefault(name, set()).add(value)
-    named = {name: find_named_value(group, groups.get(name, ())) for name, group in config.references.items()}
+    own_groups = {
+        name: find_named_value(group, groups.get(name, ())) for name, group in config.references.items()
+    }
     out = tuple(find_named_value(text, levels) for text in config.exclude)
-    if named == config.references and out == config.exclude:
+    if own_groups == config.references and out == config.exclude:
         return config
-    return config.model_copy(update={"references": named, "exclude": out})
+    return config.model_copy(update={"references": own_groups, "exclude": out})
 
 
 def check_references(tally: Tally, config: AuditConfig) -> None:

@@ -37,9 +37,16 @@ PERIODS = {
     "year": "strftime({date}, '%Y')",
 }
 """Of a date in SQL, by what follows the column's name: ``date:month``."""
-DATE_FORMATS = (
-    *("%d.%m.%Y", "%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%b %d %Y", "%d %B %Y", "%B %d, %Y", "%Y%m%d"),
-)
+DATE_FORMATS = [
+    "%d.%m.%Y",
+    "%d %b %Y",
+    "%d-%b-%Y",
+    "%b %d, %Y",
+    "%b %d %Y",
+    "%d %B %Y",
+    "%B %d, %Y",
+    "%Y%m%d",
+]
 ORDERED_FORMATS = {"day-first": ("%d/%m/%Y", "%d-%m-%Y"), "month-first": ("%m/%d/%Y", "%m-%d-%Y")}
 """Of dates whose day and month may stand in either order."""
 TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
@@ -95,17 +102,17 @@ def _recode(source: Source, config: AuditConfig, *, is_baseline: bool) -> Source
         texts = ", ".join(map(sql.quoted, chain.from_iterable(spellings)))
         counted = f"SELECT trimmed_{column} AS value, count(*) FROM predictions WHERE value IN ({texts})"
         counts = dict(source.rows(f"{counted} GROUP BY value"))
-        named = {
+        own_values = {
             new_value: tuple(find_named_value(value, counts) for value in listed)
             for new_value, listed in old_values.items()
         }
-        for value in chain.from_iterable(named.values()):
+        for value in chain.from_iterable(own_values.values()):
             if value not in counts and not is_baseline:
                 problem = f"no {name} is {format_value(value)}"
                 fix = suggest(value, count_rows_of_values(source, column))
                 problems.append(Problem(problem, fix, Flag("recode")))
-        in_sql[column] = sql.text_column(merge_values(in_sql[column], named).text)
-        for new_value, listed in named.items():
+        in_sql[column] = sql.text_column(merge_values(in_sql[column], own_values).text)
+        for new_value, listed in own_values.items():
             present = [value for value in listed if value in counts]
             if present:
                 notes.append(f"{name}: {describe_merge(new_value, present, counts)}.")
@@ -169,7 +176,7 @@ def _add_period(source: Source, name: str, config: AuditConfig) -> Source:
 
 def _date_sql(text: str, formats: Sequence[str] = ()) -> str:
     """Write a text as a date in SQL; NULL where it is none, or has no four digits of a year."""
-    listed = ", ".join(sql.quoted(date + time) for date in (*DATE_FORMATS, *formats) for time in TIMES)
+    listed = ", ".join(sql.quoted(date + time) for date in chain(DATE_FORMATS, formats) for time in TIMES)
     date = f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, [{listed}]))"
     return f"CASE WHEN NOT regexp_matches({text}, {sql.quoted(SHORT_YEAR)}) THEN {date} END"
 
@@ -191,7 +198,7 @@ def _read_dates(source: Source, column: int, config: AuditConfig) -> tuple[str, 
     no_date = f"SELECT 1 FROM predictions WHERE {filled} AND {date} IS NULL LIMIT 1"
     if config.notation.get(name) not in in_orders and source.row(no_date):
         serial = SERIAL_DATE.format(text=cell)
-        fails = [f"count(*) FILTER ({way} IS NULL)" for way in (date, serial, *in_orders.values())]
+        fails = [f"count(*) FILTER ({way} IS NULL)" for way in chain((date, serial), in_orders.values())]
         examples = [f"max({cell}) FILTER ({way} IS NULL)" for way in in_orders.values()]
         counted = source.row(f"SELECT {', '.join(fails + examples)} FROM predictions WHERE {filled}")
         n_failing, n_no_serial, n_day, n_month, month_example, day_example = counted
@@ -277,7 +284,7 @@ def _read_ages(source: Source, config: AuditConfig, *, is_baseline: bool) -> Sou
             ("mend it or leave the cell empty, or name another day: ", Flag("as-of")),
         )
     note = f"Ages in full years on {config.as_of}: {join_names(names)}."
-    return replace(aged, notes=(*aged.notes, *notes, note))
+    return replace(aged, notes=aged.notes + notes + (note,))
 
 
 def _holds_dates(source: Source, config: AuditConfig, name: str) -> bool:
@@ -299,14 +306,14 @@ def _day_sql(source: Source, config: AuditConfig, as_of: str) -> tuple[str, tupl
     """Write the day of ages in SQL: that of each row, where it names a column, and notes of its dates."""
     if as_of in source.column_index:
         return _read_dates(source, source.column_index[as_of], config)
-    formats = (*ORDERED_FORMATS["day-first"], *ORDERED_FORMATS["month-first"])
-    days = [_date_sql(sql.quoted(as_of), (order,)) for order in formats]
-    (found,) = source.row(f"SELECT list_distinct([{', '.join(days)}])")
-    if len(found) != 1:
-        problem = f"{format_value(as_of)} {'may be two days' if found else 'is no day and no column'}"
+    formats = chain.from_iterable(ORDERED_FORMATS.values())
+    dates = [_date_sql(sql.quoted(as_of), (date_format,)) for date_format in formats]
+    (days,) = source.row(f"SELECT list_distinct([{', '.join(dates)}])")
+    if len(days) != 1:
+        problem = f"{format_value(as_of)} {'may be two days' if days else 'is no day and no column'}"
         fix = ("write a day, ", Flag("as-of", "2024-12-31"), ", or a column of days")
         raise user_error(problem, fix, Flag("as-of"))
-    return f"{sql.quoted(found[0].isoformat())}::TIMESTAMP", ()
+    return f"{sql.quoted(days[0].isoformat())}::TIMESTAMP", ()
 
 
 def describe_dropped(
@@ -383,7 +390,7 @@ def _read_written_numbers(source: Source, config: AuditConfig) -> Source:
             if writing.example:
                 read.setdefault(writing.note, []).append(name)
     notes = [f"{note}: {join_names(names)}." for note, names in chain(read.items(), unclear.items())]
-    return replace(source, in_sql=tuple(in_sql), notes=(*source.notes, *notes))
+    return replace(source, in_sql=tuple(in_sql), notes=source.notes + tuple(notes))
 
 
 def _columns_with_signs(source: Source, texts: Sequence[int], config: AuditConfig) -> list[int]:

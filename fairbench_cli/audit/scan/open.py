@@ -418,8 +418,8 @@ def _with_counts(opened: Source, config: AuditConfig) -> Source:
     with input_errors.reading_rows(opened):
         try:
             input_errors.refuse_counts(opened, column)
-        except input_errors.OtherWritingError as found:
-            opened = _with_writing(opened, found)
+        except input_errors.OtherWritingError as error:
+            opened = _with_writing(opened, error)
             input_errors.refuse_counts(opened, column)
     note = f"{opened.columns[column]}: a row stands for as many people."
     return replace(opened, notes=(*opened.notes, note)).with_people(column)
@@ -479,11 +479,11 @@ def _settle_guesses(source: Source, config: AuditConfig, names: tuple[str, ...] 
             return
 
 
-def _with_writing(source: Source, found: input_errors.OtherWritingError) -> Source:
+def _with_writing(source: Source, error: input_errors.OtherWritingError) -> Source:
     """Return the rows with the numbers of a column read as all its rows show that they are written."""
     in_sql = list(source.in_sql)
-    in_sql[found.column] = sql.with_writing(in_sql[found.column], found.writing)
-    note = f"{found.writing.note}: {source.columns[found.column]}."
+    in_sql[error.column] = sql.with_writing(in_sql[error.column], error.writing)
+    note = f"{error.writing.note}: {source.columns[error.column]}."
     return replace(source, in_sql=tuple(in_sql), notes=(*source.notes, note))
 
 

@@ -368,8 +368,8 @@ def too_many_groups(source: Source, names: tuple[str, ...], count: str) -> UserE
         cell = f"trimmed_{source.column_index[name]}"
         values = source.row(f"SELECT max({cell}), min({cell}) FROM sample WHERE {cell} <> ''")
         if recognise.are_dates(name, values):
-            cut = (", or cut it as ages on a day: ", Flag("bins", (name, "25,45,65")))
-            cut = (*cut, " ", Flag("as-of", "2024-12-31"))
+            ages = Flag("bins", (name, "25,45,65"))
+            cut = (", or cut it as ages on a day: ", ages, " ", Flag("as-of", "2024-12-31"))
     fix: MessageText = ("name the attributes to audit with ", Flag("attribute"), *cut)
     return user_error(problem, "intersect fewer attributes" if len(names) > 1 else fix, source.name)
 
