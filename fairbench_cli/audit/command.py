@@ -146,6 +146,8 @@ def _write_values(key: str, value: Any) -> list[str]:
     """Return the texts of a flag, which is repeated for each."""
     if key == "recode":
         return [_write_recode(name, by_value) for name, by_value in value.items()]
+    if key == "keep":
+        return [f"{name}={','.join(values)}" if values else name for name, values in value.items()]
     if key == "bins":
         return [f"{name}={_write_bins(bins)}" for name, bins in value.items()]
     if key == "order":

@@ -66,6 +66,9 @@ PERIODS = ("week", "month", "quarter", "year")
 MISSING = "(missing)"  # the group of those whose group is not known
 FOUR_FIFTHS = 0.8
 EXCLUDING = ("eeoc", "ll144")  # presets: rules of the United States, which leave out small categories
+KEPT = "status=hired,refused"  # an example
+ENDS = {"low": ">=", "high": "<="}
+"""The side of a number at each end of a range, as cards call these."""
 RECODE_FIX = "write 'sex: F = Female, female', or {sex: {F: [Female, female]}}"
 WITHOUT_VERDICT = ("ll144",)  # presets by which nothing passes or fails
 
@@ -471,6 +474,28 @@ def _read_order(value: Any) -> Any:
     return levels if value else ()
 
 
+def _read_kept(value: Any) -> Any:
+    """Return {column: (value, …)} of rows to keep; a side of a number, such as ``age>=18``, has no values.
+
+    >>> _read_kept(["status=hired, refused", "age>=18"]), _read_kept({"age": {"low": 18, "high": 65}})
+    ({'status': ('hired', 'refused'), 'age>=18': ()}, {'age>=18': (), 'age<=65': ()})
+    """
+    by_name = _values_by_name(str, KEPT, sided=True)(value)
+    if not isinstance(by_name, dict):
+        return by_name
+    values_of: dict[str, tuple[str, ...]] = {}
+    for name, values in by_name.items():
+        if isinstance(values, Mapping) and values and set(values) <= set(ENDS):
+            values_of.update((f"{name}{ENDS[end]}{limit}", ()) for end, limit in values.items())
+            continue
+        listed = values.split(",") if isinstance(values, str) else _list_texts(values)
+        texts = tuple(str(text).strip() for text in listed if text != "")
+        if bool(texts) == bool(side_of(name)):
+            raise mistake(f"{format_value(name)} names no values to keep", f"write {KEPT}, or 'age>=18'")
+        values_of[name] = texts
+    return values_of
+
+
 # Of the keys whose values by name are laid over those of a file.
 READERS = {
     "ref": _values_by_name(str, "race=Caucasian", sided=True),
@@ -480,6 +505,7 @@ READERS = {
     "least-change": _values_by_name(parse_scalar, "fpr=0.01", DEFAULT),
     "spellings": _values_by_name(str, "sex=merge", DEFAULT),
     "recode": _read_recodes,
+    "keep": _read_kept,
     "notation": _values_by_name(str, "pay=comma"),
 }
 _intersections = _sets_of_columns(2, "is not two or more attributes", "write race,sex")
@@ -617,6 +643,11 @@ class AuditConfig(StrictModel):
         description="What cells of a column mean that may be read in two ways: point, comma or either before "
         "decimals, second of two numbers; day-first or month-first: --notation pay=comma",
     )
+    keep: Annotated[dict[str, tuple[str, ...]], BeforeValidator(READERS["keep"]), READ] = Field(
+        {},
+        description="Count the rows with these values alone, and say whom that leaves out: "
+        "--keep status=hired,refused --keep 'age>=18'",
+    )
     drop_missing: Annotated[bool, READ] = Field(
         False, description="Leave out rows without a score or label; how many of each group is said."
     )
@@ -701,7 +732,9 @@ class AuditConfig(StrictModel):
         0.0, ge=0, lt=1, description="Groups with a smaller share of the rows are not compared."
     )
     exclude: Annotated[tuple[str, ...], LISTED, JUDGED] = Field(
-        (), description="Leave out a group: --exclude '(missing)' --exclude race=Other"
+        (),
+        description="Compare without a group: --exclude '(missing)' --exclude race=Other. Rows are left out "
+        "by a value with --keep.",
     )
     fail: Annotated[bool, JUDGED] = Field(
         False, description="Exit 1 when the verdict is fail, or nothing could be decided."
@@ -965,7 +998,7 @@ USED_BY_PLANS = (
         "min-share",
         "exclude",
     ),
-    *("spellings", "recode", "notation", "confidence", "table", "encoding", "counts", *PLANNED),
+    *("spellings", "recode", "keep", "notation", "confidence", "table", "encoding", "counts", *PLANNED),
 )
 """The keys that a plan takes: those of who is compared and how, and its own."""
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # light when asked for --help
 
 OUTPUT = "Output"
 PANELS = {
-    "Columns": "score label attribute bins intersect weight cluster recode drop-missing",
+    "Columns": "score label attribute bins intersect weight cluster recode keep drop-missing",
     "Decisions": "outcome order favourable favourable-label threshold top-k top-share",
     "Two models, two dates": "against slice",
     "Comparison and verdict": "ref tau margin metric decision preset",

@@ -33,7 +33,7 @@ OTHER_ROLES = {
 }
 ALLOWED = frozenset(
     (
-        *("score", "label", "attribute", "bins", "spellings", "recode", "drop_missing", "favourable"),
+        *("score", "label", "attribute", "bins", "spellings", "recode", "drop_missing", "favourable", "keep"),
         *("favourable_label", "weight", "cluster", "exclude", "ref", "ref_method", "tau", "margin", "metric"),
         *("decision", "slice", "threshold", "top_k", "top_share", "table", "encoding", "outcome", "order"),
         *("intersect", "counts", "mitigate", "as_of", "explain"),
@@ -440,6 +440,7 @@ _CHOSEN = {
     "attribute": "groups of",
     "spellings": "spellings",
     "recode": "values that are put together",
+    "keep": "rows that are counted",
     "drop_missing": "rows that lack something are left out",
     "favourable": "the good value",
     "favourable_label": "the good outcome",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from fairbench_cli.audit.config import MISSING, AuditConfig, Edges
+from fairbench_cli.audit.config import MISSING, AuditConfig, Edges, side_of
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.input_errors import refuse_if
 from fairbench_cli.audit.scan.readings import NumberBins, bin_sql
@@ -26,7 +26,9 @@ from fairbench_cli.data.number_writing import (
     spellings_of_value,
 )
 from fairbench_cli.data.recognise import are_dates, is_date
+from fairbench_cli.data.table_edges import is_numeric
 
+WITHOUT = "without "  # how the reason begins why rows that lack something are left out
 MOST_GROUPS_LISTED = 6
 FEW_ROWS = 20  # in which signs of numbers are looked for
 OLDEST = 130  # years of age
@@ -60,7 +62,9 @@ SERIAL_DATE = (
 WHOLE_AS_REAL = r"([-+]?[0-9]{1,15})[.]0+"
 
 
-def clean_rows(source: Source, config: AuditConfig, *, is_baseline: bool = False) -> Source:
+def clean_rows(
+    source: Source, config: AuditConfig, *, is_baseline: bool = False, is_whole: bool = True
+) -> Source:
     """Return the rows with their first ones kept, cells mended as is asked for or can be seen in these.
 
     Parameters
@@ -71,6 +75,8 @@ def clean_rows(source: Source, config: AuditConfig, *, is_baseline: bool = False
         With values to recode, and whether rows without a decision or a label are left out.
     is_baseline : bool
         Whether it is the file that another is compared with, which may lack columns.
+    is_whole : bool
+        Whether these are all rows; else values to keep may stand below.
 
     Raises
     ------
@@ -78,6 +84,8 @@ def clean_rows(source: Source, config: AuditConfig, *, is_baseline: bool = False
         For values to be recoded that are not there, or when no row has a decision.
     """
     source = _recode(source, config, is_baseline=is_baseline)
+    if config.keep:
+        source = _keep_rows(source, config, is_baseline=is_baseline, is_whole=is_whole)
     if config.drop_missing:
         source = _drop_missing(source, config)
     if config.sliced_by is not None:
@@ -121,6 +129,84 @@ def _recode(source: Source, config: AuditConfig, *, is_baseline: bool) -> Source
     return replace(source, in_sql=tuple(in_sql), notes=source.notes + tuple(notes))
 
 
+def _keep_rows(source: Source, config: AuditConfig, *, is_baseline: bool, is_whole: bool) -> Source:
+    """Return the rows with the values that the config keeps; a missing one is no number in a range.
+
+    Raises
+    ------
+    UserError
+        For values that no row has, or where no row is kept.
+    """
+    source_with_numbers = _with_numbers_read(source, config)
+    all_rows = source
+    problems: list[Problem] = []
+    conditions: list[str] = []
+    for name, values in config.keep.items():
+        side = side_of(name)
+        column_name = name if side is None else side.name
+        if is_baseline and column_name not in source.column_index:
+            continue
+        column = find_column(source, column_name, "keep")
+        if side is not None:
+            condition = f"coalesce(number_{column} {side.sign} {side.edge!r}, false)"
+            reason = f"of which {name} is not true"
+        else:
+            condition = "false"
+            for value in values:
+                of_value = _condition_of_value(source_with_numbers, column, value)
+                condition += f" OR {of_value or 'false'}"
+                if not of_value and is_whole and not is_baseline:
+                    problem = f"no {column_name} is {format_value(value)}"
+                    fix = suggest(value, count_rows_of_values(source, column))
+                    problems.append(Problem(problem, fix, Flag("keep")))
+            reason = f"whose {column_name} is not {' or '.join(values)}"
+        conditions.append(f"({condition})")
+        in_columns = condition
+        for kind in ("trimmed", "number"):
+            expression = source_with_numbers.in_sql[column].expression(kind)
+            in_columns = in_columns.replace(f"{kind}_{column} ", f"({expression}) ")
+        source = _leave_out(source, in_columns, reason)
+    if problems:
+        raise UserError(*problems)
+    if not source.row("SELECT 1 FROM predictions LIMIT 1"):
+        if not is_whole:
+            return all_rows
+        raise user_error("no row is kept", "keep other values, or fewer conditions", Flag("keep"))
+    return replace(source, kept=" AND ".join(conditions) or "true")
+
+
+def _condition_of_value(source: Source, column: int, value: str) -> str:
+    """Write in SQL that a cell has a value, as text or else as a number; empty where none has it."""
+    conditions = [f"coalesce(trimmed_{column} = {sql.quoted(value)}, false)"]
+    if is_numeric(value):
+        conditions.append(f"coalesce(number_{column} = {float(value.replace(',', '.'))!r}, false)")
+    for condition in conditions:
+        if source.row(f"SELECT 1 FROM predictions WHERE {condition} LIMIT 1"):
+            return condition
+    return ""
+
+
+def _with_numbers_read(source: Source, config: AuditConfig) -> Source:
+    """Return all rows with numbers as their columns write them, by the first rows."""
+    with_numbers = _read_whole_numbers(_read_written_numbers(source.with_first_rows(), config))
+    if source.format != "frame":
+        source.database.execute(f"DROP TABLE {source.first_table}")
+    return replace(source, in_sql=with_numbers.in_sql)
+
+
+def _leave_out(source: Source, condition: str, reason: str) -> Source:
+    """Return the rows that meet a condition in SQL; `reason` says of the others why they are left out."""
+    remaining = replace(
+        source,
+        table=f"(SELECT * FROM {source.table} WHERE {condition})",
+        once=source.once or source.table,
+        dropped=(*source.dropped, (reason, f"(SELECT * FROM {source.table} WHERE NOT ({condition}))")),
+    )
+    if source.format == "frame":
+        return replace(remaining, first_table=f"(SELECT * FROM {source.first_table} WHERE {condition})")
+    return remaining
+
+
 def _drop_missing(source: Source, config: AuditConfig) -> Source:
     """Return the rows that have a decision and, where there is a label, a label."""
     names = list(config.scores or ("score",))
@@ -129,18 +215,9 @@ def _drop_missing(source: Source, config: AuditConfig) -> Source:
         names.append(label)
     columns = [find_column(source, name, "label" if name == label else "score") for name in names]
     has_value = [f"coalesce({source.in_sql[column].expression('trimmed')}, '') <> ''" for column in columns]
-    condition = " AND ".join(has_value)
-    complete = replace(
-        source,
-        table=f"(SELECT * FROM {source.table} WHERE {condition})",
-        once=source.once or source.table,
-        dropped=f"(SELECT * FROM {source.table} WHERE NOT ({condition}))",
-        dropped_by=tuple(names),
-    )
-    if source.format == "frame":
-        complete = replace(complete, first_table=f"(SELECT * FROM {source.first_table} WHERE {condition})")
+    missing = " or ".join(names)
+    complete = _leave_out(source, " AND ".join(has_value), f"{WITHOUT}{missing}; who they are may matter")
     if not complete.row("SELECT 1 FROM predictions LIMIT 1"):
-        missing = " or ".join(names)
         raise user_error(f"{missing} is missing in every row", "name another column", Flag("drop-missing"))
     return complete
 
@@ -334,14 +411,21 @@ def describe_dropped(
     sizes : dict of name to dict of group to int
         The rows that stayed.
     """
-    if not source.dropped:
-        return []
-    dropped = replace(source, table=source.dropped)
-    (n_rows,) = dropped.row("SELECT count(*) FROM predictions")
-    missing = " or ".join(source.dropped_by)
-    if not n_rows:
-        return [f"No row was left out: none lacks {missing}."]
-    notes = [f"Left out: {format_count(n_rows, 'row')} without {missing}; who they are may matter."]
+    notes = []
+    tables = []
+    for reason, table in source.dropped:
+        (n_rows,) = replace(source, table=table).row("SELECT count(*) FROM predictions")
+        if n_rows:
+            notes.append(f"Left out: {format_count(n_rows, 'row')} {reason}.")
+            tables.append(f"SELECT * FROM {table}")
+        elif reason.startswith(WITHOUT):
+            lacking = reason.removeprefix(WITHOUT).partition(";")[0]
+            notes.append(f"No row was left out: none lacks {lacking}.")
+        else:
+            notes.append(f"No row was left out: there is none {reason}.")
+    if not tables:
+        return notes
+    dropped = replace(source, table=f"({' UNION ALL '.join(tables)})")
     for name, column in attributes.items():
         if name in bins:
             key = bin_sql(column, bins[name])

@@ -140,7 +140,9 @@ def refuse_if(
     numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
     first_row = f"count(*), min(line), arg_min(coalesce(text_{column}, ''), line)"
     with source.engine(ordered=True, threads=1):
-        count, row, value = source.row(f"SELECT {first_row} FROM ({numbered}) WHERE {bad}")
+        count, row, value = source.row(
+            f"SELECT {first_row} FROM ({numbered}) WHERE ({bad}) AND {source.kept}"
+        )
     if count:
         name = format_value(source.columns[column])
         text = problem.format(column=name, value=format_value(value), count=format_count(count, "row"))
@@ -170,7 +172,7 @@ def refuse_no_numbers(source: Source, column: int, bad: str, problem: str, fix: 
         Where all rows show how the numbers are written, and the first did not.
     """
     rows = _each_row_once(source)
-    word = f"({bad}) AND {sql.word(column)}"
+    word = f"({bad}) AND {sql.word(column)} AND {rows.kept}"
     with rows.engine(ordered=True, threads=1):
         word_row = rows.row(f"SELECT trimmed_{column} FROM predictions WHERE {word} LIMIT 1")
     if word_row:
@@ -242,7 +244,8 @@ def refuse_codes(source: Source, column: int, flag: str) -> None:
     alone = _each_row_once(source)
     value_rows = alone.rows(
         f"SELECT trimmed_{column}, code_{column} IS NULL, count(*) FROM predictions "
-        f"WHERE trimmed_{column} <> '' GROUP BY ALL ORDER BY 3 DESC, 1 LIMIT {MOST_CLASSES + 1}"
+        f"WHERE trimmed_{column} <> '' AND {alone.kept} "
+        f"GROUP BY ALL ORDER BY 3 DESC, 1 LIMIT {MOST_CLASSES + 1}"
     )
     rows = {value: n for value, _, n in value_rows}
     bad_rows = {value: n for value, bad, n in value_rows if bad}

@@ -248,7 +248,8 @@ class FirstRows:
             if attempt.without_scores:
                 rows = rows.with_scores_of_1()
             rows = _with_counts(rows, attempt.config)
-            yield from _settle_guesses(clean_rows(rows, attempt.config), attempt.config)
+            cleaned = clean_rows(rows, attempt.config, is_whole=self.is_whole)
+            yield from _settle_guesses(cleaned, attempt.config)
 
     @contextmanager
     def clean(self, config: AuditConfig) -> Iterator[Source]:

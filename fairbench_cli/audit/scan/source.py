@@ -128,10 +128,10 @@ class Source:
         left out.
     alone : Source, or None
         These rows without the last column, where that holds the scores of another file.
-    dropped : str
-        What to read the rows from that are left out, in SQL; empty where none is.
-    dropped_by : tuple of str
-        The columns in one of which these have no value.
+    dropped : tuple of (str, str)
+        Why rows are left out, and what to read these from, in SQL.
+    kept : str
+        The condition in SQL, by the names of columns in queries, of the rows that options keep.
     rows_above : int or None
         How many rows of a sheet, or lines of a text, stand above the first person's; None where that is not
         known.
@@ -156,8 +156,8 @@ class Source:
     alone: "Source | None" = None
     doubled: tuple[str, ...] = ()
     copies: tuple[tuple[str, int], ...] = ()
-    dropped: str = ""
-    dropped_by: tuple[str, ...] = ()
+    dropped: tuple[tuple[str, str], ...] = ()
+    kept: str = "true"
     rows_above: int | None = None
     other_sheets: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()
