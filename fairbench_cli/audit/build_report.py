@@ -23,13 +23,14 @@ from fairbench_cli.audit.compare.verdict import (
     combine_verdicts,
     decide_attributes,
     deciding_names,
+    requested_names,
 )
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import parts_of, requested_parts
 from fairbench_cli.audit.parts.formatting import FEW_CLUSTERS, format_degrees
 from fairbench_cli.audit.scan.direction import check_direction
 from fairbench_cli.audit.scan.scan import Scan
-from fairbench_cli.audit.scan.slices import Tally
+from fairbench_cli.audit.scan.slices import ALL_CLASSES, Tally, are_classes
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import Verdict
@@ -103,6 +104,7 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
     notes += _describe_comparison(tally, config)
     notes += _describe_groups(tally, report.groups, config)
     notes += _describe_few_clusters(report)
+    notes += _describe_balanced(tally, config)
     return replace(
         report,
         notes=tuple(dict.fromkeys(notes)),
@@ -176,6 +178,8 @@ def _describe_comparison(tally: Tally, config: AuditConfig) -> list[str]:
     for model, decision in dict.fromkeys(
         (group_counts.model, group_counts.decision) for group_counts in tally.slices
     ):
+        if decision == ALL_CLASSES:
+            continue
         if model:
             of_model = f' of {config.slice_name or "model"} "{model}"'
         else:
@@ -218,6 +222,17 @@ def _describe_comparison(tally: Tally, config: AuditConfig) -> list[str]:
             if len(group_counts.counts.groups) == 1
         ]
     return notes
+
+
+def _describe_balanced(tally: Tally, config: AuditConfig) -> list[str]:
+    """Return a note on balanced accuracies, where several classes are audited."""
+    names = [name for name in requested_names(config) if name.startswith("bcr")]
+    if not names or not are_classes(tally.slices):
+        return []
+    return [
+        f"{join_names(names)}: of each class against the rest, the mean of its true positive and negative "
+        "rate; of all classes together it would be the mean of their true positive rates, which tpr shows."
+    ]
 
 
 def _describe_few_clusters(report: Report) -> list[str]:

@@ -40,6 +40,9 @@ DEFAULT_OF_LEVELS = ("more",)
 # What the verdict looks at besides, where several classes are audited: shares of all of them in all groups.
 WHOLE_TABLE = "whole-table"
 
+# What is of all classes together, where several are audited: the share of rows of the right class.
+RIGHT = "accuracy"
+
 # By name, the rates that have to pass together.
 ROLL_UPS: dict[str, tuple[str, ...]] = {
     "type-i-parity": ("fdr", "fpr"),

@@ -16,6 +16,11 @@ MOST_LETTERS = 4  # of a short form
 FEWEST_LEFT = 2  # letters that it leaves out
 WORDS = frozenset(("yes", "no", "not", "non", "old", "man"))  # which are short for nothing
 ENDINGS = frozenset(("er", "est", "ly", "ing", "en"))
+TOTALS = frozenset(
+    "total totals grand totale totaal subtotal all alle everybody everyone overall both combined sum summe "  # noqa: SIM905
+    "gesamt gesamtsumme insgesamt zwischensumme ensemble tous toutes todos todas tutti suma razem".split()
+)
+"""Words of which one is in the name of what is the sum of the other groups; none is written short."""
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
 # The letters of Unicode's confusables (UTS 39) that names are likely to be typed with.
@@ -93,7 +98,7 @@ def find_abbreviations(values: Iterable[str]) -> list[tuple[str, str]]:
     [('F', 'Female')]
     >>> find_abbreviations(["fem", "Female", "m", "Male"])
     [('fem', 'Female'), ('m', 'Male')]
-    >>> find_abbreviations(["no", "not sure", "low", "lowest"])
+    >>> find_abbreviations(["no", "not sure", "low", "lowest", "a", "all"])
     []
     """
     all_values = list(values)
@@ -109,11 +114,12 @@ def find_abbreviations(values: Iterable[str]) -> list[tuple[str, str]]:
 
 def _may_be_short_for(short: str, value: str) -> bool:
     """Return whether a value begins with a letter, or with few letters that are no word of their own."""
-    if not short.isalpha() or not value.casefold().startswith(short.casefold()):
+    long = value.casefold()
+    if not short.isalpha() or not long.startswith(short.casefold()) or long in TOTALS:
         return False
     if len(short) == 1:
         return len(value) > 1
-    rest = value[len(short) :].casefold()
+    rest = long[len(short) :]
     is_word = short.casefold() in WORDS or rest in ENDINGS
     return len(short) <= MOST_LETTERS and rest[:1].isalpha() and len(rest) >= FEWEST_LEFT and not is_word
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from unicodedata import combining, normalize
 
+from fairbench_cli.base.spelling_variants import TOTALS
+
 _IDENTIFIER = re.compile(
     r"(?:^|[\W_])(?i:ids?|uuid|guid|key|hash|ssn|e-?mail)$|[a-z]I[dD]$|^(?i:id|uuid|guid)[\W_]|"
     r"^(?i:row[\W_]?n(?:ames?|umbers?)|unnamed: 0)$",  # as R and pandas write them
@@ -75,6 +77,11 @@ YES = frozenset("yes y ja j oui si sí sim tak true".split())  # noqa: SIM905
 NO = frozenset("no n nee nein non não nao nie false".split())  # noqa: SIM905
 """What yes and no are in the languages of Western Europe and Poland, in small letters."""
 _DENIED = frozenset("no non not without never free un nicht kein keine sans pas sin geen sem nie nao".split())  # noqa: SIM905
+
+_REPEAT = frozenset(
+    "model models classifier algorithm estimator method technique seed fold run split repeat repetition rep "  # noqa: SIM905
+    "iteration iter epoch replicate replication trial bootstrap resample draw imputation modell lauf".split()
+)
 
 # What a word of a column's or a value's name begins with, or is ($), where it says that somebody was refused
 # something or is taken for a bad risk, accents left out.
@@ -338,3 +345,26 @@ def named_like_scores(name: str) -> bool:
     [False, False, False, False]
     """
     return _SCORE.search(name) is not None or _CAMEL.search(name) is not None
+
+
+def named_like_totals(text: str, *, in_full: bool = False) -> bool:
+    """Return whether a group is called like all others together, or is `in_full`.
+
+    >>> [named_like_totals(text) for text in ("Total", "Grand Total", "all races", "Insgesamt", "Both sexes")]
+    [True, True, True, True, True]
+    >>> [named_like_totals(text) for text in ("Other", "totally", "Alloa", "female")]
+    [False, False, False, False]
+    >>> [named_like_totals(text, in_full=True) for text in ("grand total", "All others", "0")]
+    [True, False, False]
+    """
+    words = split_words(text)
+    return bool(words) and (TOTALS.issuperset(words) if in_full else not TOTALS.isdisjoint(words))
+
+
+def named_like_repeats(name: str) -> bool:
+    """Return whether a column is called as if it told several results on the same people apart.
+
+    >>> [named_like_repeats(name) for name in ("model", "Random_Seed", "cvFold", "run", "year", "runner")]
+    [True, True, True, True, False, False]
+    """
+    return not _REPEAT.isdisjoint(split_words(name))

@@ -417,7 +417,7 @@ def test_an_attribute_may_be_cut_and_a_file_be_parquet(table, tmp_path):
 )
 def test_mistakes_are_two_lines(table, say, flags, message):
     table["id"] = [f"p{i}" for i in range(400)]
-    wide = pd.concat([table] * 4).assign(id=[f"p{i}" for i in range(1600)])
+    wide = pd.concat([table] * 4).sample(frac=1, random_state=1).assign(id=[f"p{i}" for i in range(1600)])
     wide.drop(columns="score").to_csv("people.csv", index=False)
     attribute = () if "-a" in flags else ("-a", "sex")
     said = say("audit", "people.csv", "--label", "y", *attribute, "--min-group", "5", *flags)

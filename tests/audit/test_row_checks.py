@@ -1,11 +1,15 @@
 """What was asked is what was done, and rows are what they are taken for: stops, notes and verdicts."""
 
+import json
+import shlex
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import fairbench_cli as fb
+from fairbench_cli.base.errors import UserError
 
 
 def people(n: int = 400, **columns: Any) -> pd.DataFrame:
@@ -102,3 +106,177 @@ def test_the_choices_can_be_pasted(say: Any) -> None:
     base = ("audit", "rated.csv", "--score", "rating", "-a", "sex", "--top-k", "50")
     for choice in (("--ties", "exclude"), ("--ties", "random", "--seed", "0")):
         assert say(*base, *choice, "-f", "json").code == 0
+
+
+def counts(**groups: tuple[int, int]) -> pd.DataFrame:
+    """Return a table of how many of each group are hired, and are not."""
+    cells = [
+        (group, word, n)
+        for group, both in groups.items()
+        for word, n in zip(("yes", "no"), both, strict=True)
+    ]
+    return pd.DataFrame(cells, columns=["group", "hired", "n"])
+
+
+OF_COUNTS = {"score": "hired", "favourable": "yes", "counts": "n"}
+HIRED = {"Women": (118, 302), "Men": (171, 229)}
+TOTALS = {
+    "named": counts(**HIRED, Total=(289, 531)),
+    "in another language": counts(**HIRED, Insgesamt=(289, 531)),
+    "in words": counts(**HIRED, **{"All applicants": (289, 531)}),
+    "with a subtotal": counts(**HIRED, Other=(10, 20), Subtotal=(289, 531), **{"Grand total": (299, 551)}),
+    "without a name": counts(**HIRED, **{"": (289, 531)}),
+    "by its numbers alone": counts(**HIRED, Staff=(289, 531)),
+    "not told by outcome": counts(**HIRED, Total=(0, 820)),
+    "not told apart from a group called so": counts(**HIRED, **{"All others": (5, 7), "Total": (294, 538)}),
+}
+
+
+@pytest.mark.parametrize("case", TOTALS)
+def test_a_total_of_the_other_groups_stops_and_can_be_left_out(case: str) -> None:
+    with pytest.raises(UserError, match="as many rows as all other groups together") as stop:
+        fb.audit(TOTALS[case], **OF_COUNTS)
+    (problem,) = stop.value.problems
+    left_out = [str(flag.value) for flag in problem.remedy]
+    audit = fb.audit(TOTALS[case], exclude=left_out, **OF_COUNTS)
+    gaps = {row.group: row.ratio.value for row in audit.report.disparities if row.metric == "selection-rate"}
+    assert gaps["Men"] == pytest.approx(0.4275 / (118 / 420))
+
+
+def test_rows_of_everybody_among_those_of_people_are_a_total() -> None:
+    rows = people(hired=[1, 0, 0, 1, 0, 0, 0, 1] * 50)
+    with_total = pd.concat([rows, rows.assign(sex="All")])
+    with pytest.raises(UserError, match=r"sex: .*as a total has"):
+        fb.audit(with_total, score="hired")
+    one_row = pd.concat([rows, pd.DataFrame({"sex": ["All"], "hired": [1]})])
+    assert any("called like a total" in note for note in fb.audit(one_row, score="hired").report.notes)
+
+
+ORDINARY = {
+    "two groups": counts(All=(118, 302), Women=(118, 302)),
+    "as many, with other outcomes": counts(**HIRED, Staff=(288, 532)),
+    "few": counts(a=(2, 3), b=(1, 3), c=(3, 6)),
+    "by design": counts(a=(60, 40), b=(60, 40), c=(120, 80)),
+    "called like a total by part of its name": counts(**HIRED, **{"All others": (40, 30)}),
+    "without a name": counts(**HIRED, **{"": (40, 30)}),
+}
+
+
+@pytest.mark.parametrize("case", ORDINARY)
+def test_groups_that_are_no_totals_do_not_stop(case: str) -> None:
+    notes = fb.audit(ORDINARY[case], **OF_COUNTS).report.notes
+    assert sum("total" in note for note in notes) == (1 if case == "two groups" else 0)
+
+
+def test_who_chooses_a_reference_says_that_an_unnamed_sum_is_a_group() -> None:
+    audit = fb.audit(TOTALS["by its numbers alone"], ref={"group": "Women"}, **OF_COUNTS)
+    assert {row.reference for row in audit.report.disparities} == {"Women"}
+
+
+DRAWN = np.random.default_rng(4).integers(0, 2, (200, 3))
+ONCE = pd.DataFrame({"sex": np.where(DRAWN[:, 0], "f", "m"), "label": DRAWN[:, 1], "score": DRAWN[:, 2]})
+
+
+def results(name: str, times: int = 4, **columns: Any) -> pd.DataFrame:
+    """Return the decisions of several models on the same people, below each other."""
+    rng = np.random.default_rng(5)
+    parts = [ONCE.assign(score=rng.integers(0, 2, len(ONCE)), **{name: k}, **columns) for k in range(times)]
+    return pd.concat(parts)
+
+
+SAME_PEOPLE: dict[str, tuple[pd.DataFrame, str, str]] = {
+    "models": (results("classifier"), "classifier", ""),
+    "seeds, person by person": (results("Random Seed").sort_index(kind="stable"), "Random Seed", ""),
+    "folds in any order, with identifiers": (
+        results("repeat", applicant_id=range(200)).sample(frac=1, random_state=1),
+        "repeat",
+        "applicant_id",
+    ),
+    "a name that says nothing": (results("variant"), "variant", ""),
+    "no column": (results("variant").drop(columns="variant"), "", ""),
+    "no column, with identifiers": (
+        results("variant", person=range(200)).drop(columns="variant"),
+        "",
+        "person",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SAME_PEOPLE)
+def test_results_on_the_same_people_stop_with_lines_that_work(case: str, say: Any) -> None:
+    frame, column, identifier = SAME_PEOPLE[case]
+    frame.to_csv("all of them.csv", index=False)
+    call = ("audit", "all of them.csv", "-a", "sex", "-f", "json")
+    said = say(*call)
+    assert said.code == 2
+    assert "the same people" in said.err
+    assert f"{200:,} rows each" in said.err
+    options = []
+    if column:
+        options.append(f"--model-column {shlex.quote(column)}")
+    if identifier:
+        options.append(f"--cluster {identifier}")
+    for option in options or ["head -n 201 'all of them.csv' > once.csv"]:
+        assert option in said.err
+    for option in options:
+        assert say(*call, *shlex.split(option)).code == 0
+
+
+PEOPLE_OF_THEIR_OWN: dict[str, pd.DataFrame] = {
+    "years": pd.concat(
+        [ONCE.sample(frac=1, random_state=year).assign(year=year) for year in (2024, 2025, 2026)]
+    ),
+    "train and test": ONCE.assign(split=["train"] * 100 + ["test"] * 100),
+    "runs of a process": ONCE.assign(run=np.arange(200) // 50),
+    "folds": ONCE.assign(fold=np.arange(200) % 5),
+    "in turn": people(label=[1, 0, 0, 1] * 100, score=[1, 1, 0, 0] * 100, run=[1] * 200 + [2] * 200),
+    "sorted and balanced": pd.DataFrame(
+        {
+            "seed": np.repeat([1, 2], 100),
+            "sex": ["f"] * 60 + ["m"] * 40 + ["f"] * 60 + ["m"] * 40,
+            "score": [0, 1] * 100,
+        }
+    ),
+    "few": pd.concat([ONCE[:15].assign(model=k) for k in "ab"]),
+}
+
+
+@pytest.mark.parametrize("case", PEOPLE_OF_THEIR_OWN)
+def test_people_of_their_own_do_not_stop(case: str) -> None:
+    assert fb.audit(PEOPLE_OF_THEIR_OWN[case], attributes="sex").report.rows
+
+
+RACE = np.random.default_rng(7).integers(0, 3, 300)
+ONE_HOT = pd.DataFrame({f"race_{name}": (k == RACE).astype(int) for k, name in enumerate(("A B", "C", "D"))})
+
+
+def test_columns_of_which_one_is_1_are_one_attribute(say: Any) -> None:
+    ONE_HOT.assign(score=DRAWN[:, 0].tolist() + [0, 1] * 50).to_csv("one.csv", index=False)
+    said = say("audit", "one.csv", "-f", "json")
+    (note,) = (note for note in json.loads(said.out)["notes"] if "one attribute" in note)
+    option = note.partition("groups: ")[2].partition(" (")[0]
+    assert option == "--intersect 'race_A B,race_C,race_D'"
+    crossed = json.loads(say("audit", "one.csv", "-f", "json", *shlex.split(option)).out)
+    assert "one attribute" not in str(crossed["notes"])
+    sizes = {row["group"]: row["rows"] for row in crossed["groups"] if " × " in row["attribute"]}
+    assert sizes == dict(
+        zip(["1 × 0 × 0", "0 × 1 × 0", "0 × 0 × 1"], np.bincount(RACE).tolist(), strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"race_C": (RACE == 1) + 0, "race_D": (RACE == 2) + 0, "race_E": np.arange(300) % 2},
+        {"A": (RACE == 0) + 0, "B": (RACE == 1) + 0, "C": (RACE == 2) + 0},
+        {
+            "is_old": np.arange(300) % 2,
+            "is_new": np.arange(300) // 2 % 2,
+            "is_foreign": np.arange(300) // 4 % 2,
+        },
+    ],
+)
+def test_other_columns_of_0_and_1_need_no_note(columns: dict[str, Any]) -> None:
+    frame = pd.DataFrame({**columns, "score": (RACE > 0).astype(int)})
+    notes = fb.audit(frame, attributes=list(columns)).report.notes
+    assert not any("one attribute" in note for note in notes)

@@ -82,7 +82,7 @@ def test_the_largest_sheet_that_can_be_seen_is_read_and_said(tmp_path):
     sheets = [
         Sheet("Notes", [["a note"]]),
         Sheet("Staff", [NAMES, *rows]),
-        Sheet("Old", [NAMES, *rows, *rows], state="hidden"),
+        Sheet("Old", [NAMES, *rows, *rows[::-1]], state="hidden"),
         Sheet("Older", [NAMES, *rows, *rows], state="veryHidden"),
     ]
     book = write_workbook(tmp_path / "a.xlsx", *sheets)

@@ -48,8 +48,8 @@ from fairbench_cli.audit.compare.report import (
 )
 from fairbench_cli.audit.compare.verdict import decide, decide_difference, margin_of, tau_of
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.metrics import COMPARED, SHOWN, defined
-from fairbench_cli.audit.scan.slices import Slice, are_classes
+from fairbench_cli.audit.metrics import COMPARED, RIGHT, SHOWN, defined
+from fairbench_cli.audit.scan.slices import ALL_CLASSES, Slice, are_classes
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures import score_test
@@ -413,6 +413,20 @@ class Compared:
         return point, verdict, reason
 
 
+def compared_names(group_counts: Slice) -> tuple[str, ...]:
+    """Return the rates that the groups of a slice are compared on.
+
+    Accuracy is that of all classes where there are several: of a class against the rest it would count most
+    rows of other classes as right, whichever these were taken for.
+    """
+    if group_counts.decision == ALL_CLASSES:
+        return (RIGHT,)
+    names = defined(COMPARED, group_counts.labelled)
+    if group_counts.class_name is None:
+        return names
+    return tuple(name for name in names if name != RIGHT)
+
+
 def decide_point(counts: tuple[float, float, float, float], allowed: Allowed, m: int) -> Verdict:
     """Return whether the measured gap of a rate is allowed.
 
@@ -749,10 +763,7 @@ def compare_slices(
         What else the report says.
     """
     inside = [references.without_excluded_groups(group_counts, config) for group_counts in slices]
-    tables = [
-        compare_slice(group_counts, defined(COMPARED, group_counts.labelled), common)
-        for group_counts in inside
-    ]
+    tables = [compare_slice(group_counts, compared_names(group_counts), common) for group_counts in inside]
     if not are_classes(inside):
         evidence = _find_evidence(tables, deciding, common)
         return make_report(slices, tables, evidence, deciding, config, common, **extra)
@@ -975,7 +986,8 @@ def _rows_behind(table: Compared) -> tuple[Floats, Floats, Floats, Floats]:
 
 def group_rows(group_counts: Slice, config: AuditConfig) -> list[GroupRow]:
     """Return counts and rates of each group."""
-    names = defined(SHOWN, group_counts.labelled)
+    of_all_classes = group_counts.decision == ALL_CLASSES
+    names = (RIGHT,) if of_all_classes else defined(SHOWN, group_counts.labelled)
     numerator, denominator = numerators_and_denominators(group_counts.counts.n, names)
     rates = divide(numerator, denominator)
     limits = rate_limits(names, group_rate_rows(group_counts, names), config.confidence)
@@ -993,7 +1005,7 @@ def group_rows(group_counts: Slice, config: AuditConfig) -> list[GroupRow]:
                 group,
                 rows=n_rows,
                 small=n_rows < config.min_group,
-                counts=_counts(group_counts.counts.n[g], group_counts.labelled),
+                counts=_counts(group_counts, g),
                 metrics=dict(zip(names, metrics[g], strict=True)),
                 behind=behind,
             )
@@ -1001,11 +1013,13 @@ def group_rows(group_counts: Slice, config: AuditConfig) -> list[GroupRow]:
     return rows
 
 
-def _counts(n: Floats, labelled: bool) -> dict[str, float]:
+def _counts(group_counts: Slice, group: int) -> dict[str, float]:
     """Return the cells of a group, if there are labels, and their sums."""
-    tn, fp, fn, tp = map(float, n.ravel())
+    tn, fp, fn, tp = map(float, group_counts.counts.n[group].ravel())
+    if group_counts.decision == ALL_CLASSES:
+        return {"right": tp, "wrong": fn, "size": tp + fn}
     sums = {"pp": tp + fp, "pn": tn + fn, "size": tp + fp + fn + tn}
-    if not labelled:
+    if not group_counts.labelled:
         return sums
     return {"tp": tp, "fp": fp, "fn": fn, "tn": tn, **sums, "label_pos": tp + fn, "label_neg": tn + fp}
 

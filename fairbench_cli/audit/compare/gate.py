@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fairbench_cli.audit import metrics
-from fairbench_cli.audit.compare.report import AttributeVerdict, Comparison, Gate, Report
+from fairbench_cli.audit.compare.report import WHOLE_DECISION, AttributeVerdict, Comparison, Gate, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import UNDECIDED, WORSE, split_gate_names
+from fairbench_cli.audit.scan.slices import ALL_CLASSES
 from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.document.model import Verdict
 
@@ -81,10 +82,10 @@ def _looked_at(metric: str, report: Report) -> Iterator[AttributeVerdict]:
     if not metric:
         yield from report.judged
         return
-    for row in report.verdicts:
-        is_of_table = metrics.WHOLE_TABLE in row.by_metric
-        if report.last in ("", row.model) and is_of_table == (metric == metrics.WHOLE_TABLE):
-            yield row
+    rows = [row for row in report.verdicts if report.last in ("", row.model)]
+    together = [row for row in rows if row.decision in (WHOLE_DECISION, ALL_CLASSES)]  # of all classes
+    of_metric = [row for row in together if metric in row.by_metric]
+    yield from of_metric or (row for row in rows if row not in together)
 
 
 def find_undecided(report: Report) -> list[str]:

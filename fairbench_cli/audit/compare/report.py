@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import WITHOUT_VERDICT, AuditConfig
-from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS, WHOLE_TABLE
+from fairbench_cli.audit.metrics import COMPARED, RIGHT, ROLL_UPS, WHOLE_TABLE
 from fairbench_cli.audit.scan.direction import Direction, find_direction
-from fairbench_cli.audit.scan.slices import Ones, Slice
+from fairbench_cli.audit.scan.slices import ALL_CLASSES, Ones, Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Floats
 
@@ -471,10 +471,11 @@ class Report:
     @cached_property
     def judged(self) -> tuple[AttributeVerdict, ...]:
         """The verdicts that the one over all, and the gate, go by: of models or slices compared, the last."""
-        rows = self.verdicts
-        if WHOLE_TABLE not in self.decided_by:
-            rows = tuple(row for row in rows if WHOLE_TABLE not in row.by_metric)
-        return tuple(row for row in rows if self.last in ("", row.model))
+        decides = dict.fromkeys((row.decision for row in self.verdicts), True)
+        if self.whole_tables:
+            decides = dict.fromkeys(decides, bool({*self.decided_by} - {RIGHT, WHOLE_TABLE}))
+            decides |= {ALL_CLASSES: RIGHT in self.decided_by, WHOLE_DECISION: WHOLE_TABLE in self.decided_by}
+        return tuple(row for row in self.verdicts if decides[row.decision] and self.last in ("", row.model))
 
     def whole_table_at(self, place: Place) -> WholeTable | None:
         """Return the whole table that a verdict is of; None of another."""

@@ -11,7 +11,7 @@ from fairbench_cli.audit.config import DEFAULT, AuditConfig
 from fairbench_cli.audit.margins import WRITE_RATE, rate_mistake
 from fairbench_cli.audit.options import unknown_attribute
 from fairbench_cli.audit.scan.outcome_kind import AS_DECISIONS
-from fairbench_cli.audit.scan.slices import Tally, are_classes
+from fairbench_cli.audit.scan.slices import ALL_CLASSES, Tally, are_classes
 from fairbench_cli.base.errors import Flag, Problem, UserError
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric
@@ -286,12 +286,19 @@ def decide_attributes(
     """Return the verdict on each attribute: fail if a group fails, else undecided if one is, else pass.
 
     The reference itself decides nothing; where there is nobody else, nothing is decidable. `extra_verdicts`
-    are verdicts on other metrics, by their names. Of classes those on whole tables come last; where these
-    alone decide there are no others.
+    are verdicts on other metrics, by their names. Of classes those on whole tables come last; there are none
+    on a class against the rest where nothing decides on it.
     """
     verdicts = []
-    deciding = [name for name in report.decided_by if name != metrics.WHOLE_TABLE]
-    for key in report.by_audit if deciding else ():
+    of_classes = are_classes(report.slices)
+    for key in report.by_audit:
+        deciding = [name for name in report.decided_by if name != metrics.WHOLE_TABLE]
+        if key[1] == ALL_CLASSES:
+            deciding = [metrics.RIGHT]
+        elif of_classes:
+            deciding = [name for name in deciding if name != metrics.RIGHT]
+        if not (deciding or report.config.watched_metrics):
+            continue
         rows = report.comparisons_at(key)
         by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in rows}
         for row in rows:
@@ -301,6 +308,8 @@ def decide_attributes(
             by_metric.setdefault(name, []).append(verdict)
         decided = {name: combine_verdicts(values) for name, values in by_metric.items()}
         decided |= combine_roll_ups(decided)
+        if key[1] == ALL_CLASSES:
+            decided.setdefault(metrics.RIGHT, "undecided")
         over_all = combine_verdicts(decided.get(name, "undecided") for name in deciding)
         verdicts.append(AttributeVerdict(*key, by_metric=decided, verdict=over_all))
     for table in report.whole_tables:

@@ -106,9 +106,8 @@ def compare_tables(
         Its confidence and seed, and what a gate names.
     """
     tables = []
-    slices_of_attribute = group_by(
-        enumerate(slices), lambda numbered: (numbered[1].model, numbered[1].attribute)
-    )
+    of_classes = [(i, part) for i, part in enumerate(slices) if part.class_name is not None]
+    slices_of_attribute = group_by(of_classes, lambda numbered: (numbered[1].model, numbered[1].attribute))
     for numbered in slices_of_attribute.values():
         of_attribute = tuple(slice_counts for _, slice_counts in numbered)
         counts = _stack_classes([slice_counts.counts.n for slice_counts in of_attribute])

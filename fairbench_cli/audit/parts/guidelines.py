@@ -20,7 +20,7 @@ from fairbench_cli.audit.config import ABOVE_MEDIAN, FOUR_FIFTHS, AuditConfig
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
 from fairbench_cli.audit.parts.rates import judged_section
-from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.audit.scan.slices import ALL_CLASSES, Slice
 from fairbench_cli.base.errors import format_value
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.data.number_writing import GAP_WORDS
@@ -161,11 +161,12 @@ UNTESTED = Chance(UNDEFINED, math.nan, math.nan, math.nan, "")
 def compute_impact(_: tuple[()], base: Report) -> tuple[ImpactTable, ...]:
     """Return the impact ratios of each attribute and intersection."""
     config = base.config
-    pairs = [_compare_pairs(group_counts, config) for group_counts in base.slices]
+    slices = [group_counts for group_counts in base.slices if group_counts.decision != ALL_CLASSES]
+    pairs = [_compare_pairs(group_counts, config) for group_counts in slices]
     adjusted = adjust_family([p for _, p, _ in pairs]).adjusted
     family = sum(len(p) for _, p, _ in pairs)
     impact_tables = []
-    for group_counts, (pair, p, exact), p_holm in zip(base.slices, pairs, adjusted, strict=True):
+    for group_counts, (pair, p, exact), p_holm in zip(slices, pairs, adjusted, strict=True):
         pair_tests = zip(p.tolist(), p_holm.tolist(), exact.tolist(), strict=True)
         tests = dict(zip(map(tuple, pair), pair_tests, strict=True))
         impact_tables.append(_impact_table(group_counts, tests, family, config))

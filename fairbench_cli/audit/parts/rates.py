@@ -1,8 +1,9 @@
 """Rates of groups and their comparisons, as they are shown: each attribute under a model and a decision."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fairbench_cli.audit.compare.report import (
     ALL,
@@ -16,7 +17,7 @@ from fairbench_cli.audit.compare.report import (
     WholeTable,
 )
 from fairbench_cli.audit.config import EXCLUDING, MISSING
-from fairbench_cli.audit.metrics import WHOLE_TABLE
+from fairbench_cli.audit.metrics import RIGHT, WHOLE_TABLE
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.allowed import (
     describe_against,
@@ -37,6 +38,7 @@ from fairbench_cli.audit.parts.findings import (
     format_verdict,
 )
 from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.scan.slices import ALL_CLASSES
 from fairbench_cli.base.grouping import keep_together
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
@@ -57,6 +59,8 @@ from fairbench_cli.measures.rates import RATES
 LEAST_LOG = 1e-9  # of a τ: one of 1 allows nothing
 MOST_BARS = 20  # groups in a figure; the tables have all
 # How a verdict looks where chance was not looked at.
+CELLS = ("tp", "fp", "fn", "tn"), ("pp", "pn"), ("right", "wrong")
+"""The counts that a table of groups has: the first that there are."""
 LOOKS: dict[Verdict, Look] = {"pass": "inside", "fail": "outside", "undecided": "undecided"}
 
 
@@ -225,7 +229,7 @@ def _full_section(anchor: str, verdict: AttributeVerdict, report: Report) -> Sec
     """Return the comparisons and the groups of an attribute, with figures."""
     rows, groups = rows_of_attribute(verdict, report)
     compared = deciding_rows(verdict, report)
-    other_rows = [row for row in rows if row.metric not in report.deciding and not row.is_reference]
+    other_rows = [row for row in rows if row not in compared and not row.is_reference]
     if report.several:
         name = f"{verdict.attribute}, {place_name(verdict, report)}"
     else:
@@ -515,9 +519,13 @@ def rows_of_attribute(place: Place, report: Report) -> tuple[list[Disparity], li
 
 
 def deciding_rows(place: Place, report: Report) -> list[Disparity]:
-    """Return the comparisons that decide on an attribute under a model and a decision."""
+    """Return the comparisons that decide on an attribute under a model and a decision.
+
+    Those of all classes together are given whether the verdict depends on them or not.
+    """
     rows, _ = rows_of_attribute(place, report)
-    return [row for row in rows if row.metric in report.deciding and not row.is_reference]
+    may_decide = (RIGHT,) if place.decision == ALL_CLASSES else report.deciding
+    return [row for row in rows if row.metric in may_decide and not row.is_reference]
 
 
 def comparisons_behind(place: Place, report: Report) -> list[Disparity | WholeTable]:
@@ -602,9 +610,14 @@ def count_verdicts(rows: Sequence[Disparity]) -> str:
     return ", ".join(clauses)
 
 
+def _cell(values: Mapping[str, Any], name: str, write: Callable[[Any], TableCell]) -> TableCell:
+    """Return a value as a cell; an empty one where rows of all classes together have no such value."""
+    return write(values[name]) if name in values else TableCell("")
+
+
 def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
     """Return counts and rates of groups; with model and decision when there are several."""
-    cells = ("tp", "fp", "fn", "tn") if "tp" in rows[0].counts else ("pp", "pn")
+    cells = next(names for names in CELLS if names[0] in rows[0].counts)
     minor = minor_groups(rows)
     columns: dict[str, Callable[[GroupRow], TableCell]] = {
         "group": lambda row: formatting.group_cell(row.group, row.small, muted=row.group in minor)
@@ -613,11 +626,11 @@ def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
         columns["model, decision"] = lambda row: TableCell(formatting.format_place(row.model, row.decision))
     columns["rows"] = lambda row: formatting.count_cell(row.rows)
     columns |= {
-        name: (lambda row, name=name: formatting.count_cell(row.counts[name]))  # type: ignore[misc]
+        name: (lambda row, name=name: _cell(row.counts, name, formatting.count_cell))  # type: ignore[misc]
         for name in cells
     }
     columns |= {
-        name: (lambda row, name=name: formatting.fine_cell(row.metrics[name]))  # type: ignore[misc]
+        name: (lambda row, name=name: _cell(row.metrics, name, formatting.fine_cell))  # type: ignore[misc]
         for name in rows[0].metrics
     }
     return table_of(title, columns, sorted(rows, key=lambda row: row.group in minor))

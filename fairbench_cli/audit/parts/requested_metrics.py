@@ -30,11 +30,11 @@ from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
 from fairbench_cli.audit.compare.report import Interval, Pair, Place, Reason, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_metric, requested_names, tau_of
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.metrics import bounds, canonical, needs_labels
+from fairbench_cli.audit.metrics import RIGHT, bounds, canonical, needs_labels
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import SHORT, Part, View
 from fairbench_cli.audit.parts.rates import minor_groups
-from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.audit.scan.slices import ALL_CLASSES, Slice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict
@@ -147,12 +147,13 @@ def compute_requested(_: tuple[()], base: Report) -> Requested:
     ):
         if group_counts.decided_alike:
             alike.add(group_counts.place)
-        slice_pairs = _tested_pairs(group_counts, dict.fromkeys((*columns, *names)), config)
+        slice_pairs = _tested_pairs(group_counts, _names_for(group_counts, (*columns, *names)), config)
         tested_pairs += slice_pairs
         # A reference that the data chose is the extreme one of all pairs: the others count as tests, too.
         if references.is_chosen_by_rate(group_counts, config):
             n_other_pairs += math.comb(len(slice_pairs), 2)
-    members = [[values[name].member for name in columns] for _, values in tested_pairs]
+    none = _Tested(Interval(math.nan, math.nan, math.nan))
+    members = [[values.get(name, none).member for name in columns] for _, values in tested_pairs]
     p = np.array(members).reshape(len(tested_pairs), len(columns))
     other_pairs = np.ones((n_other_pairs, len(columns)))
     is_named = [_are_named_tests(pair, columns, tests, config) for pair, _ in tested_pairs]
@@ -163,7 +164,7 @@ def compute_requested(_: tuple[()], base: Report) -> Requested:
     for (pair, values), p_values in zip(tested_pairs, adjusted.tolist(), strict=True):
         p_holm = dict(zip(columns, p_values, strict=True))
         verdicts = {}
-        for name in deciding:
+        for name in filter(values.__contains__, deciding):
             metric_tests = [
                 _decide_test(pair, name, test, values, p_holm[test], config) for test in tests[name]
             ]
@@ -171,14 +172,35 @@ def compute_requested(_: tuple[()], base: Report) -> Requested:
                 metric_tests = list(map(_without_pass, metric_tests))
             verdicts[name] = combine_verdicts(test.verdict for test in metric_tests)
             decided += metric_tests
-        intervals = {name: values[name].interval for name in names}
-        rows.append(RequestedRow(**vars(pair), values=intervals, verdicts=verdicts))
+        intervals = {name: values[name].interval for name in names if name in values}
+        if intervals:
+            rows.append(RequestedRow(**vars(pair), values=intervals, verdicts=verdicts))
     bounded: set[bool] = set()
     for _pair, tested_by_name in tested_pairs:
-        for name in names:
+        for name in filter(tested_by_name.__contains__, names):
             if not math.isnan(tested_by_name[name].interval.low):
                 bounded.add(tested_by_name[name].drawn)
     return Requested(tuple(rows), tuple(decided), closed=False in bounded, drawn=True in bounded)
+
+
+def _is_of_accuracy(name: str) -> bool:
+    """Return whether a metric compares accuracies.
+
+    >>> [_is_of_accuracy(name) for name in ("accuracy-ratio", "accuracy-p", "bcr-difference")]
+    [True, True, False]
+    """
+    entry = find_metric(name)
+    return (entry.alias_of or entry.name).startswith(f"{RIGHT}-")
+
+
+def _names_for(group_counts: Slice, names: Iterable[str]) -> list[str]:
+    """Return the metrics that are of a slice: those of accuracy of all classes together."""
+    own_names = list(dict.fromkeys(names))
+    if group_counts.decision == ALL_CLASSES:
+        return [name for name in own_names if _is_of_accuracy(name)]
+    if group_counts.class_name is None:
+        return own_names
+    return [name for name in own_names if not _is_of_accuracy(name)]
 
 
 def _are_named_tests(

@@ -101,6 +101,7 @@ def _with_options(attempt: Attempt, flags: Iterable[Flag]) -> Attempt:
     changed: dict[str, Any] = {
         "spellings": dict(config.spellings),
         "favourable": config.favourable,
+        "exclude": config.exclude,
         "bins": dict(config.bins),
         "notation": dict(config.notation),
     }
@@ -110,8 +111,8 @@ def _with_options(attempt: Attempt, flags: Iterable[Flag]) -> Attempt:
         if flag.key in ("spellings", "bins", "notation") and isinstance(flag.value, tuple):
             name, choice = flag.value
             changed[flag.key][name] = choice
-        elif flag.key == "favourable":
-            changed["favourable"] += (str(flag.value),)
+        elif flag.key in ("favourable", "exclude"):
+            changed[flag.key] += (str(flag.value),)
         elif flag.key == "encoding":
             changed["encoding"] = str(flag.value)
         elif flag.key == "drop-missing":

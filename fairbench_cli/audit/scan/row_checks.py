@@ -5,18 +5,47 @@ many are. What can only be a mistake stops; of what may be one there is a note. 
 or nobody, is seen where groups are compared (`Slice.decided_alike`).
 """
 
-from collections.abc import Iterator
+import math
+import re
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import get_args
 
-from fairbench_cli.audit.config import Ties
-from fairbench_cli.audit.scan.readings import PERCENT, Cut, SplitTies
-from fairbench_cli.audit.scan.scan import CountedRows
+import numpy as np
+
+from fairbench_cli.audit.config import MISSING, Ties
+from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.readings import PERCENT, Cut, Ints, SplitTies
+from fairbench_cli.audit.scan.scan import CountedRows, group_name
 from fairbench_cli.audit.scan.source import Source
-from fairbench_cli.base.errors import Flag, MessageText, user_error
+from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, format_value, user_error
+from fairbench_cli.base.safe_text import join_names
+from fairbench_cli.data.recognise import (
+    named_like_identifiers,
+    named_like_repeats,
+    named_like_totals,
+    split_words,
+)
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.groups import CROSS
 
 ASKED = "Asked for"  # how the notes begin that say that another number was selected
-MOST_NAMED = 3  # models in a note
+CALLED_TOTAL = "is called like a total of others"
+ONE_ATTRIBUTE = "they are one attribute"
+LIKELY_MISTAKES = (ASKED, CALLED_TOTAL, ONE_ATTRIBUTE)
+"""Of which a note has one that is read first."""
+MOST_NAMED = 3  # models or groups in a message
+FEWEST_COLUMNS = 3  # of 0 and 1 that are one attribute
+ZEROS_AND_ONES = {"0": False, "0.0": False, "false": False, "1": True, "1.0": True, "true": True}
+FEWEST_PARTS = 2  # groups of a sum that is not called so
+FEWEST_OF_SUM = 100  # rows of one
+MOST_TIMES = 100  # that people come
+FEWEST_PEOPLE = 20  # that come several times
+FEWEST_CHANGES = 10  # from one row to the next, in what is the same by more than chance
+PERSON = frozenset("row index person case applicant subject participant candidate record".split())  # noqa: SIM905
 TWO = 2.0  # shares that overshoot 1 do not come as far
 THOUSAND = 1000.0  # a scale of shares without their point
 NEARLY = 0.95  # of the scores
@@ -31,12 +60,294 @@ def check_rows(rows: CountedRows) -> list[str]:
     UserError
         Where that can only be a mistake.
     """
-    notes: list[str] = []
+    notes = _describe_totals(rows)
+    _refuse_same_people(rows)
     if not rows.binary:
         for column in rows.roles.scores:
             notes += check_thresholds(rows.source, column, rows.config.threshold)
     notes += _describe_split_ties(rows)
+    notes += _describe_one_hot(rows)
+    if rows.classes and rows.roles.label is not None and _has_other_classes(rows):
+        notes.append("In the accuracy of all classes, values that are none of these count as one more class.")
     return notes
+
+
+def _refuse_same_people(rows: CountedRows) -> None:
+    """Refuse results of several models, seeds or folds on the same people, below each other or in turn.
+
+    These are rows that come several times with the same labels and groups in the same order, which is neither
+    sorted nor in turn; or those of a column of few values with as many rows each, each for the same
+    identifiers.
+    """
+    times = _times_that_people_may_come(rows)
+    if not times:
+        return
+    roles = rows.roles
+    attributes = [roles.attributes[name] for name in _groups_of_people(rows)]
+    free = {name: i for name, i in rows.source.column_index.items() if i not in (*roles.role_of, *attributes)}
+    repeats = {name: i for name, i in free.items() if named_like_repeats(name)}
+    labels = [] if roles.label is None else [roles.label]
+    hashes = ", ".join(f"hash(trimmed_{i}) AS c{i}" for i in (*attributes, *labels, *repeats.values()))
+    with rows.source.engine(ordered=True, threads=1):
+        columns = rows.source.execute(f"SELECT {hashes} FROM predictions").fetchnumpy()
+    codes = {name: np.unique(np.asarray(cells), return_inverse=True)[1] for name, cells in columns.items()}
+    people = np.stack([codes[f"c{i}"] for i in (*attributes, *labels)], axis=1)
+    for name, i in repeats.items():
+        sizes = np.bincount(codes[f"c{i}"])
+        if len(sizes) in times and len(set(sizes.tolist())) == 1:
+            blocks = people[np.argsort(codes[f"c{i}"], kind="stable")].reshape(
+                len(sizes), -1, people.shape[1]
+            )
+            if _are_same(blocks) or _have_same_names(rows, i, free, len(sizes)):
+                raise UserError(_same_people_problem(rows, name, len(sizes), free))
+    for k in reversed(times):
+        if _are_same(people.reshape(k, -1, people.shape[1])):
+            raise UserError(_same_people_problem(rows, _find_block_column(rows, free, k), k, free))
+
+
+def _are_same(blocks: Ints) -> bool:
+    """Return whether blocks of rows, shape (blocks, rows, columns), are equal, and not so by a pattern.
+
+    A pattern is an order in which rows that are alike stand together, or columns that come in turn.
+
+    >>> some = np.random.default_rng(1).integers(0, 2, (1, 60, 2))
+    >>> in_turn = np.arange(60).reshape(1, 60, 1) % np.array([2, 7])
+    >>> [_are_same(np.repeat(block, 3, axis=0)) for block in (some, np.sort(some, axis=1), in_turn)]
+    [True, False, False]
+    """
+    if not (blocks == blocks[:1]).all():
+        return False
+    periods = range(1, min(FEWEST_PEOPLE, blocks.shape[1] // 2) + 1)
+    for column in blocks[0].T:
+        n_changes = int((column[1:] != column[:-1]).sum())
+        in_order = n_changes < FEWEST_CHANGES or n_changes <= 2 * (column.max() + 1)
+        if not in_order and not any((column[period:] == column[:-period]).all() for period in periods):
+            return True
+    return False
+
+
+def _have_same_names(rows: CountedRows, column: int, free: Mapping[str, int], times: int) -> bool:
+    """Return whether a column of identifiers has the same ones for each value of another column."""
+    identifier = _find_identifier(rows, free, times)
+    if not identifier:
+        return False
+    pair = f"(trimmed_{column}, trimmed_{free[identifier]})"
+    n_pairs, n_rows = rows.source.row(f"SELECT count(DISTINCT {pair}), count(*) FROM predictions")
+    return bool(n_pairs == n_rows)
+
+
+def _find_identifier(rows: CountedRows, free: Mapping[str, int], times: int) -> str:
+    """Return the column that says whose rows these are, with as many values as people; or nothing."""
+    n_rows = int(rows.together.rows.sum())
+    for name, i in free.items():
+        is_name = named_like_identifiers(name) or bool(PERSON.intersection(split_words(name)))
+        n_values = f"SELECT count(DISTINCT trimmed_{i}) FROM predictions"
+        if is_name and rows.source.row(n_values)[0] * times == n_rows:
+            return name
+    return ""
+
+
+def _find_block_column(rows: CountedRows, free: Mapping[str, int], times: int) -> str:
+    """Return the column that has one value in each of so many blocks of rows, each its own; or nothing."""
+    source = rows.source
+    block = f"(line - 1) // {int(rows.together.rows.sum()) // times}"
+    numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
+    with source.engine(ordered=True, threads=1):
+        for name, i in free.items():
+            counts = f"count(DISTINCT trimmed_{i}), count(DISTINCT (trimmed_{i}, {block}))"
+            if source.row(f"SELECT {counts} FROM ({numbered})") == (times, times):
+                return name
+    return ""
+
+
+def _same_people_problem(rows: CountedRows, name: str, times: int, free: Mapping[str, int]) -> Problem:
+    """Return the stop for rows of the same people, with the options that say what the rows are."""
+    source = rows.source
+    n_people = int(rows.together.rows.sum()) // times
+    likeness = f"the same labels and groups, {n_people:,} rows each"
+    identifier = _find_identifier(rows, free, times)
+    by_person = ("; or let each person count once: ", Flag("cluster", identifier)) if identifier else ()
+    if name:
+        by_column = Flag("model-column", name)
+        fix = ("keep the rows of one, or audit each apart with ", by_column, *by_person)
+        return Problem(
+            f"{name} has {times} values with {likeness}: these are the same people",
+            fix,
+            source.name,
+            assumed=(by_column,),
+        )
+    problem = f"the rows are {times} times those of the same people: {likeness}, below each other"
+    if by_person:
+        return Problem(problem, ("keep the first of them", *by_person), source.name, assumed=(by_person[1],))
+    keep = f"keep the first {n_people:,} of them"
+    if source.name.endswith((".csv", ".tsv", ".txt")) and Path(source.name).is_file():
+        keep += f": head -n {n_people + 1} {shlex.quote(source.name)} > once.csv"
+    return Problem(problem, keep, source.name)
+
+
+def _times_that_people_may_come(rows: CountedRows) -> list[int]:
+    """Return how often the same people may have rows: as often as each group has each label a multiple of.
+
+    Whoever names models, slices or clusters, or compares files, has said what rows are.
+    """
+    roles = rows.roles
+    config = rows.config
+    if roles.model is not None or roles.clusters or config.against or config.counts:
+        return []
+    sizes: Counter[tuple[str, str | None, int]] = Counter()
+    for name in _groups_of_people(rows):
+        cells = rows.cells_with([name])
+        keys = zip(cells.values[name], cells.label.tolist(), cells.rows.tolist(), strict=True)
+        for value, label, n in keys:
+            sizes[name, value, label] += n
+    most = min(MOST_TIMES, int(rows.together.rows.sum()) // FEWEST_PEOPLE)
+    divisor = math.gcd(*sizes.values()) or 1
+    return [k for k in range(2, most + 1) if divisor % k == 0]
+
+
+def _groups_of_people(rows: CountedRows) -> list[str]:
+    """Return the attributes, but for columns that may tell several results on the same people apart."""
+    names = list(rows.roles.attributes)
+    if rows.config.attributes is not None:
+        return names
+    return [name for name in names if not named_like_repeats(name)]
+
+
+def _has_other_classes(rows: CountedRows) -> bool:
+    """Return whether some rows have a class that is not audited, as decision or label."""
+    codes = np.concatenate([rows.together.level.ravel(), rows.together.label])
+    return bool((codes == len(rows.classes)).any())
+
+
+def _describe_totals(rows: CountedRows) -> list[str]:
+    """Refuse groups that are the sum of others; return notes of those that are called so and are not.
+
+    A group that is called like a total, or has no name in a file of counts, is one where as many rows have it
+    as all others; any other where its rows also have the same scores and labels as theirs, and these are
+    neither few nor of equal size or outcomes, as by design, and nobody chose a reference.
+    """
+    config = rows.config
+    problems = []
+    notes = []
+    for name in rows.roles.attributes:
+        if name in rows.bins:
+            continue
+        groups, kinds = _count_kinds(rows, name)
+        sizes = dict(zip(groups, kinds.sum(1).tolist(), strict=True))
+        totals = _find_named_totals(sizes, of_counts=rows.weighted or config.counts is not None)
+        called_so = [group for group in groups if named_like_totals(group, in_full=True)]
+        if not (totals or called_so or name in config.references):
+            totals = _find_sum(groups, kinds)
+        if totals and not all(config.leaves_out(name, group) for group in totals):
+            problems.append(
+                _total_problem(rows, name, totals, [group for group in groups if group not in totals])
+            )
+        for group in called_so:
+            if not (totals or config.leaves_out(name, group)):
+                size = f"{format_value(group)} ({sizes[group]:,.0f} of {kinds.sum():,.0f} rows)"
+                option = Flag("exclude", f"{name}={group}").spell()
+                notes.append(f"{name}: {size} {CALLED_TOTAL}; if it is one: {option}.")
+    if problems:
+        raise UserError(*problems)
+    return notes
+
+
+def _find_named_totals(sizes: Mapping[str, float], *, of_counts: bool) -> tuple[str, ...]:
+    """Return the groups that are called like totals, one of which has as many rows as all others.
+
+    In a table of counts the name may be missing.
+
+    >>> _find_named_totals({"f": 3, "m": 4, "All others": 2, "Total": 9}, of_counts=False)
+    ('Total',)
+    >>> _find_named_totals({"f": 3, "m": 4, "All sexes": 7}, of_counts=False)
+    ('All sexes',)
+    >>> _find_named_totals({"f": 3, "m": 4, "(missing)": 7}, of_counts=False)
+    ()
+    """
+    by_name = [group for group in sizes if named_like_totals(group, in_full=True)]
+    candidates = [by_name]
+    for group in sizes:
+        if group not in by_name and (named_like_totals(group) or (of_counts and group == MISSING)):
+            candidates.append([*by_name, group])
+    for totals in candidates:
+        remaining = [n for group, n in sizes.items() if group not in totals]
+        if len(remaining) > 1 and any(math.isclose(sizes[group], sum(remaining)) for group in totals):
+            return tuple(totals)
+    return ()
+
+
+def _count_kinds(rows: CountedRows, name: str) -> tuple[list[str], Floats]:
+    """Return an attribute's groups, and their weights by model, decisions and label, (groups, kinds)."""
+    cells = rows.cells_with([name])
+    groups, group = np.unique(list(map(group_name, cells.values[name])), return_inverse=True)
+    keys = [np.unique(cells.models, return_inverse=True)[1], *cells.level, cells.label]
+    _, kind = np.unique(np.stack(keys), axis=1, return_inverse=True)
+    kinds = np.zeros((len(groups), kind.max() + 1))
+    np.add.at(kinds, (group, kind.ravel()), cells.weight)
+    return groups.tolist(), kinds
+
+
+def _find_sum(groups: Sequence[str], kinds: Floats) -> tuple[str, ...]:
+    """Return the group that has as many rows of each kind as all others, of which no two are alike, if any.
+
+    >>> _find_sum(["x", "y", "z"], np.array([[90, 60], [50, 40], [40, 20]]))
+    ('x',)
+    >>> _find_sum(["x", "y", "z"], np.array([[90, 60], [60, 40], [30, 20]]))
+    ()
+    """
+    sizes = kinds.sum(1)
+    largest = int(sizes.argmax())
+    summands = np.delete(kinds, largest, axis=0)
+    n_parts = len(summands)
+    if (
+        n_parts < FEWEST_PARTS
+        or sizes[largest] < FEWEST_OF_SUM
+        or not np.allclose(summands.sum(0), kinds[largest])
+    ):
+        return ()
+    part_sizes = summands.sum(1, keepdims=True)
+    shares = np.unique(divide(summands, part_sizes).round(9), axis=0)
+    return (groups[largest],) if len(np.unique(part_sizes)) == len(shares) == n_parts else ()
+
+
+def _total_problem(rows: CountedRows, name: str, totals: Sequence[str], summands: Sequence[str]) -> Problem:
+    """Return the stop for groups that are the sum of others, with the options that leave them out."""
+    listed = join_names(list(map(format_value, totals)))
+    of_parts = join_names(list(map(format_value, summands)), MOST_NAMED)
+    problem = f"{name}: {listed} has as many rows as all other groups together ({of_parts}), as a total has"
+    flags = tuple(Flag("exclude", f"{name}={group}") for group in totals)
+    fix: list[str | Flag] = ["leave it out:"]
+    for flag in flags:
+        fix += [" ", flag]
+    if not named_like_totals(totals[0]) and MISSING not in totals:
+        fix += ["; if it is a group, choose a reference: ", Flag("ref", f"{name}={summands[0]}")]
+    return Problem(problem, tuple(fix), rows.source.name, remedy=flags)
+
+
+def _describe_one_hot(rows: CountedRows) -> Iterator[str]:
+    """Yield a note on each attribute that was made a column of 0 and 1 for each of its groups."""
+    roles = rows.roles
+    of_prefix: dict[str, list[str]] = defaultdict(list)
+    n_ones: dict[str, int] = {}
+    for (name,) in (names for names in roles.audited if len(names) == 1):
+        cells = rows.cells_with([name])
+        groups = set(map(group_name, cells.values[name]))
+        if len(groups) == 2 and all(group.lower() in ZEROS_AND_ONES for group in groups):
+            is_one = [ZEROS_AND_ONES[group_name(value).lower()] for value in cells.values[name]]
+            n_ones[name] = int(cells.rows[np.array(is_one)].sum())
+            for separator in re.finditer(r"[\W_]+", name):
+                of_prefix[name[: separator.start()]].append(name)
+    for names in sorted(of_prefix.values(), key=len, reverse=True):
+        if len(names) < FEWEST_COLUMNS or sum(n_ones[name] for name in names) != rows.together.rows.sum():
+            continue
+        ones = " + ".join(sql.code(roles.attributes[name], 0) for name in names)
+        if rows.source.row(f"SELECT bool_and({ones} = 1) FROM predictions")[0]:
+            if any(set(names) <= set(crossed) for crossed in rows.config.intersections):
+                continue
+            option = Flag("intersect", ",".join(names)).spell()
+            group_of_first = CROSS.join("1" + "0" * (len(names) - 1))
+            columns = f"{join_names(names)}: each row has 1 in one of these, so {ONE_ATTRIBUTE}"
+            yield f"{columns} of {len(names)} groups: {option} ({group_of_first} is {names[0]})."
 
 
 def _describe_split_ties(rows: CountedRows) -> Iterator[str]:
@@ -52,7 +363,7 @@ def _describe_split_ties(rows: CountedRows) -> Iterator[str]:
     options[-1] += f" {Flag('seed', rows.config.seed).spell()}"
     if rows.config.compares or rows.config.cluster or rows.config.explained_by:
         options.pop()  # these are refused where rows are drawn
-    for asked, lists in by_decision.items():
+    for decision, lists in by_decision.items():
         clauses = [_describe_list(*one_list) for one_list in lists[:MOST_NAMED]]
         if len(lists) > MOST_NAMED:
             clauses.append(f"and so for {len(lists) - MOST_NAMED:,} more")
@@ -61,12 +372,13 @@ def _describe_split_ties(rows: CountedRows) -> Iterator[str]:
             numbers = lists[0][2].selected.values()
             choose = "Selected are"
             ways = [f"{n:,} by {way}" for n, way in zip(numbers, options, strict=False)]
-        yield f"{ASKED} {asked}: {'; '.join(clauses)}. {choose} {', '.join(ways[:-1])} or {ways[-1]}."
+        yield f"{ASKED} {decision}: {'; '.join(clauses)}. {choose} {', '.join(ways[:-1])} or {ways[-1]}."
 
 
 def _describe_list(name: str, cut: Cut, split: SplitTies) -> str:
     """Return how many rows a top list has, and why.
 
+    >>> from fairbench_cli.audit.config import Decision
     >>> split = SplitTies(Decision("top-k", 50), k=50, above=24, tied=57)
     >>> _describe_list("", Cut("top 50 (81 with ties)", 3.0, split=split), split)
     '81 rows are selected, not 50, as 57 have the score at the cut, 3'

@@ -23,7 +23,7 @@ from fairbench_cli.audit.scan import readings, sql
 from fairbench_cli.audit.scan.input_errors import refuse_if
 from fairbench_cli.audit.scan.readings import Cut, CutsByModel, Ints, NumberBins, count_selected, scores_of
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, MOST_GROUPS, ColumnRoles
-from fairbench_cli.audit.scan.slices import ClusterKinds, Clusters, Ones, Slice, Tally
+from fairbench_cli.audit.scan.slices import ALL_CLASSES, ClusterKinds, Clusters, Ones, Slice, Tally
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Counts, Floats
@@ -445,7 +445,7 @@ def make_slices(scan: CountedRows) -> tuple[Slice, ...]:
     TooManyGroups
         When an attribute or intersection has too many groups.
     """
-    slices = _unlimited_slices(scan)
+    slices = _unlimited_slices(scan) + tuple(_slices_of_all_classes(scan))
     for group_counts in slices:
         n_groups = len(group_counts.counts.groups)
         if n_groups > MOST_GROUPS:
@@ -512,6 +512,25 @@ def _unlimited_slices(scan: CountedRows) -> tuple[Slice, ...]:
     return tuple(slices)
 
 
+def _slices_of_all_classes(scan: CountedRows) -> Iterator[Slice]:
+    """Yield the rows of the right and of a wrong class, by model and attribute, where there are classes."""
+    if not scan.classes or scan.roles.label is None:
+        return
+    for model in models_of(scan):
+        for names in scan.roles.audited:
+            yield _make_slice(scan, model, _RIGHT_CLASS, names, *groups_of(scan, names))
+
+
+_RIGHT_CLASS = Cut(ALL_CLASSES, 1.0)
+
+
+def _read_cut(cut: Cut, label: Ints, level: Ints) -> tuple[Ints, Ints]:
+    """Return labels and levels as a cut takes them: of a class against the rest, or right among all."""
+    if cut.text == ALL_CLASSES:
+        return np.ones_like(label), np.equal(label, level).astype(np.int64)
+    return against_rest(cut, label), against_rest(cut, level)
+
+
 def _make_slice(
     scan: CountedRows, model: str, cut: Cut, names: tuple[str, ...], groups: list[tuple[str, ...]], code: Ints
 ) -> Slice:
@@ -519,8 +538,7 @@ def _make_slice(
     cells = scan.cells_with(names)
     in_model = np.flatnonzero(np.array(cells.models) == model)
     present, group = np.unique(code[in_model], return_inverse=True)
-    label = against_rest(cut, cells.label[in_model])
-    level = against_rest(cut, cells.level[0, in_model])
+    label, level = _read_cut(cut, cells.label[in_model], cells.level[0, in_model])
     rows = cells.rows[in_model]
     picked = count_selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
 
@@ -783,13 +801,13 @@ def _make_clusters(scan: CountedRows, group_counts: Slice, sums: PersonSums, sco
     model = group_counts.model
     if len(scan.roles.scores) > 1:
         model = ""  # what a slice is called by is the column of scores
-    cuts = side.cuts_of(model)
+    cuts = [*side.cuts_of(model), _RIGHT_CLASS]
     cut = next(cut for cut in cuts if cut.text == group_counts.decision)
     in_model = np.flatnonzero(sums.model == models_of(scan).index(model))
     ones = np.ones(len(in_model), np.int64)
-    level = against_rest(cut, sums.levels[score][in_model])
+    label, level = _read_cut(cut, sums.label[in_model], sums.levels[score][in_model])
     picked = count_selected(cut, scores_of(cuts), level, ones, scan.config.seed, model)
-    kind = 2 * against_rest(cut, sums.label[in_model]) + picked
+    kind = 2 * label + picked
     person, group, (n, squares) = _sum_kinds(
         scan, replace(group_counts, model=model), sums, in_model, kind, 4
     )

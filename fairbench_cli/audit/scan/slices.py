@@ -14,6 +14,10 @@ if TYPE_CHECKING:  # of few audits
     from fairbench_cli.measures.scores import CalibrationFit, ScoreSums, ScoreTotals
 
 
+ALL_CLASSES = "all classes"
+"""The decision of a slice in which the rows of the right class are selected, and all should be."""
+
+
 @dataclass(frozen=True)
 class Ones:
     """Who counts as 1.
@@ -102,7 +106,7 @@ class Slice:
     other_clusters : tuple of Clusters
         Where rows share one of two things: by the second of these, and by both together; else empty.
     class_name : str or None
-        The class that is selected, where several are audited, each against the rest.
+        The class that is selected, where several are audited, each against the rest; None of `ALL_CLASSES`.
     """
 
     model: str
@@ -146,6 +150,8 @@ class Slice:
     @property
     def decided_alike(self) -> bool:
         """Whether everybody is selected, or nobody: rates of decisions are alike whoever is asked."""
+        if self.decision == ALL_CLASSES:
+            return False
         n_refused, n_selected = self.cell_rows.sum((0, 1))
         return not (n_refused and n_selected)
 

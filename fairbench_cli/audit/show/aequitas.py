@@ -17,7 +17,7 @@ from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.compare.verdict import tau_of
 from fairbench_cli.audit.config import MISSING
 from fairbench_cli.audit.parts.part import Row, Value
-from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.audit.scan.slices import ALL_CLASSES, Slice
 from fairbench_cli.audit.show.tables import csv_text
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.files import write_files
@@ -59,7 +59,7 @@ _THRESHOLDS = {"threshold": "val", "top-k": "abs", "top-share": "pct"}
 def write_compat(report: Report, folder: Path) -> tuple[str, ...]:
     """Return the names of the files written, `FILES`: those that Aequitas makes, and ``overall.json``.
 
-    Intersections, which Aequitas does not know, are left out.
+    Intersections and several classes together, which Aequitas does not know, are left out.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def compat_files(report: Report) -> dict[str, str]:
         raise user_error("Aequitas needs labels", "give the label column", Flag("preset"))
     rows: list[Row] = []
     for group_counts in report.slices:
-        if not group_counts.intersection:
+        if not group_counts.intersection and group_counts.decision != ALL_CLASSES:
             rows += _slice_rows(group_counts, report)
     attributes = _attribute_rows(rows)
     keys = (*_KEYS, "attribute_value")

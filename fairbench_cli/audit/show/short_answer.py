@@ -18,7 +18,8 @@ from fairbench_cli.audit.parts.rates import (
     rows_of_attribute,
 )
 from fairbench_cli.audit.scan.roles import NOT_AUDITED, SHORT_FOR
-from fairbench_cli.audit.scan.row_checks import ASKED
+from fairbench_cli.audit.scan.row_checks import LIKELY_MISTAKES
+from fairbench_cli.audit.scan.slices import ALL_CLASSES
 from fairbench_cli.audit.scan.source import LEFT_OUT
 from fairbench_cli.audit.show.answer_model import OpenGroup
 from fairbench_cli.audit.show.document import describe_gate, format_level, source_name
@@ -41,7 +42,7 @@ MORE = "All comparisons: --all. A page and files: -o FOLDER."
 
 def _note_order(note: str) -> int:
     """Return the place of a note: what may be a mistake first; what was read before what was not."""
-    if SHORT_FOR in note or note.startswith(ASKED):
+    if any(text in note for text in (SHORT_FOR, *LIKELY_MISTAKES)):
         return 0
     if note.startswith((NOT_AUDITED, LEFT_OUT)):
         return 2
@@ -94,7 +95,11 @@ def _attributes_section(report: Report) -> Iterator[Section]:
     else:
         judged_report = report
         place = f", {formatting.format_place(report.last, '')}" if report.last else ""
-    worst = [row for row in worst_comparisons(judged_report) if row.attribute in judged_report.judged]
+    in_table = (
+        *judged_report.judged,
+        *(row for row in judged_report.verdicts if row.decision == ALL_CLASSES),
+    )
+    worst = [row for row in worst_comparisons(judged_report) if row.attribute in in_table]
     if not worst:
         return
     title = f"{source_name(report)}, {formatting.thousands(report.rows)} rows{place}: the largest gaps"
