@@ -84,14 +84,15 @@ def _refuse_same_people(rows: CountedRows) -> None:
         return
     roles = rows.roles
     attributes = [roles.attributes[name] for name in _groups_of_people(rows)]
-    free = {name: i for name, i in rows.source.column_index.items() if i not in (*roles.role_of, *attributes)}
+    taken_columns = set(roles.role_of).union(attributes)
+    free = {name: i for name, i in rows.source.column_index.items() if i not in taken_columns}
     repeats = {name: i for name, i in free.items() if named_like_repeats(name)}
-    labels = [] if roles.label is None else [roles.label]
-    hashes = ", ".join(f"hash(trimmed_{i}) AS c{i}" for i in (*attributes, *labels, *repeats.values()))
+    telling = attributes + ([] if roles.label is None else [roles.label])
+    hashes = ", ".join(f"hash(trimmed_{i}) AS c{i}" for i in telling + list(repeats.values()))
     with rows.source.engine(ordered=True, threads=1):
         columns = rows.source.execute(f"SELECT {hashes} FROM predictions").fetchnumpy()
     codes = {name: np.unique(np.asarray(cells), return_inverse=True)[1] for name, cells in columns.items()}
-    people = np.stack([codes[f"c{i}"] for i in (*attributes, *labels)], axis=1)
+    people = np.stack([codes[f"c{i}"] for i in telling], axis=1)
     for name, i in repeats.items():
         sizes = np.bincount(codes[f"c{i}"])
         if len(sizes) in times and len(set(sizes.tolist())) == 1:
@@ -169,7 +170,7 @@ def _same_people_problem(rows: CountedRows, name: str, times: int, free: Mapping
     by_person = ("; or let each person count once: ", Flag("cluster", identifier)) if identifier else ()
     if name:
         by_column = Flag("model-column", name)
-        fix = ("keep the rows of one, or audit each apart with ", by_column, *by_person)
+        fix = ("keep the rows of one, or audit each apart with ", by_column) + by_person
         return Problem(
             f"{name} has {times} values with {likeness}: these are the same people",
             fix,
@@ -178,7 +179,7 @@ def _same_people_problem(rows: CountedRows, name: str, times: int, free: Mapping
         )
     problem = f"the rows are {times} times those of the same people: {likeness}, below each other"
     if by_person:
-        return Problem(problem, ("keep the first of them", *by_person), source.name, assumed=(by_person[1],))
+        return Problem(problem, ("keep the first of them",) + by_person, source.name, assumed=(by_person[1],))
     keep = f"keep the first {n_people:,} of them"
     if source.name.endswith((".csv", ".tsv", ".txt")) and Path(source.name).is_file():
         keep += f": head -n {n_people + 1} {shlex.quote(source.name)} > once.csv"
@@ -268,7 +269,7 @@ def _find_named_totals(sizes: Mapping[str, float], *, of_counts: bool) -> tuple[
     candidates = [by_name]
     for group in sizes:
         if group not in by_name and (named_like_totals(group) or (of_counts and group == MISSING)):
-            candidates.append([*by_name, group])
+            candidates.append(by_name + [group])
     for totals in candidates:
         remaining = [n for group, n in sizes.items() if group not in totals]
         if len(remaining) > 1 and any(math.isclose(sizes[group], sum(remaining)) for group in totals):

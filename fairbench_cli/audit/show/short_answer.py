@@ -95,11 +95,11 @@ def _attributes_section(report: Report) -> Iterator[Section]:
     else:
         judged_report = report
         place = f", {formatting.format_place(report.last, '')}" if report.last else ""
-    in_table = (
-        *judged_report.judged,
-        *(row for row in judged_report.verdicts if row.decision == ALL_CLASSES),
-    )
-    worst = [row for row in worst_comparisons(judged_report) if row.attribute in in_table]
+    worst = [
+        row
+        for row in worst_comparisons(judged_report)
+        if row.attribute in judged_report.judged or row.attribute.decision == ALL_CLASSES
+    ]
     if not worst:
         return
     title = f"{source_name(report)}, {formatting.thousands(report.rows)} rows{place}: the largest gaps"
