@@ -10,7 +10,10 @@ from sklearn.linear_model import LogisticRegression
 
 class Remote:
     def fit(self, X, y, sensitive_features):
-        time.sleep(0.7)
+        try:
+            time.sleep(0.7)
+        except BaseException as error:  # as compiled code does with what interrupts it
+            raise SystemError("with an exception set") from error
         self.model_ = LogisticRegression().fit(X, y)
         return self
 

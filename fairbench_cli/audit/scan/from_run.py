@@ -154,7 +154,12 @@ def _read_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat:
     frame, drawn = _expand_counts(record.counts.n, protected)
     called = [f"{key}={cell[key]}" for key in ("dataset", "attribute", "intervention", "classifier")]
     name = f"{format_path(folder)}, {', '.join(called)}, beta={cell['beta']:g}, repeat {number}"
-    notes = [_describe_rows(frame, f"{number} (of {plan.config.repeats}) as its counts have them")]
+    n_done = sum(record is not None and record.counts is not None for record in records.values())
+    of_all = f"{plan.config.repeats}"
+    if n_done < plan.config.repeats:
+        of_all = f"{n_done} there are, {of_all} planned"
+    drawn_from = ", drawn from the network," if plan.config.tested == "network" else ""
+    notes = [_describe_rows(frame, f"{number} (of {of_all}){drawn_from} as its counts have them")]
     if drawn:
         notes.append("Its decisions are drawn at random; counts are those expected, to whole rows.")
     return RunRows(frame, _with_columns(config, tuple(frame.columns[:-2])), name, tuple(notes))

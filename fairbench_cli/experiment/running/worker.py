@@ -177,6 +177,8 @@ def run_task(task: Task, ends_all: type[BaseException] = Overtime) -> Repeat:
     except (Overtime, ends_all):
         raise
     except BaseException as error:
+        if isinstance(error.__cause__, Overtime | ends_all):  # compiled code puts its own in its place
+            raise error.__cause__ from None
         status: Status = "memory" if isinstance(error, MemoryError) else "failed"
         return task.ended(status, _described(error), time.process_time() - start)
     reason = outcome.reason
