@@ -22,7 +22,7 @@ from fairbench_cli.experiment.journal.changes import (
     changed_versions,
 )
 from fairbench_cli.experiment.journal.folder import read_manifest, read_results
-from fairbench_cli.experiment.journal.journal import Damage, Reading
+from fairbench_cli.experiment.journal.journal import RETRIED, Damage, Reading
 from fairbench_cli.experiment.plan import RunPlan, facts_of, select
 from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.report.ledger import cell_labels
@@ -141,7 +141,7 @@ def compare_runs(
         f"{len(keys)} cells are in both runs, which have {len(first_run.plan.cells)} "
         f"and {len(second_run.plan.cells)}."
     ]
-    sentences += list(_describe_worlds(runs)) + refusals
+    sentences += list(_describe_worlds(runs)) + refusals + list(_describe_repeats(runs, frame))
     if all(run.plan.config.controls for run in runs):
         frames = [controls_frame(run.plan, run.reading.records) for run in runs]
         sentences += describe_joint_rates(frames)
@@ -250,6 +250,21 @@ def _describe_worlds(runs: Runs) -> Iterator[str]:
     yield f"Labels of the test rows: {tables.LABELS_IN_WORDS[runs[0].plan.config.test_labels]}."
 
 
+def _describe_repeats(runs: Runs, frame: pd.DataFrame) -> Iterator[str]:
+    """Yield of how many repeats the numbers are, where the runs have not as many of each cell."""
+    n_by_run = frame["n_first"], frame["n_second"]
+    if n_by_run[0].equals(n_by_run[1]):
+        return
+    clauses = []
+    for run, n_repeats in zip(runs, n_by_run, strict=True):
+        sizes = sorted({*n_repeats.tolist()} - {0}) or [0]
+        clauses.append(f"{run.name} {' to '.join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))}")
+    compared = "all of both"
+    if same_draws(runs[0].plan, runs[1].plan):
+        compared = "those that both have"
+    yield f"Repeats of these cells: {' and '.join(clauses)}; differences are of {compared}."
+
+
 def _design(source: tuple[str, str], runs: Runs) -> RowDesign:
     """Return how the test rows of both runs hang together."""
     design, other_design = (row_design(run.plan.config) for run in runs)
@@ -272,7 +287,8 @@ def _differences(results: Results, runs: Runs) -> pd.DataFrame:
     first_rows = np.flatnonzero(~is_second)
     second_rows = np.flatnonzero(is_second)
     # 2. Where key and numbers of all repeats are equal.
-    has_repeat = (results.status[second_rows] != "") & (results.status[first_rows] != "")
+    is_open = np.isin(results.status, ["", *RETRIED])
+    has_repeat = ~is_open[second_rows] & ~is_open[first_rows]
     is_equal = np.isclose(
         results.values[second_rows], results.values[first_rows], rtol=0, atol=0, equal_nan=True
     )

@@ -62,6 +62,9 @@ def test_a_part_of_a_run_shows_what_it_has(say, tmp_path, left_out):
     answer = (tmp_path / "results/mine/answer.md").read_text(encoding="utf-8")
     assert [line for line in answer.splitlines() if line.startswith("## ")] == ["## dutch: women against men"]
     assert "Not run yet" not in say("run", path, "-j", "1").out
+    assert say("run", path, "-j", "1", "--set", "repeats=3", "-o", "more").code == 0
+    compared = " ".join(say("compare", "results/mine", "more").out.split())
+    assert "Repeats of these cells: mine 2 and more 3; differences are of those that both have." in compared
 
 
 @pytest.mark.gate
