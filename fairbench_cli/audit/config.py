@@ -314,6 +314,8 @@ def explain_cut(key: str, value: Any) -> Problem | None:
     if isinstance(value, Mapping) or (isinstance(value, str) and re.search("[:=]", value)):
         fix = "make a column of 0 and 1, by the cut of each row's group, and audit that: "
         return Problem("it is one number for all groups", (fix, Flag("score", "COLUMN")))
+    if isinstance(value, str) and re.fullmatch(r"0?,\d+", value):
+        return Problem("a decimal comma is not read here", ("write ", Flag(key, value.replace(",", "."))))
     if isinstance(value, str) and re.fullmatch(r"[\d.]+(, *[\d.]+)+", value):
         flags: list[str | Flag] = ["write"]
         for number in value.split(","):

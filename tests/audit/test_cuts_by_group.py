@@ -38,6 +38,7 @@ def test_cuts_by_group_and_several_cuts_name_the_way_out(say, tmp_path, name):
     done = say(*asked, "--threshold", "0.4,0.5")
     assert "fix: write --threshold 0.4 --threshold 0.5\n" in done.err
     assert say(*asked, "--threshold", "0.4", "--threshold", "0.5").code == 0
+    assert "fix: write --threshold 0.4\n" in say(*asked, "--threshold", "0,4").err
     assert "see `fairbench audit --help`" in say(*asked, "--threshold", "high").err
 
 
