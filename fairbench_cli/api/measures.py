@@ -139,10 +139,10 @@ def _counted(y_true: Any, y_pred: Any, groups: Any, reference: Any, favourable: 
     if missing:
         problem = f"{missing[0]} is missing"
         raise ArgumentError(Problem(problem, "call measure(name, y_true, y_pred, groups, reference=…)"))
-    given = {"y_true": y_true, "y_pred": y_pred, "groups": groups, "weights": weights}
+    arguments = {"y_true": y_true, "y_pred": y_pred, "groups": groups, "weights": weights}
     arrays = {
         name: _as_given(array)
-        for name, array in side_by_side(given, {"groups": join_columns("groups")}).items()
+        for name, array in side_by_side(arguments, {"groups": join_columns("groups")}).items()
     }
     labels = arrays["groups"]
     from pandas import isna

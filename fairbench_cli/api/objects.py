@@ -3,7 +3,7 @@
 import inspect
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,14 +33,20 @@ def plain_config(config: Mapping[Any, Any]) -> dict[str, Any]:
         For an object that a config cannot say; the message names it and its parameters.
     """
 
-    def config_value(value: Any) -> Any:
+    def config_value(value: Any, key_path: str = "config") -> Any:
         if isinstance(value, Mapping):
-            keys = [config_value(key) if _is_code(key) else str(key) for key in value]
-            return dict(zip(keys, map(config_value, value.values()), strict=True))
+            keys = [name_of(key) if _is_code(key) else str(key) for key in value]
+            key_paths = [f"{key_path}.{key}".removeprefix("config.") for key in keys]
+            return dict(zip(keys, map(config_value, value.values(), key_paths), strict=True))
         if isinstance(value, list | tuple):
-            return [config_value(inner) for inner in value]
+            return [config_value(inner, key_path) for inner in value]
         if _is_code(value):
             return name_of(value)
+        if isinstance(value, Set | Iterator) or getattr(value, "ndim", 0) > 1:
+            problem = (
+                f"{key_path} is {type(value).__name__}, and a config holds texts, numbers, lists and dicts"
+            )
+            raise ArgumentError(Problem(problem, f"write a list: list({key_path.rpartition('.')[2]})"))
         return plain_value(value)
 
     def entry(item: Any, kind: Registry) -> Any:
@@ -62,7 +68,7 @@ def plain_config(config: Mapping[Any, Any]) -> dict[str, Any]:
         if key in COMPONENTS and isinstance(value, list | tuple):
             plain_entries[str(key)] = [entry(item, COMPONENTS[key]) for item in value]
         else:
-            plain_entries[str(key)] = config_value(value)
+            plain_entries[str(key)] = config_value(value, str(key))
     return plain_entries
 
 
@@ -82,11 +88,18 @@ def is_plain(value: Any) -> bool:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value as YAML has it: lists for tuples, text for paths, numbers for NumPy's."""
+    """Return a value as YAML has it: lists for tuples and arrays, text for paths, numbers for NumPy's.
+
+    >>> import numpy as np
+    >>> plain_value({"beta": np.linspace(0, 1, 3)}), plain_value(range(2))
+    ({'beta': [0.0, 0.5, 1.0]}, [0, 1])
+    """
     if isinstance(value, Mapping):
         return {key: plain_value(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | range):
         return [plain_value(inner) for inner in value]
+    if getattr(value, "ndim", 0) == 1 and hasattr(value, "tolist"):
+        return value.tolist()
     if isinstance(value, Path):
         return str(value)
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:

@@ -36,7 +36,7 @@ from fairbench_cli.base.parameters import inspect_parameters
 from fairbench_cli.base.plugins import short_name
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.base.row_arrays import is_array, join_columns, one_column, refuse_other_rows
-from fairbench_cli.base.validation import to_findings
+from fairbench_cli.base.validation import WRITE_LIST, to_findings
 from fairbench_cli.classifiers.fit import Classifier, FittedClassifier
 from fairbench_cli.classifiers.foreign import Choice, ForeignEstimator
 from fairbench_cli.classifiers.registry import CLASSIFIERS
@@ -592,7 +592,13 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
         try:
             spec, extra = read_entries(kind, [{thing: given_parameters}], {}, ReadContext(Path()))[0]
         except ValidationError as error:
-            raise UserError(*(problem for _, problem in to_findings(error)), surface="python") from None
+            problems = []
+            for _, problem in to_findings(error):
+                numbers = str(problem.fix).removeprefix(WRITE_LIST)
+                if numbers != problem.fix:
+                    problem = replace(problem, fix=f"give one number; GridSearchCV tries each of {numbers}")
+                problems.append(problem)
+            raise UserError(*problems, surface="python") from None
         if extra:
             raise ArgumentError(Problem("tune is a key of configs", "search with GridSearchCV"))
         return spec.build(kind), spec

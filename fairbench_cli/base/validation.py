@@ -31,6 +31,14 @@ SHA256 = r"^[0-9a-f]{64}$"
 URL = r"^https?://[^\s]+$"
 QUOTIENT = r"^([0-9]{1,9}) */ *([0-9]{1,9})$"
 
+WRITE_LIST = "write a list: "
+MOST_IN_RANGE = 20  # steps of a range that are written out
+_NUMERAL = r"[+-]?(?:\d+(?:\.\d+)?|(?<!\.)\.\d+)(?:[eE][+-]?\d+)?"
+_SEPARATORS = (
+    r"[\s,;:|()\[\]=]|\.\.|\b(?:np\.|numpy\.)?(?:range|arange|linspace)\b|"
+    r"\b(?:start|stop|end|step|from|to|by|min|max|num|count)\b"
+)
+
 _WHOLE = ("must be a whole number", "write a number such as 30")
 _NUMBER = ("must be a number", "write a number such as 0.5, unquoted")
 _TRUTH = ("must be true or false", "write true or false, unquoted")
@@ -328,6 +336,8 @@ def _quotient(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     quotient = re.fullmatch(QUOTIENT, value)
+    if several_meant(value):
+        return value
     if quotient is None or not int(quotient[2]):
         raise mistake("must be a number", "write a number such as 0.5, unquoted, or a quotient such as 2/3")
     return int(quotient[1]) / int(quotient[2])
@@ -352,7 +362,15 @@ Fraction = Annotated[
 def to_problems(error: ValidationError, document: YamlDocument) -> Iterator[Problem]:
     """Yield one problem per finding in a document."""
     for key_path, problem in to_findings(error):
-        yield Problem(problem.what, problem.fix, problem.where or document.where(key_path))
+        where = problem.where or document.where(key_path)
+        fix = problem.fix
+        if isinstance(fix, str) and fix.startswith(WRITE_LIST) and isinstance(where, str):
+            numbers, bracket, tail = fix.partition("[")[2].rpartition("]")
+            if where.startswith("--set "):
+                fix = f"--set '{where.partition(' ')[2]}=[{numbers}{bracket}'{tail}"
+            elif where.startswith("--"):
+                fix = " ".join(f"{where} {number}" for number in numbers.split(", ")) + tail
+        yield Problem(problem.what, fix, where)
 
 
 def to_findings(error: ValidationError, *around: str) -> Iterator[Finding]:
@@ -365,11 +383,83 @@ def to_findings(error: ValidationError, *around: str) -> Iterator[Finding]:
         yield key_path, _problem(finding, name)
 
 
+def several_meant(value: Any, *, integers: bool = False) -> str:
+    """Return the list that a text, a mapping or a list stands for, as YAML has it; empty of what is no list.
+
+    Parameters
+    ----------
+    value : text, mapping or list
+        ``0, 0.5``, or a range such as ``0:1:0.1``, ``linspace(0, 1, 11)`` and ``{start: 0, stop: 1}``.
+    integers : bool
+        Whether it is one of whole numbers.
+
+    Examples
+    --------
+    >>> several_meant("0,0.5"), several_meant("0:1:0.25"), several_meant("np.linspace(0, 1, 3)")
+    ('[0, 0.5]', '[0, 0.25, 0.5, 0.75, 1]', '[0, 0.5, 1]')
+    >>> several_meant({"start": 0, "stop": 1}), several_meant("1-5"), several_meant("2024-01-01")
+    ('[0, 0.5, 1]', '', '')
+    """
+    text = " ".join(f"{key} {number}" for key, number in value.items()) if isinstance(value, dict) else value
+    if isinstance(value, list | tuple):
+        text = ", ".join(map(str, value))
+    if not isinstance(text, str) or re.sub(_SEPARATORS, "", re.sub(_NUMERAL, "", text)) != "":
+        return ""
+    numbers = [float(number) for number in re.findall(_NUMERAL, text)]
+    if len(numbers) < 2 or re.fullmatch(rf"(?:{_NUMERAL})+", text):
+        return ""
+    terms = set(re.findall(r"[a-z]+|:|\.\.", text.lower()))
+    if terms - {"np", "numpy"} and len(numbers) <= 3:
+        numbers = _values_of_range(numbers, with_count=bool({"linspace", "num", "count"} & terms))
+    listed = [f"{number:.10g}" for number in numbers if not integers or number.is_integer()]
+    return f"[{', '.join(listed)}]"
+
+
+def _values_of_range(numbers: list[float], *, with_count: bool) -> list[float]:
+    """Return the numbers from a first to a last one: with a step, so many, or the two and their middle."""
+    start = numbers[0]
+    stop = numbers[1]
+    if len(numbers) == 3 and not with_count and numbers[2] > stop - start:  # start:step:stop
+        stop = numbers[2]
+        step = numbers[1]
+    elif len(numbers) == 3 and not with_count:
+        step = numbers[2]
+    else:
+        step = (stop - start) / (max(int(numbers[2]) - 1, 1) if len(numbers) == 3 else 2)
+    n_steps = round((stop - start) / step) if step > 0 else 0
+    if not 0 < n_steps <= MOST_IN_RANGE:
+        n_steps = 2
+        step = (stop - start) / 2
+    return [start + i * step for i in range(n_steps + 1)]
+
+
+def _list_for(finding: Any) -> str:
+    """Return the list to write in the place of one value, where several seem to be meant and are taken."""
+    kind = finding["type"]
+    value = finding.get("input")
+    is_listed = not finding["loc"] or isinstance(finding["loc"][-1], int)
+    if is_listed and _PLAIN.get(kind) in (_NUMBER, _WHOLE):
+        return several_meant(value, integers=_PLAIN[kind] is _WHOLE)
+    if _PLAIN.get(kind) is _LIST or (is_listed and kind == "literal_error"):
+        names = re.split(r"[,;]\s*", value.strip()) if isinstance(value, str) else []
+        are_names = all(re.fullmatch(r"[\w./-]+", name) for name in names)
+        if are_names and len(names) > (kind == "literal_error"):
+            return f"[{', '.join(names)}]"
+    return ""
+
+
 def describe_finding(finding: Any) -> tuple[str, str]:
     """Return the problem with a value, and what to do; the first continues "NAME …"."""
     kind = finding["type"]
     context = finding.get("ctx", {})
     stated = format_value(finding.get("input"))
+    listed = _list_for(finding)
+    if listed and kind in _PLAIN:
+        decimal = re.fullmatch(r'"(\d+),(\d+)"', stated)
+        tail = f"; or one number, {decimal[1]}.{decimal[2]}" if decimal else ""
+        return f"{_PLAIN[kind][0]}, not {stated}", f"{WRITE_LIST}{listed}{tail}"
+    if listed:
+        return f"has the unknown value {stated}", f"{WRITE_LIST}{listed}"
     if kind in _PLAIN:
         problem, fix = _PLAIN[kind]
         return f"{problem}, not {stated}", fix
@@ -424,6 +514,8 @@ def _problem(finding: Any, name: str) -> Problem:
             prefix = ""
         return Problem(f"{prefix}{finding['ctx']['what']}", finding["ctx"]["fix"])
     problem, fix = describe_finding(finding)
+    if fix.startswith(WRITE_LIST):
+        fix = fix.replace(": ", f": {name.rpartition('.')[2]}: ", 1)
     return Problem(f"{name} {problem}", fix)
 
 

@@ -196,7 +196,11 @@ def _usage(error: typer.BadParameter, arguments: list[str]) -> str:
     if spaced:
         fix = "put quotes around a value with spaces, such as '[label: {flip: 0.5}]'"
     else:
-        fix = _nearest_choice(message) or _option_in_place_of(error, arguments)
+        fix = (
+            _nearest_choice(message)
+            or _repeated_flag(error, arguments)
+            or _option_in_place_of(error, arguments)
+        )
     if message:
         return f"error: {' '.join(message.split())}\n  fix: {fix or f'see `{command} --help`'}"
     return ""
@@ -215,6 +219,20 @@ def _nearest_choice(message: str) -> str:
     if nearest is None:
         return ""
     return f'did you mean "{nearest}"?'
+
+
+def _repeated_flag(error: typer.BadParameter, arguments: list[str]) -> str:
+    """Return an option as often as its value has numbers, such as ``--threshold 0.1,0.5``; else nothing."""
+    from fairbench_cli.base.validation import several_meant
+
+    option = getattr(error, "param", None)
+    tokens = list(chain.from_iterable(argument.split("=", 1) for argument in arguments))
+    flags = [flag for flag in getattr(option, "opts", ()) if flag in tokens[:-1]]
+    if not flags or not getattr(option, "multiple", False):
+        return ""
+    values = [tokens[i + 1] for i, word in enumerate(tokens[:-1]) if word == flags[0]]
+    numbers = next(filter(None, map(several_meant, values)), "[]").strip("[]").split(", ")
+    return " ".join(f"{flags[0]} {number}" for number in numbers if number)
 
 
 def _option_in_place_of(error: typer.BadParameter, arguments: list[str]) -> str:
@@ -238,10 +256,10 @@ def _option_in_place_of(error: typer.BadParameter, arguments: list[str]) -> str:
     nearest = find_nearest(flag.removeprefix("--"), keys | options)
     if nearest not in keys:
         return ""
-    words = list(chain.from_iterable(argument.split("=", 1) for argument in arguments))
+    tokens = list(chain.from_iterable(argument.split("=", 1) for argument in arguments))
     value = "VALUE"
-    if flag in words[:-1]:
-        value = words[words.index(flag) + 1]
+    if flag in tokens[:-1]:
+        value = tokens[tokens.index(flag) + 1]
     return f"write --set {nearest.replace('-', '_')}={value}"
 
 

@@ -1,5 +1,6 @@
 """``fairbench check``: try a technique or a classifier before a run does."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
@@ -77,7 +78,7 @@ def check(
 def _as_command(problem: "Problem") -> "Problem":
     """Return a problem whose fix, an entry of a config, is written as this command."""
     entry = str(problem.fix).removeprefix("write ")
-    if entry == problem.fix or ":" not in entry:
+    if not re.fullmatch(r"\S+:\w+: \{.*\}", entry):
         return problem
     return replace(problem, fix=f"fairbench check {shlex.quote(entry)}")
 
