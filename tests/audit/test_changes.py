@@ -9,6 +9,7 @@ import pytest
 from audit_counts import read_tally
 from conftest import plain, scaled, two_lines
 
+import fairbench_cli as fb
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.margins import Margin
@@ -16,6 +17,7 @@ from fairbench_cli.audit.parts.changes import _worst_first, find_changes
 from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.pairing import read_sides
 from fairbench_cli.audit.scan.slices import BeforeAfter
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.paired_change import TwoSides, apart, rate_changes, same_size_p
 
 RATES = ["selection-rate", "fpr", "fnr", "fdr", "for", "accuracy"]
@@ -119,8 +121,8 @@ def write(frame: pd.DataFrame, folder, name: str, **columns) -> None:
 @pytest.mark.parametrize(
     ("change", "flags", "words"),
     [
-        ({"drop": "id", "rows": 50}, (), ["a.csv has 60 rows, b.csv 50", "--id"]),
-        ({"rows": 50}, (), ["10 of 60 rows of a.csv have no partner", "0 of 50"]),
+        ({"drop": "id", "rows": 50}, (), ["a.csv has 60 rows, b.csv 50", "same rows"]),
+        ({"id": range(10, 70)}, (), ["10 of 60 rows of a.csv have no partner", "10 of 60"]),
         ({"id": 7}, (), ['"id" repeats in b.csv: 59 rows']),
         ({"sex": "m"}, (), ['"sex" differs in 30 rows, first of id "1": "f" in a.csv, "m" in b.csv']),
         ({"label": 1, "drop": "id"}, (), ['"label" differs in 40 rows, first of row 2', "0 in a.csv"]),
@@ -147,6 +149,50 @@ def test_what_cannot_be_paired_is_refused(change, flags, words, say, tmp_path):
     if "label" in change:
         words = words[:1]
     two_lines(said, *words)
+
+
+NEARLY = {
+    "rows that the file has not": ({}, 50, ["10 rows of old.csv without a partner", "f 6 of 30"]),
+    "rows that the baseline has not": ({}, 70, ["10 rows without a partner in old.csv", "f 5 of 35"]),
+    "a copy of a row": ({}, [*range(60), 3], ["1 row of new.csv", "read once"]),
+    "zeros in front": ({"id": [f"{i:05}" for i in range(60)]}, 60, ["zeros in front", '"00000"']),
+}
+
+
+@pytest.mark.parametrize("what", NEARLY)
+def test_rows_that_nearly_match_are_paired_and_it_is_said_how(what, tmp_path):
+    change, taken, words = NEARLY[what]
+    rows = pd.DataFrame(
+        {"id": range(70), "score": [0, 1] * 35, "sex": ["m", "m", "f", "f"] * 17 + ["m", "f"]}
+    )
+    rows.head(60).assign(score=[1, 0] * 30).to_csv(tmp_path / "old.csv", index=False)
+    new = rows.iloc[range(taken) if isinstance(taken, int) else taken].assign(**change)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    result = fb.audit(tmp_path / "new.csv", against=str(tmp_path / "old.csv"), attribute="sex")
+    assert result.report.rows == min(60, new.id.nunique())
+    for word in words:
+        assert word in " ".join(result.report.notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"id": [*range(59), 58]}, ['"id" repeats in new.csv: 1 row', '"58"', "leave one of those rows"]),
+        ({"id": [*range(59), 58], "person": range(60)}, ['"id" repeats', 'id="person"']),
+        ({"id": [f"0{i}" for i in range(59)] + ["1"]}, ["have no partner"]),
+    ],
+)
+def test_a_line_for_rows_that_do_not_match_is_there_where_one_works(change, words, tmp_path):
+    rows = pd.DataFrame(
+        {"id": range(60), "person": range(60), "score": [0, 1] * 30, "sex": ["m", "m", "f", "f"] * 15}
+    )
+    old = rows if "person" in change else rows.drop(columns="person")
+    old.to_csv(tmp_path / "old.csv", index=False)
+    old.assign(**change).to_csv(tmp_path / "new.csv", index=False)
+    with pytest.raises(UserError) as caught:
+        fb.audit(tmp_path / "new.csv", against=str(tmp_path / "old.csv"), attribute="sex")
+    for word in words:
+        assert word in str(caught.value)
 
 
 @pytest.mark.parametrize(

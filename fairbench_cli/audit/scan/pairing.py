@@ -31,14 +31,16 @@ from fairbench_cli.audit.scan.scan import (
 )
 from fairbench_cli.audit.scan.slices import BeforeAfter, ClusterKinds, Slice
 from fairbench_cli.audit.scan.source import FRAME, Source
-from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
+from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, user_error
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.safe_text import format_count
+from fairbench_cli.base.safe_text import format_count, format_percent
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.paired_change import KINDS, TwoSides, apart
 
 IDENTIFIERS = ("entity_id", "id")
+MOST_LISTED = 6  # groups of rows that are left out
+MOST_TRIED = 50  # columns that may tell rows apart
 MOST_SLICES = 60
 # What is kept of the baseline's scores, and how they are read.
 KEPT = ("score", "code", "value")
@@ -59,12 +61,15 @@ class _Pairing:
         The columns of both that say whose row it is; None where the order of the rows says so.
     checked : tuple of (int, str, str)
         The columns of the source in which paired rows have to agree, and their values in either file in SQL.
+    notes : tuple of str
+        How rows were paired that did not fit at once.
     """
 
     source: Source
     baseline: Source
     key_columns: tuple[int, int] | None
     checked: tuple[tuple[int, str, str], ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, str]:
@@ -132,12 +137,13 @@ def pair_rows(source: Source, baseline: Source, config: AuditConfig) -> Source:
             source, baseline, key_columns, _columns_to_compare(source, baseline, roles, config)
         )
         _keep_baseline(pairing, score, config)
-    _refuse_strangers(pairing)
+    pairing = _with_partners(pairing)
+    source = pairing.source
     if key_columns is None:
         how = "in their order"
     else:
         how = f"by {format_value(source.columns[key_columns[0]])}"
-    notes = [f"Rows of both files are paired {how}."]
+    notes = [f"Rows of both files are paired {how}.", *pairing.notes]
     if not pairing.checked:
         name = pairing.names[1]
         notes.append(f"{name} has no label or group that could show that its rows are the same.")
@@ -231,63 +237,186 @@ def _keep_baseline(pairing: _Pairing, score: int, config: AuditConfig) -> None:
         refuse_scores(baseline, score)
 
 
-def _refuse_strangers(pairing: _Pairing) -> None:
-    """Refuse rows without a partner or with several, and pairs that differ in a column of both files."""
+def _with_partners(pairing: _Pairing) -> _Pairing:
+    """Return pairs: copies read once, zeros in front passed over, rows of the larger file left out.
+
+    Raises
+    ------
+    UserError
+        For rows that are no pairs even so, and pairs that differ in a column of both files.
+    """
     counts = ["count(*) FILTER (here)", "count(*) FILTER (there)", "count(*) FILTER (here AND there)"]
     counts += [
         f"count(*) FILTER (here AND there AND mine_{i} IS DISTINCT FROM theirs_{i})"
         for i in range(len(pairing.checked))
     ]
-    if pairing.key_columns:
-        counts += ["count(*) FILTER (here AND coalesce(a.person, '') = '')"]
-    pair_counts = pairing.source.row(f"SELECT {', '.join(counts)} FROM {pairing.rows}")  # in one scan
-    n_rows, n_baseline_rows, n_pairs, *further_counts = pair_counts
-    if pairing.key_columns is not None:
-        _refuse_identifiers(pairing, pairing.key_columns, n_rows, n_pairs, unnamed=bool(further_counts[-1]))
-    elif n_rows != n_baseline_rows:
+    n_rows, n_baseline_rows, n_pairs, *n_different = _count_pairs(pairing, counts)
+    if pairing.key_columns is None and n_rows != n_baseline_rows:
         ours, theirs = pairing.names
         lengths = f"{ours} has {format_count(n_rows, 'row')}, {theirs} {n_baseline_rows}"
         problem = f"{lengths}: they cannot be paired in their order"
-        fix = ("name a column of persons that both have with ", Flag("id"))
-        raise user_error(problem, fix, pairing.baseline.name)
-    for i, n_different in enumerate(further_counts[: len(pairing.checked)]):
-        if n_different:
+        raise user_error(problem, _advise_identifier(pairing), pairing.baseline.name)
+    if pairing.key_columns is not None:
+        mended = _mend_identifiers(pairing, pairing.key_columns, (n_rows, n_baseline_rows, n_pairs))
+        if mended is not pairing:
+            pairing = mended
+            n_different = list(_count_pairs(pairing, counts)[3:])
+    for i, n in enumerate(n_different):
+        if n:
             raise _difference_error(pairing, i)
+    return pairing
 
 
-def _refuse_identifiers(
-    pairing: _Pairing, key_columns: tuple[int, int], n_rows: int, n_pairs: int, *, unnamed: bool
-) -> None:
-    """Refuse rows without a partner, or with several: of the rows here, some make pairs, or are unnamed."""
+def _count_pairs(pairing: _Pairing, counts: Sequence[str]) -> tuple[int, ...]:
+    """Count rows of both files, in one scan."""
+    return pairing.source.row(f"SELECT {', '.join(counts)} FROM {pairing.rows}")
+
+
+def _mend_identifiers(
+    pairing: _Pairing, key_columns: tuple[int, int], counted: tuple[int, int, int]
+) -> _Pairing:
+    """Return pairs by identifiers; `counted` are the rows here, there, and of pairs.
+
+    Raises
+    ------
+    UserError
+        For rows without an identifier, for two that have one and differ, and where either file has rows that
+        the other has not.
+    """
+    own_column, baseline_column = key_columns
+    n_rows, n_baseline_rows, n_pairs = counted
+    if n_rows == n_pairs == n_baseline_rows:
+        query = "SELECT count(DISTINCT person), count(*) FILTER (coalesce(person, '') = '') FROM baseline"
+        if pairing.baseline.row(query) == (n_rows, 0):
+            return pairing
+    blank = "SELECT count(*) FROM {} WHERE coalesce({}, '') = ''"
+    fill = "fill it in, or leave those rows out of the file"
+    for rows, column, query in (
+        (pairing.source, own_column, blank.format("predictions", f"trimmed_{own_column}")),
+        (pairing.baseline, baseline_column, blank.format("baseline", "person")),
+    ):
+        if rows.row(query)[0]:
+            refuse_if(rows, column, sql.blank(column), "{column} is missing in {count}, first here", fill)
+    pairing = _without_copies(pairing, own_column)
+    pairing = _without_zeros(pairing, own_column)
+    counts = ["count(*) FILTER (here)", "count(*) FILTER (there)", "count(*) FILTER (here AND there)"]
+    n_rows, n_baseline_rows, n_pairs = _count_pairs(pairing, counts)
+    ours, theirs = pairing.names
+    if 0 < n_pairs == n_rows < n_baseline_rows:
+        return replace(pairing, notes=(*pairing.notes, *_describe_strangers(pairing)))
+    if 0 < n_pairs == n_baseline_rows < n_rows:
+        person = pairing.source.in_sql[own_column].expression("trimmed")
+        strangers = (
+            f"(SELECT * FROM {pairing.source.table} WHERE {person} NOT IN (SELECT person FROM baseline))"
+        )
+        reason = f"without a partner in {theirs}; who they are may matter"
+        source = replace(pairing.source, dropped=(*pairing.source.dropped, (reason, strangers)))
+        return replace(pairing, source=source)
+    if n_rows == n_pairs == n_baseline_rows:
+        return pairing
+    name = format_value(pairing.source.columns[own_column])
+    problem = (
+        f"{n_rows - n_pairs} of {n_rows} rows of {ours} have no partner in {theirs} with their {name}, "
+        f"and {n_baseline_rows - n_pairs} of {n_baseline_rows} the other way"
+    )
+    raise user_error(problem, _advise_identifier(pairing), pairing.baseline.name)
+
+
+def _without_copies(pairing: _Pairing, column: int) -> _Pairing:
+    """Return pairs of rows that stand in their file once; copies, equal in all columns, are read once."""
+    source = pairing.source
+    whole_rows = f"(SELECT DISTINCT * FROM {source.table})"
+    places = (
+        (source, f"trimmed_{column}", "predictions", whole_rows),
+        (pairing.baseline, "person", "baseline", "(SELECT DISTINCT * FROM baseline)"),
+    )
+    for (file, person, view, table), called in zip(places, pairing.names, strict=True):
+        n_rows, n_persons = file.row(f"SELECT count(*), count(DISTINCT {person}) FROM {view}")
+        if n_rows == n_persons:
+            continue
+        name = format_value(source.columns[column])
+        (n_different,) = source.database.execute(f"SELECT count(*) FROM {table}").fetchone() or (0,)
+        if n_different > n_persons:
+            repeated = f"SELECT {person} AS person FROM {view} GROUP BY 1 HAVING count(*) > 1"
+            (example,) = file.row(f"SELECT min(person) FROM ({repeated})")
+            problem = (
+                f"{name} repeats in {called}: {format_count(n_rows - n_persons, 'row')} have that of an "
+                f"earlier one, first {format_value(example)}, and differ from it"
+            )
+            raise user_error(problem, _advise_identifier(pairing, once=True), file.name)
+        copies = format_count(n_rows - n_persons, "row")
+        note = f"{copies} of {called} with the {name} of an earlier one and all else as there: read once."
+        pairing = replace(pairing, notes=(*pairing.notes, note))
+        if file is source:
+            pairing = replace(pairing, source=replace(source, table=table, once=source.once or source.table))
+        else:
+            source.database.execute("CREATE OR REPLACE TABLE baseline AS SELECT DISTINCT * FROM baseline")
+    return pairing
+
+
+def _without_zeros(pairing: _Pairing, column: int) -> _Pairing:
+    """Return pairs whose identifiers may differ in zeros in front, where these tell nobody apart."""
+    short = "coalesce(nullif(ltrim({cell}, '0'), ''), '0')"
+    facts = (
+        "bool_and(regexp_full_match({cell}, '[0-9]+')), count(DISTINCT {short}) = count(DISTINCT {cell}), "
+        "min({cell}) FILTER (starts_with({cell}, '0') AND {cell} <> '0')"
+    )
+    padded = []
+    for rows, cell, view in (
+        (pairing.source, f"trimmed_{column}", "predictions"),
+        (pairing.baseline, "person", "baseline"),
+    ):
+        query = facts.format(cell=cell, short=short.format(cell=cell))
+        are_digits, tells_apart, example = rows.row(f"SELECT {query} FROM {view}")
+        if not are_digits or not tells_apart:
+            return pairing
+        padded.append(example)
+    if padded == [None, None]:
+        return pairing
+    source = pairing.source
+    key = sql.text_column(short.format(cell=source.in_sql[column].expression("trimmed")))
+    source.database.execute(f"UPDATE baseline SET person = {short.format(cell='person')}")
+    example = format_value(padded[0] or padded[1])
+    note = f"{source.columns[column]}: zeros in front are passed over, as in {example}."
+    in_sql = (*source.in_sql[:column], key, *source.in_sql[column + 1 :])
+    return replace(pairing, source=replace(source, in_sql=in_sql), notes=(*pairing.notes, note))
+
+
+def _describe_strangers(pairing: _Pairing) -> list[str]:
+    """Return notes on the rows of the baseline that have no partner, with their share of each group."""
+    ours, theirs = pairing.names
+    strangers = f"{pairing.rows} WHERE there AND here IS NULL"
+    (n_rows,) = pairing.source.row(f"SELECT count(*) FROM {strangers}")
+    reason = f"of {theirs} without a partner in {ours}; who they are may matter"
+    notes = [f"Left out: {format_count(n_rows, 'row')} {reason}."]
+    for i, (column, _, _) in enumerate(pairing.checked):
+        query = (
+            f"SELECT theirs_{i}, count(*) FILTER (here IS NULL), count(*) FROM {pairing.rows} WHERE there "
+            "GROUP BY 1 HAVING count(*) FILTER (here IS NULL) > 0 ORDER BY 2 DESC, 1"
+        )
+        groups = pairing.source.rows(query)
+        if len(groups) <= MOST_LISTED:
+            texts = [
+                f"{group} {n:,} of {n_all:,} ({format_percent(n / n_all)})" for group, n, n_all in groups
+            ]
+            notes.append(f"{pairing.source.columns[column]}, left out: {', '.join(texts)}.")
+    return notes
+
+
+def _advise_identifier(pairing: _Pairing, *, once: bool = False) -> MessageText:
+    """Return the advice to pair by a column that both have and that tells rows apart, where there is one."""
     source = pairing.source
     baseline = pairing.baseline
-    ours, theirs = pairing.names
-    name = format_value(source.columns[key_columns[0]])
-    fill = "fill it in, or leave those rows out of the file"
-    (nameless,) = source.row("SELECT count(*) FROM baseline WHERE coalesce(person, '') = ''")
-    for file, column, has_nameless in (
-        (source, key_columns[0], unnamed),
-        (baseline, key_columns[1], nameless),
-    ):
-        if has_nameless:
-            refuse_if(file, column, sql.blank(column), "{column} is missing in {count}, first here", fill)
-    n_baseline_rows, distinct = source.row("SELECT count(*), count(DISTINCT person) FROM baseline")
-    fix = ("name a column in which each row has a value of its own with ", Flag("id"))
-    if distinct < n_baseline_rows:
-        problem = f"{name} repeats in {theirs}: {n_baseline_rows - distinct} rows have that of an earlier one"
-        raise user_error(problem, fix, baseline.name)
-    if n_rows == n_pairs == n_baseline_rows:
-        return
-    (met,) = source.row(f"SELECT count(DISTINCT b.person) FROM {pairing.rows} WHERE here AND there")
-    if n_pairs > met:
-        problem = (
-            f"{name} repeats in {ours}: {format_count(n_pairs - met, 'row')} have that of an earlier one"
-        )
-        raise user_error(problem, fix, source.name)
-    problem = f"{n_rows - n_pairs} of {n_rows} rows of {ours} have no partner in {theirs} with their {name}, "
-    problem += f"and {n_baseline_rows - met} of {n_baseline_rows} the other way"
-    fix = ("give both files the same rows, or name another column with ", Flag("id"))
-    raise user_error(problem, fix, baseline.name)
+    paired_by = None if pairing.key_columns is None else source.columns[pairing.key_columns[0]]
+    for name, column in list(source.column_index.items())[:MOST_TRIED]:
+        if name != paired_by and name in baseline.column_index:
+            distinct = "SELECT count(*) > 0 AND count(DISTINCT trimmed_{0}) = count(*) FROM predictions"
+            tells_apart = source.row(distinct.format(column))[0]
+            if tells_apart and baseline.row(distinct.format(baseline.column_index[name]))[0]:
+                return ("pair them by another column: ", Flag("id", name))
+    if once:
+        return "leave one of those rows out of the file"
+    return "give both files the same rows; neither has another column that tells rows apart"
 
 
 def _difference_error(pairing: _Pairing, i: int) -> UserError:
@@ -313,10 +442,8 @@ def _difference_error(pairing: _Pairing, i: int) -> UserError:
         f"{column} differs in {format_count(count, 'row')}, first of {where}: "
         f"{format_value(str(mine))} in {pairing.names[0]}, {format_value(str(theirs))} in {pairing.names[1]}"
     )
-    by_persons = ("pair them by a column of persons with ", Flag("id"))
-    return user_error(
-        problem, by_persons if key_columns is None else "correct one of the files", pairing.baseline.name
-    )
+    fix = _advise_identifier(pairing) if key_columns is None else "correct one of the files"
+    return user_error(problem, fix, pairing.baseline.name)
 
 
 def side_slices(scan: CountedRows, names: tuple[str, ...] = ()) -> tuple[Slice, ...]:
