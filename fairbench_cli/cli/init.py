@@ -69,6 +69,7 @@ def init(
 ) -> None:
     """Write a commented card and a config for a table; asks for what the flags leave open."""
     from fairbench_cli.cli.activity import Activity
+    from fairbench_cli.data.checks.copies import find_copies
     from fairbench_cli.data.guess import card as guess
     from fairbench_cli.data.guess.read_raw import (
         find_counts_column,
@@ -99,6 +100,11 @@ def init(
     if counts is not None and counts not in named_columns:
         table = table.repeat_by_count(counts)
         talk(f"{counts} counts the people of each row: {len(table.cells):,}")
+    else:
+        copies = find_copies(table.cells)
+        if copies.any():
+            table = table.without(copies)
+            talk(f"{table.copies:,} rows are copies of others, more than people are alike: they are left out")
     roles = _roles(table.named_columns, label, favourable, protected or [])
     with Activity(f"looking what {table.cells.shape[1]} columns of {len(table.cells):,} rows are"):
         guesses = guess.guess_columns(table.named_columns, roles)

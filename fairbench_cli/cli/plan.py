@@ -30,7 +30,7 @@ def plan(
     from fairbench_cli.cli.progress import estimate_of, in_words, kinds_of, to_do
     from fairbench_cli.document.model import Document, Section, plain_table
     from fairbench_cli.experiment.config.read import read_config
-    from fairbench_cli.experiment.datasets import list_distortions
+    from fairbench_cli.experiment.datasets import list_warnings
     from fairbench_cli.experiment.plan import arc_in_words, bias_in_words
     from fairbench_cli.experiment.running.reuse import describe_done_elsewhere
     from fairbench_cli.experiment.running.run import prepare, read_shard
@@ -92,7 +92,7 @@ def plan(
                 if kind:
                     description += f"; β is {kind}"
         lines.append(f"{dataset['dataset']}: {description}")
-    lines += [f"warning: {line}" for line in list_distortions(prepared.datasets)]
+    lines += [f"warning: {line}" for line in list_warnings(prepared.datasets)]
     kinds = kinds_of(prepared.distinct)
     seconds = estimate_of(prepared, kinds, 1).left(to_do(prepared, kinds))
     if todo and seconds is not None:

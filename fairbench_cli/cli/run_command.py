@@ -67,7 +67,7 @@ def run(
     from fairbench_cli.cli.plan import list_worlds
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.config.read import read_config
-    from fairbench_cli.experiment.datasets import list_distortions
+    from fairbench_cli.experiment.datasets import list_warnings
     from fairbench_cli.experiment.running.inline import InlinePool
     from fairbench_cli.experiment.running.processes import default_jobs
     from fairbench_cli.experiment.running.reuse import describe_done_elsewhere, reuse_repeats
@@ -132,7 +132,7 @@ def run(
             talk(f"{prepared.size} repeats{in_shard}: {prepared.size - todo} done, {todo} to do{where}")
             for line in describe_done_elsewhere(prepared):
                 talk(line)
-            for line in list_distortions(prepared.datasets):
+            for line in list_warnings(prepared.datasets):
                 talk(f"warning: {line}")
             worlds = list_worlds(prepared)
             if worlds:

@@ -175,7 +175,7 @@ class Expected(StrictModel):
 TrapKind = Literal[
     "leak", "scores", "deterministic", "direction", "small-gap", "unknown-outcomes", "many-outcomes",
     "gaps-by-group", "few-rows", "lost-group", "contradiction", "undocumented", "twins", "many-levels",
-    "identifier", "repeated-people", "weight", "mostly-missing", "constant", "duplicate", "header",
+    "identifier", "copies", "repeated-people", "weight", "mostly-missing", "constant", "duplicate", "header",
 ]  # fmt: skip
 
 
@@ -229,6 +229,10 @@ class Card(FileModel):
     missing_rows: Literal["keep", "drop"] = "keep"
     counts: str | None = Field(
         default=None, description="A column that says for how many people a row of the file stands."
+    )
+    copies: Literal["keep", "drop"] = Field(
+        default="keep",
+        description="What becomes of rows that equal another one in all columns used.",
     )
     columns: dict[str, ColumnCard] = Field(default_factory=dict)
     other_columns: Literal["nominal", "drop"] = "nominal"

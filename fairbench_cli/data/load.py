@@ -62,6 +62,7 @@ from fairbench_cli.data.table import (
     Column,
     Floats,
     Roles,
+    Rows,
     Sample,
     Table,
     add_joint_column,
@@ -145,7 +146,8 @@ def read_card_files(card: Card, located: LocatedFiles, *, all_columns: bool = Tr
         return replace(
             read,
             frame=_repeat_by_count(
-                card, _recode_unknown(card, _select_kept_rows(card, _recode(card, cells)))
+                card,
+                _drop_copies(card, _recode_unknown(card, _select_kept_rows(card, _recode(card, cells)))),
             ),
         )
     except Misfit as misfit:
@@ -341,6 +343,13 @@ def _recode_unknown(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{label.column: replace_cells(cells, unknown, called)})
 
 
+def _drop_copies(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows less those that are equal to an earlier one in all columns that the card uses."""
+    if card.copies == "keep":
+        return frame
+    return frame[~frame[[name for name in frame.columns if not card.drops(name)]].duplicated()]
+
+
 def _repeat_by_count(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return each row as often as the card's column counts people, less that column."""
     if card.counts is None:
@@ -499,11 +508,39 @@ class Dataset:
         )
         return pd.DataFrame({name: _to_raw(self.card, frame[name]) for name in frame.columns})
 
+    def read_rows(self) -> pd.DataFrame:
+        """Return the cells of the same rows, recoded, in all columns of the files."""
+        if self.files is None:
+            raise user_error(f"the rows of {self.card.name} are no file's", "give a card with data files")
+        frame = read_card_files(self.card, self.files).frame
+        return frame[find_complete_rows(self.card, frame)]
+
+    def number_groups(self, column: str) -> Rows:
+        """Return a number for each row by its value of a column of the file; without one it has its own.
+
+        Raises
+        ------
+        UserError
+            When the rows are no file's, or it has no such column, or one value alone.
+        """
+        rows = self.read_rows()
+        if column not in rows:
+            raise user_error(f'{self.card.name} has no column "{column}"', suggest(column, rows.columns))
+        cells = rows[column].astype(object).to_numpy()
+        gap = np.isin(cells.astype(str), ["", *self.card.missing])
+        codes = pd.factorize(cells)[0].astype(np.intp)
+        codes[gap] = codes.max(initial=0) + 1 + np.arange(gap.sum())
+        numbers = np.unique(codes, return_inverse=True)[1].astype(np.intp)
+        if numbers.max() == 0:
+            raise user_error(f'column "{column}" has one value alone', "split by another column, or by none")
+        return numbers
+
     def split(
         self,
         repeat: int = 0,
         *,
         train_fraction: float = 0.5,
+        split_by: str | None = None,
         seed: int = 0,
         attribute: str | None = None,
         raw: bool = False,
@@ -515,7 +552,7 @@ class Dataset:
         ----------
         repeat : int
             Its number, from 0.
-        train_fraction, seed : float, int
+        train_fraction, split_by, seed : float, str, int
             Those of the config.
         attribute : str, optional
             The protected attribute; by default the card's first.
@@ -549,7 +586,8 @@ class Dataset:
             raise ArgumentError(Problem(problem, "give one between 0 and 1"))
         roles = self.roles(self.card.attribute(attribute))
         drawn = split_seed(int(seed), name or self.card.name, int(repeat))
-        split_rows_of = split_rows(rows, size, np.random.default_rng(drawn))
+        together = self.number_groups(split_by) if split_by else None
+        split_rows_of = split_rows(rows, size, np.random.default_rng(drawn), together)
         table = add_joint_column(self.table, roles.attribute, roles.of)
         if raw:
             frame = self.raw

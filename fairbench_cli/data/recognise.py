@@ -17,6 +17,12 @@ _ROW_NUMBER = re.compile(
     re.IGNORECASE,
 )
 
+_PEOPLE = re.compile(
+    r"(persons?|people|users?|students?|pupils?|patients?|customers?|clients?|applicants?|candidates?|employees?|"
+    r"workers?|members?|respondents?|subjects?|participants?|borrowers?|defendants?|claimants?|donors?|drivers?|"
+    r"tenants?|teachers?|staff|kunden?|patienten|sch(ue|ü)ler|mitarbeiter|clientes?|pacientes?|alumnos?|personnes?)$"
+)
+
 COUNTS = ("freq", "frequency", "count", "counts")
 """What a column is called that says how many people a row stands for."""
 
@@ -149,6 +155,18 @@ def named_like_identifiers(name: str) -> bool:
     [False, False, False, False, False]
     """
     return _IDENTIFIER.search(name) is not None
+
+
+def named_like_people(name: str) -> bool:
+    """Return whether a column is called like one that names people, each by a value of their own.
+
+    >>> [named_like_people(name) for name in ("person_id", "PatientID", "customer no", "pid", "id_student")]
+    [True, True, True, True, True]
+    >>> [named_like_people(name) for name in ("id", "school_id", "person", "customer_type", "users")]
+    [False, False, False, False, False]
+    """
+    is_of_people = named_like_row_numbers(name) and any(map(_PEOPLE.match, split_words(name)))
+    return is_of_people or name.lower() in ("pid", "uid", "ssn", "email", "e-mail", "nino")
 
 
 def named_like_row_numbers(name: str) -> bool:

@@ -520,8 +520,23 @@ def training_size(rows: int, fraction: float) -> int:
     return math.floor(fraction * rows + 1e-9)
 
 
-def split_rows(rows: int, size: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Return the numbers of the rows to train on, `size` drawn at random, and of the others, ascending."""
+def split_rows(
+    rows: int, size: int, rng: np.random.Generator, together: Rows | None = None
+) -> tuple[Rows, Rows]:
+    """Return the numbers of the rows to train on, `size` drawn at random, and of the others, ascending.
+
+    With the number of a group for each row, those of a group stay `together`: groups are drawn as long as
+    they fit in, one at least.
+
+    >>> train, test = split_rows(6, 4, np.random.default_rng(1), np.array([0, 0, 1, 1, 2, 2]))
+    >>> train.tolist(), test.tolist()
+    ([0, 1, 4, 5], [2, 3])
+    """
+    if together is not None:
+        groups = rng.permutation(together.max() + 1)
+        sizes = np.bincount(together)[groups].cumsum()
+        is_drawn = np.isin(together, groups[: max(1, np.searchsorted(sizes, size, "right"))])
+        return np.flatnonzero(is_drawn), np.flatnonzero(~is_drawn)
     shuffled = rng.permutation(rows)
     train, test = (np.sort(rows_part) for rows_part in np.split(shuffled, [size]))
     return train, test

@@ -381,8 +381,9 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
     Training rows are what the cell's world records: rows of the network, some of it wrongly or not at all; or
     they are sampled from the network with its bias against the deprived group raised by β. Test rows are the
     original ones, or sampled from the network as it is: the truth. Without a network the original rows are
-    divided at random: `size` of them to train on, the rest to test; and, if asked for, each part drawn again
-    with as many rows of each group and outcome. Test rows may also be those of a file.
+    divided at random: `size` of them to train on (a little fewer where some stay together), the rest to test;
+    and, if asked for, each part drawn again with as many rows of each group and outcome. Test rows may also
+    be those of a file.
 
     All techniques of a repeat get the same rows, which are drawn once, and which nobody can write.
 
@@ -528,7 +529,7 @@ def _split_rows(population: Population, seed: int) -> tuple[NDArray[np.intp], ND
     rows = population.rows
     assert rows is not None  # noqa: S101 - `populate` leaves out one of the two at most
     rng = np.random.default_rng(seed)
-    train, test_rows = split_rows(len(rows), population.size, rng)
+    train, test_rows = split_rows(len(rows), population.size, rng, population.together)
     if population.balanced is not None:
         parts_and_counts = zip((train, test_rows), population.balanced, strict=True)
         train, test_rows = (balanced_rows(rows, part_rows, n, rng) for part_rows, n in parts_and_counts)

@@ -4,7 +4,7 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,6 +24,7 @@ from fairbench_cli.data.table import (
     Column,
     Representation,
     Roles,
+    Rows,
     Sample,
     Table,
     represent,
@@ -77,6 +78,10 @@ class PreparedDataset:
         rows are trained on.
     stand_in : FitQuality or None
         How good draws of the network that came with the card are, where that was measured.
+    together : int array or None
+        A number for each row; those with the same one are on one side of a split.
+    doubts : tuple of str
+        What makes its real rows no sample of independent people.
     """
 
     spec: DatasetSpec
@@ -89,6 +94,8 @@ class PreparedDataset:
     dataset: "Dataset | None"
     network: Structure | BayesNet | None
     stand_in: FitQuality | None = None
+    together: Rows | None = None
+    doubts: tuple[str, ...] = ()
 
     @property
     def name(self) -> tuple[str, str]:
@@ -374,8 +381,56 @@ def _real(spec: DatasetSpec, card: Card, config: ExperimentConfig, dataset: "Dat
             raise user_error(problem, "give other rows, or write test: holdout", config.where("test"))
     facts = {"dataset": card.name, "sha256": dict(dataset.sha256), "rows": rows}
     roles = dataset.roles(spec.works_on)
-    columns = dataset.table.columns
-    return PreparedDataset(spec, card, roles, _decisive(card, dataset), facts, columns, size, dataset, None)
+    try:
+        together = number_groups(dataset, sample.split_by)
+    except UserError as error:
+        raise UserError(*error.reported_at(config.where("sample", "split_by"))) from None
+    return PreparedDataset(
+        spec,
+        card,
+        roles,
+        _decisive(card, dataset),
+        facts,
+        dataset.table.columns,
+        size,
+        dataset,
+        None,
+        together=together,
+        doubts=find_doubts(dataset, sample.split_by),
+    )
+
+
+@lru_cache(maxsize=4)
+def number_groups(dataset: "Dataset", column: str | None) -> Rows | None:
+    """Return `Dataset.number_groups`, read once for all attributes of a data set."""
+    if column is None:
+        return None
+    return dataset.number_groups(column)
+
+
+@lru_cache(maxsize=4)
+def find_doubts(dataset: "Dataset", split_by: str | None) -> tuple[str, ...]:
+    """Return why rows are no independent people, where nobody has looked: a checksum says that one has."""
+    from fairbench_cli.data.checks.copies import find_copies, find_repeated_people
+
+    card = dataset.card
+    is_known = card.counts is not None or all(file.sha256 for file in card.files)
+    if is_known or dataset.files is None or dataset.test is not None:
+        return ()
+    rows = dataset.read_rows()
+    lines = []
+    copies = find_copies(rows.drop(columns=list(card.sources)))
+    if copies.any():
+        problem = (
+            f"{copies.sum():,} of {len(rows):,} rows are copies, and models are tested on what they were"
+        )
+        lines.append(f"{card.name}: {problem} trained on; `copies: drop` in the card leaves them out")
+    for people in find_repeated_people(rows, ("", *card.missing)):
+        if split_by is None and not copies.any():
+            problem = f"{people.column} names {people.people:,} in {people.rows:,} rows; to keep each on one"
+            setting = shlex.quote(f"sample.split_by={people.column}")
+            lines.append(f"{card.name}: {problem} side of a split: --set {setting}")
+    return tuple(lines)
 
 
 def _balanced(balanced: int, size: int, rows: int) -> tuple[int, int]:
@@ -410,10 +465,11 @@ def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: "Data
     return PreparedDataset(spec, card, roles, decisive, facts, columns, size, dataset, structure)
 
 
-def list_distortions(datasets: Iterable[PreparedDataset]) -> list[str]:
-    """Return a line of warning for each network that came with a card and misleads about its data."""
-    lines = []
+def list_warnings(datasets: Iterable[PreparedDataset]) -> list[str]:
+    """Return a line for each network that came with a card and misleads, and for rows that come again."""
+    lines: list[str] = []
     for prepared in datasets:
+        lines += prepared.doubts
         if prepared.stand_in is not None:
             lines.append(describe_distortion(prepared.card.name, prepared.stand_in))
     return [line for line in dict.fromkeys(lines) if line]
@@ -528,6 +584,8 @@ class Population:
         Test rows of files of their own.
     worlds : dict
         The worlds in which cells train, by `Cell.in_world`.
+    together : int array or None
+        A number for each real row; those with the same one are trained on, or all are tested on.
     people : Table or None
         Where there are worlds, the test rows that all repeats share with every column.
     shows_record : bool
@@ -550,6 +608,7 @@ class Population:
     predictions: bool = False
     controls: bool = False
     apart: Sample | None = None
+    together: Rows | None = None
     worlds: Mapping[str, World] = field(default_factory=dict)
     people: Table | None = None
     shows_record: bool = False
@@ -607,6 +666,7 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         predictions=config.predictions,
         controls=bool(config.controls),
         apart=_tested_rows(prepared, config),
+        together=prepared.together,
         worlds=worlds,
         people=tested if prepared.spec.bias is not None else None,
         shows_record=config.test_features == "recorded",

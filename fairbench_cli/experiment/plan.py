@@ -311,6 +311,8 @@ def _decisive(
         decisive["split"] = "by data set"
     if sample.balanced is not None:
         decisive["balanced"] = sample.balanced
+    if sample.split_by is not None:
+        decisive["split_by"] = sample.split_by
     if config.protected_columns != "attribute":
         decisive["protected_columns"] = config.protected_columns
     if technique.representation != "original":

@@ -12,7 +12,14 @@ import pandas as pd
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.data.card import Card, Trap
-from fairbench_cli.data.checks.columns import check_code_book, check_columns, check_files, check_values
+from fairbench_cli.data.checks.columns import (
+    check_code_book,
+    check_columns,
+    check_copies,
+    check_files,
+    check_values,
+)
+from fairbench_cli.data.checks.copies import find_copies
 from fairbench_cli.data.checks.groups import (
     FEW,
     SURE,
@@ -143,16 +150,22 @@ def check_card(card: Card, located: LocatedFiles) -> CardCheck:
 def check_rows(rows: RawRows) -> CardCheck:
     """Return the findings of the checks of every column in the rows of a card."""
     card = rows.card
-    leaking = find_leaks(rows)
+    looked_at = [str(name) for name in rows.cells if name not in card.sources]
+    if card.counts:
+        looked_at = [name for name in looked_at if not card.drops(name)]
+    again = find_copies(rows.cells.loc[rows.complete, looked_at])
+    distinct = rows.without(again)
+    leaking = find_leaks(distinct)
     by_column = {leak.column: leak for leak in leaking}
     findings = [make_leak_finding(rows, leak.column, describe_leak(rows, leak)) for leak in leaking]
     findings += chain(
+        check_copies(rows, again),
         check_values(rows),
-        check_columns(rows),
+        check_columns(distinct),
         check_groups(rows),
-        check_hidden_leaks(rows, by_column),
+        check_hidden_leaks(distinct, by_column),
         check_scores(rows),
-        check_deterministic_label(rows, by_column),
+        check_deterministic_label(distinct, by_column),
         check_directions(rows),
         check_unknown_outcomes(rows),
         check_files(rows),

@@ -11,20 +11,19 @@ from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.base.spelling_variants import find_spelling_variants
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.data.card import UNKNOWN
-from fairbench_cli.data.checks.rows import Finding, RawRows, format_drop
+from fairbench_cli.data.checks.copies import find_repeated_people
+from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, format_drop
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import find_kind, is_number
 from fairbench_cli.data.recognise import (
     COUNTS,
     named_like_amounts,
-    named_like_identifiers,
     named_like_row_numbers,
     named_like_weights,
 )
 from fairbench_cli.data.roles import format_counts, format_recode
 
 MOSTLY = 0.5  # of the cells
-SOME = 0.1  # of the rows; New York's four models are no people
 LEVELS = 50  # of a nominal column; adult's native_country has 42
 CODES = 100  # that are cut into bins which have a name,
 GROUPS = 6  # so many of them: codes of occupations, not ages
@@ -116,8 +115,7 @@ def check_files(rows: RawRows) -> Iterator[Finding]:
 
     * ``mostly-missing``: more than half of the cells are empty.
     * ``weight``: called like a weight, or like a number of people (``Freq``).
-    * ``repeated-people``: called like an identifier, with more values than a tenth of the rows, some of which
-      come more than once.
+    * ``repeated-people``: `find_repeated_people`.
     * ``many-levels``: more than 50 values of a nominal column, or 100 that are cut into six named bins.
     * ``duplicate``: two columns of one name.
     * ``header``: half of the columns or more are called like values, so the first row is probably one.
@@ -125,6 +123,7 @@ def check_files(rows: RawRows) -> Iterator[Finding]:
     card = rows.card
     file = rows.file
     unlisted = set(rows.features) - set(card.columns) - {entry.source for entry in card.columns.values()}
+    repeated = {people.column: people for people in find_repeated_people(file, rows.gaps)}
     for name in (name for name in file.columns if name not in card.sources):
         meant = card.column(name).recode
         gap = file[name].isin([cell for cell in rows.gaps if cell not in meant]).to_numpy(dtype=bool)
@@ -139,13 +138,14 @@ def check_files(rows: RawRows) -> Iterator[Finding]:
             is_used = not card.drops(name) and name != card.counts
             fix = fix_for_weights(name, file[name][~gap], f"{format_drop(name)}: it is nothing of the person")
             yield rows.finding("weight", name, WEIGHTS, fix, used=is_used)
-        values = file[name][~gap].nunique()
-        again = int((~gap).sum()) - values
-        if named_like_identifiers(name) and values > SOME * len(gap) and again:
-            problem = f"names {values:,} in {values + again:,} rows: some come more than once"
-            fix = "rows are not independent: keep one of each, or give `audit` the column as `--cluster`"
+        if name in repeated:
+            people = repeated[name]
+            problem = f"names {people.people:,} in {people.rows:,} rows: some come more than once"
+            fix = f"rows are not independent: keep one of each, or write `split_by: {yaml_word(name)}` under "
+            fix += "`sample` in the config, and give `audit` the column as `--cluster`"
             yield rows.finding("repeated-people", name, problem, fix, used=True)
             continue
+        values = file[name][~gap].nunique()
         if name in unlisted:
             columns = {**card.columns, name: ColumnCard()}
         else:
@@ -164,6 +164,18 @@ def check_files(rows: RawRows) -> Iterator[Finding]:
         problem = "is the name of more than one column; the first is read"
         yield rows.finding("duplicate", name, problem, "give every column a name of its own", used=False)
     yield from _check_header(rows)
+
+
+def check_copies(rows: RawRows, again: Mask) -> Iterator[Finding]:
+    """Yield that some rows, those that come `again`, are copies of others."""
+    if not again.any():
+        return
+    problem = f"has {again.sum():,} of {len(again):,} rows again, more than people are alike by chance"
+    fix = "write `copies: drop` in the card; else models are tested on rows that they were trained on"
+    if rows.card.counts:
+        problem = f"is {(~again).sum():,} rows, each of which is counted as many people"
+        fix = "a run would test models on rows that they were trained on: there drop `counts` from the card"
+    yield rows.finding("copies", "", problem, fix, "counts" if rows.card.counts else "files")
 
 
 def _check_header(rows: RawRows) -> Iterator[Finding]:

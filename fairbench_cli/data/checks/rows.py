@@ -1,6 +1,6 @@
 """The rows that the checks of a card look at, and what they find."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Literal
@@ -147,6 +147,14 @@ class RawRows:
     def favourable(self) -> Mask:
         """Whether each row's label is the favourable one."""
         return (self.cells[self.card.label.column] == self.card.label.favourable).to_numpy(dtype=bool)
+
+    def without(self, again: Mask) -> "RawRows":
+        """Return the same less some of the complete rows, which are marked."""
+        if not again.any():
+            return self
+        complete = self.complete.copy()
+        complete[complete] = ~again
+        return replace(self, complete=complete)
 
     def sides(self, roles: Roles) -> tuple[Mask, Mask]:
         """Return who is deprived and who is favoured, each of shape (rows,)."""

@@ -12,7 +12,8 @@ import pandas as pd
 from fairbench_cli.base.safe_text import format_percent, printable
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.data.card import Card
-from fairbench_cli.data.checks.columns import LEVELS, SOME, WEIGHTS, check_columns, fix_for_weights
+from fairbench_cli.data.checks.columns import LEVELS, WEIGHTS, check_columns, fix_for_weights
+from fairbench_cli.data.checks.copies import SOME, find_repeated_people
 from fairbench_cli.data.checks.leaks import describe_leak, find_leaks
 from fairbench_cli.data.checks.rows import RawRows
 from fairbench_cli.data.columns import find_kind, format_edge
@@ -87,6 +88,7 @@ def _find_left_out(rows: RawRows, kinds: Mapping[str, str]) -> dict[str, tuple[s
     """Return the columns to leave out: why, and when they may be used."""
     findings = {finding.column: finding.what for finding in check_columns(rows)}
     leaking = {leak.column: leak for leak in find_leaks(rows)}
+    repeated = {people.column: people for people in find_repeated_people(rows.file, rows.gaps)}
     reasons = {}
     for name in kinds:
         cells = rows.cells[name]
@@ -107,6 +109,9 @@ def _find_left_out(rows: RawRows, kinds: Mapping[str, str]) -> dict[str, tuple[s
                 f"{WEIGHTS}: {fix_for_weights(name, cells[~cells.isin(rows.gaps)], 'leave it out')}",
                 use,
             )
+        elif name in repeated:
+            people = repeated[name]
+            reasons[name] = f"names {people.people:,} in {people.rows:,} rows, which belong together", use
         elif named_like_identifiers(name) and values > SOME * len(cells):
             reasons[name] = f"{values} different values, and named like an identifier", use
         elif kinds[name] == "nominal" and values > LEVELS:
@@ -300,6 +305,12 @@ def format_card(guessed: Guessed) -> str:
         why = "rows are a cross of all other columns, so each stands for as many people as this one counts; "
         lines += _comment(f"{why}if not, list it under `columns`")
         lines.append(f"counts: {format_yaml(table.counts)}")
+    if table.copies:
+        why = (
+            f"{table.copies:,} more rows are copies of others, more than people are alike by chance; they are"
+        )
+        lines += _comment(f"{why} left out, or models would be tested on rows that they were trained on")
+        lines.append("copies: drop")
     if "" in table.cells.columns:
         lines += _comment("of columns not listed here: one has no name")
         lines.append("other_columns: drop")
@@ -338,6 +349,9 @@ def format_card(guessed: Guessed) -> str:
 def format_config(guessed: Guessed, card: str) -> str:
     """Return a config that runs on the card at a path relative to it."""
     names = [group.column for group in guessed.roles.attributes]
+    split_by = ""
+    for people in find_repeated_people(guessed.table.cells, guessed.table.gaps):
+        split_by = split_by or f", split_by: {yaml_word(people.column)}"
     lines = [
         "# Techniques compared on random splits of the real rows. Every key: docs/config.md",
         f"name: {format_yaml(guessed.name)}",
@@ -348,7 +362,7 @@ def format_config(guessed: Guessed, card: str) -> str:
         "controls: true",
         "datasets:",
         f"  - {yaml_word(card)}: {{attribute: {yaml_word(names[0])}}}",
-        "sample: {from: data, train_fraction: 0.7}",
+        f"sample: {{from: data, train_fraction: 0.7{split_by}}}",
         "# In its place, training sets drawn from a Bayesian network of the data, "
         "more biased by β, tested on",
         "# the real rows:",

@@ -151,6 +151,8 @@ class RawCells:
         Why numbers of a column cannot be read, by column.
     counts : str or None
         The column of the file that counts the people of each row; there is a row for each of them here.
+    copies : int
+        How many rows of the file were copies of others, which are not here.
     """
 
     cells: pd.DataFrame
@@ -158,6 +160,7 @@ class RawCells:
     layout: FileLayout = FileLayout()
     doubts: Mapping[str, NumberDoubt] = field(default_factory=dict)
     counts: str | None = None
+    copies: int = 0
 
     @property
     def named_columns(self) -> "RawCells":
@@ -169,6 +172,10 @@ class RawCells:
         people = self.cells[name].astype(float).astype(int)
         rows = self.cells.drop(columns=name).loc[self.cells.index.repeat(people)]
         return replace(self, cells=rows.reset_index(drop=True), counts=name)
+
+    def without(self, copies: Mask) -> "RawCells":
+        """Return the same less the rows that are copies."""
+        return replace(self, cells=self.cells[~copies].reset_index(drop=True), copies=int(copies.sum()))
 
     def has_values(self, *names: str) -> Mask:
         """Return which rows have a value in each of some columns."""

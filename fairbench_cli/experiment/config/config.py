@@ -309,6 +309,11 @@ class SampleConfig(BiasConfig):
         "outcome in each group, after the split: training rows from the training part, test rows from the "
         "other.",
     )
+    split_by: str | None = Field(
+        default=None,
+        description="With `from: data`: a column of the file, such as `person_id`, which the card may drop. "
+        "All rows with one value of it are trained on, or all are tested on.",
+    )
     learner: Literal["hill-climbing", "tabu", "chow-liu", "exact"] = Field(
         default="hill-climbing",
         description="Search for the network's structure: `hill-climbing` or `tabu`; with the extra "
@@ -678,6 +683,8 @@ class ExperimentConfig(FileModel):
             hidden_of_sample |= OF_BETA
         if not self.takes_beta:
             hidden_of_sample.add("beta")
+        if self.sample.split_by is None:
+            hidden_of_sample.add("split_by")
         excluded = {"sample": hidden_of_sample} | dict.fromkeys(unsaid, True)
         return self.model_dump(mode="json", by_alias=True, exclude=excluded) | {
             "datasets": [spec.to_config(hidden) for spec in self.datasets],
@@ -695,7 +702,7 @@ OF_BETA = frozenset({"beta_on", "bias_direction", "missing_arc"})
 """The settings that say how β edits the outcome's table."""
 
 _LEARNED = frozenset({"learner", "score", "max_parents", "require_arc", "outcome_sink"})
-_DIVIDED = frozenset({"train_fraction", "balanced"})
+_DIVIDED = frozenset({"train_fraction", "balanced", "split_by"})
 _DRAWN = OF_BETA | {"bias", "beta", "size"}
 
 # The settings that say nothing where training rows come from such a source, and why.
