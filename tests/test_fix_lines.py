@@ -6,6 +6,7 @@ not of this law. `NEVER_REACHED` lists the places in the package that make such 
 comes to.
 """
 
+import random
 import shlex
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -75,6 +76,22 @@ AUDIT = '{"format": 4, "verdict": "pass", "headline": "x"' + "".join(
 TWICE = table(**BY_ID | {"id": "P{tens}"}, who="Q{i}")
 
 
+def stack(columns):
+    """Return decisions of two models on the same 40 people as text, with some of both columns."""
+    drawn = random.Random(3)  # noqa: S311
+    people = [f"{drawn.choice('fm')},{drawn.randint(0, 1)}" for _ in range(40)]
+    lines = [f"sex,label,score,{columns}"]
+    for model in "ab":
+        for i, person in enumerate(people):
+            known = {"model": model, "person": f"P{i}"}
+            lines.append(",".join([person, str(i % 2), *(known[name] for name in columns.split(","))]))
+    return "\n".join(lines) + "\n"
+
+
+COUNTS = "sex,race,score,n\nf,a,1,12\nf,a,0,31\nm,a,1,22\nm,a,0,29\nTotal,a,1,34\nTotal,a,0,60\n"
+OF_COUNTS = ("--set", "counts=n")
+
+
 def audits_of(name, text, *options, **given):
     """Return the case of an audit of one file."""
     return Case(shlex.join(["audit", name, *options]), {name: text}, {f"--{k}": v for k, v in given.items()})
@@ -106,6 +123,10 @@ AUDITS = {
     "no labels to move": audits_of(
         "p.csv", SCORES.replace("label", "truth"), "--mitigate", "--threshold", "0.5", label="truth"
     ),
+    "totals of one attribute": audits_of("p.csv", COUNTS, *OF_COUNTS),
+    "totals in two columns": audits_of("p.csv", COUNTS.replace("race", "office"), *OF_COUNTS, "-a", "office"),
+    "models on the same people": audits_of("p.csv", stack("model,person"), "-a", "sex"),
+    "results on the same people": audits_of("p.csv", stack("person"), "-a", "sex"),
     "weighted subgroups": audits_of("p.csv", table(**PEOPLE, w=[1, 2, 2.5]), "--scan", "--weight", "w"),
     "people of several groups": audits_of(
         "p.csv", table(**PEOPLE, person="{tens}"), "--scan", "--cluster", "person"

@@ -1,6 +1,7 @@
 """What was asked is what was done, and rows are what they are taken for: stops, notes and verdicts."""
 
 import json
+import re
 import shlex
 from typing import Any
 
@@ -152,6 +153,40 @@ def test_rows_of_everybody_among_those_of_people_are_a_total() -> None:
     assert any("called like a total" in note for note in fb.audit(one_row, score="hired").report.notes)
 
 
+def cube(*, joint: bool) -> pd.DataFrame:
+    """Return hired people by sex and race, with the totals of both; or these alone, where not `joint`."""
+    rng = np.random.default_rng(3)
+    cells = pd.DataFrame([(sex, race) for sex in "fm" for race in "ABW"], columns=["sex", "race"])
+    cells = pd.concat([cells.assign(hired="yes"), cells.assign(hired="no")])
+    cells["n"] = rng.integers(20, 90, len(cells))
+    of_sexes = cells.groupby(["race", "hired"], as_index=False).n.sum().assign(sex="All")
+    of_races = cells.groupby(["sex", "hired"], as_index=False).n.sum().assign(race="All")
+    if not joint:
+        return pd.concat([of_sexes, of_races])
+    of_all = cells.groupby("hired", as_index=False).n.sum().assign(sex="All", race="All")
+    return pd.concat([cells, of_sexes, of_races, of_all])
+
+
+@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize("attributes", [("sex", "race"), ("race",)])
+def test_rows_of_totals_count_for_no_attribute(attributes: tuple[str, ...], say: Any, *, joint: bool) -> None:
+    table = cube(joint=joint)
+    table.to_csv("cube.csv", index=False)
+    call = ["audit", "cube.csv", "--score", "hired", "--favourable", "yes", "--set", "counts=n", "-f", "json"]
+    for name in attributes:
+        call += ["-a", name]
+    said = say(*call)
+    assert said.code == 2
+    options = re.findall(r"fix: leave it out: (.*)", said.err)
+    assert {option.split()[0] for option in options} == {"--keep" if joint else "--exclude"}
+    mended = say(*call, *shlex.split(" ".join(options)))
+    sizes = {
+        row["group"]: row["rows"] for row in json.loads(mended.out)["groups"] if row["attribute"] == "race"
+    }
+    people_of = table[(table.sex == "All") & (table.race != "All")].groupby("race").n.sum()
+    assert {name: sizes[name] for name in "ABW"} == people_of.to_dict()
+
+
 ORDINARY = {
     "two groups": counts(All=(118, 302), Women=(118, 302)),
     "as many, with other outcomes": counts(**HIRED, Staff=(288, 532)),
@@ -213,7 +248,7 @@ def test_results_on_the_same_people_stop_with_lines_that_work(case: str, say: An
     assert f"{200:,} rows each" in said.err
     options = []
     if column:
-        options.append(f"--model-column {shlex.quote(column)}")
+        options += [f"--model-column {shlex.quote(column)}", f"--keep {shlex.quote(f'{column}=0')}"]
     if identifier:
         options.append(f"--cluster {identifier}")
     for option in options or ["head -n 201 'all of them.csv' > once.csv"]:

@@ -102,6 +102,7 @@ def _with_options(attempt: Attempt, flags: Iterable[Flag]) -> Attempt:
         "spellings": dict(config.spellings),
         "favourable": config.favourable,
         "exclude": config.exclude,
+        "keep": dict(config.keep),
         "bins": dict(config.bins),
         "notation": dict(config.notation),
     }
@@ -111,6 +112,9 @@ def _with_options(attempt: Attempt, flags: Iterable[Flag]) -> Attempt:
         if flag.key in ("spellings", "bins", "notation") and isinstance(flag.value, tuple):
             name, choice = flag.value
             changed[flag.key][name] = choice
+        elif flag.key == "keep":
+            name, _, values = str(flag.value).partition("=")
+            changed["keep"][name] = tuple(values.split(","))
         elif flag.key in ("favourable", "exclude"):
             changed[flag.key] += (str(flag.value),)
         elif flag.key == "encoding":

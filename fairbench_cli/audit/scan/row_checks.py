@@ -19,6 +19,7 @@ import numpy as np
 from fairbench_cli.audit.config import MISSING, Ties
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.readings import PERCENT, Cut, Ints, SplitTies
+from fairbench_cli.audit.scan.roles import MOST_VALUES
 from fairbench_cli.audit.scan.scan import CountedRows, group_name
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, format_value, user_error
@@ -170,7 +171,9 @@ def _same_people_problem(rows: CountedRows, name: str, times: int, free: Mapping
     by_person = ("; or let each person count once: ", Flag("cluster", identifier)) if identifier else ()
     if name:
         by_column = Flag("model-column", name)
-        fix = ("keep the rows of one, or audit each apart with ", by_column) + by_person
+        (value,) = source.row(f"SELECT min(trimmed_{free[name]}) FROM predictions")
+        one_alone = Flag("keep", f"{name}={value}")
+        fix = ("keep the rows of one, ", one_alone, ", or audit each apart with ", by_column) + by_person
         return Problem(
             f"{name} has {times} values with {likeness}: these are the same people",
             fix,
@@ -228,7 +231,8 @@ def _describe_totals(rows: CountedRows) -> list[str]:
     neither few nor of equal size or outcomes, as by design, and nobody chose a reference.
     """
     config = rows.config
-    problems = []
+    totals_of: dict[str, tuple[str, ...]] = {}
+    summands_of: dict[str, list[str]] = {}
     notes = []
     for name in rows.roles.attributes:
         if name in rows.bins:
@@ -239,18 +243,56 @@ def _describe_totals(rows: CountedRows) -> list[str]:
         called_so = [group for group in groups if named_like_totals(group, in_full=True)]
         if not (totals or called_so or name in config.references):
             totals = _find_sum(groups, kinds)
-        if totals and not all(config.leaves_out(name, group) for group in totals):
-            problems.append(
-                _total_problem(rows, name, totals, [group for group in groups if group not in totals])
-            )
+        if totals:
+            totals_of[name] = totals
+            summands_of[name] = [group for group in groups if group not in totals]
         for group in called_so:
             if not (totals or config.leaves_out(name, group)):
                 size = f"{format_value(group)} ({sizes[group]:,.0f} of {kinds.sum():,.0f} rows)"
                 option = Flag("exclude", f"{name}={group}").spell()
                 notes.append(f"{name}: {size} {CALLED_TOTAL}; if it is one: {option}.")
+    if totals_of or config.counts:
+        for name, sizes in _sizes_in_other_columns(rows):
+            totals = _find_named_totals(sizes, of_counts=False)
+            if totals:
+                totals_of[name] = totals
+                summands_of[name] = [group for group in sizes if group not in totals]
+    stays = _count_twice(rows, totals_of)
+    problems = []
+    for name, totals in totals_of.items():
+        is_left = name in rows.roles.attributes and not all(
+            config.leaves_out(name, group) for group in totals
+        )
+        if stays or is_left:
+            problems.append(_total_problem(rows, name, totals, summands_of[name], stays=stays))
     if problems:
         raise UserError(*problems)
     return notes
+
+
+def _count_twice(rows: CountedRows, totals_of: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether people stay in several rows where the totals of each attribute alone are left out.
+
+    That is where other attributes are audited, and rows that are no total of any say who people are.
+    """
+    if not totals_of or len(set(totals_of).union(rows.roles.attributes)) < 2:
+        return False
+    is_none = []
+    for name, totals in totals_of.items():
+        listed = ", ".join(map(sql.quoted, totals))
+        is_none.append(f"{sql.text(rows.source.column_index[name])} NOT IN ({listed})")
+    return bool(rows.source.rows(f"SELECT 1 FROM predictions WHERE {' AND '.join(is_none)} LIMIT 1"))
+
+
+def _sizes_in_other_columns(rows: CountedRows) -> Iterator[tuple[str, dict[str, int]]]:
+    """Yield the columns that have no role, with the rows of each of their values, if these are few."""
+    roles = rows.roles
+    for name, i in rows.source.column_index.items():
+        if i not in roles.role_of and name not in roles.attributes:
+            counted = f"SELECT {sql.text(i)}, count(*) FROM predictions GROUP BY 1 ORDER BY 1"
+            sizes = dict(rows.source.rows(f"{counted} LIMIT {MOST_VALUES + 1}"))
+            if len(sizes) <= MOST_VALUES:
+                yield name, sizes
 
 
 def _find_named_totals(sizes: Mapping[str, float], *, of_counts: bool) -> tuple[str, ...]:
@@ -311,12 +353,19 @@ def _find_sum(groups: Sequence[str], kinds: Floats) -> tuple[str, ...]:
     return (groups[largest],) if len(np.unique(part_sizes)) == len(shares) == n_parts else ()
 
 
-def _total_problem(rows: CountedRows, name: str, totals: Sequence[str], summands: Sequence[str]) -> Problem:
-    """Return the stop for groups that are the sum of others, with the options that leave them out."""
+def _total_problem(
+    rows: CountedRows, name: str, totals: Sequence[str], summands: Sequence[str], *, stays: bool
+) -> Problem:
+    """Return the stop for groups that are the sum of others, with the options that leave them out.
+
+    `stays` is whether their rows would still count for other attributes.
+    """
     listed = join_names(list(map(format_value, totals)))
     of_parts = join_names(list(map(format_value, summands)), MOST_NAMED)
     problem = f"{name}: {listed} has as many rows as all other groups together ({of_parts}), as a total has"
     flags = tuple(Flag("exclude", f"{name}={group}") for group in totals)
+    if stays:
+        flags = (Flag("keep", f"{name}={','.join(summands)}"),)
     fix: list[str | Flag] = ["leave it out:"]
     for flag in flags:
         fix += [" ", flag]
