@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from fairbench_cli.base.safe_text import format_count, printable
+from fairbench_cli.base.safe_text import format_count, printable, shorten
 
 MOST_SHOWN = 60  # characters of a value
+MOST_SAID = 2000  # characters of a message between options
+MOST_PASTED = 500  # characters of a value in a line to be pasted
 MOST_NAMES = 30  # names in a suggestion
 MOST_PROBLEMS = 20  # of one command
 
@@ -48,6 +50,8 @@ class Flag:
         value = self.value
         if surface == "python" and self.python:
             return self.python
+        if len(str(value)) > MOST_PASTED:  # left open: nobody pastes pages
+            value = ("COLUMN", "VALUE") if isinstance(value, tuple) else "VALUE"
         if surface == "python":
             name = name.replace("-", "_")
             if value is None:
@@ -82,7 +86,9 @@ def spell(message: MessageText, surface: Surface = "command line") -> str:
         pieces = message
     else:
         pieces = (message,)
-    return "".join(piece.spell(surface) if isinstance(piece, Flag) else piece for piece in pieces)
+    return "".join(
+        piece.spell(surface) if isinstance(piece, Flag) else shorten(piece, MOST_SAID) for piece in pieces
+    )
 
 
 @dataclass(frozen=True)
@@ -251,14 +257,14 @@ def suggest(word: str, choices: Iterable[str]) -> str:
     if not names:
         return "remove it"
     meant = _find_meant(word, names)
-    if meant:
+    if meant and max(map(len, meant)) <= MOST_PASTED:
         quoted = (f'"{name}"' for name in meant)
         return f"did you mean {' or '.join(quoted)}?"
     if len(names) > MOST_NAMES:
         ellipsis = f", … ({len(names)} in all)"
     else:
         ellipsis = ""
-    return f"use one of: {', '.join(names[:MOST_NAMES])}{ellipsis}"
+    return f"use one of: {', '.join(map(shorten, names[:MOST_NAMES]))}{ellipsis}"
 
 
 def format_value(value: Any) -> str:

@@ -19,6 +19,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"  # a part of the spelling in Persian and Hindi, and of emoji
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?%?")
+MOST_LETTERS = 200  # of a name or value in a list
 LARGE = 1e16  # beyond it digits are none
 _PLAIN = {
     **dict.fromkeys("–—−‐‑", "-"),
@@ -46,6 +47,15 @@ _PLAIN = {
 }
 
 
+def shorten(text: str, most: int = MOST_LETTERS) -> str:
+    """Return a text of a reasonable length: a cell may hold pages.
+
+    >>> shorten("x" * 10_000, 5), shorten("Asian-Pac-Islander")
+    ('xxxx…', 'Asian-Pac-Islander')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def join_names(names: Sequence[str], most: int = 10) -> str:
     """Join names with commas; the last ones are counted where there are more than `most`.
 
@@ -53,7 +63,7 @@ def join_names(names: Sequence[str], most: int = 10) -> str:
     ('a, b and 1 more', 'a, b')
     """
     n_more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {n_more:,} more" if n_more > 0 else "")
+    return ", ".join(map(shorten, names[:most])) + (f" and {n_more:,} more" if n_more > 0 else "")
 
 
 def format_count(count: int, noun: str) -> str:

@@ -6,6 +6,7 @@ import os
 import warnings
 
 import duckdb
+import pandas as pd
 import pytest
 from audit_counts import read_tally
 from conftest import law
@@ -346,3 +347,28 @@ def test_weights_are_worth_their_proportions(tmp_path):
         found.append((row.ratio.low, row.ratio.high, row.p, row.verdict))
     for other in found[1:]:
         assert other == pytest.approx(found[0])
+
+
+PAGE = "x" * 6000
+LONG = [
+    ({"score": [PAGE, *"1" * 40]}, {}),
+    ({"score": [f"no{PAGE}", *["yes"] * 40]}, {}),
+    ({"label": [f"bad{PAGE}", *[f"good{PAGE}"] * 40]}, {}),
+    ({"sex": [PAGE, *"f" * 40]}, {"ref": {"sex": "g" + PAGE}}),
+    ({"sex": [PAGE, PAGE.upper(), *"f" * 39]}, {}),
+    ({"sex": [PAGE, *"f" * 40]}, {"exclude": "y"}),
+    ({"sex": [PAGE, *"f" * 40]}, {"keep": {"sex": [PAGE[:-1]]}}),
+    ({"sex": [PAGE, *"f" * 40]}, {"recode": {"sex": {"m": [PAGE[:-1]]}}}),
+    ({PAGE: [0] * 41}, {"score": "y"}),
+    ({PAGE: ["a"] * 41}, {"bins": {PAGE: 2}}),
+]
+
+
+@pytest.mark.parametrize("case", range(len(LONG)))
+def test_a_cell_of_pages_is_no_message_of_pages(case, tmp_path):
+    columns, options = LONG[case]
+    frame = pd.DataFrame({"score": [0, 1] * 20 + [1], "sex": ["f"] * 20 + ["m"] * 21, **columns})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(UserError) as caught:
+        audit(tmp_path / "a.csv", **{"attribute": "sex", **options})
+    assert max(map(len, str(caught.value).splitlines())) < 2500
