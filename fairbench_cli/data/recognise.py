@@ -111,6 +111,20 @@ _AMOUNT = re.compile(
     r"budgets?|claims?|charges?|limit|credit|pincp|gehalt|lohn|einkommen|salaire|revenu|sueldo|ingresos?|stipendio)$"
 )
 
+# What a word of a column's name is where its whole numbers are codes; levels in an order; how many there are.
+_CODE = re.compile(
+    r"(codes?|coded|actions?|status|types?|category|categories|reasons?|kind|aktion|typ|kategorie|codigo|codice|"
+    r"categoria|categorie|estado|stato|statut|tipo|accion|motivo)$"
+)
+_LEVEL = re.compile(
+    r"(ratings?|rated|grades?|deciles?|quintiles?|quartiles?|stars?|levels?|ranks?|ranking|likert|tier|band|stage|"
+    r"severity|satisfaction|marks?|noten?|stufe|nivel|niveau|voto|cijfer)$"
+)
+_NUMBER_OF = re.compile(
+    r"(children|kids|dependents|n|num|number|count|counts|visits|priors|times|persons|members|years|months|anzahl|"
+    r"kinder|hijos|enfants)$"
+)
+
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[aApP][mM]|[+-]\d{2}(:?\d{2})?|UTC)?"
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DAY = "|".join(
@@ -280,6 +294,22 @@ def named_like_amounts(name: str) -> bool:
     """
     tokens = _plain_words(name)
     return any(_AMOUNT.match(word) for word in tokens)
+
+
+def tell_whole_numbers(name: str) -> str:
+    """Return what few whole numbers are likely, by the column's name: "codes", "levels", "amounts" or "".
+
+    >>> [tell_whole_numbers(name) for name in ("action_taken", "decile_score", "n_children", "outcome")]
+    ['codes', 'levels', 'amounts', '']
+    """
+    tokens = _plain_words(name)
+    if any(map(_CODE.match, tokens)):
+        return "codes"
+    if any(map(_LEVEL.match, tokens)) or named_like_scores(name):
+        return "levels"
+    if any(map(_NUMBER_OF.match, tokens)) or named_like_amounts(name):
+        return "amounts"
+    return ""
 
 
 def find_good_value(values: Iterable[str], name: str = "") -> str | None:

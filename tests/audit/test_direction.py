@@ -161,3 +161,62 @@ def test_nobody_is_worse_off_where_no_gap_is_shown():
     for keys in ({}, {"rule": "point"}, {"decision": "assistive"}):
         answer = audit(few, score="hired", **keys).headline
         assert "worse off" not in answer
+
+
+def numbered(name, values, label=""):
+    """Return 240 rows whose whole numbers are those of `values` in turn."""
+    head = f"{name},sex{',label' if label else ''}\n"
+    rows = [
+        f"{values[i % len(values)]},{'fm'[i % 7 % 2]}{f',{label[i % 2]}' if label else ''}"
+        for i in range(240)
+    ]
+    return head + "\n".join(rows) + "\n"
+
+
+OFFERS = {  # of a name and its numbers: the first that is offered, and whether amounts are among them
+    "action_taken": ("123456", "--favourable VALUE", False),
+    "Statut": ("1234", "--favourable VALUE", False),
+    "result": ("123", "--favourable VALUE", True),
+    "rating": ("12345", "--outcome ordinal", True),
+    "decile_score": (tuple(map(str, range(1, 11))), "--outcome ordinal", True),
+    "n_children": ("00123", "--outcome number", True),
+    "decision": ("12", "--favourable VALUE", False),
+    "is_default": (("-1", "1"), "--favourable VALUE", False),
+}
+
+
+@pytest.mark.parametrize("name", OFFERS)
+def test_few_whole_numbers_are_asked_about_and_each_offer_works(tmp_path, say, name):
+    values, first, with_amounts = OFFERS[name]
+    (tmp_path / "d.csv").write_text(numbered(name, values))
+    said = say("audit", "d.csv", "--score", name)
+    fix = said.err.splitlines()[1]
+    offers = re.findall(r"--[a-z-]+ [\w-]+", fix)
+    assert offers[0] == first
+    assert ("--outcome number" in offers) == with_amounts
+    assert not {"--top-k", "--top-share"} & {offer.split()[0] for offer in offers}
+    for offer in offers:
+        flags = offer.replace("VALUE", str(values[-1])).split()
+        assert say("audit", "d.csv", "--score", name, *flags).code == 0, offer
+
+
+def test_which_of_two_numbers_is_good_is_left_open_but_for_minus_one(tmp_path, say):
+    (tmp_path / "d.csv").write_text(numbered("decision", ("-1", "1"), label="12"))
+    two_lines(say("audit", "d.csv", "--score", "decision"), "", "likely --favourable 1")
+    said = say("audit", "d.csv", "--score", "decision", "--threshold", "0")
+    two_lines(said, '"label" has "2"', "--favourable-label VALUE: one of 1, 2")
+    flags = ("--threshold", "0", "--favourable-label", "1")
+    assert say("audit", "d.csv", "--score", "decision", *flags).code == 0
+
+
+def test_many_codes_are_no_amounts_and_other_numbers_are(tmp_path, say):
+    (tmp_path / "d.csv").write_text(numbered("job_code", range(40)))
+    two_lines(say("audit", "d.csv", "--score", "job_code"), "", "name the good one, --favourable VALUE")
+    (tmp_path / "d.csv").write_text(numbered("points", range(40)))
+    assert "The mean of points" in say("audit", "d.csv", "--score", "points").out
+
+
+@pytest.mark.parametrize(("name", "good"), [("denied", "no"), ("hired", "yes"), ("abgelehnt", "no")])
+def test_yes_is_not_good_in_a_column_of_something_bad(tmp_path, say, name, good):
+    (tmp_path / "d.csv").write_text(table(name, "yes", "no"))
+    two_lines(say("audit", "d.csv", "--score", name), "", f"likely --favourable {good}")

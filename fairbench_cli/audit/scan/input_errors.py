@@ -1,10 +1,10 @@
 """Refuse what cannot be read or counted, with the row and what to do."""
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 from fairbench_cli.audit.scan import sql
@@ -21,10 +21,12 @@ from fairbench_cli.data.number_writing import (
     find_obstacle,
     find_writing,
 )
-from fairbench_cli.data.recognise import find_good_value
+from fairbench_cli.data.recognise import find_good_value, named_like_harm, tell_whole_numbers
 
 MOST_CLASSES = 20  # a column of more different numbers holds a quantity
 MOST_NAMED = 6
+MOST_WHOLE = 12  # different whole numbers that may be codes or levels
+TWO = 2
 MOST_CELLS = 200_000  # different ones of a column, whose numbers are looked at
 MOST_PEOPLE = 10_000_000  # in rows that stand for several: each is read again
 CUT = (
@@ -251,6 +253,9 @@ def refuse_codes(source: Source, column: int, flag: str) -> None:
     bad_rows = {value: n for value, bad, n in value_rows if bad}
     has_many = len(value_rows) > MOST_CLASSES and any(_parse_number(value) is not None for value in bad_rows)
     bad = f"NOT ({sql.blank(column)}) AND code_{column} IS NULL"
+    if has_many and flag == "score" and tell_whole_numbers(source.columns[column]) == "codes":
+        good = ("name the good one, ", Flag("favourable", "VALUE"))
+        refuse_if(source, column, bad, "{column} has {value}, and more that is not 0 or 1, in {count}", good)
     if has_many and flag == "score":
         refuse_no_numbers(
             source, column, bad, "{column} has {value}, and more that is not 0 or 1, in {count}", CUT
@@ -268,7 +273,7 @@ def refuse_codes(source: Source, column: int, flag: str) -> None:
         seen = f"{{column}} has {listed}, not 0 or 1"
         if len(bad_rows) == 1:
             seen = "{column} has {value}, not 0 or 1, in {count}"
-        fix_of_words, remedy, assumed = _advise(flag, rows)
+        fix_of_words, remedy, assumed = _advise(flag, source.columns[column], rows)
         if len(value_rows) > MOST_CLASSES or any("," in value for value in bad_rows):
             refuse_no_numbers(source, column, bad, seen, fix_of_words)
         refuse_if(source, column, bad, seen, fix_of_words, remedy=remedy, assumed=assumed)
@@ -348,40 +353,115 @@ def position_of_row(source: Source, row: int) -> str:
     return f"{source.name}:{row + 1}"
 
 
-def _advise(flag: str, rows: Mapping[str, int]) -> tuple[MessageText, tuple[Flag, ...], tuple[Flag, ...]]:
+def _advise(
+    flag: str, name: str, rows: Mapping[str, int]
+) -> tuple[MessageText, tuple[Flag, ...], tuple[Flag, ...]]:
     """Return how to make 0 and 1 of the values of a column, with the remedy and what to go on with."""
     values = sorted(rows)
     numbers = {_parse_number(value) for value in values}
     if flag == "score" and any(value.endswith("%") for value in values):
         return CUT, (), ()
-    if numbers in ({1.0, 2.0}, {-1.0, 1.0}):
-        problem = f"recode {' and '.join(values)} as 0 and 1, or say which of them is 1: "
-        return (problem, Flag("favourable", values[-1])), (), ()
+    key = "favourable" if flag == "score" else "favourable-label"
+    if numbers == {-1.0, 1.0} and not named_like_harm(name):
+        good = max(values, key=float)
+        return ("say which value is the good one, likely ", Flag(key, good)), (), ()
     if any(_parse_number(value) is None for value in values) and len(values) <= MOST_CLASSES:
-        return advise_value(rows)
+        return advise_value(rows, name)
+    offers = offer_for_whole_numbers(name, rows)
+    if flag == "score" and offers:
+        return _spell_offers(offers, rows), (), ()
     if flag == "score":
         return CUT, (), ()
-    problem = "labels must be 0 or 1 (1: it happened); recode them, or name what counts as 1: "
-    return (problem, Flag("favourable", "VALUE")), (), ()
+    value = (Flag(key, "VALUE"), f": one of {_list_in_order(rows)}")
+    return ("labels must be 0 or 1 (1: it happened); recode them, or name the good one, ", *value), (), ()
 
 
-def advise_value(rows: Mapping[str, int]) -> tuple[MessageText, tuple[Flag, ...], tuple[Flag, ...]]:
-    """Return how to say which word counts as 1, with the remedy and what to go on with.
+def offer_for_whole_numbers(name: str, rows: Mapping[str, int]) -> tuple[Flag, ...]:
+    """Return what few whole numbers may be taken for, the likeliest by the column's name first.
 
-    A word that says that something good was decided is likely the one; else one that is written in several
-    ways is gone on with, so that these are spoken of, too.
+    Codes are no amounts, whatever their name; amounts and levels may be cut. Empty where the values are many,
+    or not all whole.
+
+    >>> names = ("action", "stars", "visits")
+    >>> offers = [offer_for_whole_numbers(name, dict.fromkeys("123", 1)) for name in names]
+    >>> [offer.spell() for offer in offers[0]]
+    ['--favourable VALUE', '--outcome class', '--outcome ordinal']
+    >>> [offer.spell() for offer in offers[1]]
+    ['--outcome ordinal', '--threshold 3', '--favourable VALUE', '--outcome number']
+    >>> offers[2][0].spell(), offer_for_whole_numbers("x", {"0.5": 1, "2": 1})
+    ('--outcome number', ())
     """
-    good = find_good_value(rows)
+    numbers = {value: _parse_number(value) for value in rows}
+    is_whole = all(number is not None and number.is_integer() for number in numbers.values())
+    kind = tell_whole_numbers(name)
+    most = MOST_CLASSES if kind == "codes" else MOST_WHOLE
+    if not is_whole or not 1 < len(rows) <= most:
+        return ()
+    value = Flag("favourable", "VALUE")
+    if len(rows) == TWO:
+        return (value,)
+    number_rows = sorted((number or 0.0, rows[text]) for text, number in numbers.items())
+    n_below = accumulate(n for _, n in number_rows)
+    half = sum(rows.values()) / 2
+    cut = next((i for i, n in enumerate(n_below) if n >= half), 0) + 1
+    threshold = Flag("threshold", f"{number_rows[min(cut, len(number_rows) - 1)][0]:g}")
+    classes, levels, amounts = (Flag("outcome", outcome) for outcome in ("class", "ordinal", "number"))
+    if kind == "codes":
+        return value, classes, levels
+    if kind == "levels":
+        return levels, threshold, value, amounts
+    if kind == "amounts":
+        return amounts, threshold, value
+    return value, classes, levels, threshold, amounts
+
+
+TAKEN_FOR = {
+    "favourable": "name the good one, ",
+    "threshold": "cut them, ",
+    "class": "compare each with the others, ",
+    "ordinal": "take them for levels in an order, ",
+    "number": "take them for amounts, ",
+}
+
+
+def _spell_offers(offers: Sequence[Flag], rows: Mapping[str, int]) -> MessageText:
+    """Return offers in words: "name the good one, --favourable VALUE: one of 1, 2; or …"."""
+    pieces: list[str | Flag] = []
+    for offer in offers:
+        pieces += [
+            "; or " if pieces else "",
+            TAKEN_FOR.get(str(offer.value), TAKEN_FOR.get(offer.key, "")),
+            offer,
+        ]
+        if offer.key == "favourable":
+            pieces.append(f" (one of {_list_in_order(rows)})")
+    return tuple(pieces)
+
+
+def _list_in_order(rows: Mapping[str, int]) -> str:
+    values = sorted(rows, key=lambda value: (_parse_number(value) or 0.0, value))
+    return join_names([sql.quoted(value) if " " in value else value for value in values], MOST_WHOLE)
+
+
+def advise_value(
+    rows: Mapping[str, int], name: str = ""
+) -> tuple[MessageText, tuple[Flag, ...], tuple[Flag, ...]]:
+    """Return how to say which word is good, with the remedy and what to go on with.
+
+    A word that says that something good was decided is likely the one, in a column of something bad no; else
+    one that is written in several ways is gone on with, so that these are spoken of, too.
+    """
+    good = find_good_value(rows, name)
     if good is not None:
         likely = Flag("favourable", good)
-        return ("say which value counts as 1, likely ", likely), (likely,), ()
+        return ("say which value is the good one, likely ", likely), (likely,), ()
     variants = find_spelling_variants(rows)
     assumed = next(iter(rows))
     if variants:
         assumed = variants[0].values[0]
     open_value = Flag("favourable", "VALUE")
     listed = join_names([sql.quoted(value) for value in rows], MOST_NAMED)
-    fix = ("say which value counts as 1, ", open_value, f": one of {listed}")
+    fix = ("say which value is the good one, ", open_value, f": one of {listed}")
     return fix, (open_value,), (Flag("favourable", assumed),)
 
 

@@ -11,13 +11,14 @@ from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, format_value, user_error
 from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.data.number_writing import find_named_value
-from fairbench_cli.data.recognise import named_like_weights
+from fairbench_cli.data.recognise import named_like_weights, tell_whole_numbers
 
 OUTCOME = Flag("outcome")
 AS_DECISIONS = (Flag("outcome", "decision"), " ", Flag("threshold", 0.5))
 """What makes decisions of numbers, whatever was said of them before."""
 MOST_CLASSES = 30  # against the rest; of more there is a page for each
 FEWEST_LEVELS = 2
+MOST_CODES_IN_NUMBERS = 100  # of a column called like codes
 FEW_WORDS = 0.1  # of the cells of a column of numbers
 
 
@@ -85,7 +86,10 @@ def _tell_kind(source: Source, config: AuditConfig) -> OutcomeKind:
         return "ordinal"
     if column is None or asks_for_decisions(config):
         return "decision"
-    if not _holds_numbers(source, column) or named_like_weights(source.columns[column]):
+    name = source.columns[column]
+    if not _holds_numbers(source, column) or named_like_weights(name):
+        return "decision"
+    if tell_whole_numbers(name) == "codes" and _are_few_whole_numbers(source, column):
         return "decision"
     label = _label_column(source, config)
     if label is not None and label != column and not _holds_numbers(source, label):
@@ -114,6 +118,15 @@ def _holds_numbers(source: Source, column: int) -> bool:
         f"count(DISTINCT trimmed_{column}) FROM sample"
     )
     return bool(n_words <= FEW_WORDS * n_cells and n_values > MOST_CODES)
+
+
+def _are_few_whole_numbers(source: Source, column: int) -> bool:
+    """Return whether the first rows have whole numbers, as few as codes are."""
+    number = f"number_{column}"
+    are_whole, n_values = source.row(
+        f"SELECT bool_and({number} = floor({number})), count(DISTINCT {number}) FROM sample"
+    )
+    return bool(are_whole and n_values <= MOST_CODES_IN_NUMBERS)
 
 
 def find_idle_options(config: AuditConfig) -> list[Problem]:

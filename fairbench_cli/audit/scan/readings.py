@@ -9,7 +9,7 @@ a table as large as the file.
 
 import math
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain, combinations
@@ -547,7 +547,7 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
     word_counts = {column: counts for column, counts in all_counts.items() if counts}
     codes: list[int] = []
     if roles.score not in word_counts:
-        codes, favourable = _split_codes(source, favourable)
+        codes, favourable = _split_codes(source, favourable, set(chain.from_iterable(word_counts.values())))
     below = 0 in codes and not binary
     if 0 in codes:
         turned = [column for column in outcome_columns if column not in word_counts]
@@ -610,14 +610,19 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
     return Outcomes(source, uses_label, classes, tuple(notes), label_values | counted, below)
 
 
-def _split_codes(source: Source, favourable: tuple[str, ...]) -> tuple[list[int], tuple[str, ...]]:
-    """Return those of favourable values that are 0 or 1, false or true, as such, and the others."""
+def _split_codes(
+    source: Source, favourable: tuple[str, ...], values: Set[str]
+) -> tuple[list[int], tuple[str, ...]]:
+    """Return those of favourable values that are 0 or 1, false or true, as such, and those of words.
+
+    `values` are those of a label that has others, too.
+    """
     code_of = {text: source.row(f"SELECT {sql.zero_or_one(sql.quoted(text))}")[0] for text in favourable}
     codes = [code for code in code_of.values() if code is not None]
     if len(codes) > 1:
         fix = ("name one: ", Flag("favourable", 1), " or ", Flag("favourable", 0))
         raise user_error("of 0 and 1 one is the good value, and both are named", fix, FAVOURABLE)
-    return codes, tuple(text for text, code in code_of.items() if code is None)
+    return codes, tuple(text for text, code in code_of.items() if code is None or text in values)
 
 
 def _turn_codes(
@@ -791,7 +796,7 @@ def _refuse_unknown_values(
             )
             stated = " or ".join(map(format_value, favourable))
             problem = f"{source.columns[column]} is never {stated}, but {listed}"
-            _, remedy, assumed = advise_value(counts)
+            _, remedy, assumed = advise_value(counts, source.columns[column])
             fix: MessageText = (
                 "name one value of each column: ",
                 *_flags_of_both(favourable[0], str(remedy[0].value)),
