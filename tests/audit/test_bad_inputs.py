@@ -117,14 +117,14 @@ REFUSED = {
         ["preds.csv:2", '"0.2" in 1 row, "0.9" in 1 row, not 0 or 1', "--threshold"],
     ),
     "scores 1 and 2": (f"{HEAD}1,0,a\n2,1,b\n", ["preds.csv:3", "--favourable VALUE (one of 1, 2)"]),
-    "scores -1 and 1": (f"{HEAD}1,0,a\n-1,1,b\n", ["preds.csv:3", "recode -1 and 1"]),
+    "scores -1 and 1": (f"{HEAD}1,0,a\n-1,1,b\n", ["preds.csv:3", "likely --favourable 1"]),
     "scores in words": (f"{HEAD}low,0,a\nhigh,1,b\n", ["VALUE: one of 'high', 'low'"]),
     "decimal commas and points": ("score;label;race\n0,5;1;a\n0.7;0;b\n", ["0,5", "decimal point"], HALF),
     "labels 1 and 2": (
         f"{HEAD}1,1,a\n0,2,b\n",
         ['"label_value"', "preds.csv:3", "--favourable-label VALUE: one of 1, 2"],
     ),
-    "labels -1 and 1": (f"{HEAD}1,-1,a\n0,1,b\n", ["preds.csv:2", "recode -1 and 1"]),
+    "labels -1 and 1": (f"{HEAD}1,-1,a\n0,1,b\n", ["preds.csv:2", "likely --favourable-label 1"]),
     "labels 0.2 and 0.7": (f"{HEAD}1,0.2,a\n0,0.7,b\n", ["0.2", "labels must be 0 or 1"]),
     "labels in words": (
         f"{HEAD}1,Yes,a\n0,No,b\n",

@@ -110,7 +110,7 @@ def test_words_of_a_frame():
     frame = pd.DataFrame(
         {"score": pd.Categorical(["yes", "no", "no"]), "label": [2, 1, 2], "sex": list("ffm")}
     )
-    with pytest.raises(UserError, match="name the good one, --favourable VALUE \\(one of 1, 2\\)"):
+    with pytest.raises(UserError, match="name the good one, --favourable-label VALUE: one of 1, 2"):
         read_tally(frame.assign(score=1), AuditConfig())
     both = read_tally(frame, AuditConfig(favourable=("yes", "2")))
     assert counts(both)["binary"] == [[[1, 0], [0, 1]], [[0, 0], [1, 0]]]
