@@ -297,7 +297,7 @@ def named_like_amounts(name: str) -> bool:
 
 
 def tell_whole_numbers(name: str) -> str:
-    """Return what few whole numbers are likely, by the column's name: "codes", "levels", "amounts" or "".
+    """Return the kind of few whole numbers by the column's name: "codes", "levels", "amounts" or "".
 
     >>> [tell_whole_numbers(name) for name in ("action_taken", "decile_score", "n_children", "outcome")]
     ['codes', 'levels', 'amounts', '']
@@ -324,10 +324,10 @@ def find_good_value(values: Iterable[str], name: str = "") -> str | None:
     ('yes', 'no')
     """
     good: dict[str, str] = {}
-    words = NO if named_like_harm(name) else YES | {"select", "selected"}
+    agreement = NO if named_like_harm(name) else YES | {"select", "selected"}
     for value in values:
         lower_text = " ".join(_plain_words(value))
-        if _GOOD.match(lower_text) or lower_text in words:
+        if _GOOD.match(lower_text) or lower_text in agreement:
             good.setdefault(lower_text, value)
     if len(good) == 1:
         return next(iter(good.values()))

@@ -129,5 +129,5 @@ def _names_good_value(config: AuditConfig, selected: Sequence[Selected]) -> bool
     texts = list(chain.from_iterable(values for _, values in selected))
     if ABOVE in texts and ON.isdisjoint(map(str.casefold, config.favourable)):
         return False  # it is said of the label
-    words = chain.from_iterable(map(split_words, texts))
-    return bool(config.favourable and texts) and LEVELS.isdisjoint(words)
+    tokens = chain.from_iterable(map(split_words, texts))
+    return bool(config.favourable and texts) and LEVELS.isdisjoint(tokens)

@@ -377,7 +377,7 @@ def _advise(
 
 
 def offer_for_whole_numbers(name: str, rows: Mapping[str, int]) -> tuple[Flag, ...]:
-    """Return what few whole numbers may be taken for, the likeliest by the column's name first.
+    """Return the options that read few whole numbers, the likeliest by the column's name first.
 
     Codes are no amounts, whatever their name; amounts and levels may be cut. Empty where the values are many,
     or not all whole.

@@ -458,8 +458,8 @@ def _describe_told_gap(row: Disparity, report: Report) -> str:
     text = describe_shares(row, harmed)
     if report.leads_with_selection and row.metric != SELECTION:
         rows, _ = rows_of_attribute(row, report)
-        of_group = (other for other in rows if other.group == row.group and not other.is_reference)
-        selection = next((other for other in of_group if other.metric == SELECTION), None)
+        selections = (rate for rate in rows if rate.metric == SELECTION and not rate.is_reference)
+        selection = next((rate for rate in selections if rate.group == row.group), None)
         if selection is not None:
             event = EVENTS[row.metric][0] or "share of all selected"
             among = f" of those {AFTERWARDS[row.metric][0]}" if row.metric in AFTERWARDS else ""
