@@ -145,7 +145,12 @@ AUDITS = {
     "words": audits_of("p.csv", WORDS, favourable="y"),
     "words that say which": audits_of("p.csv", WORDS.replace("x", "approved").replace("y", "denied")),
     "one and two": audits_of("p.csv", table(**PEOPLE | {"score": [1, 2, 2]}), favourable="2"),
-    "labels of three": audits_of("p.csv", table(**PEOPLE | {"label": [1, 2, 3]}), favourable="1"),
+    "labels of three": audits_of(
+        "p.csv", table(**PEOPLE | {"label": [1, 2, 3]}), **{"favourable-label": "1"}
+    ),
+    "many codes": audits_of(
+        "p.csv", table(job_code=range(1, 41), sex="ffmfm"), "--score", "job_code", favourable="3"
+    ),
     "counts that are none": audits_of(
         "p.csv", table(**PEOPLE, people=[1, 2.5]), "--counts", "people", weight="people"
     ),
