@@ -469,7 +469,7 @@ def frame_of_arrays(
     """
     import pandas as pd
 
-    from fairbench_cli.base.row_arrays import side_by_side
+    from fairbench_cli.base.row_arrays import columns_of, side_by_side
 
     attributes = _columns("groups", groups, GROUP)
     columns = [ArrayColumn("y_pred", "score", scores)]
@@ -481,6 +481,10 @@ def frame_of_arrays(
             raise user_error(f"an attribute is called {format_value(column.name)}", "rename it", "groups")
         columns.append(column)
     several = {"groups": 'name them: groups={"NAME": array, …}'}
+    if columns_of(labels) is not None:
+        several["y_true"] = (
+            'give that of the labels, y_true["NAME"], or name columns: audit(frame, score="NAME")'
+        )
     arrays = side_by_side(
         {"y_true": labels} | {column.argument: column.values for column in columns}, several
     )

@@ -162,7 +162,11 @@ def side_by_side(
         if values is not None
     }
     for name, values in arrays.items():
-        if isinstance(values, str) or not hasattr(values, "__len__") or getattr(values, "shape", 1) == ():
+        if (
+            isinstance(values, str | Mapping)
+            or not hasattr(values, "__len__")
+            or getattr(values, "shape", 1) == ()
+        ):
             problem = f"{name} is {type(values).__name__}, and not one value per row"
             raise ArgumentError(
                 Problem(problem, "give a list or an array; name columns of a frame by options")

@@ -17,6 +17,7 @@ from fairbench_cli.classifiers.shapes import (
     explained,
     no_classifier,
     reason_without_weights,
+    refuse_class,
     refuse_matrix,
     refuses_weights,
 )
@@ -113,6 +114,7 @@ class ForeignEstimator:
         keywords = {name: value for name, value in ours.items() if name in takes and _heeds(self.thing, name)}
         # A copy: a function may return one object again and again.
         estimator = deepcopy(self.thing(**keywords | deepcopy(self.parameters)))
+        refuse_class(estimator)
         reason = no_classifier(estimator)
         if reason is not None:
             raise ArgumentError(Problem(f"returned {type(estimator).__name__}, which {reason[0]}", reason[1]))

@@ -28,13 +28,20 @@ def foreign_api(thing: Any) -> tuple[str, str] | None:
         model = f"imblearn.pipeline.make_pipeline({kind.__name__}(), LogisticRegression())"
         problem = "changes the number of rows, and is no technique or classifier"
         return problem, f"name a function under `classifiers` that returns {model}"
-    for method in ("fit", "predict"):
-        arguments = list(signature_parameters(getattr(kind, method, None)))[1:2]
-        if arguments and arguments[0].startswith("dataset"):
-            problem = "takes and gives a dataset, as AIF360 does, and is given an array of features"
-            fix = "wrap it in a technique with fit(train, classifier, rng), see `fairbench docs extending`"
-            return problem, f"{fix}; or name its class in aif360.sklearn"
+    parameters = list(signature_parameters(getattr(kind, "fit", None)).values())[1:]
+    required = [p.name for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    if required and all(name.startswith("dataset") for name in required):
+        problem = "takes and gives a dataset, as AIF360 does, and is given an array of features"
+        fix = "wrap it in a technique with fit(train, classifier, rng), see `fairbench docs extending`"
+        return problem, f"{fix}; or name its class in aif360.sklearn"
     return None
+
+
+def refuse_class(returned: Any) -> None:
+    """Raise an error for a function that returned a class in the place of an object."""
+    if isinstance(returned, type):
+        problem = f"returned the class {returned.__name__}"
+        raise ArgumentError(Problem(problem, f"return an object of it: {returned.__name__}()"))
 
 
 def no_classifier(thing: Any) -> tuple[str, str] | None:

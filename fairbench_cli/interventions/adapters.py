@@ -19,7 +19,7 @@ import numpy as np
 from fairbench_cli.base.errors import ArgumentError, Problem, suggest
 from fairbench_cli.base.parameters import signature_parameters
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.classifiers.shapes import foreign_api
+from fairbench_cli.classifiers.shapes import foreign_api, refuse_class
 from fairbench_cli.data.table import Sample
 from fairbench_cli.interventions import foreign
 from fairbench_cli.interventions.cells import Groups, Share
@@ -104,6 +104,7 @@ def make(thing: Any, parameters: Mapping[str, Any]) -> Any:
     needs_more = FILLED & set(signature_parameters(thing)) - set(constructor_parameters)
     if not isinstance(thing, type) and not options and not needs_more:
         instance = thing(**constructor_parameters)
+        refuse_class(instance)
         if is_technique(instance):
             return instance
         reason = fault(type(instance))

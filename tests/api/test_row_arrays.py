@@ -124,6 +124,11 @@ def test_weights_and_clusters_are_arrays():
         (lambda: audited(TRUTH, DECISION, np.array([SEX, SEX]).T), "name them"),
         (lambda: audited(TRUTH, DECISION, {"sex": (value for value in SEX)}), "is generator"),
         (lambda: audited(TRUTH, "decision", SEX), "y_pred is str"),
+        (lambda: measured({"y": 1}, DECISION, SEX), "y_true is dict"),
+        (
+            lambda: audited(pd.concat([TRUTH, SEX], axis=1), DECISION, SEX),
+            r'fix: .* audit\(frame, score="NAME"',
+        ),
         (
             lambda: fb.audit("x.csv", weight=np.ones(3)),
             'rows are in no frame\n  fix: name the column: weight="w"',

@@ -1,6 +1,8 @@
 """What scikit-learn users bring runs, in a run and in `fb.technique`, or gets a sentence that works."""
 
 import importlib.util
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -35,6 +37,10 @@ scaler = MinMaxScaler()
 reduction = ExponentiatedGradient(LogisticRegression(), DemographicParity(), max_iter=3)
 anonymous = lambda: BernoulliNB()
 table = {"a": 1}
+
+
+def whole_class():
+    return BernoulliNB
 
 
 def selected():
@@ -78,6 +84,15 @@ class Unweighted(Mine):
         if sample_weight is not None:
             raise ValueError("sample_weight is not supported")
         super().fit(X, y)
+
+
+class Short:
+    def fit(self, X): ...
+
+    def predict(self, X): ...
+
+
+cut = make_pipeline(make_column_transformer((MinMaxScaler(), ["age"])), BernoulliNB())
 
 
 class Booster:
@@ -187,6 +202,7 @@ REFUSED = {
     "scaler": "is a transformer, not a classifier.*\n  fix: name it under `interventions`",
     "reduction": "takes the groups of the rows, so it is a technique\n  fix: name it under `interventions`",
     "Margins": r"has no predict\(X\)\n  fix: add it: def predict\(self, X\): return \(self.decision_function",
+    "whole_class": r"returned the class BernoulliNB\n  fix: return an object of it: BernoulliNB\(\)",
     "Deep": 'needs the parameter "depth"\n  fix: give',
     "Sampler": r"changes the number of rows.*\n  fix: .* imblearn.pipeline.make_pipeline\(Sampler\(\)",
     "Dataset": "takes and gives a dataset, as AIF360 does.*\n  fix: wrap it in a technique",
@@ -249,8 +265,9 @@ def test_a_run_takes_them(folder):
     for name, weighted in RUNS.items():
         assert status["none", f"brought.py:{name}"] == "ok"
         assert status["reweighing", f"brought.py:{name}"] == weighted
-    failing = run(folder, {"Texts": {}, "Chances": {}}, ["none"])
+    failing = run(folder, {"Texts": {}, "Chances": {}, "cut": FRAME}, ["none"])
     assert sorted(reason[:64].strip() for reason in failing.failures) == [
+        "ValueError: could not convert string to float: '<40'; its column",
         "WrongOutput: predict returns other values than 0 and 1, such as",
         "WrongOutput: predict returns text; return 0 or 1, the labels tha",
     ]
@@ -292,6 +309,18 @@ def test_a_pre_processor_that_changes_nothing_is_remarked_on(folder):
     remarks = {name: find_components(f"{folder}/brought.py:{name}")[0].remark() for name in ("Same", "Half")}
     assert remarks.pop("Same").startswith("It changes nothing: every row of compas and adult comes out as it")
     assert set(remarks.values()) == {""}
+
+
+def test_a_line_is_named_of_the_user_s_file_alone(folder):
+    mend = find_components(f"{folder}/brought.py:Short")[0].findings()[0].mend
+    assert mend.startswith("It raises TypeError: Short.fit() takes 2 positional arguments but 3 were given. ")
+
+
+def test_no_message_installs_what_is_not_known():
+    package = Path(fb.__file__).parent
+    texts = [path.read_text(encoding="utf-8") for path in package.rglob("*.py")]
+    named = {name for text in texts for name in re.findall(r"pip install (?:-U )?[\"']?([\w{-]+)", text)}
+    assert named == {"fairbench-cli", "{KNOWN_PACKAGES", "imbalanced-learn"}
 
 
 @pytest.mark.gate
