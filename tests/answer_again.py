@@ -187,7 +187,7 @@ class Answer:
             self._section(block, section)
         self._small_tables(head[2:])
         headline = head[1].strip("*")
-        assert len(headline.split()) <= 25, headline
+        assert len(re.sub(r" \([0-9 to]+ of \d+ repeats\)", "", headline).split()) <= 25, headline
         self._headline(headline)
         return self
 
@@ -768,7 +768,10 @@ class Setting:
             return False
         label = names[label.lower()]
         answer, one = self.answer, self.known[label]
-        before = self.known.get(f"none{' + s' * bool(one['key'][2])}", self.plain)["value"]
+        plain = self.known.get(f"none{' + s' * bool(one['key'][2])}", self.plain)
+        before = plain["value"]
+        if one["n"] < plain["n"]:  # of the repeats that both have
+            before = one["value"] - self.row(label, answer.metric)["difference"]
         numbers = [(match["before"], before)]
         if match["after"].startswith("about"):
             p = self.tested()

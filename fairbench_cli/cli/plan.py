@@ -102,7 +102,7 @@ def plan(
             by_clock = (
                 f"; by the clock {in_words(clock)}, as repeats of the last run waited more than computed"
             )
-        lines.append(f"about {in_words(seconds)} of CPU time left{by_clock}")
+        lines.append(f"about {in_words(max(1.0, seconds))} of CPU time left{by_clock}")
     worlds = plain_table("", ("dataset", "world", "strength", "what it does"), _worlds(prepared), 4)
     sections = [Section("", tables=(table,))]
     if worlds.rows:

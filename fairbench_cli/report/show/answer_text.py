@@ -132,7 +132,9 @@ def first_short(sentences: Sequence[str]) -> str:
 
 
 def capitalise(text: str) -> str:
-    """Return a text that begins with a capital letter."""
+    """Return a text that begins with a capital letter, or with a name as it is: "mine.py:Mine"."""
+    if ":" in text.split(" ")[0][:-1]:
+        return text
     return f"{text[:1].upper()}{text[1:]}"
 
 

@@ -184,7 +184,7 @@ def headline_of(name: str, comparisons: Sequence[TechniqueComparison], answer: R
     techniques = [comparison for comparison in comparisons if _has_value(comparison)]
     n_all = len(techniques)
     if not n_all:
-        return f"{_start(name)} is compared with no other technique."
+        return f"{capitalise(name)} is compared with no other technique."
     # The gap of the one is smaller where that of the other is larger.
     n_smaller = sum(comparison.outcome == "larger" for comparison in techniques)
     n_larger = sum(comparison.outcome == "smaller" for comparison in techniques)
@@ -194,13 +194,13 @@ def headline_of(name: str, comparisons: Sequence[TechniqueComparison], answer: R
         sentences.append(_sentence_on_one(name, next(iter(others)), techniques, answer))
     of_all = f"{n_all} comparisons" if n_all > 1 else "1 comparison"
     if not n_smaller and not n_larger:
-        sentences.append(f"{_start(name)} is not shown to differ from other techniques in {of_all}.")
+        sentences.append(f"{capitalise(name)} is not shown to differ from other techniques in {of_all}.")
         return first_short(sentences)
     if n_smaller == n_all:
-        sentences.append(f"{_start(name)} leaves a smaller gap than other techniques in all {of_all}.")
+        sentences.append(f"{capitalise(name)} leaves a smaller gap than other techniques in all {of_all}.")
         return first_short(sentences)
     if n_larger == n_all:
-        sentences.append(f"{_start(name)} leaves a larger gap than other techniques in all {of_all}.")
+        sentences.append(f"{capitalise(name)} leaves a larger gap than other techniques in all {of_all}.")
         return first_short(sentences)
     text = f"Against other techniques {name} leaves"
     if not n_larger:
@@ -217,13 +217,6 @@ def headline_of(name: str, comparisons: Sequence[TechniqueComparison], answer: R
     return first_short(sentences)
 
 
-def _start(name: str) -> str:
-    """Return the name of a technique as a sentence begins with it: that of a file's stays as it is."""
-    if ":" in name:
-        return name
-    return capitalise(name)
-
-
 def _sentence_on_one(
     name: str, other: str, comparisons: Sequence[TechniqueComparison], answer: RunAnswer
 ) -> str:
@@ -238,8 +231,8 @@ def _sentence_on_one(
             than = f" than {other}" if not clauses else ""
             clauses.append(f"a {outcome} gap{than} on {join_places(places[outcome], answer)}")
     if not clauses:
-        return f"{_start(name)} is not shown to differ from {other}."
-    text = f"{_start(name)} leaves {' and '.join(clauses)}"
+        return f"{capitalise(name)} is not shown to differ from {other}."
+    text = f"{capitalise(name)} leaves {' and '.join(clauses)}"
     if places[""]:
         text += f"; on {join_places(places[''], answer)} no difference is shown"
     return f"{text}."
