@@ -98,7 +98,7 @@ def test_the_gap_of_the_data_is_that_of_the_whole_file(say, tmp_path, name):
     lines = [f"{group},income,{label}"]
     for i in range(150):
         good = i % 15 < (4 if i % 2 else 7)  # by the income, too
-        lines.append(f"{deprived if i % 2 else favoured},{(i * 37) % 90},{yes if good else no}")
+        lines.append(f"{deprived if i % 2 else favoured},{1000 + i * i},{yes if good else no}")
     (tmp_path / f"{name}.csv").write_text("\n".join(lines), encoding="utf-8")
     shares = {}
     for one in (deprived, favoured):
