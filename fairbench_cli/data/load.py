@@ -68,6 +68,7 @@ from fairbench_cli.data.table import (
     add_joint_column,
     make_joint_column,
     make_table,
+    mark_copies,
     split_rows,
     split_seed,
     to_sample,
@@ -344,10 +345,12 @@ def _recode_unknown(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _drop_copies(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows less those that are equal to an earlier one in all columns that the card uses."""
-    if card.copies == "keep":
+    """Return the rows less the copies, in all columns that the card uses."""
+    if card.copies == "keep" or frame.empty:
         return frame
-    return frame[~frame[[name for name in frame.columns if not card.drops(name)]].duplicated()]
+    used = [name for name in frame.columns if not card.drops(name)]
+    groups = frame.groupby(used, sort=False, observed=True, dropna=False).ngroup()
+    return frame[~mark_copies(groups.to_numpy().astype(np.intp))]
 
 
 def _repeat_by_count(card: Card, frame: pd.DataFrame) -> pd.DataFrame:

