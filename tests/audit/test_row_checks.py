@@ -102,6 +102,15 @@ def test_as_many_as_were_asked_for_need_no_note(options: dict[str, Any]) -> None
     assert not any(note.startswith("Asked for ") for note in notes)
 
 
+@pytest.mark.gate
+def test_formats_of_integration_say_it(say: Any) -> None:
+    RATED.to_csv("rated.csv", index=False)
+    call = ("audit", "rated.csv", "--score", "rating", "-a", "sex")
+    for name in ("github", "junit", "sarif", "ci"):
+        assert "not 50, as 60 have the score at the cut" in say(*call, "--top-k", "50", "-f", name).out
+        assert "notes" not in say(*call, "--top-k", "40", "-f", name).out
+
+
 def test_the_choices_can_be_pasted(say: Any) -> None:
     RATED.to_csv("rated.csv", index=False)
     base = ("audit", "rated.csv", "--score", "rating", "-a", "sex", "--top-k", "50")

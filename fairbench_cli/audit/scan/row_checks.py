@@ -9,7 +9,7 @@ import math
 import re
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -51,6 +51,11 @@ TWO = 2.0  # shares that overshoot 1 do not come as far
 THOUSAND = 1000.0  # a scale of shares without their point
 NEARLY = 0.95  # of the scores
 FEWEST_SHARES = 10  # scores between 0 and 1
+
+
+def likely_mistakes(notes: Iterable[str]) -> list[str]:
+    """Return the notes that say that something is likely not as it was meant, for formats without others."""
+    return [note for note in notes if any(text in note for text in LIKELY_MISTAKES)]
 
 
 def check_rows(rows: CountedRows) -> list[str]:
@@ -411,7 +416,8 @@ def _describe_split_ties(rows: CountedRows) -> Iterator[str]:
                     by_decision.setdefault(str(cut.split.decision), []).append((name, cut, cut.split))
     options = [Flag("ties", way).spell() for way in get_args(Ties)]
     options[-1] += f" {Flag('seed', rows.config.seed).spell()}"
-    if rows.config.compares or rows.config.cluster or rows.config.explained_by:
+    are_sides = rows.config.compares and rows.config.sliced_by is None
+    if are_sides or rows.config.cluster or rows.config.explained_by:
         options.pop()  # these are refused where rows are drawn
     for decision, lists in by_decision.items():
         clauses = [_describe_list(*one_list) for one_list in lists[:MOST_NAMED]]

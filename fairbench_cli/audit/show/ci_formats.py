@@ -21,6 +21,7 @@ from fairbench_cli.audit.compare.report import (
 )
 from fairbench_cli.audit.metrics import WHOLE_TABLE
 from fairbench_cli.audit.parts.rates import bracketed_place, minor_groups, rows_of_attribute
+from fairbench_cli.audit.scan.row_checks import likely_mistakes
 from fairbench_cli.audit.show.document import describe_gate, source_name
 from fairbench_cli.audit.show.headline import (
     describe_comparison,
@@ -60,6 +61,8 @@ def to_github(report: Report) -> str:
     gate = describe_gate(report)
     if not lines and not gate:
         lines.append(_command("note", f"fairbench: {source_name(report)}", headline(report).sentence))
+    for note in likely_mistakes(report.notes):
+        lines.append(_command("note", f"fairbench: {source_name(report)}", note))
     if gate:
         severity = "error" if report.gate.stops else "warning" if report.gate.warning else "note"
         lines.append(_command(severity, f"fairbench: {source_name(report)}", gate))
@@ -110,6 +113,8 @@ def to_junit(report: Report) -> str:
             else:
                 totals["skipped"] += 1
                 ET.SubElement(case, "skipped", message=sentence)
+    if notes := likely_mistakes(report.notes):
+        ET.SubElement(suite, "system-out").text = printable(" ".join(notes))
     suite.attrib.update({name: str(total) for name, total in totals.items()})
     ET.indent(suite)
     text = ET.tostring(suite, encoding="unicode")
@@ -126,10 +131,12 @@ def to_sarif(report: Report) -> str:
         failing += [row for row in _looked_at(verdict, report) if row.verdict == "fail"]
     names = list(dict.fromkeys(row.metric for row in failing))
     driver = {"name": "fairbench", "version": __version__, "rules": [_rule(name) for name in names]}
-    run = {
+    run: dict[str, Any] = {
         "tool": {"driver": driver},
         "results": [_sarif_result(row, names.index(row.metric), report) for row in failing],
     }
+    if notes := likely_mistakes(report.notes):
+        run["properties"] = {"notes": notes}
     return json_text({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
 
 

@@ -25,6 +25,7 @@ from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.parts.formatting import flat_columns, flatten
 from fairbench_cli.audit.parts.part import Row, Value
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
+from fairbench_cli.audit.scan.row_checks import likely_mistakes
 from fairbench_cli.audit.show.document import source_name
 from fairbench_cli.audit.show.headline import headline
 from fairbench_cli.audit.show.whole_report import KEY, missing_fields, to_plain
@@ -182,6 +183,8 @@ def to_ci(report: Report) -> str:
         "attributes": [_ci_attribute(row, report) for row in judged],
         "failing": [_ci_comparison(row) for row in deciding if row.verdict == "fail"],
     }
+    if notes := likely_mistakes(report.notes):
+        content["notes"] = notes
     return json_text(content)
 
 
