@@ -324,3 +324,34 @@ def test_other_columns_of_0_and_1_need_no_note(columns: dict[str, Any]) -> None:
     frame = pd.DataFrame({**columns, "score": (RACE > 0).astype(int)})
     notes = fb.audit(frame, attributes=list(columns)).report.notes
     assert not any("one attribute" in note for note in notes)
+
+
+SCALES = {
+    "credit": (np.arange(300, 700), 0.5, "selects everybody", "500"),
+    "shares without their point": (np.arange(1, 1001, 2.5), 0.62, "selects everybody", "620"),
+    "percents": (np.linspace(1, 100, 400), 0.5, "selects everybody", "50"),
+}
+
+
+@pytest.mark.parametrize("case", SCALES)
+def test_a_threshold_of_another_scale_than_the_scores_stops(case: str) -> None:
+    scores, threshold, problem, meant = SCALES[case]
+    frame = people(400, score=np.random.default_rng(8).permutation(scores))
+    with pytest.raises(UserError, match=problem) as stop:
+        fb.audit(frame, threshold=threshold)
+    assert f'did you mean threshold="{meant}"' in str(stop.value)
+    assert fb.audit(frame, threshold=float(meant)).report.rows == 400
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        np.arange(400) % 7,
+        np.arange(-200, 200),
+        np.arange(400) / 400,
+        np.arange(0, 2000, 5),
+        np.full(400, 0.5),
+    ],
+)
+def test_a_threshold_within_the_scores_does_not(scores: Any) -> None:
+    assert fb.audit(people(400, score=scores), threshold=0.5).report.rows == 400

@@ -475,7 +475,7 @@ class _Scale:
 def check_thresholds(source: Source, column: int, thresholds: tuple[float, ...]) -> list[str]:
     """Refuse a threshold of another scale than nearly all scores; return notes of scores of two scales.
 
-    A threshold between 0 and 1 is of another scale where nearly all scores are 1 and more, or all of them are
+    A threshold between 0 and 1 is of another scale where nearly all scores are from 1 to 1,000, or all are
     above it; one from 1 to 100 where nearly all are from 0 to 1 and the others look like percents, or
     none is as high. What the first rows do not hint at is not looked for in all of them.
     """
@@ -488,10 +488,11 @@ def check_thresholds(source: Source, column: int, thresholds: tuple[float, ...])
         if not who:
             continue
         span = f"{name} goes from {scale.low:.6g} to {scale.high:.6g}"
-        if threshold < 1:
-            meant = threshold * (PERCENT if scale.high <= PERCENT else THOUSAND)
-        else:
+        meant = 0.0
+        if threshold >= 1:
             meant = threshold / PERCENT
+        elif scale.high <= THOUSAND:
+            meant = threshold * (PERCENT if scale.high <= PERCENT else THOUSAND)
         fix: MessageText = "name a threshold between these"
         if scale.mixed:
             fix = "write all scores on one scale: some look like shares, others like percents"
@@ -511,7 +512,7 @@ def _whom_it_selects(scale: _Scale, threshold: float) -> str:
     percent = 1 < threshold <= PERCENT and scale.low >= 0
     cases = {
         "everybody": share and threshold <= scale.low,
-        "nearly everybody": share and scale.low >= 0 and scale.from_one >= nearly,
+        "nearly everybody": share and 0 <= scale.low < scale.high <= THOUSAND and scale.from_one >= nearly,
         "nobody": percent and scale.high <= 1,
         "nearly nobody": percent and scale.mixed and scale.shares >= nearly,
     }
