@@ -45,7 +45,7 @@ from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, sp
 from fairbench_cli.base.safe_text import format_count, join_names, printable
 from fairbench_cli.base.spelling_variants import find_spelling_variants
 from fairbench_cli.data import recognise
-from fairbench_cli.data.number_writing import NO_VALUE
+from fairbench_cli.data.number_writing import NO_VALUE, SECOND, NumberDoubt, find_obstacle, find_writing
 
 if TYPE_CHECKING:
     from fairbench_cli.audit.scan.scan import Scan
@@ -69,8 +69,17 @@ KIND_OF_KEY = {
     "score": "score",
     "attribute": "attribute",
     "bins": "bins",
+    "notation": "numbers",
 }
 """What a problem is of, by the option that mends it."""
+MEANING_OF_NOTATION = {
+    "point": "points stand before decimals, commas are of thousands",
+    "comma": "commas stand before decimals, points are of thousands",
+    "either": "points and commas both stand before decimals",
+    "second": "take the second number",
+    "day-first": "the day stands first",
+    "month-first": "the month stands first",
+}
 ASKED_FOR_SCORE = "which column says what was decided?"
 ASKED_BY_KEY = {
     "drop-missing": ("", "such rows can be left out here, or filled in in the file"),
@@ -180,7 +189,7 @@ class Remark:
     ----------
     kind : str
         "spellings", "short forms", "missing", "favourable", "turned", "bins", "birth dates", "decision",
-        "attribute", "score", "encoding", "sheet" or "other".
+        "attribute", "score", "encoding", "sheet", "numbers" or "other".
     column : str
         Empty where it is of none.
     stops : bool
@@ -708,7 +717,7 @@ def _past_all_stops(draft: _Draft) -> _Draft:
         share_selected=tried.selection.share,
         of_numbers=tried.of_numbers,
     )
-    return _with_missing_groups(draft)
+    return _with_doubtful_numbers(_with_missing_groups(draft))
 
 
 def _with_other_columns(remarks: Sequence[Remark], names: Sequence[str]) -> Iterator[Remark]:
@@ -793,6 +802,11 @@ def _remark_of(draft: _Draft, problem: Problem) -> Remark:
     text = spell(problem.what)
     column = next((name for name in draft.columns if format_value(name) in text or f"{name}:" in text), "")
     remedies: list[Remedy] = []
+    pieces = problem.fix if isinstance(problem.fix, tuple) else ()
+    ways = [piece for piece in pieces if isinstance(piece, Flag) and piece.key == "notation"]
+    if ways:
+        question = Problem(text, "say what is meant")
+        return Remark("numbers", column, True, problem, tuple(map(_notation_remedy, ways)), question)
     for flag in flags:
         if flag.key == "attribute":
             remedies += _attribute_remedies(draft, str(flag.value))
@@ -812,6 +826,33 @@ def _remark_of(draft: _Draft, problem: Problem) -> Remark:
             "save it with commas, semicolons or tabs between cells, and the columns' names in the first row",
         )
     return Remark(kind, column, True, problem, tuple(remedies), asked)
+
+
+def _notation_remedy(flag: Flag) -> Remedy:
+    """Return the remedy of what the cells of a column mean."""
+    name, notation = flag.value if isinstance(flag.value, tuple) else ("", "")
+    return _remedy_of(flag, text=f"{name}: {MEANING_OF_NOTATION[str(notation)]}")
+
+
+def _with_doubtful_numbers(draft: _Draft) -> _Draft:
+    """Return it with a remark for each column whose cells may be two numbers, or have two."""
+    noticed = {remark.column for remark in draft.remarks if remark.kind == "numbers"}
+    for name, column in draft.columns.items():
+        if column.kind != "words" or name in noticed:
+            continue
+        writing = find_writing(column.counts)
+        obstacle = find_obstacle(next(iter(column.counts)))
+        if isinstance(writing, NumberDoubt):
+            problem = Problem(f"{name} has {writing}", "say what is meant, to use it as a number")
+            ways = list(writing.ways)
+        elif obstacle and obstacle[1] == SECOND:
+            problem = Problem(f"{name} has {obstacle[0]}", SECOND)
+            ways = ["second"]
+        else:
+            continue
+        remedies = tuple(_notation_remedy(Flag("notation", (name, way))) for way in ways)
+        draft = draft.with_remark(Remark("numbers", name, False, problem, remedies))
+    return draft
 
 
 def _without_options(problem: Problem, flags: Sequence[Flag]) -> Problem | None:

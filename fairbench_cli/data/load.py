@@ -105,14 +105,14 @@ class ReadFiles:
     def to_problems(self, misfit: Misfit) -> list[Problem]:
         """Return the problems of a misfit, at the line of its first cell or at the card's of the column."""
         recode = self.card.column(misfit.column).recode
-        places: dict[str, str] = {}
+        line_of: dict[str, str] = {}
         for file in self.files if misfit.cells else ():
             for line, value in zip(file.lines, file.frame[misfit.column], strict=True):
                 cell = recode.get(value, value)
                 if cell in misfit.cells:
-                    places.setdefault(cell, f"{file.path}:{line}")
-                if len(places) == len(misfit.cells):
-                    return misfit.reported_at(" and ".join(places.values()))
+                    line_of.setdefault(cell, f"{file.path}:{line}")
+                if len(line_of) == len(misfit.cells):
+                    return misfit.reported_at(" and ".join(line_of.values()))
         return misfit.reported_at(self.card.where("columns", misfit.column))
 
 

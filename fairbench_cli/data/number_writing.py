@@ -299,7 +299,14 @@ def find_obstacle(cell: str) -> tuple[str, str] | None:
     >>> [find_obstacle(cell)[0] for cell in ("[0.45 0.55]", "63.3k")], find_obstacle("high")
     (['two numbers in a cell, as predict_proba gives', 'a letter stands for thousands'], None)
     """
-    return next(((what, do) for pattern, what, do in _OBSTACLES if _compiled(pattern).fullmatch(cell)), None)
+    return next(
+        (
+            (hindrance, advice)
+            for pattern, hindrance, advice in _OBSTACLES
+            if _compiled(pattern).fullmatch(cell)
+        ),
+        None,
+    )
 
 
 def spellings_of_value(text: str) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ ALLOWED = frozenset(
         *("score", "label", "attribute", "bins", "spellings", "recode", "drop_missing", "favourable", "keep"),
         *("favourable_label", "weight", "cluster", "exclude", "ref", "ref_method", "tau", "margin", "metric"),
         *("decision", "slice", "threshold", "top_k", "top_share", "table", "encoding", "outcome", "order"),
-        *("intersect", "counts", "mitigate", "as_of", "explain"),
+        *("intersect", "counts", "mitigate", "as_of", "explain", "notation"),
     )
 )
 """Options that a page may set: none that names a file."""
@@ -441,6 +441,7 @@ _CHOSEN = {
     "spellings": "spellings",
     "recode": "values that are put together",
     "keep": "rows that are counted",
+    "notation": "how numbers and dates are read",
     "drop_missing": "rows that lack something are left out",
     "favourable": "the good value",
     "favourable_label": "the good outcome",

@@ -367,3 +367,18 @@ def test_a_table_that_is_too_wide_is_refused(tmp_path):
     assert len(fb.look(path, most_columns=30).columns) == 30
     with pytest.raises(fb.UserError, match="30 columns\n  fix: keep those that matter, at most 29"):
         fb.look(path, most_columns=29)
+
+
+def test_numbers_that_may_be_two_are_asked_for():
+    frame = pd.DataFrame({"sex": ["f", "m"] * 40, "gpa": ["2.868", "3.105", "3.500", "3,15"] * 20})
+    frame["hired"] = ["yes", "no", "no", "yes"] * 20
+    for options, stops in (({}, False), ({"score": "gpa", "threshold": 3}, True)):
+        (remark,) = [remark for remark in fb.look(frame, **options).remarks if remark.kind == "numbers"]
+        assert (remark.column, remark.stops) == ("gpa", stops)
+        assert [remedy.options for remedy in remark.remedies] == [
+            {"notation": {"gpa": "either"}},
+            {"notation": {"gpa": "comma"}},
+        ]
+    mended = fb.look(frame, score="gpa", threshold=3, notation={"gpa": "either"})
+    assert not [remark for remark in mended.remarks if remark.kind == "numbers"]
+    assert next(column.kind for column in mended.columns if column.name == "gpa") == "number"

@@ -318,7 +318,6 @@ def _refuse_unclear_order(source: Source, column: int, date: str, in_orders: Map
             f"{day_first} <> {month_first}",
             "{column} has {value}, and in {count} day or month may stand first",
             ("say which: ", flags[0], " or ", flags[1]),
-            assumed=(flags[0],),
         )
 
 

@@ -181,13 +181,13 @@ def refuse_no_numbers(source: Source, column: int, bad: str, problem: str, fix: 
         _refuse_written_numbers(rows, column)
         obstacle = find_obstacle(word_row[0])
         if obstacle is not None:
-            what, do = obstacle
-            if do == SECOND:
-                fix = (f"{do}: ", Flag("notation", (source.columns[column], "second")))
+            hindrance, advice = obstacle
+            if advice == SECOND:
+                fix = (f"{advice}: ", Flag("notation", (source.columns[column], "second")))
             else:
-                fix = do
+                fix = advice
             bad = word
-            problem = f"{{column}} has {{value}}, in {{count}}: {what}"
+            problem = f"{{column}} has {{value}}, in {{count}}: {hindrance}"
     refuse_if(source, column, bad, problem, fix)
 
 
@@ -214,7 +214,6 @@ def _refuse_written_numbers(rows: Source, column: int) -> None:
             tuple(fix) or "write all amounts in one currency",
             where,
             remedy=options if len(options) == 1 else (),
-            assumed=options[:1],
         )
     is_plain = before == PLAIN
     if writing is not None and (writing.notation != before.notation or (is_plain and writing != PLAIN)):

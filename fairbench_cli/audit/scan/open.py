@@ -254,7 +254,7 @@ class FirstRows:
     @contextmanager
     def clean(self, config: AuditConfig) -> Iterator[Source]:
         """Return these rows with values recoded, and decimal commas and percents read."""
-        recoding = AuditConfig(recode=config.recode)
+        recoding = AuditConfig(recode=config.recode, notation=config.notation)
         with self._connect() as rows:
             cleaned = clean_rows(rows, recoding)
             columns = list(cleaned.column_index.values())
