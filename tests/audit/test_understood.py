@@ -370,8 +370,9 @@ def test_a_table_that_is_too_wide_is_refused(tmp_path):
 
 
 def test_numbers_that_may_be_two_are_asked_for():
-    frame = pd.DataFrame({"sex": ["f", "m"] * 40, "gpa": ["2.868", "3.105", "3.500", "3,15"] * 20})
-    frame["hired"] = ["yes", "no", "no", "yes"] * 20
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"sex": rng.choice(["f", "m"], 80), "hired": rng.choice(["yes", "no"], 80)})
+    frame["gpa"] = [f"{grade:.3f}" for grade in rng.normal(3, 0.2, 79)] + ["3,15"]
     for options, stops in (({}, False), ({"score": "gpa", "threshold": 3}, True)):
         (remark,) = [remark for remark in fb.look(frame, **options).remarks if remark.kind == "numbers"]
         assert (remark.column, remark.stops) == ("gpa", stops)
