@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from fairbench_cli.audit.scan.columns_seen import Candidate
+from fairbench_cli.audit.scan.direction import find_direction
 from fairbench_cli.audit.understood import Understood, merge_options
 from fairbench_cli.base.errors import ArgumentError, Problem, format_value, suggest
 from fairbench_cli.base.safe_text import format_percent
-from fairbench_cli.data.recognise import named_like_harm
+from fairbench_cli.data.recognise import named_like_harm, named_like_refusals
 
 VERY_FEW = 0.05  # of all: so few selected are very few
 KIND = "kind"  # what is compared: "decision" or "number"; told by the table, and no question
@@ -186,8 +187,9 @@ QUESTIONS = (
         (
             AnswerOption("help", "It helps", "A job, a loan, a place, support."),
             AnswerOption("harm", "It harms", "Detention, an inspection, a refusal, a suspicion."),
+            AnswerOption("unknown", "I do not know", "No group is called worse off."),
         ),
-        "help",
+        "unknown",
         (DECISION,),
     ),
     Question(
@@ -293,6 +295,9 @@ RULES = (
     ),
     Rule({"harm": "harm"}, {"decision": "punitive"}, "Being selected harms: what counts is who is hit."),
     Rule(
+        {"harm": "unknown"}, {}, "Whether being selected helps is not known, so no group is called worse off."
+    ),
+    Rule(
         {"fair-in": "selected", "share": "share"},
         {"metric": ["selection-rate"]},
         "Who is selected is compared by share: of each group, how many are selected.",
@@ -339,16 +344,36 @@ RULES = (
         "have been.",
     ),
     Rule(
+        {"fair-in": "mistakes", "harm": "unknown", "few": "both"},
+        {"metric": ["for", "fnr", "fdr", "fpr"]},
+        "Missed and wrongly selected people both count, in two ways each.",
+    ),
+    Rule(
+        {"fair-in": "mistakes", "harm": "unknown", "few": "no"},
+        {"metric": ["fnr", "fpr"]},
+        "Not only very few are selected: of those who should be, how many are missed, and of the others, how "
+        "many are selected.",
+    ),
+    Rule(
+        {"fair-in": "mistakes", "harm": "unknown", "few": "yes"},
+        {"metric": ["for", "fdr"]},
+        "Very few are selected: of those passed over, how many were missed, and of those selected, how many "
+        "should not have been.",
+    ),
+    Rule(
         {"outcome": "selected", "harm": "help"},
         {"metric": ["ppv", "ppv-difference"]},
         "The outcome is known only of those who were selected: of these, how many were selected rightly.",
         # A share of right selections harms no group for certain where being selected helps.
         without=("decision",),
     ),
-    Rule(
-        {"outcome": "selected", "harm": "harm"},
-        {"metric": ["ppv", "ppv-difference"]},
-        "The outcome is known only of those who were selected: of these, how many were selected rightly.",
+    *(
+        Rule(
+            {"outcome": "selected", "harm": harm},
+            {"metric": ["ppv", "ppv-difference"]},
+            "The outcome is known only of those who were selected: of these, how many were selected rightly.",
+        )
+        for harm in ("harm", "unknown")
     ),
     Rule({KIND: "number"}, {}, "Numbers are compared as they are, by their means."),
     Rule(
@@ -467,6 +492,8 @@ def choose(answers: Mapping[str, str], understood: Understood) -> Choice:
         for key in ("label", "favourable_label"):
             if options.get("label") != options.get("score"):
                 options.pop(key, None)
+    if effective["harm"] == "help" and effective["favourable"]:
+        options.setdefault("favourable", effective["favourable"])  # of a column called like a refusal
     answer_ids = {question: answer.partition(":")[0] for question, answer in effective.items()}
     for rule in RULES:
         if any(answer_ids.get(question) != answer for question, answer in rule.answers.items()):
@@ -565,6 +592,8 @@ def _of_table(question: Question, understood: Understood) -> Question:
     if question.id == "favourable":
         default = options.get("favourable", "")
         column = next((column for column in understood.columns if column.name in scores[:1]), None)
+        if not default and column is not None and column.kind == "0/1" and named_like_refusals(column.name):
+            default = max(count.value for count in column.values)  # 1, or true
         if column is None or not isinstance(default, str) or not default:
             return question
         values = dict.fromkeys((default, *(count.value for count in column.values)))
@@ -581,9 +610,7 @@ def _of_table(question: Question, understood: Understood) -> Question:
         return replace(question, default="all")
     if question.id == "harm":
         why = f"{_describe_selected(understood, scores)}{question.why}"
-        if any(map(named_like_harm, (*scores, *labels))):
-            return replace(question, why=why, default=_default_harm(understood, scores))
-        return replace(question, why=why)
+        return replace(question, why=why, default=_default_harm(understood, scores))
     if question.id == "few" and understood.share_selected is not None:
         share = format_percent(understood.share_selected)
         so_few = "very few" if understood.share_selected <= VERY_FEW else "not very few"
@@ -610,15 +637,19 @@ def _describe_selected(understood: Understood, scores: list[str]) -> str:
 
 
 def _default_harm(understood: Understood, scores: list[str]) -> str:
-    """Return whether being selected likely harms, by the names of score and label."""
-    favourable = str(understood.options().get("favourable", ""))
-    if any(map(named_like_harm, scores)):
-        return "harm"
+    """Return whether being selected likely helps or harms, by what words say."""
+    favourable = understood.config.favourable
+    of_words = any(column.name in scores and column.kind in ("words", "0/1") for column in understood.columns)
+    values = favourable if favourable and of_words else ("1",)
+    unnamed = understood.config.model_copy(update={"favourable": ()})
+    direction = find_direction(unnamed, [(name, values) for name in scores])
+    if direction.effect or any(map(named_like_harm, scores)):
+        return "help" if direction.effect == "assistive" else "harm"
     label_is_bad = any(map(named_like_harm, understood.columns_with_role("label")))
     runs_against = any(remark.kind == "turned" for remark in understood.remarks)
     if label_is_bad and not favourable and not runs_against:
         return "harm"
-    return "help"
+    return "unknown"
 
 
 def _with_candidates(question: Question, candidates: tuple[Candidate, ...], default: str) -> Question:

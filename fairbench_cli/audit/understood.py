@@ -530,11 +530,12 @@ def _with_favourable(draft: _Draft, column: ColumnSeen, key: str) -> _Draft:
     config = draft.config
     attribute_of_key = key.replace("-", "_")
     values = _meanings(draft, column)
-    is_outcome = column.kind == "words" or (column.is_numeric and len(values) == TWO)
+    is_code = recognise.tell_whole_numbers(column.name) == "codes" or len(values) == TWO
+    is_outcome = column.kind == "words" or (column.is_numeric and is_code)
     is_said = getattr(config, attribute_of_key) or config.outcome or config.order
     if not is_outcome or is_said or not TWO <= len(values) <= MOST_CODES:
         return draft
-    good = recognise.find_good_value(values) or recognise.guess_favourable(values)
+    good = recognise.guess_good_value(values, column.name)
     likely = values[0] if good is None else good
     listed = join_names([format_value(value) for value in values], MOST_REMEDIES)
     fix = f"say which value is the good one{'' if good is None else f', likely {format_value(good)}'}"

@@ -337,6 +337,24 @@ def find_good_value(values: Iterable[str], name: str = "") -> str | None:
     return None
 
 
+def guess_good_value(values: Iterable[str], name: str) -> str | None:
+    """Return the value of a column that is likely good, by what words say; not by the size of a number.
+
+    >>> guess_good_value(["0", "positive"], "x"), guess_good_value(["-1", "1"], "x")
+    ('positive', '1')
+    >>> guess_good_value(["1", "2"], "x"), guess_good_value(["positive", "negative"], "fraud")
+    (None, None)
+    """
+    texts = list(values)
+    good = find_good_value(texts, name)
+    if good is not None or named_like_harm(name):
+        return good
+    guess = guess_favourable(texts)
+    if guess == "1" and all(text.lstrip("-").isdigit() for text in texts) and set(texts) != {"-1", "1"}:
+        return None
+    return guess
+
+
 def named_like_labels(name: str) -> bool:
     """Return whether a column is called like the outcome of a table.
 

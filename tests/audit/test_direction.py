@@ -9,7 +9,9 @@ from audit_counts import cells, read
 from conftest import two_lines
 
 from fairbench_cli.audit.api import audit
+from fairbench_cli.audit.questions import choose, table_options
 from fairbench_cli.audit.show.formats import write
+from fairbench_cli.audit.understood import look
 
 NOT_KNOWN = "Whether being selected helps is not known: --decision assistive, or punitive, says it."
 WORSE = "so f are worse off"
@@ -220,3 +222,40 @@ def test_many_codes_are_no_amounts_and_other_numbers_are(tmp_path, say):
 def test_yes_is_not_good_in_a_column_of_something_bad(tmp_path, say, name, good):
     (tmp_path / "d.csv").write_text(table(name, "yes", "no"))
     two_lines(say("audit", "d.csv", "--score", name), "", f"likely --favourable {good}")
+
+
+def options_for(text, answers, tmp_path):
+    """Return the options that the questions of a table lead to, and the answer of the audit with them."""
+    (tmp_path / "d.csv").write_text(text)
+    understood = look(tmp_path / "d.csv", **table_options(answers))
+    options = choose(answers, understood).options
+    return options, audit(tmp_path / "d.csv", **options).headline
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "answers", "expected", "worse"),
+    [
+        ("denied", ("1", "0"), {}, {"decision": "punitive"}, "f"),
+        ("denied", ("1", "0"), {"favourable": "0"}, {"favourable": "0", "decision": "assistive"}, "f"),
+        ("denied", ("1", "0"), {"harm": "help"}, {"favourable": "1", "decision": "assistive"}, "m"),
+        ("denied", ("yes", "no"), {}, {"favourable": "no", "decision": "assistive"}, "f"),
+        ("hired", ("yes", "no"), {}, {"favourable": "yes", "decision": "assistive"}, "m"),
+        ("decision", ("1", "0"), {}, {"decision": None}, ""),
+        ("decision", ("1", "0"), {"harm": "help"}, {"decision": "assistive", "favourable": None}, "m"),
+    ],
+)
+def test_the_questions_guess_no_direction(tmp_path, name, values, answers, expected, worse):
+    options, answer = options_for(table(name, *values), answers, tmp_path)
+    assert {key: options.get(key) for key in expected} == expected
+    assert re.findall("so (.) are worse off", answer) == ([worse] if worse else [])
+
+
+def test_codes_are_looked_at_as_values_one_of_which_is_good(tmp_path):
+    (tmp_path / "d.csv").write_text(numbered("action_taken", "1123456"))
+    understood = look(tmp_path / "d.csv", score="action_taken")
+    (remark,) = (remark for remark in understood.remarks if remark.column == "action_taken")
+    assert remark.kind == "favourable"
+    assert {remedy.options["favourable"] for remedy in remark.remedies} == set("123456")
+    (tmp_path / "d.csv").write_text(numbered("decision", "122"))
+    (remark,) = (remark for remark in look(tmp_path / "d.csv").remarks if remark.kind == "favourable")
+    assert remark.problem.fix == "say which value is the good one"

@@ -325,7 +325,7 @@ def _make_candidate(column: ColumnSeen, outcome_kind: What, why: str, *, is_like
         # Of several spellings the one that stands for all.
         written_otherwise = set(chain.from_iterable(column.same_values.values()))
         values = [value for value in column.counts if value not in written_otherwise]
-        favourable = recognise.find_good_value(values) or recognise.guess_favourable(values)
+        favourable = recognise.guess_good_value(values, column.name)
     values_shown = tuple(count.value for count in column.values)
     return Candidate(column.name, outcome_kind, values_shown, favourable, why, is_likely)
 
