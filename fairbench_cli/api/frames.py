@@ -8,14 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import ArgumentError, Problem, user_error
-from fairbench_cli.data.columns import (
-    MISSING,
-    Misfit,
-    encode_levels,
-    format_levels,
-    keep_numbers,
-    replace_cells,
-)
+from fairbench_cli.data.columns import MISSING, Misfit, encode_levels, format_levels, keep_numbers
 from fairbench_cli.data.load import MANY_LEVELS
 from fairbench_cli.data.table import VALUES, Coded, Column, Table, make_table
 
@@ -181,7 +174,7 @@ def to_table(frame: Any) -> Table:
             raise user_error(problem, f'cut it into bins, as in pd.cut(frame["{name}"], 5), or leave it out')
         text = texts_of(cells)
         if (text == "").any():
-            text = replace_cells(text, text == "", MISSING)
+            text = text.mask(text == "", MISSING)
             levels = levels and tuple(dict.fromkeys((*levels, MISSING)))
         columns.append(encode_levels(name, text, levels or None))
     return make_table(columns)

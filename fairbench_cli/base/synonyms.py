@@ -14,6 +14,8 @@ classifiers: models estimators base_estimator learners clf predictors algorithms
 metrics: measures scoring fairness_metrics criteria evaluation_metrics
 attributes attribute protected: sensitive_attributes sensitive_features sensitive sensitive_columns
     sens_attr protected protected_attributes protected_features groups group_by
+data: real real_data real_rows original csv
+network: bayesian_network bayes_net bn
 predictions: save_predictions keep_predictions return_predictions
 train_fraction: train_size training_size train_share train_ratio training_fraction
 jobs: n_jobs workers n_workers num_workers threads n_threads cores processes parallel cpus

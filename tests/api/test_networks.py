@@ -308,3 +308,11 @@ def test_measures_of_arrays_are_those_of_counts():
 def test_mistakes_of_measures(call, said):
     with pytest.raises(fb.UserError, match=said):
         call()
+
+
+def test_a_missing_value_of_a_frame_is_the_level_missing():
+    ages = pd.Categorical(["old", None, "young"] * 20, ["young", "old"])
+    frame = pd.DataFrame({"sex": ["f", None, "m"] * 20, "age": ages, "n": [1.0, np.nan, 2] * 20})
+    learned = fb.learn(frame)
+    levels = [column.levels for column in learned.net.columns]
+    assert levels == [("f", "m", "missing"), ("young", "old", "missing"), ("1.0", "2.0", "missing")]
