@@ -10,7 +10,7 @@ from itertools import chain
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Edges, side_of
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.input_errors import refuse_if
+from fairbench_cli.audit.scan.input_errors import refuse_if, refuse_unclear_numbers
 from fairbench_cli.audit.scan.readings import NumberBins, bin_sql
 from fairbench_cli.audit.scan.roles import find_column, find_usual_label
 from fairbench_cli.audit.scan.source import FEW_COLUMNS, Source, in_batches
@@ -148,6 +148,8 @@ def _keep_rows(source: Source, config: AuditConfig, *, is_baseline: bool, is_who
             continue
         column = find_column(source, column_name, "keep")
         if side is not None:
+            if source_with_numbers.row(f"SELECT 1 FROM predictions WHERE {sql.word(column)} LIMIT 1"):
+                refuse_unclear_numbers(source_with_numbers, column)
             condition = f"coalesce(number_{column} {side.sign} {side.edge!r}, false)"
             reason = f"of which {name} is not true"
         else:
@@ -470,7 +472,7 @@ def _read_written_numbers(source: Source, config: AuditConfig) -> Source:
             unclear.setdefault(writing.note, []).append(name)
         elif writing is not None and writing != PLAIN:
             in_sql[column] = sql.with_writing(in_sql[column], writing)
-            if writing.example:
+            if writing.example and not writing.example.endswith("%"):
                 read.setdefault(writing.note, []).append(name)
     notes = [f"{note}: {join_names(names)}." for note, names in chain(read.items(), unclear.items())]
     return replace(source, in_sql=tuple(in_sql), notes=source.notes + tuple(notes))

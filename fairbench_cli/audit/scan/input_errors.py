@@ -178,7 +178,7 @@ def refuse_no_numbers(source: Source, column: int, bad: str, problem: str, fix: 
     with rows.engine(ordered=True, threads=1):
         word_row = rows.row(f"SELECT trimmed_{column} FROM predictions WHERE {word} LIMIT 1")
     if word_row:
-        _refuse_written_numbers(rows, column)
+        refuse_unclear_numbers(rows, column)
         obstacle = find_obstacle(word_row[0])
         if obstacle is not None:
             hindrance, advice = obstacle
@@ -191,7 +191,7 @@ def refuse_no_numbers(source: Source, column: int, bad: str, problem: str, fix: 
     refuse_if(source, column, bad, problem, fix)
 
 
-def _refuse_written_numbers(rows: Source, column: int) -> None:
+def refuse_unclear_numbers(rows: Source, column: int) -> None:
     """Refuse numbers that all cells of a column, in their order, do not show how to read; see above."""
     before = rows.in_sql[column].writing or PLAIN
     if before.is_stated:

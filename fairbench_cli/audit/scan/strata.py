@@ -6,6 +6,7 @@ import numpy as np
 
 from fairbench_cli.audit.config import MISSING
 from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.input_errors import refuse_unclear_numbers
 from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, describe_bins, find_bins
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, find_column
 from fairbench_cli.audit.scan.scan import Scan, group_by
@@ -116,6 +117,8 @@ def find_stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
             f"SELECT count(DISTINCT trimmed_{column}), count(*) FILTER ({sql.no_number(column)}) "
             "FROM predictions"
         )
+        if different > MOST_CODES and n_words:
+            refuse_unclear_numbers(source, column)
         if different > MOST_CODES and not n_words:
             n_bins_or_edges = scan.config.bins.get(name, RANGES)
             bins = scan.bins.get(name) or find_bins(source, column, n_bins_or_edges)
